@@ -1,0 +1,2 @@
+//! A race.
+fn main() {}

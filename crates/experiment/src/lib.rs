@@ -1,0 +1,1 @@
+//! Plan, run, journal: blocks, trials, the guard.

@@ -1,0 +1,1 @@
+//! This box: the crate that touches the machine's operating system.

@@ -1,0 +1,1 @@
+//! Something you can turn: the catalogue, landing, order, snapshot and restore.

@@ -1,0 +1,1 @@
+//! Something you can read while work runs.

@@ -1,0 +1,1 @@
+//! What everything speaks: quantities and units, CPU lists, the setting grammar, Work, Outcome, Event.

@@ -1,0 +1,1 @@
+//! What a report says, then text and JSON.

@@ -1,0 +1,1 @@
+//! From trials to a verdict with a known error rate. Pure: numbers and a seed in, numbers out.

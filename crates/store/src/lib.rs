@@ -1,0 +1,1 @@
+//! Results: an append-only event table in SQLite, from which the rest is derived.
