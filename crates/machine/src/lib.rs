@@ -1,4 +1,18 @@
-//! The box, as traits: World, Machine, Action and the ledger's format. Touches nothing.
+//! THE BOX, as traits: World, Machine, Action and the ledger's format. Touches nothing.
+//!
+//! A [`Machine`] is state and action and never waits; the machines of a rig belong to one [`World`], which has the one
+//! blocking call, [`World::wait`]. `host` implements both over the operating system, `sim` over arithmetic; everything
+//! above runs unchanged on either.
+mod action;
 mod errno;
+mod job;
+pub mod ledger;
+mod machine;
+mod world;
 
+pub use action::{Acted, Action, CpuQuota, Hold, Turn};
 pub use errno::Errno;
+pub use job::{Finished, Job, ProcessId, SpawnError};
+pub use ledger::{EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Undone};
+pub use machine::{Entry, Handle, Identity, Machine, RecorderId, Sample};
+pub use world::{StopSignal, Wake, World};

@@ -1,0 +1,94 @@
+//! Actions: everything that changes a machine, as data with its undo.
+use serde::{Deserialize, Serialize};
+
+use crate::{EntryId, Errno};
+
+/// One change of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Action {
+    /// Write a text to a file that exists or whose folder does (sysfs, procfs or an ordinary file, which is replaced).
+    WriteFile {
+        /// Absolute path.
+        path: String,
+        /// Exactly what is written.
+        text: String,
+    },
+    /// Remove an ordinary file: the undo of a write that made it.
+    RemoveFile {
+        /// Absolute path.
+        path: String,
+    },
+    /// Make a control group for a load.
+    MakeGroup {
+        /// Its name, unique on the machine; no slash.
+        group: String,
+        /// How much CPU its processes may use together.
+        quota: CpuQuota,
+    },
+    /// Remove a control group, ending what still runs in it: the undo of making it.
+    RemoveGroup {
+        /// Its name.
+        group: String,
+    },
+    /// Run a program that turns something no file turns.
+    Run {
+        /// Program and arguments.
+        argv: Vec<String>,
+    },
+}
+
+/// A share of CPU time: 1,000,000 is one whole CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CpuQuota {
+    /// Millionths of one CPU.
+    pub millionths: u64,
+}
+
+/// How long a change lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// Undone when its owner ends (trials, `with`).
+    Held,
+    /// Stays until `undo`.
+    Set,
+}
+
+/// An action together with what a person would want to know of it and how to take it back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// What is done.
+    pub action: Action,
+    /// What takes it back; `None` only when there is nothing to take back.
+    pub undo: Option<Action>,
+    /// How long it lasts.
+    pub hold: Hold,
+    /// Canonical name of the knob.
+    pub knob: String,
+    /// Site.
+    pub site: String,
+    /// The value asked for, as typed.
+    pub asked: String,
+    /// What the knob showed before, for messages and for the three-way undo.
+    pub before: Option<String>,
+    /// File that shows what is in force afterwards; usually the one written.
+    pub read_back: Option<String>,
+    /// First entry of the command this belongs to (one step of `undo`); `None` starts a new step.
+    pub step: Option<EntryId>,
+}
+
+/// What came of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acted {
+    /// The ledger entry that was written before.
+    pub entry: EntryId,
+    /// The kernel's refusal, if it refused.
+    pub errno: Option<Errno>,
+    /// The kernel's own words beyond the number (netlink's extended error), if it gave any.
+    pub words: Option<String>,
+    /// What reads back, without the final newline.
+    pub reads_back: Option<String>,
+}

@@ -1,0 +1,64 @@
+//! Jobs: one piece of Work as one process of one machine, and what is known when it has ended.
+use powerband_record::{CpuList, ExitStatus, Output, Usage, Work};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Names a process started through [`crate::Machine::spawn`]; never reused within a World.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ProcessId(pub u64);
+
+/// What to run and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// The work.
+    pub work: Work,
+    /// CPUs it is pinned to.
+    pub cpus: Option<CpuList>,
+    /// Control group made by [`crate::Action::MakeGroup`] it runs in.
+    pub group: Option<String>,
+    /// At most this much of each output stream is kept, bytes.
+    pub output_limit: usize,
+}
+
+/// A process that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// How.
+    pub status: ExitStatus,
+    /// What it cost. Real time runs from exec to exit.
+    pub usage: Usage,
+    /// The report of built-in work, as JSON.
+    pub report: Option<serde_json::Value>,
+    /// What it printed.
+    pub output: Output,
+}
+
+/// Why work could not be started.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// A simulated machine has no model of it.
+    #[error("{machine} is simulated and cannot run {work}; {hint}")]
+    NotModelled {
+        /// Which machine.
+        machine: String,
+        /// The work it has no model for.
+        work: String,
+        /// What would help.
+        hint: String,
+    },
+    /// No such program.
+    #[error("there is no program '{0}' here; check the spelling or give its path")]
+    NotFound(String),
+    /// It exists but may not be run.
+    #[error("'{0}' cannot be executed: permission denied; make it executable or run an interpreter with it")]
+    Denied(String),
+    /// The group, CPU list or anything else was refused.
+    #[error("cannot start {what}: {errno}")]
+    Refused {
+        /// What was tried.
+        what: String,
+        /// Why not.
+        errno: crate::Errno,
+    },
+}

@@ -1,0 +1,132 @@
+//! The ledger's format and bookkeeping, over a store in memory.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::*;
+
+/// A store whose bytes the test can see and break.
+#[derive(Clone, Default)]
+struct Shared(Rc<RefCell<Vec<u8>>>);
+
+impl LedgerStore for Shared {
+    fn place(&self) -> String {
+        "test".into()
+    }
+    fn load(&mut self) -> Result<Vec<u8>, Errno> {
+        Ok(self.0.borrow().clone())
+    }
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(())
+    }
+    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        *self.0.borrow_mut() = bytes.to_vec();
+        Ok(())
+    }
+}
+
+fn turn(path: &str, from: &str, to: &str, hold: Hold) -> Turn {
+    Turn {
+        action: Action::WriteFile { path: path.into(), text: to.into() },
+        undo: Some(Action::WriteFile { path: path.into(), text: from.into() }),
+        hold,
+        knob: format!("file:{path}"),
+        site: path.into(),
+        asked: to.into(),
+        before: Some(from.into()),
+        read_back: Some(path.into()),
+        step: None,
+    }
+}
+
+/// Acts on a map of files through the ledger, as a machine would.
+fn set(ledger: &mut Ledger, files: &mut BTreeMap<String, String>, turn: &Turn) -> EntryId {
+    let id = ledger.intend(turn).unwrap();
+    if let Action::WriteFile { path, text } = &turn.action {
+        files.insert(path.clone(), text.clone());
+    }
+    ledger.done(id, None, Some(turn.asked.clone())).unwrap();
+    id
+}
+
+fn undo(ledger: &mut Ledger, files: &mut BTreeMap<String, String>, id: EntryId, force: bool) -> Undone {
+    let seen = files.clone();
+    ledger
+        .undo(id, force, &mut |path| seen.get(path).cloned().ok_or(Errno::ENOENT), &mut |action| {
+            if let Action::WriteFile { path, text } = action {
+                files.insert(path.clone(), text.clone());
+            }
+            Ok(())
+        })
+        .unwrap()
+}
+
+#[test]
+fn entries_survive_a_reload_and_are_undone_in_three_ways() {
+    let store = Shared::default();
+    let mut files: BTreeMap<_, _> = ["/etc/a", "/etc/b", "/etc/c"].map(|p| (p.to_owned(), "0".to_owned())).into();
+    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+    let ids: Vec<_> = ["/etc/a", "/etc/b", "/etc/c"]
+        .iter()
+        .map(|p| set(&mut ledger, &mut files, &turn(p, "0", "1", Hold::Set)))
+        .collect();
+    files.insert("/etc/b".into(), "7".into());
+    files.insert("/etc/c".into(), "0".into());
+
+    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+    assert_eq!(ledger.open().len(), 3);
+    assert_eq!(undo(&mut ledger, &mut files, ids[0], false), Undone::Undone);
+    assert_eq!(undo(&mut ledger, &mut files, ids[1], false), Undone::Foreign { found: "7".into(), ours: "1".into() });
+    assert_eq!(undo(&mut ledger, &mut files, ids[2], false), Undone::AlreadyBack);
+    assert_eq!(files["/etc/a"], "0");
+    assert_eq!(files["/etc/b"], "7", "somebody else's value is not overwritten");
+    assert_eq!(undo(&mut ledger, &mut files, ids[1], true), Undone::Undone);
+    assert!(store.0.borrow().is_empty(), "nothing open, nothing kept");
+}
+
+#[test]
+fn a_torn_tail_was_never_acted_on_and_an_altered_line_hides_no_other() {
+    let store = Shared::default();
+    let mut files = BTreeMap::new();
+    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+    for path in ["/etc/a", "/etc/b"] {
+        set(&mut ledger, &mut files, &turn(path, "0", "1", Hold::Held));
+    }
+    let whole = store.0.borrow().clone();
+    for cut in 0..whole.len() {
+        *store.0.borrow_mut() = whole[..cut].to_vec();
+        let ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+        let intents =
+            String::from_utf8_lossy(&whole[..cut]).lines().count() - usize::from(cut > 0 && whole[cut - 1] != b'\n');
+        assert_eq!(ledger.open().len(), [0, 1, 1, 2, 2][intents], "cut at {cut}");
+        assert!(ledger.damaged_lines().is_empty(), "cut at {cut}");
+    }
+    let mut broken = whole.clone();
+    broken[40] ^= 1;
+    *store.0.borrow_mut() = broken;
+    let ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+    assert_eq!(ledger.damaged_lines(), [1]);
+    assert_eq!(ledger.open().len(), 1);
+    assert_eq!(ledger.open()[0].turn.site, "/etc/b");
+}
+
+#[test]
+fn a_reboot_forgets_sysfs_but_not_files() {
+    let store = Shared::default();
+    let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|p| (p.to_owned(), "0".to_owned())).into();
+    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+    let ids: Vec<_> =
+        ["/sys/a", "/etc/b"].iter().map(|p| set(&mut ledger, &mut files, &turn(p, "0", "1", Hold::Set))).collect();
+    let mut ledger = Ledger::load(Box::new(store), "boot2").unwrap();
+    assert_eq!(undo(&mut ledger, &mut files, ids[0], false), Undone::Rebooted);
+    assert_eq!(undo(&mut ledger, &mut files, ids[1], false), Undone::Undone);
+}
+
+#[test]
+fn a_refused_action_leaves_nothing_open() {
+    let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot1").unwrap();
+    let id = ledger.intend(&turn("/sys/a", "0", "1", Hold::Held)).unwrap();
+    ledger.done(id, Some(Errno::EINVAL), Some("0".into())).unwrap();
+    assert!(ledger.open().is_empty());
+}

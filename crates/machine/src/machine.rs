@@ -1,0 +1,109 @@
+//! One machine: what can be read of it, done to it, run on it. Nothing here waits.
+use crate::{Acted, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId, SpawnError, Turn, Undone};
+
+/// What a machine is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// As it is named on the command line: `local`, `sim:omap3530`.
+    pub name: String,
+    /// Kernel release, or the rules a simulated machine follows and the nearest published kernel.
+    pub system: String,
+    /// Identity of this boot; changes when volatile settings are lost.
+    pub boot_id: String,
+    /// Where the other machine of the rig reaches it: an address for `StreamSend`.
+    pub address: String,
+    /// Whether the caller may write what only root may.
+    pub privileged: bool,
+}
+
+/// One name in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Name without path.
+    pub name: String,
+    /// Whether it can be listed.
+    pub folder: bool,
+    /// Permission bits (0o644).
+    pub mode: u32,
+}
+
+/// A file kept open for repeated reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Handle(pub u32);
+
+/// A sampler that runs on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecorderId(pub u32);
+
+/// One moment of a recorder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The machine's clock, ns.
+    pub at_ns: u64,
+    /// What each handle read, in the order given.
+    pub texts: Vec<Result<String, Errno>>,
+}
+
+/// State and action of one box; see [`crate::World`] for time.
+pub trait Machine {
+    /// What it is.
+    fn identity(&self) -> &Identity;
+
+    /// Names in a folder, sorted.
+    ///
+    /// # Errors
+    /// The kernel's error number.
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno>;
+
+    /// The whole text of a file, final newline included.
+    ///
+    /// # Errors
+    /// The kernel's error number; `EILSEQ` when it is not UTF-8, `EFBIG` beyond 1 MiB.
+    fn read(&mut self, path: &str) -> Result<String, Errno>;
+
+    /// Opens a file for repeated reading.
+    ///
+    /// # Errors
+    /// The kernel's error number.
+    fn open(&mut self, path: &str) -> Result<Handle, Errno>;
+
+    /// Reads open files from their beginning, in order, as close together as can be; `into` is cleared first.
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>);
+
+    /// Gives up a handle.
+    fn close(&mut self, handle: Handle);
+
+    /// Reads `handles` every `period_ns` from now on, until taken back with [`Machine::end_record`].
+    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId;
+
+    /// Ends a recorder and answers what it saw.
+    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample>;
+
+    /// Writes the ledger durably, then acts, then reads back. A refusal by the kernel is an answer, not an error.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the ledger could not be written: then nothing was done.
+    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError>;
+
+    /// Takes one entry back, three ways: still ours → undone; already back → closed; somebody else's → left alone
+    /// unless `force`.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the outcome could not be recorded.
+    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError>;
+
+    /// What is turned and not yet taken back, oldest first.
+    fn open_entries(&self) -> Vec<OpenEntry>;
+
+    /// Starts work.
+    ///
+    /// # Errors
+    /// [`SpawnError`] when it cannot run here.
+    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError>;
+
+    /// Asks a process and its children to end (`force`: makes them).
+    fn end(&mut self, process: ProcessId, force: bool);
+
+    /// What is known of a process once [`crate::Wake::Ended`] has named it; only once.
+    fn finished(&mut self, process: ProcessId) -> Option<Finished>;
+}

@@ -1,0 +1,44 @@
+//! Time, and the one call that waits, for all machines of a rig together.
+use powerband_record::Side;
+
+use crate::{Machine, ProcessId};
+
+/// The signal that asked us to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopSignal {
+    /// Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// The terminal went away.
+    HangUp,
+}
+
+/// Why a wait ended.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Wake {
+    /// The time given has come.
+    Deadline,
+    /// A process ended; ask [`Machine::finished`].
+    Ended(Side, ProcessId),
+    /// Built-in work said something while running, as one JSON value (`{"ready": {"port": 5001}}`).
+    Said(Side, ProcessId, serde_json::Value),
+    /// We were asked to stop. A second one means: do not wait for the load.
+    Stop(StopSignal),
+    /// A machine can no longer be reached.
+    Lost(Side, String),
+}
+
+/// The machines of one experiment and their common clock.
+pub trait World {
+    /// The clock, ns from an arbitrary start; never goes back.
+    fn now_ns(&self) -> u64;
+
+    /// The near or the far machine; `None` when the rig has no far end (or for [`Side::Both`]).
+    fn machine(&mut self, side: Side) -> Option<&mut dyn Machine>;
+
+    /// Waits until something happens or `until_ns` comes; without a deadline, until something happens. In a simulated
+    /// World this is where virtual time passes, and nowhere else. Recorders run meanwhile.
+    fn wait(&mut self, until_ns: Option<u64>) -> Wake;
+}

@@ -1,0 +1,322 @@
+//! What happened, as append-only events: the journal. Every table, page and screen is derived from these and nothing else.
+//!
+//! The header (wall time, host, version, id) stands apart, so that the events of a simulated experiment are the same
+//! bytes for the same seed. Times inside events are nanoseconds of the World's clock since the experiment began.
+use serde::{Deserialize, Serialize};
+
+use crate::{Metric, Outcome, Void};
+
+/// Version of the journal's shape; raised when a reader of the old one would misread the new.
+pub const JOURNAL_VERSION: u32 = 1;
+
+/// What does not repeat from run to run. Never part of the compared bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentHeader {
+    /// [`JOURNAL_VERSION`].
+    pub journal_version: u32,
+    /// Number in the store.
+    pub id: i64,
+    /// When it began, Unix seconds.
+    pub started_unix_s: u64,
+    /// Where: host name.
+    pub host: String,
+    /// `powerband` version.
+    pub powerband: String,
+    /// The words it was called with.
+    pub command_line: Vec<String>,
+    /// What measuring cost us: CPU seconds of our own process, once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observer_cpu_s: Option<f64>,
+    /// How often our own process woke (voluntary context switches), once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observer_wakeups: Option<u64>,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// What is going to be done, complete: the experiment can be repeated from this alone.
+    Started(Box<Started>),
+    /// A trial begins.
+    TrialStarted(PlannedTrial),
+    /// A knob was turned for a trial, and how it landed.
+    Landed {
+        /// Trial.
+        trial: u32,
+        /// Where and how.
+        site: ReachedSite,
+    },
+    /// A valid trial.
+    TrialDone {
+        /// Trial.
+        trial: u32,
+        /// When it ended, ns since the experiment began.
+        at_ns: u64,
+        /// What came out.
+        outcome: Outcome,
+    },
+    /// A trial that does not count; it is repeated in its block.
+    TrialVoid {
+        /// Trial.
+        trial: u32,
+        /// When, ns since the experiment began.
+        at_ns: u64,
+        /// Why.
+        why: Void,
+    },
+    /// A block is complete and was looked at.
+    BlockDone(BlockDone),
+    /// A setting is decided (or set aside) and leaves the blocks.
+    SettingLeft {
+        /// Index of the setting.
+        setting: u32,
+        /// After which block.
+        block: u32,
+        /// Why, in a few words.
+        why: String,
+    },
+    /// Everything that was turned was put back.
+    Restored {
+        /// Ledger entries undone.
+        entries: u32,
+        /// Entries that could not be undone, a sentence each.
+        failed: Vec<String>,
+    },
+    /// The end, with the verdicts.
+    Closed(Finding),
+}
+
+/// The plan as resolved: nothing is left to defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    /// Title of the plan, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The near machine as named (`local`, `sim:omap3530`).
+    pub machine: String,
+    /// The far machine, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far: Option<String>,
+    /// What runs there: kernel release or the simulated machine's rules.
+    pub system: String,
+    /// The load, as JSON of its own shape.
+    pub load: serde_json::Value,
+    /// Seed of orders, and of a simulated machine's noise.
+    pub seed: u64,
+    /// Settings; index 0 is the reference.
+    pub settings: Vec<PlannedSetting>,
+    /// Metrics, judged ones first.
+    pub metrics: Vec<Metric>,
+    /// Settings by cost for the knee, cheapest first; empty = no knee is sought.
+    #[serde(default)]
+    pub cost_order: Vec<u32>,
+    /// Error rate of all "better" and "worse" together.
+    pub alpha: f64,
+    /// Margin of "same", relative.
+    pub margin: f64,
+    /// Where the margin comes from: `plan`, `option`, `default`.
+    pub margin_source: String,
+    /// Rank-based path instead of t.
+    #[serde(default)]
+    pub robust: bool,
+    /// Most blocks.
+    pub max_blocks: u32,
+    /// Most time, ns of the World's clock, if limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ns: Option<u64>,
+    /// Time to settle after turning, ns.
+    pub settle_ns: u64,
+    /// Warm-up trials at most.
+    pub warmup: u32,
+}
+
+/// One setting of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedSetting {
+    /// Name or what it turns.
+    pub label: String,
+    /// What it turns, as it can be typed again; empty = as found.
+    pub turns: String,
+}
+
+/// One trial about to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTrial {
+    /// Running number from 0, warm-up and void trials included.
+    pub trial: u32,
+    /// Block from 1; 0 = warm-up.
+    pub block: u32,
+    /// Index of the setting.
+    pub setting: u32,
+    /// Which copy of the reference, from 0.
+    pub copy: u32,
+    /// When it began, ns since the experiment began.
+    pub at_ns: u64,
+}
+
+/// How one knob landed at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReachedSite {
+    /// Canonical knob, with side when not near.
+    pub knob: String,
+    /// Site.
+    pub site: String,
+    /// What was asked.
+    pub asked: String,
+    /// What it read back, when it reads at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_back: Option<String>,
+    /// In words: `applied`, `clamped to 600 MHz`, `refused: invalid argument (EINVAL)`.
+    pub landed: String,
+}
+
+/// A verdict on one metric of one setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Better than the reference.
+    Better,
+    /// Worse than the reference.
+    Worse,
+    /// Within the margin.
+    Same,
+    /// Open.
+    Undecided,
+}
+
+/// What a look found for one metric of one setting against the reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingVerdict {
+    /// Index of the setting, from 1.
+    pub setting: u32,
+    /// Metric.
+    pub metric: String,
+    /// Verdict so far.
+    pub verdict: Verdict,
+    /// Relative difference to the reference (0.05 = 5 % more), with the repeated interval of this look.
+    pub change: f64,
+    /// Its lower end; absent before the first look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Its upper end; absent before the first look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Blocks it rests on.
+    pub blocks: u32,
+    /// The block at which it was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<u32>,
+    /// Predicted total of blocks until decided, low and high, when open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_blocks: Option<(u32, u32)>,
+    /// Its own noise is larger than the others'.
+    #[serde(default)]
+    pub unstable: bool,
+    /// What must be known with it, a sentence each (a difference below the margin, a share clipped, …).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// The level of one metric at one setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// Index of the setting.
+    pub setting: u32,
+    /// Metric.
+    pub metric: String,
+    /// Valid trials.
+    pub trials: u32,
+    /// Typical value (geometric mean for positive metrics, else the mean).
+    pub typical: f64,
+    /// 95 % interval of it, lower end, when there are two trials or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+/// A block that is complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BlockDone {
+    /// From 1.
+    pub block: u32,
+    /// When, ns since the experiment began.
+    pub at_ns: u64,
+    /// Verdicts so far, empty before the first look.
+    pub verdicts: Vec<SettingVerdict>,
+    /// Knee so far, when one is sought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<KneeFinding>,
+}
+
+/// Where the knee is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KneeFinding {
+    /// Metric it was sought on.
+    pub metric: String,
+    /// The knee, once decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<u32>,
+    /// Cheapest setting whose estimated gap is within the margin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provisional: Option<u32>,
+    /// Probability that it is the knee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Settings shown to be worse than another by more than the margin.
+    pub inferior: Vec<u32>,
+    /// Settings shown to be pairwise within the margin of one another, the knee among them.
+    pub alike: Vec<u32>,
+}
+
+/// Why an experiment ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CloseReason {
+    /// Everything is decided.
+    Decided,
+    /// The most blocks were run.
+    Blocks,
+    /// The time is used up.
+    Budget,
+    /// The user stopped it.
+    Stopped,
+    /// The load failed at the reference.
+    LoadFailed {
+        /// One sentence.
+        why: String,
+    },
+    /// It could not go on.
+    Failed {
+        /// One sentence.
+        why: String,
+    },
+}
+
+/// What an experiment found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Why it ended.
+    pub reason: CloseReason,
+    /// When, ns since the experiment began.
+    pub at_ns: u64,
+    /// Complete blocks.
+    pub blocks: u32,
+    /// Valid trials in blocks.
+    pub trials: u32,
+    /// Void trials.
+    pub voids: u32,
+    /// Verdicts by setting and judged metric.
+    pub verdicts: Vec<SettingVerdict>,
+    /// Levels by setting and metric.
+    pub levels: Vec<Level>,
+    /// The knee, when one was sought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<KneeFinding>,
+    /// What must be known with the verdicts (drift, a change point, clipped trials), a sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}

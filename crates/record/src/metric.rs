@@ -1,0 +1,76 @@
+//! Metrics: names with their unit last, which direction is better, and the two synonyms people type.
+use serde::{Deserialize, Serialize};
+
+/// A metric's name, e.g. `rate_mbit_s`.
+pub type MetricName = String;
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// More is better (rates, counts).
+    Higher,
+    /// Less is better (times, latencies, watts).
+    Lower,
+}
+
+/// A metric an experiment judges or shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Name with the unit last.
+    pub name: MetricName,
+    /// Which way is better.
+    pub better: Better,
+    /// Whether verdicts are given about it (else it is only shown with its interval).
+    pub judged: bool,
+    /// What a number of watts or joules covers: `modelled`, `package`, `wall`, …; absent for everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<String>,
+}
+
+/// The full name of a metric: `watts` is `power_w`, `joules` is `energy_j`.
+#[must_use]
+pub fn canonical_metric(name: &str) -> &str {
+    match name {
+        "watts" => "power_w",
+        "joules" => "energy_j",
+        other => other,
+    }
+}
+
+/// The unit a name ends in, as people write it (`rate_mbit_s` → `Mbit/s`); empty when it names none.
+#[must_use]
+pub fn unit_of(name: &str) -> &'static str {
+    const UNITS: [(&str, &str); 14] = [
+        ("_mbit_s", "Mbit/s"),
+        ("_per_s", "1/s"),
+        ("_percent", "%"),
+        ("_bytes", "B"),
+        ("_kib", "KiB"),
+        ("_khz", "kHz"),
+        ("_mhz", "MHz"),
+        ("_ns", "ns"),
+        ("_us", "us"),
+        ("_ms", "ms"),
+        ("_w", "W"),
+        ("_j", "J"),
+        ("_s", "s"),
+        ("_c", "°C"),
+    ];
+    UNITS.iter().find(|(suffix, _)| name.ends_with(suffix)).map_or("", |(_, unit)| unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_come_from_names() {
+        assert_eq!(unit_of("rate_mbit_s"), "Mbit/s");
+        assert_eq!(unit_of("real_s"), "s");
+        assert_eq!(unit_of("p99_us"), "us");
+        assert_eq!(unit_of("count_per_s"), "1/s");
+        assert_eq!(unit_of("retransmits"), "");
+        assert_eq!(canonical_metric("watts"), "power_w");
+    }
+}

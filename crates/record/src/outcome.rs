@@ -1,0 +1,118 @@
+//! What came out of a trial: metrics, how each process ended, what it printed; or why the trial does not count.
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitStatus {
+    /// It returned this code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+}
+
+impl ExitStatus {
+    /// Whether it returned 0.
+    #[must_use]
+    pub fn success(self) -> bool {
+        self == ExitStatus::Code(0)
+    }
+}
+
+impl std::fmt::Display for ExitStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ExitStatus::Code(code) => write!(f, "exit status {code}"),
+            ExitStatus::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// What a process cost (getrusage(2), and the clock from exec to exit).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Elapsed time, ns.
+    pub real_ns: u64,
+    /// CPU time in user mode, ns, of the process and those it waited for.
+    pub user_ns: u64,
+    /// CPU time in the kernel, ns.
+    pub sys_ns: u64,
+    /// Largest resident set of any one process, KiB.
+    pub peak_rss_kib: u64,
+}
+
+/// What a process printed, cut at a limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// Standard output; bytes that are not UTF-8 are replaced.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// Whether something was cut.
+    pub cut: bool,
+}
+
+/// One valid trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Value by metric name (`rate_mbit_s`, `real_s`, …).
+    pub metrics: BTreeMap<String, f64>,
+    /// What the load printed, by the name of its process (`load`, `send`, `receive`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub output: BTreeMap<String, Output>,
+}
+
+/// Why a trial does not count. It is kept and repeated, and never enters a mean.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Void {
+    /// The load did not end as it should.
+    LoadFailed {
+        /// One sentence: which process, how it ended, the last line it printed.
+        why: String,
+    },
+    /// A knob was not where it should be at the end.
+    KnobMoved {
+        /// Knob and site.
+        knob: String,
+        /// What was set.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// A knob could not be turned.
+    NotTurned {
+        /// One sentence.
+        why: String,
+    },
+    /// A metric that was asked for did not come.
+    NoMetric {
+        /// Its name.
+        metric: String,
+        /// Why not.
+        why: String,
+    },
+    /// A machine was lost.
+    Lost {
+        /// One sentence.
+        why: String,
+    },
+    /// Stopped by the user in the middle.
+    Stopped,
+}
+
+impl std::fmt::Display for Void {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Void::LoadFailed { why } | Void::NotTurned { why } | Void::Lost { why } => f.write_str(why),
+            Void::KnobMoved { knob, expected, found } => {
+                write!(f, "{knob} was moved by someone else during the trial: set to {expected}, found at {found}")
+            }
+            Void::NoMetric { metric, why } => write!(f, "no {metric}: {why}"),
+            Void::Stopped => f.write_str("stopped"),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Quantities as people type them and as we print them: frequencies, durations, percentages.
+use thiserror::Error;
+
+/// Why a text is not a frequency.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FrequencyError {
+    /// No leading number.
+    #[error("'{0}' is not a frequency; write e.g. 1867MHz, 2.4GHz or 2400000 (kHz)")]
+    NotANumber(String),
+    /// A unit cpufreq-set does not know either.
+    #[error("'{unit}' is not a unit of frequency; use Hz, kHz, MHz, GHz or THz")]
+    Unit {
+        /// What stood behind the number.
+        unit: String,
+    },
+    /// Does not fit the kernel's unsigned 32-bit kHz.
+    #[error("{0} is beyond what the kernel can hold (4294967295 kHz)")]
+    TooLarge(String),
+}
+
+/// Why a text is not a duration or a percentage.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum QuantityError {
+    /// Not a duration.
+    #[error("'{0}' is not a duration; write e.g. 250ms, 30s, 15m or 2h")]
+    Duration(String),
+    /// Negative or zero where only a positive length makes sense.
+    #[error("a duration cannot be negative: '{0}'")]
+    Negative(String),
+    /// Not a percentage.
+    #[error("'{0}' is not a percentage; write e.g. 5%")]
+    Percent(String),
+}
+
+/// Splits `1.5GHz` into `1.5` and `GHz`.
+fn split_unit(text: &str) -> (&str, &str) {
+    let end = text
+        .char_indices()
+        .find(|&(i, c)| !(c.is_ascii_digit() || c == '.' || (i == 0 && (c == '-' || c == '+'))))
+        .map_or(text.len(), |(i, _)| i);
+    (&text[..end], text[end..].trim())
+}
+
+/// Decimal digits scaled by a power of ten, without going through floating point: `("2.4", 6)` is 2400000.
+fn scaled(number: &str, exponent: i32) -> Option<u128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits: String = format!("{whole}{fraction}");
+    if digits.is_empty() || digits.len() > 30 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let value: u128 = digits.parse().ok()?;
+    let shift = exponent - i32::try_from(fraction.len()).ok()?;
+    if shift >= 0 {
+        value.checked_mul(10u128.checked_pow(shift.unsigned_abs())?)
+    } else {
+        Some(value / 10u128.checked_pow(shift.unsigned_abs())?)
+    }
+}
+
+/// Reads a frequency as cpufreq-set(1) takes it: Hz, kHz, MHz, GHz, THz, a bare number is kHz. Fractions are allowed
+/// (`0.5GHz`); what is finer than a kHz is cut.
+///
+/// # Errors
+/// [`FrequencyError`] when there is no number, the unit is unknown, or the value does not fit 32 bits of kHz.
+pub fn parse_frequency_khz(text: &str) -> Result<u32, FrequencyError> {
+    let (number, unit) = split_unit(text.trim());
+    let exponent = match unit.to_ascii_lowercase().as_str() {
+        "hz" => -3,
+        "" | "khz" => 0,
+        "mhz" => 3,
+        "ghz" => 6,
+        "thz" => 9,
+        _ if number.is_empty() => return Err(FrequencyError::NotANumber(text.into())),
+        _ => return Err(FrequencyError::Unit { unit: unit.into() }),
+    };
+    let khz = scaled(number, exponent).ok_or_else(|| FrequencyError::NotANumber(text.into()))?;
+    u32::try_from(khz).map_err(|_| FrequencyError::TooLarge(text.into()))
+}
+
+/// Prints kHz for people: whole or fractional MHz (`1867 MHz`, `2.4 MHz`).
+#[must_use]
+pub fn format_khz(khz: u32) -> String {
+    let mhz = format!("{}.{:03}", khz / 1000, khz % 1000);
+    format!("{} MHz", mhz.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Reads a duration: ns, us, ms, s, m (or min), h; a bare number is seconds. Answers nanoseconds.
+///
+/// # Errors
+/// [`QuantityError`] when it is no number, has an unknown unit or is negative.
+pub fn parse_duration_ns(text: &str) -> Result<u64, QuantityError> {
+    let text = text.trim();
+    if text.starts_with('-') {
+        return Err(QuantityError::Negative(text.into()));
+    }
+    let (number, unit) = split_unit(text);
+    let wrong = || QuantityError::Duration(text.into());
+    let (exponent, factor) = match unit {
+        "ns" => (0, 1),
+        "us" | "µs" => (3, 1),
+        "ms" => (6, 1),
+        "" | "s" => (9, 1),
+        "m" | "min" => (9, 60),
+        "h" => (9, 3600),
+        _ => return Err(wrong()),
+    };
+    let value = scaled(number, exponent).and_then(|v| v.checked_mul(factor)).ok_or_else(wrong)?;
+    u64::try_from(value).map_err(|_| wrong())
+}
+
+/// Prints a length of time with one sensible unit: `850 ms`, `12.5 s`, `4 min 10 s`, `2 h 5 min`.
+#[must_use]
+pub fn format_duration(ns: u64) -> String {
+    const S: u64 = 1_000_000_000;
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{} us", format_number(ns as f64 / 1e3)),
+        1_000_000..S => format!("{} ms", format_number(ns as f64 / 1e6)),
+        S..60_000_000_000 => format!("{} s", format_number(ns as f64 / 1e9)),
+        60_000_000_000..3_600_000_000_000 => format!("{} min {} s", ns / S / 60, ns / S % 60),
+        _ => format!("{} h {} min", ns / S / 3600, ns / S / 60 % 60),
+    }
+}
+
+/// Reads `5%` or `0.05` as the fraction 0.05.
+///
+/// # Errors
+/// [`QuantityError::Percent`] when it is neither, or not finite, or negative.
+pub fn parse_percent(text: &str) -> Result<f64, QuantityError> {
+    let text = text.trim();
+    let wrong = || QuantityError::Percent(text.into());
+    let value = match text.strip_suffix('%') {
+        Some(number) => number.trim().parse::<f64>().map_err(|_| wrong())? / 100.0,
+        None => text.parse::<f64>().map_err(|_| wrong())?,
+    };
+    if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(wrong()) }
+}
+
+/// Prints a number with four significant digits and no needless zeros: `54.12`, `1.6`, `25930000` as `25930000`.
+#[must_use]
+pub fn format_number(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".into();
+    }
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let decimals = usize::try_from((3 - magnitude).clamp(0, 9)).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies_as_cpufreq_set_takes_them() {
+        for (text, khz) in [
+            ("1867MHz", 1_867_000),
+            ("0.5GHz", 500_000),
+            ("2400000", 2_400_000),
+            ("2400000 kHz", 2_400_000),
+            ("600000000Hz", 600_000),
+            ("0.001THz", 1_000_000),
+            ("2.4ghz", 2_400_000),
+            ("1.2345678GHz", 1_234_567),
+            ("2400", 2_400),
+        ] {
+            assert_eq!(parse_frequency_khz(text), Ok(khz), "{text}");
+        }
+        for text in ["", "MHz", "fast", "-5MHz", "1..2GHz", "5000GHz", "12parsec"] {
+            assert!(parse_frequency_khz(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_and_percentages() {
+        for (text, ns) in [
+            ("30s", 30_000_000_000),
+            ("250ms", 250_000_000),
+            ("15m", 900_000_000_000),
+            ("1.5", 1_500_000_000),
+            ("2h", 7_200_000_000_000),
+            ("10us", 10_000),
+        ] {
+            assert_eq!(parse_duration_ns(text), Ok(ns), "{text}");
+        }
+        for text in ["", "s", "-3s", "5 parsec", "1e400"] {
+            assert!(parse_duration_ns(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_percent("5%"), Ok(0.05));
+        assert_eq!(parse_percent("0.02"), Ok(0.02));
+        assert!(parse_percent("-1%").is_err() && parse_percent("much").is_err() && parse_percent("inf").is_err());
+    }
+
+    #[test]
+    fn printing() {
+        assert_eq!(format_khz(1_867_000), "1867 MHz");
+        assert_eq!(format_khz(2_400), "2.4 MHz");
+        assert_eq!(format_khz(2_401), "2.401 MHz");
+        assert_eq!(format_number(54.123_4), "54.12");
+        assert_eq!(format_number(25_930_000.0), "25930000");
+        assert_eq!(format_number(0.0), "0");
+        assert_eq!(format_number(100.0), "100");
+        assert_eq!(format_duration(850_000_000), "850 ms");
+        assert_eq!(format_duration(250_000_000_000), "4 min 10 s");
+    }
+}

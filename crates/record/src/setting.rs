@@ -1,0 +1,290 @@
+//! The grammar of settings: `[SIDE/]KNOB[@SITE]=VALUE…`, a whole setting with or without a name, an axis of values.
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Which machine of the rig.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The machine that is turned and measured.
+    #[default]
+    Near,
+    /// The other end of the cable.
+    Far,
+    /// Both.
+    Both,
+}
+
+impl Side {
+    /// `near` and `far` for both, itself otherwise.
+    #[must_use]
+    pub fn each(self) -> &'static [Side] {
+        match self {
+            Side::Near => &[Side::Near],
+            Side::Far => &[Side::Far],
+            Side::Both => &[Side::Near, Side::Far],
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Near => "near",
+            Side::Far => "far",
+            Side::Both => "both",
+        })
+    }
+}
+
+/// A knob as it was typed: side, name (short or `family.name`), site.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct KnobRef {
+    /// Which machine.
+    #[serde(default)]
+    pub side: Side,
+    /// Name as typed; `knob` resolves short names.
+    pub name: String,
+    /// `policy0`, `cpu0-3`, `eth0`; absent = everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+}
+
+/// One knob to one value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Assignment {
+    /// Which knob.
+    pub knob: KnobRef,
+    /// The value as typed.
+    pub value: String,
+}
+
+/// One knob to several values, not yet expanded (`10,20`, `10..100:10`, `all`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// Which knob.
+    pub knob: KnobRef,
+    /// The list as typed.
+    pub values: String,
+}
+
+/// Values at sites, one or many knobs; may have a name. No assignment at all is the machine as found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its name, if it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it turns.
+    pub assignments: Vec<Assignment>,
+}
+
+/// Why a text is not a setting.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SettingError {
+    /// No `=`.
+    #[error("'{0}' is not KNOB[@SITE]=VALUE; write e.g. governor=performance")]
+    NoValue(String),
+    /// Nothing before `=`.
+    #[error("'{0}' names no knob before '='")]
+    NoKnob(String),
+    /// Nothing behind `=`.
+    #[error("'{0}' has no value behind '='; write e.g. governor=performance")]
+    EmptyValue(String),
+    /// `side/` that is none.
+    #[error("'{0}' is not a side; use near/, far/ or both/")]
+    Side(String),
+    /// Nothing behind `@`.
+    #[error("'{0}' has no site behind '@'; write e.g. governor@policy0")]
+    EmptySite(String),
+    /// A quote that is not closed.
+    #[error("a quote is not closed in: {0}")]
+    Quote(String),
+}
+
+/// Knob names that are a path: everything up to `=` belongs to them, `/`, `@` and `:` included.
+const PATH_FAMILY: &str = "file:";
+
+impl KnobRef {
+    /// Reads `[SIDE/]KNOB[@SITE]`.
+    ///
+    /// # Errors
+    /// [`SettingError`] when the side is none, or the name or the site is empty.
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
+        let (side, rest) = match text.split_once('/') {
+            Some(("near", rest)) => (Side::Near, rest),
+            Some(("far", rest)) => (Side::Far, rest),
+            Some(("both", rest)) => (Side::Both, rest),
+            Some((side, _)) if !side.starts_with(PATH_FAMILY) && !side.contains(['@', '.']) && !side.is_empty() => {
+                return Err(SettingError::Side(side.into()));
+            }
+            _ => (Side::Near, text),
+        };
+        if rest.is_empty() {
+            return Err(SettingError::NoKnob(text.into()));
+        }
+        if rest.starts_with(PATH_FAMILY) {
+            return Ok(KnobRef { side, name: rest.into(), site: None });
+        }
+        match rest.split_once('@') {
+            Some(("", _)) => Err(SettingError::NoKnob(text.into())),
+            Some((_, "")) => Err(SettingError::EmptySite(text.into())),
+            Some((name, site)) => Ok(KnobRef { side, name: name.into(), site: Some(site.into()) }),
+            None => Ok(KnobRef { side, name: rest.into(), site: None }),
+        }
+    }
+}
+
+impl fmt::Display for KnobRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.side != Side::Near {
+            write!(f, "{}/", self.side)?;
+        }
+        f.write_str(&self.name)?;
+        self.site.as_ref().map_or(Ok(()), |site| write!(f, "@{site}"))
+    }
+}
+
+fn split_value(text: &str) -> Result<(KnobRef, String), SettingError> {
+    let (knob, value) = text.split_once('=').ok_or_else(|| SettingError::NoValue(text.into()))?;
+    if knob.is_empty() {
+        return Err(SettingError::NoKnob(text.into()));
+    }
+    if value.trim().is_empty() {
+        return Err(SettingError::EmptyValue(text.into()));
+    }
+    Ok((KnobRef::parse(knob)?, value.to_owned()))
+}
+
+impl Assignment {
+    /// Reads `[SIDE/]KNOB[@SITE]=VALUE`.
+    ///
+    /// # Errors
+    /// [`SettingError`] saying what is missing.
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
+        split_value(text).map(|(knob, value)| Assignment { knob, value })
+    }
+}
+
+impl fmt::Display for Assignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quote = if self.value.contains(char::is_whitespace) { "\"" } else { "" };
+        write!(f, "{}={quote}{}{quote}", self.knob, self.value)
+    }
+}
+
+impl Axis {
+    /// Reads `[SIDE/]KNOB[@SITE]=LIST`.
+    ///
+    /// # Errors
+    /// [`SettingError`] saying what is missing.
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
+        split_value(text).map(|(knob, values)| Axis { knob, values })
+    }
+}
+
+impl Setting {
+    /// Reads `[NAME:][ASSIGNMENT…]`, words separated by blanks, quotes as in a shell: `base:`,
+    /// `tuned:governor=conservative up_threshold=98`, `b:file:/tmp/x/knob=1`.
+    ///
+    /// # Errors
+    /// [`SettingError`] for the first assignment that is none.
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
+        let text = text.trim();
+        let (name, rest) = match text.split_once(':') {
+            Some((name, rest)) if !text.starts_with(PATH_FAMILY) && is_name(name) => (Some(name.to_owned()), rest),
+            _ => (None, text),
+        };
+        let words = split_words(rest).ok_or_else(|| SettingError::Quote(rest.into()))?;
+        let assignments = words.iter().map(|word| Assignment::parse(word)).collect::<Result<_, _>>()?;
+        Ok(Setting { name, assignments })
+    }
+
+    /// Its name, or what it turns, or `as found`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => name.clone(),
+            None if self.assignments.is_empty() => "as found".into(),
+            None => self.turns(),
+        }
+    }
+
+    /// What it turns, as it can be typed again.
+    #[must_use]
+    pub fn turns(&self) -> String {
+        self.assignments.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+'))
+}
+
+/// Splits at blanks, keeping what stands in single or double quotes together; `None` when a quote is not closed.
+#[must_use]
+pub fn split_words(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut open, mut quote) = (Vec::new(), String::new(), false, None);
+    for c in text.chars() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            Some(_) => word.push(c),
+            None if c == '"' || c == '\'' => (quote, open) = (Some(c), true),
+            None if c.is_whitespace() => {
+                if open {
+                    words.push(std::mem::take(&mut word));
+                }
+                open = false;
+            }
+            None => {
+                word.push(c);
+                open = true;
+            }
+        }
+    }
+    if open {
+        words.push(word);
+    }
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_reads_and_prints_again() {
+        for (text, name, turns) in [
+            ("base:", Some("base"), ""),
+            ("a:", Some("a"), ""),
+            ("tuned:governor=conservative up_threshold=98", Some("tuned"), "governor=conservative up_threshold=98"),
+            ("b:file:/tmp/x/knob=1", Some("b"), "file:/tmp/x/knob=1"),
+            ("file:/tmp/a@b:c=1", None, "file:/tmp/a@b:c=1"),
+            ("both/rx-usecs@eth0=10 far/nic.tx-usecs=5", None, "both/rx-usecs@eth0=10 far/nic.tx-usecs=5"),
+            ("i:target_loads='85 1000000:90'", Some("i"), "target_loads=\"85 1000000:90\""),
+            ("target_loads=\"85 1000000:90\"", None, "target_loads=\"85 1000000:90\""),
+            ("far/file:/tmp/y=2", None, "far/file:/tmp/y=2"),
+            ("", None, ""),
+        ] {
+            let setting = Setting::parse(text).unwrap();
+            assert_eq!(setting.name.as_deref(), name, "{text}");
+            assert_eq!(setting.turns(), turns, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        for (text, error) in [
+            ("governor", SettingError::NoValue("governor".into())),
+            ("=5", SettingError::NoKnob("=5".into())),
+            ("governor=", SettingError::EmptyValue("governor=".into())),
+            ("left/governor=x", SettingError::Side("left".into())),
+            ("governor@=x", SettingError::EmptySite("governor@".into())),
+            ("a:b='c", SettingError::Quote("b='c".into())),
+        ] {
+            assert_eq!(Setting::parse(text), Err(error), "{text}");
+        }
+    }
+}

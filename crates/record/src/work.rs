@@ -1,0 +1,84 @@
+//! Work: what a load asks a machine to do, as data. A local machine runs it as a child process, a simulated one models it.
+use serde::{Deserialize, Serialize};
+
+/// One piece of work for one process of one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Work {
+    /// Increment a counter and read the time of day until the time is up. Reports `{"count": N, "seconds": S}`.
+    Counter {
+        /// How long to count, ns.
+        for_ns: u64,
+        /// Spin until a new second of wall time begins before counting.
+        align_to_second: bool,
+    },
+    /// Accept one bulk TCP stream and read it to its end. Says `{"ready": {"port": P}}` once it listens;
+    /// reports `{"bytes": N, "seconds": S, "cpu_seconds": C}`, S from the first byte to the last.
+    StreamReceive {
+        /// Address to listen on.
+        address: String,
+        /// Port, 0 for any free one.
+        port: u16,
+    },
+    /// Connect, measure the round trip of the still idle connection, then send as fast as TCP takes it.
+    /// Reports `{"bytes": N, "seconds": S, "cpu_seconds": C, "retransmits": R, "rtt_ms": T}`.
+    StreamSend {
+        /// Where the receiver listens.
+        address: String,
+        /// Its port.
+        port: u16,
+        /// How long to send, ns.
+        for_ns: u64,
+        /// One-byte exchanges before the transfer; the round trip reported is their median.
+        rtt_exchanges: u32,
+    },
+    /// Any program. Its exit status, time, memory and output are what it reports.
+    Command {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// What it costs, for machines that cannot run it but can model it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        demand: Option<Demand>,
+    },
+    /// Do nothing for a while: the idle machine is measured.
+    Idle {
+        /// How long, ns.
+        for_ns: u64,
+    },
+}
+
+/// What a command costs, so that a simulated machine can stand in for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Demand {
+    /// CPU cycles of one repetition.
+    pub cycles: u64,
+    /// Share of those that waits for memory and does not speed up with the clock, 0..1.
+    #[serde(default)]
+    pub memory_share: f64,
+    /// Sleep after each repetition, ns.
+    #[serde(default)]
+    pub sleep_ns: u64,
+    /// Repetitions.
+    #[serde(default = "one")]
+    pub repeat: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Work {
+    /// The kind, as it is spelled in JSON, for messages.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Work::Counter { .. } => "counter",
+            Work::StreamReceive { .. } => "stream_receive",
+            Work::StreamSend { .. } => "stream_send",
+            Work::Command { .. } => "command",
+            Work::Idle { .. } => "idle",
+        }
+    }
+}
