@@ -1,1 +1,17 @@
-//! What makes the machine work.
+//! WHAT MAKES IT WORK: loads as descriptions. A load says which parts run where, and reads metrics out of what they report.
+//!
+//! Everything here is data and reading; what runs inside the child process is [`inside`], the only part that calls the
+//! system. A machine gets a load as [`powerband_record::Work`], so a simulated one can model what a real one runs.
+mod command;
+mod counter;
+mod idle;
+mod load;
+mod pick;
+mod stream;
+
+pub use command::CommandLoad;
+pub use counter::CounterLoad;
+pub use idle::IdleLoad;
+pub use load::{Finishes, Load, LoadError, Part, Rig};
+pub use pick::{MetricSpec, PickError, Source};
+pub use stream::{Direction, StreamLoad};

@@ -1,0 +1,314 @@
+//! The load: its parts, what it measures by itself, and how metrics are read from what the parts reported.
+use std::collections::BTreeMap;
+
+use powerband_machine::Finished;
+use powerband_record::{Better, CpuList, Metric, Side, Void, Work};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{CommandLoad, CounterLoad, IdleLoad, StreamLoad};
+
+/// What makes the machine work, as a plan spells it: `kind = "counter"`, ….
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Load {
+    /// Counts in a loop for a fixed time.
+    Counter(CounterLoad),
+    /// One bulk TCP transfer for a fixed time.
+    Stream(StreamLoad),
+    /// Any program.
+    Command(CommandLoad),
+    /// Nothing: the machine as it idles.
+    Idle(IdleLoad),
+}
+
+/// What the rig has, for loads that need two ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rig {
+    /// Address of the near machine, as the far one reaches it.
+    pub near: String,
+    /// Address of the far machine, when there is one.
+    pub far: Option<String>,
+}
+
+/// One process of a load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// `load`, `send`, `receive`.
+    pub name: &'static str,
+    /// Where it runs.
+    pub side: Side,
+    /// What it does. A `port` of 0 in a sender is filled in from what `after` says it listens on.
+    pub work: Work,
+    /// CPUs it is pinned to.
+    pub cpus: Option<CpuList>,
+    /// The part that must have said it is ready before this one starts.
+    pub after: Option<&'static str>,
+}
+
+/// What the parts came to, by name.
+pub type Finishes = BTreeMap<&'static str, Finished>;
+
+/// Why a load cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// No such load.
+    #[error("there is no load '{name}'; there are: counter, stream, idle, or any command behind --")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// A fixed duration that is zero.
+    #[error("a {0} needs a length above zero; write e.g. --for 5s")]
+    NoTime(&'static str),
+    /// A command without a program.
+    #[error("the command is empty; put a program behind --")]
+    Empty,
+}
+
+impl Load {
+    /// A built-in load by name, with its default length or the one given.
+    ///
+    /// # Errors
+    /// [`LoadError`] when there is none of that name or the length is zero.
+    pub fn builtin(name: &str, for_ns: Option<u64>) -> Result<Self, LoadError> {
+        let load = match name {
+            "counter" => Load::Counter(
+                for_ns.map_or_else(CounterLoad::default, |for_ns| CounterLoad { for_ns, ..CounterLoad::default() }),
+            ),
+            "stream" => Load::Stream(
+                for_ns.map_or_else(StreamLoad::default, |for_ns| StreamLoad { for_ns, ..StreamLoad::default() }),
+            ),
+            "idle" => Load::Idle(for_ns.map_or_else(IdleLoad::default, |for_ns| IdleLoad { for_ns })),
+            _ => return Err(LoadError::Unknown { name: name.into() }),
+        };
+        load.check().map(|()| load)
+    }
+
+    /// Whether it makes sense at all.
+    ///
+    /// # Errors
+    /// [`LoadError`] when a length is zero or a command empty.
+    pub fn check(&self) -> Result<(), LoadError> {
+        match self {
+            Load::Command(command) if command.argv.first().is_none_or(String::is_empty) => Err(LoadError::Empty),
+            Load::Command(_) => Ok(()),
+            timed if timed.length_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The kind, as a plan spells it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Load::Counter(_) => "counter",
+            Load::Stream(_) => "stream",
+            Load::Command(_) => "command",
+            Load::Idle(_) => "idle",
+        }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Load::Command(command) => command.argv.join(" "),
+            other => match other.length_ns() {
+                Some(ns) => format!("{} for {}", other.kind(), powerband_record::format_duration(ns)),
+                None => other.kind().into(),
+            },
+        }
+    }
+
+    /// How long it runs when that is fixed, ns.
+    #[must_use]
+    pub fn length_ns(&self) -> Option<u64> {
+        match self {
+            Load::Counter(counter) => Some(counter.for_ns),
+            Load::Stream(stream) => Some(stream.for_ns),
+            Load::Idle(idle) => Some(idle.for_ns),
+            Load::Command(_) => None,
+        }
+    }
+
+    /// What it measures by itself, the judged one first.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Metric> {
+        let metric = |name: &str, better, judged| Metric { name: name.into(), better, judged, boundary: None };
+        match self {
+            Load::Counter(_) => {
+                vec![metric("count_per_s", Better::Higher, true), metric("count", Better::Higher, false)]
+            }
+            Load::Stream(_) => vec![
+                metric("rate_mbit_s", Better::Higher, true),
+                metric("tx_percent", Better::Lower, false),
+                metric("rx_percent", Better::Lower, false),
+                metric("retransmits", Better::Lower, false),
+                metric("rtt_ms", Better::Lower, false),
+            ],
+            Load::Command(_) => vec![
+                metric("real_s", Better::Lower, true),
+                metric("user_s", Better::Lower, false),
+                metric("sys_s", Better::Lower, false),
+                metric("peak_rss_kib", Better::Lower, false),
+            ],
+            Load::Idle(_) => Vec::new(),
+        }
+    }
+
+    /// Its processes, in the order they start.
+    #[must_use]
+    pub fn parts(&self, rig: &Rig) -> Vec<Part> {
+        match self {
+            Load::Counter(counter) => counter.parts(),
+            Load::Stream(stream) => stream.parts(rig),
+            Load::Command(command) => command.parts(),
+            Load::Idle(idle) => idle.parts(),
+        }
+    }
+
+    /// Reads the metrics out of what the parts came to.
+    ///
+    /// # Errors
+    /// [`Void::LoadFailed`] when a part did not end well or did not report.
+    pub fn conclude(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+        for (name, finished) in finishes {
+            let tolerated = matches!(self, Load::Command(command) if command.ignore_failure);
+            if !finished.status.success() && !tolerated {
+                return Err(Void::LoadFailed { why: failure(name, self, finished) });
+            }
+        }
+        match self {
+            Load::Counter(_) => counter_metrics(finishes),
+            Load::Stream(_) => crate::stream::metrics(finishes),
+            Load::Command(_) => crate::command::metrics(finishes),
+            Load::Idle(_) => Ok(BTreeMap::new()),
+        }
+    }
+}
+
+/// One sentence about a part that failed: what, how, and its last words.
+fn failure(part: &str, load: &Load, finished: &Finished) -> String {
+    let said = [&finished.output.stderr, &finished.output.stdout];
+    let last = said.iter().find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
+    let what = if part == "load" { load.describe() } else { format!("{} ({part})", load.describe()) };
+    match last {
+        Some(last) => format!("the load '{what}' ended with {}: {}", finished.status, last.trim()),
+        None => format!("the load '{what}' ended with {} and printed nothing", finished.status),
+    }
+}
+
+/// A number from a built-in part's report.
+///
+/// # Errors
+/// [`Void::LoadFailed`] when the part did not run, or reported no such number.
+pub(crate) fn reported(finishes: &Finishes, part: &'static str, key: &str) -> Result<f64, Void> {
+    let finished = finishes
+        .get(part)
+        .ok_or_else(|| Void::LoadFailed { why: format!("the part '{part}' of the load never ran") })?;
+    finished
+        .report
+        .as_ref()
+        .and_then(|report| report.get(key))
+        .and_then(serde_json::Value::as_f64)
+        .ok_or_else(|| Void::LoadFailed { why: format!("the part '{part}' of the load reported no '{key}'") })
+}
+
+fn counter_metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+    let (count, seconds) = (reported(finishes, "load", "count")?, reported(finishes, "load", "seconds")?);
+    if seconds <= 0.0 || count <= 0.0 {
+        return Err(Void::LoadFailed { why: format!("the counter counted {count} in {seconds} s") });
+    }
+    Ok([("count".to_owned(), count), ("count_per_s".to_owned(), count / seconds)].into())
+}
+
+/// Durations in plans: `"5s"`, printed again as nanoseconds with their unit.
+pub(crate) mod duration {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{ns}ns"))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        powerband_record::parse_duration_ns(&text).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use powerband_record::{ExitStatus, Output, Usage};
+    use serde_json::json;
+
+    use super::*;
+
+    fn finished(report: serde_json::Value, status: ExitStatus, stderr: &str) -> Finished {
+        let output = Output { stdout: String::new(), stderr: stderr.into(), cut: false };
+        Finished { status, usage: Usage { real_ns: 1_500_000_000, ..Usage::default() }, report: Some(report), output }
+    }
+
+    #[test]
+    fn a_stream_gives_nuttcps_columns() {
+        let load = Load::builtin("stream", None).unwrap();
+        let finishes: Finishes = [
+            (
+                "receive",
+                finished(json!({"bytes": 62_500_000, "seconds": 10.0, "cpu_seconds": 2.4}), ExitStatus::Code(0), ""),
+            ),
+            (
+                "send",
+                finished(
+                    json!({"bytes": 62_500_000, "seconds": 10.0, "cpu_seconds": 0.7, "retransmits": 3, "rtt_ms": 1.6}),
+                    ExitStatus::Code(0),
+                    "",
+                ),
+            ),
+        ]
+        .into();
+        let metrics = load.conclude(&finishes).unwrap();
+        assert_eq!(metrics["rate_mbit_s"], 50.0);
+        assert!((metrics["rx_percent"] - 24.0).abs() < 1e-9 && (metrics["tx_percent"] - 7.0).abs() < 1e-9);
+        assert_eq!((metrics["retransmits"], metrics["rtt_ms"]), (3.0, 1.6));
+        assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
+    }
+
+    #[test]
+    fn both_ends_of_a_stream_on_one_machine_when_there_is_no_far_one() {
+        let stream = StreamLoad::default();
+        let alone = Rig { near: "127.0.0.1".into(), far: None };
+        assert!(stream.parts(&alone).iter().all(|part| part.side == Side::Near));
+        let pair = Rig { near: "near".into(), far: Some("far".into()) };
+        let sides: Vec<_> = stream.parts(&pair).iter().map(|part| (part.name, part.side)).collect();
+        assert_eq!(sides, [("receive", Side::Near), ("send", Side::Far)]);
+    }
+
+    #[test]
+    fn failures_are_one_sentence() {
+        let load = Load::Command(CommandLoad { argv: vec!["false".into()], ..CommandLoad::default() });
+        let finishes: Finishes =
+            [("load", finished(json!(null), ExitStatus::Code(3), "warming\nout of cheese\n"))].into();
+        let Err(Void::LoadFailed { why }) = load.conclude(&finishes) else {
+            panic!("a failing command is a failing load")
+        };
+        assert_eq!(why, "the load 'false' ended with exit status 3: out of cheese");
+        let tolerant =
+            Load::Command(CommandLoad { argv: vec!["false".into()], ignore_failure: true, ..CommandLoad::default() });
+        assert_eq!(tolerant.conclude(&finishes).unwrap()["real_s"], 1.5);
+    }
+
+    #[test]
+    fn plans_spell_loads_and_unknown_words_are_refused() {
+        let load: Load =
+            serde_json::from_value(json!({"kind": "counter", "for": "5s", "align_to_second": true, "pin": "1"}))
+                .unwrap();
+        assert_eq!(load.length_ns(), Some(5_000_000_000));
+        assert_eq!(serde_json::from_value::<Load>(serde_json::to_value(&load).unwrap()).unwrap(), load);
+        assert!(serde_json::from_value::<Load>(json!({"kind": "counter", "fro": "5s"})).is_err());
+        assert!(serde_json::from_value::<Load>(json!({"kind": "dance"})).is_err());
+        assert!(Load::builtin("dance", None).is_err() && Load::builtin("counter", Some(0)).is_err());
+    }
+}

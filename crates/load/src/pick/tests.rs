@@ -1,0 +1,49 @@
+//! Picking numbers out of output.
+use powerband_record::{ExitStatus, Output, Usage};
+
+use super::*;
+
+fn printed(stdout: &str) -> Finished {
+    let output = Output { stdout: stdout.into(), stderr: String::new(), cut: false };
+    Finished { status: ExitStatus::Code(0), usage: Usage::default(), report: None, output }
+}
+
+#[test]
+fn numbers_are_found_by_pattern_and_by_path() {
+    for (spec, name, better, text, value) in [
+        (r"rate=regex:(\d+\.\d+) MB/s", "rate", Better::Higher, "moved 12.5 MB/s\n", 12.5),
+        (r"p99_us=regex:p99[:=] *([\d,]+):lower", "p99_us", Better::Lower, "p99: 1,204 us", 1204.0),
+        (r"score=regex:=(\d+):higher", "score", Better::Higher, "x=7", 7.0),
+        ("bits=json:$.end.sum.bps:higher", "bits", Better::Higher, r#"{"end":{"sum":{"bps":5e6}}}"#, 5e6),
+        ("t_s=json:$.rows[1].t", "t_s", Better::Lower, r#"{"rows":[{"t":1},{"t":"2.5"}]}"#, 2.5),
+    ] {
+        let spec = MetricSpec::parse(spec).unwrap();
+        assert_eq!((spec.metric.name.as_str(), spec.metric.better), (name, better));
+        assert_eq!(spec.pick(&printed(text)), Ok(value));
+    }
+}
+
+#[test]
+fn what_does_not_come_is_said() {
+    for (spec, text, words) in [
+        (r"a=regex:(\d+) apples", "no fruit", "nothing that matches"),
+        (r"a=regex:is (\w+)", "it is much", "no number"),
+        ("a=json:$.x", "plain text", "did not print JSON"),
+        ("a=json:$.x", r#"{"y":1}"#, "nothing at"),
+        ("a=json:$.x", r#"{"x":[1]}"#, "no number"),
+    ] {
+        let why = MetricSpec::parse(spec).unwrap().pick(&printed(text)).unwrap_err();
+        assert!(why.contains(words), "{why}");
+    }
+}
+
+#[test]
+fn bad_specs_are_refused_and_synonyms_known() {
+    for text in ["", "=x", "a=", r"regex:(\d+)", r"a=regex:\d+", "a=regex:(", "a=json:x[", "a b"] {
+        assert!(MetricSpec::parse(text).is_err(), "{text}");
+    }
+    let watts = MetricSpec::parse("watts").unwrap();
+    assert_eq!(watts.metric.name, "power_w");
+    assert!(matches!(watts.source, Source::Measured(name) if name == "power_w"));
+    assert_eq!(MetricSpec::parse("real_s:higher").unwrap().metric.better, Better::Higher);
+}
