@@ -1,0 +1,98 @@
+//! The bench: what answers a trial. A World with knobs, meters and a load is one; a formula is another.
+use powerband_record::{Event, Outcome, PlannedTrial, Void};
+use thiserror::Error;
+
+/// Where events go: the store, a channel, a `Vec` in tests.
+pub trait Journal {
+    /// Takes one event, durably if it is that kind of journal.
+    ///
+    /// # Errors
+    /// [`JournalError`] when it could not be kept; the experiment then ends and restores.
+    fn record(&mut self, event: &Event) -> Result<(), JournalError>;
+}
+
+/// An event could not be kept.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{why}")]
+pub struct JournalError {
+    /// One sentence.
+    pub why: String,
+}
+
+impl Journal for Vec<Event> {
+    fn record(&mut self, event: &Event) -> Result<(), JournalError> {
+        self.push(event.clone());
+        Ok(())
+    }
+}
+
+/// Why an experiment cannot go on at all.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Fatal {
+    /// The journal could not be written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The ledger could not be written: nothing more may be turned.
+    #[error(transparent)]
+    Ledger(#[from] powerband_machine::LedgerError),
+    /// Something that was turned could not be put back.
+    #[error("could not put back {what}; the ledger {ledger} says what was there: replay it with `powerband undo`")]
+    CannotRestore {
+        /// Knobs and sites with the reason.
+        what: String,
+        /// The file to replay.
+        ledger: String,
+    },
+    /// A setting can never be turned here (found in its first trial).
+    #[error("{why}")]
+    CannotTurn {
+        /// One sentence.
+        why: String,
+    },
+    /// A machine of the rig is gone.
+    #[error("lost the {side} machine: {why}")]
+    Lost {
+        /// Which.
+        side: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Answers trials. Settings go by their index in the experiment.
+pub trait Bench {
+    /// The clock trials are timed and budgets counted by, ns from an arbitrary start.
+    fn now_ns(&self) -> u64;
+
+    /// Runs one trial from turning to putting back.
+    ///
+    /// # Errors
+    /// [`Fatal`] when the experiment cannot go on; a trial that merely does not count is `Ok(Err(void))`.
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal>;
+}
+
+/// A bench that computes its answers: for sweeps of thousands of experiments and for measured surfaces.
+pub struct FormulaBench<F> {
+    formula: F,
+    trial_ns: u64,
+    clock_ns: u64,
+}
+
+impl<F: FnMut(&PlannedTrial) -> Result<Outcome, Void>> FormulaBench<F> {
+    /// Answers with `formula`; each trial takes `trial_ns` of its clock.
+    pub fn new(trial_ns: u64, formula: F) -> Self {
+        FormulaBench { formula, trial_ns, clock_ns: 0 }
+    }
+}
+
+impl<F: FnMut(&PlannedTrial) -> Result<Outcome, Void>> Bench for FormulaBench<F> {
+    fn now_ns(&self) -> u64 {
+        self.clock_ns
+    }
+
+    fn trial(&mut self, trial: &PlannedTrial, _: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+        self.clock_ns += self.trial_ns;
+        Ok((self.formula)(trial))
+    }
+}

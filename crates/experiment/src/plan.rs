@@ -1,0 +1,203 @@
+//! The plan as it is written: a TOML file or the words of `try`, before anything is looked up on a machine.
+use powerband_load::Load;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// An experiment as a user writes it. Settings, axes and metrics are in the command line's own grammar, so that what
+/// is tried by hand can be copied into a file. Everything but the load may be left out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// A line for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// The machine that is turned and measured (`local`, `sim:NAME`).
+    #[serde(default)]
+    pub machine: Option<String>,
+    /// The other end of the cable.
+    #[serde(default)]
+    pub far: Option<String>,
+    /// What makes the machine work.
+    pub load: Load,
+    /// Assignments every setting but "as found" shares, e.g. `governor=userspace`.
+    #[serde(default)]
+    pub with: String,
+    /// Axes that are crossed, e.g. `freq=500MHz,600MHz`.
+    #[serde(default, rename = "try")]
+    pub axes: Vec<String>,
+    /// Whole settings, e.g. `tuned:governor=conservative up_threshold=98`.
+    #[serde(default)]
+    pub settings: Vec<String>,
+    /// Label of the setting the others are compared with; the machine as found when absent.
+    #[serde(default)]
+    pub reference: Option<String>,
+    /// Knob whose value is the cost: the cheapest setting that is not worse than any other by more than the margin is
+    /// sought.
+    #[serde(default)]
+    pub knee: Option<String>,
+    /// Metrics to judge, `[NAME=]SOURCE[:higher|lower]`; the load's own when empty.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+    /// Margin of "same", e.g. `5%`.
+    #[serde(default)]
+    pub margin: Option<String>,
+    /// Error rate of all "better" and "worse" together, e.g. `5%`.
+    #[serde(default)]
+    pub alpha: Option<String>,
+    /// Most blocks.
+    #[serde(default)]
+    pub blocks: Option<u32>,
+    /// Most time, e.g. `15m`.
+    #[serde(default)]
+    pub budget: Option<String>,
+    /// Most warm-up trials, 0 for none.
+    #[serde(default)]
+    pub warmup: Option<u32>,
+    /// Time to settle after turning, e.g. `500ms`.
+    #[serde(default)]
+    pub settle: Option<String>,
+    /// CPUs that are turned, e.g. `1` or `0-3`; all when absent.
+    #[serde(default)]
+    pub cpus: Option<String>,
+    /// Seed of the orders and of a simulated machine's noise.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// Rank-based path instead of t; chosen before the start, never by looking at the data.
+    #[serde(default)]
+    pub robust: bool,
+}
+
+/// Why a plan cannot be used. Every variant is the user's to mend.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Not TOML, an unknown key, a wrong type.
+    #[error("{place}: {why}")]
+    Toml {
+        /// File and line.
+        place: String,
+        /// What is wrong there.
+        why: String,
+    },
+    /// A setting, axis or assignment that cannot be read.
+    #[error(transparent)]
+    Setting(#[from] powerband_record::SettingError),
+    /// A quantity that cannot be read.
+    #[error("{key}: {why}")]
+    Quantity {
+        /// Which key or option.
+        key: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// A metric that cannot be read.
+    #[error(transparent)]
+    Metric(#[from] powerband_load::PickError),
+    /// A load that cannot be used.
+    #[error(transparent)]
+    Load(#[from] powerband_load::LoadError),
+    /// Nothing to compare.
+    #[error("there is nothing to compare: give a KNOB=V1,V2 list or at least two settings with -s")]
+    NothingToCompare,
+    /// Two settings of one name.
+    #[error("two settings are called '{0}'; give each its own name")]
+    TwiceNamed(String),
+    /// Two names for one setting are fine (an A/A); two identical unnamed ones are not.
+    #[error("the setting '{0}' is there twice; name both if that is meant (-s a: -s b:)")]
+    Twice(String),
+    /// A reference that is no setting.
+    #[error("there is no setting '{name}' to be the reference; there are: {known}")]
+    NoReference {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A knee needs a cost for every setting.
+    #[error("the knee is sought by {knob}, but the setting '{setting}' does not turn it to a number")]
+    NoCost {
+        /// The knob.
+        knob: String,
+        /// The setting.
+        setting: String,
+    },
+    /// A metric that neither the load nor a meter nor the plan gives.
+    #[error("nothing measures '{name}' here; there are: {known}")]
+    NoMetric {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// No metric at all to judge by.
+    #[error("the load '{0}' measures nothing by itself and no meter was found; add --metric, or use a machine with a meter")]
+    NothingToJudge(String),
+    /// More settings than make sense in one experiment.
+    #[error("{0} settings are too many for one experiment (at most {1}); take fewer values, e.g. 10..100:30")]
+    TooMany(usize, usize),
+}
+
+impl Plan {
+    /// An empty plan around a load, for building one from options.
+    #[must_use]
+    pub fn of(load: Load) -> Self {
+        Plan {
+            title: None,
+            machine: None,
+            far: None,
+            load,
+            with: String::new(),
+            axes: Vec::new(),
+            settings: Vec::new(),
+            reference: None,
+            knee: None,
+            metrics: Vec::new(),
+            margin: None,
+            alpha: None,
+            blocks: None,
+            budget: None,
+            warmup: None,
+            settle: None,
+            cpus: None,
+            seed: None,
+            robust: false,
+        }
+    }
+
+    /// Reads a plan file's text; `name` is for messages.
+    ///
+    /// # Errors
+    /// [`PlanError::Toml`] with file, line and what is wrong, in one line.
+    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            let place = line.map_or_else(|| name.to_owned(), |line| format!("{name} line {line}"));
+            let why = error.message().replace('\n', "; ").replace("unknown field", "unknown key");
+            PlanError::Toml { place, why }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_reads_and_what_is_wrong_in_it_is_one_line() {
+        let plan = Plan::parse("p", "try = [\"freq=all\"]\nmargin = \"5%\"\n[load]\nkind = \"stream\"\nfor = \"10s\"\n").unwrap();
+        assert_eq!(plan.axes, ["freq=all"]);
+        assert_eq!(plan.load.length_ns(), Some(10_000_000_000));
+        for (text, words) in [
+            ("margn = 1\n[load]\nkind = \"idle\"", "p line 1: unknown key `margn`"),
+            ("[load]\nkind = \"idle\"\nfor = \"-3s\"", "cannot be negative"),
+            ("[load]\nkind = \"dance\"", "dance"),
+            ("title = \"x\"", "load"),
+            ("blocks = -3\n[load]\nkind = \"idle\"", "p line 1"),
+            ("= 3", "p line 1"),
+        ] {
+            let error = Plan::parse("p", text).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The loop: warm-up, then blocks of every open setting in random order, a look after each, until all is decided or
+//! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
+use powerband_record::{BlockDone, CloseReason, Event, Finding, Outcome, PlannedTrial, Started, Void};
+use powerband_stats::order::{Slot, block_order, reference_copies};
+
+use crate::judging::{Judging, Look};
+use crate::{Bench, Fatal, Journal};
+
+/// A slot that gives nothing valid this often in a row is given up.
+const TRIES: u32 = 3;
+
+/// Warm-up ends early when two reference trials in a row differ by less than this.
+const WARM: f64 = 0.02;
+
+/// Runs an experiment to its end. Every event goes to the journal before the next thing happens; the last is
+/// [`Event::Closed`], also when the user stopped it.
+///
+/// # Errors
+/// [`Fatal`] when it could not go on. What was measured until then is in the journal.
+pub fn run(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journal) -> Result<Finding, Fatal> {
+    journal.record(&Event::Started(Box::new(started.clone())))?;
+    let mut run = Run::new(started, bench, journal);
+    let reason = match run.warm_up() {
+        Ok(()) => run.blocks(),
+        Err(end) => Err(end),
+    };
+    match reason {
+        Ok(reason) | Err(End::Close(reason)) => run.close(reason),
+        Err(End::Fatal(fatal)) => {
+            // The journal may be what failed: its own error must not hide the first.
+            let _ = run.close(CloseReason::Failed { why: fatal.to_string() });
+            Err(fatal)
+        }
+    }
+}
+
+/// Why the loop ended before its natural end.
+enum End {
+    Close(CloseReason),
+    Fatal(Fatal),
+}
+
+impl From<Fatal> for End {
+    fn from(fatal: Fatal) -> Self {
+        End::Fatal(fatal)
+    }
+}
+
+impl From<crate::JournalError> for End {
+    fn from(error: crate::JournalError) -> Self {
+        End::Fatal(error.into())
+    }
+}
+
+/// Where a setting stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the blocks.
+    Open,
+    /// Predicted to need more than there is; taken up again when the others are done.
+    Aside,
+    /// Decided, or given up for good.
+    Left,
+}
+
+struct Run<'a> {
+    started: &'a Started,
+    bench: &'a mut dyn Bench,
+    journal: &'a mut dyn Journal,
+    judging: Judging,
+    places: Vec<Place>,
+    /// Looks in a row whose prediction exceeded the blocks there are, by setting.
+    hopeless: Vec<u32>,
+    began_ns: u64,
+    next_trial: u32,
+    blocks: u32,
+    valid: u32,
+    voids: u32,
+    reference_seen: bool,
+    longest_block_ns: u64,
+    look: Look,
+    notes: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    fn new(started: &'a Started, bench: &'a mut dyn Bench, journal: &'a mut dyn Journal) -> Self {
+        let settings = started.settings.len();
+        let began_ns = bench.now_ns();
+        Run {
+            started,
+            bench,
+            journal,
+            judging: Judging::new(started),
+            places: vec![Place::Open; settings],
+            hopeless: vec![0; settings],
+            began_ns,
+            next_trial: 0,
+            blocks: 0,
+            valid: 0,
+            voids: 0,
+            reference_seen: false,
+            longest_block_ns: 0,
+            look: Look::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        self.bench.now_ns() - self.began_ns
+    }
+
+    /// One trial with its events; void trials are answered as such, stop and fatal ends end.
+    fn trial(&mut self, block: u32, setting: u32, copy: u32) -> Result<Result<Outcome, Void>, End> {
+        let trial = PlannedTrial { trial: self.next_trial, block, setting, copy, at_ns: self.elapsed_ns() };
+        self.next_trial += 1;
+        self.journal.record(&Event::TrialStarted(trial))?;
+        let answer = self.bench.trial(&trial, self.journal)?;
+        let at_ns = self.elapsed_ns();
+        match answer {
+            Ok(outcome) => {
+                self.journal.record(&Event::TrialDone { trial: trial.trial, at_ns, outcome: outcome.clone() })?;
+                self.reference_seen |= setting == 0;
+                Ok(Ok(outcome))
+            }
+            Err(why) => {
+                self.voids += 1;
+                self.journal.record(&Event::TrialVoid { trial: trial.trial, at_ns, why: why.clone() })?;
+                match why {
+                    Void::Stopped => Err(End::Close(CloseReason::Stopped)),
+                    // A load that cannot even run as the machine is found would only fail again and again.
+                    Void::LoadFailed { .. } | Void::NoMetric { .. } if setting == 0 && !self.reference_seen => {
+                        Err(End::Close(CloseReason::LoadFailed { why: why.to_string() }))
+                    }
+                    why => Ok(Err(why)),
+                }
+            }
+        }
+    }
+
+    /// Reference trials that do not count, until two in a row are close.
+    fn warm_up(&mut self) -> Result<(), End> {
+        let mut last = None;
+        for _ in 0..self.started.warmup {
+            let Ok(outcome) = self.trial(0, 0, 0)? else { continue };
+            let value = self.started.metrics.first().and_then(|metric| outcome.metrics.get(&metric.name)).copied();
+            if let (Some(last), Some(value)) = (last, value)
+                && f64::abs(value - last) < WARM * f64::abs(last)
+            {
+                break;
+            }
+            last = value;
+            if self.out_of_time() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn blocks(&mut self) -> Result<CloseReason, End> {
+        while self.blocks < self.started.max_blocks {
+            if !self.places.iter().skip(1).any(|&place| place == Place::Open) {
+                self.take_up_again();
+            }
+            if self.finished() {
+                return Ok(CloseReason::Decided);
+            }
+            if self.blocks > 0 && self.no_time_for_a_block() {
+                return Ok(CloseReason::Budget);
+            }
+            let from_ns = self.elapsed_ns();
+            if !self.block(self.blocks + 1)? {
+                return Ok(CloseReason::Budget);
+            }
+            self.longest_block_ns = self.longest_block_ns.max(self.elapsed_ns() - from_ns);
+            self.blocks += 1;
+            self.look()?;
+        }
+        Ok(if self.finished() { CloseReason::Decided } else { CloseReason::Blocks })
+    }
+
+    /// Whether nothing is left to find out.
+    fn finished(&self) -> bool {
+        let open = self.places.iter().skip(1).any(|&place| place != Place::Left);
+        !open || (self.look.knee_complete && !self.started.cost_order.is_empty())
+    }
+
+    fn out_of_time(&self) -> bool {
+        self.started.budget_ns.is_some_and(|budget| self.elapsed_ns() >= budget)
+    }
+
+    fn no_time_for_a_block(&self) -> bool {
+        self.started.budget_ns.is_some_and(|budget| self.elapsed_ns() + self.longest_block_ns > budget)
+    }
+
+    /// Every open setting once, the reference once or twice, in random order. False when time ran out inside.
+    fn block(&mut self, block: u32) -> Result<bool, End> {
+        let open: Vec<u32> = (1..).zip(&self.places[1..]).filter(|&(_, &place)| place == Place::Open).map(|(i, _)| i).collect();
+        let copies = reference_copies(open.len());
+        let mut slots: Vec<Slot> = (0..copies).map(|copy| Slot { setting: 0, copy }).collect();
+        slots.extend(open.iter().map(|&setting| Slot { setting, copy: 0 }));
+        for slot in block_order(self.started.seed, block, &slots) {
+            if self.out_of_time() && self.blocks > 0 {
+                return Ok(false);
+            }
+            self.slot(block, slot)?;
+        }
+        Ok(true)
+    }
+
+    /// One slot of a block, repeated while it is void.
+    fn slot(&mut self, block: u32, slot: Slot) -> Result<(), End> {
+        if self.places[slot.setting as usize] == Place::Left {
+            return Ok(());
+        }
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            match self.trial(block, slot.setting, slot.copy)? {
+                Ok(outcome) => {
+                    self.valid += 1;
+                    self.judging.take(block, slot, &outcome);
+                    return Ok(());
+                }
+                Err(why) => last = why.to_string(),
+            }
+        }
+        if slot.setting == 0 {
+            return Err(End::Close(CloseReason::LoadFailed { why: format!("the reference gave nothing valid {TRIES} times in a row: {last}") }));
+        }
+        let label = &self.started.settings[slot.setting as usize].label;
+        self.notes.push(format!("{label} gave nothing valid {TRIES} times in a row and was left out: {last}"));
+        self.leave(slot.setting, block, &format!("void {TRIES} times in a row: {last}"))
+    }
+
+    fn leave(&mut self, setting: u32, block: u32, why: &str) -> Result<(), End> {
+        self.places[setting as usize] = Place::Left;
+        self.journal.record(&Event::SettingLeft { setting, block, why: why.into() })?;
+        Ok(())
+    }
+
+    /// Looks at the blocks so far, tells, and lets decided settings go.
+    fn look(&mut self) -> Result<(), End> {
+        self.look = self.judging.look(self.blocks);
+        let done = BlockDone {
+            block: self.blocks,
+            at_ns: self.elapsed_ns(),
+            verdicts: self.look.verdicts.clone(),
+            knee: self.look.knee.clone(),
+        };
+        self.journal.record(&Event::BlockDone(done))?;
+        for (setting, why) in std::mem::take(&mut self.look.decided) {
+            if self.places[setting as usize] != Place::Left {
+                self.leave(setting, self.blocks, &why)?;
+            }
+        }
+        self.set_aside()
+    }
+
+    /// Settings that two looks in a row predict to need more blocks than there are make room for the others.
+    fn set_aside(&mut self) -> Result<(), End> {
+        for setting in 1..self.places.len() {
+            if self.places[setting] != Place::Open {
+                continue;
+            }
+            let needed = self.look.least_blocks(u32::try_from(setting).unwrap_or(u32::MAX));
+            let beyond = needed.is_some_and(|needed| needed > self.blocks_affordable());
+            self.hopeless[setting] = if beyond { self.hopeless[setting] + 1 } else { 0 };
+            let others = self.places.iter().skip(1).filter(|&&place| place == Place::Open).count() > 1;
+            if self.hopeless[setting] >= 2 && others {
+                self.places[setting] = Place::Aside;
+                let setting = u32::try_from(setting).unwrap_or(u32::MAX);
+                let why = "set aside: predicted to need more than there is".to_owned();
+                self.journal.record(&Event::SettingLeft { setting, block: self.blocks, why })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many blocks there can be in all.
+    fn blocks_affordable(&self) -> u32 {
+        let by_time = self.started.budget_ns.map(|budget| {
+            let left = budget.saturating_sub(self.elapsed_ns()) / self.longest_block_ns.max(1);
+            self.blocks.saturating_add(u32::try_from(left).unwrap_or(u32::MAX))
+        });
+        by_time.map_or(self.started.max_blocks, |blocks| blocks.min(self.started.max_blocks))
+    }
+
+    fn take_up_again(&mut self) {
+        for (place, hopeless) in self.places.iter_mut().zip(&mut self.hopeless) {
+            if *place == Place::Aside {
+                (*place, *hopeless) = (Place::Open, 0);
+            }
+        }
+    }
+
+    fn close(mut self, reason: CloseReason) -> Result<Finding, Fatal> {
+        self.notes.extend(self.judging.notes());
+        let finding = Finding {
+            reason,
+            at_ns: self.elapsed_ns(),
+            blocks: self.blocks,
+            trials: self.valid,
+            voids: self.voids,
+            verdicts: self.look.verdicts,
+            levels: self.judging.levels(),
+            knee: self.look.knee,
+            notes: self.notes,
+        };
+        self.journal.record(&Event::Closed(finding.clone()))?;
+        Ok(finding)
+    }
+}

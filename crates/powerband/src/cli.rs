@@ -1,0 +1,307 @@
+//! The words of the command line, and nothing else: parsing, not acting.
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use powerband_record::CpuList;
+
+/// Finds the settings at which a Linux machine does its work best, by measuring, and says how sure it is.
+#[derive(Parser, Debug)]
+#[command(name = "powerband", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// Options every verb takes.
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 fine (also undecided) · 1 a check failed, or what --fail-on names happened · \
+2 usage or plan · 3 no permission · 4 not supported here · 6 could not put something back · 7 the load failed · \
+8 could not go on · 130 stopped, everything put back. `with` ends with its command's own code.";
+
+/// Options every verb takes, before or after it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Shared {
+    /// The machine: `local`, or `sim:NAME` for a simulated one (`sim:NAME#SEED`)
+    #[arg(long, global = true, value_name = "MACHINE", env = "POWERBAND_MACHINE")]
+    pub(crate) machine: Option<String>,
+    /// The machine at the other end of the cable
+    #[arg(long, global = true, value_name = "MACHINE")]
+    pub(crate) far: Option<String>,
+    /// Seed of the orders and of a simulated machine's noise
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Print one JSON value of a versioned shape instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// File the results are kept in
+    #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE")]
+    pub(crate) store: Option<PathBuf>,
+    /// Only these CPUs, e.g. 1 or 0-3,8
+    #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuList>,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Verb {
+    /// Show the machine: CPUs, clocks, governors, what is turned, meters
+    Info(Info),
+    /// Read knobs
+    Get(Get),
+    /// List the knobs there are, or explain one
+    Knobs(Knobs),
+    /// Turn knobs, for good or until `undo`
+    Set(Set),
+    /// Take back what `set` turned, the last step first
+    Undo(Undo),
+    /// Turn knobs for the length of one command
+    With(With),
+    /// Compare settings by measuring
+    Try(Try),
+    /// Run the experiment of a plan file
+    Run(Run),
+    /// List the experiments kept
+    List,
+    /// Show an experiment again
+    Show(Show),
+    /// Write an experiment's events or results
+    Export(Export),
+    /// The simulated machines there are
+    Sim(Sim),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man,
+    /// What runs inside the child process of a built-in load
+    #[command(name = "__inside", hide = true)]
+    Inside {
+        /// For the child.
+        #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+        words: Vec<String>,
+    },
+    /// The small step between fork and exec
+    #[command(name = "__shim", hide = true)]
+    Shim {
+        /// For the child.
+        #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+        words: Vec<String>,
+    },
+}
+
+/// `info`.
+#[derive(Args, Debug)]
+pub(crate) struct Info {
+    /// Which part; everything when absent
+    pub(crate) part: Option<InfoPart>,
+}
+
+/// Parts of `info`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InfoPart {
+    /// CPUs, clocks, governors
+    Cpu,
+    /// Meters found, with what they cover
+    Meters,
+    /// What is turned and not yet taken back
+    Turned,
+}
+
+/// `get`.
+#[derive(Args, Debug)]
+pub(crate) struct Get {
+    /// Knobs, e.g. governor or max_freq@policy0
+    #[arg(required = true, value_name = "KNOB[@SITE]")]
+    pub(crate) knobs: Vec<String>,
+}
+
+/// `knobs`.
+#[derive(Args, Debug)]
+pub(crate) struct Knobs {
+    /// One knob to explain
+    pub(crate) knob: Option<String>,
+}
+
+/// `set`.
+#[derive(Args, Debug)]
+pub(crate) struct Set {
+    /// What to turn, e.g. governor=userspace freq=1867MHz
+    #[arg(required = true, value_name = "KNOB[@SITE]=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Say what would be turned, in order, and turn nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `undo`.
+#[derive(Args, Debug)]
+pub(crate) struct Undo {
+    /// Everything, not only the last step
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// List what could be taken back and take nothing back
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Also where somebody else has written since
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// `with`.
+#[derive(Args, Debug)]
+pub(crate) struct With {
+    /// What to turn, e.g. governor=performance
+    #[arg(required = true, value_name = "KNOB[@SITE]=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// The command
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// How to measure: what `try` and `run` share.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Measuring {
+    /// Judge by this metric: NAME, NAME=regex:PATTERN, NAME=json:$.PATH, with :higher or :lower behind it
+    #[arg(long = "metric", value_name = "[NAME=]SOURCE")]
+    pub(crate) metrics: Vec<String>,
+    /// What counts as the same, e.g. 2%
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) margin: Option<String>,
+    /// Error rate of all verdicts "better" and "worse" together
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) alpha: Option<String>,
+    /// Most blocks (every setting once a block)
+    #[arg(long, value_name = "N")]
+    pub(crate) blocks: Option<u32>,
+    /// Most time, e.g. 15m
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) budget: Option<String>,
+    /// Most warm-up trials
+    #[arg(long, value_name = "N")]
+    pub(crate) warmup: Option<u32>,
+    /// Time to settle after turning
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) settle: Option<String>,
+    /// Compare with this setting instead of the machine as found
+    #[arg(long, value_name = "NAME")]
+    pub(crate) reference: Option<String>,
+    /// Seek the cheapest setting that loses nothing, cost being this knob's value
+    #[arg(long, value_name = "KNOB")]
+    pub(crate) knee: Option<String>,
+    /// Judge by ranks alone (slower, needs no assumption on the noise)
+    #[arg(long)]
+    pub(crate) robust: bool,
+    /// End with 1 when one of these happened: better, worse, same, undecided
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<FailOn>,
+    /// Say what would be turned and measured, and for how long, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// No progress on the terminal
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Verdicts `--fail-on` can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Something is better than the reference
+    Better,
+    /// Something is worse
+    Worse,
+    /// Something is the same
+    Same,
+    /// Something is open
+    Undecided,
+}
+
+/// `try`.
+#[derive(Args, Debug)]
+pub(crate) struct Try {
+    /// Knobs and their values, crossed: governor=all, freq=500MHz,600MHz, rx-usecs=10..100:10
+    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
+    pub(crate) axes: Vec<String>,
+    /// A whole setting, with a name or without: base: or 'tuned:governor=conservative up_threshold=98'
+    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
+    pub(crate) settings: Vec<String>,
+    /// A built-in load: counter, stream, idle
+    #[arg(long, value_name = "NAME", conflicts_with = "command")]
+    pub(crate) load: Option<String>,
+    /// How long a built-in load runs
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) length: Option<String>,
+    /// Pin the load to these CPUs
+    #[arg(long, value_name = "LIST")]
+    pub(crate) pin: Option<CpuList>,
+    /// Take a trial even when the command returns another code than 0
+    #[arg(short = 'i', long)]
+    pub(crate) ignore_failure: bool,
+    /// How to measure.
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+    /// The command to measure
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// `run`.
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// The plan file
+    #[arg(value_name = "PLAN.toml")]
+    pub(crate) plan: PathBuf,
+    /// How to measure; what is given here wins over the plan.
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+}
+
+/// `show`.
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    /// Number of the experiment, or `last`
+    #[arg(default_value = "last")]
+    pub(crate) id: String,
+}
+
+/// `export`.
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// Number of the experiment, or `last`
+    #[arg(default_value = "last")]
+    pub(crate) id: String,
+    /// The events, one JSON value a line; the first line is the header, which alone differs between repeats
+    #[arg(long)]
+    pub(crate) journal: bool,
+    /// To this file instead of the terminal
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `sim`.
+#[derive(Args, Debug)]
+pub(crate) struct Sim {
+    /// What to do with them.
+    #[command(subcommand)]
+    pub(crate) verb: SimVerb,
+}
+
+/// Verbs of `sim`.
+#[derive(Subcommand, Debug)]
+pub(crate) enum SimVerb {
+    /// List the simulated machines there are
+    List,
+    /// Show one: its CPUs, clocks, power, noise, and what it cannot do
+    Show {
+        /// Its name
+        name: String,
+    },
+}
+
+/// `completions`.
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
