@@ -1,1 +1,23 @@
-//! Plan, run, journal: blocks, trials, the guard.
+//! PLAN, RUN, JOURNAL: what to try, in blocks, until it is decided; everything that happens is an event.
+//!
+//! [`Plan`] is what a user writes, [`resolve`] makes it an experiment in which nothing is left to defaults, [`run`] is
+//! the loop. The loop asks a [`Bench`] for trials: [`WorldBench`] turns knobs and runs loads on the machines of a World,
+//! [`FormulaBench`] computes. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
+mod bench;
+mod error;
+mod execution;
+mod judging;
+mod knee;
+mod levels;
+mod metering;
+mod plan;
+mod resolve;
+mod run;
+mod world_bench;
+
+pub use bench::{Bench, Fatal, FormulaBench, Journal, JournalError};
+pub use error::ResolveError;
+pub use plan::{Plan, PlanError};
+pub use resolve::{Resolved, resolve};
+pub use run::run;
+pub use world_bench::WorldBench;

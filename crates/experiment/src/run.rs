@@ -1,16 +1,14 @@
 //! The loop: warm-up, then blocks of every open setting in random order, a look after each, until all is decided or
 //! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Outcome, PlannedTrial, Started, Void};
-use powerband_stats::order::{Slot, block_order, reference_copies};
+use powerband_stats::steady::warm_up_is_over;
+use powerband_stats::{Patience, Scale, Slot, block_order, reference_copies, slots};
 
 use crate::judging::{Judging, Look};
 use crate::{Bench, Fatal, Journal};
 
 /// A slot that gives nothing valid this often in a row is given up.
 const TRIES: u32 = 3;
-
-/// Warm-up ends early when two reference trials in a row differ by less than this.
-const WARM: f64 = 0.02;
 
 /// Runs an experiment to its end. Every event goes to the journal before the next thing happens; the last is
 /// [`Event::Closed`], also when the user stopped it.
@@ -69,8 +67,7 @@ struct Run<'a> {
     journal: &'a mut dyn Journal,
     judging: Judging,
     places: Vec<Place>,
-    /// Looks in a row whose prediction exceeded the blocks there are, by setting.
-    hopeless: Vec<u32>,
+    patience: Patience,
     began_ns: u64,
     next_trial: u32,
     blocks: u32,
@@ -92,7 +89,7 @@ impl<'a> Run<'a> {
             journal,
             judging: Judging::new(started),
             places: vec![Place::Open; settings],
-            hopeless: vec![0; settings],
+            patience: Patience::default(),
             began_ns,
             next_trial: 0,
             blocks: 0,
@@ -139,17 +136,13 @@ impl<'a> Run<'a> {
 
     /// Reference trials that do not count, until two in a row are close.
     fn warm_up(&mut self) -> Result<(), End> {
-        let mut last = None;
+        let mut values = Vec::new();
         for _ in 0..self.started.warmup {
             let Ok(outcome) = self.trial(0, 0, 0)? else { continue };
             let value = self.started.metrics.first().and_then(|metric| outcome.metrics.get(&metric.name)).copied();
-            if let (Some(last), Some(value)) = (last, value)
-                && f64::abs(value - last) < WARM * f64::abs(last)
-            {
-                break;
-            }
-            last = value;
-            if self.out_of_time() {
+            values.extend(value);
+            let scale = if values.iter().all(|&value| value > 0.0) { Scale::Log } else { Scale::Linear };
+            if warm_up_is_over(&values, scale, None) || self.out_of_time() {
                 break;
             }
         }
@@ -194,10 +187,11 @@ impl<'a> Run<'a> {
 
     /// Every open setting once, the reference once or twice, in random order. False when time ran out inside.
     fn block(&mut self, block: u32) -> Result<bool, End> {
-        let open: Vec<u32> = (1..).zip(&self.places[1..]).filter(|&(_, &place)| place == Place::Open).map(|(i, _)| i).collect();
-        let copies = reference_copies(open.len());
-        let mut slots: Vec<Slot> = (0..copies).map(|copy| Slot { setting: 0, copy }).collect();
-        slots.extend(open.iter().map(|&setting| Slot { setting, copy: 0 }));
+        let is_open = |&setting: &usize| self.places[setting] == Place::Open;
+        let open: Vec<usize> = (1..self.places.len()).filter(is_open).collect();
+        let copies = if self.started.robust { 1 } else { reference_copies(open.len()) };
+        let slots = slots(copies, &open);
+        self.judging.begin_block();
         for slot in block_order(self.started.seed, block, &slots) {
             if self.out_of_time() && self.blocks > 0 {
                 return Ok(false);
@@ -209,15 +203,15 @@ impl<'a> Run<'a> {
 
     /// One slot of a block, repeated while it is void.
     fn slot(&mut self, block: u32, slot: Slot) -> Result<(), End> {
-        if self.places[slot.setting as usize] == Place::Left {
+        if self.places[slot.setting] == Place::Left {
             return Ok(());
         }
         let mut last = String::new();
         for _ in 0..TRIES {
-            match self.trial(block, slot.setting, slot.copy)? {
+            match self.trial(block, index(slot.setting), index(slot.copy))? {
                 Ok(outcome) => {
                     self.valid += 1;
-                    self.judging.take(block, slot, &outcome);
+                    self.judging.take(slot, &outcome);
                     return Ok(());
                 }
                 Err(why) => last = why.to_string(),
@@ -226,9 +220,9 @@ impl<'a> Run<'a> {
         if slot.setting == 0 {
             return Err(End::Close(CloseReason::LoadFailed { why: format!("the reference gave nothing valid {TRIES} times in a row: {last}") }));
         }
-        let label = &self.started.settings[slot.setting as usize].label;
+        let label = &self.started.settings[slot.setting].label;
         self.notes.push(format!("{label} gave nothing valid {TRIES} times in a row and was left out: {last}"));
-        self.leave(slot.setting, block, &format!("void {TRIES} times in a row: {last}"))
+        self.leave(index(slot.setting), block, &format!("void {TRIES} times in a row: {last}"))
     }
 
     fn leave(&mut self, setting: u32, block: u32, why: &str) -> Result<(), End> {
@@ -239,7 +233,7 @@ impl<'a> Run<'a> {
 
     /// Looks at the blocks so far, tells, and lets decided settings go.
     fn look(&mut self) -> Result<(), End> {
-        self.look = self.judging.look(self.blocks);
+        self.look = self.judging.look();
         let done = BlockDone {
             block: self.blocks,
             at_ns: self.elapsed_ns(),
@@ -257,19 +251,20 @@ impl<'a> Run<'a> {
 
     /// Settings that two looks in a row predict to need more blocks than there are make room for the others.
     fn set_aside(&mut self) -> Result<(), End> {
+        if !self.started.cost_order.is_empty() {
+            // The knee is a matter of all pairs; how long one of them takes against the reference says nothing.
+            return Ok(());
+        }
         for setting in 1..self.places.len() {
             if self.places[setting] != Place::Open {
                 continue;
             }
-            let needed = self.look.least_blocks(u32::try_from(setting).unwrap_or(u32::MAX));
-            let beyond = needed.is_some_and(|needed| needed > self.blocks_affordable());
-            self.hopeless[setting] = if beyond { self.hopeless[setting] + 1 } else { 0 };
+            let Some(predicted) = self.look.slowest(index(setting)) else { continue };
             let others = self.places.iter().skip(1).filter(|&&place| place == Place::Open).count() > 1;
-            if self.hopeless[setting] >= 2 && others {
+            if self.patience.gives_up(setting, predicted, self.blocks_affordable()) && others {
                 self.places[setting] = Place::Aside;
-                let setting = u32::try_from(setting).unwrap_or(u32::MAX);
                 let why = "set aside: predicted to need more than there is".to_owned();
-                self.journal.record(&Event::SettingLeft { setting, block: self.blocks, why })?;
+                self.journal.record(&Event::SettingLeft { setting: index(setting), block: self.blocks, why })?;
             }
         }
         Ok(())
@@ -285,9 +280,10 @@ impl<'a> Run<'a> {
     }
 
     fn take_up_again(&mut self) {
-        for (place, hopeless) in self.places.iter_mut().zip(&mut self.hopeless) {
-            if *place == Place::Aside {
-                (*place, *hopeless) = (Place::Open, 0);
+        for setting in 1..self.places.len() {
+            if self.places[setting] == Place::Aside {
+                self.places[setting] = Place::Open;
+                self.patience.renew(setting);
             }
         }
     }
@@ -308,4 +304,9 @@ impl<'a> Run<'a> {
         self.journal.record(&Event::Closed(finding.clone()))?;
         Ok(finding)
     }
+}
+
+/// An index as the journal writes it.
+fn index(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -1,2 +1,49 @@
-//! The command.
-fn main() {}
+//! The command: words in, one verb done, a code out.
+mod cli;
+mod exit;
+mod journal;
+mod measure;
+mod output;
+mod rig;
+mod verb;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Verb};
+use crate::exit::{Answer, Exit};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::words_error(&error),
+    };
+    let code = dispatch(cli).unwrap_or_else(|failure| {
+        output::complain(&failure.sentence);
+        failure.exit as u8
+    });
+    ExitCode::from(code)
+}
+
+fn dispatch(cli: Cli) -> Answer {
+    let shared = cli.shared;
+    match cli.verb {
+        Verb::Info(args) => verb::info::run(&shared, &args),
+        Verb::Get(args) => verb::get::run(&shared, &args),
+        Verb::Knobs(args) => verb::knobs::run(&shared, &args),
+        Verb::Set(args) => verb::set::run(&shared, &args),
+        Verb::Undo(args) => verb::undo::run(&shared, &args),
+        Verb::With(args) => verb::with::run(&shared, &args),
+        Verb::Try(args) => verb::try_::run(&shared, &args),
+        Verb::Run(args) => verb::run::run(&shared, &args),
+        Verb::List => verb::list::run(&shared),
+        Verb::Show(args) => verb::show::run(&shared, &args),
+        Verb::Export(args) => verb::export::run(&shared, &args),
+        Verb::Sim(args) => verb::sim::run(&shared, &args),
+        Verb::Completions(args) => verb::completions::run(&args),
+        Verb::Man => verb::man::run(),
+        Verb::Inside { words } => Ok(powerband_load::inside::main(&words)),
+        Verb::Shim { words } => Err(powerband_host::shim_main(&words)).map_err(|why| exit::Failure::new(Exit::Failed, why)),
+    }
+}

@@ -1,0 +1,161 @@
+//! Running a load's parts on the machines of a World: start in order, hear who is ready, wait for the ends, stop on request.
+use std::collections::BTreeMap;
+
+use powerband_load::{Finishes, Load, Part, Rig};
+use powerband_machine::{Job, ProcessId, SpawnError, Wake, World};
+use powerband_record::{Side, Void, Work, format_duration};
+
+use crate::Fatal;
+
+/// Grace between asking a load to end and making it.
+const GRACE_NS: u64 = 3_000_000_000;
+
+/// Built-in loads that take this much longer than their length, plus [`SLACK_NS`], hang.
+const SLACK_FACTOR: u64 = 3;
+const SLACK_NS: u64 = 30_000_000_000;
+
+/// At most this much of each output stream is kept with a trial, bytes.
+const OUTPUT_LIMIT: usize = 64 * 1024;
+
+/// How a load's run ended.
+pub(crate) struct Ran {
+    /// The parts that ended, by name.
+    pub(crate) finishes: Finishes,
+    /// From the first part's start to the last part's end, ns.
+    pub(crate) length_ns: u64,
+}
+
+/// One load on its way.
+pub(crate) struct Execution<'w> {
+    world: &'w mut dyn World,
+    /// Parts that run: process by part name, with its side.
+    running: BTreeMap<&'static str, (Side, ProcessId)>,
+    /// What parts said they listen on.
+    ports: BTreeMap<&'static str, u16>,
+    finishes: Finishes,
+    group: Option<String>,
+}
+
+impl<'w> Execution<'w> {
+    /// Runs `load` to its end; the near parts in `group` when there is one.
+    ///
+    /// # Errors
+    /// [`Fatal::Lost`] when a machine is lost. A load that fails, hangs or is stopped is `Ok(Err(void))`.
+    pub(crate) fn run(world: &'w mut dyn World, load: &Load, rig: &Rig, group: Option<String>) -> Result<Result<Ran, Void>, Fatal> {
+        let mut execution = Execution { world, running: BTreeMap::new(), ports: BTreeMap::new(), finishes: Finishes::new(), group };
+        let from_ns = execution.world.now_ns();
+        let until_ns = load.length_ns().map(|length| from_ns + SLACK_FACTOR * length + SLACK_NS);
+        let result = execution.drive(load, rig, until_ns);
+        if !matches!(result, Ok(Ok(()))) {
+            execution.end_all();
+        }
+        let length_ns = execution.world.now_ns() - from_ns;
+        Ok(result?.map(|()| Ran { finishes: execution.finishes, length_ns }))
+    }
+
+    fn drive(&mut self, load: &Load, rig: &Rig, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
+        for part in load.parts(rig) {
+            if let Some(before) = part.after
+                && let Err(void) = self.wait_until(until_ns, load, |execution| execution.ports.contains_key(before))?
+            {
+                return Ok(Err(void));
+            }
+            if let Err(why) = self.start(&part) {
+                return Ok(Err(Void::LoadFailed { why: why.to_string() }));
+            }
+        }
+        self.wait_until(until_ns, load, |execution| execution.running.is_empty())
+    }
+
+    fn start(&mut self, part: &Part) -> Result<(), SpawnError> {
+        let mut work = part.work.clone();
+        if let (Work::StreamSend { port, .. }, Some(before)) = (&mut work, part.after) {
+            *port = self.ports.get(before).copied().unwrap_or(0);
+        }
+        let group = if part.side == Side::Near { self.group.clone() } else { None };
+        let job = Job { work, cpus: part.cpus.clone(), group, output_limit: OUTPUT_LIMIT };
+        let Some(machine) = self.world.machine(part.side) else {
+            return Err(SpawnError::Refused { what: format!("{} on the {} machine", part.name, part.side), errno: powerband_machine::Errno::ENODEV });
+        };
+        let process = machine.spawn(&job)?;
+        self.running.insert(part.name, (part.side, process));
+        Ok(())
+    }
+
+    /// Waits until `enough` holds, a part fails, time is up, or we are stopped.
+    fn wait_until(&mut self, until_ns: Option<u64>, load: &Load, enough: impl Fn(&Self) -> bool) -> Result<Result<(), Void>, Fatal> {
+        while !enough(self) {
+            if self.running.is_empty() {
+                return Ok(Err(Void::LoadFailed { why: format!("the load '{}' ended before it was ready", load.describe()) }));
+            }
+            match self.world.wait(until_ns) {
+                Wake::Ended(side, process) => {
+                    self.take(side, process);
+                    if self.finishes.values().any(|finished| !finished.status.success()) && !self.running.is_empty() {
+                        // One end failed: the other would wait for it for ever.
+                        self.end_all();
+                        return Ok(load.conclude(&self.finishes).map(|_| ()));
+                    }
+                }
+                Wake::Said(side, process, value) => self.hear(side, process, &value),
+                Wake::Stop(_) => return Ok(Err(Void::Stopped)),
+                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
+                Wake::Deadline => {
+                    let limit = load.length_ns().map(|ns| format_duration(SLACK_FACTOR * ns + SLACK_NS)).unwrap_or_default();
+                    return Ok(Err(Void::LoadFailed { why: format!("the load '{}' did not end within {limit}", load.describe()) }));
+                }
+                // Whatever else a World may report does not concern a load.
+                _ => {}
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn part_of(&self, side: Side, process: ProcessId) -> Option<&'static str> {
+        self.running.iter().find(|&(_, &running)| running == (side, process)).map(|(&name, _)| name)
+    }
+
+    fn take(&mut self, side: Side, process: ProcessId) {
+        let Some(name) = self.part_of(side, process) else { return };
+        self.running.remove(name);
+        if let Some(finished) = self.world.machine(side).and_then(|machine| machine.finished(process)) {
+            self.finishes.insert(name, finished);
+        }
+    }
+
+    fn hear(&mut self, side: Side, process: ProcessId, value: &serde_json::Value) {
+        let port = value.pointer("/ready/port").and_then(serde_json::Value::as_u64).and_then(|port| u16::try_from(port).ok());
+        if let (Some(name), Some(port)) = (self.part_of(side, process), port) {
+            self.ports.insert(name, port);
+        }
+    }
+
+    /// Ends what runs: asks, and after a grace or a second signal makes it.
+    fn end_all(&mut self) {
+        let mut force = false;
+        while !self.running.is_empty() {
+            for &(side, process) in self.running.values() {
+                if let Some(machine) = self.world.machine(side) {
+                    machine.end(process, force);
+                }
+            }
+            let until_ns = self.world.now_ns() + GRACE_NS;
+            loop {
+                match self.world.wait(Some(until_ns)) {
+                    Wake::Ended(side, process) => self.take(side, process),
+                    Wake::Stop(_) if !force => break,
+                    Wake::Deadline | Wake::Lost(..) => break,
+                    _ => {}
+                }
+                if self.running.is_empty() {
+                    return;
+                }
+            }
+            if force {
+                // Killed and still not gone: in the kernel's hands (a dead disk, a lost machine).
+                self.running.clear();
+            }
+            force = true;
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Judging: the trials of an experiment as tables, one judge a metric, the knee; verdicts in the journal's words.
+use std::sync::Arc;
+
+use powerband_record::{Better, KneeFinding, Level, Metric, Outcome, SettingVerdict, Started, Verdict};
+use powerband_stats::{Claim, Judge, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
+
+use crate::knee::KneeSeeker;
+use crate::levels::level;
+
+/// What a look came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    /// Verdicts by judged metric and setting.
+    pub(crate) verdicts: Vec<SettingVerdict>,
+    /// The knee, when one is sought.
+    pub(crate) knee: Option<KneeFinding>,
+    /// Whether the knee and what is alike are both settled.
+    pub(crate) knee_complete: bool,
+    /// What is predicted for open settings, by metric.
+    predictions: Vec<(u32, Option<Prediction>)>,
+    /// Settings that need no more trials, with the reason.
+    pub(crate) decided: Vec<(u32, String)>,
+}
+
+impl Look {
+    /// For a setting that was looked at and is open somewhere: the prediction of the metric that takes longest, `None`
+    /// inside when one of them is not predictable at all. Outer `None` when there is nothing open to predict.
+    pub(crate) fn slowest(&self, setting: u32) -> Option<Option<Prediction>> {
+        let mut open = self.predictions.iter().filter(|(of, _)| *of == setting).map(|(_, prediction)| *prediction).peekable();
+        open.peek()?;
+        Some(open.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max_by_key(|p| p.blocks)))
+    }
+}
+
+/// One metric with its trials and, if it is judged, its judge.
+struct Sheet {
+    metric: Metric,
+    table: Table,
+    judge: Option<Judge>,
+    rules: Rules,
+    last: Option<powerband_stats::Look>,
+    trouble: Option<String>,
+}
+
+/// All metrics of an experiment.
+pub(crate) struct Judging {
+    labels: Vec<String>,
+    sheets: Vec<Sheet>,
+    knee: Option<KneeSeeker>,
+    spending: Arc<Spending>,
+}
+
+impl Judging {
+    pub(crate) fn new(started: &Started) -> Self {
+        let judged = started.metrics.iter().filter(|metric| metric.judged).count().max(1);
+        let others = started.settings.len().saturating_sub(1);
+        let spending = Arc::new(Spending::new());
+        let rules = Rules {
+            // Verdicts on several metrics share the error rate.
+            alpha: started.alpha / judged as f64,
+            margin: started.margin,
+            robust: started.robust,
+            reference_copies: started.robust.then_some(1),
+            ..Rules::default()
+        };
+        let sheet = |metric: &Metric| Sheet {
+            metric: metric.clone(),
+            table: Table::new(others),
+            judge: None,
+            rules: rules.clone(),
+            last: None,
+            trouble: None,
+        };
+        Judging {
+            labels: started.settings.iter().map(|setting| setting.label.clone()).collect(),
+            sheets: started.metrics.iter().map(sheet).collect(),
+            knee: KneeSeeker::new(started, &spending),
+            spending,
+        }
+    }
+
+    /// A new block begins.
+    pub(crate) fn begin_block(&mut self) {
+        for sheet in &mut self.sheets {
+            sheet.table.push_block();
+        }
+    }
+
+    /// A valid trial.
+    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome) {
+        for sheet in &mut self.sheets {
+            let block = sheet.table.blocks().saturating_sub(1);
+            if let Some(&value) = outcome.metrics.get(&sheet.metric.name)
+                && let Err(error) = sheet.table.set(block, slot, value)
+            {
+                sheet.trouble = Some(format!("{}: {error}", sheet.metric.name));
+            }
+        }
+    }
+
+    /// Looks at all complete blocks.
+    pub(crate) fn look(&mut self) -> Look {
+        let mut look = Look::default();
+        for sheet in self.sheets.iter_mut().filter(|sheet| sheet.metric.judged) {
+            sheet.look(&self.spending);
+            look.verdicts.extend(sheet.verdicts());
+            look.predictions.extend(sheet.predictions());
+        }
+        if let (Some(knee), Some(sheet)) = (&mut self.knee, self.sheets.first()) {
+            knee.look(&sheet.table);
+            look.knee = knee.finding();
+            look.knee_complete = knee.complete();
+        }
+        look.decided = self.decided(&look);
+        look
+    }
+
+    /// Settings that may leave: with a knee those that are inferior, else those decided on every judged metric.
+    fn decided(&self, look: &Look) -> Vec<(u32, String)> {
+        if let Some(knee) = &look.knee {
+            let why = format!("worse than another by more than the margin on {}", knee.metric);
+            return knee.inferior.iter().filter(|&&setting| setting != 0).map(|&setting| (setting, why.clone())).collect();
+        }
+        let mut decided = Vec::new();
+        for setting in (1..).take(self.labels.len().saturating_sub(1)) {
+            let mut mine = look.verdicts.iter().filter(|verdict| verdict.setting == setting).peekable();
+            if mine.peek().is_some() && mine.all(|verdict| verdict.verdict != Verdict::Undecided) {
+                decided.push((setting, "decided".to_owned()));
+            }
+        }
+        decided
+    }
+
+    /// The level of every metric at every setting.
+    pub(crate) fn levels(&self) -> Vec<Level> {
+        let mut levels = Vec::new();
+        for setting in 0..self.labels.len() {
+            levels.extend(self.sheets.iter().filter_map(|sheet| level(&sheet.metric.name, setting, &sheet.table)));
+        }
+        levels
+    }
+
+    /// What must be known with the verdicts.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.sheets.iter().filter(|sheet| sheet.metric.judged).flat_map(|sheet| sheet.notes(&self.labels)).collect()
+    }
+}
+
+impl Sheet {
+    fn look(&mut self, spending: &Arc<Spending>) {
+        if self.judge.is_none() {
+            self.settle_scale();
+            match Judge::new(self.table.settings(), self.rules.clone(), Arc::clone(spending)) {
+                Ok(judge) => self.judge = Some(judge),
+                Err(error) => self.trouble = Some(format!("{}: {error}", self.metric.name)),
+            }
+        }
+        let Some(judge) = &mut self.judge else { return };
+        match judge.look(&self.table) {
+            Ok(look) => self.last = Some(look),
+            Err(powerband_stats::Error::TooFewBlocks { .. } | powerband_stats::Error::TooFewTrials { .. }) => {}
+            Err(error) => self.trouble = Some(format!("{}: {error}", self.metric.name)),
+        }
+    }
+
+    /// Logarithms unless a value of the first block has none; the margin then is that share of the reference's level.
+    /// It asks only for signs, of all settings alike, so it favours none.
+    fn settle_scale(&mut self) {
+        let values: Vec<(Slot, f64)> = (0..self.table.blocks()).flat_map(|block| self.table.block(block)).collect();
+        if values.iter().all(|&(_, value)| value > 0.0) {
+            return;
+        }
+        let reference: Vec<f64> = values.iter().filter(|(slot, _)| slot.setting == 0).map(|&(_, value)| value).collect();
+        let level = reference.iter().sum::<f64>() / reference.len().max(1) as f64;
+        self.rules.scale = Scale::Linear;
+        self.rules.margin *= level.abs();
+    }
+
+    fn verdicts(&self) -> Vec<SettingVerdict> {
+        let Some(look) = &self.last else { return Vec::new() };
+        look.settings.iter().map(|setting| self.verdict(setting)).collect()
+    }
+
+    fn predictions(&self) -> impl Iterator<Item = (u32, Option<Prediction>)> + '_ {
+        let open = self.last.iter().flat_map(powerband_stats::Look::open);
+        open.map(|setting| (u32::try_from(setting.setting).unwrap_or(u32::MAX), setting.predicted))
+    }
+
+    fn verdict(&self, look: &SettingLook) -> SettingVerdict {
+        let better = |higher: bool| if (self.metric.better == Better::Higher) == higher { Verdict::Better } else { Verdict::Worse };
+        let verdict = match look.claim {
+            Claim::Open => Verdict::Undecided,
+            Claim::Higher => better(true),
+            Claim::Lower => better(false),
+            Claim::Same | Claim::SameButDifferent => Verdict::Same,
+        };
+        let mut notes = Vec::new();
+        if look.claim == Claim::SameButDifferent {
+            notes.push("a difference is there, below the margin".to_owned());
+        }
+        if look.clipped_share > 0.0 {
+            notes.push(format!("{:.0} % of its trials pulled in as outliers", 100.0 * look.clipped_share));
+        }
+        let finite = |value: f64| value.is_finite().then_some(value);
+        SettingVerdict {
+            setting: u32::try_from(look.setting).unwrap_or(u32::MAX),
+            metric: self.metric.name.clone(),
+            verdict,
+            change: if look.shown_effect.is_finite() { look.shown_effect } else { 0.0 },
+            low: finite(look.shown_interval.0),
+            high: finite(look.shown_interval.1),
+            blocks: look.contrast.blocks,
+            decided_at: look.claimed_at,
+            predicted_blocks: look.predicted.map(|predicted| (predicted.low, predicted.high)),
+            unstable: look.unstable,
+            notes,
+        }
+    }
+
+    fn notes(&self, labels: &[String]) -> Vec<String> {
+        let name = &self.metric.name;
+        let mut notes: Vec<String> = self.trouble.iter().map(|why| format!("no verdict: {why}")).collect();
+        let Some(look) = &self.last else { return notes };
+        if let Some(drift) = look.drift.filter(|drift| drift.low > 0.0 || drift.high < 0.0) {
+            let (slope, low, high) = (self.rules.shown(drift.per_block), self.rules.shown(drift.low), self.rules.shown(drift.high));
+            notes.push(match self.rules.scale {
+                Scale::Log => format!(
+                    "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); differences are taken inside blocks, so the verdicts stand",
+                    100.0 * slope, 100.0 * low, 100.0 * high
+                ),
+                Scale::Linear => format!("{name} drifted by {slope:+.3} a block ({low:+.3} .. {high:+.3}); the verdicts stand"),
+            });
+        }
+        if let Some(change) = look.change_point.filter(|change| change.flagged) {
+            notes.push(format!("{name} changed its level after block {}", change.after_blocks));
+        }
+        if look.first_block_dropped {
+            notes.push(format!("{name}: the first block was still settling and was not used"));
+        }
+        if look.reference_unstable {
+            notes.push(format!("{name}: {} is noisier than the others; verdicts on {name} may be wrong up to twice as often as stated", labels[0]));
+        }
+        for setting in look.settings.iter().filter(|setting| setting.unstable) {
+            notes.push(format!("{name}: {} is unstable (noisier than the others, or of two minds)", labels[setting.setting]));
+        }
+        notes
+    }
+}

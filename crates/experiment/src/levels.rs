@@ -1,0 +1,34 @@
+//! The level of a metric at a setting: typical value and its interval, over all valid trials.
+use powerband_record::Level;
+use powerband_stats::Table;
+use powerband_stats::distribution::t_upper_quantile;
+
+/// Tail of the 95 % interval.
+const TAIL: f64 = 0.025;
+
+/// Geometric mean with a t interval on the log scale when every value is positive, else the arithmetic mean. Unlike a
+/// difference inside blocks, a level is not protected against drift. `None` without a trial.
+pub(crate) fn level(metric: &str, setting: usize, table: &Table) -> Option<Level> {
+    let in_block = |block| table.block(block).filter(|(slot, _)| slot.setting == setting).map(|(_, value)| value);
+    let values: Vec<f64> = (0..table.blocks()).flat_map(in_block).collect();
+    if values.is_empty() {
+        return None;
+    }
+    let log = values.iter().all(|&value| value > 0.0);
+    let scaled: Vec<f64> = if log { values.into_iter().map(libm::log).collect() } else { values };
+    let n = scaled.len() as f64;
+    let mean = scaled.iter().sum::<f64>() / n;
+    let back = |value: f64| if log { libm::exp(value) } else { value };
+    let half = (scaled.len() > 1).then(|| {
+        let variance = scaled.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        t_upper_quantile(TAIL, n - 1.0) * (variance / n).sqrt()
+    });
+    Some(Level {
+        setting: u32::try_from(setting).unwrap_or(u32::MAX),
+        metric: metric.into(),
+        trials: u32::try_from(scaled.len()).unwrap_or(u32::MAX),
+        typical: back(mean),
+        low: half.map(|half| back(mean - half)),
+        high: half.map(|half| back(mean + half)),
+    })
+}

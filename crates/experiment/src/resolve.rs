@@ -1,0 +1,266 @@
+//! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
+use powerband_knob::{Selection, expand, resolve as resolve_knob};
+use powerband_load::{Load, MetricSpec, Source};
+use powerband_machine::World;
+use powerband_record::{
+    Assignment, Axis, Better, CpuList, Metric, PlannedSetting, Setting, Side, Started, parse_duration_ns, parse_frequency_khz,
+    parse_percent,
+};
+
+use crate::metering::Metering;
+use crate::{Plan, PlanError, ResolveError};
+
+/// Most settings in one experiment.
+const MOST_SETTINGS: usize = 200;
+
+/// Margin of "same" until a calibration knows better.
+const DEFAULT_MARGIN: f64 = 0.01;
+
+/// Error rate of differences.
+const DEFAULT_ALPHA: f64 = 0.05;
+
+/// Blocks at most when neither blocks nor time are given, and when only time is.
+const DEFAULT_BLOCKS: u32 = 30;
+const BLOCKS_BY_TIME: u32 = 10_000;
+
+/// Time to settle after turning, ns.
+const DEFAULT_SETTLE_NS: u64 = 1_000_000_000;
+
+/// Warm-up trials at most.
+const DEFAULT_WARMUP: u32 = 5;
+
+/// Seed when none is given.
+const DEFAULT_SEED: u64 = 1;
+
+/// An experiment ready to run.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// What the journal begins with.
+    pub started: Started,
+    /// Settings in the order of `started.settings`.
+    pub settings: Vec<Setting>,
+    /// The load.
+    pub load: Load,
+    /// Metrics picked from output or renamed.
+    pub picks: Vec<MetricSpec>,
+    /// CPUs that are turned.
+    pub narrow: Selection,
+    /// What was left out of `all`, and the like.
+    pub notes: Vec<String>,
+}
+
+/// Resolves a plan against the machines it will run on. Reads them, turns nothing.
+///
+/// # Errors
+/// [`ResolveError`]: the plan's fault, or a knob that this machine does not have.
+pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveError> {
+    plan.load.check().map_err(PlanError::from)?;
+    let narrow = narrow(plan)?;
+    let mut notes = Vec::new();
+    let settings = settings(plan, world, &narrow, &mut notes)?;
+    let settings = with_reference(plan, settings)?;
+    let cost_order = plan.knee.as_deref().map(|knob| cost_order(knob, &settings)).transpose()?.unwrap_or_default();
+    let metering = Metering::find(world);
+    let picks = plan.metrics.iter().map(|text| MetricSpec::parse(text)).collect::<Result<Vec<_>, _>>().map_err(PlanError::from)?;
+    let metrics = metrics(&plan.load, &picks, &metering)?;
+    let started = Started {
+        title: plan.title.clone(),
+        machine: identity(world, Side::Near, |machine| machine.name),
+        far: world.machine(Side::Far).map(|machine| machine.identity().name.clone()),
+        system: identity(world, Side::Near, |machine| machine.system),
+        load: serde_json::to_value(&plan.load).unwrap_or_default(),
+        seed: plan.seed.unwrap_or(DEFAULT_SEED),
+        settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
+        metrics,
+        cost_order,
+        alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
+        margin: fraction("margin", plan.margin.as_deref(), DEFAULT_MARGIN)?,
+        margin_source: if plan.margin.is_some() { "given".into() } else { "default, as no calibration exists".into() },
+        robust: plan.robust,
+        max_blocks: max_blocks(plan)?,
+        budget_ns: duration("budget", plan.budget.as_deref())?,
+        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or(DEFAULT_SETTLE_NS),
+        warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
+    };
+    Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+}
+
+fn identity(world: &mut dyn World, side: Side, what: impl FnOnce(powerband_machine::Identity) -> String) -> String {
+    world.machine(side).map(|machine| what(machine.identity().clone())).unwrap_or_default()
+}
+
+fn narrow(plan: &Plan) -> Result<Selection, PlanError> {
+    let Some(text) = &plan.cpus else { return Ok(Selection::everywhere()) };
+    let cpus: CpuList = text.parse().map_err(|error: powerband_record::CpuListError| quantity("cpus", error))?;
+    if cpus.is_empty() {
+        return Err(quantity("cpus", "the list is empty; write e.g. 0-3"));
+    }
+    Ok(Selection::cpus(cpus))
+}
+
+/// Named settings and the crossing of the axes, each with what all share.
+fn settings(plan: &Plan, world: &mut dyn World, narrow: &Selection, notes: &mut Vec<String>) -> Result<Vec<Setting>, ResolveError> {
+    let shared = Setting::parse(&plan.with).map_err(PlanError::from)?.assignments;
+    let mut settings = Vec::new();
+    for text in &plan.settings {
+        let mut setting = Setting::parse(text).map_err(PlanError::from)?;
+        if !setting.assignments.is_empty() {
+            setting.assignments.splice(0..0, shared.iter().cloned());
+        }
+        settings.push(setting);
+    }
+    settings.extend(crossed(plan, world, narrow, &shared, notes)?);
+    if settings.len() > MOST_SETTINGS {
+        return Err(PlanError::TooMany(settings.len(), MOST_SETTINGS).into());
+    }
+    Ok(settings)
+}
+
+/// Every combination of the axes' values; the first axis turns slowest.
+fn crossed(
+    plan: &Plan,
+    world: &mut dyn World,
+    narrow: &Selection,
+    shared: &[Assignment],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Setting>, ResolveError> {
+    if plan.axes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
+    for text in &plan.axes {
+        let axis = Axis::parse(text).map_err(PlanError::from)?;
+        let side = axis.knob.side.each().first().copied().unwrap_or_default();
+        let Some(machine) = world.machine(side) else { return Err(ResolveError::NoFar(axis.knob.to_string())) };
+        let expanded = expand(&axis, shared, machine, narrow)?;
+        notes.extend(expanded.notes);
+        let value = |value: &String| Assignment { knob: axis.knob.clone(), value: value.clone() };
+        combinations = combinations
+            .iter()
+            .flat_map(|so_far| expanded.values.iter().map(|v| [so_far.as_slice(), &[value(v)]].concat()))
+            .collect();
+        if combinations.len() > MOST_SETTINGS {
+            return Err(PlanError::TooMany(combinations.len(), MOST_SETTINGS).into());
+        }
+    }
+    let named = |assignments: Vec<Assignment>| {
+        let name = assignments.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        Setting { name: Some(name), assignments: [shared, &assignments].concat() }
+    };
+    Ok(combinations.into_iter().map(named).collect())
+}
+
+/// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.
+fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, PlanError> {
+    for (index, setting) in settings.iter().enumerate() {
+        if settings[..index].iter().any(|earlier| earlier.label() == setting.label()) {
+            let label = setting.label();
+            return Err(if setting.name.is_some() { PlanError::TwiceNamed(label) } else { PlanError::Twice(label) });
+        }
+    }
+    let reference = match &plan.reference {
+        Some(name) => {
+            let known = || settings.iter().map(Setting::label).collect::<Vec<_>>().join(", ");
+            let found = settings.iter().position(|setting| setting.label() == *name || setting.turns() == *name);
+            Some(found.ok_or_else(|| PlanError::NoReference { name: name.clone(), known: known() })?)
+        }
+        None => settings.iter().position(|setting| setting.assignments.is_empty()),
+    };
+    match reference {
+        Some(index) => settings[..=index].rotate_right(1),
+        None if !settings.is_empty() => settings.insert(0, Setting::default()),
+        None => {}
+    }
+    if settings.len() < 2 { Err(PlanError::NothingToCompare) } else { Ok(settings) }
+}
+
+/// Indices of the settings by the value they give a knob, lowest first.
+fn cost_order(knob: &str, settings: &[Setting]) -> Result<Vec<u32>, ResolveError> {
+    let wanted = resolve_knob(knob)?;
+    let mut costs = Vec::new();
+    for (index, setting) in (0u32..).zip(settings) {
+        let same = |a: &&Assignment| resolve_knob(&a.knob.name).is_ok_and(|named| named.name == wanted.name);
+        let value = setting.assignments.iter().rev().find(same).and_then(|a| cost(&a.value));
+        let missing = || PlanError::NoCost { knob: knob.into(), setting: setting.label() };
+        costs.push((value.ok_or_else(missing)?, index));
+    }
+    costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    Ok(costs.into_iter().map(|(_, index)| index).collect())
+}
+
+/// A value as a number: a frequency, a percentage, or plain.
+fn cost(text: &str) -> Option<f64> {
+    let plain = text.trim_end_matches('%').parse::<f64>().ok().filter(|value| value.is_finite());
+    plain.or_else(|| parse_frequency_khz(text).ok().map(f64::from))
+}
+
+/// What is judged and shown: the user's choice judged, or the load's own and the meters' by the kind of load.
+fn metrics(load: &Load, picks: &[MetricSpec], metering: &Metering) -> Result<Vec<Metric>, PlanError> {
+    let mut measured = load.metrics();
+    let timed = load.length_ns().is_some();
+    measured.extend(metering.metrics().into_iter().map(|(name, boundary)| {
+        // Fixed durations are judged by watts, finite commands by joules.
+        let judged = if timed { name == "power_w" } else { name == "energy_j" };
+        Metric { name, better: Better::Lower, judged, boundary: Some(boundary) }
+    }));
+    let known = || measured.iter().map(|m| m.name.clone()).collect::<Vec<_>>().join(", ");
+    let mut metrics = Vec::new();
+    for pick in picks {
+        let mut metric = pick.metric.clone();
+        if let Source::Measured(name) = &pick.source {
+            let source = measured.iter().find(|m| m.name == *name);
+            let source = source.ok_or_else(|| PlanError::NoMetric { name: name.clone(), known: known() })?;
+            metric.boundary.clone_from(&source.boundary);
+        }
+        if metrics.iter().any(|m: &Metric| m.name == metric.name) {
+            return Err(PlanError::TwiceNamed(metric.name));
+        }
+        metrics.push(metric);
+    }
+    let chosen = !metrics.is_empty();
+    for mut metric in measured {
+        if metrics.iter().all(|m| m.name != metric.name) {
+            metric.judged &= !chosen;
+            metrics.push(metric);
+        }
+    }
+    metrics.sort_by_key(|metric| !metric.judged);
+    if metrics.first().is_none_or(|metric| !metric.judged) {
+        return Err(PlanError::NothingToJudge(load.kind().into()));
+    }
+    Ok(metrics)
+}
+
+fn quantity(key: &'static str, why: impl std::fmt::Display) -> PlanError {
+    PlanError::Quantity { key, why: why.to_string() }
+}
+
+fn fraction(key: &'static str, text: Option<&str>, default: f64) -> Result<f64, PlanError> {
+    let Some(text) = text else { return Ok(default) };
+    let value = parse_percent(text).map_err(|error| quantity(key, error))?;
+    let most = if key == "alpha" { 0.5 } else { 10.0 };
+    if value > 0.0 && value <= most {
+        return Ok(value);
+    }
+    Err(quantity(key, format!("'{text}' is out of range; write a percentage above 0 and at most {} %", most * 100.0)))
+}
+
+fn max_blocks(plan: &Plan) -> Result<u32, PlanError> {
+    match plan.blocks {
+        Some(0) => Err(quantity("blocks", "there must be at least one block")),
+        Some(blocks) => Ok(blocks),
+        None if plan.budget.is_some() => Ok(BLOCKS_BY_TIME),
+        None => Ok(DEFAULT_BLOCKS),
+    }
+}
+
+fn duration_or_zero(key: &'static str, text: Option<&str>) -> Result<Option<u64>, PlanError> {
+    text.map(|text| parse_duration_ns(text).map_err(|error| quantity(key, error))).transpose()
+}
+
+fn duration(key: &'static str, text: Option<&str>) -> Result<Option<u64>, PlanError> {
+    match duration_or_zero(key, text)? {
+        Some(0) => Err(quantity(key, "there must be some time; write e.g. 15m")),
+        length => Ok(length),
+    }
+}

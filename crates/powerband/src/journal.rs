@@ -1,0 +1,48 @@
+//! The journal of the command: every event into the store, and a line of progress on the terminal.
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use powerband_experiment::{Journal, JournalError};
+use powerband_record::Event;
+use powerband_report::progress::Progress;
+use powerband_store::Store;
+
+/// Writes into a store, shows progress.
+pub(crate) struct StoreJournal<'a> {
+    store: &'a mut Store,
+    id: i64,
+    bar: ProgressBar,
+    progress: Progress,
+}
+
+impl<'a> StoreJournal<'a> {
+    /// For one experiment; silent when `quiet` or when nobody looks at standard error.
+    pub(crate) fn new(store: &'a mut Store, id: i64, quiet: bool) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if quiet || !std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        } else {
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
+            bar.set_style(style);
+        }
+        StoreJournal { store, id, bar, progress: Progress::default() }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Journal for StoreJournal<'_> {
+    fn record(&mut self, event: &Event) -> Result<(), JournalError> {
+        self.store.append(self.id, event).map_err(|error| JournalError { why: error.to_string() })?;
+        if let Some(line) = self.progress.line(event) {
+            self.bar.set_message(line);
+        }
+        Ok(())
+    }
+}

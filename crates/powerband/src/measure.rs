@@ -1,0 +1,144 @@
+//! Measuring: what `try` and `run` share, from a plan to a printed verdict and an exit code.
+use std::path::PathBuf;
+
+use powerband_experiment::{Bench, Fatal, Plan, Resolved, WorldBench, resolve, run};
+use powerband_machine::World;
+use powerband_record::{CloseReason, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict};
+use powerband_store::Store;
+
+use crate::cli::{FailOn, Measuring, Shared};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::journal::StoreJournal;
+use crate::rig::{self, Purpose};
+use crate::{dry, output, verb};
+
+/// Runs an experiment and prints what it found.
+pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
+    let plan = overridden(plan, shared, measuring);
+    let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
+    let names = rig::Names::of(shared, &plan);
+    // The store first: without a place for results nothing may be turned.
+    let mut store = if measuring.dry_run { None } else { Some(open_store(shared)?) };
+    let mut rig = rig::open(&names, plan.seed, purpose)?;
+    let resolved = resolve(&plan, rig.world()).map_err(rig::resolve_failure)?;
+    resolved.notes.iter().for_each(|note| output::remark(note));
+    let steps = dry::steps(&resolved, rig.world())?;
+    let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps) };
+    let id = store.begin(&header()).map_err(store_failure)?;
+    let finding = conduct(store, id, &resolved, rig.world(), measuring.quiet || shared.json);
+    rig.close();
+    finish_header(store, id)?;
+    match finding {
+        Ok(finding) => {
+            verb::show::print(shared, store, id)?;
+            verdict_code(&finding, &measuring.fail_on, id)
+        }
+        Err(fatal) => Err(fatal_failure(&fatal)),
+    }
+}
+
+/// Runs the loop with everything it needs.
+fn conduct(store: &mut Store, id: i64, resolved: &Resolved, world: &mut dyn World, quiet: bool) -> Result<Finding, Fatal> {
+    let mut journal = StoreJournal::new(store, id, quiet);
+    let mut bench = WorldBench::new(world, resolved);
+    let result = run(&resolved.started, &mut bench as &mut dyn Bench, &mut journal);
+    journal.finish();
+    result
+}
+
+/// What is said on the command line wins over the plan.
+fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring) -> Plan {
+    let put = |slot: &mut Option<String>, value: &Option<String>| {
+        if value.is_some() {
+            slot.clone_from(value);
+        }
+    };
+    put(&mut plan.margin, &measuring.margin);
+    put(&mut plan.alpha, &measuring.alpha);
+    put(&mut plan.budget, &measuring.budget);
+    put(&mut plan.settle, &measuring.settle);
+    put(&mut plan.reference, &measuring.reference);
+    put(&mut plan.knee, &measuring.knee);
+    put(&mut plan.cpus, &shared.cpus.as_ref().map(ToString::to_string));
+    plan.blocks = measuring.blocks.or(plan.blocks);
+    plan.warmup = measuring.warmup.or(plan.warmup);
+    plan.seed = shared.seed.or(plan.seed);
+    plan.robust |= measuring.robust;
+    if !measuring.metrics.is_empty() {
+        plan.metrics.clone_from(&measuring.metrics);
+    }
+    plan
+}
+
+/// Opens the store the user named, or the one in the state folder.
+pub(crate) fn open_store(shared: &Shared) -> Result<Store, Failure> {
+    let default = || powerband_host::state_folder().join("powerband.sqlite");
+    let path: PathBuf = shared.store.clone().unwrap_or_else(default);
+    Store::open(path).map_err(store_failure)
+}
+
+/// A store that cannot be used ends a command that measures; nothing was turned.
+pub(crate) fn store_failure(error: powerband_store::StoreError) -> Failure {
+    Failure::new(Exit::CannotGoOn, error)
+}
+
+fn header() -> ExperimentHeader {
+    ExperimentHeader {
+        journal_version: JOURNAL_VERSION,
+        id: 0,
+        started_unix_s: powerband_host::unix_time_s(),
+        host: powerband_host::hostname(),
+        powerband: env!("CARGO_PKG_VERSION").into(),
+        command_line: std::env::args().collect(),
+        observer_cpu_s: None,
+        observer_wakeups: None,
+    }
+}
+
+/// Writes down what measuring cost.
+fn finish_header(store: &mut Store, id: i64) -> Result<(), Failure> {
+    let usage = powerband_host::observer_usage();
+    let mut header = store.header(id).map_err(store_failure)?;
+    header.observer_cpu_s = Some(usage.cpu_s);
+    header.observer_wakeups = Some(usage.wakeups);
+    store.update_header(id, &header).map_err(store_failure)
+}
+
+fn fatal_failure(fatal: &Fatal) -> Failure {
+    let exit = match fatal {
+        Fatal::CannotRestore { .. } => Exit::CannotRestore,
+        _ => Exit::CannotGoOn,
+    };
+    Failure::new(exit, fatal)
+}
+
+/// The exit code a finding asks for.
+fn verdict_code(finding: &Finding, fail_on: &[FailOn], id: i64) -> Answer {
+    match &finding.reason {
+        CloseReason::Stopped => return Ok(Exit::Stopped as u8),
+        CloseReason::LoadFailed { why } => return Err(Failure::new(Exit::LoadFailed, why)),
+        CloseReason::Failed { why } => return Err(Failure::new(Exit::CannotGoOn, why)),
+        CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget => {}
+    }
+    let happened = |fail: &FailOn| {
+        let verdict = match fail {
+            FailOn::Better => Verdict::Better,
+            FailOn::Worse => Verdict::Worse,
+            FailOn::Same => Verdict::Same,
+            FailOn::Undecided => Verdict::Undecided,
+        };
+        finding.verdicts.iter().any(|v| v.verdict == verdict) || (*fail == FailOn::Undecided && finding.verdicts.is_empty())
+    };
+    if let Some(fail) = fail_on.iter().find(|fail| happened(fail)) {
+        let named = format!("{fail:?}").to_lowercase();
+        return Err(Failure::new(Exit::Failed, format!("--fail-on {named} happened; `powerband show {id}` says where")));
+    }
+    Ok(Exit::Fine as u8)
+}
+
+/// Reads a plan file.
+pub(crate) fn read_plan(path: &std::path::Path) -> Result<Plan, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| usage(format!("cannot read the plan {}: {}", path.display(), error.to_string().to_lowercase())))?;
+    Plan::parse(&path.display().to_string(), &text).map_err(usage)
+}

@@ -1,0 +1,59 @@
+//! What the command prints: one write a result, one line a failure. A reader that went away (`| head`) is no failure.
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use crate::exit::{Answer, Exit, Failure};
+
+/// Prints a result.
+pub(crate) fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    // A closed pipe means nobody wants the rest.
+    let _ = write!(out, "{text}{newline}").and_then(|()| out.flush());
+}
+
+/// Prints a JSON value.
+///
+/// # Errors
+/// Never in practice: the shapes hold only strings and finite numbers.
+pub(crate) fn say_json(value: &impl serde::Serialize) -> Answer {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::new(Exit::Failed, error))?;
+    say(&text);
+    Ok(Exit::Fine as u8)
+}
+
+/// Prints one line about what went wrong.
+pub(crate) fn complain(sentence: &str) {
+    let line = sentence.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+    let _ = writeln!(std::io::stderr(), "powerband: {line}");
+}
+
+/// Prints a remark that is not a failure.
+pub(crate) fn remark(sentence: &str) {
+    let _ = writeln!(std::io::stderr(), "note: {sentence}");
+}
+
+/// What clap has to say: help and version as they are, anything else in one line with where to look.
+pub(crate) fn words_error(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        say(&error.to_string());
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let told = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
+    complain(&format!("{told}; `powerband --help` shows the verbs, `powerband VERB --help` their options"));
+    ExitCode::from(Exit::Usage as u8)
+}
+
+/// Columns to print to: the terminal's as it says in COLUMNS, else 80 and never less than 40.
+pub(crate) fn width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    columns.unwrap_or(80).clamp(40, 200)
+}
+
+/// Whether to colour standard output: a terminal, and NO_COLOR not set.
+pub(crate) fn colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

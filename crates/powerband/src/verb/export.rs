@@ -1,0 +1,44 @@
+//! `export`: an experiment's events, or its results as JSON, to a file or the terminal.
+use std::fmt::Write as _;
+use std::path::Path;
+
+use powerband_report::Model;
+
+use crate::cli::{Export, Shared};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::measure::{open_store, store_failure};
+use crate::output;
+
+pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
+    let store = open_store(shared)?;
+    let id = store.resolve(&args.id).map_err(usage)?;
+    let failed = |error: serde_json::Error| Failure::new(Exit::Failed, error);
+    let text = if args.journal {
+        let (header, lines) = store.journal(id).map_err(store_failure)?;
+        let header = serde_json::to_string(&header).map_err(failed)?;
+        lines.iter().fold(format!("{{\"header\":{header}}}\n"), |mut text, line| {
+            let _ = writeln!(text, "{line}");
+            text
+        })
+    } else {
+        let events = store.events(id).map_err(store_failure)?;
+        let header = store.header(id).map_err(store_failure)?;
+        let model = Model::from_events(&header, &events).map_err(|error| Failure::new(Exit::Failed, error))?;
+        serde_json::to_string_pretty(&powerband_report::json::report(&model)).map_err(failed)? + "\n"
+    };
+    match &args.output {
+        Some(path) => write(path, &text),
+        None => {
+            output::say(&text);
+            Ok(Exit::Fine as u8)
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> Answer {
+    std::fs::write(path, text).map_err(|error| {
+        let exit = if error.kind() == std::io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::CannotGoOn };
+        Failure::new(exit, format!("cannot write {}: {}", path.display(), error.to_string().to_lowercase()))
+    })?;
+    Ok(Exit::Fine as u8)
+}

@@ -1,0 +1,26 @@
+//! `show`: an experiment again, as it was printed when it ended.
+use powerband_report::Model;
+use powerband_store::Store;
+
+use crate::cli::{Shared, Show};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::measure::{open_store, store_failure};
+use crate::output;
+
+pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
+    let store = open_store(shared)?;
+    let id = store.resolve(&args.id).map_err(usage)?;
+    print(shared, &store, id)
+}
+
+/// Prints one experiment as text or JSON.
+pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
+    let events = store.events(id).map_err(store_failure)?;
+    let header = store.header(id).map_err(store_failure)?;
+    let model = Model::from_events(&header, &events).map_err(|error| Failure::new(Exit::Failed, error))?;
+    if shared.json {
+        return output::say_json(&powerband_report::json::report(&model));
+    }
+    output::say(&powerband_report::text::render(&model, output::width(), output::colour()));
+    Ok(Exit::Fine as u8)
+}

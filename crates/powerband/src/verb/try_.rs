@@ -1,0 +1,42 @@
+//! `try`: settings from the command line, compared by measuring a built-in load or a command.
+use powerband_experiment::Plan;
+use powerband_load::{CommandLoad, Load};
+use powerband_record::parse_duration_ns;
+
+use crate::cli::{Shared, Try};
+use crate::exit::{Answer, Failure, usage};
+use crate::measure::measure;
+
+pub(crate) fn run(shared: &Shared, args: &Try) -> Answer {
+    let mut plan = Plan::of(load(args)?);
+    plan.axes.clone_from(&args.axes);
+    plan.settings.clone_from(&args.settings);
+    measure(shared, plan, &args.measuring)
+}
+
+/// The load the words describe.
+fn load(args: &Try) -> Result<Load, Failure> {
+    let length = args.length.as_deref().map(parse_duration_ns).transpose().map_err(|error| usage(format!("--for: {error}")))?;
+    if !args.command.is_empty() {
+        if length.is_some() {
+            return Err(usage("--for is for built-in loads; a command runs to its own end"));
+        }
+        let command = CommandLoad {
+            argv: args.command.clone(),
+            pin: args.pin.clone(),
+            ignore_failure: args.ignore_failure,
+            demand: None,
+        };
+        return Ok(Load::Command(command));
+    }
+    let name = args.load.as_deref().ok_or_else(|| {
+        usage("there is nothing to run: name a built-in load (--load counter) or put a command behind --")
+    })?;
+    let mut load = Load::builtin(name, length).map_err(usage)?;
+    match &mut load {
+        Load::Counter(counter) => counter.pin.clone_from(&args.pin),
+        Load::Stream(stream) => stream.pin.clone_from(&args.pin),
+        _ => {}
+    }
+    Ok(load)
+}
