@@ -1,0 +1,4 @@
+//! Tests of the statistics as a caller sees them: worked figures, invariances, and error rates by simulation.
+
+mod exact;
+mod tables;
