@@ -284,6 +284,7 @@ impl Judge {
             }
         }
         let different = self.step_down(&waiting);
+        let left = self.rules.difference_level(self.sharing(different.len()));
         for index in 0..self.settings {
             let state = &self.states[index];
             if state.claimed.is_some() || state.contrast.is_none() {
@@ -291,7 +292,7 @@ impl Judge {
             }
             let differs = different.contains(&index);
             if !differs {
-                let level = self.level(self.rules.difference_level(self.sharing(different.len())), state.tested_at);
+                let level = self.level(left, state.tested_at);
                 self.states[index].test.level = level;
             }
             let test = self.states[index].test;

@@ -2,11 +2,13 @@
 
 mod contrast;
 pub mod distribution;
+pub mod formula;
 mod drift;
 mod error;
 mod fit;
 mod judge;
 pub mod modes;
+pub mod noise;
 mod order;
 mod predict;
 mod random;
