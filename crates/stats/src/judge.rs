@@ -3,6 +3,7 @@
 use crate::contrast::{Contrast, Differences, Pool};
 use crate::error::Error;
 use crate::fit::Fit;
+use crate::pairs::Pairs;
 use crate::modes::{UNSTABLE_BLOCKS, stands_out};
 use crate::predict::Course;
 use crate::rules::Rules;
@@ -156,6 +157,14 @@ impl Judge {
         self.mark_unstable();
         self.test(table.blocks());
         Ok(())
+    }
+
+    /// All pairs of settings, the reference among them, at the latest look: which are the same at the margin is read
+    /// from [`Pairs::alike`]. Of settings already claimed, the blocks up to their claim count.
+    #[must_use]
+    pub fn pairs(&self) -> Pairs {
+        let level = self.rules.same_level(1);
+        Pairs::new(&self.fit, &self.pool(), self.rules.margin_on_scale(), |blocks| self.level(level, blocks))
     }
 
     fn skipped(&self, block: usize) -> bool {
