@@ -1,2 +1,160 @@
-//! A race.
-fn main() {}
+//! The race for machine time: sixteen experiments of known truth, five noises, our verdicts against ten repeats each
+//! with Welch's test and against what readers make of other tools' output. Exit code 1 when ours misses its marks.
+
+use clap::Parser;
+use powerband_stats::race::{BUDGET_BLOCKS, Contender, EXPERIMENTS, NOISES, Score, score};
+use powerband_stats::{Error, Spending};
+use serde::Serialize;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Races our verdicts against ten repeats each and against other tools' habits, on formulas.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Runs of each experiment under each noise.
+    #[arg(long, default_value_t = 300)]
+    runs: u32,
+    /// Seed of all noise and order.
+    #[arg(long, default_value_t = 26)]
+    seed: u64,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Trials over those of ten each, by noise, which ours must meet from both sides: a run that is cheaper than the
+/// method can be has lost something on the way.
+const EXPECTED_RATIO: [f64; 5] = [0.48, 0.38, 0.72, 0.43, 0.61];
+const LONG_RUNS: u32 = 300;
+const TOLERANCE_LONG: f64 = 0.03;
+const TOLERANCE_SHORT: f64 = 0.06;
+const WRONG_RUNS_PERCENT_MOST: f64 = 5.0;
+
+#[derive(Debug, Serialize)]
+struct Row {
+    noise: &'static str,
+    contender: &'static str,
+    // Means over the experiments, each weighing the same however many settings it has.
+    wrong_settings_percent: f64,
+    wrong_experiments_percent: f64,
+    undecided_percent: f64,
+    ratio: f64,
+    mean_of_ratios: f64,
+    by_experiment: Vec<(&'static str, f64)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    version: u32,
+    runs: u32,
+    seed: u64,
+    budget_blocks: u32,
+    tolerance: f64,
+    rows: Vec<Row>,
+    misses: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let report = match race(arguments.runs, arguments.seed) {
+        Ok(report) => report,
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(2);
+        }
+    };
+    if arguments.json { print_json(&report) } else { print_table(&report) }
+    if report.misses.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+fn race(runs: u32, seed: u64) -> Result<Report, Error> {
+    let spending = Arc::new(Spending::new());
+    let tolerance = if runs >= LONG_RUNS { TOLERANCE_LONG } else { TOLERANCE_SHORT };
+    let mut rows = Vec::new();
+    let mut misses = Vec::new();
+    for (noise, expected) in NOISES.into_iter().zip(EXPECTED_RATIO) {
+        for contender in Contender::ALL {
+            let mut total = Score::default();
+            let mut by_experiment = Vec::new();
+            let (mut wrong, mut undecided) = (0.0, 0.0);
+            for (index, experiment) in EXPERIMENTS.iter().enumerate() {
+                let one = score(contender, index, noise, &spending, runs, seed)?;
+                by_experiment.push((experiment.name, one.ratio()));
+                wrong += one.wrong_settings_percent() / EXPERIMENTS.len() as f64;
+                undecided += one.undecided_percent() / EXPERIMENTS.len() as f64;
+                total.add(&one);
+            }
+            let row = Row {
+                noise: noise.name(),
+                contender: contender.name(),
+                wrong_settings_percent: wrong,
+                wrong_experiments_percent: total.wrong_runs_percent(),
+                undecided_percent: undecided,
+                ratio: total.ratio(),
+                mean_of_ratios: by_experiment.iter().map(|(_, ratio)| ratio).sum::<f64>() / EXPERIMENTS.len() as f64,
+                by_experiment,
+            };
+            if contender == Contender::Ours {
+                misses.extend(missed(&row, expected, tolerance));
+            }
+            rows.push(row);
+        }
+    }
+    Ok(Report { version: 1, runs, seed, budget_blocks: BUDGET_BLOCKS, tolerance, rows, misses })
+}
+
+/// What ours should have met and did not.
+fn missed(row: &Row, expected: f64, tolerance: f64) -> Vec<String> {
+    let mut misses = Vec::new();
+    if row.wrong_experiments_percent > WRONG_RUNS_PERCENT_MOST {
+        let have = row.wrong_experiments_percent;
+        misses.push(format!("{}: {have:.1} % of experiments wrong, more than {WRONG_RUNS_PERCENT_MOST} %", row.noise));
+    }
+    if (row.ratio - expected).abs() > tolerance {
+        misses.push(format!("{}: ratio {:.3}, not within {tolerance} of {expected}", row.noise, row.ratio));
+    }
+    misses
+}
+
+#[expect(clippy::print_stdout, reason = "printing the result is what this program is for")]
+fn print_table(report: &Report) {
+    let Report { runs, seed, budget_blocks, .. } = report;
+    println!("{} experiments, {runs} runs each, seed {seed}, at most {budget_blocks} blocks", EXPERIMENTS.len());
+    println!("{:8} {:18} {:>16} {:>19} {:>11} {:>14} {:>15}", "noise", "contender", "wrong/setting %", "wrong/experiment %", "undecided %", "trials/ten", "mean of ratios");
+    for row in &report.rows {
+        println!(
+            "{:8} {:18} {:16.1} {:19.1} {:11.1} {:14.2} {:15.2}",
+            row.noise,
+            row.contender,
+            row.wrong_settings_percent,
+            row.wrong_experiments_percent,
+            row.undecided_percent,
+            row.ratio,
+            row.mean_of_ratios
+        );
+    }
+    println!("\nours, trials over ten each by experiment");
+    let ours: Vec<&Row> = report.rows.iter().filter(|row| row.contender == Contender::Ours.name()).collect();
+    for (index, experiment) in EXPERIMENTS.iter().enumerate() {
+        let ratios: Vec<String> =
+            ours.iter().map(|row| format!("{} {:.2}", row.noise, row.by_experiment[index].1)).collect();
+        println!("{:16} {}", experiment.name, ratios.join("  "));
+    }
+    for miss in &report.misses {
+        println!("MISS {miss}");
+    }
+    println!("{}", if report.misses.is_empty() { "PASS" } else { "FAIL" });
+}
+
+#[expect(clippy::print_stdout, reason = "printing the result is what this program is for")]
+fn print_json(report: &Report) {
+    match serde_json::to_string_pretty(report) {
+        Ok(text) => println!("{text}"),
+        Err(error) => complain(&error),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "an error must reach whoever started the race")]
+fn complain(error: &dyn std::error::Error) {
+    eprintln!("bench-verdict: {error}");
+}

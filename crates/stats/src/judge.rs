@@ -1,0 +1,376 @@
+//! Many settings against one reference: looks after each block, claims that stay.
+
+use crate::contrast::{Contrast, Differences, Pool};
+use crate::error::Error;
+use crate::fit::Fit;
+use crate::pairs::Pairs;
+use crate::modes::{UNSTABLE_BLOCKS, stands_out};
+use crate::predict::Course;
+use crate::rules::Rules;
+use crate::signed_rank;
+use crate::spending::Spending;
+use crate::steady::{FIRST_BLOCK_FROZEN, FirstBlock, first_block};
+use crate::table::Table;
+use crate::verdict::{Claim, Look, SettingLook};
+use crate::winsor::Winsor;
+use std::sync::Arc;
+
+mod describe;
+
+/// Judges one metric of one experiment. Feed it the growing table once after every completed block.
+///
+/// Several judges may look at the same blocks, one a metric. Which settings leave the race is the caller's decision:
+/// a setting claimed here may go on being measured for another metric, and what it yields after its claim is not used
+/// by this judge, so it cannot move the others.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    rules: Rules,
+    spending: Arc<Spending>,
+    settings: usize,
+    first_look: u32,
+    first_block: FirstBlock,
+    same_withheld: bool,
+    /// Settings 1.., at index 0...
+    states: Vec<State>,
+    fit: Fit,
+    winsor: Winsor,
+    differences: Vec<Differences>,
+}
+
+/// What the judge remembers of a setting.
+#[derive(Debug, Clone, Default)]
+struct State {
+    /// Blocks in which it could be compared, at its latest test.
+    tested_at: u32,
+    /// Blocks of the table at its claim: later cells are not used.
+    left_at: Option<usize>,
+    /// The look that claimed it.
+    claimed: Option<SettingLook>,
+    /// Its latest comparison.
+    contrast: Option<Contrast>,
+    /// Whether its spread stands out.
+    unstable: bool,
+    /// One-sided p values and levels of the latest test.
+    test: Test,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Test {
+    p: f64,
+    p_same: f64,
+    level: f64,
+    same_level: f64,
+}
+
+impl Default for Test {
+    fn default() -> Self {
+        Self { p: 1.0, p_same: 1.0, level: 0.0, same_level: 0.0 }
+    }
+}
+
+impl Judge {
+    /// A judge of `settings` settings (the reference not counted).
+    ///
+    /// # Errors
+    /// `NoSettings` for none; `BadRule` for rules that cannot be used.
+    pub fn new(settings: usize, rules: Rules, spending: Arc<Spending>) -> Result<Self, Error> {
+        rules.check()?;
+        if settings == 0 {
+            return Err(Error::NoSettings);
+        }
+        Ok(Self {
+            first_look: rules.first_look(settings),
+            rules,
+            spending,
+            settings,
+            first_block: FirstBlock::Kept,
+            same_withheld: false,
+            states: vec![State::default(); settings],
+            fit: Fit::default(),
+            winsor: Winsor::default(),
+            differences: Vec::new(),
+        })
+    }
+
+    /// The rules it judges by.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Block of the first look.
+    #[must_use]
+    pub fn first_look(&self) -> u32 {
+        self.first_look
+    }
+
+    /// What is claimed of each setting, setting 1 first.
+    pub fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
+        self.states.iter().map(State::claim)
+    }
+
+    /// The latest comparison of a setting (from 1) with the reference; that of its claim once it is claimed.
+    #[must_use]
+    pub fn contrast(&self, setting: usize) -> Option<&Contrast> {
+        self.states.get(setting.checked_sub(1)?)?.contrast.as_ref()
+    }
+
+    /// Holds back "same" while a carry-over between trials is suspected, which shrinks every difference.
+    pub fn withhold_same(&mut self, withheld: bool) {
+        self.same_withheld = withheld;
+    }
+
+    /// Takes in the table after a completed block and describes every setting.
+    ///
+    /// A setting is tested once for each of its blocks, however often this is called. After an error nothing has
+    /// been claimed.
+    ///
+    /// # Errors
+    /// `TooFewBlocks` before the first look, `TooFewTrials`, `NoReference`, `NotFinite`, `NotPositive`,
+    /// `RobustNeedsOneReference`; `Shape` when the table has another number of settings.
+    pub fn look(&mut self, table: &Table) -> Result<Look, Error> {
+        self.advance(table)?;
+        Ok(self.describe())
+    }
+
+    /// As [`Judge::look`] without the description, for simulations that only need the claims.
+    ///
+    /// # Errors
+    /// As [`Judge::look`].
+    pub fn advance(&mut self, table: &Table) -> Result<(), Error> {
+        if table.settings() != self.settings {
+            let what = "settings in the table";
+            return Err(Error::Shape { what, have: table.settings(), need: self.settings });
+        }
+        if table.trials() < 2 {
+            return Err(Error::TooFewTrials { have: table.trials() });
+        }
+        if table.blocks() > 1 && table.blocks() <= FIRST_BLOCK_FROZEN && self.rules.drop_first_block {
+            self.first_block = first_block(table, &self.rules)?;
+        }
+        let have = self.comparable_blocks(table)?;
+        if have < self.first_look as usize {
+            return Err(Error::TooFewBlocks { have, need: self.first_look as usize });
+        }
+        self.load(table)?;
+        self.compare();
+        self.mark_unstable();
+        self.test(table.blocks());
+        Ok(())
+    }
+
+    /// All pairs of settings, the reference among them, at the latest look: which are the same at the margin is read
+    /// from [`Pairs::alike`]. Of settings already claimed, the blocks up to their claim count.
+    #[must_use]
+    pub fn pairs(&self) -> Pairs {
+        let level = self.rules.same_level(1);
+        Pairs::new(&self.fit, &self.pool(), self.rules.margin_on_scale(), |blocks| self.level(level, blocks))
+    }
+
+    fn skipped(&self, block: usize) -> bool {
+        block == 0 && self.first_block == FirstBlock::Dropped
+    }
+
+    /// Counts the blocks that hold the reference and another setting.
+    fn comparable_blocks(&self, table: &Table) -> Result<usize, Error> {
+        let mut comparable = 0;
+        let mut referenced = false;
+        for block in (0..table.blocks()).filter(|&block| !self.skipped(block)) {
+            let mut references = 0;
+            let mut others = 0;
+            for (slot, _) in table.block(block) {
+                if slot.setting == 0 {
+                    references += 1;
+                } else {
+                    others += 1;
+                }
+            }
+            if self.rules.robust && references > 1 {
+                return Err(Error::RobustNeedsOneReference { block });
+            }
+            referenced |= references > 0;
+            comparable += usize::from(references > 0 && others > 0);
+        }
+        if referenced { Ok(comparable) } else { Err(Error::NoReference) }
+    }
+
+    fn load(&mut self, table: &Table) -> Result<(), Error> {
+        let dropped = self.first_block == FirstBlock::Dropped;
+        let states = &self.states;
+        self.fit.load(table, self.rules.scale, |block, setting| {
+            let left = setting > 0 && states[setting - 1].left_at.is_some_and(|at| block >= at);
+            !(left || dropped && block == 0)
+        })?;
+        self.winsor.apply(&mut self.fit, self.rules.winsorise && !self.rules.robust);
+        Ok(())
+    }
+
+    /// Mean block differences of every setting still open.
+    fn compare(&mut self) {
+        self.differences.clear();
+        self.differences.resize(self.settings, Differences::default());
+        for pass in 0..2 {
+            for row in 0..self.fit.rows() {
+                let range = self.fit.starts[row]..self.fit.starts[row + 1];
+                let cells = &self.fit.observations[range.clone()];
+                let values = &self.fit.used[range];
+                let copies = cells.iter().take_while(|seen| seen.setting == 0).count();
+                if copies == 0 {
+                    continue;
+                }
+                let reference = values[..copies].iter().sum::<f64>() / copies as f64;
+                for (seen, y) in cells[copies..].iter().zip(&values[copies..]) {
+                    let sums = &mut self.differences[seen.setting - 1];
+                    let d = y - reference;
+                    if pass == 0 {
+                        sums.blocks += 1;
+                        sums.sum += d;
+                        sums.weight += 1.0 + 1.0 / copies as f64;
+                    } else {
+                        let deviation = d - sums.sum / f64::from(sums.blocks);
+                        sums.squares += deviation * deviation;
+                    }
+                }
+            }
+        }
+        let pool = self.pool();
+        for (state, sums) in self.states.iter_mut().zip(&self.differences) {
+            if state.claimed.is_none() && sums.blocks >= 2 {
+                state.contrast = Some(Contrast::new(sums, &pool));
+            }
+        }
+    }
+
+    /// Residual variance of one trial, made larger for the share that was pulled in.
+    fn pool(&self) -> Pool {
+        let kept = self.winsor.kept_share();
+        Pool { variance: self.fit.residual_variance() / (kept * kept), df: self.fit.df, magnitude: self.fit.magnitude }
+    }
+
+    /// Mean square of each setting's residuals against that of the others'.
+    fn mark_unstable(&mut self) {
+        for setting in 1..=self.settings {
+            if self.states[setting - 1].claimed.is_none() {
+                self.states[setting - 1].unstable = self.spread_stands_out(setting);
+            }
+        }
+    }
+
+    fn spread_stands_out(&self, setting: usize) -> bool {
+        let fit = &self.fit;
+        let trials = fit.counts[setting];
+        if self.settings < 2 || trials < 3 || fit.df <= 0.0 {
+            return false;
+        }
+        let (mut own, mut all) = (0.0, 0.0);
+        for (seen, e) in fit.observations.iter().zip(&fit.residuals) {
+            all += e * e;
+            own += if seen.setting == setting { e * e } else { 0.0 };
+        }
+        let own_df = fit.df * trials as f64 / fit.raw.len() as f64;
+        let others_df = fit.df - own_df;
+        others_df > 0.0 && stands_out(own / own_df, own_df, (all - own) / others_df, others_df)
+    }
+
+    /// Tests every open setting that has a new block, and records what is claimed.
+    fn test(&mut self, table_blocks: usize) {
+        let mut waiting: Vec<usize> = Vec::with_capacity(self.settings);
+        let same = self.rules.same_level(self.settings);
+        for index in 0..self.settings {
+            let state = &self.states[index];
+            let Some(contrast) = state.contrast.filter(|_| state.claimed.is_none()) else { continue };
+            if contrast.blocks <= state.tested_at || contrast.blocks < self.first_look {
+                continue;
+            }
+            let same_level = self.level(same, contrast.blocks);
+            let (p, p_same) = self.p_values(index, &contrast);
+            let held = self.rules.hold_unstable && state.unstable && contrast.blocks < UNSTABLE_BLOCKS;
+            let state = &mut self.states[index];
+            state.tested_at = contrast.blocks;
+            state.test = Test { p, p_same, level: 0.0, same_level };
+            if !held {
+                waiting.push(index);
+            }
+        }
+        let different = self.step_down(&waiting);
+        let left = self.rules.difference_level(self.sharing(different.len()));
+        for index in 0..self.settings {
+            let state = &self.states[index];
+            if state.claimed.is_some() || state.contrast.is_none() {
+                continue;
+            }
+            let differs = different.contains(&index);
+            if !differs {
+                let level = self.level(left, state.tested_at);
+                self.states[index].test.level = level;
+            }
+            let test = self.states[index].test;
+            let same = waiting.contains(&index) && test.p_same <= test.same_level && !self.same_withheld;
+            if differs || same {
+                self.claim(index, differs, same, table_blocks);
+            }
+        }
+    }
+
+    /// Holm's steps over the settings tested at this look: the most extreme first, each claim leaving more for the rest.
+    fn step_down(&mut self, waiting: &[usize]) -> Vec<usize> {
+        let mut different = Vec::new();
+        loop {
+            let alpha = self.rules.difference_level(self.sharing(different.len()));
+            let mut best: Option<(f64, usize, f64)> = None;
+            for &index in waiting.iter().filter(|index| !different.contains(*index)) {
+                let level = self.level(alpha, self.states[index].tested_at);
+                let ratio = self.states[index].test.p / level;
+                if level > 0.0 && best.is_none_or(|(least, ..)| ratio < least) {
+                    best = Some((ratio, index, level));
+                }
+            }
+            let Some((ratio, index, level)) = best else { return different };
+            if ratio > 1.0 {
+                return different;
+            }
+            self.states[index].test.level = level;
+            different.push(index);
+        }
+    }
+
+    /// Settings that share the error rate of differences: all but those already claimed different.
+    fn sharing(&self, claimed_now: usize) -> usize {
+        let before = self.claims().filter(|claim| claim.is_difference()).count();
+        self.settings - before - claimed_now
+    }
+
+    fn level(&self, alpha: f64, blocks: u32) -> f64 {
+        self.spending.nominal(self.rules.spend, alpha, self.first_look, blocks)
+    }
+
+    fn course(&self) -> Course<'_> {
+        Course {
+            spending: &self.spending,
+            spend: self.rules.spend,
+            first: self.first_look,
+            difference: self.rules.difference_level(self.sharing(0)),
+            same: self.rules.same_level(self.settings),
+            margin: self.rules.margin_on_scale(),
+        }
+    }
+
+    /// p of "no difference" and of "beyond the margin".
+    fn p_values(&self, index: usize, contrast: &Contrast) -> (f64, f64) {
+        let margin = self.rules.margin_on_scale();
+        if !self.rules.robust {
+            return (contrast.p_difference(), contrast.p_beyond(margin));
+        }
+        let differences = self.block_differences(index + 1);
+        let below: Vec<f64> = differences.iter().map(|d| margin - d).collect();
+        let above: Vec<f64> = differences.iter().map(|d| margin + d).collect();
+        let p_same = signed_rank::p_above(&below).max(signed_rank::p_above(&above));
+        (signed_rank::p_two_sided(&differences), p_same)
+    }
+}
+
+impl State {
+    fn claim(&self) -> Claim {
+        self.claimed.as_ref().map_or(Claim::Open, |look| look.claim)
+    }
+}

@@ -1,0 +1,117 @@
+//! The measured values of one metric: settings by blocks, with holes where a trial was void or a setting had left.
+
+use crate::error::Error;
+use crate::order::Slot;
+use serde::{Deserialize, Serialize};
+
+/// Raw values of one metric, in its own unit, by block and slot. Setting 0 is the reference.
+///
+/// A cell is empty until its trial is valid; racing and void trials leave holes, and every procedure here works
+/// on what is present.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Table {
+    settings: usize,
+    blocks: usize,
+    cells: Vec<Option<f64>>,
+}
+
+/// The reference may stand twice in a block, every other setting once.
+const REFERENCE_PLACES: usize = 2;
+
+impl Table {
+    /// An empty table for `settings` settings compared with a reference.
+    #[must_use]
+    pub fn new(settings: usize) -> Self {
+        Self { settings, blocks: 0, cells: Vec::new() }
+    }
+
+    /// Settings compared with the reference, which is not counted.
+    #[must_use]
+    pub fn settings(&self) -> usize {
+        self.settings
+    }
+
+    /// Blocks begun.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Valid trials in the table.
+    #[must_use]
+    pub fn trials(&self) -> usize {
+        self.cells.iter().flatten().count()
+    }
+
+    /// Begins a block and gives its number, counted from 0.
+    pub fn push_block(&mut self) -> usize {
+        self.blocks += 1;
+        self.cells.resize(self.blocks * self.stride(), None);
+        self.blocks - 1
+    }
+
+    /// Enters a valid trial's value, replacing what was there.
+    ///
+    /// # Errors
+    /// `NoSuchCell` outside the table, `NotFinite` for NaN and infinities.
+    pub fn set(&mut self, block: usize, slot: Slot, value: f64) -> Result<(), Error> {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { setting: slot.setting, block });
+        }
+        let place = self.place(block, slot)?;
+        self.cells[place] = Some(value);
+        Ok(())
+    }
+
+    /// Empties a cell: the trial was void and has not been repeated.
+    ///
+    /// # Errors
+    /// `NoSuchCell` outside the table.
+    pub fn clear(&mut self, block: usize, slot: Slot) -> Result<(), Error> {
+        let place = self.place(block, slot)?;
+        self.cells[place] = None;
+        Ok(())
+    }
+
+    /// The value of a cell, if it holds one.
+    #[must_use]
+    pub fn get(&self, block: usize, slot: Slot) -> Option<f64> {
+        self.place(block, slot).ok().and_then(|place| self.cells[place])
+    }
+
+    /// The table as it was after its first `blocks` blocks.
+    #[must_use]
+    pub fn prefix(&self, blocks: usize) -> Self {
+        let blocks = blocks.min(self.blocks);
+        Self { settings: self.settings, blocks, cells: self.cells[..blocks * self.stride()].to_vec() }
+    }
+
+    /// The filled cells of a block, the reference's first.
+    pub fn block(&self, block: usize) -> impl Iterator<Item = (Slot, f64)> + '_ {
+        let stride = self.stride();
+        let start = (block * stride).min(self.cells.len());
+        let end = (start + stride).min(self.cells.len());
+        self.cells[start..end].iter().enumerate().filter_map(|(place, cell)| {
+            let slot = if place < REFERENCE_PLACES {
+                Slot { setting: 0, copy: place }
+            } else {
+                Slot::first(place + 1 - REFERENCE_PLACES)
+            };
+            cell.map(|value| (slot, value))
+        })
+    }
+
+    fn stride(&self) -> usize {
+        self.settings + REFERENCE_PLACES
+    }
+
+    fn place(&self, block: usize, slot: Slot) -> Result<usize, Error> {
+        let Slot { setting, copy } = slot;
+        let copies = if setting == 0 { REFERENCE_PLACES } else { 1 };
+        if block >= self.blocks || setting > self.settings || copy >= copies {
+            return Err(Error::NoSuchCell { setting, copy, block });
+        }
+        let inside = if setting == 0 { copy } else { setting + REFERENCE_PLACES - 1 };
+        Ok(block * self.stride() + inside)
+    }
+}

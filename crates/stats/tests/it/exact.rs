@@ -1,0 +1,189 @@
+//! Figures worked by hand or by another program, to the digits given.
+
+use crate::tables::{linear, spending, table};
+use powerband_stats::{Claim, Judge, Rules, Spend};
+
+fn close(have: f64, want: f64, relative: f64) {
+    assert!((have - want).abs() <= relative * want.abs(), "{have} is not {want}");
+}
+
+#[test]
+fn two_settings_by_hand() {
+    let rows: [&[f64]; 4] = [&[100., 103., 98.], &[102., 104., 101.], &[99., 103., 97.], &[101., 105.5, 99.]];
+    // Four blocks of three trials leave six degrees of freedom, too few to pull anything in.
+    let mut judge = Judge::new(2, Rules::default(), spending()).unwrap();
+    let look = judge.look(&table(&rows)).unwrap();
+    let [a, b] = &look.settings[..] else { panic!("two settings") };
+    close(a.contrast.effect, 0.033044, 2e-5);
+    close(a.contrast.own_variance, 2.9345e-5, 2e-5);
+    close(a.contrast.pooled_variance, 3.1825e-5, 2e-5);
+    close(a.contrast.variance, 3.1825e-5, 2e-5);
+    close(a.contrast.df, 6.0, 1e-12);
+    close(a.contrast.t(), 5.8575, 2e-5);
+    close(a.p, 0.001094, 1e-3);
+    close(b.contrast.effect, -0.017616, 3e-5);
+    close(b.contrast.own_variance, 6.7044e-6, 2e-5);
+    close(b.contrast.t(), -3.1227, 2e-5);
+    close(b.p, 0.020515, 1e-4);
+}
+
+#[test]
+fn one_setting_at_the_fourth_block() {
+    let d = [0.011, 0.018, 0.009, 0.021];
+    let rows: Vec<Vec<f64>> = d.iter().map(|d| vec![0.0, *d]).collect();
+    let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+    let mut judge = Judge::new(1, linear(0.001), spending()).unwrap();
+    let look = judge.look(&table(&rows)).unwrap();
+    let a = &look.settings[0];
+    close(a.contrast.t(), 5.1947, 1e-5);
+    close(a.contrast.df, 3.0, 1e-12);
+    close(a.p, 0.013858, 1e-4);
+    // 0.014131 is what a boundary kept on a grid of 0.02 gives; see `boundary_reproduces_the_table`.
+    close(a.level, 0.014131, 6e-3);
+    assert_eq!(a.claim, Claim::Higher);
+    assert!(a.interval.0 > 0.0);
+    let (low, high) = a.contrast.interval(0.014131);
+    close(low, 0.000104, 5e-3);
+    close(high, 0.029396, 5e-5);
+}
+
+/// Rows of nominal p over alpha, first look after block 3, as computed by another program on a grid of step 0.02.
+///
+/// That program keeps its boundary on the grid, which moves it by up to half a step: its first look, exactly a third,
+/// comes out as 0.3334. The figures of the product are the exact ones (`second_look_is_exact`).
+const BLOCKS: [u32; 13] = [3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40];
+const ROWS: [(f64, [f64; 13]); 6] = [
+    (0.05, [0.3334, 0.3169, 0.2611, 0.2149, 0.1792, 0.1523, 0.1145, 0.0902, 0.0669, 0.0453, 0.0335, 0.0260, 0.0176]),
+    (0.025, [0.3334, 0.3020, 0.2432, 0.1956, 0.1606, 0.1346, 0.0999, 0.0778, 0.0569, 0.0382, 0.0280, 0.0218, 0.0148]),
+    (0.0125, [0.3334, 0.2908, 0.2266, 0.1792, 0.1450, 0.1206, 0.0884, 0.0681, 0.0499, 0.0331, 0.0244, 0.0189, 0.0128]),
+    (0.00625, [0.3334, 0.2775, 0.2107, 0.1654, 0.1330, 0.1101, 0.0798, 0.0610, 0.0442, 0.0294, 0.0216, 0.0167, 0.0114]),
+    (0.00417, [0.3334, 0.2723, 0.2045, 0.1587, 0.1272, 0.1042, 0.0751, 0.0576, 0.0417, 0.0276, 0.0203, 0.0158, 0.0107]),
+    (0.001, [0.3334, 0.2539, 0.1848, 0.1403, 0.1102, 0.0897, 0.0641, 0.0486, 0.0350, 0.0232, 0.0169, 0.0131, 0.0089]),
+];
+
+fn share(alpha: f64, first: u32, block: u32) -> f64 {
+    spending().nominal(Spend::OpenEnded, alpha, first, block) / alpha
+}
+
+/// How far half a grid step of 0.02 in the boundary moves p over alpha, and the four digits printed.
+fn grid_tolerance(alpha: f64, block: u32, share: f64) -> f64 {
+    let z = powerband_stats::distribution::normal_upper_quantile(0.5 * share * alpha);
+    let density = powerband_stats::distribution::normal_density(z);
+    0.00005 + 2.0 * density * 0.01 / f64::from(block).sqrt() / alpha
+}
+
+#[test]
+fn boundary_reproduces_the_table() {
+    let mut far = 0;
+    for (alpha, row) in ROWS {
+        for (block, want) in BLOCKS.into_iter().zip(row) {
+            let off = (share(alpha, 3, block) - want).abs();
+            assert!(off <= grid_tolerance(alpha, block, want), "alpha {alpha} block {block}: off by {off}");
+            far += u32::from(off > 0.0005);
+        }
+    }
+    // Rounding to the grid, not a slope of our own: most of the 78 agree to the digits that can be compared.
+    assert!(far <= 16, "{far} of 78 are off by more than 0.0005");
+    for (alpha, row) in [
+        (0.05, [0.3334, 0.2836, 0.2273, 0.1849, 0.1552, 0.0891, 0.0386, 0.0232]),
+        (0.0042, [0.3334, 0.2426, 0.1779, 0.1369, 0.1105, 0.0586, 0.0241, 0.0143]),
+    ] {
+        for (block, want) in [2, 3, 4, 5, 6, 10, 20, 30].into_iter().zip(row) {
+            let off = (share(alpha, 2, block) - want).abs();
+            assert!(off <= grid_tolerance(alpha, block, want), "alpha {alpha} block {block}: off by {off}");
+        }
+    }
+    for (block, want) in [(40, 0.0177), (60, 0.0102), (100, 0.0052)] {
+        assert!((share(0.05, 3, block) - want).abs() <= 0.0001, "{block}");
+    }
+}
+
+/// The first two looks against Simpson's rule, to nine digits of what they spend.
+#[test]
+fn second_look_is_exact() {
+    use powerband_stats::distribution::{normal_density, normal_upper, normal_upper_quantile};
+    for alpha in [0.05, 0.045, 0.0042] {
+        let root = 3.0_f64.sqrt();
+        let first = normal_upper_quantile(0.5 * share(alpha, 3, 3) * alpha) * root;
+        let second = normal_upper_quantile(0.5 * share(alpha, 3, 4) * alpha) * 2.0;
+        let cells = 20_000;
+        let width = 2.0 * first / f64::from(cells);
+        let sum: f64 = (0..=cells)
+            .map(|i| {
+                let y = -first + width * f64::from(i);
+                let weight = if i == 0 || i == cells { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
+                weight * normal_density(y / root) / root * (normal_upper(second - y) + normal_upper(second + y))
+            })
+            .sum();
+        close(sum * width / 3.0, alpha / 2.0 - alpha / 3.0, 1e-9);
+    }
+}
+
+#[test]
+fn boundary_falls_with_blocks_and_rises_with_alpha() {
+    for first in [2, 3] {
+        for block in first..=230 {
+            assert!(share(0.045, first, block + 1) < share(0.045, first, block), "block {block}");
+        }
+        for block in first + 1..=60 {
+            let mut before = 0.0;
+            for alpha in [0.001, 0.00417, 0.00625, 0.0125, 0.025, 0.05] {
+                let now = share(alpha, first, block);
+                assert!(now > before, "block {block} alpha {alpha}");
+                before = now;
+            }
+        }
+    }
+}
+
+/// Crossing probabilities by a plain grid recursion, written independently of the product's quadrature.
+#[test]
+fn boundary_spends_what_it_may() {
+    const STEP: f64 = 0.05;
+    let alpha = 0.045;
+    let size = 2000_usize;
+    let phi = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    let kernel: Vec<f64> = (0..=180).map(|i| phi(f64::from(i) * STEP) * STEP).collect();
+    // Index `size` is zero; the sum of three steps to begin with.
+    let spread = 3.0_f64.sqrt();
+    let place = |i: usize| (i as f64 - size as f64) * STEP;
+    let mut density: Vec<f64> = (0..=2 * size).map(|i| phi(place(i) / spread) / spread * STEP).collect();
+    let mut crossed = 0.0;
+    for block in 3..=100_u32 {
+        if block > 3 {
+            let old = density.clone();
+            for (i, target) in density.iter_mut().enumerate() {
+                let low = i.saturating_sub(180);
+                let high = (i + 180).min(2 * size);
+                *target = (low..=high).map(|j| old[j] * kernel[i.abs_diff(j)]).sum();
+            }
+        }
+        let p = spending().nominal(Spend::OpenEnded, alpha, 3, block);
+        let limit = powerband_stats::distribution::normal_upper_quantile(0.5 * p) * f64::from(block).sqrt();
+        for (i, mass) in density.iter_mut().enumerate() {
+            // A grid cell may lie across the boundary: keep the part inside.
+            let inside = ((limit - place(i).abs()) / STEP + 0.5).clamp(0.0, 1.0);
+            crossed += *mass * (1.0 - inside);
+            *mass *= inside;
+        }
+    }
+    let want = Spend::OpenEnded.cumulative(alpha, 3, 100);
+    assert!((crossed - want).abs() < 5e-5, "{crossed} {want}");
+}
+
+#[test]
+fn three_rounds_of_two_governors_decide_nothing() {
+    let rows: [&[f64]; 3] = [&[2529.9, 2137.6], &[2249.8, 2107.1], &[2181.5, 2085.9]];
+    let mut judge = Judge::new(1, Rules::default(), spending()).unwrap();
+    let look = judge.look(&table(&rows)).unwrap();
+    let a = &look.settings[0];
+    close(a.contrast.t(), -2.430, 3e-4);
+    close(a.contrast.df, 2.0, 1e-12);
+    assert!((a.p - 0.136).abs() < 0.0005, "{}", a.p);
+    close(a.level, 0.0150, 1e-9);
+    assert_eq!(a.claim, Claim::Open);
+    assert!((a.shown_interval.0 + 0.33).abs() < 0.005, "{:?}", a.shown_interval);
+    assert!((a.shown_interval.1 - 0.24).abs() < 0.005, "{:?}", a.shown_interval);
+    let predicted = a.predicted.unwrap();
+    assert_eq!((predicted.blocks, predicted.low, predicted.high), (8, 6, 20));
+}

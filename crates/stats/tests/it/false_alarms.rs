@@ -1,0 +1,55 @@
+//! Nothing is changed, and how often something is claimed: the error rate every verdict promises.
+
+use crate::runs::{limit, runs, seed};
+use crate::tables::{linear, spending};
+use powerband_stats::Rules;
+use powerband_stats::formula::{Formula, Limits, race_to_verdict};
+use powerband_stats::noise::Noise;
+
+/// Experiments in which any difference was claimed.
+pub(crate) fn alarms(formula: &Formula, rules: &Rules, case: u64, count: u32, blocks: u32) -> u32 {
+    let spending = spending();
+    let mut alarms = 0;
+    for run in 0..count {
+        let limits = Limits { blocks, warm_up: 0, seed: seed(case, run) };
+        let ended = race_to_verdict(formula, rules, &spending, limits).unwrap();
+        alarms += u32::from(ended.claims.iter().any(|claim| claim.is_difference()));
+    }
+    alarms
+}
+
+fn check(m: usize) {
+    let count = runs(400, 2000);
+    let allowed = limit(36, 117);
+    let rules = linear(0.5);
+    let mut failed = Vec::new();
+    for (index, noise) in Noise::ALL.into_iter().enumerate() {
+        let formula = Formula::new(vec![0.0; m + 1], 1.0, noise);
+        let alarms = alarms(&formula, &rules, 100 * m as u64 + index as u64, count, 20);
+        println!("m {m} {}: {:.1} %", noise.name(), 100.0 * f64::from(alarms) / f64::from(count));
+        if alarms > allowed {
+            failed.push((noise.name(), alarms));
+        }
+    }
+    assert!(failed.is_empty(), "m {m}: more than {allowed} of {count}: {failed:?}");
+}
+
+#[test]
+fn one_setting() {
+    check(1);
+}
+
+#[test]
+fn two_settings() {
+    check(2);
+}
+
+#[test]
+fn five_settings() {
+    check(5);
+}
+
+#[test]
+fn nine_settings() {
+    check(9);
+}

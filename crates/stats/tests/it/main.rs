@@ -1,0 +1,6 @@
+//! Tests of the statistics as a caller sees them: worked figures, invariances, and error rates by simulation.
+
+mod exact;
+mod false_alarms;
+mod runs;
+mod tables;
