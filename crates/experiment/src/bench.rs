@@ -34,21 +34,16 @@ pub enum Fatal {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The ledger could not be written: nothing more may be turned.
-    #[error(transparent)]
-    Ledger(#[from] powerband_machine::LedgerError),
+    #[error("{why}")]
+    Ledger {
+        /// One sentence.
+        why: String,
+    },
     /// Something that was turned could not be put back.
-    #[error("could not put back {what}; the ledger {ledger} says what was there: replay it with `powerband undo`")]
+    #[error("could not put back {what}; `powerband undo --list` shows what is left and where it is written down")]
     CannotRestore {
         /// Knobs and sites with the reason.
         what: String,
-        /// The file to replay.
-        ledger: String,
-    },
-    /// A setting can never be turned here (found in its first trial).
-    #[error("{why}")]
-    CannotTurn {
-        /// One sentence.
-        why: String,
     },
     /// A machine of the rig is gone.
     #[error("lost the {side} machine: {why}")]
@@ -70,6 +65,11 @@ pub trait Bench {
     /// # Errors
     /// [`Fatal`] when the experiment cannot go on; a trial that merely does not count is `Ok(Err(void))`.
     fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal>;
+
+    /// How many ledger entries were taken back so far; a bench that turns nothing has none.
+    fn restored(&self) -> u32 {
+        0
+    }
 }
 
 /// A bench that computes its answers: for sweeps of thousands of experiments and for measured surfaces.

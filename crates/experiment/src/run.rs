@@ -301,6 +301,10 @@ impl<'a> Run<'a> {
             knee: self.look.knee,
             notes: self.notes,
         };
+        let entries = self.bench.restored();
+        if entries > 0 {
+            self.journal.record(&Event::Restored { entries, failed: Vec::new() })?;
+        }
         self.journal.record(&Event::Closed(finding.clone()))?;
         Ok(finding)
     }

@@ -1,5 +1,6 @@
 //! The command: words in, one verb done, a code out.
 mod cli;
+mod dry;
 mod exit;
 mod journal;
 mod measure;

@@ -1,0 +1,206 @@
+//! A bench made of machines: turn the setting, let it settle, run the load under the meters, look whether the knobs are
+//! still where they were put, and put everything back, whatever happened.
+use std::collections::BTreeMap;
+
+use powerband_knob::{Applied, ErrorKind, KnobError, Selection, apply, for_side, restore, verify};
+use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
+use powerband_machine::{Hold, Wake, World};
+use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
+
+use crate::execution::Execution;
+use crate::metering::Metering;
+use crate::{Bench, Fatal, Journal, Resolved};
+
+/// Answers trials on the machines of a World.
+pub struct WorldBench<'w> {
+    world: &'w mut dyn World,
+    settings: Vec<Setting>,
+    metrics: Vec<Metric>,
+    load: Load,
+    picks: Vec<MetricSpec>,
+    narrow: Selection,
+    rig: Rig,
+    settle_ns: u64,
+    metering: Metering,
+    /// Setting of the trial before: the same one again needs no settling.
+    last: Option<u32>,
+    restored: u32,
+}
+
+/// What is in force during a trial, by side.
+type InForce = Vec<(Side, Applied)>;
+
+impl<'w> WorldBench<'w> {
+    /// A bench for one experiment.
+    pub fn new(world: &'w mut dyn World, resolved: &Resolved) -> Self {
+        let mut address = |side| world.machine(side).map(|machine| machine.identity().address.clone());
+        let rig = Rig { near: address(Side::Near).unwrap_or_default(), far: address(Side::Far) };
+        let metering = Metering::find(world);
+        WorldBench {
+            world,
+            settings: resolved.settings.clone(),
+            metrics: resolved.started.metrics.clone(),
+            load: resolved.load.clone(),
+            picks: resolved.picks.clone(),
+            narrow: resolved.narrow.clone(),
+            rig,
+            settle_ns: resolved.started.settle_ns,
+            metering,
+            last: None,
+            restored: 0,
+        }
+    }
+
+    /// Turns a setting on each side it concerns.
+    fn turn(&mut self, trial: &PlannedTrial, in_force: &mut InForce) -> Result<Result<(), Void>, Fatal> {
+        let setting = self.settings[trial.setting as usize].clone();
+        for side in [Side::Near, Side::Far] {
+            let part = for_side(&setting, side);
+            let Some(machine) = self.world.machine(side) else { continue };
+            if part.assignments.is_empty() {
+                continue;
+            }
+            match apply(machine, &part, Hold::Held, &self.narrow) {
+                Ok(applied) => in_force.push((side, applied)),
+                Err(error @ KnobError::Ledger(_)) => return Err(Fatal::Ledger { why: error.to_string() }),
+                Err(error) if error.kind() == ErrorKind::CannotRestore => {
+                    return Err(Fatal::CannotRestore { what: error.to_string() });
+                }
+                Err(error) => return Ok(Err(Void::NotTurned { why: error.to_string() })),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Waits for the machine to settle after a switch.
+    fn settle(&mut self, trial: &PlannedTrial) -> Result<Result<(), Void>, Fatal> {
+        if self.last.replace(trial.setting) == Some(trial.setting) {
+            return Ok(Ok(()));
+        }
+        let until_ns = self.world.now_ns() + self.settle_ns;
+        loop {
+            match self.world.wait(Some(until_ns)) {
+                Wake::Deadline => return Ok(Ok(())),
+                Wake::Stop(_) => return Ok(Err(Void::Stopped)),
+                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
+                _ => {}
+            }
+        }
+    }
+
+    /// Runs the load under the meters and reads every metric.
+    fn measure(&mut self, in_force: &mut InForce, trial: u32, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+        for (side, applied) in in_force.iter_mut() {
+            if let Some(machine) = self.world.machine(*side) {
+                applied.look_again(machine);
+            }
+            for reached in &applied.sites {
+                let mut site = reached.record();
+                if *side == Side::Far {
+                    site.knob = format!("far/{}", site.knob);
+                }
+                journal.record(&Event::Landed { trial, site })?;
+            }
+        }
+        let group = in_force.iter().find(|(side, _)| *side == Side::Near).and_then(|(_, applied)| applied.group.clone());
+        let session = self.metering.start(self.world);
+        let ran = Execution::run(self.world, &self.load, &self.rig, group)?;
+        let metered = self.metering.stop(self.world, session);
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(void) => return Ok(Err(void)),
+        };
+        let concluded = self.load.conclude(&ran.finishes).map(|mut measured| {
+            measured.extend(metered.values);
+            measured
+        });
+        Ok(concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused)))
+    }
+
+    /// The metrics asked for, from what was measured and printed.
+    fn outcome(&self, measured: BTreeMap<String, f64>, finishes: Finishes, refused: &BTreeMap<String, String>) -> Result<Outcome, Void> {
+        let mut metrics = BTreeMap::new();
+        for metric in &self.metrics {
+            let pick = self.picks.iter().find(|pick| pick.metric.name == metric.name);
+            let value = match pick.map(|pick| (&pick.source, pick)) {
+                Some((Source::Measured(name), _)) => measured.get(name).copied().ok_or_else(|| missing(name, refused)),
+                Some((_, pick)) => finishes.get("load").ok_or("the load has no output of its own".to_owned()).and_then(|f| pick.pick(f)),
+                None => measured.get(&metric.name).copied().ok_or_else(|| missing(&metric.name, refused)),
+            };
+            match value {
+                Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
+                // What is only shown may be missing; what is judged may not.
+                Err(_) if !metric.judged => {}
+                Err(why) => return Err(Void::NoMetric { metric: metric.name.clone(), why }),
+            }
+        }
+        let printed = |finished: &powerband_machine::Finished| finished.output.clone();
+        let said = |output: &powerband_record::Output| !(output.stdout.is_empty() && output.stderr.is_empty());
+        let output = finishes.iter().map(|(name, f)| ((*name).to_owned(), printed(f))).filter(|(_, output)| said(output)).collect();
+        Ok(Outcome { metrics, output })
+    }
+
+    /// Whether every knob is still where it was put.
+    fn still_there(&mut self, in_force: &InForce) -> Result<(), Void> {
+        for (side, applied) in in_force {
+            let Some(machine) = self.world.machine(*side) else { continue };
+            if let Some(moved) = verify(machine, applied).into_iter().next() {
+                return Err(moved.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts everything back, newest first.
+    fn put_back(&mut self, in_force: &InForce) -> Result<(), Fatal> {
+        for (side, applied) in in_force.iter().rev() {
+            let Some(machine) = self.world.machine(*side) else { continue };
+            let restored = restore(machine, &applied.entries, false);
+            self.restored += u32::try_from(restored.undone).unwrap_or(u32::MAX);
+            if !restored.failed.is_empty() {
+                return Err(Fatal::CannotRestore { what: restored.left().join(", ") });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn missing(name: &str, refused: &BTreeMap<String, String>) -> String {
+    refused.get(name).cloned().unwrap_or_else(|| format!("nothing measured {name} this time"))
+}
+
+impl Bench for WorldBench<'_> {
+    fn now_ns(&self) -> u64 {
+        self.world.now_ns()
+    }
+
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+        let mut in_force = InForce::new();
+        let result = self.turned_trial(trial, &mut in_force, journal);
+        // Before anything else is said or decided, the machine is as it was.
+        self.put_back(&in_force)?;
+        result
+    }
+
+    fn restored(&self) -> u32 {
+        self.restored
+    }
+}
+
+impl WorldBench<'_> {
+    fn turned_trial(
+        &mut self,
+        trial: &PlannedTrial,
+        in_force: &mut InForce,
+        journal: &mut dyn Journal,
+    ) -> Result<Result<Outcome, Void>, Fatal> {
+        if let Err(void) = self.turn(trial, in_force)? {
+            return Ok(Err(void));
+        }
+        if let Err(void) = self.settle(trial)? {
+            return Ok(Err(void));
+        }
+        let outcome = self.measure(in_force, trial.trial, journal)?;
+        Ok(outcome.and_then(|outcome| self.still_there(in_force).map(|()| outcome)))
+    }
+}

@@ -1,0 +1,109 @@
+//! What an experiment would turn and measure, and for how long: checked before anything is turned, printed by `--dry-run`.
+use powerband_experiment::Resolved;
+use powerband_knob::{StepLine, for_side, plan};
+use powerband_machine::World;
+use powerband_record::{Side, format_duration};
+use serde::Serialize;
+
+use crate::cli::Shared;
+use crate::exit::{Answer, Exit, Failure};
+use crate::{output, rig};
+
+/// What one setting would turn.
+#[derive(Serialize)]
+pub(crate) struct Steps {
+    label: String,
+    near: Vec<StepLine>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    far: Vec<StepLine>,
+}
+
+/// Plans every setting on its machines without writing: a knob that is not there or a value that makes no sense ends
+/// the command here, before the first trial.
+pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<Steps>, Failure> {
+    let mut all = Vec::new();
+    for setting in &resolved.settings {
+        let mut steps = Steps { label: setting.label(), near: Vec::new(), far: Vec::new() };
+        for side in [Side::Near, Side::Far] {
+            let part = for_side(setting, side);
+            if part.assignments.is_empty() {
+                continue;
+            }
+            let Some(machine) = world.machine(side) else {
+                let sentence = format!("'{}' turns the far machine, and there is none; name it with --far", setting.label());
+                return Err(Failure::new(Exit::Usage, sentence));
+            };
+            let lines = plan(&part, machine, &resolved.narrow).map_err(rig::knob_failure)?.lines;
+            *(if side == Side::Near { &mut steps.near } else { &mut steps.far }) = lines;
+        }
+        all.push(steps);
+    }
+    Ok(all)
+}
+
+/// The shape of `--dry-run --json`.
+#[derive(Serialize)]
+struct Planned<'a> {
+    version: u32,
+    machine: &'a str,
+    load: String,
+    settings: &'a [Steps],
+    judged: Vec<&'a str>,
+    shown: Vec<&'a str>,
+    margin: f64,
+    max_blocks: u32,
+    trials_in_first_block: usize,
+    trial_ns: Option<u64>,
+    longest_ns: Option<u64>,
+}
+
+/// Prints what would happen.
+pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps]) -> Answer {
+    let started = &resolved.started;
+    let judged: Vec<_> = started.metrics.iter().filter(|m| m.judged).map(|m| m.name.as_str()).collect();
+    let shown: Vec<_> = started.metrics.iter().filter(|m| !m.judged).map(|m| m.name.as_str()).collect();
+    let others = started.settings.len() - 1;
+    let trials = others + powerband_stats::reference_copies(others);
+    let trial_ns = resolved.load.length_ns().map(|length| length + started.settle_ns);
+    let all = trial_ns.map(|ns| ns * (trials as u64) * u64::from(started.max_blocks));
+    let longest_ns = match (all, started.budget_ns) {
+        (Some(all), Some(budget)) => Some(all.min(budget)),
+        (all, budget) => all.or(budget),
+    };
+    if shared.json {
+        let planned = Planned {
+            version: 1,
+            machine: &started.machine,
+            load: resolved.load.describe(),
+            settings: steps,
+            judged,
+            shown,
+            margin: started.margin,
+            max_blocks: started.max_blocks,
+            trials_in_first_block: trials,
+            trial_ns,
+            longest_ns,
+        };
+        return output::say_json(&planned);
+    }
+    let mut text = format!("on {} ({}): {}\n", started.machine, started.system, resolved.load.describe());
+    for (index, steps) in steps.iter().enumerate() {
+        let role = if index == 0 { " (the reference)" } else { "" };
+        text += &format!("{}{role}\n", steps.label);
+        for (side, lines) in [("", &steps.near), ("far: ", &steps.far)] {
+            text.extend(lines.iter().map(|line| format!("    {side}{}\n", words(line))));
+        }
+    }
+    text += &format!("judged by {}; also shown: {}\n", judged.join(", "), if shown.is_empty() { "nothing".into() } else { shown.join(", ") });
+    text += &format!("same means within {:.3} % ({})\n", 100.0 * started.margin, started.margin_source);
+    text += &format!("{trials} trials a block, at most {} blocks", started.max_blocks);
+    text += &longest_ns.map(|ns| format!(", at most about {}; usually decided sooner", format_duration(ns))).unwrap_or_default();
+    output::say(&text);
+    Ok(Exit::Fine as u8)
+}
+
+fn words(line: &StepLine) -> String {
+    let from = line.from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
+    let already = if line.already { " (already so)" } else { "" };
+    format!("{} at {}:{from} to {}{already}", line.knob, line.site, line.to)
+}

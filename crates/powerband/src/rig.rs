@@ -1,0 +1,190 @@
+//! The rig: from the names of machines to a World, its ledgers, and the lock that makes us the only one who turns.
+use std::path::PathBuf;
+
+use powerband_experiment::{Plan, PlanError, ResolveError};
+use powerband_host::{FileLedger, HostWorld, Lock};
+use powerband_knob::{ErrorKind, KnobError, Selection, restore};
+use powerband_machine::{EntryId, Hold, MemoryLedger, World};
+use powerband_record::Side;
+use powerband_sim::{Profile, SimWorld};
+
+use crate::cli::Shared;
+use crate::exit::{Exit, Failure, usage};
+use crate::output;
+
+/// What the rig is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Reading only: no lock, nothing is put back.
+    Look,
+    /// `set` and `undo`: what is set stays, on simulated machines in their log.
+    Turn,
+    /// Trials: a simulated machine starts from its boot.
+    Measure,
+}
+
+/// The machines of a rig as they are named.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    near: String,
+    far: Option<String>,
+}
+
+impl Names {
+    /// Of a verb without a plan.
+    pub(crate) fn plain(shared: &Shared) -> Self {
+        Names { near: shared.machine.clone().unwrap_or_else(|| "local".into()), far: shared.far.clone() }
+    }
+
+    /// Of a plan; the command line wins.
+    pub(crate) fn of(shared: &Shared, plan: &Plan) -> Self {
+        let near = shared.machine.clone().or_else(|| plan.machine.clone()).unwrap_or_else(|| "local".into());
+        Names { near, far: shared.far.clone().or_else(|| plan.far.clone()) }
+    }
+
+    /// The seed written behind the near machine's name, `sim:NAME#SEED`.
+    pub(crate) fn seed(&self) -> Result<Option<u64>, Failure> {
+        let Some((_, seed)) = self.near.split_once('#') else { return Ok(None) };
+        seed.parse().map(Some).map_err(|_| usage(format!("'{seed}' is not a seed; write e.g. sim:omap3530#7")))
+    }
+}
+
+/// An open rig.
+pub(crate) struct Rig {
+    world: Box<dyn World>,
+    ledger: String,
+    /// Held for as long as we may turn.
+    lock: Option<Lock>,
+}
+
+impl Rig {
+    /// Its World.
+    pub(crate) fn world(&mut self) -> &mut dyn World {
+        self.world.as_mut()
+    }
+
+    /// Where the near machine's ledger is kept.
+    pub(crate) fn ledger_place(&self) -> String {
+        self.ledger.clone()
+    }
+
+    /// Lets go of the machines and the lock.
+    pub(crate) fn close(self) {
+        drop(self.world);
+        drop(self.lock);
+    }
+}
+
+/// Opens the machines of a rig.
+pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result<Rig, Failure> {
+    match (simulated(&names.near), names.far.as_deref().map(|far| (far, simulated(far)))) {
+        (Some(near), None) => open_simulated(names, near, None, seed, purpose),
+        (Some(near), Some((_, Some(far)))) => open_simulated(names, near, Some(far), seed, purpose),
+        (None, None) if names.near == "local" => open_local(purpose),
+        (None, Some((_, Some(_)))) | (Some(_), Some((_, None))) => {
+            Err(usage("the machines of one rig are either all real or all simulated; both share one clock"))
+        }
+        (None, None) => Err(unknown_machine(&names.near)),
+        (None, Some((far, None))) => Err(unknown_machine(far)),
+    }
+}
+
+fn unknown_machine(name: &str) -> Failure {
+    let sentence = format!("there is no machine '{name}' here; use local, or sim:NAME for one that `powerband sim list` shows");
+    Failure::new(Exit::Unsupported, sentence)
+}
+
+/// The profile name in `sim:NAME[#SEED]`.
+fn simulated(name: &str) -> Option<&str> {
+    name.strip_prefix("sim:").map(|rest| rest.split('#').next().unwrap_or(rest))
+}
+
+/// A built-in machine file, or one at a path.
+pub(crate) fn profile(name: &str) -> Result<Profile, Failure> {
+    if name.ends_with(".toml") {
+        let text = std::fs::read_to_string(name)
+            .map_err(|error| usage(format!("cannot read the machine file {name}: {}", error.to_string().to_lowercase())))?;
+        return Profile::parse(&text).map_err(|error| usage(format!("{name}: {error}")));
+    }
+    Profile::builtin(name).map_err(usage)
+}
+
+fn open_simulated(names: &Names, near: &str, far: Option<&str>, seed: Option<u64>, purpose: Purpose) -> Result<Rig, Failure> {
+    let seed = seed.or(names.seed()?).unwrap_or(1);
+    let near_profile = profile(near)?;
+    let far_profile = far.map(profile).transpose()?;
+    let keep = purpose != Purpose::Measure;
+    let folder = |name: &str| powerband_host::state_folder().join("sim").join(name.replace('/', "_"));
+    let store = |name: &str| -> Box<dyn powerband_machine::LedgerStore> {
+        if keep { Box::new(FileLedger::new(folder(name))) } else { Box::new(MemoryLedger::default()) }
+    };
+    let ledger = if keep { store(near).place() } else { "in memory".into() };
+    let far_store = far.map(store);
+    let mut world = SimWorld::with_ledgers(near_profile, far_profile, seed, store(near), far_store)
+        .map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let lock = if purpose == Purpose::Turn { Some(lock(folder(near))?) } else { None };
+    let mut signals = powerband_host::signals().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
+    world.interrupt_source(Box::new(move || signals.pending()));
+    Ok(Rig { world: Box::new(world), ledger, lock })
+}
+
+fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
+    let folder = powerband_host::state_folder();
+    let lock = if purpose == Purpose::Look { None } else { Some(lock(folder.clone())?) };
+    let store = FileLedger::new(folder);
+    let ledger = powerband_machine::LedgerStore::place(&store);
+    let mut world = HostWorld::new(Box::new(store)).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    if purpose != Purpose::Look {
+        put_back_what_was_left(&mut world, &ledger)?;
+    }
+    Ok(Rig { world: Box::new(world), ledger, lock })
+}
+
+fn lock(folder: PathBuf) -> Result<Lock, Failure> {
+    let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    Lock::acquire(&folder, &doing).map_err(|why| Failure::new(Exit::CannotGoOn, why))
+}
+
+/// An owner that is gone may have left trials' settings in force: whoever turns next puts them back first.
+fn put_back_what_was_left(world: &mut dyn World, ledger: &str) -> Result<(), Failure> {
+    let Some(machine) = world.machine(Side::Near) else { return Ok(()) };
+    let held = |entry: &powerband_machine::OpenEntry| entry.turn.hold == Hold::Held;
+    let entries: Vec<EntryId> = machine.open_entries().iter().filter(|entry| held(entry)).map(|entry| entry.id).collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let restored = restore(machine, &entries, false);
+    output::remark(&format!("put back {} settings that an interrupted powerband had left", restored.undone + restored.already));
+    if restored.failed.is_empty() {
+        return Ok(());
+    }
+    let sentence = format!("could not put back what an interrupted powerband had left: {}; {ledger} says what was there", restored.left().join(", "));
+    Err(Failure::new(Exit::CannotRestore, sentence))
+}
+
+/// The CPUs the user narrowed turning to.
+pub(crate) fn narrow(shared: &Shared) -> Selection {
+    shared.cpus.clone().map_or_else(Selection::everywhere, Selection::cpus)
+}
+
+/// The exit code a knob's refusal asks for.
+pub(crate) fn knob_failure(error: KnobError) -> Failure {
+    let exit = match error.kind() {
+        ErrorKind::Usage => Exit::Usage,
+        ErrorKind::Absent => Exit::Unsupported,
+        ErrorKind::Denied => Exit::Denied,
+        ErrorKind::CannotRestore => Exit::CannotRestore,
+        ErrorKind::CannotGoOn => Exit::CannotGoOn,
+        _ => Exit::Failed,
+    };
+    Failure::new(exit, error)
+}
+
+/// The exit code a plan that cannot be resolved asks for.
+pub(crate) fn resolve_failure(error: ResolveError) -> Failure {
+    match error {
+        ResolveError::Knob(error) => knob_failure(error),
+        ResolveError::Plan(error @ PlanError::NothingToJudge(_)) => Failure::new(Exit::Unsupported, error),
+        other => usage(other),
+    }
+}

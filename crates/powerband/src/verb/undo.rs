@@ -1,0 +1,87 @@
+//! `undo`: take back what `set` turned, the last step first.
+use std::collections::BTreeMap;
+
+use powerband_knob::{Restored, restore};
+use powerband_machine::{EntryId, Hold, Machine, OpenEntry};
+use powerband_record::Side;
+use serde_json::json;
+
+use crate::cli::{Shared, Undo};
+use crate::exit::{Answer, Exit, Failure};
+use crate::output;
+use crate::rig::{self, Purpose};
+
+pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
+    let purpose = if args.list { Purpose::Look } else { Purpose::Turn };
+    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
+    let ledger = rig.ledger_place();
+    let gone = || Failure::new(Exit::CannotGoOn, "the machine is gone");
+    let machine = rig.world().machine(Side::Near).ok_or_else(gone)?;
+    let mut steps: BTreeMap<EntryId, Vec<OpenEntry>> = BTreeMap::new();
+    for entry in machine.open_entries().into_iter().filter(|entry| entry.turn.hold == Hold::Set) {
+        steps.entry(entry.step).or_default().push(entry);
+    }
+    if args.list {
+        return list(shared, &steps, &ledger);
+    }
+    let wanted: Vec<EntryId> = if args.all { steps.keys().copied().collect() } else { steps.keys().next_back().copied().into_iter().collect() };
+    if wanted.is_empty() {
+        output::say(if shared.json { "{\n  \"version\": 1,\n  \"undone\": []\n}" } else { "nothing is turned" });
+        return Ok(Exit::Fine as u8);
+    }
+    let entries: Vec<EntryId> = wanted.iter().filter_map(|step| steps.get(step)).flatten().map(|entry| entry.id).collect();
+    let restored = restore(machine, &entries, args.force);
+    report(shared, &restored, steps.len() - wanted.len())?;
+    outcome(&restored, &ledger)
+}
+
+fn list(shared: &Shared, steps: &BTreeMap<EntryId, Vec<OpenEntry>>, ledger: &str) -> Answer {
+    if shared.json {
+        let entries: Vec<_> = steps.values().flatten().collect();
+        return output::say_json(&json!({ "version": 1, "ledger": ledger, "open": entries }));
+    }
+    let mut text = String::new();
+    for (step, entries) in steps.iter().rev() {
+        text += &format!("step {}:\n", step.0);
+        for turn in entries.iter().map(|entry| &entry.turn).filter(|turn| turn.undo.as_ref() != Some(&turn.action)) {
+            let before = turn.before.as_deref().unwrap_or("(unknown)").trim();
+            text += &format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, turn.asked);
+        }
+    }
+    output::say(if text.is_empty() { "nothing is turned" } else { &text });
+    Ok(Exit::Fine as u8)
+}
+
+fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(), Failure> {
+    if shared.json {
+        return output::say_json(&json!({ "version": 1, "restored": restored, "steps_left": steps_left })).map(drop);
+    }
+    let mut text = format!("put back: {}", restored.undone);
+    if restored.already > 0 {
+        text += &format!(", already as before: {}", restored.already);
+    }
+    for foreign in &restored.inexact {
+        text += &format!("\n{} at {} reads {} where it read {} before", foreign.knob, foreign.site, foreign.found, foreign.ours);
+    }
+    if steps_left > 0 {
+        text += &format!("\n{steps_left} earlier steps are still in force; `powerband undo --all` takes them back too");
+    }
+    output::say(&text);
+    Ok(())
+}
+
+/// What is not back decides the code.
+fn outcome(restored: &Restored, ledger: &str) -> Answer {
+    if !restored.failed.is_empty() {
+        let sentence = format!("could not put back {}; {ledger} says what was there", restored.left().join(", "));
+        return Err(Failure::new(Exit::CannotRestore, sentence));
+    }
+    if let Some(foreign) = restored.foreign.first() {
+        let sentence = format!(
+            "{} at {} was set to {} and now reads {}: somebody else turned it, so it was left alone; `powerband undo --force` puts it back all the same",
+            foreign.knob, foreign.site, foreign.ours, foreign.found
+        );
+        return Err(Failure::new(Exit::Failed, sentence));
+    }
+    Ok(Exit::Fine as u8)
+}

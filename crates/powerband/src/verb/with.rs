@@ -1,0 +1,94 @@
+//! `with`: turn knobs for the length of one command, whose own exit code is ours.
+use powerband_knob::{Applied, apply, for_side, restore};
+use powerband_machine::{Finished, Hold, Job, ProcessId, Wake, World};
+use powerband_record::{Assignment, ExitStatus, Setting, Side, Work};
+
+use crate::cli::{Shared, With};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::output;
+use crate::rig::{self, Purpose};
+
+/// Time a command has to end after it was asked to, ns.
+const GRACE_NS: u64 = 5_000_000_000;
+
+/// Most of each output stream that is passed on, bytes; `with` is for work, not for filters.
+const OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
+
+pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
+    let assignments = args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
+    let setting = Setting { name: None, assignments };
+    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Measure)?;
+    let narrow = rig::narrow(shared);
+    let world = rig.world();
+    let mut in_force: Vec<(Side, Applied)> = Vec::new();
+    for side in [Side::Near, Side::Far] {
+        let part = for_side(&setting, side);
+        if part.assignments.is_empty() {
+            continue;
+        }
+        let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
+        match world.machine(side).ok_or_else(there_is_none).and_then(|m| apply(m, &part, Hold::Held, &narrow).map_err(rig::knob_failure)) {
+            Ok(applied) => in_force.push((side, applied)),
+            Err(failure) => {
+                put_back(world, &in_force)?;
+                return Err(failure);
+            }
+        }
+    }
+    let group = in_force.first().and_then(|(_, applied)| applied.group.clone());
+    let ran = execute(world, args, group);
+    put_back(world, &in_force)?;
+    ran
+}
+
+fn execute(world: &mut dyn World, args: &With, group: Option<String>) -> Answer {
+    let work = Work::Command { argv: args.command.clone(), demand: None };
+    let job = Job { work, cpus: None, group, output_limit: OUTPUT_LIMIT };
+    let machine = world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
+    let process = machine.spawn(&job).map_err(|error| Failure::new(Exit::LoadFailed, error))?;
+    let (finished, stopped) = wait(world, process);
+    if stopped {
+        return Ok(Exit::Stopped as u8);
+    }
+    let Some(finished) = finished else { return Err(Failure::new(Exit::CannotGoOn, "the command's end was missed")) };
+    output::say(finished.output.stdout.trim_end_matches('\n'));
+    output::pass_on(&finished.output.stderr);
+    Ok(match finished.status {
+        ExitStatus::Code(code) => u8::try_from(code & 0xff).unwrap_or(1),
+        // As shells do.
+        ExitStatus::Signal(signal) => u8::try_from((128 + signal) & 0xff).unwrap_or(1),
+    })
+}
+
+/// Waits for the command; the first signal asks it to end, a second one or the end of the grace makes it.
+fn wait(world: &mut dyn World, process: ProcessId) -> (Option<Finished>, bool) {
+    let (mut until_ns, mut stopped) = (None, false);
+    loop {
+        match world.wait(until_ns) {
+            Wake::Ended(Side::Near, ended) if ended == process => {
+                return (world.machine(Side::Near).and_then(|machine| machine.finished(process)), stopped);
+            }
+            Wake::Stop(_) | Wake::Deadline => {
+                if let Some(machine) = world.machine(Side::Near) {
+                    machine.end(process, stopped);
+                }
+                stopped = true;
+                until_ns = Some(world.now_ns() + GRACE_NS);
+            }
+            Wake::Lost(..) => return (None, stopped),
+            _ => {}
+        }
+    }
+}
+
+fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Result<(), Failure> {
+    for (side, applied) in in_force.iter().rev() {
+        let Some(machine) = world.machine(*side) else { continue };
+        let restored = restore(machine, &applied.entries, false);
+        if !restored.failed.is_empty() {
+            let sentence = format!("could not put back {}; `powerband undo --list` shows what is left", restored.left().join(", "));
+            return Err(Failure::new(Exit::CannotRestore, sentence));
+        }
+    }
+    Ok(())
+}
