@@ -1,0 +1,99 @@
+//! Running the cargo that runs us, and reading what it prints while passing it on.
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::tally::{Reader, Tally};
+
+/// The workspace's folder.
+pub(crate) fn top() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Whether this is a run that decides about a change: then nothing may be left out quietly.
+pub(crate) fn in_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+/// `cargo` at the workspace's folder. Told by cargo itself which one it is; found on the path otherwise.
+pub(crate) fn cargo() -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(program);
+    command.current_dir(top());
+    command
+}
+
+/// Runs a command with our own output and answers whether it ended well.
+///
+/// # Errors
+/// When it could not be started.
+pub(crate) fn succeeds(command: &mut Command) -> Result<bool> {
+    let shown = shown(command);
+    eprintln!("$ {shown}");
+    Ok(command.status().with_context(|| format!("cannot start {shown}"))?.success())
+}
+
+/// Runs a `cargo test`, passes its output on as it comes, and counts.
+///
+/// # Errors
+/// When it could not be started or its output not read.
+pub(crate) fn counted(command: &mut Command) -> Result<Tally> {
+    eprintln!("$ {}", shown(command));
+    counted_into(command, &mut std::io::stdout().lock())
+}
+
+fn counted_into(command: &mut Command, out: &mut dyn Write) -> Result<Tally> {
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {}", shown(command)))?;
+    let mut reader = Reader::default();
+    if let Some(stdout) = child.stdout.take() {
+        let mut stdout = BufReader::new(stdout);
+        let mut line = Vec::new();
+        while stdout.read_until(b'\n', &mut line)? > 0 {
+            out.write_all(&line)?;
+            out.flush()?;
+            reader.line(String::from_utf8_lossy(&line).trim_end());
+            line.clear();
+        }
+    }
+    let success = child.wait()?.success();
+    Ok(reader.end(success))
+}
+
+/// A command as it could be typed.
+fn shown(command: &Command) -> String {
+    let program = PathBuf::from(command.get_program());
+    let name = program.file_name().map_or_else(|| program.display().to_string(), |name| name.display().to_string());
+    let mut words: Vec<String> =
+        command.get_envs().filter_map(|(key, value)| Some(format!("{}={}", key.display(), value?.display()))).collect();
+    words.push(name);
+    words.extend(command.get_args().map(|word| word.display().to_string()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_it_could_be_typed() {
+        let mut command = Command::new("/opt/rust/bin/cargo");
+        command.env("POWERBAND_SWEEP", "1").args(["test", "-p", "powerband-stats"]);
+        assert_eq!(shown(&command), "POWERBAND_SWEEP=1 cargo test -p powerband-stats");
+    }
+
+    #[test]
+    fn output_is_counted_and_a_failing_command_without_results_is_one_failure() {
+        let line = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        // Into a buffer: on our own output it would be counted by whoever counts us.
+        let mut out = Vec::new();
+        let tally = counted_into(Command::new("echo").arg(line), &mut out).unwrap();
+        assert_eq!(tally, Tally { passed: 2, failed: 0, skipped: 0 });
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{line}\n"));
+        let tally = counted_into(&mut Command::new("false"), &mut Vec::new()).unwrap();
+        assert_eq!(tally, Tally { passed: 0, failed: 1, skipped: 0 });
+    }
+}

@@ -1,0 +1,132 @@
+//! Counting: what passed, failed and was skipped, and reading that off libtest's output.
+use std::fmt;
+
+/// How many checks and tests ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Ended well.
+    pub(crate) passed: u64,
+    /// Did not.
+    pub(crate) failed: u64,
+    /// Could not or should not run.
+    pub(crate) skipped: u64,
+}
+
+impl Tally {
+    /// One check.
+    pub(crate) fn check(well: bool) -> Self {
+        Tally { passed: u64::from(well), failed: u64::from(!well), skipped: 0 }
+    }
+
+    /// Adds another's counts.
+    pub(crate) fn add(&mut self, other: Tally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
+    /// Whether nothing failed.
+    pub(crate) fn well(self) -> bool {
+        self.failed == 0
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.skipped > 0 { write!(f, ", {} skipped", self.skipped) } else { Ok(()) }
+    }
+}
+
+/// Reads the output of one `cargo test`, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    tally: Tally,
+    begun: u64,
+    ended: u64,
+}
+
+impl Reader {
+    /// Takes one line of standard output.
+    pub(crate) fn line(&mut self, line: &str) {
+        if let Some(counts) = line.strip_prefix("test result: ") {
+            self.ended += 1;
+            self.tally.add(counts_of(counts));
+        } else if is_announcement(line) {
+            self.begun += 1;
+        }
+    }
+
+    /// The counts, once cargo has ended. A test binary that announced its tests and never summed them up has crashed,
+    /// and a cargo that failed without a failed test could not build: each is one failure.
+    pub(crate) fn end(self, success: bool) -> Tally {
+        let mut tally = self.tally;
+        tally.failed += self.begun.saturating_sub(self.ended);
+        if !success && tally.failed == 0 {
+            tally.failed = 1;
+        }
+        tally
+    }
+}
+
+/// `running 12 tests`.
+fn is_announcement(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("running ") else { return false };
+    let Some((number, noun)) = rest.split_once(' ') else { return false };
+    number.parse::<u64>().is_ok() && matches!(noun, "test" | "tests")
+}
+
+/// `ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; …`.
+fn counts_of(text: &str) -> Tally {
+    let mut tally = Tally::default();
+    for part in text.split([';', '.']) {
+        let mut words = part.split_whitespace();
+        let (Some(number), Some(what)) = (words.next(), words.next()) else { continue };
+        let Ok(number) = number.parse::<u64>() else { continue };
+        match what {
+            "passed" => tally.passed += number,
+            "failed" => tally.failed += number,
+            "ignored" => tally.skipped += number,
+            _ => {}
+        }
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(lines: &[&str], success: bool, expect: (u64, u64, u64)) {
+        let mut reader = Reader::default();
+        lines.iter().for_each(|line| reader.line(line));
+        let tally = reader.end(success);
+        assert_eq!((tally.passed, tally.failed, tally.skipped), expect);
+    }
+
+    #[test]
+    fn results_add_up_over_binaries() {
+        let ok = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        let bad = "test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 7 filtered out; finished in 1.25s";
+        check(&["running 4 tests", ok], true, (3, 0, 1));
+        check(&["running 4 tests", ok, "running 7 tests", bad], false, (8, 2, 1));
+    }
+
+    #[test]
+    fn a_crashed_binary_and_a_failed_build_count_as_failures() {
+        let ok = "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        check(&["running 1 test", ok, "running 2 tests", "test a ... ok"], false, (1, 1, 0));
+        check(&[], false, (0, 1, 0));
+    }
+
+    #[test]
+    fn what_a_test_prints_is_not_an_announcement() {
+        check(&["running late tests", "running 3 engines"], true, (0, 0, 0));
+    }
+
+    #[test]
+    fn the_closing_line_names_skips_only_when_there_are_some() {
+        assert_eq!(Tally { passed: 7, failed: 0, skipped: 0 }.to_string(), "7 passed, 0 failed");
+        assert_eq!(Tally { passed: 7, failed: 1, skipped: 2 }.to_string(), "7 passed, 1 failed, 2 skipped");
+    }
+}

@@ -1,0 +1,146 @@
+//! Manifests: every foreign dependency has its reason, every package takes the workspace's versions and lints.
+use toml::{Table, Value};
+
+use super::{Document, Problem};
+
+/// Every dependency that is not ours says in a few words why it is here, and only in one place which version.
+pub(super) fn reasons(documents: &[Document]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for document in documents.iter().filter(|document| document.path.ends_with("Cargo.toml")) {
+        if document.path == "Cargo.toml" {
+            problems.extend(unexplained(document));
+        } else {
+            problems.extend(own_versions(document));
+        }
+    }
+    problems
+}
+
+/// Lines of `[workspace.dependencies]` without a comment of two words or more.
+fn unexplained(document: &Document) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut inside = false;
+    for (number, line) in (1..).zip(document.text.lines()) {
+        if line.starts_with('[') {
+            inside = line.starts_with("[workspace.dependencies]");
+            continue;
+        }
+        let Some((name, rest)) = line.split_once('=').filter(|_| inside && !line.trim_start().starts_with('#')) else {
+            continue;
+        };
+        let explained = comment(rest).split_whitespace().count() >= 2;
+        if !explained && !rest.contains("path =") {
+            let what = format!("say in a comment behind it why {} is here", name.trim());
+            problems.push(Problem::new(&document.path, number, what));
+        }
+    }
+    problems
+}
+
+/// What stands behind `#`, outside strings.
+fn comment(line: &str) -> &str {
+    let mut in_text = false;
+    for (at, c) in line.char_indices() {
+        match c {
+            '"' => in_text = !in_text,
+            '#' if !in_text => return &line[at + 1..],
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// Dependencies of a member that are not `NAME.workspace = true`.
+fn own_versions(document: &Document) -> Vec<Problem> {
+    let Some(manifest) = parsed(document) else {
+        return vec![Problem::new(&document.path, 0, "is not TOML")];
+    };
+    let mut problems = Vec::new();
+    for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+        for (name, value) in manifest.get(section).and_then(Value::as_table).into_iter().flatten() {
+            if value.get("workspace").and_then(Value::as_bool) != Some(true) {
+                let what = format!("{name}: versions and reasons are kept in the workspace's Cargo.toml");
+                problems.push(Problem::new(&document.path, 0, what));
+            }
+        }
+    }
+    problems
+}
+
+/// The lints hold everywhere: nobody opts out, and every clippy.toml keeps functions short.
+pub(super) fn lints(documents: &[Document]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for document in documents {
+        let what = match document.path.rsplit('/').next() {
+            _ if document.path == "Cargo.toml" => (!warns(document)).then_some("clippy's too_many_lines must warn"),
+            Some("Cargo.toml") => (!inherits(document)).then_some("has no `[lints] workspace = true`"),
+            Some("clippy.toml") => (!limits(document)).then_some("must keep too-many-lines-threshold = 70"),
+            _ => None,
+        };
+        problems.extend(what.map(|what| Problem::new(&document.path, 0, what)));
+    }
+    problems
+}
+
+fn parsed(document: &Document) -> Option<Table> {
+    document.text.parse().ok()
+}
+
+fn warns(document: &Document) -> bool {
+    let manifest = parsed(document);
+    let lint = manifest
+        .as_ref()
+        .and_then(|manifest| manifest.get("workspace")?.get("lints")?.get("clippy")?.get("too_many_lines")?.as_str());
+    matches!(lint, Some("warn" | "deny" | "forbid"))
+}
+
+fn inherits(document: &Document) -> bool {
+    let manifest = parsed(document);
+    let inherited =
+        manifest.as_ref().and_then(|manifest| manifest.get("lints")?.get("workspace").and_then(Value::as_bool));
+    inherited == Some(true)
+}
+
+fn limits(document: &Document) -> bool {
+    let settings = parsed(document);
+    let limit = settings.as_ref().and_then(|settings| settings.get("too-many-lines-threshold")?.as_integer());
+    limit == Some(70)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rule: fn(&[Document]) -> Vec<Problem>, path: &str, text: &str, expect: &[usize]) {
+        let document = Document { path: path.into(), text: text.into() };
+        let lines: Vec<usize> = rule(&[document]).iter().map(|problem| problem.line).collect();
+        assert_eq!(lines, expect, "{text}");
+    }
+
+    #[test]
+    fn a_foreign_dependency_has_a_reason() {
+        let head = "[workspace.dependencies]\n# All of them.\nours = { path = \"crates/ours\" }\n";
+        check(reasons, "Cargo.toml", &format!("{head}serde = \"1\" # versioned shapes\n"), &[]);
+        check(reasons, "Cargo.toml", &format!("{head}serde = \"1\"\nx = \"#1 a b\"\ny = \"1\" # y\n"), &[4, 5, 6]);
+        check(reasons, "Cargo.toml", "[profile.release]\ndebug = 1\n", &[]);
+    }
+
+    #[test]
+    fn a_member_keeps_no_version_of_its_own() {
+        check(reasons, "crates/a/Cargo.toml", "[dependencies]\nserde.workspace = true\n", &[]);
+        check(reasons, "crates/a/Cargo.toml", "[dependencies]\nserde = \"1\"\n", &[0]);
+        check(reasons, "crates/a/Cargo.toml", "[dev-dependencies]\nb = { path = \"../b\" }\n", &[0]);
+        check(reasons, "crates/a/Cargo.toml", "[dependencies\n", &[0]);
+    }
+
+    #[test]
+    fn nobody_turns_the_lints_off() {
+        check(lints, "Cargo.toml", "[workspace.lints.clippy]\ntoo_many_lines = \"warn\"\n", &[]);
+        check(lints, "Cargo.toml", "[workspace.lints.clippy]\ntoo_many_lines = \"allow\"\n", &[0]);
+        check(lints, "crates/a/Cargo.toml", "[lints]\nworkspace = true\n", &[]);
+        check(lints, "crates/a/Cargo.toml", "[package]\nname = \"a\"\n", &[0]);
+        check(lints, "clippy.toml", "too-many-lines-threshold = 70\n", &[]);
+        check(lints, "crates/a/clippy.toml", "too-many-lines-threshold = 700\n", &[0]);
+        check(lints, "crates/a/clippy.toml", "", &[0]);
+    }
+}

@@ -1,0 +1,123 @@
+//! Who may call the system, who may know what is simulated, who may ask for the time or for chance.
+use super::Problem;
+use super::paths::named;
+use super::source::Source;
+
+/// What reaches the operating system.
+const SYSTEM: [&str; 10] = [
+    "std::fs",
+    "std::process",
+    "std::net",
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "std::thread::sleep",
+    "rustix",
+    "libc",
+    "nix",
+    "signal_hook",
+];
+
+/// Packages that may.
+const MAY_CALL: [&str; 6] = ["crates/host", "crates/store", "crates/mount", "crates/web", "crates/powerband", "xtask"];
+
+/// Crates that run unchanged on every machine.
+const UNAWARE: [&str; 4] = ["crates/knob", "crates/meter", "crates/load", "crates/experiment"];
+
+/// Crates without a clock and without chance, not even for a moment. (`stats` draws from a seed it is handed.)
+const TIMELESS: [&str; 3] = ["crates/record", "crates/report", "crates/advice"];
+
+/// Only host and the edges call the system; everything else goes through Machine and World.
+pub(super) fn system_calls(sources: &[Source]) -> Vec<Problem> {
+    let bound = sources.iter().filter(|source| source.path.contains("/src/") && !may_call(source));
+    naming(bound, &SYSTEM, "calls the system; only host does that (ARCHITECTURE.md): go through Machine or World")
+}
+
+fn may_call(source: &Source) -> bool {
+    MAY_CALL.contains(&source.package())
+        || source.package().starts_with("bench/")
+        || source.path.starts_with("crates/load/src/inside")
+}
+
+/// No `if simulated` outside `sim`.
+pub(super) fn simulated(sources: &[Source]) -> Vec<Problem> {
+    let what = "a simulated machine is a machine: nothing here may ask whether it is one";
+    let mut problems = Vec::new();
+    for source in sources.iter().filter(|source| UNAWARE.contains(&source.package())) {
+        for (line, text) in source.product() {
+            if text.strings.contains("\"sim:") {
+                problems.push(Problem::new(&source.path, line, what));
+            }
+        }
+        let paths = named(source.product());
+        let asking = paths.iter().filter(|path| {
+            path.parts.iter().any(|part| matches!(part.as_str(), "powerband_sim" | "is_simulated"))
+                || path.reaches("sim") && path.parts.len() > 1
+                || path.reaches("crate::sim")
+        });
+        problems.extend(asking.map(|path| Problem::new(&source.path, path.line, what)));
+    }
+    problems
+}
+
+/// Records, reports and advice are functions of what they are handed.
+pub(super) fn clocks_and_randomness(sources: &[Source]) -> Vec<Problem> {
+    let timeless = sources.iter().filter(|source| TIMELESS.contains(&source.package()));
+    let banned = ["std::time::Instant", "std::time::SystemTime", "rand", "rand_core", "rand_chacha", "getrandom"];
+    naming(timeless, &banned, "is a clock or chance; here both are handed in")
+}
+
+fn naming<'a>(sources: impl Iterator<Item = &'a Source>, banned: &[&str], why: &str) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in sources {
+        for path in named(source.product()) {
+            // A lone name may be a variable; an import or a call has two parts.
+            if path.parts.len() > 1 && banned.iter().any(|banned| path.reaches(banned)) {
+                problems.push(Problem::new(&source.path, path.line, format!("{} {why}", path.parts.join("::"))));
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(rule: fn(&[Source]) -> Vec<Problem>, path: &str, text: &str) -> Vec<usize> {
+        rule(&[Source::new(path, text)]).iter().map(|problem| problem.line).collect()
+    }
+
+    #[test]
+    fn only_some_crates_call_the_system() {
+        let text = "//! X.\nuse std::time::{Duration, Instant};\nfn f() { std::fs::read(p); rustix::fs::open(q) }\n";
+        assert_eq!(lines(system_calls, "crates/knob/src/lib.rs", text), [2, 3, 3]);
+        assert_eq!(lines(system_calls, "crates/load/src/load.rs", text), [2, 3, 3]);
+        for path in ["crates/host/src/lib.rs", "crates/load/src/inside/counter.rs", "bench/verdict/src/main.rs"] {
+            assert_eq!(lines(system_calls, path, text), [0_usize; 0], "{path}");
+        }
+        assert_eq!(lines(system_calls, "crates/knob/tests/it/main.rs", text), [0_usize; 0]);
+        let tests = "#[cfg(test)]\nmod tests { use std::fs; }\nuse std::time::Duration;\n";
+        assert_eq!(lines(system_calls, "crates/knob/src/lib.rs", tests), [0_usize; 0]);
+        for call in ["std::process::id()", "std::net::TcpStream::connect(a)", "std::thread::sleep(d)"] {
+            assert_eq!(lines(system_calls, "crates/sim/src/lib.rs", call), [1], "{call}");
+        }
+    }
+
+    #[test]
+    fn nothing_above_asks_whether_a_machine_is_simulated() {
+        for bad in ["use powerband_sim::Sim;", "sim::open()", "if machine.is_simulated() {}", "x == \"sim:omap\""] {
+            assert_eq!(lines(simulated, "crates/knob/src/lib.rs", bad), [1], "{bad}");
+            assert_eq!(lines(simulated, "crates/powerband/src/main.rs", bad), [0_usize; 0], "{bad}");
+        }
+        assert_eq!(lines(simulated, "crates/knob/src/lib.rs", "// as sim: says\nlet sim = 1;"), [0_usize; 0]);
+        let tests = "#[cfg(test)]\nmod tests { use powerband_sim::Sim; }\n";
+        assert_eq!(lines(simulated, "crates/knob/src/lib.rs", tests), [0_usize; 0]);
+    }
+
+    #[test]
+    fn reports_have_no_clock_and_no_chance() {
+        let text = "use std::time::SystemTime;\nuse rand_core::Rng;\nlet rand = 1;\n";
+        assert_eq!(lines(clocks_and_randomness, "crates/report/src/lib.rs", text), [1, 2]);
+        assert_eq!(lines(clocks_and_randomness, "crates/stats/src/lib.rs", text), [0_usize; 0]);
+    }
+}

@@ -1,0 +1,79 @@
+//! Words that may not stand in the tree: silenced lints, tests left out without a reason, promises instead of code.
+use super::Problem;
+use super::source::Source;
+
+/// Lints are expected with a reason, never allowed; the length of functions is not open to discussion; a test is not
+/// left out without saying why.
+pub(super) fn attributes(sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in sources {
+        for (line, text) in source.numbered() {
+            let code: String = text.code.split_whitespace().collect();
+            let in_attribute = code.contains("#[") || code.contains("#![");
+            if code.contains("#[allow(") || code.contains("#![allow(") || in_attribute && code.contains(",allow(") {
+                problems.push(Problem::new(&source.path, line, "say `#[expect(LINT, reason = \"…\")]`, not allow"));
+            }
+            if text.code.contains("too_many_lines") {
+                problems.push(Problem::new(&source.path, line, "70 lines of a function hold everywhere: split it"));
+            }
+            if code.contains("#[ignore]") {
+                problems.push(Problem::new(&source.path, line, "say why: `#[ignore = \"…\"]`"));
+            }
+        }
+    }
+    problems
+}
+
+/// What is not done is not in the tree.
+pub(super) fn promises(sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in sources {
+        for (line, text) in source.numbered() {
+            let code: String = text.code.split_whitespace().collect();
+            let macros = ["todo!", "unimplemented!"].into_iter().find(|name| code.contains(name));
+            let notes = ["FIXME", "TODO", "XXX"].into_iter().find(|word| has_word(&text.comment, word));
+            if let Some(word) = macros.or(notes) {
+                problems.push(Problem::new(&source.path, line, format!("{word}: do it, or leave it out")));
+            }
+        }
+    }
+    problems
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|found| found == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rule: fn(&[Source]) -> Vec<Problem>, text: &str, expect: &[usize]) {
+        let lines: Vec<usize> =
+            rule(&[Source::new("crates/a/src/x.rs", text)]).iter().map(|problem| problem.line).collect();
+        assert_eq!(lines, expect, "{text}");
+    }
+
+    #[test]
+    fn silenced_lints_are_found() {
+        check(attributes, "#[allow(dead_code)]\nfn f() {}\n", &[1]);
+        check(attributes, "#![allow(dead_code)]\n", &[1]);
+        check(attributes, "#[cfg_attr(test, allow(dead_code))]\n", &[1]);
+        check(attributes, "#[expect(clippy::too_many_lines, reason = \"long\")]\n", &[1]);
+        check(attributes, "#[expect(dead_code, reason = \"later\")]\nallow(x, allow(y));\n", &[]);
+    }
+
+    #[test]
+    fn tests_left_out_say_why() {
+        check(attributes, "#[test]\n#[ignore]\nfn f() {}\n", &[2]);
+        check(attributes, "#[test]\n#[ignore = \"needs a meter\"]\nfn f() {}\n", &[]);
+    }
+
+    #[test]
+    fn promises_are_found() {
+        check(promises, "fn f() { todo!() }\n", &[1]);
+        check(promises, "fn f() {\n    unimplemented!(\"x\")\n}\n", &[2]);
+        check(promises, "// FIXME later\n/* TODO: more */\n", &[1, 2]);
+        check(promises, "let a = \"todo!( FIXME\"; // a method\n", &[]);
+    }
+}
