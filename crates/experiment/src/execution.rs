@@ -21,8 +21,6 @@ const OUTPUT_LIMIT: usize = 64 * 1024;
 pub(crate) struct Ran {
     /// The parts that ended, by name.
     pub(crate) finishes: Finishes,
-    /// From the first part's start to the last part's end, ns.
-    pub(crate) length_ns: u64,
 }
 
 /// One load on its way.
@@ -41,16 +39,21 @@ impl<'w> Execution<'w> {
     ///
     /// # Errors
     /// [`Fatal::Lost`] when a machine is lost. A load that fails, hangs or is stopped is `Ok(Err(void))`.
-    pub(crate) fn run(world: &'w mut dyn World, load: &Load, rig: &Rig, group: Option<String>) -> Result<Result<Ran, Void>, Fatal> {
-        let mut execution = Execution { world, running: BTreeMap::new(), ports: BTreeMap::new(), finishes: Finishes::new(), group };
+    pub(crate) fn run(
+        world: &'w mut dyn World,
+        load: &Load,
+        rig: &Rig,
+        group: Option<String>,
+    ) -> Result<Result<Ran, Void>, Fatal> {
+        let mut execution =
+            Execution { world, running: BTreeMap::new(), ports: BTreeMap::new(), finishes: Finishes::new(), group };
         let from_ns = execution.world.now_ns();
         let until_ns = load.length_ns().map(|length| from_ns + SLACK_FACTOR * length + SLACK_NS);
         let result = execution.drive(load, rig, until_ns);
         if !matches!(result, Ok(Ok(()))) {
             execution.end_all();
         }
-        let length_ns = execution.world.now_ns() - from_ns;
-        Ok(result?.map(|()| Ran { finishes: execution.finishes, length_ns }))
+        Ok(result?.map(|()| Ran { finishes: execution.finishes }))
     }
 
     fn drive(&mut self, load: &Load, rig: &Rig, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
@@ -75,7 +78,10 @@ impl<'w> Execution<'w> {
         let group = if part.side == Side::Near { self.group.clone() } else { None };
         let job = Job { work, cpus: part.cpus.clone(), group, output_limit: OUTPUT_LIMIT };
         let Some(machine) = self.world.machine(part.side) else {
-            return Err(SpawnError::Refused { what: format!("{} on the {} machine", part.name, part.side), errno: powerband_machine::Errno::ENODEV });
+            return Err(SpawnError::Refused {
+                what: format!("{} on the {} machine", part.name, part.side),
+                errno: powerband_machine::Errno::ENODEV,
+            });
         };
         let process = machine.spawn(&job)?;
         self.running.insert(part.name, (part.side, process));
@@ -83,10 +89,17 @@ impl<'w> Execution<'w> {
     }
 
     /// Waits until `enough` holds, a part fails, time is up, or we are stopped.
-    fn wait_until(&mut self, until_ns: Option<u64>, load: &Load, enough: impl Fn(&Self) -> bool) -> Result<Result<(), Void>, Fatal> {
+    fn wait_until(
+        &mut self,
+        until_ns: Option<u64>,
+        load: &Load,
+        enough: impl Fn(&Self) -> bool,
+    ) -> Result<Result<(), Void>, Fatal> {
         while !enough(self) {
             if self.running.is_empty() {
-                return Ok(Err(Void::LoadFailed { why: format!("the load '{}' ended before it was ready", load.describe()) }));
+                return Ok(Err(Void::LoadFailed {
+                    why: format!("the load '{}' ended before it was ready", load.describe()),
+                }));
             }
             match self.world.wait(until_ns) {
                 Wake::Ended(side, process) => {
@@ -101,8 +114,11 @@ impl<'w> Execution<'w> {
                 Wake::Stop(_) => return Ok(Err(Void::Stopped)),
                 Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
                 Wake::Deadline => {
-                    let limit = load.length_ns().map(|ns| format_duration(SLACK_FACTOR * ns + SLACK_NS)).unwrap_or_default();
-                    return Ok(Err(Void::LoadFailed { why: format!("the load '{}' did not end within {limit}", load.describe()) }));
+                    let limit =
+                        load.length_ns().map(|ns| format_duration(SLACK_FACTOR * ns + SLACK_NS)).unwrap_or_default();
+                    return Ok(Err(Void::LoadFailed {
+                        why: format!("the load '{}' did not end within {limit}", load.describe()),
+                    }));
                 }
                 // Whatever else a World may report does not concern a load.
                 _ => {}
@@ -124,7 +140,8 @@ impl<'w> Execution<'w> {
     }
 
     fn hear(&mut self, side: Side, process: ProcessId, value: &serde_json::Value) {
-        let port = value.pointer("/ready/port").and_then(serde_json::Value::as_u64).and_then(|port| u16::try_from(port).ok());
+        let port =
+            value.pointer("/ready/port").and_then(serde_json::Value::as_u64).and_then(|port| u16::try_from(port).ok());
         if let (Some(name), Some(port)) = (self.part_of(side, process), port) {
             self.ports.insert(name, port);
         }

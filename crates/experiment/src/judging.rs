@@ -1,5 +1,5 @@
 //! Judging: the trials of an experiment as tables, one judge a metric, the knee; verdicts in the journal's words.
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use powerband_record::{Better, KneeFinding, Level, Metric, Outcome, SettingVerdict, Started, Verdict};
 use powerband_stats::{Claim, Judge, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
@@ -26,7 +26,8 @@ impl Look {
     /// For a setting that was looked at and is open somewhere: the prediction of the metric that takes longest, `None`
     /// inside when one of them is not predictable at all. Outer `None` when there is nothing open to predict.
     pub(crate) fn slowest(&self, setting: u32) -> Option<Option<Prediction>> {
-        let mut open = self.predictions.iter().filter(|(of, _)| *of == setting).map(|(_, prediction)| *prediction).peekable();
+        let mut open =
+            self.predictions.iter().filter(|(of, _)| *of == setting).map(|(_, prediction)| *prediction).peekable();
         open.peek()?;
         Some(open.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max_by_key(|p| p.blocks)))
     }
@@ -50,11 +51,14 @@ pub(crate) struct Judging {
     spending: Arc<Spending>,
 }
 
+/// Boundaries depend on nothing but levels and looks, and take a moment to compute: one table serves all experiments.
+static SPENDING: OnceLock<Arc<Spending>> = OnceLock::new();
+
 impl Judging {
     pub(crate) fn new(started: &Started) -> Self {
         let judged = started.metrics.iter().filter(|metric| metric.judged).count().max(1);
         let others = started.settings.len().saturating_sub(1);
-        let spending = Arc::new(Spending::new());
+        let spending = Arc::clone(SPENDING.get_or_init(|| Arc::new(Spending::new())));
         let rules = Rules {
             // Verdicts on several metrics share the error rate.
             alpha: started.alpha / judged as f64,
@@ -119,7 +123,12 @@ impl Judging {
     fn decided(&self, look: &Look) -> Vec<(u32, String)> {
         if let Some(knee) = &look.knee {
             let why = format!("worse than another by more than the margin on {}", knee.metric);
-            return knee.inferior.iter().filter(|&&setting| setting != 0).map(|&setting| (setting, why.clone())).collect();
+            return knee
+                .inferior
+                .iter()
+                .filter(|&&setting| setting != 0)
+                .map(|&setting| (setting, why.clone()))
+                .collect();
         }
         let mut decided = Vec::new();
         for setting in (1..).take(self.labels.len().saturating_sub(1)) {
@@ -170,7 +179,8 @@ impl Sheet {
         if values.iter().all(|&(_, value)| value > 0.0) {
             return;
         }
-        let reference: Vec<f64> = values.iter().filter(|(slot, _)| slot.setting == 0).map(|&(_, value)| value).collect();
+        let reference: Vec<f64> =
+            values.iter().filter(|(slot, _)| slot.setting == 0).map(|&(_, value)| value).collect();
         let level = reference.iter().sum::<f64>() / reference.len().max(1) as f64;
         self.rules.scale = Scale::Linear;
         self.rules.margin *= level.abs();
@@ -187,7 +197,9 @@ impl Sheet {
     }
 
     fn verdict(&self, look: &SettingLook) -> SettingVerdict {
-        let better = |higher: bool| if (self.metric.better == Better::Higher) == higher { Verdict::Better } else { Verdict::Worse };
+        let better = |higher: bool| {
+            if (self.metric.better == Better::Higher) == higher { Verdict::Better } else { Verdict::Worse }
+        };
         let verdict = match look.claim {
             Claim::Open => Verdict::Undecided,
             Claim::Higher => better(true),
@@ -222,7 +234,8 @@ impl Sheet {
         let mut notes: Vec<String> = self.trouble.iter().map(|why| format!("no verdict: {why}")).collect();
         let Some(look) = &self.last else { return notes };
         if let Some(drift) = look.drift.filter(|drift| drift.low > 0.0 || drift.high < 0.0) {
-            let (slope, low, high) = (self.rules.shown(drift.per_block), self.rules.shown(drift.low), self.rules.shown(drift.high));
+            let (slope, low, high) =
+                (self.rules.shown(drift.per_block), self.rules.shown(drift.low), self.rules.shown(drift.high));
             notes.push(match self.rules.scale {
                 Scale::Log => format!(
                     "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); differences are taken inside blocks, so the verdicts stand",
@@ -238,10 +251,16 @@ impl Sheet {
             notes.push(format!("{name}: the first block was still settling and was not used"));
         }
         if look.reference_unstable {
-            notes.push(format!("{name}: {} is noisier than the others; verdicts on {name} may be wrong up to twice as often as stated", labels[0]));
+            notes.push(format!(
+                "{name}: {} is noisier than the others; verdicts on {name} may be wrong up to twice as often as stated",
+                labels[0]
+            ));
         }
         for setting in look.settings.iter().filter(|setting| setting.unstable) {
-            notes.push(format!("{name}: {} is unstable (noisier than the others, or of two minds)", labels[setting.setting]));
+            notes.push(format!(
+                "{name}: {} is unstable (noisier than the others, or of two minds)",
+                labels[setting.setting]
+            ));
         }
         notes
     }

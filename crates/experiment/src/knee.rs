@@ -28,7 +28,14 @@ impl KneeSeeker {
             seed: started.seed,
         };
         let rules = Rules { alpha: started.alpha, margin: started.margin, ..Rules::default() };
-        Some(KneeSeeker { metric: metric.name.clone(), knee: None, quest, rules, spending: Arc::clone(spending), last: None })
+        Some(KneeSeeker {
+            metric: metric.name.clone(),
+            knee: None,
+            quest,
+            rules,
+            spending: Arc::clone(spending),
+            last: None,
+        })
     }
 
     pub(crate) fn look(&mut self, table: &Table) {

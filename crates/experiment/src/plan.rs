@@ -130,7 +130,9 @@ pub enum PlanError {
         known: String,
     },
     /// No metric at all to judge by.
-    #[error("the load '{0}' measures nothing by itself and no meter was found; add --metric, or use a machine with a meter")]
+    #[error(
+        "the load '{0}' measures nothing by itself and no meter was found; add --metric, or use a machine with a meter"
+    )]
     NothingToJudge(String),
     /// More settings than make sense in one experiment.
     #[error("{0} settings are too many for one experiment (at most {1}); take fewer values, e.g. 10..100:30")]
@@ -184,7 +186,9 @@ mod tests {
 
     #[test]
     fn a_plan_reads_and_what_is_wrong_in_it_is_one_line() {
-        let plan = Plan::parse("p", "try = [\"freq=all\"]\nmargin = \"5%\"\n[load]\nkind = \"stream\"\nfor = \"10s\"\n").unwrap();
+        let plan =
+            Plan::parse("p", "try = [\"freq=all\"]\nmargin = \"5%\"\n[load]\nkind = \"stream\"\nfor = \"10s\"\n")
+                .unwrap();
         assert_eq!(plan.axes, ["freq=all"]);
         assert_eq!(plan.load.length_ns(), Some(10_000_000_000));
         for (text, words) in [

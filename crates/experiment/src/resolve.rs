@@ -1,10 +1,10 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
-use powerband_knob::{Selection, expand, resolve as resolve_knob};
+use powerband_knob::{Selection, Value, expand, resolve as resolve_knob};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_record::{
-    Assignment, Axis, Better, CpuList, Metric, PlannedSetting, Setting, Side, Started, parse_duration_ns, parse_frequency_khz,
-    parse_percent,
+    Assignment, Axis, Better, CpuList, KnobRef, Metric, PlannedSetting, Setting, Side, Started, parse_duration_ns,
+    parse_frequency_khz, parse_percent,
 };
 
 use crate::metering::Metering;
@@ -61,7 +61,12 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let settings = with_reference(plan, settings)?;
     let cost_order = plan.knee.as_deref().map(|knob| cost_order(knob, &settings)).transpose()?.unwrap_or_default();
     let metering = Metering::find(world);
-    let picks = plan.metrics.iter().map(|text| MetricSpec::parse(text)).collect::<Result<Vec<_>, _>>().map_err(PlanError::from)?;
+    let picks = plan
+        .metrics
+        .iter()
+        .map(|text| MetricSpec::parse(text))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(PlanError::from)?;
     let metrics = metrics(&plan.load, &picks, &metering)?;
     let started = Started {
         title: plan.title.clone(),
@@ -99,7 +104,12 @@ fn narrow(plan: &Plan) -> Result<Selection, PlanError> {
 }
 
 /// Named settings and the crossing of the axes, each with what all share.
-fn settings(plan: &Plan, world: &mut dyn World, narrow: &Selection, notes: &mut Vec<String>) -> Result<Vec<Setting>, ResolveError> {
+fn settings(
+    plan: &Plan,
+    world: &mut dyn World,
+    narrow: &Selection,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Setting>, ResolveError> {
     let shared = Setting::parse(&plan.with).map_err(PlanError::from)?.assignments;
     let mut settings = Vec::new();
     for text in &plan.settings {
@@ -127,14 +137,15 @@ fn crossed(
     if plan.axes.is_empty() {
         return Ok(Vec::new());
     }
+    let chosen = chosen_governors(plan, shared);
     let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
     for text in &plan.axes {
         let axis = Axis::parse(text).map_err(PlanError::from)?;
         let side = axis.knob.side.each().first().copied().unwrap_or_default();
         let Some(machine) = world.machine(side) else { return Err(ResolveError::NoFar(axis.knob.to_string())) };
-        let expanded = expand(&axis, shared, machine, narrow)?;
+        let expanded = expand(&axis, machine, narrow, &chosen)?;
         notes.extend(expanded.notes);
-        let value = |value: &String| Assignment { knob: axis.knob.clone(), value: value.clone() };
+        let value = |value: &Value| Assignment { knob: axis.knob.clone(), value: typed(value) };
         combinations = combinations
             .iter()
             .flat_map(|so_far| expanded.values.iter().map(|v| [so_far.as_slice(), &[value(v)]].concat()))
@@ -148,6 +159,23 @@ fn crossed(
         Setting { name: Some(name), assignments: [shared, &assignments].concat() }
     };
     Ok(combinations.into_iter().map(named).collect())
+}
+
+/// A value as a person would type it: whole MHz where the kernel's kHz are.
+fn typed(value: &Value) -> String {
+    match value {
+        Value::Khz(khz) if khz % 1000 == 0 => format!("{}MHz", khz / 1000),
+        other => other.typed(),
+    }
+}
+
+/// Governors that the same comparison chooses: they tell tunables of the same short name apart.
+fn chosen_governors(plan: &Plan, shared: &[Assignment]) -> Vec<String> {
+    let is_governor = |knob: &KnobRef| resolve_knob(&knob.name).is_ok_and(|named| named.name == "cpufreq.governor");
+    let fixed = shared.iter().filter(|a| is_governor(&a.knob)).map(|a| a.value.to_lowercase());
+    let axes = plan.axes.iter().filter_map(|text| Axis::parse(text).ok()).filter(|axis| is_governor(&axis.knob));
+    let tried = axes.flat_map(|axis| axis.values.to_lowercase().split(',').map(str::to_owned).collect::<Vec<_>>());
+    fixed.chain(tried).collect()
 }
 
 /// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.

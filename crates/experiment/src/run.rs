@@ -218,7 +218,9 @@ impl<'a> Run<'a> {
             }
         }
         if slot.setting == 0 {
-            return Err(End::Close(CloseReason::LoadFailed { why: format!("the reference gave nothing valid {TRIES} times in a row: {last}") }));
+            return Err(End::Close(CloseReason::LoadFailed {
+                why: format!("the reference gave nothing valid {TRIES} times in a row: {last}"),
+            }));
         }
         let label = &self.started.settings[slot.setting].label;
         self.notes.push(format!("{label} gave nothing valid {TRIES} times in a row and was left out: {last}"));

@@ -89,7 +89,12 @@ impl<'w> WorldBench<'w> {
     }
 
     /// Runs the load under the meters and reads every metric.
-    fn measure(&mut self, in_force: &mut InForce, trial: u32, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+    fn measure(
+        &mut self,
+        in_force: &mut InForce,
+        trial: u32,
+        journal: &mut dyn Journal,
+    ) -> Result<Result<Outcome, Void>, Fatal> {
         for (side, applied) in in_force.iter_mut() {
             if let Some(machine) = self.world.machine(*side) {
                 applied.look_again(machine);
@@ -102,7 +107,8 @@ impl<'w> WorldBench<'w> {
                 journal.record(&Event::Landed { trial, site })?;
             }
         }
-        let group = in_force.iter().find(|(side, _)| *side == Side::Near).and_then(|(_, applied)| applied.group.clone());
+        let group =
+            in_force.iter().find(|(side, _)| *side == Side::Near).and_then(|(_, applied)| applied.group.clone());
         let session = self.metering.start(self.world);
         let ran = Execution::run(self.world, &self.load, &self.rig, group)?;
         let metered = self.metering.stop(self.world, session);
@@ -118,13 +124,21 @@ impl<'w> WorldBench<'w> {
     }
 
     /// The metrics asked for, from what was measured and printed.
-    fn outcome(&self, measured: BTreeMap<String, f64>, finishes: Finishes, refused: &BTreeMap<String, String>) -> Result<Outcome, Void> {
+    fn outcome(
+        &self,
+        measured: BTreeMap<String, f64>,
+        finishes: Finishes,
+        refused: &BTreeMap<String, String>,
+    ) -> Result<Outcome, Void> {
         let mut metrics = BTreeMap::new();
         for metric in &self.metrics {
             let pick = self.picks.iter().find(|pick| pick.metric.name == metric.name);
             let value = match pick.map(|pick| (&pick.source, pick)) {
                 Some((Source::Measured(name), _)) => measured.get(name).copied().ok_or_else(|| missing(name, refused)),
-                Some((_, pick)) => finishes.get("load").ok_or("the load has no output of its own".to_owned()).and_then(|f| pick.pick(f)),
+                Some((_, pick)) => finishes
+                    .get("load")
+                    .ok_or("the load has no output of its own".to_owned())
+                    .and_then(|f| pick.pick(f)),
                 None => measured.get(&metric.name).copied().ok_or_else(|| missing(&metric.name, refused)),
             };
             match value {
@@ -136,7 +150,11 @@ impl<'w> WorldBench<'w> {
         }
         let printed = |finished: &powerband_machine::Finished| finished.output.clone();
         let said = |output: &powerband_record::Output| !(output.stdout.is_empty() && output.stderr.is_empty());
-        let output = finishes.iter().map(|(name, f)| ((*name).to_owned(), printed(f))).filter(|(_, output)| said(output)).collect();
+        let output = finishes
+            .iter()
+            .map(|(name, f)| ((*name).to_owned(), printed(f)))
+            .filter(|(_, output)| said(output))
+            .collect();
         Ok(Outcome { metrics, output })
     }
 
