@@ -63,7 +63,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if arguments.json { print_json(&report) } else { print_table(&report) }
+    if arguments.json {
+        print_json(&report)
+    } else {
+        print_table(&report)
+    }
     if report.misses.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
@@ -120,7 +124,10 @@ fn missed(row: &Row, expected: f64, tolerance: f64) -> Vec<String> {
 fn print_table(report: &Report) {
     let Report { runs, seed, budget_blocks, .. } = report;
     println!("{} experiments, {runs} runs each, seed {seed}, at most {budget_blocks} blocks", EXPERIMENTS.len());
-    println!("{:8} {:18} {:>16} {:>19} {:>11} {:>14} {:>15}", "noise", "contender", "wrong/setting %", "wrong/experiment %", "undecided %", "trials/ten", "mean of ratios");
+    println!(
+        "{:8} {:18} {:>16} {:>19} {:>11} {:>14} {:>15}",
+        "noise", "contender", "wrong/setting %", "wrong/experiment %", "undecided %", "trials/ten", "mean of ratios"
+    );
     for row in &report.rows {
         println!(
             "{:8} {:18} {:16.1} {:19.1} {:11.1} {:14.2} {:15.2}",

@@ -246,3 +246,6 @@ pub(crate) fn on_scale(scale: Scale, value: f64, setting: usize, block: usize) -
         Scale::Log => Err(Error::NotPositive { setting, block, value }),
     }
 }
+
+#[cfg(test)]
+mod tests;

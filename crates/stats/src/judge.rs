@@ -3,8 +3,8 @@
 use crate::contrast::{Contrast, Differences, Pool};
 use crate::error::Error;
 use crate::fit::Fit;
-use crate::pairs::Pairs;
 use crate::modes::{UNSTABLE_BLOCKS, stands_out};
+use crate::pairs::Pairs;
 use crate::predict::Course;
 use crate::rules::Rules;
 use crate::signed_rank;

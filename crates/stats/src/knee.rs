@@ -104,7 +104,11 @@ impl Knee {
         sorted.sort_unstable();
         sorted.dedup();
         if sorted.len() != k || sorted[k - 1] != k - 1 {
-            return Err(Error::Shape { what: "settings in the cost order", have: sorted.len(), need: sorted[sorted.len() - 1] + 1 });
+            return Err(Error::Shape {
+                what: "settings in the cost order",
+                have: sorted.len(),
+                need: sorted[sorted.len() - 1] + 1,
+            });
         }
         Ok(Self {
             first_look: rules.first_look(k - 1),
@@ -191,11 +195,7 @@ impl Knee {
 
     fn pool(&self) -> Pool {
         let kept = self.winsor.kept_share();
-        Pool {
-            variance: self.fit.residual_variance() / (kept * kept),
-            df: self.fit.df,
-            magnitude: self.fit.magnitude,
-        }
+        Pool { variance: self.fit.residual_variance() / (kept * kept), df: self.fit.df, magnitude: self.fit.magnitude }
     }
 
     fn level(&self, alpha: f64, blocks: u32) -> f64 {
@@ -226,9 +226,9 @@ impl Knee {
         let alpha = self.rules.difference_level(self.good.len() - 1);
         let racing: Vec<usize> = self.in_race().collect();
         for &j in &racing {
-            let beaten = racing.iter().any(|&i| {
-                i != j && self.p_not_better(i, j, bound).is_some_and(|(p, b)| p <= self.level(alpha, b))
-            });
+            let beaten = racing
+                .iter()
+                .any(|&i| i != j && self.p_not_better(i, j, bound).is_some_and(|(p, b)| p <= self.level(alpha, b)));
             // Where voids leave pairs with different blocks in common, a circle is conceivable: one always stays.
             if beaten && !self.good[j] && self.in_race().nth(1).is_some() {
                 self.left_at[j] = Some(table_blocks);
@@ -279,11 +279,7 @@ impl Knee {
     }
 }
 
-fn provisional(
-    posterior: &Posterior,
-    levels: &[f64],
-    pick: impl Fn(&[f64]) -> Option<usize>,
-) -> Provisional {
+fn provisional(posterior: &Posterior, levels: &[f64], pick: impl Fn(&[f64]) -> Option<usize>) -> Provisional {
     // The race never empties: a setting leaves only when another in it beats it.
     let setting = pick(levels).unwrap_or(0);
     let shares = posterior.shares(pick);

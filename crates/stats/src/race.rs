@@ -94,7 +94,8 @@ pub enum Contender {
     OursQuick,
     /// Ten runs each, back to back, Welch's test at 5 %: different when significant, else taken for the same.
     TenWelch,
-    /// Ten runs each, read by eye: different when the means stand further apart than both standard deviations.
+    /// Ten runs each, read by eye: different when the ratio of the means, plus or minus its one standard deviation as
+    /// hyperfine prints it, leaves out 1.
     TenByEye,
     /// Three to twelve runs each until they look steady, read by eye: different beyond half a margin.
     SteadyByEye,
@@ -271,7 +272,7 @@ fn read(peer: Contender, experiment: &Experiment, reference: &[f64], sample: &[f
     let ((mean_r, sd_r), (mean_s, sd_s)) = (mean_and_sd(reference), mean_and_sd(sample));
     let effect = mean_s - mean_r;
     let different = match peer {
-        Contender::TenByEye => effect.abs() > sd_r + sd_s,
+        Contender::TenByEye => effect * effect > sd_r * sd_r + sd_s * sd_s,
         Contender::SteadyByEye => effect.abs() > 0.5 * experiment.margin,
         _ => welch(sample, reference).is_some_and(|apart| apart.p() < PEER_LEVEL),
     };

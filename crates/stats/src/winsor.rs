@@ -9,6 +9,8 @@ const MAD_TO_SD: f64 = 1.4826;
 const PASSES: usize = 10;
 /// The scales are held from here on, so that the passes settle.
 const SCALE_PASSES: usize = 4;
+/// Sweeps of medians that give the first fit.
+const POLISH_SWEEPS: usize = 3;
 /// Winsorising starts with this many residual degrees of freedom …
 const LEAST_DF: f64 = 8.0;
 /// … and this many blocks.
@@ -36,23 +38,65 @@ impl Winsor {
         if !self.on {
             return;
         }
+        self.polish(fit);
         for pass in 0..PASSES {
-            // The first pass starts from the solution of the values as measured.
             if pass > 0 {
                 fit.solve();
             }
             if pass < SCALE_PASSES {
                 self.measure_scales(fit);
             }
-            for index in 0..fit.raw.len() {
-                let fitted = fit.fitted(index);
-                let limit = self.limits[fit.observations[index].setting];
-                let error = fit.raw[index] - fitted;
-                self.clipped[index] = error.abs() > limit;
-                fit.used[index] = if self.clipped[index] { fitted + limit.copysign(error) } else { fit.raw[index] };
-            }
+            self.pull_in(fit);
         }
         fit.solve();
+    }
+
+    /// A first fit by medians in turn of settings and blocks (Tukey 1977). From a fit by least squares an outlier of 300
+    /// standard deviations, which lifts its whole block, is still seen after ten passes; medians do not know its size.
+    fn polish(&mut self, fit: &mut Fit) {
+        fit.levels.fill(0.0);
+        fit.block_levels.fill(0.0);
+        for _ in 0..POLISH_SWEEPS {
+            for row in 0..fit.rows() {
+                let range = fit.starts[row]..fit.starts[row + 1];
+                self.absolute.clear();
+                let left = range.map(|index| fit.raw[index] - fit.levels[fit.observations[index].setting]);
+                self.absolute.extend(left);
+                fit.block_levels[row] = median(&mut self.absolute);
+            }
+            self.group(fit, |fit, index| fit.raw[index] - fit.block_levels[fit.observations[index].row]);
+            for setting in 0..fit.settings {
+                let own = &mut self.grouped[self.group_starts[setting]..self.group_starts[setting + 1]];
+                fit.levels[setting] = median(own);
+            }
+        }
+    }
+
+    /// Puts one value an observation in `grouped`, setting by setting.
+    fn group(&mut self, fit: &Fit, value: impl Fn(&Fit, usize) -> f64) {
+        self.group_starts.clear();
+        let mut start = 0;
+        for count in &fit.counts {
+            self.group_starts.push(start);
+            start += count;
+        }
+        self.grouped.resize(start, 0.0);
+        for (index, seen) in fit.observations.iter().enumerate() {
+            self.grouped[self.group_starts[seen.setting]] = value(fit, index);
+            self.group_starts[seen.setting] += 1;
+        }
+        // Each start has moved to its group's end, which is the next one's start.
+        self.group_starts.insert(0, 0);
+    }
+
+    fn pull_in(&mut self, fit: &mut Fit) {
+        for index in 0..fit.raw.len() {
+            let fitted = fit.fitted(index);
+            let limit = self.limits[fit.observations[index].setting];
+            let error = fit.raw[index] - fitted;
+            self.clipped[index] = error.abs() > limit;
+            fit.used[index] = if self.clipped[index] { fitted + limit.copysign(error) } else { fit.raw[index] };
+        }
     }
 
     /// Share of all trials that were not pulled in.
@@ -67,25 +111,10 @@ impl Winsor {
     /// Limits by setting: the larger of the common robust scale and the setting's own. A common one alone would clip
     /// a setting that really is noisier into false certainty.
     fn measure_scales(&mut self, fit: &Fit) {
-        let n = fit.raw.len();
-        let inflate = MAD_TO_SD * (n as f64 / fit.df).sqrt();
+        let inflate = MAD_TO_SD * (fit.raw.len() as f64 / fit.df).sqrt();
         let nothing = 1e-13 * fit.magnitude;
-        self.absolute.clear();
-        self.group_starts.clear();
-        self.group_starts.push(0);
-        for count in &fit.counts {
-            let start = self.group_starts[self.group_starts.len() - 1];
-            self.group_starts.push(start + count);
-        }
-        self.grouped.clear();
-        self.grouped.resize(n, 0.0);
-        let mut next = self.group_starts.clone();
-        for (index, seen) in fit.observations.iter().enumerate() {
-            let size = (fit.raw[index] - fit.fitted(index)).abs();
-            self.absolute.push(size);
-            self.grouped[next[seen.setting]] = size;
-            next[seen.setting] += 1;
-        }
+        self.group(fit, |fit, index| (fit.raw[index] - fit.fitted(index)).abs());
+        self.absolute.clone_from(&self.grouped);
         let common = inflate * median(&mut self.absolute);
         self.limits.clear();
         for setting in 0..fit.settings {

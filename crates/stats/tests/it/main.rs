@@ -2,5 +2,8 @@
 
 mod exact;
 mod false_alarms;
+mod invariance;
+mod orders;
+mod outliers;
 mod runs;
 mod tables;
