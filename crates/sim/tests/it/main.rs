@@ -1,0 +1,2 @@
+//! Tests of the simulated machine through its public interface, in one binary.
+mod cpufreq;
