@@ -1,5 +1,6 @@
 //! The cpufreq subsystem: worked decisions, texts of files, random writes.
 mod bench;
+mod boost;
 mod closed_loop;
 mod conservative;
 mod events;
@@ -10,4 +11,3 @@ mod ondemand;
 mod random;
 mod sampling;
 mod schedutil;
-mod tables;

@@ -33,14 +33,9 @@ fn t02_closest_tie() {
 
 #[test]
 fn t02_switch_points() {
-    for (load, below, at) in [
-        (9, 1600, 1733),
-        (25, 1733, 1867),
-        (42, 1867, 2000),
-        (59, 2000, 2133),
-        (75, 2133, 2267),
-        (92, 2267, 2400),
-    ] {
+    for (load, below, at) in
+        [(9, 1600, 1733), (25, 1733, 1867), (42, 1867, 2000), (59, 2000, 2133), (75, 2133, 2267), (92, 2267, 2400)]
+    {
         let mut bench = modern(&SRV, 1_600_000);
         assert_eq!(bench.loads(10_000, &[load - 1, load]), [below, at], "load {load}");
     }
