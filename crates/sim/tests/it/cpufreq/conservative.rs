@@ -1,5 +1,5 @@
 //! conservative: worked samples under each kernel's rules.
-use powerband_sim::cpufreq::{Governor, Rules};
+use powerband_sim::cpufreq::{Config, Governor, PolicyConfig, Rules};
 
 use super::bench::{Bench, OMAP, SRV, Window, config};
 
@@ -64,6 +64,30 @@ fn t13_conservative_2_6_18() {
     assert_eq!(bench.read("conservative/sampling_rate").unwrap(), "100000\n");
     assert_eq!(old_loads(&mut bench, &[10; 8]), [2267, 2133, 2000, 1867, 1733, 1600, 1600, 1600]);
     assert_eq!(old_loads(&mut bench, &[90; 3]), [1600, 1733, 1867], "up goes to at most the request");
+}
+
+#[test]
+fn one_timer_walks_all_policies_of_2_6_18() {
+    let policy = |cpu| PolicyConfig::new(vec![cpu], &SRV);
+    let mut old = Config::new(Rules::V2_6_18, vec![policy(0), policy(1)]);
+    (old.hz, old.default_governor) = (1000, Governor::Conservative);
+    let mut bench = Bench::new(old);
+    bench.now_ns = 150_000_000;
+    bench.write_at("cpu1/cpufreq/scaling_governor", "performance").unwrap();
+    bench.write_at("cpu1/cpufreq/scaling_governor", "conservative").unwrap();
+    bench.run();
+    assert_eq!(bench.cpufreq.next_due_ns(), Some(250_000_000), "its rounds go on while one policy takes part");
+    bench.pass(Window::load(100_000, 0));
+    bench.run();
+    bench.now_ns += 10_000;
+    bench.run();
+    assert_eq!([bench.cpufreq.khz(0), bench.cpufreq.khz(1)], [2_267_000, 2_267_000]);
+    for cpu in [0, 1] {
+        bench.write_at(&format!("cpu{cpu}/cpufreq/scaling_governor"), "powersave").unwrap();
+    }
+    bench.now_ns += 10_000;
+    bench.run();
+    assert_eq!(bench.cpufreq.next_due_ns(), None, "nobody left to walk for");
 }
 
 #[test]

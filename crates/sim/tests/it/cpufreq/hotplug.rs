@@ -1,6 +1,6 @@
 //! CPUs that come and go.
 use powerband_machine::Errno;
-use powerband_sim::cpufreq::{Config, Governor, PolicyConfig, Rules};
+use powerband_sim::cpufreq::{Boost, Config, Governor, PolicyConfig, Rules};
 
 use super::bench::{Bench, SRV, Window};
 
@@ -31,6 +31,19 @@ fn a_policy_without_cpus_is_busy_and_comes_back_as_it_was() {
     online(&mut bench, 1, true);
     assert_eq!(bench.read("scaling_governor").unwrap(), "conservative\n");
     assert_eq!((bench.read("affected_cpus").unwrap().as_str(), bench.limits()), ("1\n", (1600, 2000)));
+}
+
+#[test]
+fn boost_turned_while_away_counts_on_return() {
+    let mut config = Config::new(Rules::V6_1, vec![PolicyConfig::new(vec![0], &SRV), PolicyConfig::new(vec![1], &SRV)]);
+    config.policies[0].table[0].boost = true;
+    config.boost = Boost::Table(false);
+    let mut bench = Bench::new(config);
+    assert_eq!(bench.limits(), (1600, 2267));
+    online(&mut bench, 0, false);
+    bench.write_at("cpufreq/boost", "1").unwrap();
+    online(&mut bench, 0, true);
+    assert_eq!(bench.limits(), (1600, 2400));
 }
 
 #[test]

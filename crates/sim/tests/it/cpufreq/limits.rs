@@ -62,6 +62,8 @@ fn t09_limits_old() {
     assert_eq!(bench.limits(), (1600, 1600));
     write(&mut bench, "max", "2400000").unwrap();
     assert_eq!(bench.limits(), (1600, 2400), "min was dragged down for good");
+    bench.write("scaling_governor", "performance").unwrap();
+    assert_eq!(bench.limits(), (1600, 2400), "whatever governor comes");
     let mut bench = at(Rules::V2_6_32, 2000, 2400);
     assert_eq!(write(&mut bench, "max", "1600000"), Err(Errno::EINVAL));
     write(&mut bench, "max", "2400000").unwrap();

@@ -1,6 +1,7 @@
 //! Random writes: what must hold whatever is written.
 use powerband_sim::cpufreq::{Config, CpuTimes, Cpufreq, Governor, PolicyConfig, Rules, Util};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::bench::{OMAP, SRV, Sums};
 
@@ -86,7 +87,18 @@ impl Run {
     }
 }
 
+/// The same cases every time, unless `PROPTEST_RNG_SEED` names others.
+fn seeded() -> ProptestConfig {
+    let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    match std::env::var_os("PROPTEST_RNG_SEED") {
+        Some(_) => default,
+        None => ProptestConfig { rng_seed: RngSeed::Fixed(18), ..default },
+    }
+}
+
 proptest! {
+    #![proptest_config(seeded())]
+
     #[test]
     fn limits_and_clocks_stay_in_order(
         rules in prop::sample::select(vec![Rules::V2_6_18, Rules::V2_6_32, Rules::V6_1]),
