@@ -67,7 +67,8 @@ impl Cpufreq {
     ///
     /// # Errors
     /// EINVAL for a table with an entry twice, a policy without CPUs or range, a CPU in two policies or above
-    /// `possible_cpus`, a default governor that is not built in, or schedutil under rules older than it.
+    /// `possible_cpus`, a default governor that is not built in, schedutil under rules older than it, or ticks
+    /// outside 1..=100000 a second.
     pub fn new(config: Config, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
         let count = u32::try_from(config.policies.len()).map_err(|_| Errno::EINVAL)?;
         let policies: Vec<Policy> = (0..count).map(|i| Policy::new(i, &config, now_ns)).collect::<Result<_, _>>()?;
@@ -88,7 +89,7 @@ impl Cpufreq {
         }
         let built_in = |governor| config.available_governors.contains(&governor);
         let too_new = config.rules != Rules::V6_1 && built_in(Governor::Schedutil);
-        if !built_in(config.default_governor) || too_new || config.hz == 0 {
+        if !built_in(config.default_governor) || too_new || !(1..=100_000).contains(&config.hz) {
             return Err(Errno::EINVAL);
         }
         let mut this = Cpufreq {
@@ -166,6 +167,7 @@ impl Cpufreq {
 
     /// The clock the silicon runs at now, kHz: the old one until a change is complete. 0 for a CPU in no policy.
     #[must_use]
+    #[inline]
     pub fn khz(&self, cpu: u32) -> u32 {
         self.policy_of(cpu).map_or(0, |index| self.policies[index].clock.silicon_khz)
     }
@@ -184,6 +186,7 @@ impl Cpufreq {
 
     /// When [`Cpufreq::run_due`] is next wanted, ns. May lie at or before the present.
     #[must_use]
+    #[inline]
     pub fn next_due_ns(&self) -> Option<u64> {
         self.agenda.next_ns()
     }
@@ -293,6 +296,7 @@ impl Cpufreq {
 
     /// Whether [`Cpufreq::take_changes`] would give anything.
     #[must_use]
+    #[inline]
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }

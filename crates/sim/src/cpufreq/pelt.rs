@@ -102,9 +102,10 @@ impl Signal {
             self.sum += contribution * WINDOW;
         }
         if windows > 0 {
-            #[expect(clippy::cast_possible_truncation, reason = "at most a little above 1024")]
-            let util = (self.sum / (SUM_MAX - WINDOW + self.into_window)) as u32;
-            self.util = util;
+            // Both fit: the sum stays below 48 million. A 64-bit division would be the dearest thing here.
+            #[expect(clippy::cast_possible_truncation, reason = "below 2^26")]
+            let (sum, divider) = (self.sum as u32, (SUM_MAX - WINDOW + self.into_window) as u32);
+            self.util = sum / divider;
         }
         windows > 0
     }

@@ -125,6 +125,12 @@ fn t06_nice_and_iowait() {
     let iowait = Window { wall: 10_000, idle: 1000, nice: 0, iowait: 6000 };
     assert_eq!(load("io_is_busy", 0, iowait), 30);
     assert_eq!(load("io_is_busy", 1, iowait), 90);
+    for (governor, expected) in [(Governor::Ondemand, 600), (Governor::Conservative, 500)] {
+        let mut config = config(Rules::V6_1, &OMAP, 500_000, governor);
+        config.io_is_busy = true;
+        let waiting = Window { wall: 10_000, idle: 0, nice: 0, iowait: 7000 };
+        assert_eq!(Bench::new(config).sample(waiting), expected, "conservative has no such tunable");
+    }
 }
 
 #[test]

@@ -83,6 +83,35 @@ fn the_worker_reads_the_window_when_it_runs() {
     assert_eq!((change[0].from_khz, change[0].to_khz, change[0].at_ns), (125_000, 600_000, 10_060_000));
 }
 
+/// Whether the scheduler's next callback samples, 1 ms after a sample that kept load at 100 %.
+fn samples_soon(then: impl FnOnce(&mut Bench)) -> bool {
+    let mut bench = Bench::new(config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand));
+    bench.sample(Window::load(10_000, 100));
+    then(&mut bench);
+    bench.pass(Window::load(1000, 100));
+    bench.cpufreq.run_due(bench.now_ns, &bench.sums);
+    bench.cpufreq.utilisation(0, bench.now_ns, Util::Direct, &bench.sums);
+    bench.cpufreq.next_due_ns() == Some(bench.now_ns)
+}
+
+#[test]
+fn what_makes_the_next_event_sample() {
+    assert!(!samples_soon(|_| ()));
+    assert!(samples_soon(|bench| bench.write_at("cpufreq/ondemand/sampling_rate", "50000").unwrap()));
+    assert!(samples_soon(|bench| bench.write("scaling_max_freq", "550000").unwrap()));
+    assert!(samples_soon(|bench| bench.write("scaling_governor", "ondemand").unwrap()), "limits are told again");
+    assert!(!samples_soon(|bench| bench.write_at("cpufreq/ondemand/up_threshold", "50").unwrap()));
+}
+
+#[test]
+fn changed_limits_replace_the_step_down_by_a_sample() {
+    let mut bench = Bench::new(config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand));
+    bench.write_at("cpufreq/ondemand/powersave_bias", "100").unwrap();
+    assert_eq!(bench.sample(Window::load(10_000, 100)), 550, "8 ms of this, then 2 ms of 500 MHz");
+    bench.write("scaling_max_freq", "600000").unwrap();
+    assert_eq!(bench.sample(Window::load(8000, 0)), 125, "a sample, not the step down");
+}
+
 #[test]
 fn defaults_of_the_sampling_rate() {
     let rate = |rules, governor: Governor, hz, latency_ns| {

@@ -199,6 +199,32 @@ fn other_classes_add_up() {
 }
 
 #[test]
+fn more_deadline_bandwidth_passes_the_rate_limit() {
+    let mut server = Bench::new(config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil));
+    server.now_ns = 100 * MS;
+    assert_eq!(callback(&mut server, 300, Util::Direct), 1600);
+    server.sums.other.dl_bandwidth = 400;
+    server.now_ns += MS;
+    assert_eq!(callback(&mut server, 300, Util::Direct), 2133);
+    server.sums.other.dl_bandwidth = 0;
+    server.now_ns += MS;
+    assert_eq!(callback(&mut server, 300, Util::Direct), 2133, "less of it does not");
+}
+
+#[test]
+fn without_invariance_the_present_clock_is_the_reference() {
+    let mut config = config(Rules::V6_1, &SRV, 1_600_000, Governor::Schedutil);
+    config.policies[0].invariant = false;
+    let mut server = Bench::new(config);
+    server.write_at("cpufreq/schedutil/rate_limit_us", "0").unwrap();
+    server.now_ns = 100 * MS;
+    assert_eq!(at_util(&mut server, 819), 1600, "80 % of the present clock is where it tips");
+    assert_eq!(at_util(&mut server, 821), 1733);
+    assert_eq!(at_util(&mut server, 1000), 2133, "from 1733");
+    assert_eq!(at_util(&mut server, 500), 1600);
+}
+
+#[test]
 fn fast_switching_is_immediate() {
     let mut fast = config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
     fast.policies[0].fast_switch = true;
