@@ -1,0 +1,3 @@
+//! Tests of the simulated machine through its public interface, in one binary.
+#[cfg(test)]
+mod cpufreq;
