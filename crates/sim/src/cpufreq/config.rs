@@ -1,0 +1,176 @@
+//! What a machine's cpufreq is made of at boot: kernel rules, policies, tables, which governors are built in.
+
+/// Which kernel's behaviour is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rules {
+    /// Linux 2.6.18 (the base of RHEL 5): timers in jiffies, folders under `cpuN/cpufreq`.
+    V2_6_18,
+    /// Linux 2.6.32: load weighted by frequency, deferrable timers.
+    V2_6_32,
+    /// Linux 6.1: limits as requests, samples taken by the scheduler, schedutil.
+    V6_1,
+}
+
+/// The governors this crate knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Governor {
+    /// Steps up and down by a share of the maximum.
+    Conservative,
+    /// Jumps to the maximum above a threshold, else proportional to load.
+    Ondemand,
+    /// A frequency written by a program.
+    Userspace,
+    /// Always the lowest allowed.
+    Powersave,
+    /// Always the highest allowed.
+    Performance,
+    /// From the scheduler's own utilisation signal (6.1 only).
+    Schedutil,
+}
+
+/// What stands behind `cpufreq/boost`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Boost {
+    /// No such file.
+    #[default]
+    Absent,
+    /// A bit in the hardware: limits and tables stay as they are. Holds the state at boot.
+    Hardware(bool),
+    /// Table entries marked as boost come and go. Holds the state at boot.
+    Table(bool),
+}
+
+/// One entry of a frequency table, in the driver's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Clock, kHz.
+    pub khz: u32,
+    /// Only usable while boost is on.
+    pub boost: bool,
+    /// Skipped by the relations that look for an efficient entry.
+    pub inefficient: bool,
+}
+
+impl From<u32> for Step {
+    fn from(khz: u32) -> Self {
+        Step { khz, boost: false, inefficient: false }
+    }
+}
+
+/// One frequency domain.
+#[derive(Clone, Debug)]
+pub struct PolicyConfig {
+    /// Member CPUs, ascending; the first names the folder.
+    pub cpus: Vec<u32>,
+    /// The driver's table in the driver's order; empty for a driver without one.
+    pub table: Vec<Step>,
+    /// Lowest and highest kHz of a driver without a table; ignored when there is one.
+    pub range_khz: (u32, u32),
+    /// How long a change of clock takes, ns; `u32::MAX` when the driver does not know (changes are then instant).
+    pub transition_latency_ns: u32,
+    /// How long the domain stands still at each change, ns; handed to the engine in [`super::Change`].
+    pub stall_ns: u32,
+    /// What `scaling_driver` shows, at most 15 characters.
+    pub driver: String,
+    /// The clock can be changed from the scheduler's context, without delay.
+    pub fast_switch: bool,
+    /// The driver refuses governors that change the clock by themselves.
+    pub no_dynamic_switching: bool,
+    /// `bios_limit` at boot, kHz; `None` leaves the file out.
+    pub bios_limit_khz: Option<u32>,
+    /// Whether `cpuinfo_cur_freq` exists.
+    pub reads_hardware: bool,
+    /// Whether `scaling_cur_freq` shows a measured average where [`super::CpuTimes::average_khz`] has one.
+    pub measured_cur_freq: bool,
+    /// Clock at boot, kHz.
+    pub initial_khz: u32,
+    /// Capacity of each member against the machine's biggest CPU, 1..=1024.
+    pub capacity: u32,
+    /// The utilisation signal is scaled by the current clock (schedutil then works from the highest clock).
+    pub invariant: bool,
+}
+
+impl PolicyConfig {
+    /// An ACPI-like domain: `table_khz` in the driver's order, 10 µs latency, booted at the table's first entry.
+    #[must_use]
+    pub fn new(cpus: Vec<u32>, table_khz: &[u32]) -> Self {
+        PolicyConfig {
+            cpus,
+            table: table_khz.iter().map(|&khz| Step::from(khz)).collect(),
+            range_khz: (0, 0),
+            transition_latency_ns: 10_000,
+            stall_ns: 0,
+            driver: "acpi-cpufreq".to_owned(),
+            fast_switch: false,
+            no_dynamic_switching: false,
+            bios_limit_khz: None,
+            reads_hardware: true,
+            measured_cur_freq: false,
+            initial_khz: table_khz.first().copied().unwrap_or(0),
+            capacity: 1024,
+            invariant: true,
+        }
+    }
+}
+
+/// Everything that is fixed at boot.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which kernel.
+    pub rules: Rules,
+    /// Ticks a second.
+    pub hz: u32,
+    /// The frequency domains, in order of their first CPU.
+    pub policies: Vec<PolicyConfig>,
+    /// CPUs are numbered below this; one that is in no policy has no cpufreq folder.
+    pub possible_cpus: u32,
+    /// Governor tunables live in each policy's folder instead of `cpufreq/<governor>/` (6.1 only).
+    pub per_policy_governors: bool,
+    /// Idle time is accounted to the microsecond (dynamic ticks) instead of by ticks.
+    pub nohz: bool,
+    /// The governor every policy boots with.
+    pub default_governor: Governor,
+    /// Governors that are built in, in the order of `scaling_available_governors`.
+    pub available_governors: Vec<Governor>,
+    /// Default of ondemand's `io_is_busy`.
+    pub io_is_busy: bool,
+    /// What stands behind `cpufreq/boost`.
+    pub boost: Boost,
+    /// From the scheduler's callback to the governor's worker, ns (6.1).
+    pub worker_delay_ns: u32,
+    /// From a write of a limit to its taking effect, ns (6.1).
+    pub limits_delay_ns: u32,
+}
+
+impl Config {
+    /// Linux of the given rules at 250 Hz with dynamic ticks, everything built in, performance at boot.
+    #[must_use]
+    pub fn new(rules: Rules, policies: Vec<PolicyConfig>) -> Self {
+        use Governor::{Conservative, Ondemand, Performance, Powersave, Schedutil, Userspace};
+        let mut available_governors = vec![Conservative, Ondemand, Userspace, Powersave, Performance];
+        if rules == Rules::V6_1 {
+            available_governors.push(Schedutil);
+        }
+        let possible_cpus = policies.iter().flat_map(|p| &p.cpus).max().map_or(0, |&cpu| cpu + 1);
+        Config {
+            rules,
+            hz: 250,
+            policies,
+            possible_cpus,
+            per_policy_governors: false,
+            nohz: rules != Rules::V2_6_18,
+            default_governor: Performance,
+            available_governors,
+            io_is_busy: false,
+            boost: Boost::Absent,
+            worker_delay_ns: 0,
+            limits_delay_ns: 0,
+        }
+    }
+
+    /// Length of a tick, ns.
+    #[must_use]
+    pub fn tick_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.hz.max(1))
+    }
+}
