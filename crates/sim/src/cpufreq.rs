@@ -1,122 +1,392 @@
 //! The Linux cpufreq subsystem as arithmetic: policies, limits, files and governors of three kernels, without a clock of its own.
 //!
-//! Nothing here waits or draws a queue. The engine calls:
+//! Nothing here waits or keeps a queue of events. The engine calls, with the time in ns since boot:
 //! - [`Cpufreq::read`], [`Cpufreq::write`], [`Cpufreq::list`] for the files below `/sys/devices/system/cpu`;
 //! - [`Cpufreq::current`], [`Cpufreq::enqueued`], [`Cpufreq::dequeued`] when a CPU's running task or queue changes
-//!   (they keep the utilisation signals; nothing happens in them under the old rules);
+//!   (they keep the utilisation signals of 6.1; nothing happens in them under the old rules);
 //! - [`Cpufreq::utilisation`] after each enqueue and dequeue and at each tick of a busy CPU;
-//! - [`Cpufreq::run_due`] when the instant of [`Cpufreq::next_due_ns`] has come;
+//! - [`Cpufreq::run_due`] when the instant of [`Cpufreq::next_due_ns`] has come, before anything later;
 //! - [`Cpufreq::take_changes`] after any of these, if [`Cpufreq::has_changes`].
+//!
+//! At one instant: time sums first (they are read through [`CpuTimes`]), then task events, then [`Cpufreq::utilisation`] in
+//! CPU order, then [`Cpufreq::run_due`]. Instants must not go backwards.
 use powerband_machine::Errno;
 
+mod agenda;
+mod attributes;
+mod clock;
 mod config;
+mod conservative;
+mod cpu;
+mod dbs;
+mod files;
+mod governor;
+mod limits;
+mod load;
+mod number;
+mod ondemand;
+pub mod pelt;
+mod policy;
+mod schedutil;
+mod signals;
+mod stats;
+mod table;
 mod times;
+mod tunables;
 
 pub use config::{Boost, Config, Governor, PolicyConfig, Rules, Step};
+pub use schedutil::{demand, raw_khz};
+pub use table::{Relation, Table};
 pub use times::{Change, CpuTimes, Entry, OtherClasses, Util};
 
+use agenda::Agenda;
+use cpu::{Cpu, IoBoost, LoadSnapshot};
+use files::Tree;
+use governor::Shared;
+use policy::{Context, Policy, State};
+
 /// A machine's cpufreq: all policies and governors.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cpufreq {
     config: Config,
+    policies: Vec<Policy>,
+    cpus: Vec<Cpu>,
+    tasks: Vec<pelt::Task>,
+    shared: Shared,
+    agenda: Agenda,
+    changes: Vec<Change>,
+    boost_on: bool,
+    /// Next round of 2.6.18 conservative's system-wide timer.
+    walk_due_ns: Option<u64>,
+    /// Whether any policy runs schedutil, so that tasks' estimates are wanted.
+    schedutil_runs: bool,
 }
 
 impl Cpufreq {
-    /// Boots: every policy comes up and its default governor starts.
+    /// Boots: every policy comes up and its default governor starts (performance, if that one is refused).
     ///
     /// # Errors
-    /// EINVAL for a table with an entry twice, a policy without CPUs, or a CPU in two policies.
-    pub fn new(config: Config, _now_ns: u64, _times: &dyn CpuTimes) -> Result<Self, Errno> {
-        Ok(Cpufreq { config })
+    /// EINVAL for a table with an entry twice, a policy without CPUs or range, a CPU in two policies or above
+    /// `possible_cpus`, or a default governor that is not built in.
+    pub fn new(config: Config, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
+        let count = u32::try_from(config.policies.len()).map_err(|_| Errno::EINVAL)?;
+        let policies: Vec<Policy> = (0..count).map(|i| Policy::new(i, &config, now_ns)).collect::<Result<_, _>>()?;
+        let idle = || Cpu {
+            policy: None,
+            online: true,
+            queue: pelt::Queue::new(now_ns, 1024, 1024),
+            load: LoadSnapshot::default(),
+            boost: IoBoost::default(),
+        };
+        let mut cpus: Vec<Cpu> = (0..config.possible_cpus).map(|_| idle()).collect();
+        for policy in &policies {
+            for &member in policy.members.iter() {
+                let cpu = cpus.get_mut(member as usize).filter(|c| c.policy.is_none()).ok_or(Errno::EINVAL)?;
+                cpu.policy = Some(policy.index);
+                cpu.queue = pelt::Queue::new(now_ns, policy.config.capacity, policy.speed());
+            }
+        }
+        if !config.available_governors.contains(&config.default_governor) || config.hz == 0 {
+            return Err(Errno::EINVAL);
+        }
+        let mut this = Cpufreq {
+            agenda: Agenda::new(policies.len() + 1),
+            boost_on: matches!(config.boost, Boost::Table(true) | Boost::Hardware(true)),
+            shared: Shared::default(),
+            tasks: Vec::new(),
+            changes: Vec::new(),
+            walk_due_ns: None,
+            schedutil_runs: false,
+            config,
+            policies,
+            cpus,
+        };
+        for index in 0..this.policies.len() {
+            this.bring_up(index, now_ns, times);
+        }
+        Ok(this)
     }
 
     /// Names in a folder, given relative to `/sys/devices/system/cpu`, e.g. `cpufreq/policy0`; sorted.
     ///
     /// # Errors
     /// ENOENT, ENOTDIR.
-    pub fn list(&self, _dir: &str) -> Result<Vec<Entry>, Errno> {
-        Ok(Vec::new())
+    pub fn list(&self, dir: &str) -> Result<Vec<Entry>, Errno> {
+        self.tree(|tree| tree.list(dir))
     }
 
     /// What `cpuN/cpufreq` points to, relative to `cpuN`; `None` where it is itself the folder, or absent.
     #[must_use]
-    pub fn link(&self, _cpu: u32) -> Option<String> {
-        None
+    pub fn link(&self, cpu: u32) -> Option<String> {
+        let policy = &self.policies[self.folder_of(cpu)?];
+        match self.config.rules {
+            Rules::V6_1 => Some(format!("../cpufreq/policy{}", policy.members[0])),
+            _ => policy.online.first().filter(|&&first| first != cpu).map(|first| format!("../cpu{first}/cpufreq")),
+        }
     }
 
     /// The text of a file.
     ///
     /// # Errors
     /// As the kernel: ENOENT, EISDIR, ENOTDIR, EACCES, EBUSY, EINVAL, ENODEV, EFBIG.
-    pub fn read(
-        &mut self,
-        _path: &str,
-        _now_ns: u64,
-        _privileged: bool,
-        _times: &dyn CpuTimes,
-    ) -> Result<String, Errno> {
-        Err(Errno::ENOENT)
+    pub fn read(&mut self, path: &str, now_ns: u64, privileged: bool, times: &dyn CpuTimes) -> Result<String, Errno> {
+        let (node, mode) = self.tree(|tree| tree.find(path))?;
+        let needed = if privileged { 0o444 } else { 0o004 };
+        if !node.is_dir() && mode & needed == 0 {
+            return Err(Errno::EACCES);
+        }
+        self.run_due(now_ns, times);
+        self.show(node, now_ns, times)
     }
 
-    /// Writes a file, as root.
+    /// Writes a file, as root. Writing no bytes at all does nothing, as in sysfs.
     ///
     /// # Errors
     /// As the kernel: ENOENT, EISDIR, ENOTDIR, EACCES, EBUSY, EINVAL.
-    pub fn write(&mut self, _path: &str, _text: &str, _now_ns: u64, _times: &dyn CpuTimes) -> Result<(), Errno> {
-        Err(Errno::ENOENT)
+    pub fn write(&mut self, path: &str, text: &str, now_ns: u64, times: &dyn CpuTimes) -> Result<(), Errno> {
+        let (node, mode) = self.tree(|tree| tree.find(path))?;
+        if node.is_dir() {
+            return Err(Errno::EISDIR);
+        }
+        if mode & 0o222 == 0 {
+            return Err(Errno::EACCES);
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let result = self.store(node, text, now_ns, times);
+        for index in 0..self.policies.len() {
+            self.reschedule(index);
+        }
+        result
     }
 
     /// The clock the silicon runs at now, kHz: the old one until a change is complete. 0 for a CPU in no policy.
     #[must_use]
-    pub fn khz(&self, _cpu: u32) -> u32 {
-        self.config.policies.first().map_or(0, |p| p.initial_khz)
+    pub fn khz(&self, cpu: u32) -> u32 {
+        self.policy_of(cpu).map_or(0, |index| self.policies[index].clock.silicon_khz)
     }
 
     /// The governor of a CPU's policy.
     #[must_use]
-    pub fn governor(&self, _cpu: u32) -> Option<Governor> {
-        None
+    pub fn governor(&self, cpu: u32) -> Option<Governor> {
+        self.policies[self.policy_of(cpu)?].governor
+    }
+
+    /// Limits in effect of a CPU's policy, kHz: lowest, highest.
+    #[must_use]
+    pub fn limits_khz(&self, cpu: u32) -> Option<(u32, u32)> {
+        self.policy_of(cpu).map(|index| (self.policies[index].min, self.policies[index].max))
     }
 
     /// When [`Cpufreq::run_due`] is next wanted, ns. May lie at or before the present.
     #[must_use]
     pub fn next_due_ns(&self) -> Option<u64> {
-        None
+        self.agenda.next_ns()
     }
 
-    /// Does all that is due at `now_ns`: completed changes, delayed limits, timers and workers, lowest CPU first.
-    pub fn run_due(&mut self, _now_ns: u64, _times: &dyn CpuTimes) {}
+    /// Does all that is due at `now_ns`: completed changes, delayed limits, timers and workers; earliest first, and of
+    /// equal times lowest policy first.
+    pub fn run_due(&mut self, now_ns: u64, times: &dyn CpuTimes) {
+        while let Some(slot) = self.agenda.due(now_ns) {
+            let index = slot as usize;
+            if index == self.policies.len() {
+                self.walk(now_ns, times);
+                continue;
+            }
+            let (policies, shared, mut cx) = self.split(now_ns, times);
+            let policy = &mut policies[index];
+            policy.complete_changes(&mut cx);
+            if policy.limits_due_ns.is_some_and(|due| due <= now_ns) {
+                policy.limits_due_ns = None;
+                policy.refresh_limits(cx.config.rules);
+                policy.governor_limits(&mut cx);
+            }
+            match policy.state {
+                State::Dbs(dbs) if dbs.due_ns.is_some_and(|due| due <= now_ns) => {
+                    if let Some(&set) = shared.in_use(policy) {
+                        dbs::work(policy, &set, &mut cx);
+                    }
+                }
+                State::Schedutil(own) if own.worker_due_ns.is_some_and(|due| due <= now_ns) => {
+                    schedutil::work(policy, &mut cx);
+                }
+                _ => {}
+            }
+            self.reschedule(index);
+        }
+    }
 
     /// The scheduler's callback on `cpu`. Call it after [`Cpufreq::current`], [`Cpufreq::enqueued`], [`Cpufreq::dequeued`]
     /// of the same instant. Cheap when the governor does not listen.
-    pub fn utilisation(&mut self, _cpu: u32, _now_ns: u64, _why: Util, _times: &dyn CpuTimes) {}
+    pub fn utilisation(&mut self, cpu: u32, now_ns: u64, why: Util, times: &dyn CpuTimes) {
+        let Some(index) = self.policy_of(cpu) else { return };
+        let queued = match &mut self.policies[index].state {
+            State::Fixed | State::Userspace { .. } => return,
+            State::Dbs(dbs) if self.config.rules == Rules::V6_1 => {
+                let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);
+                let counts = counts || matches!(why, Util::IoWake | Util::Direct);
+                counts && dbs.scheduler_event(now_ns, self.config.worker_delay_ns)
+            }
+            State::Dbs(dbs) => dbs.wake(now_ns),
+            State::Schedutil(_) => {
+                let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);
+                if !counts && !matches!(why, Util::IoWake | Util::Direct) {
+                    return;
+                }
+                let (policies, shared, mut cx) = self.split(now_ns, times);
+                let policy = &mut policies[index];
+                let Some(set) = shared.in_use(policy).copied() else { return };
+                schedutil::scheduler_event(policy, cpu, why, &set, &mut cx)
+            }
+        };
+        if queued {
+            self.reschedule(index);
+        }
+    }
 
-    /// The fair task that runs on `cpu` from now on, `None` for an idle CPU (counts as an entry into idle).
-    /// `task` is a small dense number of the engine's choice.
-    pub fn current(&mut self, _cpu: u32, _task: Option<u32>, _now_ns: u64) {}
-
-    /// `task` became runnable on `cpu`.
-    pub fn enqueued(&mut self, _cpu: u32, _task: u32, _now_ns: u64) {}
-
-    /// `task` left `cpu`'s queue, to sleep or (not `sleeps`) to move elsewhere. Call it before [`Cpufreq::current`]
-    /// names its successor.
-    pub fn dequeued(&mut self, _cpu: u32, _task: u32, _sleeps: bool, _now_ns: u64) {}
-
-    /// Takes a CPU out of service or back. A policy without CPUs answers EBUSY and starts again with the governor it had.
-    pub fn set_online(&mut self, _cpu: u32, _online: bool, _now_ns: u64, _times: &dyn CpuTimes) {}
+    /// Takes a CPU out of service or back. A policy without CPUs answers EBUSY (its folder is gone under the old rules);
+    /// when it comes back it starts with the governor it had, under 2.6.18 with the default one.
+    pub fn set_online(&mut self, cpu: u32, online: bool, now_ns: u64, times: &dyn CpuTimes) {
+        let Some(index) = self.policy_of(cpu) else { return };
+        if std::mem::replace(&mut self.cpus[cpu as usize].online, online) == online {
+            return;
+        }
+        let cpus = &self.cpus;
+        let policy = &mut self.policies[index];
+        let was_active = !policy.online.is_empty();
+        policy.online = policy.members.iter().copied().filter(|&c| cpus[c as usize].online).collect();
+        let is_active = !policy.online.is_empty();
+        let (policies, shared, mut cx) = self.split(now_ns, times);
+        match (was_active, is_active) {
+            (true, true) => governor::restart(&mut policies[index], shared, &mut cx),
+            (true, false) => governor::stop(policies, index, shared, cx.config),
+            (false, _) => self.bring_up(index, now_ns, times),
+        }
+        self.governors_changed(now_ns);
+        self.reschedule(index);
+    }
 
     /// Firmware limits a policy (index in the configuration) to `khz`, or no longer.
-    pub fn set_bios_limit(&mut self, _policy: u32, _khz: Option<u32>, _now_ns: u64, _times: &dyn CpuTimes) {}
+    pub fn set_bios_limit(&mut self, policy: u32, khz: Option<u32>, now_ns: u64, times: &dyn CpuTimes) {
+        let index = policy as usize;
+        if index >= self.policies.len() {
+            return;
+        }
+        let (policies, _, mut cx) = self.split(now_ns, times);
+        policies[index].requests.firmware_max = khz;
+        policies[index].refresh_limits(cx.config.rules);
+        policies[index].governor_limits(&mut cx);
+        self.reschedule(index);
+    }
 
     /// From now on the driver of a policy (index in the configuration) fails each change with this error, or works again.
-    pub fn set_driver_fault(&mut self, _policy: u32, _fault: Option<Errno>) {}
+    pub fn set_driver_fault(&mut self, policy: u32, fault: Option<Errno>) {
+        if let Some(policy) = self.policies.get_mut(policy as usize) {
+            policy.clock.fault = fault;
+        }
+    }
 
     /// Whether [`Cpufreq::take_changes`] would give anything.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        false
+        !self.changes.is_empty()
     }
 
     /// Moves the changes of clock since last asked to the end of `out`, oldest first.
-    pub fn take_changes(&mut self, _out: &mut Vec<Change>) {}
+    pub fn take_changes(&mut self, out: &mut Vec<Change>) {
+        out.append(&mut self.changes);
+    }
+
+    fn policy_of(&self, cpu: u32) -> Option<usize> {
+        self.cpus.get(cpu as usize)?.policy.map(|index| index as usize)
+    }
+
+    /// The policy whose folder or link `cpuN/cpufreq` is there.
+    fn folder_of(&self, cpu: u32) -> Option<usize> {
+        let gone = self.config.rules != Rules::V6_1 && !self.cpus.get(cpu as usize)?.online;
+        self.policy_of(cpu).filter(|_| !gone)
+    }
+
+    fn tree<T>(&self, ask: impl FnOnce(&Tree<'_>) -> T) -> T {
+        let policy_of = |cpu| self.folder_of(cpu);
+        let tree = Tree { config: &self.config, policies: &self.policies, shared: &self.shared, policy_of: &policy_of };
+        ask(&tree)
+    }
+
+    fn split<'a>(
+        &'a mut self,
+        now_ns: u64,
+        times: &'a dyn CpuTimes,
+    ) -> (&'a mut [Policy], &'a mut Shared, Context<'a>) {
+        let Cpufreq { config, policies, cpus, shared, changes, .. } = self;
+        (policies, shared, Context { now_ns, config, cpus, changes, times })
+    }
+
+    fn reschedule(&mut self, index: usize) {
+        let policy = &self.policies[index];
+        self.agenda.set(policy.index, policy.due_ns());
+    }
+
+    /// A policy comes into service.
+    fn bring_up(&mut self, index: usize, now_ns: u64, times: &dyn CpuTimes) {
+        let rules = self.config.rules;
+        let policy = &mut self.policies[index];
+        if rules != Rules::V6_1 {
+            policy.requests = limits::Requests::new(rules, (policy.lo, policy.hi), policy.requests.firmware_max);
+        }
+        policy.refresh_limits(rules);
+        let wanted = if rules == Rules::V2_6_18 { self.config.default_governor } else { policy.last_governor };
+        let fallback = self.config.available_governors.contains(&Governor::Performance);
+        let (policies, shared, mut cx) = self.split(now_ns, times);
+        if governor::start(policies, index, wanted, shared, &mut cx).is_err() && fallback {
+            let _ = governor::start(policies, index, Governor::Performance, shared, &mut cx);
+        }
+        self.governors_changed(now_ns);
+        self.reschedule(index);
+    }
+
+    /// Starts or stops what depends on which governors run.
+    fn governors_changed(&mut self, now_ns: u64) {
+        let schedutil_runs = governor::users(&self.policies, Governor::Schedutil) > 0;
+        if schedutil_runs && !self.schedutil_runs {
+            self.forget_tasks();
+        }
+        self.schedutil_runs = schedutil_runs;
+        if self.config.rules != Rules::V2_6_18 {
+            return;
+        }
+        let set = self.shared.of(Governor::Conservative);
+        self.walk_due_ns = match set.filter(|_| governor::users(&self.policies, Governor::Conservative) > 0) {
+            Some(set) => {
+                let period = load::ticks_of_us(set.rate_us, &self.config);
+                Some(self.walk_due_ns.unwrap_or_else(|| dbs::after_ticks(period, now_ns, &self.config)))
+            }
+            None => None,
+        };
+        self.schedule_walk();
+    }
+
+    fn schedule_walk(&mut self) {
+        if let Ok(slot) = u32::try_from(self.policies.len()) {
+            self.agenda.set(slot, self.walk_due_ns);
+        }
+    }
+
+    /// A round of 2.6.18 conservative over all policies that run it.
+    fn walk(&mut self, now_ns: u64, times: &dyn CpuTimes) {
+        self.walk_due_ns = None;
+        if let Some(set) = self.shared.of(Governor::Conservative).copied() {
+            let period = load::ticks_of_us(set.rate_us, &self.config);
+            self.walk_due_ns = Some(dbs::after_ticks(period, now_ns, &self.config));
+            let (policies, _, mut cx) = self.split(now_ns, times);
+            for policy in policies.iter_mut().filter(|p| p.governor == Some(Governor::Conservative)) {
+                conservative::sample_nominal(policy, &set, &mut cx);
+            }
+            for index in 0..self.policies.len() {
+                self.reschedule(index);
+            }
+        }
+        self.schedule_walk();
+    }
 }

@@ -173,4 +173,13 @@ impl Config {
     pub fn tick_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz.max(1))
     }
+
+    /// Whether tunables are found below each policy rather than in `cpufreq/<governor>`.
+    pub(crate) fn own_folders(&self) -> bool {
+        match self.rules {
+            Rules::V2_6_18 => true,
+            Rules::V2_6_32 => false,
+            Rules::V6_1 => self.per_policy_governors,
+        }
+    }
 }

@@ -60,12 +60,10 @@ pub enum Util {
 }
 
 /// A change of clock that has taken effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Index of the policy in the configuration.
+    /// Index of the policy in the configuration, which also names its CPUs.
     pub policy: u32,
-    /// First and count of the members are in the configuration; here all of them.
-    pub cpus: std::sync::Arc<[u32]>,
     /// Clock before, kHz.
     pub from_khz: u32,
     /// Clock from `at_ns` on, kHz.

@@ -1,0 +1,155 @@
+//! Switching governors: tunables come and go with their users, a refusal brings the old governor back.
+use powerband_machine::Errno;
+
+use super::config::{Config, Governor, Rules};
+use super::policy::{Context, Policy};
+use super::tunables::{Tunable, Tunables};
+
+const ALL: [Governor; 6] = [
+    Governor::Conservative,
+    Governor::Ondemand,
+    Governor::Userspace,
+    Governor::Powersave,
+    Governor::Performance,
+    Governor::Schedutil,
+];
+
+/// The old kernels refuse governors that switch by themselves on drivers slower than this, ns.
+const SLOW_NS: u32 = 10_000_000;
+
+impl Governor {
+    /// Its name in `scaling_governor`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Governor::Conservative => "conservative",
+            Governor::Ondemand => "ondemand",
+            Governor::Userspace => "userspace",
+            Governor::Powersave => "powersave",
+            Governor::Performance => "performance",
+            Governor::Schedutil => "schedutil",
+        }
+    }
+
+    /// The governor a text written to `scaling_governor` means: its first word, cut to 15 characters, in any case.
+    ///
+    /// # Errors
+    /// EINVAL for an empty text or an unknown name.
+    pub fn parse(text: &str) -> Result<Self, Errno> {
+        let word = text.split_ascii_whitespace().next().ok_or(Errno::EINVAL)?;
+        let word = word.get(..15.min(word.len())).ok_or(Errno::EINVAL)?;
+        ALL.into_iter().find(|g| g.name().eq_ignore_ascii_case(word)).ok_or(Errno::EINVAL)
+    }
+
+    fn is_dynamic(self) -> bool {
+        matches!(self, Governor::Ondemand | Governor::Conservative | Governor::Schedutil)
+    }
+
+    /// The governor that really starts when this one is asked for.
+    fn admitted(self, policy: &Policy, config: &Config) -> Result<Self, Errno> {
+        let refused = match config.rules {
+            Rules::V6_1 => policy.config.no_dynamic_switching,
+            _ => policy.config.transition_latency_ns > SLOW_NS,
+        };
+        if !refused || !self.is_dynamic() {
+            return Ok(self);
+        }
+        let substitute = config.rules != Rules::V2_6_18 && config.available_governors.contains(&Governor::Performance);
+        if substitute { Ok(Governor::Performance) } else { Err(Errno::EINVAL) }
+    }
+}
+
+/// The sets of tunables that all policies share, one for each governor in use.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared {
+    sets: [Option<Tunables>; ALL.len()],
+}
+
+impl Shared {
+    pub(crate) fn of(&self, governor: Governor) -> Option<&Tunables> {
+        self.sets[governor as usize].as_ref()
+    }
+
+    pub(crate) fn of_mut(&mut self, governor: Governor) -> Option<&mut Tunables> {
+        self.sets[governor as usize].as_mut()
+    }
+
+    /// The set that a policy's present governor goes by.
+    pub(crate) fn in_use<'a>(&'a self, policy: &'a Policy) -> Option<&'a Tunables> {
+        policy.tunables.as_ref().or_else(|| self.of(policy.governor?))
+    }
+}
+
+/// How many policies run a governor.
+pub(crate) fn users(policies: &[Policy], governor: Governor) -> usize {
+    policies.iter().filter(|p| p.governor == Some(governor)).count()
+}
+
+/// Stops the governor of a policy; its tunables go with their last user (the old kernels keep them for the next).
+pub(crate) fn stop(policies: &mut [Policy], index: usize, shared: &mut Shared, config: &Config) {
+    let Some(governor) = policies[index].governor else { return };
+    policies[index].stop();
+    policies[index].tunables = None;
+    if config.rules == Rules::V6_1 && users(policies, governor) == 0 {
+        shared.sets[governor as usize] = None;
+    }
+}
+
+/// Starts a governor on a policy that has none.
+pub(crate) fn start(
+    policies: &mut [Policy],
+    index: usize,
+    governor: Governor,
+    shared: &mut Shared,
+    cx: &mut Context<'_>,
+) -> Result<(), Errno> {
+    let governor = governor.admitted(&policies[index], cx.config)?;
+    let latency_ns = policies[index].config.transition_latency_ns;
+    let fresh = || Tunables::new(governor, cx.config, latency_ns);
+    let first_user = users(policies, governor) == 0;
+    let policy = &mut policies[index];
+    let set = if Tunable::of(governor, cx.config.rules).is_empty() {
+        fresh()
+    } else if cx.config.rules == Rules::V6_1 && cx.config.per_policy_governors {
+        *policy.tunables.insert(fresh())
+    } else {
+        let set = shared.sets[governor as usize].get_or_insert_with(fresh);
+        if first_user {
+            set.start_rate(governor, cx.config, latency_ns);
+        }
+        *set
+    };
+    policy.start(governor, &set, cx);
+    Ok(())
+}
+
+/// Changes the governor of a policy in the kernel's order: limits, stop, start, limits.
+pub(crate) fn switch(
+    policies: &mut [Policy],
+    index: usize,
+    governor: Governor,
+    shared: &mut Shared,
+    cx: &mut Context<'_>,
+) -> Result<(), Errno> {
+    let policy = &mut policies[index];
+    policy.refresh_limits(cx.config.rules);
+    if policy.governor == Some(governor) {
+        policy.governor_limits(cx);
+        return Ok(());
+    }
+    let old = policy.governor;
+    stop(policies, index, shared, cx.config);
+    let result = start(policies, index, governor, shared, cx);
+    if let (Err(_), Some(old)) = (result, old) {
+        start(policies, index, old, shared, cx)?;
+    }
+    result
+}
+
+/// Starts the governor of a policy again where it stood, after CPUs came or went. Tunables stay.
+pub(crate) fn restart(policy: &mut Policy, shared: &Shared, cx: &mut Context<'_>) {
+    let Some(governor) = policy.governor else { return };
+    let latency_ns = policy.config.transition_latency_ns;
+    let set = shared.in_use(policy).copied().unwrap_or_else(|| Tunables::new(governor, cx.config, latency_ns));
+    policy.start(governor, &set, cx);
+}

@@ -1,0 +1,100 @@
+//! A CPU's run queue as schedutil sees it: its clock, its signal, the estimates of its runnable tasks.
+use super::Signal;
+
+/// Full speed and full capacity in fixed point.
+const ONE_SHIFT: u32 = 10;
+
+/// The signals of one CPU.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    wall_ns: u64,
+    clock_ns: u64,
+    lost_ns: u64,
+    signal: Signal,
+    running: bool,
+    /// Current task, if the engine named one.
+    pub(crate) task: Option<u32>,
+    capacity: u64,
+    speed: u64,
+    /// Sum of the estimates of runnable tasks.
+    pub(crate) estimate: u32,
+    /// How often this CPU entered idle.
+    pub(crate) idle_entries: u64,
+    window_ended: bool,
+}
+
+impl Queue {
+    /// An idle CPU of `capacity` (1..=1024) whose clock is at `speed` 1024ths of its highest.
+    #[must_use]
+    pub fn new(now_ns: u64, capacity: u32, speed: u32) -> Self {
+        Queue {
+            wall_ns: now_ns,
+            clock_ns: now_ns,
+            lost_ns: 0,
+            signal: Signal::zero(now_ns),
+            running: false,
+            task: None,
+            capacity: u64::from(capacity),
+            speed: u64::from(speed),
+            estimate: 0,
+            idle_entries: 0,
+            window_ended: true,
+        }
+    }
+
+    /// Utilisation of fair tasks as of the last update, 0..=1024.
+    #[must_use]
+    pub fn util(&self) -> u32 {
+        self.signal.util()
+    }
+
+    /// What the signals of this CPU's tasks are measured against, ns.
+    #[must_use]
+    pub fn clock_ns(&self) -> u64 {
+        self.clock_ns - self.lost_ns
+    }
+
+    /// Brings the clock to the present.
+    pub fn advance(&mut self, now_ns: u64) {
+        let passed = now_ns.saturating_sub(self.wall_ns);
+        self.wall_ns = self.wall_ns.max(now_ns);
+        if self.running {
+            let at_capacity = (passed * self.capacity) >> ONE_SHIFT;
+            self.clock_ns += (at_capacity * self.speed) >> ONE_SHIFT;
+        } else {
+            self.clock_ns = self.wall_ns;
+        }
+    }
+
+    /// Brings clock and signal to the present.
+    pub fn update(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        let clock_ns = self.clock_ns();
+        self.window_ended |= self.signal.update(clock_ns, self.running);
+    }
+
+    /// From now on a fair task runs, or the CPU is idle.
+    pub fn set_running(&mut self, running: bool, now_ns: u64) {
+        self.update(now_ns);
+        if self.running && !running {
+            self.idle_entries += 1;
+            if self.signal.is_saturated() {
+                self.lost_ns += self.wall_ns - self.clock_ns;
+            }
+            self.clock_ns = self.wall_ns;
+        }
+        self.running = running;
+    }
+
+    /// The clock goes at another speed (1024ths of its highest) from now on.
+    pub fn set_speed(&mut self, speed: u32, now_ns: u64) {
+        self.advance(now_ns);
+        self.speed = u64::from(speed);
+    }
+
+    /// Whether a window has ended since this was last asked, up to `now_ns`.
+    pub fn take_window_end(&mut self, now_ns: u64) -> bool {
+        self.update(now_ns);
+        std::mem::take(&mut self.window_ended)
+    }
+}

@@ -1,0 +1,274 @@
+//! One frequency domain: limits, clock, governor, statistics, and the acts that tie them together.
+use std::sync::Arc;
+
+use powerband_machine::Errno;
+
+use super::clock::Clock;
+use super::config::{Boost, Config, Governor, PolicyConfig, Rules};
+use super::cpu::Cpu;
+use super::dbs::Dbs;
+use super::limits::{Range, Requests, Side};
+use super::schedutil::Schedutil;
+use super::stats::Stats;
+use super::table::{Relation, Table};
+use super::times::{Change, CpuTimes};
+use super::tunables::Tunables;
+
+/// The instant at which something is done, and what may be touched meanwhile.
+pub(crate) struct Context<'a> {
+    pub(crate) now_ns: u64,
+    pub(crate) config: &'a Config,
+    pub(crate) cpus: &'a mut [Cpu],
+    pub(crate) changes: &'a mut Vec<Change>,
+    pub(crate) times: &'a dyn CpuTimes,
+}
+
+/// What a running governor remembers of a policy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum State {
+    /// No governor, or one that only follows the limits.
+    Fixed,
+    Userspace {
+        asked_khz: u32,
+    },
+    Dbs(Dbs),
+    Schedutil(Schedutil),
+}
+
+/// A policy.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    pub(crate) index: u32,
+    pub(crate) config: PolicyConfig,
+    pub(crate) members: Arc<[u32]>,
+    pub(crate) online: Vec<u32>,
+    pub(crate) table: Table,
+    pub(crate) lo: u32,
+    pub(crate) hi: u32,
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+    pub(crate) requests: Requests,
+    pub(crate) clock: Clock,
+    pub(crate) stats: Option<Stats>,
+    pub(crate) governor: Option<Governor>,
+    pub(crate) last_governor: Governor,
+    pub(crate) state: State,
+    /// The tunables of the present governor, when they are the policy's own.
+    pub(crate) tunables: Option<Tunables>,
+    pub(crate) limits_due_ns: Option<u64>,
+}
+
+impl Policy {
+    pub(crate) fn new(index: u32, config: &Config, now_ns: u64) -> Result<Self, Errno> {
+        let own = config.policies.get(index as usize).cloned().ok_or(Errno::EINVAL)?;
+        let table = Table::new(own.table.clone(), config.rules)?;
+        let boost = config.boost == Boost::Table(true);
+        let (lo, hi) = table.bounds(boost).unwrap_or(own.range_khz);
+        let mut khz = own.initial_khz;
+        if !table.is_empty() && table.index(khz).is_none() {
+            let target = khz.saturating_sub(1);
+            khz = table.resolve(target, (lo, hi), Relation::AtLeast, false).ok_or(Errno::EINVAL)?;
+        }
+        if own.cpus.is_empty() || lo > hi || hi == 0 {
+            return Err(Errno::EINVAL);
+        }
+        Ok(Policy {
+            index,
+            members: own.cpus.clone().into(),
+            online: own.cpus.clone(),
+            lo,
+            hi,
+            min: lo,
+            max: hi,
+            requests: Requests::new(config.rules, (lo, hi), own.bios_limit_khz),
+            clock: Clock::new(khz, own.transition_latency_ns),
+            stats: (!table.is_empty()).then(|| Stats::new(&table, khz, now_ns)),
+            governor: None,
+            last_governor: config.default_governor,
+            state: State::Fixed,
+            tunables: None,
+            limits_due_ns: None,
+            table,
+            config: own,
+        })
+    }
+
+    /// Speed of the clock in 1024ths of the highest, for signals that follow it.
+    pub(crate) fn speed(&self) -> u32 {
+        if !self.config.invariant {
+            return 1024;
+        }
+        let speed = u64::from(self.clock.silicon_khz) * 1024 / u64::from(self.hi);
+        u32::try_from(speed).unwrap_or(1024)
+    }
+
+    /// When something of this policy is next due, ns.
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        let governor = match &self.state {
+            State::Dbs(dbs) => dbs.due_ns,
+            State::Schedutil(schedutil) => schedutil.worker_due_ns,
+            State::Fixed | State::Userspace { .. } => None,
+        };
+        [self.clock.due_ns(), self.limits_due_ns, governor].into_iter().flatten().min()
+    }
+
+    /// Asks the driver for the entry that suits `khz` (within the limits); a clock that is there already is left alone.
+    ///
+    /// # Errors
+    /// EINVAL if no entry suits, and what the driver says.
+    pub(crate) fn target(
+        &mut self,
+        khz: u32,
+        relation: Relation,
+        efficient: bool,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Errno> {
+        let limits = (self.min, self.max);
+        let to = self.table.resolve(khz, limits, relation, efficient).ok_or(Errno::EINVAL)?;
+        self.switch(to, false, cx)
+    }
+
+    /// As [`Policy::target`], for callers that drop the driver's answer as the kernel's governors do.
+    pub(crate) fn aim(&mut self, khz: u32, relation: Relation, efficient: bool, cx: &mut Context<'_>) {
+        let _ = self.target(khz, relation, efficient, cx);
+    }
+
+    /// Changes the clock to an entry of the table. A refusal by the driver counts as there and back.
+    pub(crate) fn switch(&mut self, to: u32, fast: bool, cx: &mut Context<'_>) -> Result<(), Errno> {
+        let cur = self.clock.cur_khz;
+        if to == cur {
+            return Ok(());
+        }
+        if let Some(fault) = self.clock.fault {
+            if let Some(stats) = &mut self.stats {
+                stats.record(&self.table, to, cx.now_ns);
+                stats.record(&self.table, cur, cx.now_ns);
+            }
+            return Err(fault);
+        }
+        self.clock.start(to, cx.now_ns, fast);
+        self.complete_changes(cx);
+        Ok(())
+    }
+
+    /// Lets changes of clock that are complete by now take effect.
+    pub(crate) fn complete_changes(&mut self, cx: &mut Context<'_>) {
+        while let Some((from_khz, to_khz, at_ns)) = self.clock.complete(cx.now_ns) {
+            if let Some(stats) = &mut self.stats {
+                stats.record(&self.table, to_khz, at_ns);
+            }
+            let speed = self.speed();
+            for &cpu in self.members.iter() {
+                cx.cpus[cpu as usize].queue.set_speed(speed, at_ns);
+            }
+            let stall_ns = self.config.stall_ns;
+            cx.changes.push(Change { policy: self.index, from_khz, to_khz, at_ns, stall_ns });
+        }
+    }
+
+    fn range(&self) -> Range<'_> {
+        Range { lo: self.lo, hi: self.hi, table: &self.table }
+    }
+
+    /// Recomputes the limits from what is asked.
+    pub(crate) fn refresh_limits(&mut self, rules: Rules) {
+        (self.min, self.max) = self.requests.resolve(rules, &self.range());
+    }
+
+    /// A write to a limit's file. True if the governor must hear of it now.
+    pub(crate) fn write_limit(&mut self, side: Side, text: &str, cx: &mut Context<'_>) -> Result<bool, Errno> {
+        if cx.config.rules != Rules::V6_1 {
+            let (mut requests, old) = (self.requests, (self.min, self.max));
+            (self.min, self.max) = requests.ask_old(cx.config.rules, side, text, old, &self.range())?;
+            self.requests = requests;
+            return Ok(true);
+        }
+        self.requests.ask(side, text)?;
+        if cx.config.limits_delay_ns > 0 {
+            self.limits_due_ns.get_or_insert(cx.now_ns + u64::from(cx.config.limits_delay_ns));
+            return Ok(false);
+        }
+        self.refresh_limits(cx.config.rules);
+        Ok(true)
+    }
+
+    /// Boost entries come or go: the range changes and the user's maximum with it.
+    pub(crate) fn set_boost(&mut self, on: bool, cx: &mut Context<'_>) {
+        let Some((lo, hi)) = self.table.bounds(on) else { return };
+        (self.lo, self.hi) = (lo, hi);
+        self.requests.user_max = hi;
+        let speed = self.speed();
+        for &cpu in self.members.iter() {
+            cx.cpus[cpu as usize].queue.set_speed(speed, cx.now_ns);
+        }
+        self.refresh_limits(cx.config.rules);
+    }
+
+    /// The clock follows limits it lies outside of.
+    fn apply_limits(&mut self, cx: &mut Context<'_>) {
+        if self.max < self.clock.cur_khz {
+            self.aim(self.max, Relation::AtMost, true, cx);
+        } else if self.min > self.clock.cur_khz {
+            self.aim(self.min, Relation::AtLeast, true, cx);
+        }
+    }
+
+    /// Tells the governor that the limits (may) have changed.
+    pub(crate) fn governor_limits(&mut self, cx: &mut Context<'_>) {
+        match (self.governor, self.state) {
+            (Some(Governor::Performance), _) => self.aim(self.max, Relation::AtMost, false, cx),
+            (Some(Governor::Powersave), _) => self.aim(self.min, Relation::AtLeast, false, cx),
+            (_, State::Userspace { asked_khz }) => {
+                if self.max < asked_khz {
+                    self.aim(self.max, Relation::AtMost, false, cx);
+                } else {
+                    self.aim(self.min.max(asked_khz), Relation::AtLeast, false, cx);
+                }
+            }
+            (_, State::Dbs(_)) => {
+                self.apply_limits(cx);
+                let cur = self.clock.cur_khz;
+                if let State::Dbs(dbs) = &mut self.state {
+                    dbs.limits_changed(cur);
+                }
+            }
+            (_, State::Schedutil(_)) => {
+                if !self.config.fast_switch {
+                    self.apply_limits(cx);
+                }
+                if let State::Schedutil(schedutil) = &mut self.state {
+                    schedutil.limits_changed = true;
+                }
+            }
+            (_, State::Fixed) => {}
+        }
+    }
+
+    /// Starts a governor on this policy; its tunables exist already.
+    pub(crate) fn start(&mut self, governor: Governor, set: &Tunables, cx: &mut Context<'_>) {
+        self.governor = Some(governor);
+        self.state = match governor {
+            Governor::Performance | Governor::Powersave => State::Fixed,
+            Governor::Userspace => State::Userspace { asked_khz: self.clock.cur_khz },
+            Governor::Ondemand | Governor::Conservative => State::Dbs(Dbs::start(self, governor, set, cx)),
+            Governor::Schedutil => State::Schedutil(Schedutil::start(self, cx)),
+        };
+        self.governor_limits(cx);
+    }
+
+    /// Stops the governor, if one runs.
+    pub(crate) fn stop(&mut self) {
+        if let Some(governor) = self.governor.take() {
+            self.last_governor = governor;
+        }
+        self.state = State::Fixed;
+    }
+
+    /// A write to `scaling_setspeed`. Succeeds whatever the driver says.
+    pub(crate) fn set_speed(&mut self, khz: u32, cx: &mut Context<'_>) -> Result<(), Errno> {
+        let State::Userspace { asked_khz } = &mut self.state else { return Err(Errno::EINVAL) };
+        *asked_khz = khz;
+        self.aim(khz, Relation::AtLeast, false, cx);
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! The scheduler's side: what runs where, kept as utilisation signals for schedutil and for the load window.
+use super::Cpufreq;
+use super::config::Rules;
+use super::cpu::Cpu;
+use super::pelt::Task;
+
+impl Cpufreq {
+    /// The fair task that runs on `cpu` from now on, `None` for an idle CPU (counts as an entry into idle).
+    /// `task` is a small dense number of the engine's choice, the same wherever the task goes.
+    pub fn current(&mut self, cpu: u32, task: Option<u32>, now_ns: u64) {
+        if self.config.rules != Rules::V6_1 || cpu as usize >= self.cpus.len() {
+            return;
+        }
+        let queue = &mut self.cpus[cpu as usize].queue;
+        queue.update(now_ns);
+        let before = std::mem::replace(&mut queue.task, task);
+        if self.schedutil_runs && before != task {
+            if let Some(before) = before {
+                self.settle(before, cpu, true, now_ns);
+            }
+            if let Some(task) = task {
+                self.settle(task, cpu, false, now_ns);
+            }
+        }
+        self.cpus[cpu as usize].queue.set_running(task.is_some(), now_ns);
+    }
+
+    /// `task` became runnable on `cpu`, from sleep or from another CPU. Only needed for schedutil, cheap otherwise.
+    pub fn enqueued(&mut self, cpu: u32, task: u32, now_ns: u64) {
+        if !self.schedutil_runs || cpu as usize >= self.cpus.len() {
+            return;
+        }
+        self.cpus[cpu as usize].queue.update(now_ns);
+        self.settle(task, cpu, false, now_ns);
+        self.tasks[task as usize].enqueue(&mut self.cpus[cpu as usize].queue);
+    }
+
+    /// `task` left `cpu`'s queue, to sleep or (not `sleeps`) to move elsewhere. Call it before [`Cpufreq::current`]
+    /// names its successor. Only needed for schedutil, cheap otherwise.
+    pub fn dequeued(&mut self, cpu: u32, task: u32, sleeps: bool, now_ns: u64) {
+        if !self.schedutil_runs || cpu as usize >= self.cpus.len() {
+            return;
+        }
+        let queue = &mut self.cpus[cpu as usize].queue;
+        queue.update(now_ns);
+        let ran = queue.task.take_if(|t| *t == task).is_some();
+        self.settle(task, cpu, ran, now_ns);
+        let capacity = self.capacity(cpu);
+        self.tasks[task as usize].dequeue(&mut self.cpus[cpu as usize].queue, ran, sleeps, capacity);
+    }
+
+    /// Utilisation of a CPU's fair tasks as tracked, 0..=1024, up to the end of the last load window.
+    #[must_use]
+    pub fn tracked_util(&self, cpu: u32) -> u32 {
+        self.cpus.get(cpu as usize).map_or(0, |c| c.queue.util())
+    }
+
+    /// Estimates start from nothing: nobody has kept them up.
+    pub(crate) fn forget_tasks(&mut self) {
+        self.tasks.clear();
+        for Cpu { queue, .. } in &mut self.cpus {
+            queue.estimate = 0;
+            queue.task = None;
+        }
+    }
+
+    fn capacity(&self, cpu: u32) -> u32 {
+        let policy = self.cpus[cpu as usize].policy;
+        policy.map_or(1024, |index| self.policies[index as usize].config.capacity)
+    }
+
+    /// Brings a task's signal to the present of `cpu`, whose queue is there; it `ran` since the last time, or waited or
+    /// slept, perhaps elsewhere.
+    fn settle(&mut self, task: u32, cpu: u32, ran: bool, now_ns: u64) {
+        let index = task as usize;
+        if index >= self.tasks.len() {
+            self.tasks.resize(index + 1, Task::default());
+        }
+        match self.tasks[index].cpu() {
+            Some(here) if here == cpu => self.tasks[index].update(&self.cpus[cpu as usize].queue, ran),
+            before => {
+                if let Some(before) = before {
+                    let queue = &mut self.cpus[before as usize].queue;
+                    queue.update(now_ns);
+                    self.tasks[index].update(queue, false);
+                }
+                self.tasks[index].move_to(cpu, &self.cpus[cpu as usize].queue);
+            }
+        }
+    }
+}

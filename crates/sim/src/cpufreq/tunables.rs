@@ -1,0 +1,245 @@
+//! Governor tunables: their files, defaults and ranges under each kernel's rules.
+use powerband_machine::Errno;
+
+use super::config::{Config, Governor, Rules};
+use super::number;
+
+/// A governor's tunable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tunable {
+    SamplingRate,
+    SamplingRateMin,
+    SamplingRateMax,
+    UpThreshold,
+    DownThreshold,
+    SamplingDownFactor,
+    IgnoreNiceLoad,
+    PowersaveBias,
+    IoIsBusy,
+    FreqStep,
+    RateLimit,
+}
+
+use Tunable::{
+    DownThreshold, FreqStep, IgnoreNiceLoad, IoIsBusy, PowersaveBias, RateLimit, SamplingDownFactor, SamplingRate,
+    SamplingRateMax, SamplingRateMin, UpThreshold,
+};
+
+impl Tunable {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            SamplingRate => "sampling_rate",
+            SamplingRateMin => "sampling_rate_min",
+            SamplingRateMax => "sampling_rate_max",
+            UpThreshold => "up_threshold",
+            DownThreshold => "down_threshold",
+            SamplingDownFactor => "sampling_down_factor",
+            IgnoreNiceLoad => "ignore_nice_load",
+            PowersaveBias => "powersave_bias",
+            IoIsBusy => "io_is_busy",
+            FreqStep => "freq_step",
+            RateLimit => "rate_limit_us",
+        }
+    }
+
+    pub(crate) fn mode(self) -> u16 {
+        if matches!(self, SamplingRateMin | SamplingRateMax) { 0o444 } else { 0o644 }
+    }
+
+    /// The files of a governor's folder; empty for a governor without one.
+    pub(crate) fn of(governor: Governor, rules: Rules) -> &'static [Tunable] {
+        match (governor, rules) {
+            (Governor::Ondemand, Rules::V2_6_18) => {
+                &[SamplingRateMax, SamplingRateMin, SamplingRate, UpThreshold, IgnoreNiceLoad]
+            }
+            (Governor::Ondemand, Rules::V2_6_32) => {
+                &[SamplingRateMax, SamplingRateMin, SamplingRate, UpThreshold, IgnoreNiceLoad, PowersaveBias]
+            }
+            (Governor::Ondemand, Rules::V6_1) => {
+                &[SamplingRate, UpThreshold, SamplingDownFactor, IgnoreNiceLoad, PowersaveBias, IoIsBusy]
+            }
+            (Governor::Conservative, Rules::V2_6_18 | Rules::V2_6_32) => &[
+                SamplingRateMax,
+                SamplingRateMin,
+                SamplingRate,
+                SamplingDownFactor,
+                UpThreshold,
+                DownThreshold,
+                IgnoreNiceLoad,
+                FreqStep,
+            ],
+            (Governor::Conservative, Rules::V6_1) => {
+                &[SamplingRate, SamplingDownFactor, UpThreshold, DownThreshold, IgnoreNiceLoad, FreqStep]
+            }
+            (Governor::Schedutil, _) => &[RateLimit],
+            _ => &[],
+        }
+    }
+}
+
+/// What follows from a write besides the new value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    Nothing,
+    /// The next scheduler event samples.
+    SampleSoon,
+    /// Load snapshots of all CPUs are taken again.
+    Snapshot,
+    /// The rate multiplier is 1 again.
+    PlainRate,
+}
+
+/// One set of tunables. A governor uses only those of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tunables {
+    pub(crate) rate_us: u32,
+    rate_min_us: u32,
+    rate_max_us: u32,
+    pub(crate) up: u32,
+    /// 2.6.32 ondemand: how far below `up` the load must fall, percent.
+    pub(crate) margin: u32,
+    pub(crate) down: u32,
+    pub(crate) factor: u32,
+    pub(crate) ignore_nice: bool,
+    pub(crate) bias: u32,
+    pub(crate) io_is_busy: bool,
+    pub(crate) freq_step: u32,
+    pub(crate) rate_limit_us: u32,
+}
+
+fn tick_us(config: &Config) -> u32 {
+    1_000_000 / config.hz.max(1)
+}
+
+/// Delay that suits a driver of this latency, µs (Linux 6.1 cpufreq_policy_transition_delay_us).
+fn delay_us(latency_ns: u32) -> u32 {
+    match latency_ns / 1000 {
+        0 => 1000,
+        latency_us => latency_us.saturating_mul(1000).min(10_000),
+    }
+}
+
+impl Tunables {
+    pub(crate) fn new(governor: Governor, config: &Config, latency_ns: u32) -> Self {
+        let ondemand = governor == Governor::Ondemand;
+        let fine_idle = config.nohz && config.rules != Rules::V2_6_18;
+        let (up, margin) = if ondemand && fine_idle { (95, 3) } else { (80, 10) };
+        let mut set = Tunables {
+            rate_us: 0,
+            rate_min_us: 0,
+            rate_max_us: u32::MAX,
+            up,
+            margin,
+            down: 20,
+            factor: 1,
+            ignore_nice: false,
+            bias: 0,
+            io_is_busy: config.io_is_busy,
+            freq_step: 5,
+            rate_limit_us: delay_us(latency_ns),
+        };
+        set.start_rate(governor, config, latency_ns);
+        set
+    }
+
+    /// The sampling rate a first user brings, from its latency; the old kernels keep everything else between users.
+    pub(crate) fn start_rate(&mut self, governor: Governor, config: &Config, latency_ns: u32) {
+        let tick = tick_us(config);
+        let by_ticks = tick * 20;
+        let latency_us = (latency_ns / 1000).max(1);
+        match config.rules {
+            Rules::V6_1 => {
+                self.rate_min_us = 2 * tick;
+                self.rate_us = self.rate_min_us.max(delay_us(latency_ns));
+            }
+            Rules::V2_6_18 => {
+                let multiplier = if governor == Governor::Conservative { 10_000 } else { 1000 };
+                self.rate_us = latency_us.saturating_mul(multiplier).max(by_ticks);
+                self.rate_min_us = self.rate_us / 2;
+                self.rate_max_us = self.rate_us.saturating_mul(500);
+            }
+            Rules::V2_6_32 => {
+                let fine = governor == Governor::Ondemand && config.nohz;
+                let floor = if fine { 10_000 } else { by_ticks };
+                self.rate_min_us = floor.max(latency_us.saturating_mul(100));
+                self.rate_us = self.rate_min_us.max(latency_us.saturating_mul(1000));
+            }
+        }
+    }
+
+    pub(crate) fn show(&self, tunable: Tunable) -> u32 {
+        match tunable {
+            SamplingRate => self.rate_us,
+            SamplingRateMin => self.rate_min_us,
+            SamplingRateMax => self.rate_max_us,
+            UpThreshold => self.up,
+            DownThreshold => self.down,
+            SamplingDownFactor => self.factor,
+            IgnoreNiceLoad => self.ignore_nice.into(),
+            PowersaveBias => self.bias,
+            IoIsBusy => self.io_is_busy.into(),
+            FreqStep => self.freq_step,
+            RateLimit => self.rate_limit_us,
+        }
+    }
+
+    /// A write to a tunable of `governor`.
+    pub(crate) fn store(
+        &mut self,
+        governor: Governor,
+        rules: Rules,
+        tunable: Tunable,
+        text: &str,
+    ) -> Result<After, Errno> {
+        let value = if tunable == RateLimit { number::whole(text)? } else { number::unsigned(text)? };
+        let conservative = governor == Governor::Conservative;
+        match tunable {
+            SamplingRate => return self.store_rate(rules, value),
+            UpThreshold => {
+                let least = match (conservative, rules) {
+                    (true, _) => self.down + 1,
+                    (false, Rules::V6_1) => 1,
+                    (false, _) => 11,
+                };
+                self.up = in_range(value, least, 100)?;
+            }
+            DownThreshold => {
+                let least = match rules {
+                    Rules::V2_6_18 => 0,
+                    Rules::V2_6_32 => 11,
+                    Rules::V6_1 => 1,
+                };
+                self.down = in_range(value, least, self.up - 1)?;
+            }
+            SamplingDownFactor => {
+                self.factor = in_range(value, 1, if conservative { 10 } else { 100_000 })?;
+                return Ok(if conservative { After::Nothing } else { After::PlainRate });
+            }
+            IgnoreNiceLoad => {
+                let changed = std::mem::replace(&mut self.ignore_nice, value > 0) != (value > 0);
+                return Ok(if changed { After::Snapshot } else { After::Nothing });
+            }
+            IoIsBusy => {
+                self.io_is_busy = value > 0;
+                return Ok(After::Snapshot);
+            }
+            PowersaveBias => self.bias = value.min(1000),
+            FreqStep => self.freq_step = value.min(100),
+            RateLimit => self.rate_limit_us = value,
+            SamplingRateMin | SamplingRateMax => return Err(Errno::EACCES),
+        }
+        Ok(After::Nothing)
+    }
+
+    fn store_rate(&mut self, rules: Rules, value: u32) -> Result<After, Errno> {
+        self.rate_us = match rules {
+            Rules::V2_6_32 => value.max(self.rate_min_us),
+            _ => in_range(value, self.rate_min_us, self.rate_max_us)?,
+        };
+        Ok(if rules == Rules::V6_1 { After::SampleSoon } else { After::Nothing })
+    }
+}
+
+fn in_range(value: u32, least: u32, most: u32) -> Result<u32, Errno> {
+    if (least..=most).contains(&value) { Ok(value) } else { Err(Errno::EINVAL) }
+}
