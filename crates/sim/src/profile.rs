@@ -11,7 +11,7 @@ use crate::power::{IdleStep, PowerSpec};
 mod describe;
 mod file;
 
-pub use describe::{Description, describe_source};
+pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
 
 /// Why a text is not a machine file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
