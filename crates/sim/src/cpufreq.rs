@@ -67,7 +67,8 @@ impl Cpufreq {
     ///
     /// # Errors
     /// EINVAL for a table with an entry twice, a policy without CPUs or range, a CPU in two policies or above
-    /// `possible_cpus`, or a default governor that is not built in.
+    /// `possible_cpus`, a default governor that is not built in, schedutil under rules older than it, or ticks
+    /// outside 1..=100000 a second.
     pub fn new(config: Config, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
         let count = u32::try_from(config.policies.len()).map_err(|_| Errno::EINVAL)?;
         let policies: Vec<Policy> = (0..count).map(|i| Policy::new(i, &config, now_ns)).collect::<Result<_, _>>()?;
@@ -86,7 +87,9 @@ impl Cpufreq {
                 cpu.queue = pelt::Queue::new(now_ns, policy.config.capacity, policy.speed());
             }
         }
-        if !config.available_governors.contains(&config.default_governor) || config.hz == 0 {
+        let built_in = |governor| config.available_governors.contains(&governor);
+        let too_new = config.rules != Rules::V6_1 && built_in(Governor::Schedutil);
+        if !built_in(config.default_governor) || too_new || !(1..=100_000).contains(&config.hz) {
             return Err(Errno::EINVAL);
         }
         let mut this = Cpufreq {
@@ -154,6 +157,7 @@ impl Cpufreq {
         if text.is_empty() {
             return Ok(());
         }
+        self.run_due(now_ns, times);
         let result = self.store(node, text, now_ns, times);
         for index in 0..self.policies.len() {
             self.reschedule(index);
@@ -163,6 +167,7 @@ impl Cpufreq {
 
     /// The clock the silicon runs at now, kHz: the old one until a change is complete. 0 for a CPU in no policy.
     #[must_use]
+    #[inline]
     pub fn khz(&self, cpu: u32) -> u32 {
         self.policy_of(cpu).map_or(0, |index| self.policies[index].clock.silicon_khz)
     }
@@ -181,6 +186,7 @@ impl Cpufreq {
 
     /// When [`Cpufreq::run_due`] is next wanted, ns. May lie at or before the present.
     #[must_use]
+    #[inline]
     pub fn next_due_ns(&self) -> Option<u64> {
         self.agenda.next_ns()
     }
@@ -246,7 +252,8 @@ impl Cpufreq {
     }
 
     /// Takes a CPU out of service or back. A policy without CPUs answers EBUSY (its folder is gone under the old rules);
-    /// when it comes back it starts with the governor it had, under 2.6.18 with the default one.
+    /// when it comes back it starts with the governor it had, under 2.6.18 with the default one. A CPU that leaves must
+    /// be idle ([`Cpufreq::current`]).
     pub fn set_online(&mut self, cpu: u32, online: bool, now_ns: u64, times: &dyn CpuTimes) {
         let Some(index) = self.policy_of(cpu) else { return };
         if std::mem::replace(&mut self.cpus[cpu as usize].online, online) == online {
@@ -289,6 +296,7 @@ impl Cpufreq {
 
     /// Whether [`Cpufreq::take_changes`] would give anything.
     #[must_use]
+    #[inline]
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }
@@ -332,6 +340,11 @@ impl Cpufreq {
     fn bring_up(&mut self, index: usize, now_ns: u64, times: &dyn CpuTimes) {
         let rules = self.config.rules;
         let policy = &mut self.policies[index];
+        if let Boost::Table(_) = self.config.boost
+            && let Some(bounds) = policy.table.bounds(self.boost_on)
+        {
+            (policy.lo, policy.hi) = bounds;
+        }
         if rules != Rules::V6_1 {
             policy.requests = limits::Requests::new(rules, (policy.lo, policy.hi), policy.requests.firmware_max);
         }

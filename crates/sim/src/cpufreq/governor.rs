@@ -123,7 +123,8 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Changes the governor of a policy in the kernel's order: limits, stop, start, limits.
+/// Changes the governor of a policy in the kernel's order: limits, stop, start, limits. The old kernels keep the limits in
+/// effect, the newer ones work them out again from what is asked.
 pub(crate) fn switch(
     policies: &mut [Policy],
     index: usize,
@@ -132,7 +133,9 @@ pub(crate) fn switch(
     cx: &mut Context<'_>,
 ) -> Result<(), Errno> {
     let policy = &mut policies[index];
-    policy.refresh_limits(cx.config.rules);
+    if cx.config.rules == Rules::V6_1 {
+        policy.refresh_limits(cx.config.rules);
+    }
     if policy.governor == Some(governor) {
         policy.governor_limits(cx);
         return Ok(());

@@ -54,7 +54,6 @@ fn decay(value: u64, windows: u64) -> u64 {
     if windows > 2016 {
         return 0;
     }
-    #[expect(clippy::cast_possible_truncation, reason = "below 32")]
     let rest = (windows % 32) as usize;
     ((value >> (windows / 32)) * INVERSE[rest]) >> 32
 }
@@ -69,12 +68,6 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// A signal at its highest as of `clock_ns`, at the start of a window.
-    #[must_use]
-    pub fn saturated(clock_ns: u64) -> Self {
-        Signal { sum: SUM_MAX * WINDOW, into_window: 0, last_ns: clock_ns, util: 1024 }
-    }
-
     /// A signal at zero as of `clock_ns`.
     #[must_use]
     pub fn zero(clock_ns: u64) -> Self {
@@ -109,9 +102,10 @@ impl Signal {
             self.sum += contribution * WINDOW;
         }
         if windows > 0 {
-            #[expect(clippy::cast_possible_truncation, reason = "at most a little above 1024")]
-            let util = (self.sum / (SUM_MAX - WINDOW + self.into_window)) as u32;
-            self.util = util;
+            // Both fit: the sum stays below 48 million. A 64-bit division would be the dearest thing here.
+            #[expect(clippy::cast_possible_truncation, reason = "below 2^26")]
+            let (sum, divider) = (self.sum as u32, (SUM_MAX - WINDOW + self.into_window) as u32);
+            self.util = sum / divider;
         }
         windows > 0
     }

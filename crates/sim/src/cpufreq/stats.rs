@@ -28,18 +28,14 @@ impl Stats {
 
     /// A transition has been completed. Counted only if both ends are in the table and differ.
     pub(crate) fn record(&mut self, table: &Table, khz: u32, now_ns: u64) {
-        let Some(to) = table.index(khz) else { return };
-        let Some(from) = self.state else {
-            (self.state, self.since_ns) = (Some(to), now_ns);
+        let (Some(from), Some(to)) = (self.state, table.index(khz)) else { return };
+        if from == to {
             return;
-        };
-        self.time_ns[from] += now_ns.saturating_sub(self.since_ns);
-        self.since_ns = now_ns;
-        if from != to {
-            self.state = Some(to);
-            self.counts[from * self.time_ns.len() + to] += 1;
-            self.total += 1;
         }
+        self.time_ns[from] += now_ns.saturating_sub(self.since_ns);
+        (self.state, self.since_ns) = (Some(to), now_ns);
+        self.counts[from * self.time_ns.len() + to] += 1;
+        self.total += 1;
     }
 
     /// Everything back to nothing; the current state's time counts from here.

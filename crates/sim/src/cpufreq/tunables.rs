@@ -134,7 +134,8 @@ impl Tunables {
             factor: 1,
             ignore_nice: false,
             bias: 0,
-            io_is_busy: config.io_is_busy,
+            // Elsewhere waiting for input and output always counts as idle.
+            io_is_busy: config.io_is_busy && ondemand && config.rules == Rules::V6_1,
             freq_step: 5,
             rate_limit_us: delay_us(latency_ns),
         };

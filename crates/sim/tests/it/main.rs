@@ -1,4 +1,13 @@
-//! The one integration binary: what a simulated World does, seen from outside.
+//! Tests of simulated machines through their public interface, in one binary.
+#[cfg(test)]
+mod cpufreq;
 mod counter;
+mod determinism;
+mod files;
+mod ledger;
+mod power;
+mod profiles;
 mod rig;
 mod router;
+mod schedule;
+mod world;

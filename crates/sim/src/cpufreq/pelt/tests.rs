@@ -14,12 +14,16 @@ fn inverse_powers_follow_their_formula() {
 
 #[test]
 fn a_signal_halves_in_32_windows_and_keeps_the_rest_of_a_window() {
-    let mut signal = Signal::saturated(0);
-    assert!(signal.update(32 * WINDOW_NS, false));
+    let mut signal = Signal::zero(0);
+    for window in 1..=400 {
+        assert!(signal.update(window * WINDOW_NS, true));
+    }
+    assert_eq!(signal.util(), 1024);
+    assert!(signal.update(432 * WINDOW_NS, false));
     assert_eq!(signal.util(), 512);
-    assert!(!signal.update(32 * WINDOW_NS + 1000, true), "less than a unit");
-    assert!(!signal.update(33 * WINDOW_NS - 1024, true));
-    assert!(signal.update(33 * WINDOW_NS, true), "units add up to a window");
+    assert!(!signal.update(432 * WINDOW_NS + 1000, true), "less than a unit");
+    assert!(!signal.update(433 * WINDOW_NS - 1024, true));
+    assert!(signal.update(433 * WINDOW_NS, true), "units add up to a window");
 }
 
 #[test]
