@@ -1,2 +1,32 @@
 //! A machine made of arithmetic: virtual time, seeded, with the kernel's cpufreq core and governors.
+//!
+//! A [`SimWorld`] holds one or two machines, each made from a [`Profile`] (a machine file), behind the same seams as the
+//! real ones. Nothing here reads a clock, a file or the operating system: time passes only in
+//! [`powerband_machine::World::wait`], by events; a machine on which nothing runs costs none. Work is cycles that a
+//! CPU retires at its clock, so that whatever turns the clock is felt in what a load reports and in what the modelled
+//! meter reads. All running arithmetic is in integers (ns, kHz, millionths of a cycle, fJ), all random draws are keyed by
+//! seed, component and index: equal seeds give equal bytes.
 pub mod cpufreq;
+
+mod board;
+mod machine;
+mod network;
+mod noise;
+mod power;
+mod process;
+mod profile;
+mod queue;
+mod recorder;
+mod schedule;
+mod tree;
+mod work;
+mod world;
+
+pub use noise::NoiseSpec;
+pub use power::{IdleStep, PowerSpec};
+pub use profile::{
+    Arch, ClockDescription, Description, IdleDescription, NetworkSpec, Profile, ProfileError, describe_source,
+    governor_name, rules_name,
+};
+pub use queue::{Class, EventQueue};
+pub use world::{InterruptSource, SimError, SimWorld};

@@ -1,0 +1,227 @@
+//! One simulated machine: its state in one place, its events, and how they are handed out.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use powerband_machine::{Identity, Wake};
+use powerband_record::Side;
+
+use crate::SimError;
+use crate::cpufreq::{Change, Cpufreq};
+use crate::network::{Answer, Call, Packet};
+use crate::noise::{Noise, fnv1a, keyed};
+use crate::power::Package;
+use crate::process::Process;
+use crate::profile::{Profile, rules_name};
+use crate::queue::{Class, EventQueue};
+use crate::recorder::Recorder;
+use crate::schedule::{Cpu, Group, Task, Times};
+use crate::tree::Tree;
+
+/// Classes of events, in the order they are handled at one instant.
+const TASKS: Class = 0;
+const TICKS: Class = 0x1000;
+const CPUFREQ: Class = 0x2000;
+const SAMPLES: Class = 0x3000;
+
+/// What can happen on a machine.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The task of a CPU has retired what it had to.
+    Retired { cpu: u32, plan: u32 },
+    /// The tick of a busy CPU.
+    Tick { cpu: u32 },
+    /// A process's timer.
+    Timer { process: u32, stamp: u32 },
+    /// cpufreq has something to do.
+    CpufreqDue,
+    /// A group has used up its quota.
+    QuotaSpent { group: u32, stamp: u32 },
+    /// A group gets its quota for the next period.
+    QuotaRefill { group: u32 },
+    /// Somebody wants a connection.
+    Called(Box<Call>),
+    /// The answer to a call.
+    Answered(Box<Answer>),
+    /// Something arrived for a connected process.
+    Arrived { process: u32, packet: Packet },
+    /// A recorder reads.
+    Sample { recorder: u32 },
+}
+
+impl Event {
+    fn class(&self) -> Class {
+        match self {
+            Event::Tick { cpu } => TICKS + Class::try_from(*cpu).unwrap_or(0),
+            Event::CpufreqDue => CPUFREQ,
+            Event::Sample { .. } => SAMPLES,
+            _ => TASKS,
+        }
+    }
+}
+
+/// An event for the other machine of the World, or for this one by its own address.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) at_ns: u64,
+    pub(crate) to: Side,
+    pub(crate) event: Event,
+}
+
+/// Everything one machine is.
+pub(crate) struct Board {
+    pub(crate) side: Side,
+    pub(crate) has_far: bool,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) identity: Identity,
+    pub(crate) now_ns: u64,
+    pub(crate) queue: EventQueue<Event>,
+    pub(crate) outbox: Vec<Outgoing>,
+    pub(crate) wakes: Vec<Wake>,
+    pub(crate) cpufreq: Cpufreq,
+    cpufreq_planned_ns: Option<u64>,
+    changes: Vec<Change>,
+    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) packages: Vec<Package>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) free_tasks: Vec<u32>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) listeners: BTreeMap<u16, u32>,
+    /// When the outgoing link is done with what was handed to it, ns.
+    pub(crate) link_free_ns: u64,
+    pub(crate) noise: Noise,
+    pub(crate) tree: Tree,
+    pub(crate) recorders: Vec<Recorder>,
+    pub(crate) log: Option<String>,
+    /// Highest clock, kHz.
+    pub(crate) max_khz: u32,
+    pub(crate) tick_ns: u64,
+}
+
+impl Board {
+    /// Boots a machine at time 0.
+    ///
+    /// # Errors
+    /// [`SimError::Boot`] when cpufreq refuses the configuration.
+    pub(crate) fn boot(profile: Profile, side: Side, has_far: bool, seed: u64) -> Result<Self, SimError> {
+        let profile = Arc::new(profile);
+        let component = side.to_string();
+        let cpus: Vec<Cpu> = Cpu::all(&profile);
+        let times = Times { cpus: &cpus, now_ns: 0, sampled_tick_ns: None };
+        let cpufreq = Cpufreq::new(profile.cpufreq.clone(), 0, &times)
+            .map_err(|errno| SimError::Boot { name: profile.name.clone(), errno })?;
+        let packages = vec![Package::default(); usize::try_from(profile.packages).unwrap_or(1)];
+        let identity = Identity {
+            name: format!("sim:{}", profile.name),
+            system: format!("Linux {} rules (nearest published kernel: {})", rules_name(profile.cpufreq.rules), profile.kernel),
+            boot_id: boot_id(seed, &component, &profile.name),
+            address: component.clone(),
+            privileged: true,
+        };
+        let mut board = Board {
+            side,
+            has_far,
+            identity,
+            now_ns: 0,
+            queue: EventQueue::default(),
+            outbox: Vec::new(),
+            wakes: Vec::new(),
+            cpufreq,
+            cpufreq_planned_ns: None,
+            changes: Vec::new(),
+            cpus,
+            packages,
+            tasks: Vec::new(),
+            free_tasks: Vec::new(),
+            groups: Vec::new(),
+            processes: Vec::new(),
+            listeners: BTreeMap::new(),
+            link_free_ns: 0,
+            noise: Noise::new(profile.noise.clone(), seed, &component),
+            tree: Tree::new(&profile),
+            recorders: Vec::new(),
+            log: None,
+            max_khz: profile.max_khz(),
+            tick_ns: profile.cpufreq.tick_ns(),
+            profile,
+        };
+        board.follow_cpufreq();
+        Ok(board)
+    }
+
+    /// Plans an event.
+    pub(crate) fn plan(&mut self, at_ns: u64, event: Event) {
+        let class = event.class();
+        self.queue.push(at_ns, class, event);
+    }
+
+    /// Takes the next event and lets it happen.
+    pub(crate) fn step(&mut self) {
+        let Some((at_ns, event)) = self.queue.pop() else { return };
+        self.now_ns = at_ns;
+        if let Some(log) = &mut self.log {
+            use std::fmt::Write as _;
+            let _ = writeln!(log, "{at_ns} {} {event:?}", self.side);
+        }
+        match event {
+            Event::Retired { cpu, plan } => self.retired(cpu, plan),
+            Event::Tick { cpu } => self.tick(cpu),
+            Event::Timer { process, stamp } => self.timer(process, stamp),
+            Event::CpufreqDue => self.cpufreq_due(),
+            Event::QuotaSpent { group, stamp } => self.quota_spent(group, stamp),
+            Event::QuotaRefill { group } => self.quota_refill(group),
+            Event::Called(call) => self.called(&call),
+            Event::Answered(answer) => self.answered(&answer),
+            Event::Arrived { process, packet } => self.arrived(process, packet),
+            Event::Sample { recorder } => self.sample(recorder),
+        }
+        self.follow_cpufreq();
+    }
+
+    fn cpufreq_due(&mut self) {
+        self.cpufreq_planned_ns = None;
+        let times = Times::of(&self.cpus, self.now_ns, &self.profile);
+        self.cpufreq.run_due(self.now_ns, &times);
+    }
+
+    /// Lets changes of clock take effect and plans cpufreq's next turn. To be called after anything that touched it.
+    pub(crate) fn follow_cpufreq(&mut self) {
+        if self.cpufreq.has_changes() {
+            let mut changes = std::mem::take(&mut self.changes);
+            self.cpufreq.take_changes(&mut changes);
+            for change in changes.drain(..) {
+                let profile = Arc::clone(&self.profile);
+                for &cpu in &profile.cpufreq.policies[change.policy as usize].cpus {
+                    self.reclock(cpu, change.to_khz, u64::from(change.stall_ns));
+                }
+            }
+            self.changes = changes;
+        }
+        if let Some(due) = self.cpufreq.next_due_ns() {
+            let due = due.max(self.now_ns);
+            if self.cpufreq_planned_ns.is_none_or(|planned| due < planned) {
+                self.cpufreq_planned_ns = Some(due);
+                self.plan(due, Event::CpufreqDue);
+            }
+        }
+    }
+
+    /// Energy since boot, fJ.
+    pub(crate) fn energy_fj(&self) -> u128 {
+        let spec = &self.profile.power;
+        let packages: u128 = self.packages.iter().map(|package| package.energy_fj(spec, self.now_ns)).sum();
+        let cpus: u128 = self.cpus.iter().map(|cpu| cpu.energy_fj(spec, self.now_ns)).sum();
+        spec.platform_fj(self.now_ns) + packages + cpus
+    }
+}
+
+/// A boot id in the kernel's shape, the same for the same machine and seed.
+fn boot_id(seed: u64, component: &str, name: &str) -> String {
+    use rand_core::Rng as _;
+    let mut bytes = [0; 16];
+    keyed(seed, &format!("boot of {component}"), fnv1a(name.as_bytes())).fill_bytes(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

@@ -1,0 +1,156 @@
+//! A simulated machine behind the Machine seam: the board, and the ledger of what was turned on it.
+use std::cell::RefCell;
+
+use powerband_machine::{
+    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError, LedgerStore,
+    Machine, MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+};
+use powerband_record::Side;
+
+use crate::SimError;
+use crate::board::Board;
+use crate::profile::Profile;
+use crate::schedule::Group;
+
+/// One simulated machine.
+pub(crate) struct SimMachine {
+    pub(crate) board: Board,
+    ledger: Ledger,
+}
+
+impl SimMachine {
+    /// Boots with a ledger in memory.
+    pub(crate) fn boot(profile: Profile, side: Side, has_far: bool, seed: u64) -> Result<Self, SimError> {
+        let board = Board::boot(profile, side, has_far, seed)?;
+        let ledger = Ledger::load(Box::new(MemoryLedger::default()), &board.identity.boot_id)?;
+        Ok(SimMachine { board, ledger })
+    }
+
+    /// Keeps the ledger in `store` from now on, and does again what it says is set and not undone.
+    pub(crate) fn keep_ledger(&mut self, store: Box<dyn LedgerStore>) -> Result<(), SimError> {
+        self.ledger = Ledger::load(store, &self.board.identity.boot_id)?;
+        let set: Vec<Action> = self
+            .ledger
+            .open()
+            .iter()
+            .filter(|entry| entry.turn.hold == Hold::Set && entry.errno.is_none())
+            .map(|entry| entry.turn.action.clone())
+            .collect();
+        for action in set {
+            // What the fresh boot refuses is not in force, and `undo` will find it back already.
+            let _refused = self.board.perform(&action);
+        }
+        Ok(())
+    }
+}
+
+/// A refusal with the words that go with it.
+type Refusal = (Errno, Option<String>);
+
+impl Board {
+    /// Does one action.
+    pub(crate) fn perform(&mut self, action: &Action) -> Result<(), Refusal> {
+        let plain = |errno| (errno, None);
+        match action {
+            Action::WriteFile { path, text } => self.write(path, text).map_err(plain),
+            Action::RemoveFile { path } => self.remove_file(path).map_err(plain),
+            Action::MakeGroup { group, quota } => {
+                if group.is_empty() || group.contains('/') {
+                    return Err(plain(Errno::EINVAL));
+                }
+                if self.find_group(group).is_some() {
+                    return Err(plain(Errno::EEXIST));
+                }
+                self.groups.push(Group::new(group, quota.millionths));
+                Ok(())
+            }
+            Action::RemoveGroup { group } => {
+                let number = self.find_group(group).ok_or(plain(Errno::ENOENT))?;
+                self.end_group(number);
+                self.groups[number as usize].exists = false;
+                Ok(())
+            }
+            Action::Run { argv } => {
+                let program = argv.first().map_or("", String::as_str);
+                let words = format!("{} is simulated and runs no programs, so not '{program}'", self.identity.name);
+                Err((Errno::EOPNOTSUPP, Some(words)))
+            }
+            _ => Err((Errno::EOPNOTSUPP, Some(format!("{} has no model of this action", self.identity.name)))),
+        }
+    }
+
+    /// The number of a group that exists.
+    pub(crate) fn find_group(&self, name: &str) -> Option<u32> {
+        (0_u32..).zip(&self.groups).find(|(_, group)| group.exists && group.name == name).map(|(number, _)| number)
+    }
+}
+
+impl Machine for SimMachine {
+    fn identity(&self) -> &Identity {
+        &self.board.identity
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        self.board.list(folder)
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.board.read(path)
+    }
+
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        self.board.open(path)
+    }
+
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        into.clear();
+        into.extend(handles.iter().map(|&handle| self.board.read_handle(handle)));
+    }
+
+    fn close(&mut self, handle: Handle) {
+        self.board.close(handle);
+    }
+
+    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
+        self.board.record(handles, period_ns)
+    }
+
+    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
+        self.board.end_record(recorder)
+    }
+
+    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+        let entry = self.ledger.intend(turn)?;
+        let (errno, words) = match self.board.perform(&turn.action) {
+            Ok(()) => (None, None),
+            Err((errno, words)) => (Some(errno), words),
+        };
+        let read = |path: &String| self.board.read(path).ok().map(|text| text.trim_end().to_owned());
+        let reads_back = turn.read_back.as_ref().and_then(read);
+        self.ledger.done(entry, errno, reads_back.clone())?;
+        Ok(Acted { entry, errno, words, reads_back })
+    }
+
+    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
+        let board = RefCell::new(&mut self.board);
+        let mut read = |path: &str| board.borrow_mut().read(path);
+        let mut act = |action: &Action| board.borrow_mut().perform(action).map_err(|(errno, _)| errno);
+        self.ledger.undo(entry, force, &mut read, &mut act)
+    }
+
+    fn open_entries(&self) -> Vec<OpenEntry> {
+        self.ledger.open().to_vec()
+    }
+
+    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        self.board.spawn(job)
+    }
+
+    fn end(&mut self, process: ProcessId, force: bool) {
+        self.board.end(process, force);
+    }
+
+    fn finished(&mut self, process: ProcessId) -> Option<Finished> {
+        self.board.finished(process)
+    }
+}

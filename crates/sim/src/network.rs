@@ -1,0 +1,208 @@
+//! The network: calls and answers, frames on the link, what a stream costs the CPU at each end.
+//!
+//! A connection's data travels in batches. The sender's CPU prepares a batch, the link takes it as fast as its goodput
+//! lets it, the receiver's CPU takes it in, and its acknowledgement frees the window. The three overlap, so the rate is
+//! the smallest of what each could do alone.
+use powerband_machine::{Errno, SpawnError, Wake};
+use powerband_record::Side;
+use serde_json::json;
+
+use crate::board::{Board, Event, Outgoing};
+use crate::noise::scaled;
+use crate::process::Body;
+use crate::profile::NetworkSpec;
+use crate::schedule::Booking;
+
+mod receive;
+mod send;
+
+pub(crate) use receive::Receive;
+pub(crate) use send::Send;
+
+/// Data in one frame, and frames the CPU handles at once.
+const FRAME_BYTES: u64 = 1_448;
+const BATCH_BYTES: u64 = 16 * FRAME_BYTES;
+
+/// First port given out when any will do.
+const FIRST_PORT: u16 = 5_001;
+
+/// Linux's EADDRINUSE and EADDRNOTAVAIL.
+const ADDRESS_IN_USE: Errno = Errno(98);
+const ADDRESS_NOT_AVAILABLE: Errno = Errno(99);
+
+/// One end's part in a connection, with the noise of its process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    kbit_s: u64,
+    latency_ns: u64,
+}
+
+/// Somebody calls a port of this machine.
+#[derive(Debug)]
+pub(crate) struct Call {
+    port: u16,
+    from: Side,
+    process: u32,
+    terms: Terms,
+}
+
+/// What becomes of a call: the process at the other end and its terms, or nobody listens.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    from: Side,
+    process: u32,
+    accepted: Option<(u32, Terms)>,
+}
+
+/// What travels on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packet {
+    /// One byte, to be answered.
+    Ping,
+    /// The answer.
+    Pong,
+    /// A batch of the stream.
+    Data { bytes: u64 },
+    /// A batch was taken in.
+    Taken { bytes: u64 },
+    /// The stream has ended.
+    Close,
+    /// The other end knows.
+    Closed,
+    /// The other end is gone.
+    Reset,
+}
+
+/// A connection as one of its ends sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    to: Side,
+    peer: u32,
+    /// Goodput, kbit/s; nothing limits a connection within a machine.
+    kbit_s: Option<u64>,
+    latency_ns: u64,
+}
+
+impl Board {
+    /// Who is meant by an address.
+    fn resolve(&self, address: &str) -> Option<Side> {
+        match address {
+            "localhost" | "127.0.0.1" | "::1" => Some(self.side),
+            "near" => Some(Side::Near),
+            "far" if self.has_far => Some(Side::Far),
+            _ => None,
+        }
+    }
+
+    /// The port a receiver gets.
+    ///
+    /// # Errors
+    /// The address is not this machine's, or the port is taken.
+    pub(crate) fn free_port(&self, address: &str, port: u16) -> Result<u16, SpawnError> {
+        let refused = |errno| SpawnError::Refused { what: format!("a receiver on {address}:{port}"), errno };
+        let any = matches!(address, "" | "*" | "0.0.0.0" | "::");
+        if !any && self.resolve(address) != Some(self.side) {
+            return Err(refused(ADDRESS_NOT_AVAILABLE));
+        }
+        let free = |port: &u16| !self.listeners.contains_key(port);
+        let wanted = if port == 0 { (FIRST_PORT..=u16::MAX).find(free) } else { Some(port).filter(free) };
+        wanted.ok_or(refused(ADDRESS_IN_USE))
+    }
+
+    fn terms(&self, process: u32) -> Terms {
+        let (spec, factors) = (&self.profile.network, self.processes[process as usize].factors);
+        let kbit_s = u128::from(spec.link_kbit_s) * 1_000_000_000 / u128::from(factors.link_ppb.max(1));
+        Terms {
+            kbit_s: u64::try_from(kbit_s).unwrap_or(u64::MAX).max(1),
+            latency_ns: scaled(spec.latency_ns, factors.rtt_ppb),
+        }
+    }
+
+    fn route(&self, to: Side, peer: u32, mine: Terms, theirs: Terms) -> Route {
+        if to == self.side {
+            Route { to, peer, kbit_s: None, latency_ns: self.profile.network.loopback_ns }
+        } else {
+            let latency_ns = mine.latency_ns + theirs.latency_ns;
+            Route { to, peer, kbit_s: Some(mine.kbit_s.min(theirs.kbit_s)), latency_ns }
+        }
+    }
+
+    /// A call reaches this machine.
+    pub(crate) fn called(&mut self, call: &Call) {
+        let owner = self.listeners.get(&call.port).copied();
+        let waiting = owner.filter(|&owner| {
+            matches!(&self.processes[owner as usize].body, Body::Receive(receive) if receive.route.is_none())
+        });
+        let mut latency_ns = self.profile.network.latency_ns;
+        let accepted = waiting.map(|process| {
+            let terms = self.terms(process);
+            let route = self.route(call.from, call.process, terms, call.terms);
+            latency_ns = route.latency_ns;
+            if let Body::Receive(receive) = &mut self.process(process).body {
+                receive.route = Some(route);
+            }
+            (process, terms)
+        });
+        let event = Event::Answered(Box::new(Answer { from: self.side, process: call.process, accepted }));
+        self.outbox.push(Outgoing { at_ns: self.now_ns + latency_ns, to: call.from, event });
+    }
+
+    /// Sends a packet; data waits for the link, the rest finds room between.
+    fn transmit(&mut self, route: &Route, packet: Packet) {
+        let mut leaves_ns = self.now_ns;
+        if let (Packet::Data { bytes }, Some(kbit_s)) = (packet, route.kbit_s) {
+            let on_link_ns = bytes * 8 * 1_000_000 / kbit_s;
+            leaves_ns = self.link_free_ns.max(self.now_ns) + on_link_ns;
+            self.link_free_ns = leaves_ns;
+        }
+        let event = Event::Arrived { process: route.peer, packet };
+        self.outbox.push(Outgoing { at_ns: leaves_ns + route.latency_ns, to: route.to, event });
+    }
+
+    /// Something arrives for a process, if it is still there.
+    pub(crate) fn arrived(&mut self, process: u32, packet: Packet) {
+        if packet == Packet::Reset {
+            if !matches!(self.process(process).body, Body::Gone) {
+                self.fail(process, "connection reset by peer".into());
+            }
+            return;
+        }
+        match &self.process(process).body {
+            Body::Receive(_) => self.receiver_gets(process, packet),
+            Body::Send(_) => self.sender_gets(process, packet),
+            _ => {}
+        }
+    }
+
+    /// A process is about to be ended: its peer learns of it.
+    pub(crate) fn hang_up(&mut self, process: u32) {
+        let route = match &self.process(process).body {
+            Body::Receive(receive) => receive.route,
+            Body::Send(send) => send.route(),
+            _ => None,
+        };
+        if let Some(route) = route {
+            self.transmit(&route, Packet::Reset);
+        }
+    }
+
+    fn say_ready(&mut self, process: u32, port: u16) {
+        let id = self.process(process).id;
+        self.wakes.push(Wake::Said(self.side, id, json!({ "ready": { "port": port } })));
+    }
+}
+
+/// What a bit costs: cycles, thousandths, with the noise of its process.
+fn batch_cycles(bytes: u64, millicycles_per_bit: u64, factor_ppb: u64) -> u64 {
+    scaled(bytes * 8 * millicycles_per_bit / 1_000, factor_ppb)
+}
+
+/// How receiving is booked on a machine.
+fn receive_booking(spec: &NetworkSpec) -> Booking {
+    Booking::Network { own_ps: spec.receive_own_ps_per_bit, millicycles: spec.receive_millicycles_per_bit }
+}
+
+/// How sending is booked on a machine.
+fn send_booking(spec: &NetworkSpec) -> Booking {
+    Booking::Network { own_ps: spec.send_own_ps_per_bit, millicycles: spec.send_millicycles_per_bit }
+}

@@ -1,0 +1,105 @@
+//! The receiving end of a stream.
+use std::collections::VecDeque;
+
+use powerband_record::ExitStatus;
+use serde_json::json;
+
+use super::{Packet, Route, batch_cycles, receive_booking};
+use crate::board::Board;
+use crate::noise::scaled;
+use crate::process::Body;
+use crate::schedule::{State, Task};
+
+/// A receiver: listening, then taking in one stream.
+#[derive(Debug)]
+pub(crate) struct Receive {
+    port: u16,
+    pub(crate) route: Option<Route>,
+    /// Arrived, not yet taken in; the first is being worked on.
+    inbox: VecDeque<Packet>,
+    bytes: u64,
+    /// When the first byte arrived, and the process's CPU time by then, ns.
+    first: Option<(u64, u64)>,
+    last_ns: u64,
+}
+
+impl Receive {
+    pub(crate) fn new(port: u16) -> Self {
+        Receive { port, route: None, inbox: VecDeque::new(), bytes: 0, first: None, last_ns: 0 }
+    }
+}
+
+impl Board {
+    pub(crate) fn start_receive(&mut self, process: u32, mut task: Task) {
+        (task.urgent, task.booking) = (true, receive_booking(&self.profile.network));
+        let task = self.new_task(task);
+        let this = self.process(process);
+        this.task = Some(task);
+        let Body::Receive(receive) = &this.body else { return };
+        let port = receive.port;
+        self.listeners.insert(port, process);
+        self.say_ready(process, port);
+    }
+
+    pub(super) fn receiver_gets(&mut self, process: u32, packet: Packet) {
+        let now = self.now_ns;
+        let this = self.process(process);
+        let (Body::Receive(receive), Some(task), spent) = (&mut this.body, this.task, this.user_ns + this.system_ns)
+        else {
+            return;
+        };
+        if matches!(packet, Packet::Data { .. }) && receive.first.is_none() {
+            receive.first = Some((now, spent));
+        }
+        receive.inbox.push_back(packet);
+        if receive.inbox.len() == 1 && self.task(task).state == State::Blocked {
+            let cycles = self.cost_of_taking(process, packet);
+            self.task(task).give(cycles);
+            self.wake(task);
+        }
+    }
+
+    fn cost_of_taking(&self, process: u32, packet: Packet) -> u64 {
+        let (spec, factor) = (&self.profile.network, self.processes[process as usize].factors.cpu_ppb);
+        let cycles = match packet {
+            Packet::Data { bytes } => batch_cycles(bytes, spec.receive_millicycles_per_bit, factor),
+            Packet::Ping => scaled(spec.exchange_cycles, factor),
+            _ => 0,
+        };
+        cycles.max(1)
+    }
+
+    /// The first packet of the inbox has been taken in.
+    pub(crate) fn received(&mut self, process: u32) {
+        let now = self.now_ns;
+        let this = self.process(process);
+        let (Body::Receive(receive), Some(task)) = (&mut this.body, this.task) else { return };
+        let (Some(packet), Some(route)) = (receive.inbox.pop_front(), receive.route) else { return self.rest(task) };
+        let next = receive.inbox.front().copied();
+        match packet {
+            Packet::Ping => self.transmit(&route, Packet::Pong),
+            Packet::Data { bytes } => {
+                receive.bytes += bytes;
+                receive.last_ns = now;
+                self.transmit(&route, Packet::Taken { bytes });
+            }
+            Packet::Close => {
+                let (first_ns, spent) = receive.first.unwrap_or((now, 0));
+                let seconds = receive.last_ns.saturating_sub(first_ns) as f64 / 1e9;
+                let bytes = receive.bytes;
+                let cpu_seconds = (this.user_ns + this.system_ns).saturating_sub(spent) as f64 / 1e9;
+                self.transmit(&route, Packet::Closed);
+                let report = json!({ "bytes": bytes, "seconds": seconds, "cpu_seconds": cpu_seconds });
+                return self.exit(process, ExitStatus::Code(0), Some(report), String::new());
+            }
+            _ => {}
+        }
+        match next {
+            Some(next) => {
+                let cycles = self.cost_of_taking(process, next);
+                self.go_on(task, cycles);
+            }
+            None => self.rest(task),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The sending end of a stream: it calls, measures the round trip, then sends as fast as the window lets it.
+use powerband_record::ExitStatus;
+use serde_json::json;
+
+use super::{Answer, BATCH_BYTES, Call, Packet, Route, batch_cycles, send_booking};
+use crate::board::{Board, Event, Outgoing};
+use crate::noise::scaled;
+use crate::process::Body;
+use crate::schedule::{State, Task};
+
+/// What the task of a sender is working on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Job {
+    Nothing,
+    Ping,
+    Pong,
+    Batch(u64),
+}
+
+/// A sender.
+#[derive(Debug)]
+pub(crate) struct Send {
+    address: String,
+    port: u16,
+    for_ns: u64,
+    exchanges: u32,
+    route: Option<Route>,
+    job: Job,
+    pinged_ns: u64,
+    round_trips_ns: Vec<u64>,
+    /// When sending began, and the process's CPU time by then, ns.
+    began: Option<(u64, u64)>,
+    /// What may be under way now, and at most.
+    window: u64,
+    window_most: u64,
+    under_way: u64,
+    taken: u64,
+    last_ns: u64,
+    closing: bool,
+}
+
+impl Send {
+    pub(crate) fn new(address: &str, port: u16, for_ns: u64, exchanges: u32) -> Self {
+        Send {
+            address: address.into(),
+            port,
+            for_ns,
+            exchanges,
+            route: None,
+            job: Job::Nothing,
+            pinged_ns: 0,
+            round_trips_ns: Vec::new(),
+            began: None,
+            window: BATCH_BYTES,
+            window_most: BATCH_BYTES,
+            under_way: 0,
+            taken: 0,
+            last_ns: 0,
+            closing: false,
+        }
+    }
+
+    pub(super) fn route(&self) -> Option<Route> {
+        self.route
+    }
+
+    /// The middle of the round trips, ms.
+    fn round_trip_ms(&self) -> Option<f64> {
+        let mut sorted = self.round_trips_ns.clone();
+        sorted.sort_unstable();
+        let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
+        Some((low + high) as f64 / 2e6)
+    }
+}
+
+impl Board {
+    pub(crate) fn start_send(&mut self, process: u32, mut task: Task) {
+        task.booking = send_booking(&self.profile.network);
+        let task = self.new_task(task);
+        let terms = self.terms(process);
+        let loopback_ns = self.profile.network.loopback_ns;
+        let most = self.profile.network.window_bytes;
+        let this = self.process(process);
+        this.task = Some(task);
+        let Body::Send(send) = &mut this.body else { return };
+        send.window_most = most;
+        send.window = BATCH_BYTES.min(most);
+        let (address, port) = (send.address.clone(), send.port);
+        let Some(to) = self.resolve(&address) else {
+            return self.fail(process, format!("cannot connect to {address}:{port}: no route to host"));
+        };
+        let latency_ns = if to == self.side { loopback_ns } else { terms.latency_ns };
+        let call = Call { port, from: self.side, process, terms };
+        self.outbox.push(Outgoing { at_ns: self.now_ns + latency_ns, to, event: Event::Called(Box::new(call)) });
+    }
+
+    pub(crate) fn answered(&mut self, answer: &Answer) {
+        let process = answer.process;
+        let route = answer.accepted.map(|(peer, theirs)| self.route(answer.from, peer, self.terms(process), theirs));
+        let Body::Send(send) = &self.process(process).body else {
+            // It was ended while it called.
+            return route.into_iter().for_each(|route| self.transmit(&route, Packet::Reset));
+        };
+        let Some(route) = route else {
+            let why = format!("cannot connect to {}:{}: connection refused", send.address, send.port);
+            return self.fail(process, why);
+        };
+        if let Body::Send(send) = &mut self.process(process).body {
+            send.route = Some(route);
+        }
+        self.send_on(process);
+    }
+
+    pub(super) fn sender_gets(&mut self, process: u32, packet: Packet) {
+        let now = self.now_ns;
+        let Body::Send(send) = &mut self.process(process).body else { return };
+        match packet {
+            Packet::Pong => {
+                send.job = Job::Pong;
+                let cycles = self.cost_of_half_an_exchange(process);
+                self.start_job(process, cycles);
+            }
+            Packet::Taken { bytes } => {
+                send.under_way -= bytes;
+                send.taken += bytes;
+                send.window = (send.window + bytes).min(send.window_most);
+                send.last_ns = now;
+                if send.job == Job::Nothing {
+                    self.send_on(process);
+                }
+            }
+            Packet::Closed => self.report(process),
+            _ => {}
+        }
+    }
+
+    fn cost_of_half_an_exchange(&self, process: u32) -> u64 {
+        scaled(self.profile.network.exchange_cycles / 2, self.processes[process as usize].factors.cpu_ppb)
+    }
+
+    /// The task of a sender has done its job.
+    pub(crate) fn sent(&mut self, process: u32) {
+        let now = self.now_ns;
+        let this = self.process(process);
+        let (Body::Send(send), Some(task)) = (&mut this.body, this.task) else { return };
+        let Some(route) = send.route else { return self.rest(task) };
+        match std::mem::replace(&mut send.job, Job::Nothing) {
+            Job::Ping => {
+                self.transmit(&route, Packet::Ping);
+                self.rest(task);
+            }
+            Job::Pong => {
+                let round_trip = now - send.pinged_ns;
+                send.round_trips_ns.push(round_trip);
+                self.send_on(process);
+            }
+            Job::Batch(bytes) => {
+                send.under_way += bytes;
+                self.transmit(&route, Packet::Data { bytes });
+                self.send_on(process);
+            }
+            Job::Nothing => self.rest(task),
+        }
+    }
+
+    /// Decides what a sender does next and lets it begin, go on, or wait.
+    fn send_on(&mut self, process: u32) {
+        let now = self.now_ns;
+        let (spec, factor) = (self.profile.network.clone(), self.process(process).factors.cpu_ppb);
+        let this = self.process(process);
+        let (Body::Send(send), Some(task), spent) = (&mut this.body, this.task, this.user_ns + this.system_ns) else {
+            return;
+        };
+        if u32::try_from(send.round_trips_ns.len()).is_ok_and(|done| done < send.exchanges) {
+            (send.job, send.pinged_ns) = (Job::Ping, now);
+            let cycles = self.cost_of_half_an_exchange(process);
+            return self.start_job(process, cycles);
+        }
+        let (began, _) = *send.began.get_or_insert((now, spent));
+        if send.last_ns == 0 {
+            send.last_ns = began;
+        }
+        let batch = BATCH_BYTES.min(send.window_most);
+        if now - began < send.for_ns {
+            if send.under_way + batch <= send.window {
+                send.job = Job::Batch(batch);
+                let cycles = batch_cycles(batch, spec.send_millicycles_per_bit, factor);
+                return self.start_job(process, cycles);
+            }
+        } else if let (0, false, Some(route)) = (send.under_way, send.closing, send.route) {
+            send.closing = true;
+            self.transmit(&route, Packet::Close);
+        }
+        self.rest(task);
+    }
+
+    /// Lets the task of a sender work, whether it runs already or not.
+    fn start_job(&mut self, process: u32, cycles: u64) {
+        let Some(task) = self.process(process).task else { return };
+        if self.task(task).state == State::Running {
+            self.go_on(task, cycles);
+        } else {
+            self.task(task).give(cycles.max(1));
+            self.wake(task);
+        }
+    }
+
+    fn report(&mut self, process: u32) {
+        let this = self.process(process);
+        let Body::Send(send) = &this.body else { return };
+        let (began, spent) = send.began.unwrap_or((0, 0));
+        let report = json!({
+            "bytes": send.taken,
+            "seconds": send.last_ns.saturating_sub(began) as f64 / 1e9,
+            "cpu_seconds": (this.user_ns + this.system_ns).saturating_sub(spent) as f64 / 1e9,
+            "retransmits": 0,
+            "rtt_ms": send.round_trip_ms(),
+        });
+        self.exit(process, ExitStatus::Code(0), Some(report), String::new());
+    }
+}
+

@@ -1,0 +1,236 @@
+//! Processes: starting, ending and what is known of them afterwards.
+use powerband_machine::{Errno, Finished, Job, ProcessId, SpawnError, Wake};
+use powerband_record::{ExitStatus, Output, Side, Usage, Work};
+use serde_json::Value;
+
+use crate::board::{Board, Event};
+use crate::network::{Receive, Send};
+use crate::noise::Factors;
+use crate::schedule::{State, Task};
+use crate::work::{Command, Counter};
+
+/// SIGKILL and SIGTERM.
+const KILL: i32 = 9;
+const TERMINATE: i32 = 15;
+
+/// What a process is doing.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Idle,
+    Counter(Counter),
+    Command(Command),
+    Receive(Box<Receive>),
+    Send(Box<Send>),
+    Gone,
+}
+
+/// One process, from its start until somebody has asked how it ended.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) id: ProcessId,
+    spawned_ns: u64,
+    pub(crate) task: Option<u32>,
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
+    pub(crate) factors: Factors,
+    /// Timers set before the last one carry another stamp.
+    pub(crate) stamp: u32,
+    pub(crate) body: Body,
+    finished: Option<Finished>,
+}
+
+/// Why there is no model for a piece of work.
+fn not_modelled(machine: &str, work: String) -> SpawnError {
+    let hint = "state what it costs, e.g. in a plan: demand = { cycles = 2000000000, memory_share = 0.2, sleep_ns = 0, \
+                repeat = 1 }";
+    SpawnError::NotModelled { machine: machine.into(), work, hint: hint.into() }
+}
+
+fn refused(what: String, errno: Errno) -> SpawnError {
+    SpawnError::Refused { what, errno }
+}
+
+impl Board {
+    /// Starts work.
+    ///
+    /// # Errors
+    /// [`SpawnError`] when it has no model here or cannot be placed.
+    pub(crate) fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        let group = self.placement(job)?;
+        let body = match &job.work {
+            Work::Idle { .. } => Body::Idle,
+            Work::Counter { for_ns, align_to_second } => Body::Counter(Counter::new(*for_ns, *align_to_second)),
+            Work::Command { argv, demand } => {
+                let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
+                    return Err(SpawnError::NotFound(String::new()));
+                };
+                let demand =
+                    demand.as_ref().ok_or_else(|| not_modelled(&self.identity.name, format!("'{program}'")))?;
+                if !(0.0..=1.0).contains(&demand.memory_share) {
+                    return Err(refused(format!("'{program}' with a memory share beyond 0..1"), Errno::EINVAL));
+                }
+                Body::Command(Command::new(demand))
+            }
+            Work::StreamReceive { address, port } => {
+                Body::Receive(Box::new(Receive::new(self.free_port(address, *port)?)))
+            }
+            Work::StreamSend { address, port, for_ns, rtt_exchanges } => {
+                Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges)))
+            }
+            other => return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", other.kind()))),
+        };
+        let index = u32::try_from(self.processes.len()).map_err(|_| refused("more".into(), Errno::EAGAIN))?;
+        let factors = self.noise.of_run(u64::from(index), self.now_ns);
+        let id = ProcessId(u64::from(index) * 2 + 1 + u64::from(self.side == Side::Far));
+        self.processes.push(Process {
+            id,
+            spawned_ns: self.now_ns,
+            task: None,
+            user_ns: 0,
+            system_ns: 0,
+            factors,
+            stamp: 0,
+            body,
+            finished: None,
+        });
+        let mut task = Task::new(index);
+        (task.allowed, task.group) = (job.cpus.clone(), group);
+        self.start(index, task, &job.work);
+        self.follow_cpufreq();
+        Ok(id)
+    }
+
+    /// Whether a job's CPUs and group exist; answers the group.
+    fn placement(&self, job: &Job) -> Result<Option<u32>, SpawnError> {
+        if let Some(cpus) = &job.cpus {
+            let online = |&cpu: &u32| self.cpus.get(cpu as usize).is_some_and(|cpu| cpu.online);
+            if !cpus.as_slice().iter().any(online) {
+                return Err(refused(format!("work on CPU {cpus}, none of which is online"), Errno::EINVAL));
+            }
+        }
+        match &job.group {
+            Some(name) => match self.find_group(name) {
+                Some(group) => Ok(Some(group)),
+                None => Err(refused(format!("work in the group '{name}'"), Errno::ENOENT)),
+            },
+            None => Ok(None),
+        }
+    }
+
+    fn start(&mut self, process: u32, task: Task, work: &Work) {
+        match work {
+            Work::Idle { for_ns } => self.set_timer(process, self.now_ns.saturating_add(*for_ns)),
+            Work::Counter { .. } => self.start_counter(process, task),
+            Work::Command { .. } => self.start_command(process, task),
+            Work::StreamReceive { .. } => self.start_receive(process, task),
+            Work::StreamSend { .. } => self.start_send(process, task),
+            // Refused before it became a process.
+            _ => {}
+        }
+    }
+
+    pub(crate) fn process(&mut self, process: u32) -> &mut Process {
+        &mut self.processes[process as usize]
+    }
+
+    /// Sets the process's timer, in place of any it had.
+    pub(crate) fn set_timer(&mut self, process: u32, at_ns: u64) {
+        let this = self.process(process);
+        this.stamp = this.stamp.wrapping_add(1);
+        let event = Event::Timer { process, stamp: this.stamp };
+        self.plan(at_ns, event);
+    }
+
+    pub(crate) fn timer(&mut self, process: u32, stamp: u32) {
+        if self.process(process).stamp != stamp {
+            return;
+        }
+        match &self.process(process).body {
+            Body::Idle => self.exit(process, ExitStatus::Code(0), None, String::new()),
+            Body::Counter(_) => self.counter_timer(process),
+            Body::Command(_) => self.command_timer(process),
+            Body::Receive(_) | Body::Send(_) | Body::Gone => {}
+        }
+    }
+
+    /// The task of a process has done what it was given, and still holds its CPU.
+    pub(crate) fn advance(&mut self, process: u32) {
+        match &self.process(process).body {
+            Body::Command(_) => self.command_done(process),
+            Body::Receive(_) => self.received(process),
+            Body::Send(_) => self.sent(process),
+            Body::Idle | Body::Counter(_) | Body::Gone => {}
+        }
+    }
+
+    /// Lets a task that has nothing to do wait.
+    pub(crate) fn rest(&mut self, task: u32) {
+        if self.task(task).state == State::Running {
+            let cpu = self.task(task).cpu;
+            self.block(cpu, State::Blocked, true);
+        }
+    }
+
+    /// Ends a process.
+    pub(crate) fn exit(&mut self, process: u32, status: ExitStatus, report: Option<Value>, stderr: String) {
+        if let Some(task) = self.process(process).task.take() {
+            self.retire(task);
+        }
+        self.listeners.retain(|_, owner| *owner != process);
+        let (side, now) = (self.side, self.now_ns);
+        let this = self.process(process);
+        this.stamp = this.stamp.wrapping_add(1);
+        this.body = Body::Gone;
+        let usage = Usage {
+            real_ns: now - this.spawned_ns,
+            user_ns: this.user_ns,
+            sys_ns: this.system_ns,
+            peak_rss_kib: 0,
+        };
+        let output = Output { stdout: String::new(), stderr, cut: false };
+        this.finished = Some(Finished { status, usage, report, output });
+        let id = this.id;
+        self.wakes.push(Wake::Ended(side, id));
+    }
+
+    /// Ends a process with a complaint.
+    pub(crate) fn fail(&mut self, process: u32, why: String) {
+        self.exit(process, ExitStatus::Code(1), None, why + "\n");
+    }
+
+    fn index_of(&self, id: ProcessId) -> Option<u32> {
+        let place = id.0.checked_sub(1)?;
+        let mine = (place % 2 == 1) == (self.side == Side::Far);
+        let index = u32::try_from(place / 2).ok().filter(|_| mine)?;
+        (usize::try_from(index).ok()? < self.processes.len()).then_some(index)
+    }
+
+    /// Ends a process from outside.
+    pub(crate) fn end(&mut self, id: ProcessId, force: bool) {
+        let Some(process) = self.index_of(id) else { return };
+        if matches!(self.process(process).body, Body::Gone) {
+            return;
+        }
+        self.hang_up(process);
+        let signal = if force { KILL } else { TERMINATE };
+        self.exit(process, ExitStatus::Signal(signal), None, String::new());
+        self.follow_cpufreq();
+    }
+
+    /// Ends every process of a group.
+    pub(crate) fn end_group(&mut self, group: u32) {
+        let of_group = |process: &&Process| {
+            process.task.is_some_and(|task| self.tasks[task as usize].group == Some(group))
+        };
+        let members: Vec<ProcessId> = self.processes.iter().filter(of_group).map(|process| process.id).collect();
+        for id in members {
+            self.end(id, true);
+        }
+    }
+
+    /// How a process ended; once.
+    pub(crate) fn finished(&mut self, id: ProcessId) -> Option<Finished> {
+        let process = self.index_of(id)?;
+        self.process(process).finished.take()
+    }
+}

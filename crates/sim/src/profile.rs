@@ -1,0 +1,187 @@
+//! Machine files: what a simulated machine is made of, read from TOML, checked, and turned into integers once.
+use std::collections::BTreeMap;
+
+use powerband_record::CpuList;
+use thiserror::Error;
+
+use crate::cpufreq::{Config, Governor, PolicyConfig, Rules};
+use crate::noise::NoiseSpec;
+use crate::power::{IdleStep, PowerSpec};
+
+mod describe;
+mod file;
+
+pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
+
+/// Why a text is not a machine file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// No built-in machine has this name.
+    #[error("there is no simulated machine '{name}'; choose one of {known}, or give the path of a machine file")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The text does not have the shape of a machine file.
+    #[error("this machine file cannot be read: {0}")]
+    Shape(String),
+    /// A value makes no machine.
+    #[error("the machine file's {key} {why}")]
+    Value {
+        /// Table and key.
+        key: String,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+}
+
+/// Which instruction set `/proc/cpuinfo` speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arch {
+    /// BogoMIPS follow the clock.
+    Arm,
+    /// BogoMIPS are those of the time stamp counter.
+    X86,
+}
+
+/// A machine's end of the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkSpec {
+    /// Goodput of its link, kbit/s; the slower end of a cable counts.
+    pub link_kbit_s: u64,
+    /// Its part of the time a frame is on its way, ns.
+    pub latency_ns: u64,
+    /// The same for a connection within the machine, ns.
+    pub loopback_ns: u64,
+    /// Most bytes under way.
+    pub window_bytes: u64,
+    /// Kernel and process cycles a received bit costs, thousandths.
+    pub receive_millicycles_per_bit: u64,
+    /// The process's own part of that, ps a bit.
+    pub receive_own_ps_per_bit: u64,
+    /// Kernel and process cycles a sent bit costs, thousandths.
+    pub send_millicycles_per_bit: u64,
+    /// The process's own part of that, ps a bit.
+    pub send_own_ps_per_bit: u64,
+    /// Cycles one exchange of one byte costs this end.
+    pub exchange_cycles: u64,
+}
+
+/// A simulated machine, ready to boot.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Its name, as in `sim:NAME`.
+    pub name: String,
+    /// One line on what it is.
+    pub title: String,
+    /// The kernel release published for the machine it stands for, or words where none is.
+    pub kernel: String,
+    /// Why it follows the rules it follows.
+    pub rules_why: String,
+    /// CPUs that could be there.
+    pub possible: CpuList,
+    /// CPUs that are there; all of them are online at boot.
+    pub present: CpuList,
+    /// Packages the present CPUs are dealt to, in runs of equal length.
+    pub packages: u32,
+    /// Instruction set.
+    pub arch: Arch,
+    /// Name of the processor in `/proc/cpuinfo`.
+    pub model: String,
+    /// BogoMIPS at the highest clock, hundredths.
+    pub bogomips_hundredths: u64,
+    /// Cycles one iteration of the counter costs, thousandths.
+    pub counter_millicycles: u64,
+    /// How long a task runs while others wait, ns; looked at on ticks.
+    pub slice_ns: u64,
+    /// Everything cpufreq.
+    pub cpufreq: Config,
+    /// What it draws.
+    pub power: PowerSpec,
+    /// Its end of the network.
+    pub network: NetworkSpec,
+    /// How its runs differ.
+    pub noise: NoiseSpec,
+    /// What it cannot do, a sentence each.
+    pub cannot: Vec<String>,
+    /// Where each parameter comes from: `published`, `derived`, `assumed` or `fitted`, with a few words.
+    pub sources: BTreeMap<String, String>,
+}
+
+/// The machine files that come with the program.
+const BUILTIN: [(&str, &str); 3] = [
+    ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
+    ("pc", include_str!("../../../machines/sim/pc.toml")),
+    ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),
+];
+
+impl Profile {
+    /// Names of the machines that come with the program, sorted.
+    #[must_use]
+    pub fn names() -> Vec<&'static str> {
+        BUILTIN.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The text of a machine file that comes with the program: a start for one's own.
+    #[must_use]
+    pub fn builtin_text(name: &str) -> Option<&'static str> {
+        BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+
+    /// A machine that comes with the program.
+    ///
+    /// # Errors
+    /// [`ProfileError::Unknown`] when there is none of this name.
+    pub fn builtin(name: &str) -> Result<Self, ProfileError> {
+        match Self::builtin_text(name) {
+            Some(text) => Self::parse(text),
+            None => Err(ProfileError::Unknown { name: name.into(), known: Self::names().join(", ") }),
+        }
+    }
+
+    /// Reads a machine file.
+    ///
+    /// # Errors
+    /// [`ProfileError`] in one sentence: an unknown key, a missing one, or a value that makes no machine.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let file: file::File = toml::from_str(text).map_err(|error| ProfileError::Shape(one_sentence(&error)))?;
+        file.checked()
+    }
+
+    /// Highest clock of any policy, kHz; the reference of memory-bound work.
+    #[must_use]
+    pub fn max_khz(&self) -> u32 {
+        self.cpufreq.policies.iter().flat_map(|policy| &policy.table).map(|step| step.khz).max().unwrap_or(1)
+    }
+}
+
+/// The line and the first sentence of what the TOML reader found.
+fn one_sentence(error: &toml::de::Error) -> String {
+    error.message().replace('\n', " ").trim().to_owned()
+}
+
+/// The spelling of rules in machine files.
+#[must_use]
+pub fn rules_name(rules: Rules) -> &'static str {
+    match rules {
+        Rules::V2_6_18 => "2.6.18",
+        Rules::V2_6_32 => "2.6.32",
+        Rules::V6_1 => "6.1",
+    }
+}
+
+/// The kernel's spelling of a governor.
+#[must_use]
+pub fn governor_name(governor: Governor) -> &'static str {
+    match governor {
+        Governor::Conservative => "conservative",
+        Governor::Ondemand => "ondemand",
+        Governor::Userspace => "userspace",
+        Governor::Powersave => "powersave",
+        Governor::Performance => "performance",
+        Governor::Schedutil => "schedutil",
+    }
+}

@@ -1,0 +1,150 @@
+//! What can be said of a machine file: the data behind `powerband sim show`.
+use serde::Serialize;
+
+use super::{Profile, governor_name, rules_name};
+
+/// A simulated machine in numbers and words, for people and for `--json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Description {
+    /// Name, as in `sim:NAME`.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// Rules it follows: `2.6.18`, `2.6.32` or `6.1`.
+    pub rules: &'static str,
+    /// Why these.
+    pub rules_why: String,
+    /// The kernel published for the machine it stands for.
+    pub kernel: String,
+    /// CPUs that could be there, in the kernel's spelling.
+    pub possible: String,
+    /// CPUs that are there and online.
+    pub present: String,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Frequency domains, each in the kernel's spelling.
+    pub policies: Vec<String>,
+    /// Governors, in the order the machine lists them.
+    pub governors: Vec<&'static str>,
+    /// Governor at boot.
+    pub default_governor: &'static str,
+    /// How long a change of clock takes, µs.
+    pub transition_latency_us: f64,
+    /// Clocks, in the driver's order, with what one CPU draws running and what it leaks.
+    pub clocks: Vec<ClockDescription>,
+    /// Drawn whatever happens, W.
+    pub platform_w: f64,
+    /// Idle states by depth.
+    pub idle: Vec<IdleDescription>,
+    /// Goodput of the link, Mbit/s.
+    pub link_mbit_s: f64,
+    /// Its share of the one-way time, µs.
+    pub latency_us: f64,
+    /// Cycles a received bit costs.
+    pub receive_cycles_per_bit: f64,
+    /// Cycles a sent bit costs.
+    pub send_cycles_per_bit: f64,
+    /// Cycles one iteration of the counter costs.
+    pub counter_cycles: f64,
+    /// Deviation of CPU cost from run to run, relative.
+    pub noise_sigma: f64,
+    /// The same of the link.
+    pub noise_link_sigma: f64,
+    /// The same of the round trip's time on the wire.
+    pub noise_rtt_sigma: f64,
+    /// Growth of costs in an hour, relative.
+    pub noise_drift_per_hour: f64,
+    /// What it cannot do, a sentence each; what holds for every simulated machine comes first.
+    pub cannot: Vec<String>,
+    /// Where each parameter comes from.
+    pub sources: Vec<(String, String)>,
+}
+
+/// One clock of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClockDescription {
+    /// Clock, kHz.
+    pub khz: u32,
+    /// What one running CPU draws on top of its leakage, W.
+    pub running_w: f64,
+    /// Leakage of one CPU, W.
+    pub leakage_w: f64,
+}
+
+/// One idle state of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IdleDescription {
+    /// Name.
+    pub name: String,
+    /// Reached after this much idle time, µs.
+    pub after_us: f64,
+    /// Share of the running power still drawn.
+    pub running_share: f64,
+    /// Share of the leakage still there.
+    pub leakage_share: f64,
+}
+
+/// What no simulated machine can do.
+const NONE_CAN: [&str; 5] = [
+    "It runs no programs: a command needs a stated demand (cycles, sleep), and it prints nothing.",
+    "Memory, caches, disks and temperature are not modelled; a process's peak memory reads 0.",
+    "/proc/sys values (vm/swappiness, kernel/numa_balancing, net/core/busy_poll) keep what is written and change nothing.",
+    "A CPU sinks into deeper idle states by time alone; leaving one costs no time.",
+    "TCP loses nothing and sends no more than its window: retransmits read 0 because none can happen.",
+];
+
+/// The word a source begins with: `published`, `derived`, `assumed` or `fitted`; `None` for anything else.
+#[must_use]
+pub fn describe_source(text: &str) -> Option<&'static str> {
+    ["published", "derived", "assumed", "fitted"].into_iter().find(|word| text.starts_with(word))
+}
+
+impl Profile {
+    /// What there is to say about it.
+    #[must_use]
+    pub fn describe(&self) -> Description {
+        let first = &self.cpufreq.policies[0];
+        let spelled = |cpus: &[u32]| powerband_record::CpuList::new(cpus.to_vec()).to_string();
+        let w = |uw: u64| uw as f64 / 1e6;
+        let clocks = self.power.steps.iter().map(|&(khz, running, leakage)| ClockDescription {
+            khz,
+            running_w: w(running),
+            leakage_w: w(leakage),
+        });
+        let idle = self.power.idle.iter().map(|state| IdleDescription {
+            name: state.name.clone(),
+            after_us: state.after_ns as f64 / 1e3,
+            running_share: w(state.running_ppm),
+            leakage_share: w(state.leakage_ppm),
+        });
+        let network = &self.network;
+        Description {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            rules: rules_name(self.cpufreq.rules),
+            rules_why: self.rules_why.clone(),
+            kernel: self.kernel.clone(),
+            possible: self.possible.to_string(),
+            present: self.present.to_string(),
+            hz: self.cpufreq.hz,
+            policies: self.cpufreq.policies.iter().map(|policy| spelled(&policy.cpus)).collect(),
+            governors: self.cpufreq.available_governors.iter().map(|g| governor_name(*g)).collect(),
+            default_governor: governor_name(self.cpufreq.default_governor),
+            transition_latency_us: f64::from(first.transition_latency_ns) / 1e3,
+            clocks: clocks.collect(),
+            platform_w: w(self.power.platform_uw),
+            idle: idle.collect(),
+            link_mbit_s: network.link_kbit_s as f64 / 1e3,
+            latency_us: network.latency_ns as f64 / 1e3,
+            receive_cycles_per_bit: network.receive_millicycles_per_bit as f64 / 1e3,
+            send_cycles_per_bit: network.send_millicycles_per_bit as f64 / 1e3,
+            counter_cycles: self.counter_millicycles as f64 / 1e3,
+            noise_sigma: self.noise.sigma,
+            noise_link_sigma: self.noise.link_sigma,
+            noise_rtt_sigma: self.noise.rtt_sigma,
+            noise_drift_per_hour: self.noise.drift_per_hour,
+            cannot: NONE_CAN.iter().map(|&line| line.to_owned()).chain(self.cannot.iter().cloned()).collect(),
+            sources: self.sources.iter().map(|(key, source)| (key.clone(), source.clone())).collect(),
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! The shape of a machine file as written, and its checks.
+use std::collections::BTreeMap;
+
+use powerband_record::CpuList;
+use serde::Deserialize;
+
+use super::{Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules};
+use super::{governor_name, rules_name};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    name: String,
+    title: String,
+    kernel: String,
+    rules: String,
+    rules_why: String,
+    cpus: Cpus,
+    cpufreq: Cpufreq,
+    power: Power,
+    network: Network,
+    #[serde(default)]
+    noise: Noise,
+    #[serde(default)]
+    cannot: Vec<String>,
+    #[serde(default)]
+    sources: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cpus {
+    possible: CpuList,
+    present: CpuList,
+    #[serde(default = "one")]
+    packages: u32,
+    arch: String,
+    model: String,
+    bogomips: f64,
+    cycles_per_iteration: f64,
+    hz: u32,
+    nohz: bool,
+    slice_ms: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cpufreq {
+    driver: String,
+    frequencies_khz: Vec<u32>,
+    policies: Vec<CpuList>,
+    transition_latency_us: u32,
+    stall_us: f64,
+    governors: Vec<String>,
+    default_governor: String,
+    initial_khz: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Power {
+    platform_w: f64,
+    #[serde(default)]
+    package_w: f64,
+    #[serde(default)]
+    package_idle_w: f64,
+    #[serde(default)]
+    package_idle_after_us: f64,
+    capacitance_nf: f64,
+    volts: Vec<f64>,
+    #[serde(default)]
+    leakage_ma: f64,
+    #[serde(default = "one_volt")]
+    leakage_at_volts: f64,
+    #[serde(default)]
+    leakage_per_volt: f64,
+    idle: Vec<Idle>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Idle {
+    name: String,
+    after_us: f64,
+    running_share: f64,
+    leakage_share: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Network {
+    link_mbit_s: f64,
+    latency_us: f64,
+    loopback_us: f64,
+    window_bytes: u64,
+    receive_cycles_per_bit: f64,
+    receive_own_ns_per_bit: f64,
+    send_cycles_per_bit: f64,
+    send_own_ns_per_bit: f64,
+    exchange_cycles: u64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Noise {
+    sigma: f64,
+    link_sigma: f64,
+    rtt_sigma: f64,
+    drift_per_hour: f64,
+    rho: f64,
+    heavy_tails: bool,
+    outlier_share: f64,
+    outlier_size: f64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn one_volt() -> f64 {
+    1.0
+}
+
+fn wrong<T>(key: &str, why: impl Into<String>) -> Result<T, ProfileError> {
+    Err(ProfileError::Value { key: key.into(), why: why.into() })
+}
+
+/// `value` in `low..=high`, times `unit`, as an integer.
+fn scaled(key: &str, value: f64, unit: f64, (low, high): (f64, f64)) -> Result<u64, ProfileError> {
+    if value.is_finite() && value >= low && value <= high {
+        Ok((value * unit + 0.5) as u64)
+    } else {
+        wrong(key, format!("is {value}, outside {low} to {high}"))
+    }
+}
+
+impl File {
+    pub(super) fn checked(self) -> Result<Profile, ProfileError> {
+        let usable = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if self.name.is_empty() || !self.name.chars().all(usable) {
+            return wrong("name", "must be letters, digits, '-' or '_'");
+        }
+        let rules = [Rules::V2_6_18, Rules::V2_6_32, Rules::V6_1].into_iter().find(|r| rules_name(*r) == self.rules);
+        let Some(rules) = rules else {
+            return wrong("rules", format!("are '{}'; write 2.6.18, 2.6.32 or 6.1", self.rules));
+        };
+        self.cpus.check()?;
+        let arch = match self.cpus.arch.as_str() {
+            "arm" => Arch::Arm,
+            "x86" => Arch::X86,
+            other => return wrong("cpus.arch", format!("is '{other}'; write arm or x86")),
+        };
+        let cpus = &self.cpus;
+        Ok(Profile {
+            cpufreq: self.cpufreq.config(rules, cpus)?,
+            power: self.power.spec(&self.cpufreq.frequencies_khz)?,
+            network: self.network.spec()?,
+            noise: self.noise.spec()?,
+            bogomips_hundredths: scaled("cpus.bogomips", cpus.bogomips, 100.0, (0.0, 1e6))?,
+            counter_millicycles: scaled("cpus.cycles_per_iteration", cpus.cycles_per_iteration, 1e3, (1.0, 1e9))?,
+            slice_ns: scaled("cpus.slice_ms", cpus.slice_ms, 1e6, (0.1, 1e4))?,
+            packages: cpus.packages,
+            arch,
+            name: self.name,
+            title: self.title,
+            kernel: self.kernel,
+            rules_why: self.rules_why,
+            possible: self.cpus.possible,
+            present: self.cpus.present,
+            model: self.cpus.model,
+            cannot: self.cannot,
+            sources: self.sources,
+        })
+    }
+}
+
+impl Cpus {
+    fn check(&self) -> Result<(), ProfileError> {
+        let present = self.present.as_slice();
+        if present.is_empty() || present.iter().zip(0..).any(|(&cpu, place)| cpu != place) {
+            return wrong("cpus.present", "must begin at CPU 0 and leave none out");
+        }
+        if present.iter().any(|&cpu| !self.possible.contains(cpu)) {
+            return wrong("cpus.present", "names a CPU that cpus.possible does not");
+        }
+        if self.possible.as_slice().last().is_some_and(|&last| last >= 1024) {
+            return wrong("cpus.possible", "goes beyond CPU 1023");
+        }
+        let packages = usize::try_from(self.packages).unwrap_or(0);
+        if packages == 0 || !present.len().is_multiple_of(packages) {
+            return wrong("cpus.packages", "must divide the number of present CPUs");
+        }
+        if !(50..=1000).contains(&self.hz) {
+            return wrong("cpus.hz", "must be 50 to 1000");
+        }
+        Ok(())
+    }
+}
+
+/// A governor by its name, if the rules know it.
+fn governor(key: &str, name: &str, rules: Rules) -> Result<Governor, ProfileError> {
+    use Governor::{Conservative, Ondemand, Performance, Powersave, Schedutil, Userspace};
+    let known = [Conservative, Ondemand, Userspace, Powersave, Performance, Schedutil];
+    match known.into_iter().find(|g| governor_name(*g) == name) {
+        Some(Schedutil) if rules != Rules::V6_1 => wrong(key, "has schedutil, which only rules 6.1 know"),
+        Some(governor) => Ok(governor),
+        None => wrong(key, format!("has '{name}', which is no governor of Linux")),
+    }
+}
+
+impl Cpufreq {
+    fn config(&self, rules: Rules, cpus: &Cpus) -> Result<Config, ProfileError> {
+        let mut sorted = self.frequencies_khz.clone();
+        sorted.sort_unstable();
+        if sorted.is_empty() || sorted[0] < 1_000 || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            return wrong("cpufreq.frequencies_khz", "must be one or more different clocks of at least 1000 kHz");
+        }
+        if sorted.last().is_some_and(|&top| top > 20_000_000) {
+            return wrong("cpufreq.frequencies_khz", "goes beyond 20 GHz");
+        }
+        if !sorted.contains(&self.initial_khz) {
+            return wrong("cpufreq.initial_khz", "is not one of cpufreq.frequencies_khz");
+        }
+        let mut members: Vec<u32> = self.policies.iter().flat_map(|policy| policy.as_slice()).copied().collect();
+        members.sort_unstable();
+        if members != cpus.present.as_slice() || self.policies.iter().any(CpuList::is_empty) {
+            return wrong("cpufreq.policies", "must hold each present CPU once");
+        }
+        if self.transition_latency_us > 1_000_000 {
+            return wrong("cpufreq.transition_latency_us", "is more than a second");
+        }
+        let stall = scaled("cpufreq.stall_us", self.stall_us, 1e3, (0.0, 1e6))?;
+        let policies = self.policies.iter().map(|cpus| {
+            let mut policy = PolicyConfig::new(cpus.as_slice().to_vec(), &self.frequencies_khz);
+            policy.transition_latency_ns = self.transition_latency_us * 1_000;
+            policy.stall_ns = u32::try_from(stall).unwrap_or(u32::MAX);
+            policy.driver.clone_from(&self.driver);
+            policy.initial_khz = self.initial_khz;
+            policy
+        });
+        let mut config = Config::new(rules, policies.collect());
+        config.hz = cpus.hz;
+        config.nohz = cpus.nohz;
+        config.possible_cpus = cpus.possible.as_slice().last().map_or(1, |last| last + 1);
+        config.available_governors = self
+            .governors
+            .iter()
+            .map(|name| governor("cpufreq.governors", name, rules))
+            .collect::<Result<_, _>>()?;
+        config.default_governor = governor("cpufreq.default_governor", &self.default_governor, rules)?;
+        if !config.available_governors.contains(&config.default_governor) {
+            return wrong("cpufreq.default_governor", "is not among cpufreq.governors");
+        }
+        Ok(config)
+    }
+}
+
+impl Power {
+    fn spec(&self, frequencies_khz: &[u32]) -> Result<PowerSpec, ProfileError> {
+        if self.volts.len() != frequencies_khz.len() || self.volts.iter().any(|v| !(0.1..=5.0).contains(v)) {
+            return wrong("power.volts", "must give a voltage of 0.1 to 5 V for each of cpufreq.frequencies_khz");
+        }
+        let limit = (0.0, 1e5);
+        let uw = |key, watts| scaled(key, watts, 1e6, limit);
+        scaled("power.capacitance_nf", self.capacitance_nf, 1.0, (0.0, 1e4))?;
+        scaled("power.leakage_ma", self.leakage_ma, 1.0, limit)?;
+        scaled("power.leakage_at_volts", self.leakage_at_volts, 1.0, (0.1, 5.0))?;
+        scaled("power.leakage_per_volt", self.leakage_per_volt, 1.0, (0.0, 10.0))?;
+        let leakage = |volts: f64| {
+            self.leakage_ma * 1e-3 * volts * libm::exp(self.leakage_per_volt * (volts - self.leakage_at_volts))
+        };
+        let mut steps = Vec::new();
+        for (&khz, &volts) in frequencies_khz.iter().zip(&self.volts) {
+            let running_w = self.capacitance_nf * 1e-9 * volts * volts * f64::from(khz) * 1e3;
+            steps.push((khz, uw("power.capacitance_nf", running_w)?, uw("power.leakage_ma", leakage(volts))?));
+        }
+        if self.idle.first().is_none_or(|first| first.after_us != 0.0)
+            || self.idle.windows(2).any(|pair| pair[0].after_us >= pair[1].after_us)
+        {
+            return wrong("power.idle", "must begin with after_us = 0 and go on in rising order");
+        }
+        let idle = self.idle.iter().map(|state| {
+            Ok(IdleStep {
+                name: state.name.clone(),
+                after_ns: scaled("power.idle.after_us", state.after_us, 1e3, (0.0, 1e9))?,
+                running_ppm: scaled("power.idle.running_share", state.running_share, 1e6, (0.0, 1.0))?,
+                leakage_ppm: scaled("power.idle.leakage_share", state.leakage_share, 1e6, (0.0, 1.0))?,
+            })
+        });
+        Ok(PowerSpec {
+            platform_uw: uw("power.platform_w", self.platform_w)?,
+            package_uw: uw("power.package_w", self.package_w)?,
+            package_idle_uw: uw("power.package_idle_w", self.package_idle_w)?,
+            package_idle_after_ns: scaled("power.package_idle_after_us", self.package_idle_after_us, 1e3, (0.0, 1e9))?,
+            steps,
+            idle: idle.collect::<Result<_, ProfileError>>()?,
+        })
+    }
+}
+
+impl Network {
+    fn spec(&self) -> Result<NetworkSpec, ProfileError> {
+        let cost = (0.0, 1e6);
+        if self.window_bytes < 1_448 || self.window_bytes > 1 << 30 {
+            return wrong("network.window_bytes", "must be 1448 to 1073741824");
+        }
+        if self.exchange_cycles > 1_000_000_000_000 {
+            return wrong("network.exchange_cycles", "is beyond 10^12");
+        }
+        Ok(NetworkSpec {
+            link_kbit_s: scaled("network.link_mbit_s", self.link_mbit_s, 1e3, (0.001, 1e6))?,
+            latency_ns: scaled("network.latency_us", self.latency_us, 1e3, (0.0, 1e7))?,
+            loopback_ns: scaled("network.loopback_us", self.loopback_us, 1e3, (0.0, 1e7))?,
+            window_bytes: self.window_bytes,
+            receive_millicycles_per_bit: scaled(
+                "network.receive_cycles_per_bit",
+                self.receive_cycles_per_bit,
+                1e3,
+                cost,
+            )?,
+            receive_own_ps_per_bit: scaled("network.receive_own_ns_per_bit", self.receive_own_ns_per_bit, 1e3, cost)?,
+            send_millicycles_per_bit: scaled("network.send_cycles_per_bit", self.send_cycles_per_bit, 1e3, cost)?,
+            send_own_ps_per_bit: scaled("network.send_own_ns_per_bit", self.send_own_ns_per_bit, 1e3, cost)?,
+            exchange_cycles: self.exchange_cycles,
+        })
+    }
+}
+
+impl Noise {
+    fn spec(&self) -> Result<NoiseSpec, ProfileError> {
+        let sigmas =
+            [("noise.sigma", self.sigma), ("noise.link_sigma", self.link_sigma), ("noise.rtt_sigma", self.rtt_sigma)];
+        for (key, sigma) in sigmas {
+            scaled(key, sigma, 1.0, (0.0, 1.0))?;
+        }
+        scaled("noise.drift_per_hour", self.drift_per_hour.abs(), 1.0, (0.0, 10.0))?;
+        scaled("noise.rho", self.rho.abs(), 1.0, (0.0, 0.999))?;
+        scaled("noise.outlier_share", self.outlier_share, 1.0, (0.0, 1.0))?;
+        scaled("noise.outlier_size", self.outlier_size, 1.0, (-0.9, 100.0))?;
+        Ok(NoiseSpec {
+            sigma: self.sigma,
+            link_sigma: self.link_sigma,
+            rtt_sigma: self.rtt_sigma,
+            drift_per_hour: self.drift_per_hour,
+            rho: self.rho,
+            heavy_tails: self.heavy_tails,
+            outlier_share: self.outlier_share,
+            outlier_size: self.outlier_size,
+        })
+    }
+}

@@ -1,0 +1,337 @@
+//! The scheduler: tasks on CPUs, in turns; what each retires, and the sums of time the kernel would show.
+use std::collections::VecDeque;
+
+use powerband_record::CpuList;
+
+use crate::board::Board;
+use crate::cpufreq::{CpuTimes, Util};
+use crate::power::PowerSpec;
+use crate::profile::Profile;
+
+mod group;
+mod run;
+
+pub(crate) use group::Group;
+
+/// Cycles handed to a task at once: in millionths they must fit 64 bits.
+const CHUNK_CYCLES: u64 = 1 << 43;
+
+/// One CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpu {
+    pub(crate) online: bool,
+    pub(crate) khz: u32,
+    pub(crate) package: usize,
+    pub(crate) current: Option<u32>,
+    pub(crate) queue: VecDeque<u32>,
+    /// Up to when its time is booked, ns.
+    since_ns: u64,
+    /// When it last fell asleep, ns; meaningful while nothing runs.
+    asleep_ns: u64,
+    /// Until when it stands still for a change of clock, ns.
+    stall_until_ns: u64,
+    /// Between two tasks, not asleep.
+    changing: bool,
+    slice_began_ns: u64,
+    /// Work its task retires: millionths of a cycle each ns, which is its clock in kHz if no memory is waited for.
+    speed: u64,
+    plan: u32,
+    tick_at_ns: u64,
+    busy_ticks: u64,
+    /// Power of running and leakage at its clock, µW.
+    power_uw: (u64, u64),
+    energy_fj: u128,
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
+    pub(crate) softirq_ns: u64,
+    idle_ns: u64,
+}
+
+impl Cpu {
+    /// The present CPUs of a machine, asleep at their first clock.
+    pub(crate) fn all(profile: &Profile) -> Vec<Cpu> {
+        let cpus = profile.present.as_slice();
+        let in_package = cpus.len() / usize::try_from(profile.packages).unwrap_or(1).max(1);
+        let one = |(place, &cpu): (usize, &u32)| {
+            let policy = profile.cpufreq.policies.iter().find(|policy| policy.cpus.contains(&cpu));
+            let khz = policy.map_or(1, |policy| policy.initial_khz);
+            Cpu {
+                online: true,
+                khz,
+                package: place / in_package.max(1),
+                current: None,
+                queue: VecDeque::new(),
+                since_ns: 0,
+                asleep_ns: 0,
+                stall_until_ns: 0,
+                changing: false,
+                slice_began_ns: 0,
+                speed: u64::from(khz),
+                plan: 0,
+                tick_at_ns: 0,
+                busy_ticks: 0,
+                power_uw: profile.power.at(khz),
+                energy_fj: 0,
+                user_ns: 0,
+                system_ns: 0,
+                softirq_ns: 0,
+                idle_ns: 0,
+            }
+        };
+        cpus.iter().enumerate().map(one).collect()
+    }
+
+    /// Idle time since boot, ns.
+    pub(crate) fn idle_ns(&self, now_ns: u64) -> u64 {
+        self.idle_ns + if self.current.is_none() { now_ns - self.since_ns } else { 0 }
+    }
+
+    /// Busy time that is not booked yet, ns.
+    pub(crate) fn open_busy_ns(&self, now_ns: u64) -> u64 {
+        if self.current.is_some() { now_ns - self.since_ns } else { 0 }
+    }
+
+    /// Energy since boot, fJ.
+    pub(crate) fn energy_fj(&self, spec: &PowerSpec, now_ns: u64) -> u128 {
+        self.energy_fj
+            + if self.current.is_some() {
+                let standing = self.standing_ns(now_ns);
+                spec.awake_fj(self.power_uw, now_ns - self.since_ns - standing, standing)
+            } else {
+                spec.asleep_fj(self.power_uw, self.since_ns - self.asleep_ns, now_ns - self.asleep_ns)
+            }
+    }
+
+    /// How much of the time since the last booking it stood still.
+    fn standing_ns(&self, now_ns: u64) -> u64 {
+        self.stall_until_ns.min(now_ns).saturating_sub(self.since_ns)
+    }
+}
+
+/// Where a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Waits for time, or for the network.
+    Blocked,
+    /// Waits for a CPU.
+    Queued,
+    /// Is the current one of a CPU.
+    Running,
+    /// Waits for its group's next period.
+    Throttled,
+}
+
+/// To whom running time is booked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Booking {
+    /// The process, in user mode.
+    User,
+    /// The process in the kernel for `own_ps` of what a bit costs, the rest to soft interrupts.
+    Network { own_ps: u64, millicycles: u64 },
+}
+
+/// One schedulable thing.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) process: u32,
+    pub(crate) state: State,
+    pub(crate) cpu: u32,
+    /// CPUs it may run on, if not all.
+    pub(crate) allowed: Option<CpuList>,
+    pub(crate) group: Option<u32>,
+    /// Whether it goes before others when it wakes (soft interrupts).
+    pub(crate) urgent: bool,
+    pub(crate) booking: Booking,
+    /// Share of its cycles that waits for memory, millionths.
+    pub(crate) memory_ppm: u64,
+    /// Runs until it is stopped.
+    pub(crate) endless: bool,
+    /// Work left of the current chunk, millionths of a cycle.
+    left: u64,
+    /// Work after the current chunk, cycles.
+    rest_cycles: u64,
+    /// Work done since it began, millionths of a cycle.
+    pub(crate) retired: u128,
+    /// Its process's timer came while it was not running.
+    pub(crate) overdue: bool,
+}
+
+impl Task {
+    pub(crate) fn new(process: u32) -> Self {
+        Task {
+            process,
+            state: State::Blocked,
+            cpu: 0,
+            allowed: None,
+            group: None,
+            urgent: false,
+            booking: Booking::User,
+            memory_ppm: 0,
+            endless: false,
+            left: 0,
+            rest_cycles: 0,
+            retired: 0,
+            overdue: false,
+        }
+    }
+
+    /// Gives it work to do.
+    pub(crate) fn give(&mut self, cycles: u64) {
+        let first = cycles.min(CHUNK_CYCLES);
+        self.left = first * 1_000_000;
+        self.rest_cycles = cycles - first;
+    }
+
+    /// Takes the next chunk; false when there is nothing left to do.
+    fn next_chunk(&mut self) -> bool {
+        let rest = self.rest_cycles;
+        if self.left == 0 && rest > 0 {
+            self.give(rest);
+        }
+        self.left > 0 || self.endless
+    }
+}
+
+/// The kernel's sums of time at one instant, as cpufreq asks for them.
+pub(crate) struct Times<'a> {
+    pub(crate) cpus: &'a [Cpu],
+    pub(crate) now_ns: u64,
+    /// Length of a tick, on a kernel that accounts by ticks.
+    pub(crate) sampled_tick_ns: Option<u64>,
+}
+
+impl<'a> Times<'a> {
+    pub(crate) fn of(cpus: &'a [Cpu], now_ns: u64, profile: &Profile) -> Self {
+        let sampled_tick_ns = (!profile.cpufreq.nohz).then(|| profile.cpufreq.tick_ns());
+        Times { cpus, now_ns, sampled_tick_ns }
+    }
+
+    fn cpu(&self, cpu: u32) -> Option<&Cpu> {
+        self.cpus.get(usize::try_from(cpu).ok()?)
+    }
+}
+
+impl CpuTimes for Times<'_> {
+    fn idle_ns(&self, cpu: u32) -> u64 {
+        let Some(cpu) = self.cpu(cpu) else { return self.now_ns };
+        match self.sampled_tick_ns {
+            Some(tick) => (self.now_ns / tick).saturating_sub(cpu.busy_ticks) * tick,
+            None => cpu.idle_ns(self.now_ns),
+        }
+    }
+
+    fn iowait_ns(&self, _cpu: u32) -> u64 {
+        0
+    }
+
+    fn nice_ns(&self, _cpu: u32) -> u64 {
+        0
+    }
+
+    fn running(&self, cpu: u32) -> bool {
+        self.cpu(cpu).is_some_and(|cpu| cpu.current.is_some())
+    }
+}
+
+impl Board {
+    pub(crate) fn cpu(&mut self, cpu: u32) -> &mut Cpu {
+        &mut self.cpus[cpu as usize]
+    }
+
+    pub(crate) fn task(&mut self, task: u32) -> &mut Task {
+        &mut self.tasks[task as usize]
+    }
+
+    /// A slot for a new task; slots are numbered densely and used again.
+    pub(crate) fn new_task(&mut self, task: Task) -> u32 {
+        if let Some(slot) = self.free_tasks.pop() {
+            *self.task(slot) = task;
+            return slot;
+        }
+        self.tasks.push(task);
+        u32::try_from(self.tasks.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn tell_cpufreq(&mut self, cpu: u32, why: Util) {
+        let times = Times::of(&self.cpus, self.now_ns, &self.profile);
+        self.cpufreq.utilisation(cpu, self.now_ns, why, &times);
+    }
+
+    /// Makes a blocked task runnable.
+    pub(crate) fn wake(&mut self, task: u32) {
+        if !self.admitted(task) {
+            return;
+        }
+        self.place(task, Util::Enqueue);
+    }
+
+    /// Puts a runnable task on a CPU's queue, or lets it run at once.
+    pub(crate) fn place(&mut self, task: u32, why: Util) {
+        let cpu = self.choose(task);
+        let now = self.now_ns;
+        (self.task(task).cpu, self.task(task).state) = (cpu, State::Queued);
+        self.cpufreq.enqueued(cpu, task, now);
+        let current = self.cpu(cpu).current;
+        match current {
+            None => self.begin(cpu, task),
+            Some(current) if self.goes_before(task, current) => {
+                self.leave(cpu);
+                self.task(current).state = State::Queued;
+                self.cpu(cpu).queue.push_front(current);
+                self.begin(cpu, task);
+            }
+            Some(_) => self.cpu(cpu).queue.push_back(task),
+        }
+        self.tell_cpufreq(cpu, why);
+    }
+
+    /// Whether a waking task takes the place of the current one.
+    fn goes_before(&self, task: u32, current: u32) -> bool {
+        self.tasks[task as usize].urgent && !self.tasks[current as usize].urgent
+    }
+
+    /// The CPU a waking task goes to: the least loaded it may use, an idle one first, the lowest number of equals.
+    fn choose(&self, task: u32) -> u32 {
+        let allowed = self.tasks[task as usize].allowed.as_ref();
+        let load = |cpu: &Cpu| cpu.queue.len() + usize::from(cpu.current.is_some());
+        let online = || (0_u32..).zip(&self.cpus).filter(|(_, cpu)| cpu.online);
+        let fits = online().filter(|(number, _)| allowed.is_none_or(|list| list.contains(*number)));
+        let best = fits.min_by_key(|(_, cpu)| load(cpu)).or_else(|| online().min_by_key(|(_, cpu)| load(cpu)));
+        best.map_or(0, |(number, _)| number)
+    }
+
+    /// The current task of a CPU stops being runnable (`sleeps`) or is taken elsewhere.
+    pub(crate) fn block(&mut self, cpu: u32, state: State, sleeps: bool) {
+        let Some(task) = self.cpu(cpu).current else { return };
+        self.leave(cpu);
+        self.task(task).state = state;
+        self.cpufreq.dequeued(cpu, task, sleeps, self.now_ns);
+        self.dispatch(cpu);
+        self.tell_cpufreq(cpu, Util::Dequeue);
+    }
+
+    /// Takes a task off wherever it is.
+    pub(crate) fn remove(&mut self, task: u32, state: State, sleeps: bool) {
+        let cpu = self.task(task).cpu;
+        match self.task(task).state {
+            State::Running => self.block(cpu, state, sleeps),
+            State::Queued => {
+                self.cpu(cpu).queue.retain(|&queued| queued != task);
+                self.task(task).state = state;
+                self.cpufreq.dequeued(cpu, task, sleeps, self.now_ns);
+                self.tell_cpufreq(cpu, Util::Dequeue);
+            }
+            State::Throttled => {
+                self.unthrottle(task);
+                self.task(task).state = state;
+            }
+            State::Blocked => {}
+        }
+    }
+
+    /// Ends a task for good.
+    pub(crate) fn retire(&mut self, task: u32) {
+        self.remove(task, State::Blocked, true);
+        self.free_tasks.push(task);
+    }
+}

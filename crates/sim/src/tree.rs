@@ -1,0 +1,355 @@
+//! The files of a simulated machine: what can be listed, read and written, with the kernel's refusals.
+use std::collections::BTreeMap;
+
+use powerband_machine::{Entry, Errno, Handle};
+
+use crate::board::Board;
+use crate::profile::Profile;
+use crate::schedule::Times;
+
+mod text;
+
+/// Where the kernel keeps its CPUs.
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// Longest text that is read, bytes.
+const READ_LIMIT: usize = 1 << 20;
+
+/// Ordinary folders there are at boot.
+const FOLDERS: [&str; 3] = ["/etc", "/tmp", "/var"];
+
+/// Values under /proc/sys: path, value at boot, lowest and highest.
+const SYSCTLS: [(&str, i64, i64, i64); 3] = [
+    ("/proc/sys/vm/swappiness", 60, 0, 200),
+    ("/proc/sys/kernel/numa_balancing", 0, 0, 1),
+    ("/proc/sys/net/core/busy_poll", 0, 0, 2_147_483_647),
+];
+
+/// A text the kernel makes when it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Show {
+    Possible,
+    Present,
+    Online,
+    Offline,
+    KernelMax,
+    Package(u32),
+    Core(u32),
+    Version,
+    CpuInfo,
+    Stat,
+    Uptime,
+    BootId,
+    Energy,
+    Boundary,
+}
+
+/// One name of the tree.
+#[derive(Clone, Debug)]
+enum Node {
+    Folder,
+    /// An ordinary file.
+    File(String),
+    Show(Show),
+    /// Whether a CPU is in service.
+    CpuOnline(u32),
+    Sysctl {
+        value: i64,
+        low: i64,
+        high: i64,
+    },
+}
+
+impl Node {
+    fn mode(&self) -> u32 {
+        match self {
+            Node::Folder => 0o755,
+            Node::Show(_) => 0o444,
+            Node::File(_) | Node::CpuOnline(_) | Node::Sysctl { .. } => 0o644,
+        }
+    }
+}
+
+/// All files but those of cpufreq, and the open handles.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    nodes: BTreeMap<String, Node>,
+    handles: Vec<Option<String>>,
+}
+
+/// Where a path leads.
+enum Place {
+    Cpufreq(String),
+    Own(String),
+}
+
+impl Tree {
+    pub(crate) fn new(profile: &Profile) -> Self {
+        let mut tree = Tree { nodes: BTreeMap::new(), handles: Vec::new() };
+        for folder in FOLDERS {
+            tree.add(folder.into(), Node::Folder);
+        }
+        for (name, show) in [
+            ("possible", Show::Possible),
+            ("present", Show::Present),
+            ("online", Show::Online),
+            ("offline", Show::Offline),
+            ("kernel_max", Show::KernelMax),
+        ] {
+            tree.add(format!("{CPU}/{name}"), Node::Show(show));
+        }
+        for &cpu in profile.present.as_slice() {
+            tree.add(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), Node::Show(Show::Package(cpu)));
+            tree.add(format!("{CPU}/cpu{cpu}/topology/core_id"), Node::Show(Show::Core(cpu)));
+            if cpu > 0 {
+                tree.add(format!("{CPU}/cpu{cpu}/online"), Node::CpuOnline(cpu));
+            }
+        }
+        for (path, value, low, high) in SYSCTLS {
+            tree.add(path.into(), Node::Sysctl { value, low, high });
+        }
+        for (path, show) in [
+            ("/proc/version", Show::Version),
+            ("/proc/cpuinfo", Show::CpuInfo),
+            ("/proc/stat", Show::Stat),
+            ("/proc/uptime", Show::Uptime),
+            ("/proc/sys/kernel/random/boot_id", Show::BootId),
+            ("/sys/kernel/powerband/energy_uj", Show::Energy),
+            ("/sys/kernel/powerband/boundary", Show::Boundary),
+        ] {
+            tree.add(path.into(), Node::Show(show));
+        }
+        tree
+    }
+
+    /// Adds a name with the folders above it.
+    fn add(&mut self, path: String, node: Node) {
+        if let Some(above) = parent(&path)
+            && !self.nodes.contains_key(above)
+        {
+            self.add(above.to_owned(), Node::Folder);
+        }
+        self.nodes.insert(path, node);
+    }
+
+    /// A name, or why it is not there: a file on the way to it is no folder.
+    fn find(&self, path: &str) -> Result<&Node, Errno> {
+        self.nodes.get(path).ok_or_else(|| self.missing(path))
+    }
+
+    fn missing(&self, path: &str) -> Errno {
+        match parent(path).map(|above| (above, self.nodes.get(above))) {
+            Some((_, Some(Node::Folder))) | None => Errno::ENOENT,
+            Some((_, Some(_))) => Errno::ENOTDIR,
+            Some((above, None)) => self.missing(above),
+        }
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        match self.find(folder)? {
+            Node::Folder => {}
+            _ => return Err(Errno::ENOTDIR),
+        }
+        let prefix = if folder == "/" { String::from("/") } else { format!("{folder}/") };
+        let inside = self.nodes.range(prefix.clone()..).take_while(|(path, _)| path.starts_with(&prefix));
+        let direct = inside.filter(|(path, _)| path.len() > prefix.len() && !path[prefix.len()..].contains('/'));
+        Ok(direct
+            .map(|(path, node)| Entry {
+                name: path[prefix.len()..].to_owned(),
+                folder: matches!(node, Node::Folder),
+                mode: node.mode(),
+            })
+            .collect())
+    }
+}
+
+/// The folder a path is in; `None` for the root.
+fn parent(path: &str) -> Option<&str> {
+    match path.rfind('/') {
+        Some(0) if path.len() > 1 => Some("/"),
+        Some(0) | None => None,
+        Some(place) => Some(&path[..place]),
+    }
+}
+
+/// An absolute path without `.`, `..` and doubled slashes.
+fn normal(path: &str) -> Result<String, Errno> {
+    if !path.starts_with('/') || path.contains('\0') {
+        return Err(Errno::ENOENT);
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    Ok(format!("/{}", parts.join("/")))
+}
+
+/// Whether the kernel, not a disk, is behind a path.
+fn is_kernels(path: &str) -> bool {
+    path.starts_with("/sys/") || path.starts_with("/proc/") || path == "/sys" || path == "/proc"
+}
+
+impl Board {
+    /// Resolves a path and the `cpufreq` links on it.
+    fn locate(&self, path: &str) -> Result<Place, Errno> {
+        let path = normal(path)?;
+        let Some(rest) = path.strip_prefix(CPU).and_then(|rest| rest.strip_prefix('/')) else {
+            return Ok(Place::Own(path));
+        };
+        if rest == "cpufreq" || rest.starts_with("cpufreq/") {
+            return Ok(Place::Cpufreq(rest.to_owned()));
+        }
+        let mut parts = rest.splitn(3, '/');
+        let number = parts.next().and_then(|name| name.strip_prefix("cpu")).and_then(|number| number.parse().ok());
+        let (Some(cpu), Some("cpufreq")) = (number, parts.next()) else { return Ok(Place::Own(path)) };
+        let Some(target) = self.cpufreq.link(cpu) else { return Ok(Place::Cpufreq(rest.to_owned())) };
+        let below = parts.next().map_or(String::new(), |below| format!("/{below}"));
+        let target = normal(&format!("/cpu{cpu}/{target}{below}"))?;
+        Ok(Place::Cpufreq(target[1..].to_owned()))
+    }
+
+    pub(crate) fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        let path = match self.locate(folder)? {
+            Place::Own(path) => path,
+            Place::Cpufreq(path) => {
+                let entry = |entry: crate::cpufreq::Entry| Entry {
+                    name: entry.name,
+                    folder: entry.is_dir,
+                    mode: u32::from(entry.mode),
+                };
+                return Ok(self.cpufreq.list(&path)?.into_iter().map(entry).collect());
+            }
+        };
+        let mut entries = self.tree.list(&path)?;
+        let below = path.strip_prefix(CPU);
+        if below.is_some_and(|below| below.is_empty() || below.starts_with("/cpu") && below[1..].find('/').is_none())
+            && self.cpufreq_is_in(&path)
+        {
+            entries.push(Entry { name: "cpufreq".into(), folder: true, mode: 0o755 });
+            entries.sort();
+        }
+        Ok(entries)
+    }
+
+    fn cpufreq_is_in(&self, folder: &str) -> bool {
+        match self.locate(&format!("{folder}/cpufreq")) {
+            Ok(Place::Cpufreq(path)) => self.cpufreq.list(&path).is_ok(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn read(&mut self, path: &str) -> Result<String, Errno> {
+        let text = match self.locate(path)? {
+            Place::Cpufreq(path) => {
+                let times = Times::of(&self.cpus, self.now_ns, &self.profile);
+                let text = self.cpufreq.read(&path, self.now_ns, self.identity.privileged, &times);
+                self.follow_cpufreq();
+                text?
+            }
+            Place::Own(path) => match self.tree.find(&path)? {
+                Node::Folder => return Err(Errno::EISDIR),
+                Node::File(text) => text.clone(),
+                Node::Sysctl { value, .. } => format!("{value}\n"),
+                &Node::Show(show) => self.show(show),
+                &Node::CpuOnline(cpu) => format!("{}\n", u8::from(self.cpu(cpu).online)),
+            },
+        };
+        if text.len() > READ_LIMIT { Err(Errno::EFBIG) } else { Ok(text) }
+    }
+
+    pub(crate) fn write(&mut self, path: &str, text: &str) -> Result<(), Errno> {
+        let path = match self.locate(path)? {
+            Place::Own(path) => path,
+            Place::Cpufreq(path) => {
+                let times = Times::of(&self.cpus, self.now_ns, &self.profile);
+                let result = self.cpufreq.write(&path, text, self.now_ns, &times);
+                self.follow_cpufreq();
+                return result;
+            }
+        };
+        match self.tree.nodes.get_mut(&path) {
+            Some(Node::Folder) => Err(Errno::EISDIR),
+            Some(Node::Show(_)) => Err(Errno::EACCES),
+            Some(Node::File(old)) => {
+                text.clone_into(old);
+                Ok(())
+            }
+            Some(Node::Sysctl { value, low, high }) => {
+                let wanted: i64 = text.trim().parse().map_err(|_| Errno::EINVAL)?;
+                if !(*low..=*high).contains(&wanted) {
+                    return Err(Errno::EINVAL);
+                }
+                *value = wanted;
+                Ok(())
+            }
+            Some(&mut Node::CpuOnline(cpu)) => {
+                let online = match text.trim() {
+                    "0" => false,
+                    "1" => true,
+                    _ => return Err(Errno::EINVAL),
+                };
+                self.set_online(cpu, online);
+                self.follow_cpufreq();
+                Ok(())
+            }
+            None => self.create(path, text),
+        }
+    }
+
+    fn create(&mut self, path: String, text: &str) -> Result<(), Errno> {
+        let above = parent(&path).map(|above| self.tree.find(above)).transpose()?;
+        match above {
+            _ if is_kernels(&path) => Err(Errno::ENOENT),
+            Some(Node::Folder) => {
+                self.tree.nodes.insert(path, Node::File(text.to_owned()));
+                Ok(())
+            }
+            Some(_) => Err(Errno::ENOTDIR),
+            None => Err(Errno::EISDIR),
+        }
+    }
+
+    pub(crate) fn remove_file(&mut self, path: &str) -> Result<(), Errno> {
+        let Place::Own(path) = self.locate(path)? else { return Err(Errno::EPERM) };
+        match self.tree.find(&path)? {
+            Node::File(_) => {
+                self.tree.nodes.remove(&path);
+                Ok(())
+            }
+            Node::Folder => Err(Errno::EISDIR),
+            _ => Err(Errno::EPERM),
+        }
+    }
+
+    pub(crate) fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        match self.read(path) {
+            // What cannot be read now may be readable later; what can never be is refused here.
+            Ok(_) | Err(Errno::EBUSY | Errno::EINVAL | Errno::ENODEV | Errno::EFBIG) => {}
+            Err(errno) => return Err(errno),
+        }
+        let handles = &mut self.tree.handles;
+        let free = handles.iter().position(Option::is_none).unwrap_or(handles.len());
+        if free == handles.len() {
+            handles.push(None);
+        }
+        handles[free] = Some(path.to_owned());
+        u32::try_from(free).map(Handle).map_err(|_| Errno::EAGAIN)
+    }
+
+    pub(crate) fn read_handle(&mut self, handle: Handle) -> Result<String, Errno> {
+        let path = self.tree.handles.get(handle.0 as usize).cloned().flatten().ok_or(Errno::EBADF)?;
+        self.read(&path)
+    }
+
+    pub(crate) fn close(&mut self, handle: Handle) {
+        if let Some(place) = self.tree.handles.get_mut(handle.0 as usize) {
+            *place = None;
+        }
+    }
+}

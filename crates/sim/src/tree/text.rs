@@ -1,0 +1,113 @@
+//! The texts the kernel makes: CPU lists, /proc, the modelled meter.
+use std::fmt::Write as _;
+
+use powerband_record::CpuList;
+
+use super::Show;
+use crate::board::Board;
+use crate::profile::{Arch, rules_name};
+
+/// One unit of /proc/stat, ns (USER_HZ is 100).
+const STAT_UNIT_NS: u64 = 10_000_000;
+
+/// Highest CPU number a kernel built for 1024 CPUs knows.
+const KERNEL_MAX: u32 = 1_023;
+
+impl Board {
+    pub(super) fn show(&mut self, show: Show) -> String {
+        let profile = &self.profile;
+        let per_package = profile.present.len() / usize::try_from(profile.packages).unwrap_or(1).max(1);
+        let place = |cpu: u32| usize::try_from(cpu).unwrap_or(0);
+        match show {
+            Show::Possible => format!("{}\n", profile.possible),
+            Show::Present => format!("{}\n", profile.present),
+            Show::Online => format!("{}\n", self.cpus_that_are(true)),
+            Show::Offline => format!("{}\n", self.cpus_that_are(false)),
+            Show::KernelMax => format!("{KERNEL_MAX}\n"),
+            Show::Package(cpu) => format!("{}\n", place(cpu) / per_package.max(1)),
+            Show::Core(cpu) => format!("{}\n", place(cpu) % per_package.max(1)),
+            Show::Version => format!(
+                "Linux version {} (simulated {}; nearest published kernel {})\n",
+                rules_name(profile.cpufreq.rules),
+                profile.name,
+                profile.kernel
+            ),
+            Show::BootId => format!("{}\n", self.identity.boot_id),
+            Show::Boundary => "modelled\n".into(),
+            Show::Energy => format!("{}\n", self.energy_fj() / 1_000_000_000),
+            Show::CpuInfo => self.cpuinfo(),
+            Show::Stat => self.stat(),
+            Show::Uptime => self.uptime(),
+        }
+    }
+
+    fn cpus_that_are(&self, online: bool) -> CpuList {
+        let numbered = (0_u32..).zip(&self.cpus).filter(|(_, cpu)| cpu.online == online);
+        let mut list: Vec<u32> = numbered.map(|(number, _)| number).collect();
+        if !online {
+            list.extend(self.profile.possible.as_slice().iter().filter(|cpu| !self.profile.present.contains(**cpu)));
+        }
+        CpuList::new(list)
+    }
+
+    fn cpuinfo(&self) -> String {
+        let top = self.profile.bogomips_hundredths;
+        let bogomips = |hundredths: u64| format!("{}.{:02}", hundredths / 100, hundredths % 100);
+        let mut text = String::new();
+        for (number, cpu) in self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.online) {
+            let _ = match self.profile.arch {
+                Arch::Arm => {
+                    let here = top * u64::from(cpu.khz) / u64::from(self.max_khz);
+                    write!(
+                        text,
+                        "Processor\t: {}\nprocessor\t: {number}\nBogoMIPS\t: {}\n\n",
+                        self.profile.model,
+                        bogomips(here)
+                    )
+                }
+                Arch::X86 => write!(
+                    text,
+                    "processor\t: {number}\nmodel name\t: {}\ncpu MHz\t\t: {}.{:03}\nphysical id\t: {}\nbogomips\t: {}\n\n",
+                    self.profile.model,
+                    cpu.khz / 1_000,
+                    cpu.khz % 1_000,
+                    cpu.package,
+                    bogomips(top)
+                ),
+            };
+        }
+        text
+    }
+
+    fn stat(&mut self) -> String {
+        for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
+            self.book(cpu);
+        }
+        let now = self.now_ns;
+        let sums = |cpu: &crate::schedule::Cpu| [cpu.user_ns, cpu.system_ns, cpu.idle_ns(now), cpu.softirq_ns];
+        let mut all = [0; 4];
+        let mut lines = String::new();
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            let own = sums(cpu);
+            all.iter_mut().zip(own).for_each(|(sum, part)| *sum += part);
+            if cpu.online {
+                push_line(&mut lines, &format!("cpu{number}"), own);
+            }
+        }
+        let mut text = String::new();
+        push_line(&mut text, "cpu ", all);
+        text + &lines + &format!("btime 0\nprocesses {}\n", self.processes.len())
+    }
+
+    fn uptime(&self) -> String {
+        let idle: u64 = self.cpus.iter().map(|cpu| cpu.idle_ns(self.now_ns)).sum();
+        let seconds = |ns: u64| format!("{}.{:02}", ns / 1_000_000_000, ns / STAT_UNIT_NS % 100);
+        format!("{} {}\n", seconds(self.now_ns), seconds(idle))
+    }
+}
+
+/// user nice system idle iowait irq softirq steal guest guest_nice.
+fn push_line(text: &mut String, name: &str, [user, system, idle, softirq]: [u64; 4]) {
+    let [user, system, idle, softirq] = [user, system, idle, softirq].map(|ns| ns / STAT_UNIT_NS);
+    let _ = writeln!(text, "{name} {user} 0 {system} {idle} 0 0 {softirq} 0 0 0");
+}

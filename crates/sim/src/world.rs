@@ -1,0 +1,178 @@
+//! A World of simulated machines: one clock, which moves only while somebody waits.
+use std::collections::VecDeque;
+
+use powerband_machine::{LedgerError, LedgerStore, Machine, StopSignal, Wake, World};
+use powerband_record::Side;
+use thiserror::Error;
+
+use crate::machine::SimMachine;
+use crate::profile::Profile;
+
+/// Why a simulated World could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// cpufreq refused the machine's configuration.
+    #[error("the simulated machine {name} does not boot: its cpufreq tables are refused ({errno})")]
+    Boot {
+        /// Which machine.
+        name: String,
+        /// Why.
+        errno: powerband_machine::Errno,
+    },
+    /// There is no machine on that side.
+    #[error("this rig has no {0} machine")]
+    NoMachine(Side),
+    /// The ledger of what was set cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Asked now and then whether to stop.
+pub type InterruptSource = Box<dyn FnMut() -> Option<StopSignal>>;
+
+/// Events between two looks at the interrupt source.
+const EVENTS_BETWEEN_LOOKS: u32 = 4_096;
+
+/// One or two simulated machines on one clock.
+pub struct SimWorld {
+    now_ns: u64,
+    machines: Vec<SimMachine>,
+    wakes: VecDeque<Wake>,
+    interrupts: Option<InterruptSource>,
+    since_look: u32,
+    events: u64,
+}
+
+impl SimWorld {
+    /// Boots the machines at time 0. Equal machines and seeds give equal Worlds, byte for byte.
+    ///
+    /// # Errors
+    /// [`SimError::Boot`] when a machine file passed its checks and cpufreq still refuses it.
+    pub fn new(near: Profile, far: Option<Profile>, seed: u64) -> Result<Self, SimError> {
+        let has_far = far.is_some();
+        let mut machines = vec![SimMachine::boot(near, Side::Near, has_far, seed)?];
+        if let Some(far) = far {
+            machines.push(SimMachine::boot(far, Side::Far, has_far, seed)?);
+        }
+        Ok(SimWorld { now_ns: 0, machines, wakes: VecDeque::new(), interrupts: None, since_look: 0, events: 0 })
+    }
+
+    /// Keeps a machine's ledger in `store` instead of in memory. What the store says was set and is not undone is done
+    /// again, in order, on the fresh boot: that is how a simulated machine keeps its settings between commands.
+    ///
+    /// # Errors
+    /// [`SimError::NoMachine`]; [`SimError::Ledger`] when the store cannot be read.
+    pub fn keep_ledger(&mut self, side: Side, store: Box<dyn LedgerStore>) -> Result<(), SimError> {
+        let place = place(side).filter(|&place| place < self.machines.len());
+        place.map_or(Err(SimError::NoMachine(side)), |place| self.machines[place].keep_ledger(store))
+    }
+
+    /// What is asked, at the start of each wait and every few thousand events, whether to stop.
+    pub fn interrupt_source(&mut self, source: InterruptSource) {
+        self.interrupts = Some(source);
+    }
+
+    /// Events that have happened since boot.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Keeps a line for each event from now on, for comparing runs.
+    pub fn log_events(&mut self) {
+        for machine in &mut self.machines {
+            machine.board.log.get_or_insert_default();
+        }
+    }
+
+    /// The lines kept since [`SimWorld::log_events`] or the last call, near machine first.
+    pub fn take_event_log(&mut self) -> String {
+        let logs = self.machines.iter_mut().filter_map(|machine| machine.board.log.as_mut());
+        logs.map(std::mem::take).collect()
+    }
+
+    fn look(&mut self) -> Option<Wake> {
+        self.since_look = 0;
+        self.interrupts.as_mut().and_then(|source| source()).map(Wake::Stop)
+    }
+
+    /// Moves what the machines said and sent to where it belongs.
+    fn deliver(&mut self) {
+        for from in 0..self.machines.len() {
+            self.wakes.extend(self.machines[from].board.wakes.drain(..));
+            let mut outbox = std::mem::take(&mut self.machines[from].board.outbox);
+            for outgoing in outbox.drain(..) {
+                if let Some(machine) = place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
+                    machine.board.plan(outgoing.at_ns, outgoing.event);
+                }
+            }
+            self.machines[from].board.outbox = outbox;
+        }
+    }
+
+    /// The machine whose turn is next, and when.
+    fn next(&self) -> Option<(u64, usize)> {
+        let turns = self.machines.iter().enumerate();
+        let next = turns.filter_map(|(place, machine)| machine.board.queue.next().map(|key| (key, place))).min();
+        next.map(|((at_ns, _), place)| (at_ns, place))
+    }
+
+    fn set_now(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        for machine in &mut self.machines {
+            machine.board.now_ns = now_ns;
+        }
+    }
+}
+
+/// Where a side's machine is kept.
+fn place(side: Side) -> Option<usize> {
+    match side {
+        Side::Near => Some(0),
+        Side::Far => Some(1),
+        Side::Both => None,
+    }
+}
+
+impl World for SimWorld {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn machine(&mut self, side: Side) -> Option<&mut dyn Machine> {
+        let machine = self.machines.get_mut(place(side)?)?;
+        Some(machine)
+    }
+
+    /// As in the trait. Without a deadline, and when nothing is left that could ever happen, answers
+    /// [`Wake::Deadline`] instead of waiting for ever.
+    fn wait(&mut self, until_ns: Option<u64>) -> Wake {
+        if let Some(stop) = self.look() {
+            return stop;
+        }
+        loop {
+            self.deliver();
+            if let Some(wake) = self.wakes.pop_front() {
+                return wake;
+            }
+            match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
+                Some((at_ns, place)) => {
+                    self.set_now(at_ns);
+                    self.machines[place].board.step();
+                    self.events += 1;
+                }
+                None => {
+                    self.set_now(until_ns.unwrap_or(self.now_ns).max(self.now_ns));
+                    return Wake::Deadline;
+                }
+            }
+            self.since_look += 1;
+            if self.since_look >= EVENTS_BETWEEN_LOOKS
+                && let Some(stop) = self.look()
+            {
+                return stop;
+            }
+        }
+    }
+}

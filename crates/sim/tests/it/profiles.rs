@@ -1,0 +1,77 @@
+//! Machine files: those that come with the program name every source; wrong ones are refused in a sentence.
+use powerband_sim::{Profile, ProfileError, describe_source};
+
+/// Keys that are words about the file itself, not parameters.
+const WORDS: [&str; 7] = ["name", "title", "kernel", "rules", "rules_why", "cannot", "sources"];
+
+fn leaves(prefix: &str, table: &toml::Table, into: &mut Vec<String>) {
+    for (key, value) in table {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            toml::Value::Table(inner) if !WORDS.contains(&key.as_str()) => leaves(&path, inner, into),
+            _ if prefix.is_empty() => assert!(WORDS.contains(&key.as_str()), "{key}"),
+            _ => into.push(path),
+        }
+    }
+}
+
+#[test]
+fn every_parameter_names_its_source() {
+    for name in Profile::names() {
+        let text = Profile::builtin_text(name).unwrap();
+        let table: toml::Table = text.parse().unwrap();
+        let mut keys = Vec::new();
+        leaves("", &table, &mut keys);
+        let profile = Profile::parse(text).unwrap();
+        assert_eq!(profile.name, name);
+        let sources: Vec<&String> = profile.sources.keys().collect();
+        let mut sorted: Vec<&String> = keys.iter().collect();
+        sorted.sort();
+        assert_eq!(sources, sorted, "{name}");
+        for (key, source) in &profile.sources {
+            assert!(describe_source(source).is_some(), "{name}: {key}: {source}");
+        }
+    }
+}
+
+#[test]
+fn wrong_files_are_refused_in_one_sentence() {
+    let good = Profile::builtin_text("quadcore").unwrap();
+    for (from, to, words) in [
+        ("hz = 250", "hertz = 250", "hertz"),
+        ("name = \"quadcore\"", "", "name"),
+        ("rules = \"2.6.32\"", "rules = \"5.0\"", "write 2.6.18, 2.6.32 or 6.1"),
+        ("\"conservative\", ", "\"schedutil\", ", "only rules 6.1"),
+        ("\"conservative\", ", "\"turbo\", ", "no governor of Linux"),
+        ("[2400000, 2133000,", "[2400000, 2400000,", "different clocks"),
+        ("policies = [\"0\", \"1\",", "policies = [\"0\", \"0\",", "each present CPU once"),
+        ("volts = [1.100, ", "volts = [", "a voltage"),
+        ("sigma = 0.008", "sigma = -1.0", "noise.sigma"),
+        ("link_mbit_s = 941.0", "link_mbit_s = nan", "network.link_mbit_s"),
+        ("after_us = 20.0", "after_us = 0.0", "rising order"),
+        ("present = \"0-3\"", "present = \"1-3\"", "begin at CPU 0"),
+        ("initial_khz = 1600000", "initial_khz = 1", "cpufreq.initial_khz"),
+        ("default_governor = \"ondemand\"", "default_governor = \"schedutil\"", "default_governor"),
+    ] {
+        let bad = good.replacen(from, to, 1);
+        assert_ne!(bad, good, "{from}");
+        let error = Profile::parse(&bad).unwrap_err().to_string();
+        assert!(error.contains(words), "{to}: {error}");
+        assert!(!error.contains('\n') && error.len() < 240, "{error}");
+    }
+    assert!(matches!(Profile::parse("="), Err(ProfileError::Shape(_))));
+    let unknown = Profile::builtin("cray").unwrap_err().to_string();
+    assert!(unknown.contains("omap3530, pc, quadcore"), "{unknown}");
+}
+
+#[test]
+fn a_description_says_what_matters() {
+    let router = Profile::builtin("omap3530").unwrap().describe();
+    assert_eq!((router.rules, router.kernel.as_str(), router.hz), ("2.6.32", "3.3.7", 128));
+    assert_eq!(router.clocks.len(), 5);
+    assert!((router.clocks[4].running_w - 0.7655).abs() < 1e-3);
+    assert!(router.cannot.iter().any(|line| line.contains("/proc/sys")));
+    assert!(router.sources.len() > 30);
+    let json = serde_json::to_value(&router).unwrap();
+    assert_eq!(json["governors"][0], "conservative");
+}

@@ -1,0 +1,134 @@
+//! The router of the published experiment: throughput, shares of the CPU, round trips, ondemand; the published values.
+use powerband_machine::{Wake, World};
+use powerband_record::{ExitStatus, Side, Work};
+
+use crate::rig::{
+    SECOND, Transfer, alone, counter, cpufreq, fix, governor, job, quiet, read, router, run, spawn, transfer, until_ended,
+};
+
+/// (MHz, published Mbit/s, its tolerance)
+const PUBLISHED: [(u32, f64, f64); 5] =
+    [(600, 51.6336, 0.06), (550, 54.2619, 0.06), (500, 56.5343, 0.05), (250, 30.8194, 0.05), (125, 16.0967, 0.05)];
+
+fn close(what: &str, found: f64, expected: f64, tolerance: f64) {
+    assert!((found / expected - 1.0).abs() <= tolerance, "{what}: {found} against {expected}");
+}
+
+#[test]
+fn throughput_is_the_smaller_of_cpu_and_link() {
+    for (mhz, ..) in PUBLISHED {
+        let mut world = router(1, false);
+        fix(&mut world, 0, mhz * 1000);
+        let done = transfer(&mut world, Side::Far, 10 * SECOND);
+        let expected = f64::min(16.0967 / 125.0 * f64::from(mhz), 54.143);
+        close("Mbit/s", done.mbit_s(), expected, 0.005);
+        close("receive share", Transfer::share(&done.receiver), 0.46 * done.mbit_s(), 0.02);
+        close("transmit share", Transfer::share(&done.sender), 0.125 * done.mbit_s(), 0.02);
+        close("round trip", Transfer::of(&done.sender, "rtt_ms"), 1.15 + 245.0 / f64::from(mhz), 0.01);
+        let seconds = Transfer::of(&done.receiver, "seconds");
+        let busy_s = done.mbit_s() * seconds / (16.0967 / 125.0 * f64::from(mhz));
+        assert!(Transfer::of(&done.receiver, "cpu_seconds") <= busy_s);
+        assert_eq!(Transfer::of(&done.sender, "bytes"), Transfer::of(&done.receiver, "bytes"));
+    }
+}
+
+#[test]
+fn twenty_seeds_meet_the_published_means() {
+    let mut round_trips = Vec::new();
+    for (mhz, published, tolerance) in PUBLISHED {
+        let (mut rate, mut round_trip) = (0.0, 0.0);
+        for seed in 1..=20 {
+            let mut world = router(seed, true);
+            fix(&mut world, 0, mhz * 1000);
+            let done = transfer(&mut world, Side::Far, 10 * SECOND);
+            rate += done.mbit_s() / 20.0;
+            round_trip += Transfer::of(&done.sender, "rtt_ms") / 20.0;
+        }
+        eprintln!("{mhz} MHz: {rate:.3} Mbit/s, published {published}, {round_trip:.3} ms");
+        close(&format!("{mhz} MHz"), rate, published, tolerance);
+        round_trips.push(round_trip);
+    }
+    assert!(round_trips.is_sorted(), "{round_trips:?}");
+}
+
+#[test]
+fn ondemand_idles_low_and_rises_under_load() {
+    let mut world = router(1, false);
+    governor(&mut world, 0, "ondemand");
+    assert_eq!(world.wait(Some(20 * SECOND)), Wake::Deadline);
+    assert_eq!(read(&mut world, &cpufreq(0, "scaling_cur_freq")).trim(), "125000");
+    let done = transfer(&mut world, Side::Far, 10 * SECOND);
+    assert!(done.mbit_s() > 51.0, "{}", done.mbit_s());
+    assert_eq!(read(&mut world, &cpufreq(0, "scaling_cur_freq")).trim(), "500000");
+    let idle = world.now_ns() + 20 * SECOND;
+    assert_eq!(world.wait(Some(idle)), Wake::Deadline);
+    let work = spawn(&mut world, Side::Near, &counter(SECOND));
+    assert_eq!(read(&mut world, &cpufreq(0, "scaling_cur_freq")).trim(), "125000");
+    until_ended(&mut world, Side::Near, work);
+    assert_eq!(read(&mut world, &cpufreq(0, "scaling_cur_freq")).trim(), "600000");
+}
+
+#[test]
+fn a_stream_shares_the_cpu_with_a_counter() {
+    let both = |khz| {
+        let mut world = router(1, false);
+        fix(&mut world, 0, khz);
+        let counting = spawn(&mut world, Side::Near, &counter(10 * SECOND));
+        let rate = transfer_beside(&mut world);
+        let finished = until_ended(&mut world, Side::Near, counting);
+        (rate, finished.usage.user_ns as f64 / 10.0 / SECOND as f64)
+    };
+    let (fast, counter_share) = both(600_000);
+    assert!(fast > 50.0 && (0.2..0.4).contains(&counter_share), "{fast} {counter_share}");
+    let (slow, counter_share) = both(125_000);
+    assert!((6.0..12.0).contains(&slow) && (0.3..0.6).contains(&counter_share), "{slow} {counter_share}");
+}
+
+/// A transfer while other processes run; its rate in Mbit/s.
+fn transfer_beside(world: &mut powerband_sim::SimWorld) -> f64 {
+    let listen = job(Work::StreamReceive { address: "near".into(), port: 5001 });
+    let receiver = spawn(world, Side::Near, &listen);
+    let send = job(Work::StreamSend { address: "near".into(), port: 5001, for_ns: 9 * SECOND, rtt_exchanges: 0 });
+    spawn(world, Side::Far, &send);
+    let done = until_ended(world, Side::Near, receiver);
+    Transfer::of(&done, "bytes") * 8e-6 / Transfer::of(&done, "seconds")
+}
+
+#[test]
+fn a_stream_within_one_machine_is_bound_by_its_cpu() {
+    let mut world = alone(quiet("omap3530"));
+    fix(&mut world, 0, 600_000);
+    let done = transfer(&mut world, Side::Near, 2 * SECOND);
+    // Both ends cost 7.7656 cycles a bit on the one core.
+    close("Mbit/s", done.mbit_s(), 600.0 / (2.0 * 7.7656), 0.01);
+}
+
+#[test]
+fn a_connection_nobody_takes_fails_in_words() {
+    let mut world = router(1, false);
+    for (address, words) in [("far", "connection refused"), ("elsewhere", "no route to host")] {
+        let send = Work::StreamSend { address: address.into(), port: 9, for_ns: SECOND, rtt_exchanges: 1 };
+        let done = run(&mut world, &job(send));
+        assert_eq!(done.status, ExitStatus::Code(1));
+        assert!(done.output.stderr.contains(words), "{}", done.output.stderr);
+        assert!(done.report.is_none());
+    }
+}
+
+#[test]
+fn the_end_of_one_end_ends_the_other() {
+    for kill_sender in [true, false] {
+        let mut world = router(1, false);
+        let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
+        let send = Work::StreamSend { address: "near".into(), port: 7, for_ns: SECOND, rtt_exchanges: 1 };
+        let sender = spawn(&mut world, Side::Far, &job(send));
+        while world.now_ns() < SECOND / 2 {
+            world.wait(Some(SECOND / 2));
+        }
+        let (side, victim, other_side, other) =
+            if kill_sender { (Side::Far, sender, Side::Near, receiver) } else { (Side::Near, receiver, Side::Far, sender) };
+        world.machine(side).unwrap().end(victim, true);
+        assert_eq!(until_ended(&mut world, side, victim).status, ExitStatus::Signal(9));
+        assert_eq!(until_ended(&mut world, other_side, other).status, ExitStatus::Code(1));
+    }
+}
