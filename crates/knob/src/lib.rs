@@ -1,1 +1,41 @@
-//! Something you can turn: the catalogue, landing, order, snapshot and restore.
+//! Something you can turn: the catalogue of knobs, how a value lands, the order of turning, putting back.
+//!
+//! A knob is a unit struct that describes itself and knows its sites, its values and its own comparison of what was
+//! asked with what reads back ([`Knob`]; all of them in [`catalogue::ALL`]). A setting becomes ordered [`Steps`] by
+//! [`plan()`], which checks everything that can be checked before anything is written. [`apply()`] turns them one after
+//! the other through the machine's ledger, all of them or none; [`verify()`] looks at a trial's end whether they are
+//! still there; [`restore()`] takes them back in reverse.
+//!
+//! What is special is written down where it is handled: tunables that die with their governor (`apply/keepsake.rs`),
+//! pairs that must not cross (`plan/order.rs`), limits that take effect late ([`Applied::look_again`], `restore.rs`).
+//! Everything goes through [`powerband_machine::Machine`]; nothing here knows whether it is real.
+mod about;
+mod apply;
+pub mod catalogue;
+pub mod docs;
+mod error;
+mod expand;
+mod frequency;
+mod knob;
+mod landed;
+mod look;
+mod plan;
+mod policy;
+mod resolve;
+mod restore;
+mod value;
+mod verify;
+
+pub use about::{About, Phase, Scope};
+pub use apply::{Applied, Reach, Reached, apply, apply_steps};
+pub use error::{ErrorKind, KnobError};
+pub use expand::{Expanded, expand};
+pub use knob::{Knob, Named, Selection, Site, Sites, Turning};
+pub use landed::Landed;
+pub use look::{PolicyInfo, Reading, cpufreq, get, resolve_here};
+pub use plan::{StepLine, Steps, describe_steps, for_side, governors_in_force, names, plan};
+pub use policy::{Policies, Policy, policies};
+pub use resolve::{resolve, resolve_among};
+pub use restore::{Failed, Foreign, Restored, restore};
+pub use value::Value;
+pub use verify::{Moved, verify};

@@ -1,0 +1,245 @@
+//! Turning a setting: steps one after the other through the ledger, all of them or none.
+mod keepsake;
+
+use powerband_machine::{Action, EntryId, Hold, Machine, Turn};
+use powerband_record::{ReachedSite, Setting};
+use serde::Serialize;
+
+use crate::landed::{judge, judge_reading};
+use crate::plan::{Move, Part, moves, plan};
+use crate::{KnobError, Landed, Named, Phase, Selection, Steps, Value, restore};
+
+/// One knob at one site after turning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// The knob.
+    pub named: Named,
+    /// Site; with its CPUs in [`Reached::words`].
+    pub site: crate::Site,
+    /// What was asked.
+    pub asked: Value,
+    /// What read there before.
+    pub before: Option<String>,
+    /// What read there afterwards, trimmed.
+    pub reads_back: Option<String>,
+    /// What came of it.
+    pub landed: Landed,
+}
+
+impl Reached {
+    /// For people: `cpufreq.governor at policy0 (cpus 0-3): performance, applied`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("{} at {}: {}, {}", self.named.name, self.site.words(), self.asked, self.landed)
+    }
+
+    /// As the journal keeps it.
+    #[must_use]
+    pub fn record(&self) -> ReachedSite {
+        ReachedSite {
+            knob: self.named.name.clone(),
+            site: self.site.name.clone(),
+            asked: self.asked.typed(),
+            reads_back: self.reads_back.clone(),
+            landed: self.landed.to_string(),
+        }
+    }
+}
+
+/// How many policies a knob was turned at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reach {
+    /// Canonical name.
+    pub knob: String,
+    /// Policies turned.
+    pub turned: usize,
+    /// Policies there are.
+    pub of: usize,
+}
+
+impl std::fmt::Display for Reach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: turned policies {} of {}", self.knob, self.turned, self.of)
+    }
+}
+
+/// A setting that is in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Every knob at every site, in the order of turning.
+    pub sites: Vec<Reached>,
+    /// Ledger entries in the order they were made; [`restore`] takes them back. More than sites: what a governor
+    /// switch would lose is kept as entries of its own.
+    pub entries: Vec<EntryId>,
+    /// The group the load has to run in, if a quota was set.
+    pub group: Option<String>,
+    /// How much was reached, for knobs that sit on policies.
+    pub reach: Vec<Reach>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+impl Applied {
+    /// Reads everything again and judges anew. Since Linux 5.3 limits take effect a moment after the write returns:
+    /// call this once the machine has settled.
+    pub fn look_again(&mut self, machine: &mut dyn Machine) {
+        for reached in self.sites.iter_mut().filter(|reached| reached.landed != Landed::Already) {
+            let Some(path) = &reached.site.path else { continue };
+            let Ok(text) = machine.read(path) else { continue };
+            let text = text.trim().to_owned();
+            reached.landed = judge_reading(&reached.named, &reached.asked, Some(&text));
+            reached.reads_back = Some(text);
+        }
+    }
+
+    /// Everything that did not land exactly as asked.
+    #[must_use]
+    pub fn inexact(&self) -> Vec<&Reached> {
+        let exact = |landed: &Landed| matches!(landed, Landed::Applied | Landed::Already | Landed::Unseen);
+        self.sites.iter().filter(|reached| !exact(&reached.landed)).collect()
+    }
+}
+
+/// Turns a setting: [`plan`], then [`apply_steps`].
+///
+/// # Errors
+/// [`KnobError`]; then nothing is left turned, except as [`KnobError::CannotRestore`] says.
+pub fn apply(
+    machine: &mut dyn Machine,
+    setting: &Setting,
+    hold: Hold,
+    narrow: &Selection,
+) -> Result<Applied, KnobError> {
+    let steps = plan(setting, machine, narrow)?;
+    apply_steps(machine, &steps, hold)
+}
+
+/// Turns what was planned, one step after the other; a refusal takes back what this call has turned.
+///
+/// # Errors
+/// [`KnobError`]; then nothing is left turned, except as [`KnobError::CannotRestore`] says.
+pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Result<Applied, KnobError> {
+    if hold == Hold::Set
+        && let Some(part) = steps.parts.iter().find(|part| part.named.knob.about().phase == Phase::Quota)
+    {
+        let why = "it turns the load's own group and ends with it; use it with `powerband with` or `powerband try`";
+        return Err(KnobError::value(&part.named.name, why));
+    }
+    let mut run = Run { machine, hold, applied: Applied { notes: steps.notes.clone(), ..Applied::default() } };
+    for phase in Phase::ALL {
+        if let Err(cause) = run.phase(&steps.parts, phase) {
+            return Err(run.take_back(cause));
+        }
+    }
+    let mut applied = run.applied;
+    applied.notes.dedup();
+    if steps.parts.iter().any(|part| part.named.knob.about().phase == Phase::Limit) {
+        applied.look_again(machine);
+    }
+    applied.reach = reach(&steps.parts, &applied.sites);
+    Ok(applied)
+}
+
+/// One call of [`apply_steps`].
+struct Run<'m> {
+    machine: &'m mut dyn Machine,
+    hold: Hold,
+    applied: Applied,
+}
+
+impl Run<'_> {
+    fn phase(&mut self, parts: &[Part], phase: Phase) -> Result<(), KnobError> {
+        let moves = moves(parts, phase, self.machine, true)?;
+        let keepsakes = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
+        for step in moves {
+            self.turn(step)?;
+        }
+        self.drop_needless(&keepsakes)
+    }
+
+    fn turn(&mut self, step: Move) -> Result<(), KnobError> {
+        let Move { named, value, site, .. } = step;
+        let turning = named.knob.turn(&value, self.machine, &site).map_err(|errno| KnobError::Unreadable {
+            knob: named.name.clone(),
+            path: site.path.clone().unwrap_or_default(),
+            errno,
+        })?;
+        let before = turning.before.clone();
+        if named.knob.skips_when_equal() && before.as_ref().is_some_and(|before| named.knob.same(&value, before)) {
+            let reads_back = before.clone();
+            self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed: Landed::Already });
+            return Ok(());
+        }
+        let group = match &turning.action {
+            Action::MakeGroup { group, .. } => Some(group.clone()),
+            _ => None,
+        };
+        let acted = self.machine.act(&Turn {
+            action: turning.action,
+            undo: turning.undo,
+            hold: self.hold,
+            knob: named.name.clone(),
+            site: site.name.clone(),
+            asked: value.typed(),
+            before: turning.before,
+            read_back: site.path.clone(),
+            step: self.applied.entries.first().copied(),
+        })?;
+        if acted.errno.is_none() {
+            self.applied.entries.push(acted.entry);
+            self.applied.group = group.or(self.applied.group.take());
+        }
+        let landed = judge(&named, &value, &acted);
+        let reads_back = acted.reads_back.map(|text| text.trim().to_owned());
+        if let Some(error) = failure(&named, &value, &site.name, &landed) {
+            return Err(error);
+        }
+        self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed });
+        Ok(())
+    }
+
+    /// Undoes what this call has turned and says so if that does not succeed.
+    fn take_back(self, cause: KnobError) -> KnobError {
+        // Forced: these entries are milliseconds old, and a limit's read-back may have been taken too early.
+        let restored = restore(self.machine, &self.applied.entries, true);
+        let left = restored.left();
+        if left.is_empty() { cause } else { KnobError::CannotRestore { cause: Box::new(cause), left } }
+    }
+}
+
+/// The error a landing amounts to, if it does.
+fn failure(named: &Named, value: &Value, site: &str, landed: &Landed) -> Option<KnobError> {
+    let about = named.knob.about();
+    let (knob, site, asked) = (named.name.clone(), site.to_owned(), value.typed());
+    match landed {
+        Landed::Refused { errno, words } => {
+            let hint = about.invalid.to_owned();
+            Some(KnobError::Refused { knob, site, asked, errno: *errno, words: words.clone(), hint })
+        }
+        Landed::Unsupported { errno } => {
+            Some(KnobError::absent(&knob, format!("the kernel answered {errno} at {site}")))
+        }
+        Landed::NeedsFirst { what } => {
+            let needs = what.rsplit('=').next().unwrap_or_default().to_owned();
+            let hint = format!("{what} {}={asked} together", about.short);
+            Some(KnobError::NeedsFirst { knob, needs, site, found: "another one".into(), hint })
+        }
+        Landed::ReadsOther { reads } if about.phase == Phase::Governor => {
+            Some(KnobError::NotTaken { knob, site, asked, reads: reads.clone() })
+        }
+        _ => None,
+    }
+}
+
+fn reach(parts: &[Part], sites: &[Reached]) -> Vec<Reach> {
+    let policies = parts.iter().filter_map(|part| part.sites.as_ref()).map(|sites| sites.policies).max();
+    let mut all: Vec<Reach> = Vec::new();
+    for part in parts {
+        let knob = &part.named.name;
+        let turned = sites.iter().filter(|it| it.named == part.named && it.site.policy.is_some()).count();
+        if turned > 0 && !all.iter().any(|reach| reach.knob == *knob) {
+            all.push(Reach { knob: knob.clone(), turned, of: policies.unwrap_or_default().max(turned) });
+        }
+    }
+    all
+}

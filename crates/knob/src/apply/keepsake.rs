@@ -1,0 +1,119 @@
+//! What a governor switch loses and the kernel does not bring back: the outgoing governor's tunables and set speed.
+//!
+//! Each is kept as a ledger entry that precedes the switch: writing the value that is there already, with writing it
+//! again as the undo. Undone in reverse, that happens after the governor is back, when its tunables exist again at
+//! their defaults. An entry without a "before" is always written back: that it reads as a default is no sign of
+//! somebody else's hand.
+use powerband_machine::{Action, EntryId, Errno, Turn};
+
+use super::Run;
+use crate::plan::Move;
+use crate::{KnobError, catalogue::tunable_folder};
+
+/// The entries kept for one folder of tunables.
+pub(super) struct Kept {
+    folder: String,
+    entries: Vec<EntryId>,
+}
+
+/// What the conservative governor starts with (Linux 2.6.18 to 6.12).
+const DEFAULT_UP_THRESHOLD: u64 = 80;
+
+impl Run<'_> {
+    /// Keeps what the switches in `moves` would lose.
+    pub(super) fn keep(&mut self, moves: &[Move]) -> Result<Vec<Kept>, KnobError> {
+        let mut kept: Vec<Kept> = Vec::new();
+        for step in moves {
+            let (Some(policy), Some(from)) = (&step.site.policy, &step.from) else { continue };
+            if step.named.knob.same(&step.value, from) {
+                continue;
+            }
+            let governor = from.to_lowercase();
+            if governor == "userspace" {
+                self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
+            }
+            let Some((folder, shared)) = tunable_folder(self.machine, policy, &governor) else { continue };
+            if kept.iter().any(|kept| kept.folder == folder) {
+                continue;
+            }
+            let site = if shared { "-" } else { &policy.name };
+            let mut entries = Vec::new();
+            for file in self.files_in_order(&folder) {
+                let path = format!("{folder}/{file}");
+                entries.extend(self.keep_file(&format!("{governor}.{file}"), site, &path)?);
+            }
+            kept.push(Kept { folder, entries });
+        }
+        Ok(kept)
+    }
+
+    /// Writable files of a folder, so that writing them back in reverse never has conservative's thresholds crossed:
+    /// the lower one first, unless it would pass the default of the upper one.
+    fn files_in_order(&mut self, folder: &str) -> Vec<String> {
+        let mut files: Vec<String> = self
+            .machine
+            .list(folder)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|entry| !entry.folder && entry.mode & 0o222 != 0)
+            .map(|entry| entry.name)
+            .collect();
+        let low = self.machine.read(&format!("{folder}/down_threshold")).ok();
+        let low: Option<u64> = low.and_then(|text| text.trim().parse().ok());
+        if low.is_some_and(|low| low < DEFAULT_UP_THRESHOLD) {
+            files.sort_by_key(|file| file == "down_threshold");
+        }
+        files
+    }
+
+    /// Keeps one file. One that cannot be read holds nothing that could be kept; one that takes no value it shows is said.
+    fn keep_file(&mut self, knob: &str, site: &str, path: &str) -> Result<Option<EntryId>, KnobError> {
+        let Ok(text) = self.machine.read(path) else { return Ok(None) };
+        let asked = text.trim_end().to_owned();
+        let rewrite = Action::WriteFile { path: path.to_owned(), text: asked.clone() };
+        let acted = self.machine.act(&Turn {
+            action: rewrite.clone(),
+            undo: Some(rewrite),
+            hold: self.hold,
+            knob: knob.to_owned(),
+            site: site.to_owned(),
+            asked: asked.clone(),
+            before: None,
+            read_back: Some(path.to_owned()),
+            step: self.applied.entries.first().copied(),
+        })?;
+        match acted.errno {
+            None => {
+                self.applied.entries.push(acted.entry);
+                Ok(Some(acted.entry))
+            }
+            Some(Errno::EINVAL) => {
+                let note = format!("{knob} refuses the value it shows: undo will leave it at its default");
+                self.applied.notes.push(note);
+                Ok(None)
+            }
+            Some(errno) => Err(KnobError::Refused {
+                knob: knob.to_owned(),
+                site: site.to_owned(),
+                asked,
+                errno,
+                words: acted.words,
+                hint: String::new(),
+            }),
+        }
+    }
+
+    /// Lets go of what was kept for folders that are still there, because other policies run that governor.
+    pub(super) fn drop_needless(&mut self, kept: &[Kept]) -> Result<(), KnobError> {
+        for kept in kept {
+            if self.machine.list(&kept.folder).is_err() {
+                continue;
+            }
+            for &entry in &kept.entries {
+                self.machine.undo(entry, true)?;
+                self.applied.entries.retain(|&id| id != entry);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! `cpufreq.governor`: the rule that picks the frequency.
+use powerband_machine::Machine;
+
+use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value, policy::policies};
+
+/// The rule that picks the frequency.
+#[derive(Clone, Copy, Debug)]
+pub struct Governor;
+
+const ABOUT: About = About {
+    name: "cpufreq.governor",
+    short: "governor",
+    aliases: &["scaling_governor", "gov"],
+    unit: "",
+    scope: Scope::Policy,
+    summary: "the rule that picks the CPU's frequency",
+    doc: "performance keeps the highest frequency the limits allow and powersave the lowest; ondemand jumps to the top \
+          under load and falls back in proportion; conservative climbs and descends step by step; schedutil follows the \
+          scheduler's own account of demand; userspace stays where cpufreq.freq puts it. A governor's tunables are lost \
+          when the last policy leaves it: powerband notes them first and brings them back on undo.",
+    accepts: "a name from scaling_available_governors",
+    needs: "",
+    source: "scaling_governor; Linux 6.1 drivers/cpufreq/cpufreq.c, Documentation/admin-guide/pm/cpufreq.rst",
+    invalid: "the governor could not be started on this driver",
+    phase: Phase::Governor,
+};
+
+/// Governors of mainline Linux, which may be modules that are not loaded yet.
+const MAINLINE: [&str; 6] = ["conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"];
+
+impl Knob for Governor {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+        policies(machine, name)?.sites(name, "scaling_governor", at)
+    }
+
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+        let governor = text.trim().to_lowercase();
+        let Some(there) = site.policy.as_ref().and_then(|policy| policy.governors(machine)) else {
+            return Ok(Value::Word(governor));
+        };
+        if there.contains(&governor) {
+            return Ok(Value::Word(governor));
+        }
+        let module = if MAINLINE.contains(&governor.as_str()) {
+            format!("; if it is a module, load it with: modprobe cpufreq_{governor}")
+        } else {
+            String::new()
+        };
+        let mut sorted = there;
+        sorted.sort_unstable();
+        Err(KnobError::value(
+            name,
+            format!("'{governor}' is not a governor here; there are: {}{module}", sorted.join(", ")),
+        ))
+    }
+
+    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+        let governors = site.policy.as_ref().and_then(|policy| policy.governors(machine)).unwrap_or_default();
+        governors.into_iter().map(Value::Word).collect()
+    }
+
+    fn left_out(&self, value: &Value) -> Option<&'static str> {
+        (value.typed() == "userspace").then_some(
+            "userspace is left out: it does nothing without a frequency; compare it as governor=userspace freq=1867MHz",
+        )
+    }
+
+    fn skips_when_equal(&self) -> bool {
+        true
+    }
+
+    fn same(&self, asked: &Value, reads: &str) -> bool {
+        reads.trim().eq_ignore_ascii_case(&asked.typed())
+    }
+}

@@ -1,0 +1,152 @@
+//! How a governor's tunable behaves; the table of them is in `tunable/table.rs`.
+mod table;
+
+pub(super) use table::*;
+
+use powerband_machine::Machine;
+
+use crate::policy::{CPUFREQ, Policy, policies};
+use crate::value::parse_number;
+use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value};
+
+/// One tunable: a file of a governor's folder.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunable {
+    about: &'static About,
+    governor: &'static str,
+    least: u64,
+    most: u64,
+    /// The kernel stores every number above 1 as 1.
+    flag: bool,
+}
+
+/// Where a governor keeps its tunables for a policy, and whether all policies share them there; `None` while the
+/// governor is not in force.
+pub(crate) fn folder(machine: &mut dyn Machine, policy: &Policy, governor: &str) -> Option<(String, bool)> {
+    let shared = format!("{CPUFREQ}/{governor}");
+    if machine.list(&shared).is_ok() {
+        return Some((shared, true));
+    }
+    let own = policy.file(governor);
+    machine.list(&own).is_ok().then_some((own, false))
+}
+
+impl Tunable {
+    /// The tunable's site for one policy that runs its governor.
+    fn site(&self, name: &str, machine: &mut dyn Machine, policy: &Policy) -> Result<Site, KnobError> {
+        let governor = self.governor;
+        let Some((folder, shared)) = folder(machine, policy, governor) else {
+            let why = format!("the driver of {} keeps no tunables for {governor}", policy.name);
+            return Err(KnobError::absent(name, why));
+        };
+        let there: Vec<String> =
+            machine.list(&folder).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
+        if !there.iter().any(|file| file == self.about.short) {
+            let why = format!("this kernel's {governor} has only {}", there.join(", "));
+            return Err(KnobError::absent(name, why));
+        }
+        let path = format!("{folder}/{}", self.about.short);
+        Ok(if shared {
+            Site::system(path)
+        } else {
+            Site { name: policy.name.clone(), path: Some(path), policy: Some(policy.clone()) }
+        })
+    }
+
+    /// The policies meant that run the governor: all of them where a selection names them, else those that do.
+    fn running(
+        &self,
+        name: &str,
+        machine: &mut dyn Machine,
+        at: &Selection,
+        chosen: Vec<Policy>,
+    ) -> Result<Vec<Policy>, KnobError> {
+        let mut running = Vec::new();
+        let mut other = None;
+        for policy in chosen {
+            let found = policy.read(machine, "scaling_governor").unwrap_or_default().to_lowercase();
+            if found == self.governor {
+                running.push(policy);
+            } else {
+                other.get_or_insert((policy.name, found));
+            }
+        }
+        let named = at.site.as_deref().is_some_and(|site| site != "-") || at.cpus.is_some();
+        match other {
+            Some((site, found)) if named || running.is_empty() => Err(KnobError::NeedsFirst {
+                knob: name.into(),
+                needs: self.governor.into(),
+                site,
+                found,
+                hint: format!("governor={} {}=VALUE together", self.governor, self.about.short),
+            }),
+            _ => Ok(running),
+        }
+    }
+}
+
+impl Knob for Tunable {
+    fn about(&self) -> &'static About {
+        self.about
+    }
+
+    fn governor(&self) -> Option<&'static str> {
+        Some(self.governor)
+    }
+
+    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+        let all = policies(machine, name)?;
+        let mut found = Sites::default();
+        let chosen = all.select(name, at, &mut found.notes)?;
+        let part = chosen.len() < all.active.len();
+        for policy in self.running(name, machine, at, chosen)? {
+            let site = self.site(name, machine, &policy)?;
+            if site.policy.is_some() {
+                found.policies = all.active.len() + all.asleep.len();
+            }
+            if !found.sites.contains(&site) {
+                found.sites.push(site);
+            }
+        }
+        if found.policies == 0 {
+            // Remarks about single policies do not apply to what all of them share.
+            found.notes.clear();
+            if part {
+                let governor = self.governor;
+                found.notes.push(format!(
+                    "the tunables of {governor} are shared here: {name} is set for all policies that run it"
+                ));
+            }
+        }
+        Ok(found)
+    }
+
+    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Machine, _site: &Site) -> Result<Value, KnobError> {
+        parse_number(text, self.least, self.most, self.about.unit)
+            .map(Value::Number)
+            .map_err(|why| KnobError::value(name, why))
+    }
+
+    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+        /// Beyond this, listing every number helps nobody.
+        const LISTED: u64 = 10_000;
+        match (self.flag, self.most) {
+            (true, _) => vec![Value::Number(0), Value::Number(1)],
+            (false, most) if most <= LISTED => (self.least..=most).map(Value::Number).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn skips_when_equal(&self) -> bool {
+        true
+    }
+
+    fn same(&self, asked: &Value, reads: &str) -> bool {
+        let asked = asked.number().map(|number| if self.flag { number.min(1) } else { number });
+        asked.is_some() && reads.trim().parse().ok() == asked
+    }
+
+    fn landed_elsewhere(&self, reads: &str) -> Landed {
+        Landed::Clamped { to: reads.to_owned() }
+    }
+}

@@ -1,0 +1,272 @@
+//! The table of governor tunables: names, ranges and what they mean. Facts as of Linux 6.1 unless said.
+use super::Tunable;
+use crate::{About, Phase, Scope};
+
+const ANY: About = About {
+    name: "",
+    short: "",
+    aliases: &[],
+    unit: "",
+    scope: Scope::Governor,
+    summary: "",
+    doc: "",
+    accepts: "",
+    needs: "",
+    source: "",
+    invalid: "",
+    phase: Phase::Tunable,
+};
+
+const ONDEMAND: About =
+    About { needs: "governor=ondemand", source: "Linux 6.1 drivers/cpufreq/cpufreq_ondemand.c; Linux 2.6.18", ..ANY };
+
+const CONSERVATIVE: About = About {
+    needs: "governor=conservative",
+    source: "Linux 6.1 drivers/cpufreq/cpufreq_conservative.c; Linux 2.6.18",
+    ..ANY
+};
+
+const SCHEDUTIL: About =
+    About { needs: "governor=schedutil", source: "Linux 6.1 kernel/sched/cpufreq_schedutil.c", ..ANY };
+
+/// The kernel's tunables are unsigned 32-bit numbers.
+const U32_MAX: u64 = u32::MAX as u64;
+
+pub(crate) const ONDEMAND_SAMPLING_RATE: Tunable = Tunable {
+    about: &About {
+        name: "ondemand.sampling_rate",
+        short: "sampling_rate",
+        unit: "us",
+        summary: "how often the load is looked at",
+        doc: "The time between two looks at the load. The kernel refuses less than two scheduler \
+              ticks (8000 us at 250 Hz); the default follows from the driver's transition latency. A \
+              busy CPU is looked at on ticks only, so the true period is a multiple of a tick.",
+        accepts: "from two ticks up; Linux 2.6 shows its range in sampling_rate_min and sampling_rate_max",
+        invalid: "it lies below two scheduler ticks, the least the kernel takes (8000 us at 250 Hz, \
+                  20000 us at 100 Hz)",
+        ..ONDEMAND
+    },
+    governor: "ondemand",
+    least: 1,
+    most: U32_MAX,
+    flag: false,
+};
+
+pub(crate) const ONDEMAND_UP_THRESHOLD: Tunable = Tunable {
+    about: &About {
+        name: "ondemand.up_threshold",
+        short: "up_threshold",
+        unit: "percent",
+        summary: "the load above which it jumps to the highest frequency",
+        doc: "Above this load the highest frequency is chosen at once; at or below it, a frequency \
+              in proportion to the load. A lower threshold reaches full speed sooner and costs \
+              energy. Default 95 on tickless kernels, 80 on others.",
+        accepts: "1 to 100 (Linux 2.6: 11 to 100)",
+        invalid: "Linux 2.6 takes nothing below 11",
+        ..ONDEMAND
+    },
+    governor: "ondemand",
+    least: 1,
+    most: 100,
+    flag: false,
+};
+
+pub(crate) const ONDEMAND_SAMPLING_DOWN_FACTOR: Tunable = Tunable {
+    about: &About {
+        name: "ondemand.sampling_down_factor",
+        short: "sampling_down_factor",
+        unit: "",
+        summary: "how many times longer it stays at the highest frequency",
+        doc: "Multiplies sampling_rate while the highest frequency is in use, so that under steady \
+              load the CPU is looked at less often and falls back later. Default 1.",
+        accepts: "1 to 100000",
+        invalid: "it takes 1 to 100000",
+        ..ONDEMAND
+    },
+    governor: "ondemand",
+    least: 1,
+    most: 100_000,
+    flag: false,
+};
+
+pub(crate) const ONDEMAND_IGNORE_NICE_LOAD: Tunable = Tunable {
+    about: &About {
+        name: "ondemand.ignore_nice_load",
+        short: "ignore_nice_load",
+        unit: "",
+        summary: "whether the time of niced programs counts as idle",
+        doc: "With 1, programs that run niced do not raise the frequency. Every number above 1 is \
+              stored as 1. Default 0.",
+        accepts: "0 or 1",
+        invalid: "it takes 0 or 1",
+        ..ONDEMAND
+    },
+    governor: "ondemand",
+    least: 0,
+    most: U32_MAX,
+    flag: true,
+};
+
+pub(crate) const ONDEMAND_POWERSAVE_BIAS: Tunable = Tunable {
+    about: &About {
+        name: "ondemand.powersave_bias",
+        short: "powersave_bias",
+        unit: "thousandths",
+        summary: "how far below the chosen frequency it stays on average",
+        doc: "Takes this many thousandths off the frequency that was chosen and alternates between \
+              the two steps around the result. 0, the default, is off.",
+        accepts: "0 to 1000",
+        invalid: "it takes 0 to 1000",
+        ..ONDEMAND
+    },
+    governor: "ondemand",
+    least: 0,
+    most: 1000,
+    flag: false,
+};
+
+pub(crate) const ONDEMAND_IO_IS_BUSY: Tunable = Tunable {
+    about: &About {
+        name: "ondemand.io_is_busy",
+        short: "io_is_busy",
+        unit: "",
+        summary: "whether waiting for disks counts as work",
+        doc: "With 1, time spent waiting for input and output raises the frequency. Default 1 on \
+              newer Intel processors, 0 elsewhere.",
+        accepts: "0 or 1",
+        invalid: "it takes 0 or 1",
+        ..ONDEMAND
+    },
+    governor: "ondemand",
+    least: 0,
+    most: U32_MAX,
+    flag: true,
+};
+
+pub(crate) const CONSERVATIVE_SAMPLING_RATE: Tunable = Tunable {
+    about: &About {
+        name: "conservative.sampling_rate",
+        short: "sampling_rate",
+        unit: "us",
+        summary: "how often the load is looked at",
+        doc: "The time between two looks at the load; each look moves the frequency by one step at \
+              most. The kernel refuses less than two scheduler ticks (8000 us at 250 Hz).",
+        accepts: "from two ticks up",
+        invalid: "it lies below two scheduler ticks, the least the kernel takes (8000 us at 250 Hz, \
+                  20000 us at 100 Hz)",
+        ..CONSERVATIVE
+    },
+    governor: "conservative",
+    least: 1,
+    most: U32_MAX,
+    flag: false,
+};
+
+pub(crate) const CONSERVATIVE_UP_THRESHOLD: Tunable = Tunable {
+    about: &About {
+        name: "conservative.up_threshold",
+        short: "up_threshold",
+        unit: "percent",
+        summary: "the load above which it climbs one step",
+        doc: "Above this load the frequency rises by freq_step. Must stay above down_threshold; \
+              powerband writes the two in the order that never crosses them. Default 80.",
+        accepts: "1 to 100, above down_threshold",
+        invalid: "it must stay above down_threshold: set both",
+        ..CONSERVATIVE
+    },
+    governor: "conservative",
+    least: 1,
+    most: 100,
+    flag: false,
+};
+
+pub(crate) const CONSERVATIVE_DOWN_THRESHOLD: Tunable = Tunable {
+    about: &About {
+        name: "conservative.down_threshold",
+        short: "down_threshold",
+        unit: "percent",
+        summary: "the load below which it descends one step",
+        doc: "Below this load the frequency falls by freq_step, every sampling_down_factor looks. \
+              Must stay below up_threshold. Default 20.",
+        accepts: "1 to 99, below up_threshold",
+        invalid: "it must stay below up_threshold: set both (Linux 2.6 takes nothing below 11)",
+        ..CONSERVATIVE
+    },
+    governor: "conservative",
+    least: 1,
+    most: 99,
+    flag: false,
+};
+
+pub(crate) const CONSERVATIVE_SAMPLING_DOWN_FACTOR: Tunable = Tunable {
+    about: &About {
+        name: "conservative.sampling_down_factor",
+        short: "sampling_down_factor",
+        unit: "",
+        summary: "how many looks it takes to descend one step",
+        doc: "Only every so many looks may lower the frequency; raising it is not held back. Default \
+              1.",
+        accepts: "1 to 10",
+        invalid: "it takes 1 to 10",
+        ..CONSERVATIVE
+    },
+    governor: "conservative",
+    least: 1,
+    most: 10,
+    flag: false,
+};
+
+pub(crate) const CONSERVATIVE_FREQ_STEP: Tunable = Tunable {
+    about: &About {
+        name: "conservative.freq_step",
+        short: "freq_step",
+        unit: "percent",
+        summary: "the size of one step",
+        doc: "Percent of the highest frequency by which it climbs and descends; 0 freezes the \
+              frequency. Where the table is coarse several looks add up before the frequency moves. \
+              Default 5.",
+        accepts: "0 to 100",
+        invalid: "it takes 0 to 100",
+        ..CONSERVATIVE
+    },
+    governor: "conservative",
+    least: 0,
+    most: 100,
+    flag: false,
+};
+
+pub(crate) const CONSERVATIVE_IGNORE_NICE_LOAD: Tunable = Tunable {
+    about: &About {
+        name: "conservative.ignore_nice_load",
+        short: "ignore_nice_load",
+        unit: "",
+        summary: "whether the time of niced programs counts as idle",
+        doc: "With 1, programs that run niced do not raise the frequency. Every number above 1 is \
+              stored as 1. Default 0.",
+        accepts: "0 or 1",
+        invalid: "it takes 0 or 1",
+        ..CONSERVATIVE
+    },
+    governor: "conservative",
+    least: 0,
+    most: U32_MAX,
+    flag: true,
+};
+
+pub(crate) const SCHEDUTIL_RATE_LIMIT_US: Tunable = Tunable {
+    about: &About {
+        name: "schedutil.rate_limit_us",
+        short: "rate_limit_us",
+        unit: "us",
+        summary: "the least time between two changes of frequency",
+        doc: "Within this time of a change the frequency stays, however demand moves. The default \
+              follows from the driver's transition latency.",
+        accepts: "a whole number, 0 for no limit",
+        invalid: "it takes a whole number",
+        ..SCHEDUTIL
+    },
+    governor: "schedutil",
+    least: 0,
+    most: U32_MAX,
+    flag: false,
+};

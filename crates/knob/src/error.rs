@@ -1,0 +1,210 @@
+//! Why a knob could not be named, read, turned or put back: one sentence each, with what to type next.
+use powerband_machine::{Errno, LedgerError};
+use thiserror::Error;
+
+/// What the caller can do about a [`KnobError`]; the command chooses its exit code by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Something was typed that makes no sense; nothing was turned.
+    Usage,
+    /// This machine does not have it; nothing was turned.
+    Absent,
+    /// It takes more rights; everything turned on the way was put back.
+    Denied,
+    /// The kernel said no; everything turned on the way was put back.
+    Refused,
+    /// Something that was turned could not be put back.
+    CannotRestore,
+    /// The ledger cannot be written, so nothing may be turned.
+    CannotGoOn,
+}
+
+/// Why not.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum KnobError {
+    /// No such name.
+    #[error("there is no knob '{name}'{} `powerband knobs` lists them all", suggestion(.nearest))]
+    Unknown {
+        /// As typed.
+        name: String,
+        /// The name most like it.
+        nearest: Option<String>,
+    },
+    /// A short name that several knobs share, and no governor that decides.
+    #[error("'{name}' could be {}; write the full name", .names.join(" or "))]
+    Ambiguous {
+        /// As typed.
+        name: String,
+        /// The full names.
+        names: Vec<String>,
+    },
+    /// Not on this machine.
+    #[error("{knob} is not here: {why}")]
+    Absent {
+        /// Canonical name.
+        knob: String,
+        /// Why, and what works instead.
+        why: String,
+    },
+    /// `@site` or `-c LIST` names nothing.
+    #[error("{knob} has no site '{site}' here; there {}", sites(.there))]
+    NoSite {
+        /// Canonical name.
+        knob: String,
+        /// As typed.
+        site: String,
+        /// The sites there are.
+        there: Vec<String>,
+    },
+    /// The value makes no sense for the knob. `why` is the whole sentence after the name.
+    #[error("{knob}: {why}")]
+    Value {
+        /// Canonical name.
+        knob: String,
+        /// What is wrong with the value and what to write.
+        why: String,
+    },
+    /// The same knob twice at one site in one setting.
+    #[error("{knob} is set twice at {site}; leave one of the two out")]
+    Twice {
+        /// Canonical name.
+        knob: String,
+        /// Site.
+        site: String,
+    },
+    /// It acts only when something else is in force.
+    #[error("{knob} acts only under the governor {needs} ({site} has {found}); write {hint}")]
+    NeedsFirst {
+        /// Canonical name.
+        knob: String,
+        /// The governor it needs.
+        needs: String,
+        /// Where it is missing.
+        site: String,
+        /// The governor found there.
+        found: String,
+        /// What to type.
+        hint: String,
+    },
+    /// What cannot be read cannot be put back, so it is not turned.
+    #[error("cannot read {path} ({errno}), so {knob} could not be put back and is not turned{}", rights(*.errno))]
+    Unreadable {
+        /// Canonical name.
+        knob: String,
+        /// The file.
+        path: String,
+        /// Why not.
+        errno: Errno,
+    },
+    /// The kernel refused the value.
+    #[error("the kernel refused {knob}={asked} at {site}: {errno}{}{}; nothing is changed", aside(.words), advice(.hint, *.errno))]
+    Refused {
+        /// Canonical name.
+        knob: String,
+        /// Site.
+        site: String,
+        /// What was written.
+        asked: String,
+        /// Its answer.
+        errno: Errno,
+        /// Its own words, if any.
+        words: Option<String>,
+        /// What it usually means.
+        hint: String,
+    },
+    /// The kernel accepted the value and something else is in force.
+    #[error(
+        "{knob}={asked} was accepted at {site}, but {reads} is in force; something overrides it, nothing is changed"
+    )]
+    NotTaken {
+        /// Canonical name.
+        knob: String,
+        /// Site.
+        site: String,
+        /// What was written.
+        asked: String,
+        /// What reads back.
+        reads: String,
+    },
+    /// The ledger cannot be written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// It failed, and what had been turned before could not all be put back.
+    #[error("{cause}; and these could not be put back: {}; try `powerband undo --force`", .left.join(", "))]
+    CannotRestore {
+        /// What failed first.
+        cause: Box<KnobError>,
+        /// Knob, site and reason of each that is left.
+        left: Vec<String>,
+    },
+}
+
+impl KnobError {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unknown { .. }
+            | Self::Ambiguous { .. }
+            | Self::NoSite { .. }
+            | Self::Value { .. }
+            | Self::Twice { .. }
+            | Self::NeedsFirst { .. } => ErrorKind::Usage,
+            Self::Absent { .. } => ErrorKind::Absent,
+            Self::Unreadable { errno, .. } | Self::Refused { errno, .. } if is_denial(*errno) => ErrorKind::Denied,
+            Self::Unreadable { .. } | Self::Refused { .. } | Self::NotTaken { .. } => ErrorKind::Refused,
+            Self::Ledger(error) if is_denial(error.errno) => ErrorKind::Denied,
+            Self::Ledger(_) => ErrorKind::CannotGoOn,
+            Self::CannotRestore { .. } => ErrorKind::CannotRestore,
+        }
+    }
+
+    pub(crate) fn value(knob: &str, why: impl Into<String>) -> Self {
+        Self::Value { knob: knob.into(), why: why.into() }
+    }
+
+    pub(crate) fn absent(knob: &str, why: impl Into<String>) -> Self {
+        Self::Absent { knob: knob.into(), why: why.into() }
+    }
+}
+
+/// Whether more rights would help.
+fn is_denial(errno: Errno) -> bool {
+    matches!(errno, Errno::EACCES | Errno::EPERM | Errno::EROFS)
+}
+
+fn suggestion(nearest: &Option<String>) -> String {
+    nearest.as_ref().map_or_else(|| ";".into(), |name| format!("; did you mean '{name}'?"))
+}
+
+fn sites(there: &[String]) -> String {
+    match there {
+        [] => "are none".into(),
+        [one] => format!("is only {one}"),
+        [first, .., last] if there.len() > 8 => format!("are {first} to {last} ({} of them)", there.len()),
+        all => format!("are {}", all.join(", ")),
+    }
+}
+
+fn aside(words: &Option<String>) -> String {
+    words.as_ref().map_or(String::new(), |words| format!(" ({words})"))
+}
+
+fn rights(errno: Errno) -> &'static str {
+    match errno {
+        Errno::EROFS => "; the file system is read-only here, as in most containers: run it on the host",
+        Errno::EACCES | Errno::EPERM => "; run it as root, e.g. with sudo",
+        _ => "",
+    }
+}
+
+fn advice(hint: &str, errno: Errno) -> String {
+    match errno {
+        _ if is_denial(errno) => rights(errno).into(),
+        Errno::EBUSY => "; the policy has no CPU online, or somebody is switching its governor: try again".into(),
+        Errno::EINVAL if !hint.is_empty() => format!("; {hint}"),
+        _ => String::new(),
+    }
+}

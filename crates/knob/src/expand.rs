@@ -1,0 +1,233 @@
+//! Axes: `a,b`, `10..100:10`, `10..100`, `all` become values; what cannot be compared is left out and said.
+use powerband_machine::Machine;
+use powerband_record::{Axis, parse_frequency_khz};
+
+use crate::value::{PER_PERCENT, parse_quota};
+use crate::{KnobError, Named, Selection, Site, Value, governors_in_force, resolve_among};
+
+/// A range without a step and `all` give at most this many values, evenly spread, both ends included.
+const THINNED: usize = 50;
+
+/// A list longer than this is taken for a slip of the keyboard.
+const MOST: u64 = 1000;
+
+/// An axis with its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expanded {
+    /// The knob.
+    pub named: Named,
+    /// Its values, each once, in the order given.
+    pub values: Vec<Value>,
+    /// What a person should know: what was left out, what was thinned.
+    pub notes: Vec<String>,
+}
+
+/// Expands an axis for a machine. `governors` are those the same comparison chooses, to tell namesakes apart.
+///
+/// # Errors
+/// [`KnobError`], a sentence: unknown name, empty list, a value or an end of a range that the knob does not take.
+pub fn expand(
+    axis: &Axis,
+    machine: &mut dyn Machine,
+    narrow: &Selection,
+    governors: &[String],
+) -> Result<Expanded, KnobError> {
+    let named = match resolve_among(&axis.knob.name, governors) {
+        Err(KnobError::Ambiguous { .. }) => resolve_among(&axis.knob.name, &governors_in_force(machine))?,
+        other => other?,
+    };
+    let sites = sites_or_later(&named, machine, &narrow.at(axis.knob.site.as_deref()))?;
+    let mut list = List { named, sites, values: Vec::new(), notes: Vec::new() };
+    for item in axis.values.split(',').map(str::trim) {
+        list.add(item, machine)?;
+    }
+    let List { named, values, notes, .. } = list;
+    Ok(Expanded { named, values, notes })
+}
+
+/// Its sites; a tunable whose governor is not in force has one stand-in, as its values do not depend on the machine.
+pub(crate) fn sites_or_later(named: &Named, machine: &mut dyn Machine, at: &Selection) -> Result<Vec<Site>, KnobError> {
+    match named.knob.sites(&named.name, machine, at) {
+        Ok(sites) => Ok(sites.sites),
+        Err(KnobError::NeedsFirst { .. }) => Ok(vec![Site { name: "-".into(), path: None, policy: None }]),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a value and checks it at every site.
+pub(crate) fn parse_at(
+    named: &Named,
+    text: &str,
+    machine: &mut dyn Machine,
+    sites: &[Site],
+) -> Result<Value, KnobError> {
+    let mut value = None;
+    for site in sites {
+        value = Some(named.knob.parse(&named.name, text, machine, site)?);
+    }
+    value.ok_or_else(|| KnobError::value(&named.name, "there is no site to turn it at"))
+}
+
+/// The list as it grows.
+struct List {
+    named: Named,
+    sites: Vec<Site>,
+    values: Vec<Value>,
+    notes: Vec<String>,
+}
+
+impl List {
+    fn wrong(&self, why: impl Into<String>) -> KnobError {
+        KnobError::value(&self.named.name, why)
+    }
+
+    fn add(&mut self, item: &str, machine: &mut dyn Machine) -> Result<(), KnobError> {
+        if item.is_empty() {
+            return Err(self.wrong("an entry of its list is empty; write e.g. 10,20 or 10..100:10"));
+        }
+        if item == "all" {
+            return self.add_all(machine);
+        }
+        if let Some((first, rest)) = item.split_once("..") {
+            let (last, step) = rest.split_once(':').map_or((rest, None), |(last, step)| (last, Some(step)));
+            if let Some(range) = self.range(first.trim(), last.trim(), machine)? {
+                return self.add_range(item, range, step, machine);
+            }
+        }
+        let value = parse_at(&self.named, item, machine, &self.sites)?;
+        self.push(value);
+        Ok(())
+    }
+
+    fn push(&mut self, value: Value) {
+        if !self.values.contains(&value) {
+            self.values.push(value);
+        }
+    }
+
+    /// Values that every site has.
+    fn choices(&self, machine: &mut dyn Machine) -> Vec<Value> {
+        let mut common: Option<Vec<Value>> = None;
+        for site in &self.sites {
+            let here = self.named.knob.choices(machine, site);
+            common = Some(match common {
+                None => here,
+                Some(common) => common.into_iter().filter(|value| here.contains(value)).collect(),
+            });
+        }
+        common.unwrap_or_default()
+    }
+
+    fn add_all(&mut self, machine: &mut dyn Machine) -> Result<(), KnobError> {
+        let mut choices = self.choices(machine);
+        if choices.is_empty() {
+            let short = self.named.knob.about().short;
+            return Err(self.wrong(format!(
+                "its values cannot all be listed; write a list or a range, e.g. {short}=A,B or {short}=A..B:STEP"
+            )));
+        }
+        for value in &choices {
+            if let Some(why) = self.named.knob.left_out(value) {
+                self.notes.push(why.into());
+            }
+        }
+        choices.retain(|value| self.named.knob.left_out(value).is_none());
+        self.extend_thinned(choices);
+        Ok(())
+    }
+
+    fn extend_thinned(&mut self, values: Vec<Value>) {
+        let count = values.len();
+        if count > THINNED {
+            self.notes.push(format!("{}: {THINNED} of {count} values, evenly spread", self.named.name));
+            for place in (0..THINNED).map(|i| i * (count - 1) / (THINNED - 1)) {
+                self.push(values[place].clone());
+            }
+        } else {
+            values.into_iter().for_each(|value| self.push(value));
+        }
+    }
+
+    /// Both ends, or `None` when this is no range but a text with dots.
+    fn range(
+        &self,
+        first: &str,
+        last: &str,
+        machine: &mut dyn Machine,
+    ) -> Result<Option<(Value, u64, u64)>, KnobError> {
+        let first = parse_at(&self.named, first, machine, &self.sites);
+        if let Ok(Value::Word(_)) = first {
+            return Err(self.wrong("it takes names, not a range; write e.g. governor=ondemand,performance"));
+        }
+        let first = first?;
+        let last = parse_at(&self.named, last, machine, &self.sites)?;
+        match (first.number(), last.number()) {
+            (Some(low), Some(high)) if low <= high => Ok(Some((first, low, high))),
+            (Some(_), Some(_)) => Err(self.wrong(format!("the range {first}..{last} ends below its beginning"))),
+            _ => Ok(None),
+        }
+    }
+
+    fn add_range(
+        &mut self,
+        item: &str,
+        (kind, low, high): (Value, u64, u64),
+        step: Option<&str>,
+        machine: &mut dyn Machine,
+    ) -> Result<(), KnobError> {
+        let Some(step) = step else {
+            let listed = self.choices(machine);
+            let inside = |value: &Value| value.number().is_some_and(|number| (low..=high).contains(&number));
+            let values: Vec<Value> = listed.into_iter().filter(inside).collect();
+            if values.is_empty() {
+                self.add_even(&kind, low, high);
+            } else {
+                self.extend_thinned(values);
+            }
+            return Ok(());
+        };
+        let step = match &kind {
+            Value::Khz(_) => parse_frequency_khz(step).map(u64::from).map_err(|error| error.to_string()),
+            Value::Quota(_) => parse_quota(step),
+            _ => step.trim().parse().map_err(|_| format!("'{step}' is not a step; write e.g. 10..100:10")),
+        };
+        let step = step.map_err(|why| self.wrong(why))?;
+        if step == 0 {
+            return Err(self.wrong(format!("the step of {item} is 0; write e.g. 10..100:10")));
+        }
+        let count = (high - low) / step + 1;
+        if count > MOST {
+            return Err(
+                self.wrong(format!("{item} gives {count} values, and at most {MOST} are taken; widen the step"))
+            );
+        }
+        for number in (0..count).map(|i| low + i * step) {
+            self.push(like(&kind, number));
+        }
+        Ok(())
+    }
+
+    /// A range of a knob that cannot list its values: whole numbers (whole percents), thinned without listing them.
+    fn add_even(&mut self, kind: &Value, low: u64, high: u64) {
+        let unit = if matches!(kind, Value::Quota(_)) { PER_PERCENT } else { 1 };
+        let last = (high - low) / unit;
+        let parts = last.min(THINNED as u64 - 1);
+        if parts < last {
+            self.notes.push(format!("{}: {THINNED} of {} values, evenly spread", self.named.name, last + 1));
+        }
+        for i in 0..=parts {
+            let place = u128::from(last) * u128::from(i) / u128::from(parts.max(1));
+            self.push(like(kind, low + u64::try_from(place).unwrap_or(last) * unit));
+        }
+    }
+}
+
+/// A value of the same kind.
+fn like(kind: &Value, number: u64) -> Value {
+    match kind {
+        Value::Khz(_) => Value::Khz(u32::try_from(number).unwrap_or(u32::MAX)),
+        Value::Quota(_) => Value::Quota(number),
+        Value::Text(_) => Value::Text(number.to_string()),
+        _ => Value::Number(number),
+    }
+}

@@ -1,0 +1,167 @@
+//! The trait every knob implements, and where knobs sit. What is common to all knobs of one kind is a default method.
+use std::fmt;
+
+use powerband_machine::{Action, Errno, Machine};
+use powerband_record::CpuList;
+
+use crate::{About, KnobError, Landed, Policy, Value};
+
+/// One knob of the catalogue. Implementations are unit structs or constants: they hold no state of a machine.
+pub trait Knob: Sync + fmt::Debug {
+    /// What it says of itself.
+    fn about(&self) -> &'static About;
+
+    /// Where it can be turned on this machine now, narrowed to `at`.
+    ///
+    /// # Errors
+    /// [`KnobError`] when the machine has none, or none of those asked for.
+    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError>;
+
+    /// Reads a value as typed and checks it against what the machine says it has at `site`.
+    ///
+    /// # Errors
+    /// [`KnobError::Value`], a whole sentence.
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError>;
+
+    /// Every value it has at `site`, ascending where that means something; empty when they cannot be listed.
+    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value>;
+
+    /// Why a value is left out when `all` values are compared; `None` for those that are compared.
+    fn left_out(&self, _value: &Value) -> Option<&'static str> {
+        None
+    }
+
+    /// Governor that must be in force at its sites.
+    fn governor(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether writing what already reads there can be left out.
+    fn skips_when_equal(&self) -> bool {
+        false
+    }
+
+    /// Whether what reads there is what was asked, in this knob's own comparison.
+    fn same(&self, asked: &Value, reads: &str) -> bool {
+        asked.typed() == reads.trim()
+    }
+
+    /// What a read-back that is not what was asked means; `reads` is trimmed.
+    fn landed_elsewhere(&self, reads: &str) -> Landed {
+        Landed::ReadsOther { reads: reads.to_owned() }
+    }
+
+    /// What reads there, for people.
+    fn shown(&self, reads: &str) -> String {
+        reads.trim().to_owned()
+    }
+
+    /// What is done to turn it, and what takes that back.
+    ///
+    /// # Errors
+    /// The kernel's error number when what is there cannot be read.
+    fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {
+        let path = site.path.clone().ok_or(Errno::ENOENT)?;
+        let before = machine.read(&path)?;
+        let undo = Some(Action::WriteFile { path: path.clone(), text: before.trim_end().to_owned() });
+        let action = Action::WriteFile { path, text: value.typed() };
+        Ok(Turning { action, undo, before: Some(before.trim_end().to_owned()) })
+    }
+}
+
+/// An action with its undo, before it is known to which command it belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turning {
+    /// What is done.
+    pub action: Action,
+    /// What takes it back.
+    pub undo: Option<Action>,
+    /// What reads there now, without the final newline.
+    pub before: Option<String>,
+}
+
+/// A resolved name.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The knob.
+    pub knob: &'static dyn Knob,
+    /// Canonical name: `cpufreq.governor`, `sysctl.vm.swappiness`, `file:/tmp/x`.
+    pub name: String,
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Named {}
+
+/// Which of a knob's sites are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// `@site`, as typed; beats `cpus`.
+    pub site: Option<String>,
+    /// `-c LIST`.
+    pub cpus: Option<CpuList>,
+}
+
+impl Selection {
+    /// Everywhere.
+    #[must_use]
+    pub fn everywhere() -> Self {
+        Self::default()
+    }
+
+    /// Only what these CPUs belong to.
+    #[must_use]
+    pub fn cpus(cpus: CpuList) -> Self {
+        Selection { site: None, cpus: Some(cpus) }
+    }
+
+    /// The same, with `@site` of one knob.
+    #[must_use]
+    pub fn at(&self, site: Option<&str>) -> Self {
+        Selection { site: site.map(str::to_owned).or_else(|| self.site.clone()), cpus: self.cpus.clone() }
+    }
+}
+
+/// One place a knob can be turned at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// `policy0`, `load`, or `-` for the whole machine.
+    pub name: String,
+    /// The file that is written and shows what is in force; none for what no file turns.
+    pub path: Option<String>,
+    /// The policy, if it belongs to one.
+    pub policy: Option<Policy>,
+}
+
+impl Site {
+    /// The whole machine, through one file.
+    #[must_use]
+    pub fn system(path: String) -> Self {
+        Site { name: "-".into(), path: Some(path), policy: None }
+    }
+
+    /// With its CPUs, for people: `policy0 (cpus 0-3)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match &self.policy {
+            Some(policy) if policy.cpus.len() == 1 => format!("{} (cpu {})", self.name, policy.cpus),
+            Some(policy) => format!("{} (cpus {})", self.name, policy.cpus),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// Sites of one knob.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sites {
+    /// Those asked for.
+    pub sites: Vec<Site>,
+    /// How many policies there are in all; 0 when policies are not what it sits on.
+    pub policies: usize,
+    /// What a person should know about the choice.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,88 @@
+//! How a turn landed: what was asked against what reads back, in the knob's own comparison and in words.
+use std::fmt;
+
+use powerband_machine::{Acted, Errno};
+use serde::{Deserialize, Serialize};
+
+use crate::{Named, Value};
+
+/// What came of asking.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "landed", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Landed {
+    /// In force.
+    Applied,
+    /// Was in force before; nothing was written.
+    Already,
+    /// Accepted, and a nearby value is in force.
+    Clamped {
+        /// Which, for people.
+        to: String,
+    },
+    /// Accepted, and something else reads there.
+    ReadsOther {
+        /// What.
+        reads: String,
+    },
+    /// Accepted; nothing can be read back.
+    Unseen,
+    /// The kernel said no.
+    Refused {
+        /// Its answer.
+        errno: Errno,
+        /// Its own words beyond the number.
+        words: Option<String>,
+    },
+    /// The kernel said no because something else must be in force first.
+    NeedsFirst {
+        /// What, as it can be typed.
+        what: String,
+    },
+    /// This kernel or driver does not have it.
+    Unsupported {
+        /// Its answer.
+        errno: Errno,
+    },
+}
+
+impl fmt::Display for Landed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Landed::Applied => f.write_str("applied"),
+            Landed::Already => f.write_str("already so"),
+            Landed::Clamped { to } => write!(f, "clamped to {to}"),
+            Landed::ReadsOther { reads } => write!(f, "accepted, but reads {reads}"),
+            Landed::Unseen => f.write_str("applied (nothing shows it)"),
+            Landed::Refused { errno, words: None } => write!(f, "refused: {errno}"),
+            Landed::Refused { errno, words: Some(words) } => write!(f, "refused: {errno}: {words}"),
+            Landed::NeedsFirst { what } => write!(f, "needs {what} first"),
+            Landed::Unsupported { errno } => write!(f, "not supported here: {errno}"),
+        }
+    }
+}
+
+/// Judges what came of writing `asked`.
+pub(crate) fn judge(named: &Named, asked: &Value, acted: &Acted) -> Landed {
+    let reads = acted.reads_back.as_deref().map(str::trim);
+    match acted.errno {
+        Some(Errno::EINVAL) if reads == Some("<unsupported>") => match named.knob.governor() {
+            Some(governor) => Landed::NeedsFirst { what: format!("governor={governor}") },
+            None => Landed::Refused { errno: Errno::EINVAL, words: acted.words.clone() },
+        },
+        Some(errno @ (Errno::ENOENT | Errno::ENODEV | Errno::EOPNOTSUPP | Errno::ENOSYS)) => {
+            Landed::Unsupported { errno }
+        }
+        Some(errno) => Landed::Refused { errno, words: acted.words.clone() },
+        None => judge_reading(named, asked, reads),
+    }
+}
+
+/// Judges a reading alone, as when looking again later.
+pub(crate) fn judge_reading(named: &Named, asked: &Value, reads: Option<&str>) -> Landed {
+    match reads {
+        None => Landed::Unseen,
+        Some(reads) if named.knob.same(asked, reads) => Landed::Applied,
+        Some(reads) => named.knob.landed_elsewhere(reads),
+    }
+}

@@ -1,0 +1,256 @@
+//! From a setting to ordered steps: everything that can be checked before anything is written is checked here.
+mod order;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use powerband_machine::Machine;
+use powerband_record::{Assignment, Setting, Side};
+use serde::Serialize;
+
+use crate::expand::{parse_at, sites_or_later};
+use crate::policy::{Policies, policies};
+use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve_among};
+
+pub(crate) use order::put_in_order;
+
+/// One assignment, resolved.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) named: Named,
+    pub(crate) value: Value,
+    pub(crate) at: Selection,
+    /// Where, if that is known before the governor is switched.
+    pub(crate) sites: Option<Sites>,
+}
+
+/// One knob at one site, about to be turned.
+#[derive(Clone, Debug)]
+pub(crate) struct Move {
+    pub(crate) named: Named,
+    pub(crate) value: Value,
+    pub(crate) site: Site,
+    pub(crate) from: Option<String>,
+}
+
+/// What would be turned, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    pub(crate) parts: Vec<Part>,
+    /// One line each, in the order of turning.
+    pub lines: Vec<StepLine>,
+    /// What a person should know before.
+    pub notes: Vec<String>,
+}
+
+/// One step for people and for JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepLine {
+    /// Canonical name.
+    pub knob: String,
+    /// Site with its CPUs.
+    pub site: String,
+    /// What reads there now; absent when it exists only after an earlier step or nothing shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// What it is turned to.
+    pub to: String,
+    /// Whether it is so already and nothing will be written.
+    pub already: bool,
+}
+
+impl fmt::Display for StepLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: ", self.knob, self.site)?;
+        match &self.from {
+            Some(from) if self.already => write!(f, "{from}, already so"),
+            Some(from) => write!(f, "{from} → {}", self.to),
+            None => write!(f, "→ {}", self.to),
+        }
+    }
+}
+
+/// The assignments of a setting that concern one side of the rig; those for `both` concern each.
+#[must_use]
+pub fn for_side(setting: &Setting, side: Side) -> Setting {
+    let concerns = |assignment: &&Assignment| assignment.knob.side.each().contains(&side);
+    Setting { name: setting.name.clone(), assignments: setting.assignments.iter().filter(concerns).cloned().collect() }
+}
+
+/// The governors in force, lower case, each once; none on a machine without cpufreq.
+pub fn governors_in_force(machine: &mut dyn Machine) -> Vec<String> {
+    let Ok(all) = policies(machine, "cpufreq.governor") else { return Vec::new() };
+    let read: BTreeSet<String> = all
+        .active
+        .iter()
+        .filter_map(|policy| policy.read(machine, "scaling_governor").ok())
+        .map(|governor| governor.to_lowercase())
+        .collect();
+    read.into_iter().collect()
+}
+
+/// Resolves a setting for a machine and puts it in the order of turning: governor, its tunables, limits, frequency,
+/// quota, sysctl, files. Writes nothing. Sides are not looked at; see [`for_side`].
+///
+/// # Errors
+/// [`KnobError`] for the first thing that cannot be: a name, a site, a value, a governor that would be missing.
+pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) -> Result<Steps, KnobError> {
+    let mut steps = Steps::default();
+    let chosen = governors_chosen(setting);
+    let mut in_force = None;
+    let mut resolved = Vec::new();
+    for assignment in &setting.assignments {
+        let named = match resolve_among(&assignment.knob.name, &chosen) {
+            Err(KnobError::Ambiguous { .. }) => {
+                let in_force = in_force.get_or_insert_with(|| governors_in_force(machine));
+                resolve_among(&assignment.knob.name, in_force)?
+            }
+            other => other?,
+        };
+        resolved.push((named, assignment));
+    }
+    resolved.sort_by_key(|(named, _)| named.knob.about().phase);
+    for (named, assignment) in resolved {
+        let at = narrow.at(assignment.knob.site.as_deref());
+        let part = match named.knob.governor() {
+            Some(governor) => under_governor(&steps.parts, named, governor, &assignment.value, at, machine)?,
+            None => {
+                let sites = named.knob.sites(&named.name, machine, &at)?;
+                let value = parse_at(&named, &assignment.value, machine, &sites.sites)?;
+                Part { named, value, at, sites: Some(sites) }
+            }
+        };
+        steps.notes.extend(part.sites.iter().flat_map(|sites| sites.notes.clone()));
+        refuse_twice(&steps.parts, &part)?;
+        steps.parts.push(part);
+    }
+    steps.notes.dedup();
+    for phase in Phase::ALL {
+        let moves = moves(&steps.parts, phase, machine, false)?;
+        steps.lines.extend(moves.into_iter().map(line));
+    }
+    Ok(steps)
+}
+
+/// What would be turned, in order, one line each, and the notes.
+#[must_use]
+pub fn describe_steps(steps: &Steps) -> Vec<String> {
+    steps.lines.iter().map(ToString::to_string).chain(steps.notes.iter().map(|note| format!("note: {note}"))).collect()
+}
+
+/// The governors a setting chooses by name.
+fn governors_chosen(setting: &Setting) -> Vec<String> {
+    setting
+        .assignments
+        .iter()
+        .filter(|assignment| {
+            resolve_among(&assignment.knob.name, &[]).is_ok_and(|named| named.knob.about().phase == Phase::Governor)
+        })
+        .map(|assignment| assignment.value.trim().to_lowercase())
+        .collect()
+}
+
+/// A knob that needs a governor: checks that every policy meant will run it by then.
+fn under_governor(
+    earlier: &[Part],
+    named: Named,
+    governor: &'static str,
+    text: &str,
+    at: Selection,
+    machine: &mut dyn Machine,
+) -> Result<Part, KnobError> {
+    let all: Policies = policies(machine, &named.name)?;
+    let policies = all.select(&named.name, &at, &mut Vec::new())?;
+    let explicit = at.cpus.is_some() || at.site.as_deref().is_some_and(|site| site != "-");
+    let (mut now, mut then, mut other) = (0, 0, None);
+    for policy in &policies {
+        let current = policy.read(machine, "scaling_governor").unwrap_or_default().to_lowercase();
+        let coming =
+            earlier.iter().rev().find(|part| covers_governor(part, &policy.name)).map(|part| part.value.typed());
+        let coming = coming.unwrap_or_else(|| current.clone());
+        now += usize::from(current == governor);
+        then += usize::from(coming == governor);
+        if coming != governor {
+            other.get_or_insert((policy.name.clone(), coming));
+        }
+    }
+    // A tunable left without a site means the policies that run its governor; a frequency means all policies.
+    let all_needed = explicit || named.knob.about().phase != Phase::Tunable;
+    if let Some((site, found)) = other.filter(|_| all_needed || then == 0) {
+        let short = named.knob.about().short;
+        let hint = format!("governor={governor} {short}={text} together");
+        return Err(KnobError::NeedsFirst { knob: named.name, needs: governor.into(), site, found, hint });
+    }
+    let known = now == then || named.knob.about().phase != Phase::Tunable;
+    let sites = if known { Some(named.knob.sites(&named.name, machine, &at)?) } else { None };
+    let parse_sites = match &sites {
+        Some(sites) => sites.sites.clone(),
+        None => sites_or_later(&named, machine, &at)?,
+    };
+    let value = parse_at(&named, text, machine, &parse_sites)?;
+    Ok(Part { named, value, at, sites })
+}
+
+fn covers_governor(part: &Part, policy: &str) -> bool {
+    part.named.knob.about().phase == Phase::Governor
+        && part.sites.as_ref().is_some_and(|sites| sites.sites.iter().any(|site| site.name == policy))
+}
+
+fn refuse_twice(earlier: &[Part], part: &Part) -> Result<(), KnobError> {
+    let names = |part: &Part| -> Vec<String> {
+        part.sites.as_ref().map_or_else(|| vec!["-".into()], |s| s.sites.iter().map(|site| site.name.clone()).collect())
+    };
+    let mine = names(part);
+    for other in earlier.iter().filter(|other| other.named == part.named) {
+        let distinct = part.sites.is_none() && other.sites.is_none() && part.at != other.at;
+        if let Some(site) = names(other).into_iter().find(|site| mine.contains(site) && !distinct) {
+            return Err(KnobError::Twice { knob: part.named.name.clone(), site });
+        }
+    }
+    Ok(())
+}
+
+/// The moves of one phase in their order. `now`: sites of tunables are looked up as they are after the earlier phases.
+pub(crate) fn moves(
+    parts: &[Part],
+    phase: Phase,
+    machine: &mut dyn Machine,
+    now: bool,
+) -> Result<Vec<Move>, KnobError> {
+    let mut moves = Vec::new();
+    for part in parts.iter().filter(|part| part.named.knob.about().phase == phase) {
+        let sites = match &part.sites {
+            Some(sites) if !now || phase != Phase::Tunable => sites.sites.clone(),
+            None if !now => {
+                let name = part.at.site.clone().unwrap_or_else(|| "-".into());
+                vec![Site { name, path: None, policy: None }]
+            }
+            _ => part.named.knob.sites(&part.named.name, machine, &part.at)?.sites,
+        };
+        for site in sites {
+            let from =
+                site.path.as_ref().and_then(|path| machine.read(path).ok()).map(|text| text.trim_end().to_owned());
+            moves.push(Move { named: part.named.clone(), value: part.value.clone(), site, from });
+        }
+    }
+    put_in_order(&mut moves)?;
+    Ok(moves)
+}
+
+fn line(step: Move) -> StepLine {
+    let knob = step.named.knob;
+    let already = knob.skips_when_equal() && step.from.as_ref().is_some_and(|from| knob.same(&step.value, from));
+    StepLine {
+        knob: step.named.name,
+        site: step.site.words(),
+        from: step.from.map(|from| knob.shown(&from)),
+        to: step.value.to_string(),
+        already,
+    }
+}
+
+/// Every canonical and short name, for completion.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    ALL.iter().flat_map(|knob| [knob.about().name, knob.about().short]).collect::<BTreeSet<_>>().into_iter().collect()
+}

@@ -1,0 +1,197 @@
+//! cpufreq policies: which there are, which CPUs they drive, which of them a selection means.
+use powerband_machine::{Errno, Machine};
+use powerband_record::CpuList;
+use serde::Serialize;
+
+use crate::{KnobError, Selection, Site, Sites};
+
+pub(crate) const CPU: &str = "/sys/devices/system/cpu";
+pub(crate) const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
+
+/// CPUs that share one clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Policy {
+    /// `policy0`.
+    pub name: String,
+    /// Its folder, without a final slash.
+    pub folder: String,
+    /// Its CPUs, offline ones included.
+    pub cpus: CpuList,
+    /// Those that are online.
+    pub online: CpuList,
+}
+
+impl Policy {
+    /// Path of one of its files.
+    #[must_use]
+    pub fn file(&self, name: &str) -> String {
+        format!("{}/{name}", self.folder)
+    }
+
+    /// Text of one of its files without surrounding blanks.
+    ///
+    /// # Errors
+    /// The kernel's error number.
+    pub fn read(&self, machine: &mut dyn Machine, name: &str) -> Result<String, Errno> {
+        machine.read(&self.file(name)).map(|text| text.trim().to_owned())
+    }
+
+    /// A file that holds kHz; `None` when it is absent or holds none.
+    pub fn khz(&self, machine: &mut dyn Machine, name: &str) -> Option<u32> {
+        self.read(machine, name).ok()?.parse().ok()
+    }
+
+    /// The steps the driver lists, ascending; empty for drivers without a table.
+    pub fn steps_khz(&self, machine: &mut dyn Machine) -> Vec<u32> {
+        let Ok(text) = self.read(machine, "scaling_available_frequencies") else { return Vec::new() };
+        let mut steps: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps
+    }
+
+    /// The governors it offers, in the kernel's order; `None` when it does not say.
+    pub fn governors(&self, machine: &mut dyn Machine) -> Option<Vec<String>> {
+        let text = self.read(machine, "scaling_available_governors").ok()?;
+        Some(text.split_whitespace().map(str::to_lowercase).collect())
+    }
+}
+
+/// The policies of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policies {
+    /// Those with a CPU online, by number.
+    pub active: Vec<Policy>,
+    /// Names of those whose CPUs are all offline: the kernel answers EBUSY for every file of theirs.
+    pub asleep: Vec<String>,
+}
+
+/// Finds the policies.
+///
+/// # Errors
+/// [`KnobError::Absent`] in the name of `knob` when the machine has no cpufreq.
+pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobError> {
+    let (folders, found) = match machine.list(CPUFREQ) {
+        Ok(entries) => (numbered(entries.into_iter().map(|entry| entry.name), "policy"), "is empty"),
+        Err(_) => (Vec::new(), "does not exist"),
+    };
+    let mut all = Policies::default();
+    for (number, name) in folders {
+        all.add(machine, format!("policy{number}"), format!("{CPUFREQ}/{name}"));
+    }
+    if all.active.is_empty() && all.asleep.is_empty() {
+        all = per_cpu_folders(machine);
+    }
+    if all.active.is_empty() && all.asleep.is_empty() {
+        return Err(KnobError::absent(
+            knob,
+            format!(
+                "this machine has no cpufreq ({CPUFREQ} {found}); a virtual machine usually has none; \
+                 rehearse with cgroup.cpu_quota or with --machine sim:quadcore"
+            ),
+        ));
+    }
+    Ok(all)
+}
+
+/// Kernels before policy folders (2.6): each CPU has its own `cpufreq`, shared ones name the same CPUs.
+fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
+    let mut all = Policies::default();
+    let Ok(entries) = machine.list(CPU) else { return all };
+    for (number, name) in numbered(entries.into_iter().map(|entry| entry.name), "cpu") {
+        let folder = format!("{CPU}/{name}/cpufreq");
+        let known = all.active.iter().any(|policy| policy.cpus.contains(number));
+        if !known && machine.list(&folder).is_ok() {
+            all.add(machine, format!("policy{number}"), folder);
+        }
+    }
+    all
+}
+
+impl Policies {
+    fn add(&mut self, machine: &mut dyn Machine, name: String, folder: String) {
+        let mut list = |file: &str| {
+            let text = machine.read(&format!("{folder}/{file}")).ok()?;
+            CpuList::parse_spaced(&text).ok().filter(|cpus| !cpus.is_empty())
+        };
+        match list("affected_cpus") {
+            Some(online) => {
+                let cpus = list("related_cpus").unwrap_or_else(|| online.clone());
+                self.active.push(Policy { name, folder, cpus, online });
+            }
+            None => self.asleep.push(name),
+        }
+    }
+
+    /// Those a selection means, as sites on `file`, with what a person should know about it.
+    ///
+    /// # Errors
+    /// [`KnobError::NoSite`] when it means none.
+    pub fn sites(&self, knob: &str, file: &str, at: &Selection) -> Result<Sites, KnobError> {
+        let mut sites = Sites { policies: self.active.len() + self.asleep.len(), ..Sites::default() };
+        for policy in self.select(knob, at, &mut sites.notes)? {
+            sites.sites.push(Site { name: policy.name.clone(), path: Some(policy.file(file)), policy: Some(policy) });
+        }
+        Ok(sites)
+    }
+
+    /// Those a selection means; what a person should know about it is added to `notes`.
+    ///
+    /// # Errors
+    /// [`KnobError::NoSite`] when it means none.
+    pub fn select(&self, knob: &str, at: &Selection, notes: &mut Vec<String>) -> Result<Vec<Policy>, KnobError> {
+        let nothing = |site: String| {
+            let mut there: Vec<String> = self.active.iter().map(|policy| policy.name.clone()).collect();
+            if there.is_empty() {
+                there = self.asleep.iter().map(|name| format!("{name} (offline)")).collect();
+            }
+            KnobError::NoSite { knob: knob.into(), site, there }
+        };
+        let cpus = match at.site.as_deref() {
+            None | Some("-") => at.cpus.clone(),
+            Some(name) if name.starts_with("policy") => {
+                let chosen = self.active.iter().find(|policy| policy.name == name);
+                return chosen.map(|policy| vec![policy.clone()]).ok_or_else(|| nothing(name.into()));
+            }
+            Some(name) => Some(parse_cpus(name).ok_or_else(|| nothing(name.into()))?),
+        };
+        let Some(cpus) = cpus else {
+            if !self.asleep.is_empty() {
+                notes.push(format!("left out, as their CPUs are offline: {}", self.asleep.join(", ")));
+            }
+            return if self.active.is_empty() { Err(nothing("-".into())) } else { Ok(self.active.clone()) };
+        };
+        let chosen: Vec<Policy> =
+            self.active.iter().filter(|policy| overlap(&policy.cpus, &cpus) > 0).cloned().collect();
+        if chosen.is_empty() {
+            return Err(nothing(format!("cpu{cpus}")));
+        }
+        for policy in chosen.iter().filter(|policy| overlap(&policy.cpus, &cpus) < policy.cpus.len()) {
+            let (name, all, count) = (&policy.name, &policy.cpus, policy.cpus.len());
+            notes.push(format!("{name} drives cpus {all} together, so {knob} turns all {count} of them"));
+        }
+        let missing: Vec<u32> =
+            cpus.as_slice().iter().copied().filter(|&cpu| !chosen.iter().any(|p| p.cpus.contains(cpu))).collect();
+        if !missing.is_empty() {
+            notes.push(format!("no policy drives cpu {}: left out", CpuList::new(missing)));
+        }
+        Ok(chosen)
+    }
+}
+
+fn overlap(one: &CpuList, other: &CpuList) -> usize {
+    one.as_slice().iter().filter(|&&cpu| other.contains(cpu)).count()
+}
+
+/// `cpu1`, `cpu0-3,8`, `0-3`.
+fn parse_cpus(site: &str) -> Option<CpuList> {
+    site.strip_prefix("cpu").unwrap_or(site).parse::<CpuList>().ok().filter(|cpus| !cpus.is_empty())
+}
+
+/// Names that are `prefix` and a number, by number.
+fn numbered(names: impl Iterator<Item = String>, prefix: &str) -> Vec<(u32, String)> {
+    let mut found: Vec<(u32, String)> =
+        names.filter_map(|name| Some((name.strip_prefix(prefix)?.parse().ok()?, name))).collect();
+    found.sort_unstable();
+    found
+}

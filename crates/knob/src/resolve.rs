@@ -1,0 +1,143 @@
+//! Names: from what was typed to one knob of the catalogue, dashes and short names forgiven, with a guess for the rest.
+use crate::catalogue::ALL;
+use crate::{Knob, KnobError, Named};
+
+/// Names of families that carry the rest of the name themselves.
+const FAMILIES: [&str; 2] = ["sysctl.", "file:"];
+
+/// Resolves a name without knowing a machine.
+///
+/// # Errors
+/// [`KnobError::Unknown`], with the nearest name; [`KnobError::Ambiguous`] for a tunable that two governors have.
+pub fn resolve(name: &str) -> Result<Named, KnobError> {
+    resolve_among(name, &[])
+}
+
+/// Resolves a name where `governors` (lower case) are chosen by the same setting or in force: they decide between
+/// tunables of the same short name.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_among(name: &str, governors: &[String]) -> Result<Named, KnobError> {
+    let name = name.trim();
+    if let Some(family) = FAMILIES.iter().find(|family| name.len() > family.len() && name.starts_with(**family)) {
+        let knob = ALL.iter().find(|knob| knob.about().name == *family);
+        return knob.map(|&knob| Named { knob, name: name.to_owned() }).ok_or_else(|| unknown(name));
+    }
+    let wanted = name.to_lowercase().replace('-', "_");
+    let is_meant = |knob: &&&dyn Knob| {
+        let about = knob.about();
+        !FAMILIES.contains(&about.name)
+            && (about.name == wanted || about.short == wanted || about.aliases.contains(&wanted.as_str()))
+    };
+    let mut found: Vec<&'static dyn Knob> = ALL.iter().filter(is_meant).copied().collect();
+    if found.len() > 1 {
+        let decided: Vec<&'static dyn Knob> = found
+            .iter()
+            .filter(|knob| knob.governor().is_some_and(|governor| governors.iter().any(|g| g == governor)))
+            .copied()
+            .collect();
+        if decided.len() == 1 {
+            found = decided;
+        }
+    }
+    match found[..] {
+        [] => Err(unknown(name)),
+        [knob] => Ok(Named { knob, name: knob.about().name.to_owned() }),
+        _ => Err(KnobError::Ambiguous {
+            name: name.to_owned(),
+            names: found.iter().map(|knob| knob.about().name.to_owned()).collect(),
+        }),
+    }
+}
+
+fn unknown(name: &str) -> KnobError {
+    KnobError::Unknown { name: name.to_owned(), nearest: nearest(name) }
+}
+
+/// The catalogue's name most like `name`, if any is like it at all.
+fn nearest(name: &str) -> Option<String> {
+    let wanted = name.to_lowercase().replace('-', "_");
+    let spellings = ALL.iter().flat_map(|knob| {
+        let about = knob.about();
+        [about.name, about.short].into_iter().chain(about.aliases.iter().copied())
+    });
+    let (distance, best) =
+        spellings.filter(|spelling| !spelling.is_empty()).map(|s| (distance(&wanted, s), s)).min_by_key(|&(d, _)| d)?;
+    (distance * 3 <= wanted.len().max(best.len())).then(|| best.to_owned())
+}
+
+/// Levenshtein distance: insertions, deletions and replacements of single bytes.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.bytes().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_canonical_name_resolves_to_itself() {
+        for knob in ALL {
+            let name = knob.about().name;
+            let name = if FAMILIES.contains(&name) { format!("{name}x") } else { name.to_owned() };
+            assert_eq!(resolve(&name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn short_names_and_dashes() {
+        for (typed, name) in [
+            ("governor", "cpufreq.governor"),
+            ("max-freq", "cpufreq.max_freq"),
+            ("scaling_setspeed", "cpufreq.freq"),
+            ("Cpu-Quota", "cgroup.cpu_quota"),
+            ("freq_step", "conservative.freq_step"),
+            ("ondemand.up-threshold", "ondemand.up_threshold"),
+            ("sysctl.net.ipv4.tcp-x", "sysctl.net.ipv4.tcp-x"),
+            ("file:/tmp/a-b", "file:/tmp/a-b"),
+        ] {
+            assert_eq!(resolve(typed).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn a_governor_decides_between_namesakes() {
+        let names = vec!["ondemand.up_threshold".to_owned(), "conservative.up_threshold".to_owned()];
+        assert_eq!(
+            resolve("up_threshold").unwrap_err(),
+            KnobError::Ambiguous { name: "up_threshold".into(), names: names.clone() }
+        );
+        let chosen = resolve_among("up_threshold", &["conservative".into()]).unwrap();
+        assert_eq!(chosen.name, "conservative.up_threshold");
+        let both = ["conservative".into(), "ondemand".into()];
+        assert!(matches!(resolve_among("up_threshold", &both), Err(KnobError::Ambiguous { .. })));
+    }
+
+    #[test]
+    fn what_is_unknown_is_guessed() {
+        for (typed, guess) in [
+            ("govenor", Some("governor")),
+            ("cpufreq.govornor", Some("cpufreq.governor")),
+            ("up_treshold", Some("up_threshold")),
+            ("zzzz", None),
+            ("", None),
+        ] {
+            assert_eq!(resolve(typed).unwrap_err(), unknown(typed));
+            assert_eq!(nearest(typed).as_deref(), guess, "{typed}");
+        }
+        assert_eq!(
+            unknown("govenor").to_string(),
+            "there is no knob 'govenor'; did you mean 'governor'? `powerband knobs` lists them all"
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! Putting back: ledger entries in reverse, with what only a knob can judge about somebody else's hand.
+use std::collections::{BTreeMap, BTreeSet};
+
+use powerband_machine::{EntryId, Machine, OpenEntry, Undone};
+use serde::Serialize;
+
+/// A value of somebody else's that was left alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Foreign {
+    /// Canonical name.
+    pub knob: String,
+    /// Site.
+    pub site: String,
+    /// What is there.
+    pub found: String,
+    /// What we had left there.
+    pub ours: String,
+}
+
+/// Something that could not be put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failed {
+    /// Canonical name.
+    pub knob: String,
+    /// Site.
+    pub site: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What came of putting back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// Entries undone.
+    pub undone: usize,
+    /// Entries that were as before already, or whose boot is over.
+    pub already: usize,
+    /// Left alone: somebody else has turned it since.
+    pub foreign: Vec<Foreign>,
+    /// Not put back.
+    pub failed: Vec<Failed>,
+    /// Put back, and yet something else than before reads there: a limit that takes a moment, or firmware's hand.
+    pub inexact: Vec<Foreign>,
+}
+
+impl Restored {
+    /// Whether everything is as it was, as far as the kernel says.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.foreign.is_empty() && self.failed.is_empty()
+    }
+
+    /// Everything that is not back, a few words each.
+    #[must_use]
+    pub fn left(&self) -> Vec<String> {
+        let foreign = self.foreign.iter().map(|it| format!("{} at {} (found {})", it.knob, it.site, it.found));
+        let failed = self.failed.iter().map(|it| format!("{} at {} ({})", it.knob, it.site, it.why));
+        foreign.chain(failed).collect()
+    }
+}
+
+/// Takes entries back, newest first; `entries` are given in the order they were made, as [`crate::Applied`] has them.
+/// What fails is tried once more after the rest, as it may have waited for another entry.
+pub fn restore(machine: &mut dyn Machine, entries: &[EntryId], force: bool) -> Restored {
+    let open: BTreeMap<EntryId, OpenEntry> =
+        machine.open_entries().into_iter().map(|entry| (entry.id, entry)).collect();
+    let mut work = Work { open, held_up: BTreeSet::new(), restored: Restored::default() };
+    let mut again = Vec::new();
+    for &id in entries.iter().rev() {
+        if let Some(outcome) = work.undo(machine, id, force) {
+            again.push((id, outcome));
+        }
+    }
+    for (id, first) in again {
+        match work.undo(machine, id, force) {
+            Some(second) => work.report(id, second),
+            None => drop(first),
+        }
+    }
+    work.compare(machine, entries);
+    work.restored
+}
+
+struct Work {
+    open: BTreeMap<EntryId, OpenEntry>,
+    /// Steps in which a governor is not back, so that its tunables cannot be.
+    held_up: BTreeSet<EntryId>,
+    restored: Restored,
+}
+
+impl Work {
+    /// Undoes one entry; answers why it is not back, if it is not.
+    fn undo(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
+        let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
+        let mut outcome = machine.undo(id, force).unwrap_or_else(failed);
+        if let Undone::Foreign { found, .. } = &outcome
+            && self.open.get(&id).is_some_and(|entry| is_ours_after_all(entry, found))
+        {
+            outcome = machine.undo(id, true).unwrap_or_else(failed);
+        }
+        match outcome {
+            Undone::Undone => self.restored.undone += 1,
+            Undone::AlreadyBack | Undone::Rebooted => self.restored.already += 1,
+            Undone::Foreign { .. } | Undone::Failed { .. } => {
+                if let Some(entry) = self.open.get(&id).filter(|entry| entry.turn.knob == "cpufreq.governor") {
+                    self.held_up.insert(entry.step);
+                }
+                return Some(outcome);
+            }
+        }
+        None
+    }
+
+    fn report(&mut self, id: EntryId, outcome: Undone) {
+        let (knob, site) = self.open.get(&id).map_or_else(
+            || (format!("ledger entry {}", id.0), "-".into()),
+            |entry| (entry.turn.knob.clone(), entry.turn.site.clone()),
+        );
+        match outcome {
+            Undone::Foreign { found, ours } => self.restored.foreign.push(Foreign { knob, site, found, ours }),
+            // What waits for a governor that is not back is no news of its own; the entry stays open with it.
+            Undone::Failed { .. }
+                if self.open.get(&id).is_some_and(|it| is_keepsake(it) && self.held_up.contains(&it.step)) => {}
+            Undone::Failed { why } => self.restored.failed.push(Failed { knob, site, why }),
+            Undone::Undone | Undone::AlreadyBack | Undone::Rebooted => {}
+        }
+    }
+
+    /// Compares each file with what it read before the first of our entries for it.
+    fn compare(&mut self, machine: &mut dyn Machine, entries: &[EntryId]) {
+        let mut seen = BTreeSet::new();
+        for turn in entries.iter().filter_map(|id| self.open.get(id)).map(|entry| &entry.turn) {
+            let Some(path) = &turn.read_back else { continue };
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
+            let named = self.restored.foreign.iter().any(|it| is_left(&it.knob, &it.site))
+                || self.restored.failed.iter().any(|it| is_left(&it.knob, &it.site));
+            let (Some(before), Ok(now)) = (&turn.before, machine.read(path)) else { continue };
+            let (before, now) = (before.trim(), now.trim());
+            if !named && before != now {
+                let (knob, site) = (turn.knob.clone(), turn.site.clone());
+                self.restored.inexact.push(Foreign { knob, site, found: now.into(), ours: before.into() });
+            }
+        }
+    }
+}
+
+fn is_keepsake(entry: &OpenEntry) -> bool {
+    entry.turn.undo.as_ref() == Some(&entry.turn.action)
+}
+
+/// Whether what the ledger takes for somebody else's value is what we asked for: a limit takes effect a moment after
+/// the write (Linux 5.3 and later), so what was read back right then may still have been the old one.
+fn is_ours_after_all(entry: &OpenEntry, found: &str) -> bool {
+    let turn = &entry.turn;
+    let (found, asked) = (found.trim(), turn.asked.trim());
+    if found == asked {
+        return true;
+    }
+    let read_too_early = entry.reads_back.as_deref().map(str::trim) == turn.before.as_deref().map(str::trim);
+    let (Ok(found), Ok(asked)) = (found.parse::<u64>(), asked.parse::<u64>()) else { return false };
+    // The kernel rounds an upper limit down and a lower limit up to a step of the table.
+    read_too_early
+        && match turn.knob.as_str() {
+            "cpufreq.max_freq" => found <= asked,
+            "cpufreq.min_freq" => found >= asked,
+            _ => false,
+        }
+}

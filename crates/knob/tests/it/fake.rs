@@ -1,0 +1,330 @@
+//! A machine made of a map of files, with as much of cpufreq's behaviour as the knobs must cope with.
+use std::collections::BTreeMap;
+
+use powerband_machine::*;
+use powerband_record::CpuList;
+
+pub const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
+const GOVERNORS: &str = "conservative ondemand userspace powersave performance schedutil";
+
+/// How its kernel behaves.
+#[derive(Clone, Copy, Default)]
+pub struct Rules {
+    /// Limits out of order are refused, as before Linux 5.3.
+    pub old_limits: bool,
+    /// Limits take effect only after the read-back.
+    pub late: bool,
+    /// Tunables sit in each policy's folder.
+    pub per_policy: bool,
+}
+
+pub struct Fake {
+    pub files: BTreeMap<String, String>,
+    pub rules: Rules,
+    /// Files that refuse to be written.
+    pub refuse: BTreeMap<String, Errno>,
+    /// Refuses the action of this number (from 0), once.
+    pub refuse_action: Option<usize>,
+    pub groups: Vec<String>,
+    /// What was written, in order.
+    pub written: Vec<(String, String)>,
+    /// Actions so far.
+    pub acts: usize,
+    late: Vec<(String, String)>,
+    ledger: Option<Ledger>,
+    identity: Identity,
+}
+
+/// A machine without anything.
+pub fn bare() -> Fake {
+    let identity = Identity {
+        name: "fake".into(),
+        system: "fake".into(),
+        boot_id: "boot".into(),
+        address: "127.0.0.1".into(),
+        privileged: true,
+    };
+    Fake {
+        files: BTreeMap::new(),
+        rules: Rules::default(),
+        refuse: BTreeMap::new(),
+        refuse_action: None,
+        groups: Vec::new(),
+        written: Vec::new(),
+        acts: 0,
+        late: Vec::new(),
+        ledger: Some(Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap()),
+        identity,
+    }
+}
+
+/// Policies of `width` CPUs each, 1600 to 2400 MHz in three steps, under ondemand.
+pub fn cpufreq(policies: u32, width: u32, rules: Rules) -> Fake {
+    let mut fake = bare();
+    fake.rules = rules;
+    for policy in 0..policies {
+        let first = policy * width;
+        let cpus: Vec<String> = (first..first + width).map(|cpu| cpu.to_string()).collect();
+        for (file, text) in [
+            ("affected_cpus", cpus.join(" ")),
+            ("related_cpus", cpus.join(" ")),
+            ("cpuinfo_min_freq", "1600000".into()),
+            ("cpuinfo_max_freq", "2400000".into()),
+            ("cpuinfo_transition_latency", "10000".into()),
+            ("scaling_min_freq", "1600000".into()),
+            ("scaling_max_freq", "2400000".into()),
+            ("scaling_cur_freq", "2400000".into()),
+            ("scaling_available_frequencies", "2400000 2000000 1600000 ".into()),
+            ("scaling_available_governors", format!("{GOVERNORS} ")),
+            ("scaling_driver", "fake".into()),
+            ("scaling_setspeed", "<unsupported>".into()),
+        ] {
+            fake.files.insert(format!("{ROOT}/policy{first}/{file}"), format!("{text}\n"));
+        }
+        fake.govern(&format!("{ROOT}/policy{first}"), "ondemand");
+    }
+    fake
+}
+
+impl Fake {
+    pub fn show(&self, path: &str) -> &str {
+        self.files.get(path).map_or("(none)", |text| text.trim_end())
+    }
+
+    pub fn policy(&self, number: u32, file: &str) -> &str {
+        self.show(&format!("{ROOT}/policy{number}/{file}"))
+    }
+
+    /// Somebody else's hand, past the ledger.
+    pub fn meddle(&mut self, path: &str, text: &str) {
+        self.write(path, text).unwrap();
+        self.settle();
+    }
+
+    pub fn settle(&mut self) {
+        for (path, text) in std::mem::take(&mut self.late) {
+            self.limit(&path, &text).unwrap();
+        }
+    }
+
+    fn put(&mut self, path: &str, text: &str) {
+        self.files.insert(path.into(), format!("{text}\n"));
+    }
+
+    fn number(&self, path: &str) -> u64 {
+        self.show(path).parse().unwrap()
+    }
+
+    fn govern(&mut self, folder: &str, governor: &str) {
+        self.put(&format!("{folder}/scaling_governor"), governor);
+        let speed = if governor == "userspace" {
+            self.show(&format!("{folder}/scaling_cur_freq")).to_owned()
+        } else {
+            "<unsupported>".into()
+        };
+        self.put(&format!("{folder}/scaling_setspeed"), &speed);
+        let policies: Vec<String> =
+            self.files.keys().filter_map(|path| path.strip_suffix("/scaling_governor")).map(str::to_owned).collect();
+        for governor in ["ondemand", "conservative", "schedutil"] {
+            let users: Vec<&String> =
+                policies.iter().filter(|p| self.show(&format!("{p}/scaling_governor")) == governor).collect();
+            let wanted: Vec<String> = if self.rules.per_policy {
+                users.iter().map(|policy| format!("{policy}/{governor}")).collect()
+            } else {
+                users.iter().take(1).map(|_| format!("{ROOT}/{governor}")).collect()
+            };
+            let gone: Vec<String> = self
+                .files
+                .keys()
+                .filter(|path| path.contains(&format!("/{governor}/")) && !wanted.iter().any(|w| path.starts_with(w)))
+                .cloned()
+                .collect();
+            gone.iter().for_each(|path| drop(self.files.remove(path)));
+            for folder in wanted
+                .iter()
+                .filter(|w| !self.files.keys().any(|path| path.starts_with(&format!("{w}/"))))
+                .cloned()
+                .collect::<Vec<_>>()
+            {
+                for (file, text) in defaults(governor) {
+                    self.put(&format!("{folder}/{file}"), text);
+                }
+            }
+        }
+    }
+
+    fn limit(&mut self, path: &str, text: &str) -> Result<(), Errno> {
+        let (folder, file) = path.rsplit_once('/').unwrap();
+        let asked: u64 = text.parse().map_err(|_| Errno::EINVAL)?;
+        let steps = [1_600_000, 2_000_000, 2_400_000];
+        let (mut min, mut max) =
+            (self.number(&format!("{folder}/scaling_min_freq")), self.number(&format!("{folder}/scaling_max_freq")));
+        if file == "scaling_min_freq" {
+            min = asked
+        } else {
+            max = asked
+        }
+        if self.rules.old_limits && min > max {
+            return Err(Errno::EINVAL);
+        }
+        let max = *steps.iter().rev().find(|step| **step <= max).unwrap_or(&steps[0]);
+        let min = *steps.iter().find(|step| **step >= min).unwrap_or(&steps[2]);
+        self.put(&format!("{folder}/scaling_max_freq"), &max.to_string());
+        self.put(&format!("{folder}/scaling_min_freq"), &min.min(max).to_string());
+        Ok(())
+    }
+
+    fn write(&mut self, path: &str, text: &str) -> Result<(), Errno> {
+        if let Some(errno) = self.refuse.get(path) {
+            return Err(*errno);
+        }
+        let text = text.trim_end();
+        let (folder, file) = path.rsplit_once('/').unwrap();
+        if !path.starts_with("/sys") {
+            return self.list(folder).map(|_| self.put(path, text));
+        }
+        if !self.files.contains_key(path) {
+            return Err(Errno::ENOENT);
+        }
+        match file {
+            "scaling_governor" if !GOVERNORS.split(' ').any(|name| name == text) => return Err(Errno::EINVAL),
+            "scaling_governor" => self.govern(folder, text),
+            "scaling_min_freq" | "scaling_max_freq" if self.rules.late => self.late.push((path.into(), text.into())),
+            "scaling_min_freq" | "scaling_max_freq" => return self.limit(path, text),
+            "scaling_setspeed" => {
+                if self.show(&format!("{folder}/scaling_governor")) != "userspace" {
+                    return Err(Errno::EINVAL);
+                }
+                let asked: u64 = text.parse().map_err(|_| Errno::EINVAL)?;
+                let speed =
+                    [1_600_000, 2_000_000, 2_400_000].into_iter().find(|step| *step >= asked).unwrap_or(2_400_000);
+                self.put(&format!("{folder}/scaling_cur_freq"), &speed.to_string());
+                self.put(path, &speed.to_string());
+            }
+            "sampling_rate" if text.parse::<u64>().map_err(|_| Errno::EINVAL)? < 8000 => return Err(Errno::EINVAL),
+            "down_threshold" if self.number(&format!("{folder}/up_threshold")) <= text.parse().unwrap() => {
+                return Err(Errno::EINVAL);
+            }
+            "up_threshold"
+                if folder.ends_with("conservative")
+                    && self.number(&format!("{folder}/down_threshold")) >= text.parse().unwrap() =>
+            {
+                return Err(Errno::EINVAL);
+            }
+            "ignore_nice_load" => self.put(path, if text == "0" { "0" } else { "1" }),
+            _ => self.put(path, text),
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, action: &Action) -> Result<(), Errno> {
+        match action {
+            Action::WriteFile { path, text } => {
+                self.written.push((path.clone(), text.trim_end().into()));
+                self.write(path, text)
+            }
+            Action::RemoveFile { path } => self.files.remove(path).map(drop).ok_or(Errno::ENOENT),
+            Action::MakeGroup { group, .. } => {
+                self.groups.push(group.clone());
+                Ok(())
+            }
+            Action::RemoveGroup { group } => {
+                self.groups.retain(|other| other != group);
+                Ok(())
+            }
+            _ => Err(Errno::ENOSYS),
+        }
+    }
+}
+
+fn defaults(governor: &str) -> &'static [(&'static str, &'static str)] {
+    match governor {
+        "ondemand" => &[
+            ("ignore_nice_load", "0"),
+            ("io_is_busy", "0"),
+            ("powersave_bias", "0"),
+            ("sampling_down_factor", "1"),
+            ("sampling_rate", "10000"),
+            ("up_threshold", "95"),
+        ],
+        "conservative" => &[
+            ("down_threshold", "20"),
+            ("freq_step", "5"),
+            ("ignore_nice_load", "0"),
+            ("sampling_down_factor", "1"),
+            ("sampling_rate", "10000"),
+            ("up_threshold", "80"),
+        ],
+        _ => &[("rate_limit_us", "10000")],
+    }
+}
+
+impl Machine for Fake {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        let inside = format!("{folder}/");
+        let mut entries: Vec<Entry> = self
+            .files
+            .keys()
+            .filter_map(|path| path.strip_prefix(&inside))
+            .map(|rest| rest.split_once('/').map_or((rest, false), |(name, _)| (name, true)))
+            .map(|(name, folder)| Entry { name: name.into(), folder, mode: if folder { 0o755 } else { 0o644 } })
+            .collect();
+        entries.dedup();
+        if entries.is_empty() { Err(Errno::ENOENT) } else { Ok(entries) }
+    }
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.files.get(path).cloned().ok_or(Errno::ENOENT)
+    }
+    fn open(&mut self, _path: &str) -> Result<Handle, Errno> {
+        Err(Errno::ENOSYS)
+    }
+    fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
+    fn close(&mut self, _handle: Handle) {}
+    fn record(&mut self, _handles: &[Handle], _period_ns: u64) -> RecorderId {
+        RecorderId(0)
+    }
+    fn end_record(&mut self, _recorder: RecorderId) -> Vec<Sample> {
+        Vec::new()
+    }
+    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+        let mut ledger = self.ledger.take().unwrap();
+        let entry = ledger.intend(turn)?;
+        let refused = self.refuse_action == Some(self.acts);
+        self.acts += 1;
+        let errno = if refused { Some(Errno::EIO) } else { self.perform(&turn.action).err() };
+        let reads_back =
+            turn.read_back.as_ref().and_then(|path| self.read(path).ok()).map(|text| text.trim_end().to_owned());
+        ledger.done(entry, errno, reads_back.clone())?;
+        self.ledger = Some(ledger);
+        self.settle();
+        Ok(Acted { entry, errno, words: None, reads_back })
+    }
+    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
+        let mut ledger = self.ledger.take().unwrap();
+        let seen = self.files.clone();
+        let undone =
+            ledger.undo(entry, force, &mut |path| seen.get(path).cloned().ok_or(Errno::ENOENT), &mut |action| {
+                self.perform(action)
+            });
+        self.ledger = Some(ledger);
+        self.settle();
+        undone
+    }
+    fn open_entries(&self) -> Vec<OpenEntry> {
+        self.ledger.as_ref().unwrap().open().to_vec()
+    }
+    fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
+        Err(SpawnError::NotFound("nothing".into()))
+    }
+    fn end(&mut self, _process: ProcessId, _force: bool) {}
+    fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
+        None
+    }
+}
+
+pub fn cpus(text: &str) -> CpuList {
+    text.parse().unwrap()
+}
