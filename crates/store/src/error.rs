@@ -1,0 +1,128 @@
+//! What can go wrong with the store, by what the caller can do about it; one sentence each, with what to do next.
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi::{SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMSIZE};
+use thiserror::Error;
+
+/// Why the store did not do what was asked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The folder or the file could not be made.
+    #[error("cannot create {path}: {why}; name another place with --store", path = path.display())]
+    CannotCreate {
+        /// Folder or file.
+        path: PathBuf,
+        /// The system's words.
+        why: String,
+    },
+    /// The file is there but cannot be opened or written.
+    #[error("cannot open {path}: {why}; check who owns it, or name another place with --store", path = path.display())]
+    CannotOpen {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        why: String,
+    },
+    /// No space left. What was stored before is intact.
+    #[error("the disk that holds {path} is full; everything stored before is kept, make room and go on", path = path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Written by a newer powerband.
+    #[error(
+        "{path} was written by a newer powerband (store version {found}, this one knows {known}); update powerband, or name another place with --store",
+        path = path.display()
+    )]
+    NewerVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its `user_version`.
+        found: u32,
+        /// The newest this powerband can read.
+        known: u32,
+    },
+    /// An SQLite file of somebody else.
+    #[error("{path} is a database of another program; name another place with --store", path = path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Damaged, or no SQLite file.
+    #[error("{path} is damaged or not a powerband store ({why}); move it away and powerband begins a new one", path = path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's words.
+        why: String,
+    },
+    /// Another process holds it for longer than we wait.
+    #[error("{path} is being written by another process; wait for it and try again", path = path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No such number, or not a number.
+    #[error("there is no experiment {0} here; `powerband list` shows what there is")]
+    NoExperiment(String),
+    /// `last` of an empty store.
+    #[error("there is no experiment here yet; `powerband try` makes one")]
+    Empty,
+    /// Neither `last` nor a number.
+    #[error("'{0}' is not an experiment; write its number or `last`")]
+    NotAnId(String),
+    /// An event that cannot be kept such that it reads back, e.g. with a value that is not a number.
+    #[error("event {seq} of experiment {experiment} cannot be stored: {why}; please report this")]
+    Unstorable {
+        /// Experiment.
+        experiment: i64,
+        /// Its place.
+        seq: i64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A stored line this version does not understand.
+    #[error("event {seq} of experiment {experiment} cannot be read: {why}; a newer powerband may read it")]
+    Unreadable {
+        /// Experiment.
+        experiment: i64,
+        /// Its place; -1 for the header.
+        seq: i64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Anything else, in SQLite's words.
+    #[error("{path} could not be read or written: {why}; check the disk it is on", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's words.
+        why: String,
+    },
+}
+
+impl StoreError {
+    /// Sorts SQLite's result codes by what can be done about them.
+    pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let why = error.to_string();
+        let Some(&rusqlite::ffi::Error { code, extended_code }) = error.sqlite_error() else {
+            return StoreError::Io { path, why };
+        };
+        match code {
+            ErrorCode::DiskFull => StoreError::Full { path },
+            // The shared index beside the log grows by truncation and page-wise writes; only a full disk refuses those.
+            ErrorCode::SystemIoFailure if matches!(extended_code, SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMMAP) => {
+                StoreError::Full { path }
+            }
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Corrupt { path, why },
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Locked { path },
+            ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly => {
+                StoreError::CannotOpen { path, why }
+            }
+            _ => StoreError::Io { path, why },
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Rows as the store's callers see them.
+use powerband_record::CloseReason;
+
+/// Whether an experiment goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has begun and not said how it ended: it runs, or its process died.
+    Running,
+    /// It came to its end.
+    Ended,
+    /// The user stopped it.
+    Stopped,
+}
+
+impl State {
+    /// As it is spelled in the store and in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::Ended => "ended",
+            State::Stopped => "stopped",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "ended" => State::Ended,
+            "stopped" => State::Stopped,
+            _ => State::Running,
+        }
+    }
+}
+
+/// One experiment in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Its number.
+    pub id: i64,
+    /// When it began, Unix seconds.
+    pub started_unix_s: u64,
+    /// Where it was started: host name.
+    pub host: String,
+    /// Title of its plan, if any.
+    pub title: Option<String>,
+    /// The near machine; absent before the plan is stored.
+    pub machine: Option<String>,
+    /// The far machine, if any.
+    pub far: Option<String>,
+    /// The load, as JSON of its own shape.
+    pub load: Option<serde_json::Value>,
+    /// Whether it goes on.
+    pub state: State,
+    /// Why it ended.
+    pub reason: Option<CloseReason>,
+    /// Settings, the reference among them.
+    pub settings: u32,
+    /// Complete blocks.
+    pub blocks: u32,
+    /// Valid trials in blocks.
+    pub trials: u32,
+    /// Void trials.
+    pub voids: u32,
+    /// Judged metrics of settings that are decided.
+    pub decided: u32,
+    /// Judged metrics of settings that are open.
+    pub open: u32,
+    /// Label of the knee, once decided.
+    pub knee: Option<String>,
+    /// When it ended, ns since it began.
+    pub ended_ns: Option<u64>,
+}

@@ -1,0 +1,320 @@
+//! The store's doors: open, begin, append, read, check. SQL that only reads stands here, SQL that derives in `derive`.
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use powerband_record::{Event, ExperimentHeader};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavior, params};
+
+use crate::row::{State, Summary};
+use crate::{StoreError, derive, schema};
+
+/// How long we wait for another writer. Every write of ours takes milliseconds.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Experiments in one SQLite file.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    db: Connection,
+}
+
+impl Store {
+    /// Opens the store at `path`; makes its folder (0700) and the file (0600) when there is none, and brings an older
+    /// one to the newest version.
+    ///
+    /// # Errors
+    /// [`StoreError::CannotCreate`], [`StoreError::CannotOpen`], [`StoreError::Full`], [`StoreError::NewerVersion`],
+    /// [`StoreError::NotOurs`], [`StoreError::Corrupt`], or [`StoreError::Locked`] after ten seconds.
+    pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
+        Self::open_waiting(path.as_ref(), WAIT)
+    }
+
+    fn open_waiting(path: &Path, wait: Duration) -> Result<Store, StoreError> {
+        Ok(Store { path: path.to_owned(), db: schema::open(path, wait)? })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins an experiment; the header's `id` is replaced by the number answered.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], [`StoreError::Locked`], [`StoreError::Io`].
+    pub fn begin(&mut self, header: &ExperimentHeader) -> Result<i64, StoreError> {
+        let path = self.path.clone();
+        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+        transaction.execute("INSERT INTO experiment (header) VALUES ('')", []).map_err(sqlite)?;
+        let id = transaction.last_insert_rowid();
+        write_header(&transaction, &path, id, header)?;
+        transaction.commit().map_err(sqlite)?;
+        Ok(id)
+    }
+
+    /// Replaces the header of an experiment, e.g. once the observer's cost is known.
+    ///
+    /// # Errors
+    /// [`StoreError::NoExperiment`], and as [`Store::begin`].
+    pub fn update_header(&mut self, id: i64, header: &ExperimentHeader) -> Result<(), StoreError> {
+        write_header(&self.db, &self.path, id, header)
+    }
+
+    /// Appends an event and derives from it, in one transaction that is committed when this returns. The last one,
+    /// [`Event::Closed`], is synced to the disk with everything before it.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] (nothing of the earlier events is lost, and it can be tried again),
+    /// [`StoreError::NoExperiment`], [`StoreError::Unstorable`] when a required number is not finite,
+    /// [`StoreError::Locked`], [`StoreError::Io`].
+    pub fn append(&mut self, id: i64, event: &Event) -> Result<(), StoreError> {
+        if !matches!(event, Event::Closed(_)) {
+            return self.append_one(id, event);
+        }
+        self.synchronous("FULL")?;
+        let appended = self.append_one(id, event);
+        self.synchronous("NORMAL")?;
+        appended
+    }
+
+    fn synchronous(&self, how: &str) -> Result<(), StoreError> {
+        self.db.pragma_update(None, "synchronous", how).map_err(|error| self.sqlite(&error))
+    }
+
+    fn append_one(&mut self, id: i64, event: &Event) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+        require(&transaction, &path, id)?;
+        let seq: i64 = transaction
+            .prepare_cached("SELECT coalesce(max(seq) + 1, 0) FROM event WHERE experiment = ?1")
+            .and_then(|mut query| query.query_row([id], |row| row.get(0)))
+            .map_err(sqlite)?;
+        let unstorable =
+            |error: serde_json::Error| StoreError::Unstorable { experiment: id, seq, why: error.to_string() };
+        let json = serde_json::to_string(event).map_err(unstorable)?;
+        // What is derived comes from what is stored, so that deriving again later cannot give anything else. A number
+        // that is not finite is null in JSON and stops here.
+        let stored: Event = serde_json::from_str(&json).map_err(unstorable)?;
+        transaction
+            .prepare_cached("INSERT INTO event (experiment, seq, json) VALUES (?1, ?2, ?3)")
+            .and_then(|mut insert| insert.execute(params![id, seq, json]))
+            .map_err(sqlite)?;
+        derive::enter(&transaction, id, &stored).map_err(|error| match error.sqlite_error_code() {
+            // It does not follow from the events before it, e.g. the end of a trial that never began.
+            Some(ErrorCode::ConstraintViolation) => {
+                StoreError::Unstorable { experiment: id, seq, why: error.to_string() }
+            }
+            _ => sqlite(error),
+        })?;
+        transaction.commit().map_err(sqlite)
+    }
+
+    /// All experiments, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreadable`] for a header that is none, [`StoreError::Corrupt`], [`StoreError::Io`].
+    pub fn list(&self) -> Result<Vec<Summary>, StoreError> {
+        let sqlite = |error: rusqlite::Error| self.sqlite(&error);
+        let mut query = self.db.prepare_cached(SUMMARY).map_err(sqlite)?;
+        let rows = query.query_map([], |row| Ok((row.get::<_, String>(1)?, summary(row)?))).map_err(sqlite)?;
+        rows.map(|row| {
+            let (header, mut summary) = row.map_err(sqlite)?;
+            let header = parse_header(summary.id, &header)?;
+            (summary.started_unix_s, summary.host) = (header.started_unix_s, header.host);
+            Ok(summary)
+        })
+        .collect()
+    }
+
+    /// The header of one experiment.
+    ///
+    /// # Errors
+    /// [`StoreError::NoExperiment`], [`StoreError::Unreadable`], [`StoreError::Corrupt`], [`StoreError::Io`].
+    pub fn header(&self, id: i64) -> Result<ExperimentHeader, StoreError> {
+        let header: Option<String> = self
+            .db
+            .query_row("SELECT header FROM experiment WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.sqlite(&error))?;
+        parse_header(id, &header.ok_or_else(|| StoreError::NoExperiment(id.to_string()))?)
+    }
+
+    /// The events of one experiment, in order.
+    ///
+    /// # Errors
+    /// [`StoreError::NoExperiment`], [`StoreError::Unreadable`], [`StoreError::Corrupt`], [`StoreError::Io`].
+    pub fn events(&self, id: i64) -> Result<Vec<Event>, StoreError> {
+        parse_events(id, &self.lines(id)?)
+    }
+
+    /// The header and the stored JSON lines of one experiment, byte for byte.
+    ///
+    /// # Errors
+    /// As [`Store::header`].
+    pub fn journal(&self, id: i64) -> Result<(ExperimentHeader, Vec<String>), StoreError> {
+        Ok((self.header(id)?, self.lines(id)?))
+    }
+
+    /// The newest experiment.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`], [`StoreError::Io`].
+    pub fn newest(&self) -> Result<Option<i64>, StoreError> {
+        self.db.query_row("SELECT max(id) FROM experiment", [], |row| row.get(0)).map_err(|error| self.sqlite(&error))
+    }
+
+    /// The experiment that `last` or a number means.
+    ///
+    /// # Errors
+    /// [`StoreError::Empty`], [`StoreError::NoExperiment`], [`StoreError::NotAnId`].
+    pub fn resolve(&self, text: &str) -> Result<i64, StoreError> {
+        let text = text.trim();
+        if text == "last" {
+            return self.newest()?.ok_or(StoreError::Empty);
+        }
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !digits {
+            return Err(StoreError::NotAnId(text.into()));
+        }
+        let id: i64 = text.parse().map_err(|_| StoreError::NoExperiment(text.into()))?;
+        require(&self.db, &self.path, id).map(|()| id)
+    }
+
+    /// Builds everything derived of one experiment again from its events. Answers the tables that had differed; none
+    /// unless somebody else wrote into the file or an older version derived otherwise.
+    ///
+    /// # Errors
+    /// As [`Store::events`] and [`Store::append`]; then nothing is changed.
+    pub fn rederive(&mut self, id: i64) -> Result<Vec<String>, StoreError> {
+        let path = self.path.clone();
+        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+        let lines = read_lines(&transaction, &path, id)?;
+        let before = dump(&transaction, id).map_err(sqlite)?;
+        derive::clear(&transaction, id).map_err(sqlite)?;
+        for event in parse_events(id, &lines)? {
+            derive::enter(&transaction, id, &event).map_err(sqlite)?;
+        }
+        let after = dump(&transaction, id).map_err(sqlite)?;
+        transaction.commit().map_err(sqlite)?;
+        let differs = before.into_iter().zip(after).filter(|(before, after)| before != after);
+        Ok(differs.map(|((table, _), _)| table).collect())
+    }
+
+    fn lines(&self, id: i64) -> Result<Vec<String>, StoreError> {
+        read_lines(&self.db, &self.path, id)
+    }
+
+    fn sqlite(&self, error: &rusqlite::Error) -> StoreError {
+        StoreError::from_sqlite(&self.path, error)
+    }
+}
+
+const SUMMARY: &str = "
+    SELECT id, header, title, machine, far, load, state, reason, blocks, ended_ns,
+           (SELECT count(*) FROM setting s WHERE s.experiment = e.id),
+           (SELECT count(*) FROM trial t WHERE t.experiment = e.id AND t.state = 'valid' AND t.block > 0),
+           (SELECT count(*) FROM trial t WHERE t.experiment = e.id AND t.state = 'void'),
+           (SELECT count(*) FROM verdict v WHERE v.experiment = e.id AND v.verdict <> 'undecided'),
+           (SELECT count(*) FROM verdict v WHERE v.experiment = e.id AND v.verdict = 'undecided'),
+           (SELECT label FROM setting s WHERE s.experiment = e.id AND s.setting = e.knee)
+    FROM experiment e ORDER BY id";
+
+fn summary(row: &Row) -> rusqlite::Result<Summary> {
+    let (load, reason): (Option<String>, Option<String>) = (row.get(5)?, row.get(7)?);
+    let ended_ns: Option<i64> = row.get(9)?;
+    Ok(Summary {
+        id: row.get(0)?,
+        started_unix_s: 0,
+        host: String::new(),
+        title: row.get(2)?,
+        machine: row.get(3)?,
+        far: row.get(4)?,
+        load: load.and_then(|text| serde_json::from_str(&text).ok()),
+        state: State::parse(row.get_ref(6)?.as_str()?),
+        reason: reason.and_then(|text| serde_json::from_str(&text).ok()),
+        blocks: row.get(8)?,
+        ended_ns: ended_ns.and_then(|ns| u64::try_from(ns).ok()),
+        settings: row.get(10)?,
+        trials: row.get(11)?,
+        voids: row.get(12)?,
+        decided: row.get(13)?,
+        open: row.get(14)?,
+        knee: row.get(15)?,
+    })
+}
+
+fn parse_header(id: i64, text: &str) -> Result<ExperimentHeader, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Unreadable {
+        experiment: id,
+        seq: -1,
+        why: error.to_string(),
+    })
+}
+
+fn parse_events(id: i64, lines: &[String]) -> Result<Vec<Event>, StoreError> {
+    let unreadable =
+        |seq, error: serde_json::Error| StoreError::Unreadable { experiment: id, seq, why: error.to_string() };
+    (0..).zip(lines).map(|(seq, line)| serde_json::from_str(line).map_err(|error| unreadable(seq, error))).collect()
+}
+
+fn require(db: &Connection, path: &Path, id: i64) -> Result<(), StoreError> {
+    let there = db
+        .prepare_cached("SELECT 1 FROM experiment WHERE id = ?1")
+        .and_then(|mut query| query.exists([id]))
+        .map_err(|error| StoreError::from_sqlite(path, &error))?;
+    if there { Ok(()) } else { Err(StoreError::NoExperiment(id.to_string())) }
+}
+
+fn write_header(db: &Connection, path: &Path, id: i64, header: &ExperimentHeader) -> Result<(), StoreError> {
+    let header = ExperimentHeader { id, ..header.clone() };
+    let text = serde_json::to_string(&header).map_err(|error| StoreError::Unstorable {
+        experiment: id,
+        seq: -1,
+        why: error.to_string(),
+    })?;
+    let changed = db
+        .execute("UPDATE experiment SET header = ?2 WHERE id = ?1", params![id, text])
+        .map_err(|error| StoreError::from_sqlite(path, &error))?;
+    if changed == 1 { Ok(()) } else { Err(StoreError::NoExperiment(id.to_string())) }
+}
+
+fn read_lines(db: &Connection, path: &Path, id: i64) -> Result<Vec<String>, StoreError> {
+    require(db, path, id)?;
+    db.prepare_cached("SELECT json FROM event WHERE experiment = ?1 ORDER BY seq")
+        .and_then(|mut query| query.query_map([id], |row| row.get(0))?.collect())
+        .map_err(|error| StoreError::from_sqlite(path, &error))
+}
+
+/// Every derived row as text, by table.
+fn dump(db: &Connection, id: i64) -> rusqlite::Result<Vec<(String, Vec<String>)>> {
+    let tables = derive::TABLES
+        .iter()
+        .map(|(table, order)| (*table, format!("SELECT * FROM {table} WHERE experiment = ?1 ORDER BY {order}")));
+    let own = ("experiment", format!("SELECT {} FROM experiment WHERE id = ?1", derive::DERIVED));
+    tables.chain([own]).map(|(table, sql)| Ok((table.to_owned(), dump_rows(db, &sql, id)?))).collect()
+}
+
+fn dump_rows(db: &Connection, sql: &str, id: i64) -> rusqlite::Result<Vec<String>> {
+    let mut query = db.prepare(sql)?;
+    let columns = query.column_count();
+    let text = |row: &Row| -> rusqlite::Result<String> {
+        let cells: rusqlite::Result<Vec<String>> = (0..columns)
+            .map(|i| {
+                Ok(match row.get_ref(i)? {
+                    ValueRef::Text(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
+                    other => format!("{other:?}"),
+                })
+            })
+            .collect();
+        Ok(cells?.join(" "))
+    };
+    query.query_map([id], text)?.collect()
+}
+
+#[cfg(test)]
+mod tests;

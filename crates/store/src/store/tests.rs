@@ -1,0 +1,387 @@
+//! The store by itself: what is derived, what is refused, and in which words.
+use std::os::unix::fs::PermissionsExt;
+
+use powerband_record::{
+    Better, BlockDone, CloseReason, Finding, KneeFinding, Level, Metric, Outcome, PlannedSetting, PlannedTrial,
+    ReachedSite, SettingVerdict, Started, Verdict, Void,
+};
+
+use super::*;
+
+fn header() -> ExperimentHeader {
+    ExperimentHeader {
+        journal_version: 1,
+        id: 0,
+        started_unix_s: 1_800_000_000,
+        host: "bench".into(),
+        powerband: "0.0.0".into(),
+        command_line: vec!["powerband".into(), "try".into(), "freq=250MHz,500MHz".into()],
+        observer_cpu_s: None,
+        observer_wakeups: None,
+    }
+}
+
+fn started() -> Event {
+    let setting = |label: &str| PlannedSetting { label: label.into(), turns: format!("freq={label}") };
+    Event::Started(Box::new(Started {
+        title: Some("router".into()),
+        machine: "sim:omap3530".into(),
+        far: None,
+        system: "3.3.7".into(),
+        load: serde_json::json!({"kind": "stream", "for_ns": 10, "a": 1}),
+        seed: u64::MAX,
+        settings: vec![setting("500MHz"), setting("250MHz")],
+        metrics: vec![
+            Metric { name: "rate_mbit_s".into(), better: Better::Higher, judged: true, boundary: None },
+            Metric { name: "power_w".into(), better: Better::Lower, judged: false, boundary: Some("modelled".into()) },
+        ],
+        cost_order: vec![1, 0],
+        alpha: 0.05,
+        margin: 0.05,
+        margin_source: "default".into(),
+        robust: false,
+        max_blocks: 30,
+        budget_ns: None,
+        settle_ns: 0,
+        warmup: 0,
+    }))
+}
+
+fn trial(trial: u32, block: u32, setting: u32) -> Event {
+    Event::TrialStarted(PlannedTrial { trial, block, setting, copy: 0, at_ns: u64::from(trial) * 10 })
+}
+
+fn done(trial: u32, rate: f64) -> Event {
+    let metrics = [("rate_mbit_s".to_owned(), rate), ("power_w".to_owned(), 0.1 + 0.2)].into();
+    Event::TrialDone { trial, at_ns: 7, outcome: Outcome { metrics, ..Outcome::default() } }
+}
+
+fn verdict(verdict: Verdict) -> SettingVerdict {
+    SettingVerdict {
+        setting: 1,
+        metric: "rate_mbit_s".into(),
+        verdict,
+        change: -0.45,
+        low: Some(-0.47),
+        high: Some(-0.43),
+        blocks: 2,
+        decided_at: (verdict != Verdict::Undecided).then_some(2),
+        predicted_blocks: (verdict == Verdict::Undecided).then_some((3, 9)),
+        unstable: false,
+        notes: vec![],
+    }
+}
+
+fn finding(reason: CloseReason) -> Finding {
+    Finding {
+        reason,
+        at_ns: 99,
+        blocks: 2,
+        trials: 4,
+        voids: 1,
+        verdicts: vec![verdict(Verdict::Worse)],
+        levels: vec![Level {
+            setting: 0,
+            metric: "rate_mbit_s".into(),
+            trials: 2,
+            typical: 56.534_3,
+            low: None,
+            high: None,
+        }],
+        knee: Some(KneeFinding {
+            metric: "rate_mbit_s".into(),
+            knee: Some(0),
+            provisional: None,
+            probability: None,
+            inferior: vec![1],
+            alike: vec![0],
+        }),
+        notes: vec![],
+    }
+}
+
+fn journal() -> Vec<Event> {
+    let block =
+        |block, state| Event::BlockDone(BlockDone { block, at_ns: 5, verdicts: vec![verdict(state)], knee: None });
+    let site = ReachedSite {
+        knob: "cpufreq.freq".into(),
+        site: "policy0".into(),
+        asked: "500000".into(),
+        reads_back: Some("500000".into()),
+        landed: "applied".into(),
+    };
+    vec![
+        started(),
+        trial(0, 1, 0),
+        Event::Landed { trial: 0, site },
+        done(0, 56.627),
+        trial(1, 1, 1),
+        Event::TrialVoid { trial: 1, at_ns: 9, why: Void::LoadFailed { why: "load: exit status 1".into() } },
+        trial(2, 1, 1),
+        done(2, 31.696_2),
+        block(1, Verdict::Undecided),
+        trial(3, 2, 1),
+        done(3, 29.8 + 0.015_3),
+        trial(4, 2, 0),
+        done(4, 57.3872),
+        block(2, Verdict::Worse),
+        Event::SettingLeft { setting: 1, block: 2, why: "decided".into() },
+        Event::Restored { entries: 1, failed: vec![] },
+        Event::Closed(finding(CloseReason::Decided)),
+    ]
+}
+
+fn fresh() -> (tempfile::TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("state/store.db")).unwrap();
+    (folder, store)
+}
+
+fn filled(events: &[Event]) -> (tempfile::TempDir, Store, i64) {
+    let (folder, mut store) = fresh();
+    let id = store.begin(&header()).unwrap();
+    for event in events {
+        store.append(id, event).unwrap();
+    }
+    (folder, store, id)
+}
+
+#[test]
+fn what_was_appended_reads_back_byte_for_byte() {
+    let (folder, store, id) = filled(&journal());
+    assert_eq!(store.events(id).unwrap(), journal());
+    let (head, lines) = store.journal(id).unwrap();
+    assert_eq!(head, ExperimentHeader { id: 1, ..header() });
+    let expected: Vec<String> = journal().iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+    assert_eq!(lines, expected);
+    assert!(lines[0].contains(r#""load":{"kind":"stream","for_ns":10,"a":1}"#), "{}", lines[0]);
+    drop(store);
+    let again = Store::open(folder.path().join("state/store.db")).unwrap();
+    assert_eq!(again.events(id).unwrap(), journal());
+}
+
+#[test]
+fn what_is_derived_at_once_is_what_is_derived_again() {
+    // Also after every prefix: an experiment may end anywhere.
+    for end in 0..=journal().len() {
+        let (_folder, mut store, id) = filled(&journal()[..end]);
+        let before = dump(&store.db, id).unwrap();
+        assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new(), "after {end} events");
+        assert_eq!(dump(&store.db, id).unwrap(), before);
+    }
+}
+
+#[test]
+fn every_derived_table_is_filled_and_a_foreign_change_is_found_and_undone() {
+    let (_folder, mut store, id) = filled(&journal());
+    let before = dump(&store.db, id).unwrap();
+    for (table, rows) in &before {
+        assert!(!rows.is_empty(), "{table} is empty");
+    }
+    let values = before.iter().find(|(table, _)| table == "metric_value").unwrap();
+    assert_eq!(values.1.len(), 8);
+    assert!(values.1[0].ends_with("Real(0.30000000000000004)"), "{}", values.1[0]);
+    store.db.execute("UPDATE level SET typical = 1.0", []).unwrap();
+    store.db.execute("UPDATE experiment SET title = 'other'", []).unwrap();
+    assert_eq!(store.rederive(id).unwrap(), ["level", "experiment"]);
+    assert_eq!(dump(&store.db, id).unwrap(), before);
+}
+
+#[test]
+fn events_can_neither_be_changed_nor_removed() {
+    let (_folder, store, _) = filled(&journal());
+    for sql in ["UPDATE event SET json = '{}'", "DELETE FROM event WHERE seq = 3"] {
+        let error = store.db.execute(sql, []).unwrap_err().to_string();
+        assert!(error.contains("append-only"), "{error}");
+    }
+}
+
+#[test]
+fn a_list_says_what_there_is() {
+    let (_folder, mut store, _) = filled(&journal());
+    let second = store.begin(&header()).unwrap();
+    store.append(second, &started()).unwrap();
+    let list = store.list().unwrap();
+    assert_eq!(list.iter().map(|s| (s.id, s.state)).collect::<Vec<_>>(), [(1, State::Ended), (2, State::Running)]);
+    let first = Summary {
+        id: 1,
+        started_unix_s: 1_800_000_000,
+        host: "bench".into(),
+        title: Some("router".into()),
+        machine: Some("sim:omap3530".into()),
+        far: None,
+        load: Some(serde_json::json!({"kind": "stream", "for_ns": 10, "a": 1})),
+        state: State::Ended,
+        reason: Some(CloseReason::Decided),
+        settings: 2,
+        blocks: 2,
+        trials: 4,
+        voids: 1,
+        decided: 1,
+        open: 0,
+        knee: Some("500MHz".into()),
+        ended_ns: Some(99),
+    };
+    assert_eq!(list[0], first);
+}
+
+#[test]
+fn stopping_and_resuming_change_the_state() {
+    let (_folder, mut store, id) = filled(&journal()[..4]);
+    store.append(id, &Event::Closed(finding(CloseReason::Stopped))).unwrap();
+    assert_eq!(store.list().unwrap()[0].state, State::Stopped);
+    store.append(id, &trial(1, 1, 1)).unwrap();
+    let summary = store.list().unwrap().remove(0);
+    assert_eq!((summary.state, summary.reason, summary.ended_ns), (State::Running, None, None));
+    assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn headers_change_and_nothing_else_does() {
+    let (_folder, mut store, id) = filled(&journal());
+    let later = ExperimentHeader { observer_cpu_s: Some(0.42), observer_wakeups: Some(120), ..header() };
+    store.update_header(id, &later).unwrap();
+    assert_eq!(store.header(id).unwrap(), ExperimentHeader { id, ..later });
+    assert_eq!(store.events(id).unwrap(), journal());
+}
+
+#[test]
+fn what_is_meant_is_found_or_said_to_be_missing() {
+    let (_folder, mut store) = fresh();
+    let said = |store: &Store, text: &str| store.resolve(text).unwrap_err().to_string();
+    assert_eq!(store.newest().unwrap(), None);
+    assert_eq!(said(&store, "last"), "there is no experiment here yet; `powerband try` makes one");
+    assert_eq!(store.begin(&header()).unwrap(), 1);
+    assert_eq!(store.begin(&header()).unwrap(), 2);
+    assert_eq!(store.resolve("last").unwrap(), 2);
+    assert_eq!(store.resolve(" 1 ").unwrap(), 1);
+    for missing in ["12", "0", "99999999999999999999"] {
+        let expected = format!("there is no experiment {missing} here; `powerband list` shows what there is");
+        assert_eq!(said(&store, missing), expected);
+    }
+    for nonsense in ["", "newest", "-1", "1.5"] {
+        let expected = format!("'{nonsense}' is not an experiment; write its number or `last`");
+        assert_eq!(said(&store, nonsense), expected);
+    }
+    let missing = "there is no experiment 12 here; `powerband list` shows what there is";
+    assert_eq!(store.append(12, &started()).unwrap_err().to_string(), missing);
+    assert_eq!(store.update_header(12, &header()).unwrap_err().to_string(), missing);
+    assert_eq!(store.rederive(12).unwrap_err().to_string(), missing);
+}
+
+#[test]
+fn what_would_not_read_back_is_refused_whole() {
+    let (_folder, mut store, id) = filled(&journal()[..2]);
+    let before = dump(&store.db, id).unwrap();
+    let error = store.append(id, &done(0, f64::NAN)).unwrap_err();
+    assert!(matches!(error, StoreError::Unstorable { seq: 2, .. }), "{error}");
+    let error = store.append(id, &done(7, 1.0)).unwrap_err();
+    assert!(matches!(error, StoreError::Unstorable { seq: 2, .. }), "the trial never began: {error}");
+    assert_eq!(store.events(id).unwrap(), journal()[..2]);
+    assert_eq!(dump(&store.db, id).unwrap(), before);
+    store.append(id, &done(0, 1.0)).unwrap();
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_can_be_gone_on_from() {
+    let (_folder, mut store, id) = filled(&journal()[..1]);
+    let pages: i64 = store.db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    let limit = |store: &Store, pages: i64| {
+        store.db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    };
+    limit(&store, pages + 2);
+    let mut stored = 0;
+    let error = (0..10_000)
+        .find_map(|n| store.append(id, &trial(n, 1, 0)).map(|()| stored += 1).err())
+        .expect("two pages are not enough for ten thousand trials");
+    assert!(matches!(error, StoreError::Full { .. }), "{error}");
+    assert!(error.to_string().ends_with("is full; everything stored before is kept, make room and go on"), "{error}");
+    assert_eq!(store.events(id).unwrap().len(), 1 + stored);
+    limit(&store, 1_000_000);
+    store.append(id, &trial(20_000, 1, 0)).unwrap();
+    assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn folder_and_file_are_the_owners_alone() {
+    let (folder, _store, _) = filled(&journal());
+    let mode = |name: &str| folder.path().join(name).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("state"), 0o700);
+    assert_eq!(mode("state/store.db"), 0o600);
+    assert_eq!(mode("state/store.db-wal"), 0o600);
+}
+
+#[test]
+fn files_that_are_not_ours_are_refused_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    std::fs::write(place("text"), "not a database, but long enough to be read as the header of one".repeat(40))
+        .unwrap();
+    let error = Store::open(place("text")).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    let other = Connection::open(place("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE bookmark (url TEXT)").unwrap();
+    let error = Store::open(place("other.db")).unwrap_err();
+    assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
+    drop(Store::open(place("new.db")).unwrap());
+    Connection::open(place("new.db")).unwrap().pragma_update(None, "user_version", 7).unwrap();
+    let error = Store::open(place("new.db")).unwrap_err().to_string();
+    assert!(error.contains("newer powerband (store version 7, this one knows 1); update"), "{error}");
+    std::fs::create_dir(place("folder")).unwrap();
+    let error = Store::open(place("folder")).unwrap_err();
+    assert!(matches!(error, StoreError::CannotOpen { .. }), "{error}");
+    let error = Store::open(place("text/below/store.db")).unwrap_err();
+    assert!(matches!(error, StoreError::CannotCreate { .. }), "{error}");
+    let error = Store::open("/proc/none/store.db").unwrap_err();
+    assert!(matches!(error, StoreError::CannotCreate { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_page_is_said_to_be_damage() {
+    let (folder, store, id) = filled(&journal());
+    let path = folder.path().join("state/store.db");
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    for page in bytes.chunks_mut(4096).skip(1) {
+        page[..64].fill(0xa5);
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let error = Store::open(&path).and_then(|store| store.events(id)).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+}
+
+#[test]
+fn a_writer_that_does_not_let_go_is_named_and_readers_go_on() {
+    let (folder, _store, id) = filled(&journal());
+    let path = folder.path().join("state/store.db");
+    let holder = Connection::open(&path).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut store = Store::open_waiting(&path, Duration::from_millis(20)).unwrap();
+    let error = store.append(id, &started()).unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    assert_eq!(store.events(id).unwrap().len(), journal().len());
+    holder.execute_batch("ROLLBACK").unwrap();
+    store.append(id, &started()).unwrap();
+}
+
+#[test]
+fn many_may_make_the_same_store_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/b/store.db");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut store = Store::open(&path).unwrap();
+                let id = store.begin(&header()).unwrap();
+                journal().iter().for_each(|event| store.append(id, event).unwrap());
+            });
+        }
+    });
+    let mut store = Store::open(&path).unwrap();
+    let ids: Vec<i64> = store.list().unwrap().iter().map(|s| s.id).collect();
+    assert_eq!(ids, [1, 2, 3, 4, 5, 6, 7, 8]);
+    for id in ids {
+        assert_eq!(store.events(id).unwrap(), journal());
+        assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new());
+    }
+}
