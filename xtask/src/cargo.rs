@@ -8,9 +8,11 @@ use anyhow::{Context, Result};
 
 use crate::tally::{Reader, Tally};
 
-/// The workspace's folder.
+/// The workspace's folder. Cargo says when it starts us where we belong; clones that share a target folder also share
+/// this program, so what was compiled in is only for those who start it by hand.
 pub(crate) fn top() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+    let ours = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| OsString::from(env!("CARGO_MANIFEST_DIR")));
+    PathBuf::from(ours).join("..")
 }
 
 /// Whether this is a run that decides about a change: then nothing may be left out quietly.
