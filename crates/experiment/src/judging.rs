@@ -113,28 +113,32 @@ impl Judging {
         if let (Some(knee), Some(sheet)) = (&mut self.knee, self.sheets.first()) {
             knee.look(&sheet.table);
             look.knee = knee.finding();
-            look.knee_complete = knee.complete();
         }
         look.decided = self.decided(&look);
+        // What is out of the race must also have its verdict against the reference: the table shows both.
+        let out_and_open = |finding: &KneeFinding| {
+            let decided = |setting: &u32| *setting == 0 || look.decided.iter().any(|(left, _)| left == setting);
+            finding.inferior.iter().any(|setting| !decided(setting))
+        };
+        let settled = self.knee.as_ref().is_some_and(KneeSeeker::complete);
+        look.knee_complete = settled && !look.knee.as_ref().is_some_and(out_and_open);
         look
     }
 
-    /// Settings that may leave: with a knee those that are inferior, else those decided on every judged metric.
+    /// Settings that may leave: decided on every judged metric and, where a knee is sought, out of the race for it.
     fn decided(&self, look: &Look) -> Vec<(u32, String)> {
-        if let Some(knee) = &look.knee {
-            let why = format!("worse than another by more than the margin on {}", knee.metric);
-            return knee
-                .inferior
-                .iter()
-                .filter(|&&setting| setting != 0)
-                .map(|&setting| (setting, why.clone()))
-                .collect();
-        }
         let mut decided = Vec::new();
         for setting in (1..).take(self.labels.len().saturating_sub(1)) {
             let mut mine = look.verdicts.iter().filter(|verdict| verdict.setting == setting).peekable();
-            if mine.peek().is_some() && mine.all(|verdict| verdict.verdict != Verdict::Undecided) {
-                decided.push((setting, "decided".to_owned()));
+            if mine.peek().is_none() || mine.any(|verdict| verdict.verdict == Verdict::Undecided) {
+                continue;
+            }
+            match &look.knee {
+                None => decided.push((setting, "decided".to_owned())),
+                Some(knee) if knee.inferior.contains(&setting) => {
+                    decided.push((setting, format!("worse than another by more than the margin on {}", knee.metric)));
+                }
+                Some(_) => {}
             }
         }
         decided
