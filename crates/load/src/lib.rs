@@ -1,1 +1,2 @@
 //! What makes the machine work.
+pub mod inside;
