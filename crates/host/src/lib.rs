@@ -1,1 +1,63 @@
 //! This box: the crate that touches the machine's operating system.
+//!
+//! [`HostWorld`] waits in one poll(2) for everything its machines may report; [`LocalMachine`] reads, turns and starts
+//! things here. What is turned is written to a [`FileLedger`] first, and one [`Lock`] a folder keeps two owners apart.
+//!
+//! A load is started in two steps, so that what it costs is its own: we execute ourselves as a small shim
+//! ([`shim_main`], the hidden verb [`SHIM_VERB`]), which makes the load a sibling of itself, that is our child, in its
+//! own session, control group and set of CPUs. Built-in work is ourselves again, under the verb [`INSIDE_VERB`].
+//! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
+mod actions;
+mod capture;
+mod child;
+mod facts;
+mod files;
+mod group;
+mod ledger_file;
+mod local;
+mod lock;
+mod raw;
+mod recorder;
+mod shim;
+mod signals;
+mod world;
+
+pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, unix_time_s};
+pub use ledger_file::FileLedger;
+pub use local::LocalMachine;
+pub use lock::{Holder, Lock, LockError};
+pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
+pub use world::HostWorld;
+
+use powerband_machine::Errno;
+
+/// The kernel's number, in the words of `machine`.
+fn errno(error: rustix::io::Errno) -> Errno {
+    Errno(error.raw_os_error())
+}
+
+/// The same from the standard library; `EIO` when no number came with it.
+fn io_errno(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno)
+}
+
+/// CLOCK_MONOTONIC, ns.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// How long from now until `at_ns`, for poll(2).
+fn time_until(at_ns: u64) -> rustix::time::Timespec {
+    let left = at_ns.saturating_sub(now_ns());
+    rustix::time::Timespec {
+        tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(left % 1_000_000_000).unwrap_or(0),
+    }
+}
+
+/// Waits until `at_ns` for nothing in particular: for the few bounded retries the kernel forces on us.
+fn pause_until(at_ns: u64) {
+    // A signal ends it early; every caller looks again and has its own bound.
+    let _ = rustix::event::poll(&mut [], Some(&time_until(at_ns)));
+}

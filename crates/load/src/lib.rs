@@ -5,6 +5,7 @@
 mod command;
 mod counter;
 mod idle;
+pub mod inside;
 mod load;
 mod pick;
 mod stream;

@@ -1,0 +1,125 @@
+//! The program the integration tests start loads through: the hidden verbs, as the command serves them, and a few
+//! scenes that need a process of their own.
+use std::ffi::OsString;
+use std::path::Path;
+
+use powerband_host::{FileLedger, HostWorld, INSIDE_VERB, LocalMachine, Lock, LockError, SHIM_VERB};
+use powerband_machine::{Action, CpuQuota, Hold, Job, Turn, Wake, World};
+use powerband_record::{Side, Work};
+
+fn main() {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    match words.as_slice() {
+        [SHIM_VERB, ..] => powerband_host::shim_main(&arguments[1..]),
+        [INSIDE_VERB, json] => std::process::exit(powerband_load::inside::main(json)),
+        ["wait-for-stops", folder] => wait_for_stops(Path::new(folder)),
+        ["hold-lock", folder] => hold_lock(Path::new(folder)),
+        ["die-with-load", folder] => die_with_load(Path::new(folder)),
+        ["fill-and-turn", folder, knob] => fill_and_turn(Path::new(folder), knob),
+        ["make-group", folder, name] => make_group(Path::new(folder), name),
+        ["own-output", size] => print!("{}", "x".repeat(size.parse().expect("a size"))),
+        other => panic!("unknown scene {other:?}"),
+    }
+}
+
+fn world(folder: &Path) -> HostWorld {
+    HostWorld::new(LocalMachine::new(FileLedger::new(folder)).expect("a ledger")).expect("a world")
+}
+
+fn sleep_job() -> Job {
+    let work = Work::Command { argv: vec!["sleep".into(), "1000".into()], demand: None };
+    Job { work, cpus: None, group: None, output_limit: 100 }
+}
+
+/// Prints each stop signal as it is told; ends after the second, or when the load ends by itself.
+fn wait_for_stops(folder: &Path) {
+    let mut world = world(folder);
+    world.machine(Side::Near).expect("near").spawn(&sleep_job()).expect("sleep");
+    println!("ready");
+    let mut stops = 0;
+    while stops < 2 {
+        match world.wait(None) {
+            Wake::Stop(signal) => {
+                stops += 1;
+                println!("{signal:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Takes the lock and waits to be killed.
+fn hold_lock(folder: &Path) {
+    let _lock = match Lock::acquire(folder, "turning cpufreq.governor") {
+        Ok(lock) => lock,
+        Err(LockError::Held(holder)) => panic!("{holder}"),
+        Err(other) => panic!("{other}"),
+    };
+    println!("locked");
+    std::thread::sleep(std::time::Duration::from_secs(100));
+}
+
+/// Starts a load and is killed with SIGKILL in the middle of it.
+fn die_with_load(folder: &Path) {
+    let mut world = world(folder);
+    let work = Work::Command { argv: ["sh", "-c", "echo $$ > \"$0\"; exec sleep 1000"].map(str::to_owned).into(), demand: None };
+    let file = folder.join("pid").display().to_string();
+    let Work::Command { mut argv, demand } = work else { return };
+    argv.push(file);
+    world.machine(Side::Near).expect("near").spawn(&Job { work: Work::Command { argv, demand }, ..sleep_job() }).expect("sh");
+    println!("started");
+    world.wait(None);
+}
+
+/// In a file system filled to its last byte: what a turn says, and whether it turned.
+fn fill_and_turn(folder: &Path, knob: &str) {
+    let mut world = world(folder);
+    let turn = |text: &str| Turn {
+        action: Action::WriteFile { path: knob.into(), text: text.into() },
+        undo: Some(Action::WriteFile { path: knob.into(), text: "0\n".into() }),
+        hold: Hold::Held,
+        knob: format!("file:{knob}"),
+        site: knob.into(),
+        asked: text.into(),
+        before: Some("0".into()),
+        read_back: Some(knob.into()),
+        step: None,
+    };
+    let near = world.machine(Side::Near).expect("near");
+    match std::env::var("FULL").as_deref() {
+        Ok("before") => fill(folder),
+        _ => {
+            near.act(&turn("1\n")).expect("room for the first");
+            fill(folder);
+            // What was turned before the disk was full can be taken back.
+            let entry = near.open_entries()[0].id;
+            println!("undone {:?}", near.undo(entry, false));
+        }
+    }
+    println!("turned {:?}", near.act(&turn("2\n")).map(|acted| acted.errno));
+}
+
+fn fill(folder: &Path) {
+    use std::io::Write;
+    let mut file = std::fs::File::create(folder.join("filler")).expect("a filler");
+    while file.write_all(&[0; 512]).is_ok() {}
+}
+
+/// As whoever runs this: what making a group says.
+fn make_group(folder: &Path, name: &str) {
+    let mut world = world(folder);
+    let turn = Turn {
+        action: Action::MakeGroup { group: name.into(), quota: CpuQuota { millionths: 500_000 } },
+        undo: Some(Action::RemoveGroup { group: name.into() }),
+        hold: Hold::Held,
+        knob: "cgroup.cpu_quota".into(),
+        site: "load".into(),
+        asked: "50%".into(),
+        before: None,
+        read_back: None,
+        step: None,
+    };
+    let acted = world.machine(Side::Near).expect("near").act(&turn).expect("a ledger");
+    println!("{:?} {}", acted.errno, acted.words.unwrap_or_default());
+}

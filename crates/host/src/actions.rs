@@ -1,0 +1,96 @@
+//! Doing an action: files, groups, programs.
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+use powerband_machine::{Action, Errno};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::capture::Capture;
+use crate::group::Groups;
+use crate::{errno, io_errno};
+
+/// How long a program that turns something may take, ns.
+const RUN_NS: u64 = 10_000_000_000;
+/// How much of its output may be told, bytes.
+const WORDS_BYTES: usize = 4096;
+
+/// The kernel's refusal, or a program's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) errno: Errno,
+    pub(crate) words: Option<String>,
+}
+
+impl From<Errno> for Refusal {
+    fn from(errno: Errno) -> Self {
+        Refusal { errno, words: None }
+    }
+}
+
+/// What came of an action that was done.
+#[derive(Debug, Default)]
+pub(crate) struct Effect {
+    /// What the action itself can tell of what is now in force.
+    pub(crate) reads_back: Option<String>,
+    /// What a program said.
+    pub(crate) words: Option<String>,
+}
+
+/// Does it.
+pub(crate) fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Refusal> {
+    match action {
+        Action::WriteFile { path, text } => Ok(crate::files::write(path, text).map(|()| Effect::default())?),
+        Action::RemoveFile { path } => Ok(crate::files::remove(path).map(|()| Effect::default())?),
+        Action::MakeGroup { group, quota } => {
+            groups.make(group, *quota).map(|in_force| Effect { reads_back: Some(in_force), words: None })
+        }
+        Action::RemoveGroup { group } => groups.remove(group).map(|()| Effect::default()),
+        Action::Run { argv } => run(argv),
+        _ => Err(Refusal { errno: Errno::EOPNOTSUPP, words: Some("this powerband cannot do that here".into()) }),
+    }
+}
+
+/// Runs a program to its end. What it printed is its words; an exit other than 0 is `EIO`.
+fn run(argv: &[String]) -> Result<Effect, Refusal> {
+    use std::os::unix::process::CommandExt;
+    let (program, arguments) = argv.split_first().ok_or(Errno::EINVAL)?;
+    let (drain, write) = crate::capture::pipe().map_err(errno)?;
+    let also = write.try_clone().map_err(|error| io_errno(&error))?;
+    let mut output = Capture::new(drain, WORDS_BYTES);
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(write).stderr(also).process_group(0);
+    let child = command.spawn().map_err(|error| Refusal {
+        errno: io_errno(&error),
+        words: Some(format!("'{program}' cannot be run: {}", io_errno(&error))),
+    })?;
+    drop(command);
+    let pid = Pid::from_child(&child);
+    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(errno)?;
+    let deadline = crate::now_ns() + RUN_NS;
+    let in_time = loop {
+        let mut fds = vec![PollFd::new(&pidfd, PollFlags::IN)];
+        fds.extend(output.drain.fd().map(|end| PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN)));
+        // Interrupted: we look again; the deadline bounds it.
+        let _ = rustix::event::poll(&mut fds, Some(&crate::time_until(deadline)));
+        let ended = !fds[0].revents().is_empty();
+        drop(fds);
+        output.visit();
+        if ended || crate::now_ns() >= deadline {
+            break ended;
+        }
+    };
+    if !in_time {
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+    }
+    let ended = crate::raw::reap(pid, true).map_err(|error| io_errno(&error))?;
+    let said = output.finish().0.trim().to_owned();
+    match ended {
+        _ if !in_time => {
+            Err(Refusal { errno: Errno::ETIMEDOUT, words: Some(format!("'{program}' did not end within 10 s; {said}")) })
+        }
+        Some((status, _)) if status.success() => Ok(Effect { reads_back: None, words: Some(said) }),
+        Some((status, _)) => Err(Refusal { errno: Errno::EIO, words: Some(format!("'{program}': {status}: {said}")) }),
+        None => Err(Errno::EIO.into()),
+    }
+}

@@ -1,0 +1,229 @@
+//! One child: starting it through the shim, listening to it, and what is known when it has ended.
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use powerband_machine::{Errno, Finished, Job, SpawnError};
+use powerband_record::{ExitStatus, Output, Usage, Work};
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::capture::{Capture, Control, pipe};
+use crate::shim::{Answer, INSIDE_VERB, Instructions, SHIM_VERB, Step};
+use crate::{errno, io_errno};
+
+/// The shim takes a few milliseconds; more than this means that it hangs.
+const SHIM_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A load that runs, or ran and was not yet asked for.
+#[derive(Debug)]
+pub(crate) struct Child {
+    pid: Pid,
+    pidfd: OwnedFd,
+    stdout: Capture,
+    stderr: Capture,
+    control: Option<Control>,
+    started_ns: u64,
+    group: Option<PathBuf>,
+}
+
+/// What came of looking at a child.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// What it said.
+    pub(crate) said: Vec<serde_json::Value>,
+    /// Whether it has ended.
+    pub(crate) ended: bool,
+}
+
+impl Child {
+    /// Starts a job through `program`, which is ourselves.
+    pub(crate) fn start(program: &Path, job: &Job, group: Option<PathBuf>) -> Result<Child, SpawnError> {
+        let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
+        let (out, out_end) = pipe().map_err(errno).map_err(refused)?;
+        let (err, err_end) = pipe().map_err(errno).map_err(refused)?;
+        let instructions = instructions(program, job, group.as_deref())?;
+        let (control, control_end) = match job.work {
+            Work::Command { .. } => (None, None),
+            _ => {
+                let (drain, end) = pipe().map_err(errno).map_err(refused)?;
+                (Some(Control::new(drain)), Some(end))
+            }
+        };
+        let pid = run_shim(program, &instructions, control_end, (out_end, err_end))
+            .map_err(|(step, errno)| spawn_error(step, errno, job, &instructions))?;
+        let started_ns = crate::now_ns();
+        let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(pidfd) => pidfd,
+            Err(error) => {
+                kill_and_reap(pid);
+                return Err(refused(errno(error)));
+            }
+        };
+        let (stdout, stderr) = (Capture::new(out, job.output_limit), Capture::new(err, job.output_limit));
+        Ok(Child { pid, pidfd, stdout, stderr, control, started_ns, group })
+    }
+
+    /// What to poll: its end, and the pipes that are open.
+    pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let drains = [Some(&self.stdout.drain), Some(&self.stderr.drain), self.control.as_ref().map(|c| &c.drain)];
+        let pipes = drains.into_iter().flatten().filter_map(|drain| drain.fd());
+        std::iter::once(&self.pidfd).chain(pipes).map(AsFd::as_fd)
+    }
+
+    /// Takes what is in its pipes; `ended` says whether its end was seen before.
+    pub(crate) fn look(&mut self, ended: bool) -> Look {
+        self.stdout.visit();
+        self.stderr.visit();
+        let said = self.control.as_mut().map(Control::visit).unwrap_or_default();
+        Look { said, ended }
+    }
+
+    /// Reaps it. What a grandchild may still write into its pipes is not waited for.
+    pub(crate) fn finish(self, ended_ns: u64) -> Finished {
+        // It has ended and is ours alone to reap, so both failures would mean that somebody else reaped it.
+        let (status, usage) =
+            crate::raw::reap(self.pid, true).ok().flatten().unwrap_or((ExitStatus::Code(-1), Usage::default()));
+        let (stdout, out_cut) = self.stdout.finish();
+        let (stderr, err_cut) = self.stderr.finish();
+        Finished {
+            status,
+            usage: Usage { real_ns: ended_ns.saturating_sub(self.started_ns), ..usage },
+            report: self.control.and_then(Control::into_report),
+            output: Output { stdout, stderr, cut: out_cut || err_cut },
+        }
+    }
+
+    /// Signals it, its process group and its control group. Not reaped yet, so its number is still its own.
+    pub(crate) fn signal(&self, signal: Signal) {
+        // None left to signal is as wanted.
+        let _ = rustix::process::kill_process_group(self.pid, signal);
+        if let Some(group) = &self.group {
+            crate::group::signal_members(group, signal);
+        }
+    }
+
+    /// Kills everything of it and reaps it; a process the kernel does not let go is left after 2 s.
+    pub(crate) fn abandon(self) {
+        self.signal(Signal::KILL);
+        let deadline = crate::now_ns() + 2_000_000_000;
+        while matches!(crate::raw::reap(self.pid, false), Ok(None)) && crate::now_ns() < deadline {
+            let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+            let _ = rustix::event::poll(&mut fds, Some(&crate::time_until(deadline)));
+        }
+    }
+}
+
+fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instructions, SpawnError> {
+    let (argv, shows_as) = match &job.work {
+        Work::Command { argv, .. } => (argv.clone(), None),
+        work => {
+            let json = serde_json::to_string(work)
+                .map_err(|_| SpawnError::Refused { what: work.kind().into(), errno: Errno::EINVAL })?;
+            let program = program.to_string_lossy().into_owned();
+            (vec![program, INSIDE_VERB.into(), json], Some(format!("powerband {}", work.kind())))
+        }
+    };
+    Ok(Instructions {
+        argv,
+        shows_as,
+        owner: rustix::process::getpid().as_raw_nonzero().get(),
+        enter: group.map(|folder| folder.join("cgroup.procs").to_string_lossy().into_owned()),
+        cpus: job.cpus.as_ref().map(|cpus| cpus.as_slice().to_vec()),
+    })
+}
+
+/// Runs the shim to its end; answers the load's process once it executes.
+fn run_shim(
+    program: &Path,
+    instructions: &Instructions,
+    control: Option<OwnedFd>,
+    (stdout, stderr): (OwnedFd, OwnedFd),
+) -> Result<Pid, (Step, Errno)> {
+    let failed = |error: std::io::Error| (Step::Start, io_errno(&error));
+    let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
+    let mut shim = Command::new(program);
+    shim.arg(SHIM_VERB).stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
+    let mut child = shim.spawn().map_err(failed)?;
+    // With it go our copies of the pipes' writing ends.
+    drop(shim);
+    let answers = instruct(&mut ours, instructions, control).and_then(|()| hear(&mut ours));
+    if answers.is_err() {
+        // It hangs or is no shim; once it is dead `wait` returns.
+        let _ = child.kill();
+    }
+    let ended = child.wait();
+    let answers = answers.map_err(|errno| (Step::Start, errno))?;
+    ended.map_err(failed)?;
+    let pid = answers.iter().find_map(|answer| match answer {
+        Answer::Pid(pid) => Pid::from_raw(*pid),
+        Answer::Refused { .. } => None,
+    });
+    let refused = answers.iter().find_map(|answer| match answer {
+        Answer::Refused { step, errno } => Some((*step, *errno)),
+        Answer::Pid(_) => None,
+    });
+    match (refused, pid) {
+        (None, Some(pid)) => Ok(pid),
+        // A program that does not know the hidden verb answers nothing.
+        (None, None) => Err((Step::Start, Errno::ENOSYS)),
+        (Some(refused), pid) => {
+            pid.into_iter().for_each(kill_and_reap);
+            Err(refused)
+        }
+    }
+}
+
+fn instruct(ours: &mut UnixStream, instructions: &Instructions, control: Option<OwnedFd>) -> Result<(), Errno> {
+    ours.set_write_timeout(Some(SHIM_PATIENCE)).map_err(|error| io_errno(&error))?;
+    ours.set_read_timeout(Some(SHIM_PATIENCE)).map_err(|error| io_errno(&error))?;
+    let bytes = serde_json::to_vec(instructions).map_err(|_| Errno::EINVAL)?;
+    let mut sent = 0;
+    if let Some(control) = control {
+        let rights = [control.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        beside.push(SendAncillaryMessage::ScmRights(&rights));
+        sent = rustix::net::sendmsg(&*ours, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL).map_err(errno)?;
+    }
+    ours.write_all(&bytes[sent..]).and_then(|()| ours.shutdown(Shutdown::Write)).map_err(|error| io_errno(&error))
+}
+
+/// Everything the shim and the load-to-be answer, until the load is executed or both have ended.
+fn hear(ours: &mut UnixStream) -> Result<Vec<Answer>, Errno> {
+    let mut text = String::new();
+    ours.read_to_string(&mut text).map_err(|error| match io_errno(&error) {
+        Errno::EAGAIN => Errno::ETIMEDOUT,
+        other => other,
+    })?;
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+fn kill_and_reap(pid: Pid) {
+    let _ = rustix::process::kill_process(pid, Signal::KILL);
+    let _ = crate::raw::reap(pid, true);
+}
+
+fn spawn_error(step: Step, errno: Errno, job: &Job, instructions: &Instructions) -> SpawnError {
+    let program = instructions.argv.first().cloned().unwrap_or_default();
+    let what = match step {
+        Step::Start => format!("{} (no process could be made for it)", job.work.kind()),
+        Step::Group => format!("{} in the control group '{}'", job.work.kind(), job.group.as_deref().unwrap_or_default()),
+        Step::Cpus => format!("{} on CPUs {}", job.work.kind(), job.cpus.clone().unwrap_or_default()),
+        Step::Execute => match errno {
+            Errno::ENOENT if program.contains('/') && Path::new(&program).exists() => {
+                format!("'{program}', whose interpreter is missing")
+            }
+            Errno::ENOENT => return SpawnError::NotFound(program),
+            Errno::EACCES => return SpawnError::Denied(program),
+            _ => format!("'{program}'"),
+        },
+    };
+    SpawnError::Refused { what, errno }
+}

@@ -1,0 +1,83 @@
+//! What a header says of this host and of our own cost.
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What we cost ourselves so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ObserverUsage {
+    /// CPU time of this process, user and kernel, s.
+    pub cpu_s: f64,
+    /// How often it woke: voluntary context switches.
+    pub wakeups: u64,
+}
+
+/// The host's name.
+#[must_use]
+pub fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// CPU time and wake-ups of this process (getrusage(2)), without its children.
+#[must_use]
+pub fn observer_usage() -> ObserverUsage {
+    let (cpu_ns, wakeups) = crate::raw::own_usage();
+    ObserverUsage { cpu_s: cpu_ns as f64 / 1e9, wakeups }
+}
+
+/// Wall time, s since 1970; 0 for a clock that stands before.
+#[must_use]
+pub fn unix_time_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Where ledger and store live: `$POWERBAND_STATE_DIR`, else `/var/lib/powerband` for root, else
+/// `$XDG_STATE_HOME/powerband` or `~/.local/state/powerband`. `None` when none of these is set. Not made here.
+#[must_use]
+pub fn state_folder() -> Option<PathBuf> {
+    choose_state_folder(rustix::process::geteuid().is_root(), &|name| {
+        std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    })
+}
+
+fn choose_state_folder(root: bool, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    variable("POWERBAND_STATE_DIR").or_else(|| match root {
+        true => Some("/var/lib/powerband".into()),
+        false => variable("XDG_STATE_HOME")
+            .or_else(|| variable("HOME").map(|home| home.join(".local/state")))
+            .map(|state| state.join("powerband")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_folder_follows_who_asks() {
+        let with = |set: &'static [(&str, &str)]| {
+            move |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| PathBuf::from(value))
+        };
+        let all: &[_] = &[("POWERBAND_STATE_DIR", "/p"), ("XDG_STATE_HOME", "/x"), ("HOME", "/h")];
+        for (root, set, folder) in [
+            (true, all, Some("/p")),
+            (false, all, Some("/p")),
+            (true, &all[1..], Some("/var/lib/powerband")),
+            (false, &all[1..], Some("/x/powerband")),
+            (false, &all[2..], Some("/h/.local/state/powerband")),
+            (false, &all[3..], None),
+        ] {
+            assert_eq!(choose_state_folder(root, &with(set)), folder.map(PathBuf::from));
+        }
+    }
+
+    #[test]
+    fn our_own_cost_grows() {
+        let before = observer_usage();
+        let until = crate::now_ns() + 30_000_000;
+        while crate::now_ns() < until {}
+        crate::pause_until(crate::now_ns() + 1_000_000);
+        let after = observer_usage();
+        assert!(after.cpu_s > before.cpu_s && after.wakeups > before.wakeups, "{before:?} {after:?}");
+        assert!(unix_time_s() > 1_700_000_000 && !hostname().is_empty());
+    }
+}

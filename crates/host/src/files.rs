@@ -1,0 +1,192 @@
+//! Files: reading them whole or again and again, and the two ways of writing, to the kernel and to a disk.
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use powerband_machine::{Entry, Errno};
+use rustix::fs::{Mode, OFlags};
+
+use crate::{errno, io_errno};
+
+/// More than this is not a setting or a reading, bytes.
+const LARGEST_BYTES: usize = 1 << 20;
+
+/// File systems that are the kernel itself: a write is one command, there is nothing to truncate or to sync
+/// (magic numbers of linux/magic.h: sysfs, proc, cgroup, cgroup2, debugfs, tracefs, securityfs, configfs, resctrl).
+const KERNEL_FILE_SYSTEMS: [u32; 9] = [
+    0x6265_6572, 0x9fa0, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x6265_6570, 0x0765_5821,
+];
+
+/// Names in a folder, sorted.
+pub(crate) fn list(folder: &str) -> Result<Vec<Entry>, Errno> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| io_errno(&error))? {
+        let entry = entry.map_err(|error| io_errno(&error))?;
+        // A link counts as what it leads to; what vanished meanwhile, or leads nowhere, as itself.
+        let Ok(found) = std::fs::metadata(entry.path()).or_else(|_| entry.metadata()) else { continue };
+        entries.push(Entry {
+            name: entry.file_name().to_string_lossy().into_owned(),
+            folder: found.is_dir(),
+            mode: found.permissions().mode() & 0o7777,
+        });
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+/// Opens for reading. Never waits, not even for the other end of a named pipe.
+pub(crate) fn open(path: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(errno)
+}
+
+/// The whole text of a file; `buffer` is only working space.
+pub(crate) fn read(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
+    read_open(&open(path)?, buffer)
+}
+
+/// The whole text of an open file, from its beginning.
+pub(crate) fn read_open(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<String, Errno> {
+    read_bytes(file, buffer).and_then(|bytes| std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Errno::EILSEQ))
+}
+
+/// The bytes of an open file, from its beginning, in `buffer`.
+fn read_bytes<'a>(file: impl AsFd, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Errno> {
+    buffer.resize(buffer.len().max(1 << 14), 0);
+    let mut filled = 0;
+    loop {
+        let got = match rustix::io::pread(&file, &mut buffer[filled..], filled as u64) {
+            Err(rustix::io::Errno::INTR) => continue,
+            // What cannot be read at an offset (a pipe, a terminal) is read as it comes.
+            Err(rustix::io::Errno::SPIPE) if filled == 0 => return read_stream(file, buffer),
+            got => got.map_err(errno)?,
+        };
+        filled += got;
+        if filled > LARGEST_BYTES {
+            return Err(Errno::EFBIG);
+        }
+        if got == 0 {
+            return Ok(&buffer[..filled]);
+        }
+        if filled == buffer.len() {
+            buffer.resize(filled * 2, 0);
+        }
+    }
+}
+
+fn read_stream(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
+    let mut filled = 0;
+    loop {
+        let got = rustix::io::read(&file, &mut buffer[filled..]).map_err(errno)?;
+        filled += got;
+        if filled > LARGEST_BYTES {
+            return Err(Errno::EFBIG);
+        }
+        if got == 0 {
+            return Ok(&buffer[..filled]);
+        }
+        if filled == buffer.len() {
+            buffer.resize(filled * 2, 0);
+        }
+    }
+}
+
+/// Writes `text`: to the kernel as one command, to an ordinary file as its whole new content.
+pub(crate) fn write(path: &str, text: &str) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) if belongs_to_kernel(&file) => command(file, text),
+        Ok(file) => replace_content(path, file, text),
+        Err(rustix::io::Errno::NOENT) => create(path, text),
+        Err(error) => Err(errno(error)),
+    }
+}
+
+/// Removes an ordinary file, durably.
+pub(crate) fn remove(path: &str) -> Result<(), Errno> {
+    rustix::fs::unlink(path).map_err(errno)?;
+    sync_folder_of(Path::new(path));
+    Ok(())
+}
+
+/// Makes a new name in a folder, or the lack of one, survive a power cut. Some file systems cannot; then it is theirs.
+pub(crate) fn sync_folder_of(path: &Path) {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    if let Ok(folder) = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+        let _ = rustix::fs::fsync(folder);
+    }
+}
+
+fn belongs_to_kernel(file: &OwnedFd) -> bool {
+    // Magic numbers are 32 bits; the field is a signed word whose width differs between machines.
+    rustix::fs::fstatfs(file).is_ok_and(|found| KERNEL_FILE_SYSTEMS.contains(&(found.f_type as u32)))
+}
+
+/// One write is one command; a part of it would be another command.
+fn command(file: OwnedFd, text: &str) -> Result<(), Errno> {
+    let written = loop {
+        match rustix::io::write(&file, text.as_bytes()) {
+            Err(rustix::io::Errno::INTR) => {}
+            written => break written.map_err(errno)?,
+        }
+    };
+    crate::raw::close(file).map_err(|error| io_errno(&error))?;
+    if written == text.len() { Ok(()) } else { Err(Errno::EIO) }
+}
+
+/// Overwrites in place, so that mode, owner and links stay. When the disk is full the old content is put back: it
+/// fits where it was.
+fn replace_content(path: &str, file: OwnedFd, text: &str) -> Result<(), Errno> {
+    let regular = rustix::fs::fstat(&file)
+        .is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile);
+    if !regular {
+        return command(file, text);
+    }
+    let mut before = Vec::new();
+    let kept = open(path).and_then(|old| read_bytes(&old, &mut before).map(<[u8]>::len));
+    if kept == Err(Errno::EFBIG) {
+        return Err(Errno::EFBIG);
+    }
+    let put = |bytes: &[u8]| -> Result<(), Errno> {
+        write_at_start(&file, bytes)?;
+        rustix::fs::ftruncate(&file, bytes.len() as u64).and_then(|()| rustix::fs::fsync(&file)).map_err(errno)
+    };
+    match (put(text.as_bytes()), kept) {
+        (Err(why), Ok(length)) => {
+            // If this fails too, the first reason is the one to tell.
+            let _ = put(&before[..length]);
+            Err(why)
+        }
+        (result, _) => result,
+    }?;
+    crate::raw::close(file).map_err(|error| io_errno(&error))
+}
+
+fn create(path: &str, text: &str) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map_err(errno)?;
+    let written = write_at_start(&file, text.as_bytes())
+        .and_then(|()| rustix::fs::fsync(&file).map_err(errno))
+        .and_then(|()| crate::raw::close(file).map_err(|error| io_errno(&error)));
+    match written {
+        Ok(()) => sync_folder_of(Path::new(path)),
+        // Half a file is worse than none.
+        Err(_) => drop(rustix::fs::unlink(path)),
+    }
+    written
+}
+
+fn write_at_start(file: &OwnedFd, bytes: &[u8]) -> Result<(), Errno> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match rustix::io::pwrite(file, &bytes[done..], done as u64) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) => return Err(Errno::EIO),
+            written => done += written.map_err(errno)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

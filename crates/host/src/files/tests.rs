@@ -1,0 +1,66 @@
+//! Reading and writing ordinary files; the kernel's own are in the integration tests.
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use super::*;
+
+#[test]
+fn what_is_read_is_whole_and_text_and_not_too_long() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    for (name, bytes, expected) in [
+        ("text", b"42\n".to_vec(), Ok(3)),
+        ("empty", Vec::new(), Ok(0)),
+        ("binary", vec![0xff, 0xfe], Err(Errno::EILSEQ)),
+        ("large", vec![b'a'; 1 << 20], Ok(1 << 20)),
+        ("too large", vec![b'a'; (1 << 20) + 1], Err(Errno::EFBIG)),
+    ] {
+        std::fs::write(at(name), bytes).unwrap();
+        assert_eq!(read(&at(name), &mut Vec::new()).map(|text| text.len()), expected, "{name}");
+    }
+    assert_eq!(read(&at("absent"), &mut Vec::new()), Err(Errno::ENOENT));
+    assert_eq!(read(&at(""), &mut Vec::new()), Err(Errno::EISDIR));
+    assert_eq!(read("/dev/zero", &mut Vec::new()), Err(Errno::EFBIG));
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    assert_eq!(read(&at("pipe"), &mut Vec::new()), Ok(String::new()), "nobody writes, nobody waits");
+}
+
+#[test]
+fn a_file_of_many_pages_of_the_kernel_is_whole() {
+    let maps = read("/proc/self/smaps", &mut Vec::new()).unwrap();
+    assert!(maps.len() > 8192 && maps.ends_with('\n') && maps.contains("[vdso]") && maps.contains("[stack]"));
+}
+
+#[test]
+fn writing_keeps_mode_owner_and_links() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("file");
+    std::fs::write(&path, "a long text that was there before").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::hard_link(&path, place.path().join("link")).unwrap();
+    let before = std::fs::metadata(&path).unwrap();
+    write(path.to_str().unwrap(), "short").unwrap();
+    assert_eq!(std::fs::read_to_string(place.path().join("link")).unwrap(), "short");
+    let after = std::fs::metadata(&path).unwrap();
+    assert_eq!((after.ino(), after.mode(), after.uid()), (before.ino(), before.mode(), before.uid()));
+    let fresh = place.path().join("fresh");
+    write(fresh.to_str().unwrap(), "new").unwrap();
+    assert_eq!(std::fs::read_to_string(&fresh).unwrap(), "new");
+    remove(fresh.to_str().unwrap()).unwrap();
+    assert_eq!(remove(fresh.to_str().unwrap()), Err(Errno::ENOENT));
+    assert_eq!(write("/nowhere/at/all", "x"), Err(Errno::ENOENT));
+    assert_eq!(write("/dev/full", "x"), Err(Errno::ENOSPC), "devices are written, not truncated");
+}
+
+#[test]
+fn listing_follows_links_and_is_sorted() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("b")).unwrap();
+    std::os::unix::fs::symlink("b", place.path().join("a")).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path().join("c")).unwrap();
+    std::fs::write(place.path().join("d"), "").unwrap();
+    let entries = list(place.path().to_str().unwrap()).unwrap();
+    let seen: Vec<_> = entries.iter().map(|entry| (entry.name.as_str(), entry.folder)).collect();
+    assert_eq!(seen, [("a", true), ("b", true), ("c", false), ("d", false)]);
+    assert_eq!(list("/nowhere"), Err(Errno::ENOENT));
+    assert_eq!(list(place.path().join("d").to_str().unwrap()), Err(Errno::ENOTDIR));
+}

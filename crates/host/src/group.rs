@@ -1,0 +1,355 @@
+//! Control groups with a CPU quota, version 1 and 2: finding the hierarchy, making, reading, emptying and removing a group.
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use powerband_machine::{CpuQuota, Errno};
+use rustix::process::{Pid, Signal};
+
+use crate::actions::Refusal;
+use crate::io_errno;
+
+/// Quotas are refilled this often, us: short commands meet them too.
+const PERIOD_US: u64 = 10_000;
+/// The kernel refuses a smaller quota, us (min_cfs_quota_period, kernel/sched/core.c) …
+const LEAST_QUOTA_US: u64 = 1_000;
+/// … and a longer period, us (max_cfs_quota_period).
+const LONGEST_PERIOD_US: u64 = 1_000_000;
+/// How long emptying and removing a group may take, ns.
+const REMOVAL_NS: u64 = 2_000_000_000;
+/// What helps an ordinary user on a machine with systemd.
+const DELEGATE: &str = "start it in a scope of its own: systemd-run --user --scope -p Delegate=yes powerband …";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// Where the CPU controller is and where we are in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hierarchy {
+    version: Version,
+    /// Where it is mounted.
+    mount: PathBuf,
+    /// The folder of our own group.
+    own: PathBuf,
+    /// `cpu`; the tests use another where version 2 offers no `cpu`.
+    controller: String,
+}
+
+/// The groups of one machine.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    hierarchy: Option<Hierarchy>,
+    made: BTreeMap<String, PathBuf>,
+}
+
+impl Groups {
+    /// Makes a group below our own and answers the quota in force there (the least of it and those above).
+    pub(crate) fn make(&mut self, name: &str, quota: CpuQuota) -> Result<String, Refusal> {
+        check_name(name)?;
+        let limit = quota_and_period_us(quota)?;
+        let hierarchy = self.hierarchy()?.clone();
+        let parent = hierarchy.parent_for_groups()?;
+        let folder = parent.join(name);
+        fs::create_dir(&folder).map_err(|error| hierarchy.refusal(&folder, io_errno(&error)))?;
+        if let Err(why) = hierarchy.limit(&folder, limit) {
+            // It is empty and ours; nothing else can hold it.
+            let _ = fs::remove_dir(&folder);
+            return Err(why);
+        }
+        let in_force = hierarchy.effective(&folder);
+        self.made.insert(name.to_owned(), folder);
+        Ok(in_force.map_or_else(|| "max".to_owned(), percent))
+    }
+
+    /// Ends what runs in a group and removes it; `ENOENT` when there is none of that name.
+    pub(crate) fn remove(&mut self, name: &str) -> Result<(), Refusal> {
+        check_name(name)?;
+        let folder = self.find(name)?;
+        remove_tree(&folder, crate::now_ns() + REMOVAL_NS).map_err(|errno| Refusal {
+            errno,
+            words: Some(format!("something in {} does not end", folder.display())),
+        })?;
+        self.made.remove(name);
+        Ok(())
+    }
+
+    /// The folder of a group: of one we made, or one an owner before us left anywhere in the hierarchy.
+    pub(crate) fn find(&mut self, name: &str) -> Result<PathBuf, Refusal> {
+        check_name(name)?;
+        if let Some(folder) = self.made.get(name).filter(|folder| folder.is_dir()) {
+            return Ok(folder.clone());
+        }
+        let hierarchy = self.hierarchy()?;
+        search(&hierarchy.own, name, 1)
+            .or_else(|| search(&hierarchy.mount, name, 12))
+            .ok_or(Refusal { errno: Errno::ENOENT, words: Some(format!("there is no control group '{name}'")) })
+    }
+
+    fn hierarchy(&mut self) -> Result<&Hierarchy, Refusal> {
+        if self.hierarchy.is_none() {
+            let mut buffer = Vec::new();
+            let mounts = crate::files::read("/proc/self/mountinfo", &mut buffer)?;
+            let groups = crate::files::read("/proc/self/cgroup", &mut buffer)?;
+            self.hierarchy = Hierarchy::parse(&mounts, &groups, "cpu");
+        }
+        self.hierarchy.as_ref().ok_or_else(|| Refusal {
+            errno: Errno::EOPNOTSUPP,
+            words: Some("no control group hierarchy with the cpu controller is mounted here".into()),
+        })
+    }
+}
+
+impl Hierarchy {
+    /// From /proc/self/mountinfo and /proc/self/cgroup (proc(5), cgroups(7)); version 1 wins where it holds `cpu`.
+    fn parse(mountinfo: &str, cgroup: &str, controller: &str) -> Option<Hierarchy> {
+        let ours = |wanted: &dyn Fn(&str, &str) -> bool| {
+            cgroup.lines().find_map(|line| {
+                let mut parts = line.splitn(3, ':');
+                let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+                wanted(number, controllers).then_some(path)
+            })
+        };
+        let mounted = |kind: &str, option: Option<&str>| {
+            mountinfo.lines().find_map(|line| {
+                let (left, right) = line.split_once(" - ")?;
+                let (left, right): (Vec<_>, Vec<_>) = (left.split(' ').collect(), right.split(' ').collect());
+                let has = |wanted| right.get(2).is_some_and(|all| all.split(',').any(|one| one == wanted));
+                (right.first() == Some(&kind) && option.is_none_or(has))
+                    .then(|| Some((unescape(left.get(3)?), unescape(left.get(4)?))))?
+            })
+        };
+        let version_1 = || {
+            let path = ours(&|_, controllers| controllers.split(',').any(|one| one == controller))?;
+            Some((Version::One, path, mounted("cgroup", Some(controller))?))
+        };
+        let version_2 = || Some((Version::Two, ours(&|number, _| number == "0")?, mounted("cgroup2", None)?));
+        let (version, path, (root, mount)) = version_1().or_else(version_2)?;
+        let mount = PathBuf::from(mount);
+        // A mount may show only a part of the hierarchy (containers); outside of it we are as good as at its top.
+        let own = match Path::new(path).strip_prefix(&root) {
+            Ok(below) if !path.contains("/..") => mount.join(below),
+            _ => mount.clone(),
+        };
+        Some(Hierarchy { version, mount, own, controller: controller.into() })
+    }
+
+    /// The group below which groups may have a quota: our own, or, for root, the top when ours holds processes.
+    fn parent_for_groups(&self) -> Result<PathBuf, Refusal> {
+        if self.version == Version::One {
+            return Ok(self.own.clone());
+        }
+        let refused = match self.hand_down(&self.own) {
+            Ok(()) => return Ok(self.own.clone()),
+            Err(refused) => refused,
+        };
+        if refused.errno == Errno::EBUSY {
+            if self.step_aside().is_ok() && self.hand_down(&self.own).is_ok() {
+                return Ok(self.own.clone());
+            }
+            // The rule that a group with processes hands nothing down does not hold at the top.
+            if self.own != self.mount && self.hand_down(&self.mount).is_ok() {
+                return Ok(self.mount.clone());
+            }
+        }
+        Err(refused)
+    }
+
+    /// Version 2: lets the children of `parent` have the controller.
+    fn hand_down(&self, parent: &Path) -> Result<(), Refusal> {
+        let has = |file: &str| {
+            fs::read_to_string(parent.join(file))
+                .is_ok_and(|all| all.split_whitespace().any(|one| one == self.controller))
+        };
+        if has("cgroup.subtree_control") {
+            return Ok(());
+        }
+        if !has("cgroup.controllers") {
+            return Err(Refusal {
+                errno: Errno::EOPNOTSUPP,
+                words: Some(format!("{} has no {} controller; {DELEGATE}", parent.display(), self.controller)),
+            });
+        }
+        fs::write(parent.join("cgroup.subtree_control"), format!("+{}", self.controller))
+            .map_err(|error| self.refusal(parent, io_errno(&error)))
+    }
+
+    /// Version 2: when we are the only process of our group, moves us into one below it, so that it may hand down.
+    fn step_aside(&self) -> Result<(), Errno> {
+        let procs = fs::read_to_string(self.own.join("cgroup.procs")).map_err(|error| io_errno(&error))?;
+        if procs.split_whitespace().any(|pid| pid != std::process::id().to_string()) {
+            return Err(Errno::EBUSY);
+        }
+        let leaf = self.own.join("powerband-owner");
+        match fs::create_dir(&leaf) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io_errno(&error)),
+            _ => fs::write(leaf.join("cgroup.procs"), "0").map_err(|error| io_errno(&error)),
+        }
+    }
+
+    fn limit(&self, folder: &Path, (quota_us, period_us): (u64, u64)) -> Result<(), Refusal> {
+        let write = |file: &str, text: String| {
+            let file = folder.join(file);
+            match fs::OpenOptions::new().write(true).open(&file).and_then(|mut open| {
+                use std::io::Write;
+                open.write_all(text.as_bytes())
+            }) {
+                Ok(()) => Ok(()),
+                Err(error) => Err(self.refusal(&file, io_errno(&error))),
+            }
+        };
+        match self.version {
+            Version::One => {
+                write("cpu.cfs_period_us", period_us.to_string())?;
+                write("cpu.cfs_quota_us", quota_us.to_string())
+            }
+            Version::Two => write("cpu.max", format!("{quota_us} {period_us}")),
+        }
+    }
+
+    /// The least quota of `folder` and everything above it; `None` when none has one.
+    fn effective(&self, folder: &Path) -> Option<CpuQuota> {
+        folder
+            .ancestors()
+            .take_while(|above| above.starts_with(&self.mount))
+            .filter_map(|above| self.quota_of(above))
+            .min()
+    }
+
+    fn quota_of(&self, folder: &Path) -> Option<CpuQuota> {
+        let read = |file: &str| fs::read_to_string(folder.join(file)).ok();
+        let text = match self.version {
+            Version::One => format!("{} {}", read("cpu.cfs_quota_us")?.trim(), read("cpu.cfs_period_us")?.trim()),
+            Version::Two => read("cpu.max")?,
+        };
+        let (quota, period) = text.trim().split_once(' ')?;
+        // "max" and -1 are no quota.
+        let (quota, period): (u64, u64) = (quota.parse().ok()?, period.parse().ok()?);
+        Some(CpuQuota { millionths: quota.checked_mul(1_000_000)?.checked_div(period)? })
+    }
+
+    fn refusal(&self, at: &Path, errno: Errno) -> Refusal {
+        let at = at.display();
+        let words = match (errno, self.version) {
+            (Errno::EBUSY, Version::Two) => {
+                format!("{at} holds processes and so may not share out CPU time among groups below it; {DELEGATE}")
+            }
+            (Errno::EACCES | Errno::EPERM, Version::Two) => {
+                format!("{at} may not be written by this user; run as root, or {DELEGATE}")
+            }
+            (Errno::EACCES | Errno::EPERM, Version::One) => format!("{at} may be written by root only; run as root"),
+            (Errno::EEXIST, _) => format!("a control group {at} is there already"),
+            (Errno::ENOENT, _) => format!("there is no {at}: this kernel has no CPU quota (CONFIG_CFS_BANDWIDTH)"),
+            (Errno::EINVAL, Version::One) => format!("{at}: the group above it has a smaller quota"),
+            (Errno::EROFS, _) => format!("{at} is read-only here, as in most containers"),
+            _ => format!("{at}: {errno}"),
+        };
+        Refusal { errno, words: Some(words) }
+    }
+}
+
+/// Signals every member of a group and of those below it, except ourselves.
+pub(crate) fn signal_members(folder: &Path, signal: Signal) {
+    if signal == Signal::KILL && fs::write(folder.join("cgroup.kill"), "1").is_ok() {
+        return;
+    }
+    for child in subfolders(folder) {
+        signal_members(&child, signal);
+    }
+    let procs = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    let own = rustix::process::getpid();
+    for pid in procs.split_whitespace().filter_map(|pid| pid.parse().ok()).filter_map(Pid::from_raw) {
+        if pid != own {
+            // One that has ended meanwhile is as wanted.
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+}
+
+/// Kills and removes until it is gone; a group stays busy for a moment after its last process died.
+fn remove_tree(folder: &Path, deadline_ns: u64) -> Result<(), Errno> {
+    let mut pause_ns = 200_000;
+    loop {
+        signal_members(folder, Signal::KILL);
+        for child in subfolders(folder) {
+            remove_tree(&child, deadline_ns)?;
+        }
+        match fs::remove_dir(folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if crate::now_ns() >= deadline_ns || io_errno(&error) != Errno::EBUSY => {
+                return Err(io_errno(&error));
+            }
+            Err(_) => crate::pause_until(crate::now_ns() + pause_ns),
+        }
+        pause_ns = (pause_ns * 2).min(20_000_000);
+    }
+}
+
+fn search(folder: &Path, name: &str, depth: u32) -> Option<PathBuf> {
+    let found = folder.join(name);
+    if found.is_dir() {
+        return Some(found);
+    }
+    let below = depth.checked_sub(1).filter(|&below| below > 0)?;
+    subfolders(folder).iter().find_map(|child| search(child, name, below))
+}
+
+fn subfolders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
+}
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    if name.is_empty() || name.starts_with('.') || name.contains(['/', '\n']) {
+        let words = format!("'{name}' cannot be the name of a control group");
+        return Err(Refusal { errno: Errno::EINVAL, words: Some(words) });
+    }
+    Ok(())
+}
+
+/// A quota as the kernel takes it: quota and period, us. Small shares get a longer period.
+fn quota_and_period_us(quota: CpuQuota) -> Result<(u64, u64), Refusal> {
+    let out_of_range = |words: &str| Refusal { errno: Errno::ERANGE, words: Some(words.into()) };
+    let too_small = || out_of_range("the kernel's smallest CPU quota is 0.1%");
+    let at = |period: u64| quota.millionths.checked_mul(period).map(|product| product / 1_000_000);
+    let usual = at(PERIOD_US).ok_or_else(|| out_of_range("a CPU quota of more than any machine has"))?;
+    if usual >= LEAST_QUOTA_US {
+        return Ok((usual, PERIOD_US));
+    }
+    let period = (LEAST_QUOTA_US * 1_000_000).div_ceil(quota.millionths.max(1));
+    if period > LONGEST_PERIOD_US {
+        return Err(too_small());
+    }
+    Ok((at(period).ok_or_else(too_small)?, period))
+}
+
+/// `50%`, `12.5%`.
+fn percent(quota: CpuQuota) -> String {
+    let text = format!("{}.{:04}", quota.millionths / 10_000, quota.millionths % 10_000);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Blanks and backslashes in mountinfo are octal (`\040`).
+fn unescape(field: &str) -> String {
+    let mut parts = field.split('\\');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..3).and_then(|octal| u8::from_str_radix(octal, 8).ok()) {
+            Some(byte) => {
+                text.push(char::from(byte));
+                text.push_str(&part[3..]);
+            }
+            None => {
+                text.push('\\');
+                text.push_str(part);
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Finding the hierarchy and quotas as text; real groups are in the integration tests.
+use super::*;
+
+const MIXED: &str = "\
+31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
+33 31 0:30 / /sys/fs/cgroup/cpuacct rw,relatime - cgroup cgroup rw,cpuacct
+32 31 0:29 / /sys/fs/cgroup/cpu\\040time rw,relatime shared:9 - cgroup cgroup rw,cpu
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+";
+
+#[test]
+fn the_hierarchy_is_found_in_every_layout() {
+    let two = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+    let part = "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n";
+    let found = |mounts, groups| {
+        Hierarchy::parse(mounts, groups, "cpu").map(|found| (found.version, found.own.display().to_string()))
+    };
+    let scope = "0::/user.slice/user-0.slice/session-3.scope\n";
+    for (mounts, groups, expected) in [
+        (MIXED, "2:cpuacct:/\n1:cpu:/a b\n0::/\n", Some((Version::One, "/sys/fs/cgroup/cpu time/a b"))),
+        (MIXED, "2:cpuacct:/\n0::/x\n", Some((Version::Two, "/sys/fs/cgroup/unified/x"))),
+        (two, scope, Some((Version::Two, "/sys/fs/cgroup/user.slice/user-0.slice/session-3.scope"))),
+        (part, "0::/docker/abc/x\n", Some((Version::Two, "/sys/fs/cgroup/x"))),
+        (part, "0::/elsewhere\n", Some((Version::Two, "/sys/fs/cgroup"))),
+        (part, "0::/../..\n", Some((Version::Two, "/sys/fs/cgroup"))),
+        ("", scope, None),
+    ] {
+        let expected = expected.map(|(version, own): (_, &str)| (version, own.to_owned()));
+        assert_eq!(found(mounts, groups), expected, "{groups}");
+    }
+}
+
+#[test]
+fn quotas_fit_what_the_kernel_takes() {
+    for (millionths, expected) in [
+        (500_000, Ok((5_000, 10_000))),
+        (1_500_000, Ok((15_000, 10_000))),
+        (100_000, Ok((1_000, 10_000))),
+        (50_000, Ok((1_000, 20_000))),
+        (30_000, Ok((1_000, 33_334))),
+        (1_000, Ok((1_000, 1_000_000))),
+        (999, Err(Errno::ERANGE)),
+        (0, Err(Errno::ERANGE)),
+        (u64::MAX, Err(Errno::ERANGE)),
+    ] {
+        let got = quota_and_period_us(CpuQuota { millionths }).map_err(|refusal| refusal.errno);
+        assert_eq!(got, expected, "{millionths}");
+    }
+    assert_eq!(percent(CpuQuota { millionths: 500_000 }), "50%");
+    assert_eq!(percent(CpuQuota { millionths: 125_500 }), "12.55%");
+    assert_eq!(percent(CpuQuota { millionths: 1_000_000 }), "100%");
+}
+
+#[test]
+fn the_least_quota_on_the_way_up_is_in_force() {
+    let place = tempfile::tempdir().unwrap();
+    let mount = place.path().to_path_buf();
+    let leaf = mount.join("a/b");
+    fs::create_dir_all(&leaf).unwrap();
+    let two =
+        Hierarchy { version: Version::Two, mount: mount.clone(), own: mount.clone(), controller: "cpu".into() };
+    assert_eq!(two.effective(&leaf), None);
+    for (folder, text) in [(&leaf, "7000 10000\n"), (&mount.join("a"), "20000 100000\n"), (&mount, "max 100000\n")] {
+        fs::write(folder.join("cpu.max"), text).unwrap();
+    }
+    assert_eq!(two.effective(&leaf), Some(CpuQuota { millionths: 200_000 }));
+    let one = Hierarchy { version: Version::One, ..two };
+    fs::write(leaf.join("cpu.cfs_quota_us"), "5000\n").unwrap();
+    fs::write(leaf.join("cpu.cfs_period_us"), "10000\n").unwrap();
+    fs::write(mount.join("a/cpu.cfs_quota_us"), "-1\n").unwrap();
+    fs::write(mount.join("a/cpu.cfs_period_us"), "100000\n").unwrap();
+    assert_eq!(one.effective(&leaf), Some(CpuQuota { millionths: 500_000 }));
+}
+
+#[test]
+fn names_stay_names() {
+    for name in ["", ".", "..", "a/b", "../a", ".hidden", "a\nb"] {
+        assert_eq!(Groups::default().remove(name).map_err(|refusal| refusal.errno), Err(Errno::EINVAL), "{name:?}");
+    }
+}

@@ -1,0 +1,167 @@
+//! The ledger's bytes in a file that a full disk cannot surprise.
+use std::cell::RefCell;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use powerband_machine::{Errno, LedgerStore};
+use rustix::fs::FallocateFlags;
+
+use crate::{errno, io_errno};
+
+/// Room kept for what must still be written once something is turned, bytes.
+const RESERVE_BYTES: u64 = 64 << 10;
+
+/// A ledger in `FOLDER/ledger`, mode 0600, in a folder made with mode 0700 when it is absent. Nothing is made before
+/// the first entry. Clones are the same ledger.
+#[derive(Clone, Debug)]
+pub struct FileLedger(Rc<RefCell<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    file: Option<File>,
+    bytes: u64,
+    reserved: u64,
+}
+
+impl FileLedger {
+    /// The ledger of `folder`; touches nothing yet.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        FileLedger(Rc::new(RefCell::new(Inner { path: folder.join("ledger"), file: None, bytes: 0, reserved: 0 })))
+    }
+
+    /// Takes the room for an entry of `entry_bytes` and for what will be written of it later, so that a full disk is
+    /// noticed before anything is turned. Where a file system cannot reserve, nothing is reserved.
+    pub(crate) fn reserve(&self, entry_bytes: u64) -> Result<(), Errno> {
+        let mut inner = self.0.borrow_mut();
+        inner.open()?;
+        let wanted = inner.bytes + entry_bytes + RESERVE_BYTES;
+        if wanted <= inner.reserved {
+            return Ok(());
+        }
+        // Half as much again, so that not every entry asks the file system.
+        let until = wanted + RESERVE_BYTES / 2;
+        let Some(file) = &inner.file else { return Ok(()) };
+        match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, until) {
+            Ok(()) => inner.reserved = until,
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+            Err(error) => return Err(errno(error)),
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    fn open(&mut self) -> Result<&mut File, Errno> {
+        if self.file.is_none() {
+            make_folder(&self.path)?;
+            let file = OpenOptions::new()
+                .append(true)
+                .read(true)
+                .create(true)
+                .mode(0o600)
+                .custom_flags(libc::O_NOFOLLOW)
+                .open(&self.path)
+                .map_err(|error| io_errno(&error))?;
+            crate::files::sync_folder_of(&self.path);
+            self.bytes = file.metadata().map_err(|error| io_errno(&error))?.len();
+            self.reserved = 0;
+            self.file = Some(file);
+        }
+        self.file.as_mut().ok_or(Errno::EBADF)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        self.open()?;
+        let before = self.bytes;
+        let file = self.open()?;
+        let written = file
+            .write_all(bytes)
+            .map_err(|error| io_errno(&error))
+            .and_then(|()| rustix::fs::fdatasync(&*file).map_err(errno));
+        match written {
+            Ok(()) => self.bytes += bytes.len() as u64,
+            Err(_) => {
+                // Half a line must not swallow the next one. If even this fails, the torn line is skipped on reading.
+                let _ = rustix::fs::ftruncate(&*file, before);
+                self.reserved = 0;
+            }
+        }
+        written
+    }
+
+    /// By a second file and a rename, so that at every moment one of the two is whole.
+    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        let beside = self.path.with_extension("new");
+        make_folder(&self.path)?;
+        let write = || -> std::io::Result<()> {
+            // One that a killed owner left behind is of no use.
+            match std::fs::remove_file(&beside) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            std::fs::rename(&beside, &self.path)
+        };
+        write().map_err(|error| io_errno(&error))?;
+        crate::files::sync_folder_of(&self.path);
+        self.file = None;
+        Ok(())
+    }
+
+    /// Emptying needs no second file: a truncation is atomic, and works on a full disk.
+    fn empty(&mut self) -> Result<(), Errno> {
+        let file = self.open()?;
+        rustix::fs::ftruncate(&*file, 0).and_then(|()| rustix::fs::fsync(&*file)).map_err(errno)?;
+        (self.bytes, self.reserved) = (0, 0);
+        Ok(())
+    }
+}
+
+/// Makes the folder of `path` for its owner alone; those above it as the umask says.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Errno> {
+    let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) else { return Ok(()) };
+    let made = match folder.parent() {
+        Some(above) => std::fs::create_dir_all(above),
+        None => Ok(()),
+    };
+    match made.and_then(|()| DirBuilder::new().mode(0o700).create(folder)) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io_errno(&error)),
+        _ => {
+            crate::files::sync_folder_of(folder);
+            Ok(())
+        }
+    }
+}
+
+impl LedgerStore for FileLedger {
+    fn place(&self) -> String {
+        self.0.borrow().path.display().to_string()
+    }
+
+    fn load(&mut self) -> Result<Vec<u8>, Errno> {
+        let mut bytes = Vec::new();
+        match File::open(&self.0.borrow().path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_errno(&error)),
+            _ => Ok(bytes),
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        self.0.borrow_mut().append(bytes)
+    }
+
+    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        let mut inner = self.0.borrow_mut();
+        if bytes.is_empty() { inner.empty() } else { inner.replace(bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

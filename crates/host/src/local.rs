@@ -1,0 +1,265 @@
+//! This machine: reading, turning, starting. Waiting is the World's.
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use powerband_machine::{
+    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Identity, Job, Ledger, LedgerError, LedgerStore, Machine,
+    OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+use crate::actions::{Effect, Refusal, perform};
+use crate::child::Child;
+use crate::group::Groups;
+use crate::ledger_file::FileLedger;
+use crate::recorder::Recorder;
+use crate::world::{Member, News};
+
+/// The machine this process runs on. Loads that still run when it is dropped are killed and reaped; what is turned
+/// stays turned until it is undone.
+pub struct LocalMachine {
+    identity: Identity,
+    program: PathBuf,
+    store: FileLedger,
+    ledger: Ledger,
+    groups: Groups,
+    files: Vec<Option<OwnedFd>>,
+    buffer: Vec<u8>,
+    recorders: BTreeMap<u32, Recorder>,
+    running: BTreeMap<u64, Child>,
+    ended: BTreeMap<u64, Finished>,
+    next: u32,
+}
+
+impl LocalMachine {
+    /// With the ledger of a folder. Nothing is written before the first turn.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the ledger is there and cannot be read.
+    pub fn new(ledger: FileLedger) -> Result<Self, LedgerError> {
+        let mut buffer = Vec::new();
+        // A container may hide it; then every boot looks the same, and volatile entries are undone by comparison.
+        let boot_id = crate::files::read("/proc/sys/kernel/random/boot_id", &mut buffer).unwrap_or_default();
+        let identity = Identity {
+            name: "local".into(),
+            system: rustix::system::uname().release().to_string_lossy().into_owned(),
+            boot_id: boot_id.trim_end().to_owned(),
+            address: "127.0.0.1".into(),
+            privileged: rustix::process::geteuid().is_root(),
+        };
+        Ok(LocalMachine {
+            ledger: Ledger::load(Box::new(ledger.clone()), &identity.boot_id)?,
+            identity,
+            program: "/proc/self/exe".into(),
+            store: ledger,
+            groups: Groups::default(),
+            files: Vec::new(),
+            buffer,
+            recorders: BTreeMap::new(),
+            running: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            next: 0,
+        })
+    }
+
+    /// Another program that serves the hidden verbs, instead of the one that runs.
+    #[must_use]
+    pub fn with_program(mut self, program: &Path) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    /// Lines of the ledger that cannot be read, from 1: what they announced must be looked at by a person.
+    #[must_use]
+    pub fn damaged_ledger_lines(&self) -> &[u32] {
+        self.ledger.damaged_lines()
+    }
+
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    fn file(&self, handle: Handle) -> Option<&OwnedFd> {
+        usize::try_from(handle.0).ok().and_then(|index| self.files.get(index)?.as_ref())
+    }
+
+    fn read_handles(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        into.clear();
+        into.extend(handles.iter().map(|&handle| {
+            self.file(handle).ok_or(Errno::EBADF).and_then(|file| crate::files::read_open(file, &mut buffer))
+        }));
+        self.buffer = buffer;
+    }
+
+    /// The action, and the file that shows what came of it.
+    fn perform(&mut self, turn: &Turn) -> (Option<Refusal>, Effect) {
+        let (refusal, mut effect) = match perform(&mut self.groups, &turn.action) {
+            Ok(effect) => (None, effect),
+            Err(refusal) => (Some(refusal), Effect::default()),
+        };
+        if let Some(path) = &turn.read_back {
+            let text = crate::files::read(path, &mut self.buffer);
+            effect.reads_back = text.ok().map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned());
+        }
+        (refusal, effect)
+    }
+}
+
+impl Machine for LocalMachine {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        crate::files::list(folder)
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        crate::files::read(path, &mut self.buffer)
+    }
+
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        let file = Some(crate::files::open(path)?);
+        let index = self.files.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.files.push(None);
+            self.files.len() - 1
+        });
+        self.files[index] = file;
+        u32::try_from(index).map(Handle).map_err(|_| Errno::ENOMEM)
+    }
+
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        self.read_handles(handles, into);
+    }
+
+    fn close(&mut self, handle: Handle) {
+        if let Some(file) = usize::try_from(handle.0).ok().and_then(|index| self.files.get_mut(index)) {
+            *file = None;
+        }
+    }
+
+    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
+        let number = self.number();
+        self.recorders.insert(number, Recorder::new(handles, period_ns, crate::now_ns()));
+        RecorderId(number)
+    }
+
+    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
+        self.recorders.remove(&recorder.0).map(|recorder| recorder.samples).unwrap_or_default()
+    }
+
+    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+        // Written once as the intent; what came of it and its closing are shorter.
+        let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
+        self.store.reserve(entry_bytes).map_err(|errno| LedgerError { place: self.store.place(), errno })?;
+        let entry = self.ledger.intend(turn)?;
+        let (refusal, effect) = self.perform(turn);
+        let errno = refusal.as_ref().map(|refusal| refusal.errno);
+        if let Err(why) = self.ledger.done(entry, errno, effect.reads_back.clone()) {
+            // The caller is told that nothing was turned, so nothing may stay turned. If this fails too, the intent
+            // stands in the ledger and is undone later.
+            if let (None, Some(undo)) = (errno, &turn.undo) {
+                let _ = perform(&mut self.groups, undo);
+            }
+            return Err(why);
+        }
+        let words = effect.words.or(refusal.and_then(|refusal| refusal.words));
+        Ok(Acted { entry, errno, words, reads_back: effect.reads_back })
+    }
+
+    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
+        let Self { ledger, groups, buffer, .. } = self;
+        ledger.undo(entry, force, &mut |path| crate::files::read(path, buffer), &mut |action: &Action| {
+            perform(groups, action).map(drop).map_err(|refusal| refusal.errno)
+        })
+    }
+
+    fn open_entries(&self) -> Vec<OpenEntry> {
+        self.ledger.open().to_vec()
+    }
+
+    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        let group = match &job.group {
+            None => None,
+            Some(name) => Some(self.groups.find(name).map_err(|refusal| SpawnError::Refused {
+                what: format!("{} in the control group '{name}'", job.work.kind()),
+                errno: refusal.errno,
+            })?),
+        };
+        let child = Child::start(&self.program, job, group)?;
+        let number = u64::from(self.number());
+        self.running.insert(number, child);
+        Ok(ProcessId(number))
+    }
+
+    fn end(&mut self, process: ProcessId, force: bool) {
+        if let Some(child) = self.running.get(&process.0) {
+            child.signal(if force { Signal::KILL } else { Signal::TERM });
+        }
+    }
+
+    fn finished(&mut self, process: ProcessId) -> Option<Finished> {
+        self.ended.remove(&process.0)
+    }
+}
+
+impl Member for LocalMachine {
+    fn machine(&mut self) -> &mut dyn Machine {
+        self
+    }
+
+    fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        let all = self.running.values().flat_map(Child::fds);
+        fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    }
+
+    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
+        let mut ready = ready.iter();
+        let numbers: Vec<u64> = self.running.keys().copied().collect();
+        for number in numbers {
+            let Some(child) = self.running.get_mut(&number) else { continue };
+            let flags: Vec<bool> = ready.by_ref().take(child.fds().count()).map(|flags| !flags.is_empty()).collect();
+            if !flags.contains(&true) {
+                continue;
+            }
+            let look = child.look(flags.first() == Some(&true));
+            news.extend(look.said.into_iter().map(|said| News::Said(ProcessId(number), said)));
+            if look.ended
+                && let Some(child) = self.running.remove(&number)
+            {
+                self.ended.insert(number, child.finish(now_ns));
+                news.push(News::Ended(ProcessId(number)));
+            }
+        }
+    }
+
+    fn next_sample_ns(&self) -> Option<u64> {
+        self.recorders.values().map(Recorder::due_ns).min()
+    }
+
+    fn sample(&mut self) {
+        let numbers: Vec<u32> = self.recorders.keys().copied().collect();
+        for number in numbers {
+            let now = crate::now_ns();
+            let due = self.recorders.get(&number).filter(|recorder| recorder.due_ns() <= now);
+            let Some(handles) = due.map(|recorder| recorder.handles.clone()) else { continue };
+            let mut texts = Vec::with_capacity(handles.len());
+            self.read_handles(&handles, &mut texts);
+            if let Some(recorder) = self.recorders.get_mut(&number) {
+                recorder.took(Sample { at_ns: now, texts }, now);
+            }
+        }
+    }
+}
+
+impl Drop for LocalMachine {
+    fn drop(&mut self) {
+        for (_, child) in std::mem::take(&mut self.running) {
+            child.abandon();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! One owner at a time: a lock held for the owner's life, with a word on who holds it.
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use powerband_machine::Errno;
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{errno, io_errno};
+
+/// Who holds the lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process; 0 when it did not say.
+    pub pid: u32,
+    /// Since when, Unix seconds.
+    pub since_unix_s: u64,
+    /// What it is doing, as it goes on behind "is": `turning cpufreq.governor`.
+    pub doing: String,
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.pid == 0 {
+            return f.write_str("another powerband holds this machine");
+        }
+        let (hour, minute) = (self.since_unix_s / 3600 % 24, self.since_unix_s / 60 % 60);
+        write!(f, "powerband {} is {} since {hour:02}:{minute:02} UTC", self.pid, self.doing)
+    }
+}
+
+/// Why the lock could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LockError {
+    /// Somebody has it.
+    #[error("{0}")]
+    Held(Holder),
+    /// It cannot be made.
+    #[error("cannot lock {place}: {errno}")]
+    Unusable {
+        /// The lock's file.
+        place: String,
+        /// Why.
+        errno: Errno,
+    },
+}
+
+/// The lock of one ledger folder. Given up when dropped, and by the kernel when the owner ends in any way: whoever can
+/// take it knows that the owner is gone.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+    since_unix_s: u64,
+}
+
+impl Lock {
+    /// Takes the lock of `folder` (`FOLDER/lock`, mode 0600; the folder is made if absent).
+    ///
+    /// # Errors
+    /// [`LockError::Held`] names who has it; [`LockError::Unusable`] when the file cannot be made.
+    pub fn acquire(folder: &Path, doing: &str) -> Result<Lock, LockError> {
+        let path = folder.join("lock");
+        let unusable = |errno| LockError::Unusable { place: path.display().to_string(), errno };
+        crate::ledger_file::make_folder(&path).map_err(unusable)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&path)
+            .map_err(|error| unusable(io_errno(&error)))?;
+        for attempt in 0..20 {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {
+                    let mut lock = Lock { file, path, since_unix_s: crate::unix_time_s() };
+                    lock.set_doing(doing);
+                    return Ok(lock);
+                }
+                Err(rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(unusable(errno(error))),
+            }
+            // The text of one that has just taken it may not be there yet, or be its predecessor's.
+            match read_holder(&mut file) {
+                Some(holder) if Path::new(&format!("/proc/{}", holder.pid)).exists() => {
+                    return Err(LockError::Held(holder));
+                }
+                _ if attempt < 19 => crate::pause_until(crate::now_ns() + 5_000_000),
+                _ => {}
+            }
+        }
+        Err(LockError::Held(Holder { pid: 0, since_unix_s: 0, doing: String::new() }))
+    }
+
+    /// Says what is being done now. A full disk may lose the words, never the lock.
+    pub fn set_doing(&mut self, doing: &str) {
+        let holder =
+            Holder { pid: std::process::id(), since_unix_s: self.since_unix_s, doing: doing.chars().take(200).collect() };
+        let text = serde_json::to_string(&holder).unwrap_or_default();
+        let _ = self.file.set_len(0).and_then(|()| self.file.rewind()).and_then(|()| self.file.write_all(text.as_bytes()));
+    }
+
+    /// The lock's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Only a courtesy: a stale text is not believed.
+        let _ = self.file.set_len(0);
+    }
+}
+
+fn read_holder(file: &mut File) -> Option<Holder> {
+    let mut text = String::new();
+    file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
+    serde_json::from_str(&text).ok()
+}

@@ -1,0 +1,121 @@
+//! The system calls rustix has no safe form of, each in one small function. The only unsafe code of this crate.
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{IntoRawFd, OwnedFd};
+
+use powerband_record::{ExitStatus, Usage};
+use rustix::process::Pid;
+
+/// Which side of [`clone_sibling`] this is.
+pub(crate) enum Cloned {
+    /// The new process.
+    Sibling,
+    /// The caller, with the new process's number.
+    Caller(Pid),
+}
+
+/// A copy of this process whose parent is our parent.
+///
+/// Its peak memory starts at nothing, unlike that of a process which only executes: the kernel carries a peak over exec.
+/// Must be called from a process with one thread, and the copy must execute soon.
+#[expect(unsafe_code, reason = "rustix has no clone; the caller has one thread, so the copy is whole")]
+pub(crate) fn clone_sibling() -> io::Result<Cloned> {
+    let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
+    let none: libc::c_long = 0;
+    // SAFETY: as fork(2): no new stack, no shared memory.
+    match unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Cloned::Sibling),
+        pid => i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .map(Cloned::Caller)
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EIO)),
+    }
+}
+
+/// Reaps an ended child of ours: how it ended, and what it and those it waited for cost. `real_ns` is left 0.
+#[expect(unsafe_code, reason = "rustix has no wait4, and waitid answers no usage")]
+pub(crate) fn reap(pid: Pid, patient: bool) -> io::Result<Option<(ExitStatus, Usage)>> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let options = if patient { 0 } else { libc::WNOHANG };
+    let usage = loop {
+        // SAFETY: both pointers are to live variables of the right type; zeroed is a valid rusage.
+        match unsafe { libc::wait4(pid.as_raw_nonzero().get(), &raw mut status, options, usage.as_mut_ptr()) } {
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            -1 => return Err(io::Error::last_os_error()),
+            0 => return Ok(None),
+            // SAFETY: the kernel filled it in.
+            _ => break unsafe { usage.assume_init() },
+        }
+    };
+    let ended = if libc::WIFSIGNALED(status) {
+        ExitStatus::Signal(libc::WTERMSIG(status))
+    } else {
+        ExitStatus::Code(libc::WEXITSTATUS(status))
+    };
+    let cost = Usage {
+        real_ns: 0,
+        user_ns: timeval_ns(usage.ru_utime),
+        sys_ns: timeval_ns(usage.ru_stime),
+        peak_rss_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
+    };
+    Ok(Some((ended, cost)))
+}
+
+/// CPU time of this process, ns, and how often it gave up the CPU by itself.
+#[expect(unsafe_code, reason = "rustix has no getrusage")]
+pub(crate) fn own_usage() -> (u64, u64) {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a live variable of the right type; zeroed is a valid rusage if the call failed.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let switches = u64::try_from(usage.ru_nvcsw).unwrap_or(0);
+    (timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime), switches)
+}
+
+/// Closes, and says what went wrong: some file systems report a failed write only here.
+#[expect(unsafe_code, reason = "dropping a descriptor loses the error")]
+pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor was owned and is given up.
+    match unsafe { libc::close(fd.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Gives every signal its default meaning and blocks none; what was ignored would stay ignored over exec.
+#[expect(unsafe_code, reason = "rustix does not set signal dispositions")]
+pub(crate) fn reset_signals() {
+    // SAFETY: no handler is installed; the mask is a live, initialised variable.
+    unsafe {
+        for signal in 1..=64 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Marks every descriptor from 3 upwards to be closed at exec, also those we were handed by our caller.
+#[expect(unsafe_code, reason = "rustix has no close_range")]
+pub(crate) fn close_all_at_exec() {
+    let (first, last, flag): (libc::c_long, libc::c_long, libc::c_long) = (3, i32::MAX.into(), 4 /* CLOEXEC */);
+    // SAFETY: only a flag of descriptors is changed.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, flag) != 0 {
+            // Before Linux 5.11.
+            for fd in 3..1024 {
+                libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
+    }
+}
+
+fn timeval_ns(time: libc::timeval) -> u64 {
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_usec).unwrap_or(0) * 1000
+}

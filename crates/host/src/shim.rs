@@ -1,0 +1,176 @@
+//! The small program between us and a load: what happens in the new process before the load is executed.
+//!
+//! Its standard input is a socket. Through it come the instructions (JSON, with the control pipe's writing end beside
+//! the first byte when there is one); through it go back the load's process number and, if anything is refused, which
+//! step and why. It closes when the load is executed.
+use std::ffi::OsString;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use powerband_machine::Errno;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::FdFlags;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::process::{Pid, Signal};
+use rustix::thread::CpuSet;
+use serde::{Deserialize, Serialize};
+
+use crate::raw::Cloned;
+use crate::{errno, io_errno};
+
+/// The hidden verb under which the command calls [`shim_main`].
+pub const SHIM_VERB: &str = "__shim";
+/// The hidden verb under which the command runs built-in work; the work follows as one argument of JSON.
+pub const INSIDE_VERB: &str = "__inside";
+/// In the environment of built-in work: the number of the descriptor it says and reports through.
+pub const CONTROL_FD_VARIABLE: &str = "POWERBAND_CONTROL_FD";
+
+/// What the shim is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Instructions {
+    /// Program and arguments; for built-in work the program is this one.
+    pub(crate) argv: Vec<String>,
+    /// What `argv[0]` shows as, when that is not the program's path.
+    pub(crate) shows_as: Option<String>,
+    /// Who must be the load's parent.
+    pub(crate) owner: i32,
+    /// The file that takes a process into its control group.
+    pub(crate) enter: Option<String>,
+    /// CPUs to stay on.
+    pub(crate) cpus: Option<Vec<u32>>,
+}
+
+/// What the shim answers, one a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// The load's process.
+    Pid(i32),
+    /// A step was refused.
+    Refused {
+        /// Which.
+        step: Step,
+        /// Why.
+        errno: Errno,
+    },
+}
+
+/// Steps that can be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Step {
+    /// Starting at all.
+    Start,
+    /// Entering the control group.
+    Group,
+    /// Staying on CPUs.
+    Cpus,
+    /// Executing the program.
+    Execute,
+}
+
+/// Runs the hidden verb [`SHIM_VERB`]; `_arguments` are those behind it, of which there are none so far.
+pub fn shim_main(_arguments: &[OsString]) -> ! {
+    let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { std::process::exit(125) };
+    let code = match start(&socket) {
+        Ok(()) => 0,
+        Err((step, errno)) => {
+            answer(&socket, &Answer::Refused { step, errno });
+            125
+        }
+    };
+    std::process::exit(code)
+}
+
+/// Clones the load; in the load itself it returns only with an error.
+fn start(socket: &OwnedFd) -> Result<(), (Step, Errno)> {
+    let at = |step: Step| move |errno: Errno| (step, errno);
+    let (instructions, control) = receive(socket).map_err(at(Step::Start))?;
+    let nothing = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| (Step::Start, errno(error)))?;
+    rustix::stdio::dup2_stdin(nothing).map_err(|error| (Step::Start, errno(error)))?;
+    crate::raw::close_all_at_exec();
+    match crate::raw::clone_sibling().map_err(|error| (Step::Start, io_errno(&error)))? {
+        Cloned::Caller(pid) => {
+            answer(socket, &Answer::Pid(pid.as_raw_nonzero().get()));
+            Ok(())
+        }
+        Cloned::Sibling => become_load(&instructions, control.as_ref()),
+    }
+}
+
+fn become_load(instructions: &Instructions, control: Option<&OwnedFd>) -> Result<(), (Step, Errno)> {
+    let start = |error: rustix::io::Errno| (Step::Start, errno(error));
+    rustix::process::setsid().map_err(start)?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(start)?;
+    if rustix::process::getppid() != Pid::from_raw(instructions.owner) {
+        // The owner died before the line above could tell us of it.
+        return Err((Step::Start, Errno::ESRCH));
+    }
+    if let Some(file) = &instructions.enter {
+        crate::files::write(file, "0").map_err(|errno| (Step::Group, errno))?;
+    }
+    if let Some(cpus) = &instructions.cpus {
+        stay_on(cpus).map_err(|errno| (Step::Cpus, errno))?;
+    }
+    let (program, arguments) = instructions.argv.split_first().ok_or((Step::Execute, Errno::EINVAL))?;
+    let mut load = Command::new(program);
+    load.args(arguments).env_remove(CONTROL_FD_VARIABLE);
+    if let Some(name) = &instructions.shows_as {
+        load.arg0(name);
+    }
+    if let Some(control) = control {
+        rustix::io::fcntl_setfd(control, FdFlags::empty()).map_err(start)?;
+        load.env(CONTROL_FD_VARIABLE, control.as_raw_fd().to_string());
+    }
+    crate::raw::reset_signals();
+    Err((Step::Execute, io_errno(&load.exec())))
+}
+
+fn stay_on(cpus: &[u32]) -> Result<(), Errno> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        let cpu = usize::try_from(cpu).unwrap_or(usize::MAX);
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(Errno::EINVAL);
+        }
+        set.set(cpu);
+    }
+    rustix::thread::sched_setaffinity(None, &set).map_err(errno)?;
+    // The kernel leaves out CPUs that are absent or offline without a word when others remain.
+    let got = rustix::thread::sched_getaffinity(None).map_err(errno)?;
+    if got == set { Ok(()) } else { Err(Errno::EINVAL) }
+}
+
+fn receive(socket: &OwnedFd) -> Result<(Instructions, Option<OwnedFd>), Errno> {
+    let (mut bytes, mut control) = (Vec::new(), None);
+    loop {
+        let mut chunk = [0; 1 << 14];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut beside = RecvAncillaryBuffer::new(&mut space);
+        let slices = &mut [IoSliceMut::new(&mut chunk)];
+        let got = match rustix::net::recvmsg(socket, slices, &mut beside, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => continue,
+            got => got.map_err(errno)?.bytes,
+        };
+        for message in beside.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                control = fds.last().or(control);
+            }
+        }
+        if got == 0 {
+            let instructions = serde_json::from_slice(&bytes).map_err(|_| Errno::EINVAL)?;
+            return Ok((instructions, control));
+        }
+        bytes.extend_from_slice(&chunk[..got]);
+    }
+}
+
+/// A line short enough to be written at once; if the owner is gone there is nobody to tell.
+fn answer(socket: &OwnedFd, answer: &Answer) {
+    let line = serde_json::to_string(answer).unwrap_or_default() + "\n";
+    let _ = rustix::io::write(socket, line.as_bytes());
+}

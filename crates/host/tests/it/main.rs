@@ -1,0 +1,116 @@
+//! This box as it really is: processes, groups, signals, files. Run as root; nothing is left behind.
+//!
+//! `cargo test -p powerband-host` builds the helper the loads are started through (`examples/helper.rs`).
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+mod groups;
+mod ledger;
+mod processes;
+mod signals;
+mod stream;
+mod turning;
+mod waiting;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use powerband_host::{FileLedger, HostWorld, LocalMachine};
+use powerband_machine::{Finished, Job, Machine, ProcessId, Wake, World};
+use powerband_record::{Side, Work};
+use tempfile::TempDir;
+
+/// The helper, which cargo builds beside the tests.
+fn helper() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let path = own.parent().and_then(|deps| deps.parent()).unwrap().join("examples/helper");
+    assert!(path.exists(), "{} is missing: run cargo test -p powerband-host, without --test", path.display());
+    path
+}
+
+/// A scene of the helper.
+fn scene(words: &[&str]) -> Command {
+    let mut command = Command::new(helper());
+    command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null());
+    command
+}
+
+/// A world with a ledger of its own.
+struct Stage {
+    world: HostWorld,
+    folder: TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = LocalMachine::new(FileLedger::new(folder.path())).unwrap().with_program(&helper());
+        Stage { world: HostWorld::new(machine).unwrap(), folder }
+    }
+
+    fn near(&mut self) -> &mut dyn Machine {
+        self.world.machine(Side::Near).unwrap()
+    }
+
+    /// Waits until it has ended; answers what it said meanwhile, too.
+    fn end_of(&mut self, process: ProcessId) -> (Finished, Vec<serde_json::Value>) {
+        let deadline = self.world.now_ns() + 60_000_000_000;
+        let mut said = Vec::new();
+        loop {
+            match self.world.wait(Some(deadline)) {
+                Wake::Ended(Side::Near, ended) if ended == process => break,
+                Wake::Said(Side::Near, from, value) if from == process => said.push(value),
+                other => panic!("{other:?}"),
+            }
+        }
+        let finished = self.near().finished(process).unwrap();
+        assert!(self.near().finished(process).is_none(), "only once");
+        (finished, said)
+    }
+
+    fn run(&mut self, job: &Job) -> Finished {
+        let process = self.near().spawn(job).unwrap();
+        self.end_of(process).0
+    }
+
+    fn sh(&mut self, script: &str) -> Finished {
+        self.run(&sh(script))
+    }
+}
+
+fn job(work: Work) -> Job {
+    Job { work, cpus: None, group: None, output_limit: 10_000 }
+}
+
+fn command(argv: &[&str]) -> Job {
+    job(Work::Command { argv: argv.iter().map(|&word| word.to_owned()).collect(), demand: None })
+}
+
+fn sh(script: &str) -> Job {
+    command(&["sh", "-c", script])
+}
+
+fn counter(ms: u64) -> Work {
+    Work::Counter { for_ns: ms * 1_000_000, align_to_second: false }
+}
+
+/// Whether a test that needs root can run. With CI=true one that cannot is a failure.
+fn can_be_root() -> bool {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    assert!(root || std::env::var("CI").as_deref() != Ok("true"), "this test needs root, and CI=true");
+    if !root {
+        eprintln!("not run: needs root");
+    }
+    root
+}
+
+/// Pids of our own children that are zombies now.
+fn zombies() -> Vec<String> {
+    let own = std::process::id().to_string();
+    let folders = std::fs::read_dir("/proc").unwrap().flatten();
+    let stats = folders.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    stats
+        .filter(|stat| {
+            let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+            fields[0] == "Z" && fields[1] == own
+        })
+        .collect()
+}

@@ -1,0 +1,102 @@
+//! One wait for everything: deadlines, several at once, recorders.
+use powerband_machine::{Wake, World};
+use powerband_record::{Side, Work};
+
+use crate::{Stage, command, job, sh};
+
+impl Stage {
+    /// The clock, some ms from now.
+    pub(crate) fn world_ms(&self, ms: u64) -> u64 {
+        self.world.now_ns() + ms * 1_000_000
+    }
+
+    /// Waits, and nothing may happen meanwhile.
+    pub(crate) fn idle_until(&mut self, until_ns: u64) {
+        assert_eq!(self.world.wait(Some(until_ns)), Wake::Deadline);
+        assert!(self.world.now_ns() >= until_ns);
+    }
+}
+
+#[test]
+fn a_deadline_comes_in_time_and_a_past_one_at_once() {
+    let mut stage = Stage::new();
+    let until = stage.world_ms(50);
+    stage.idle_until(until);
+    assert!(stage.world.now_ns() < until + 2_000_000_000);
+    stage.idle_until(until);
+    stage.idle_until(0);
+}
+
+#[test]
+fn of_several_that_end_at_once_none_is_lost() {
+    let mut stage = Stage::new();
+    let mut open: Vec<_> = (0..20).map(|_| stage.near().spawn(&command(&["true"])).unwrap()).collect();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    while !open.is_empty() {
+        let Wake::Ended(Side::Near, ended) = stage.world.wait(None) else { panic!("only ends") };
+        let at = open.iter().position(|&process| process == ended).expect("each once");
+        open.swap_remove(at);
+        assert!(stage.near().finished(ended).unwrap().status.success());
+    }
+    let until = stage.world_ms(20);
+    stage.idle_until(until);
+}
+
+#[test]
+fn a_talkative_load_does_not_hide_a_deadline() {
+    let mut stage = Stage::new();
+    for _ in 0..8 {
+        stage.near().spawn(&command(&["true"])).unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let wakes: Vec<_> = (0..4).map(|_| stage.world.wait(Some(0))).collect();
+    let deadlines = wakes.iter().filter(|wake| **wake == Wake::Deadline).count();
+    assert_eq!(deadlines, 2, "{wakes:?}");
+}
+
+#[test]
+fn a_recorder_samples_while_we_wait() {
+    let mut stage = Stage::new();
+    let uptime = stage.near().open("/proc/uptime").unwrap();
+    let gone = stage.near().open("/proc/self/stat").unwrap();
+    stage.near().close(gone);
+    let recorder = stage.near().record(&[uptime, gone], 10_000_000);
+    let process = stage.near().spawn(&sh("sleep 0.5")).unwrap();
+    stage.end_of(process);
+    let samples = stage.near().end_record(recorder);
+    assert!((10..=60).contains(&samples.len()), "{} samples", samples.len());
+    assert!(samples.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
+    let uptimes: Vec<f64> = samples
+        .iter()
+        .map(|sample| sample.texts[0].as_ref().unwrap().split(' ').next().unwrap().parse().unwrap())
+        .collect();
+    assert!(uptimes.last().unwrap() - uptimes[0] > 0.2, "read anew each time: {uptimes:?}");
+    assert!(samples[0].texts[1].is_err());
+    assert!(stage.near().end_record(recorder).is_empty());
+}
+
+#[test]
+fn the_machine_reads_and_knows_itself() {
+    let mut stage = Stage::new();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let near = stage.near();
+    let identity = near.identity().clone();
+    assert_eq!((identity.name.as_str(), identity.system.as_str()), ("local", release.trim()));
+    assert_eq!(identity.boot_id.len(), 36);
+    assert_eq!(near.read("/proc/sys/kernel/osrelease").unwrap(), release);
+    let cpus = near.list("/sys/devices/system/cpu").unwrap();
+    assert!(cpus.iter().any(|entry| entry.name == "cpu0" && entry.folder));
+    assert!(cpus.iter().any(|entry| entry.name == "online" && !entry.folder && entry.mode == 0o444));
+    let handles = ["/proc/sys/kernel/osrelease", "/proc/version"].map(|path| near.open(path).unwrap());
+    let mut texts = vec![Ok("stale".to_owned())];
+    near.read_many(&handles, &mut texts);
+    assert_eq!(texts.len(), 2);
+    assert_eq!(texts[0].as_deref(), Ok(release.as_str()));
+}
+
+#[test]
+fn idle_work_sleeps_and_ends() {
+    let mut stage = Stage::new();
+    let finished = stage.run(&job(Work::Idle { for_ns: 50_000_000 }));
+    assert!(finished.status.success() && finished.report.is_some());
+}

@@ -1,0 +1,120 @@
+//! What runs inside the child of built-in work: the only part of this crate that calls the system.
+//!
+//! The command calls [`main`] for its hidden verb, with the work as JSON. What is said while running, and the report,
+//! go as one JSON value a line into the descriptor that `POWERBAND_CONTROL_FD` numbers. Everything is bounded in time.
+use std::fs::File;
+use std::io::{self, Write};
+
+use powerband_record::Work;
+use rustix::time::{ClockId, Timespec};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+mod counter;
+mod stream;
+
+/// The environment variable with the number of the control descriptor; `host` sets it.
+const CONTROL_FD_VARIABLE: &str = "POWERBAND_CONTROL_FD";
+
+/// Why built-in work failed.
+#[derive(Debug, Error)]
+enum Failure {
+    /// Our own two halves disagree.
+    #[error("cannot understand the work: {0}")]
+    Work(String),
+    /// No one listens to us.
+    #[error("cannot report: {0}")]
+    Control(io::Error),
+    /// Anything else.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The wall clock was set while we counted by it.
+    #[error("the wall clock was set back while counting")]
+    Clock,
+}
+
+impl Failure {
+    fn of(what: impl Into<String>) -> impl FnOnce(io::Error) -> Failure {
+        move |error| Failure::System { what: what.into(), error }
+    }
+}
+
+/// Does one piece of built-in work, given as JSON of [`Work`]; answers the exit code: 0, 1 when it failed (one
+/// sentence on standard error), 2 when it could not be understood.
+#[must_use]
+pub fn main(json: &str) -> i32 {
+    let (code, failure) = match work(json) {
+        Ok(()) => return 0,
+        Err(failure @ Failure::Work(_)) => (2, failure),
+        Err(failure) => (1, failure),
+    };
+    // With nobody to read it, the exit code says enough.
+    let _ = writeln!(io::stderr(), "{failure}");
+    code
+}
+
+fn work(json: &str) -> Result<(), Failure> {
+    let work: Work = serde_json::from_str(json).map_err(|error| Failure::Work(error.to_string()))?;
+    let mut control = Control::open()?;
+    let report = match work {
+        Work::Counter { for_ns, align_to_second } => counter::count(for_ns, align_to_second)?,
+        Work::StreamReceive { address, port } => stream::receive(&address, port, &mut control)?,
+        Work::StreamSend { address, port, for_ns, rtt_exchanges } => {
+            stream::send(&address, port, for_ns, rtt_exchanges)?
+        }
+        Work::Idle { for_ns } => idle(for_ns),
+        other => return Err(Failure::Work(format!("{} is not built in", other.kind()))),
+    };
+    control.say(&json!({ "report": report }))
+}
+
+/// The way back to who started us.
+struct Control(File);
+
+impl Control {
+    /// Opens the pipe anew by its number; standard output when we were started by hand.
+    fn open() -> Result<Self, Failure> {
+        let path = match std::env::var(CONTROL_FD_VARIABLE) {
+            Ok(number) => format!("/proc/self/fd/{number}"),
+            Err(_) => "/dev/stdout".into(),
+        };
+        File::options().append(true).open(path).map(Control).map_err(Failure::Control)
+    }
+
+    fn say(&mut self, value: &Value) -> Result<(), Failure> {
+        writeln!(self.0, "{value}").map_err(Failure::Control)
+    }
+}
+
+fn idle(for_ns: u64) -> Value {
+    let until = now_ns(ClockId::Monotonic).saturating_add(for_ns);
+    loop {
+        let left = until.saturating_sub(now_ns(ClockId::Monotonic));
+        if left == 0 {
+            return json!({});
+        }
+        // Interrupted: the rest is slept in the next round.
+        let _ = rustix::thread::nanosleep(&Timespec {
+            tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(left % 1_000_000_000).unwrap_or(0),
+        });
+    }
+}
+
+/// A clock, ns. Reads it without entering the kernel where the vDSO can.
+#[inline]
+fn now_ns(clock: ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(clock);
+    // None of the clocks used here is ever before its start.
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// CPU time of this process so far, user and kernel, s.
+fn cpu_seconds() -> f64 {
+    now_ns(ClockId::ProcessCPUTime) as f64 / 1e9
+}
