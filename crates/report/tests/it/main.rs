@@ -1,0 +1,17 @@
+//! Reports of journals made by hand, as text and as JSON; the published figures.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may stop where it stands")]
+
+mod journals;
+mod json;
+mod progress;
+mod published;
+mod text;
+
+/// Compares with a file of `expected/`; what differs is left in the temporary folder, to look at and to take over.
+fn same_as_expected(found: &str, name: &str, expected: &str) {
+    if found != expected {
+        let place = std::env::temp_dir().join(format!("powerband-report-{name}.txt"));
+        std::fs::write(&place, found).unwrap();
+        panic!("not as in expected/{name}.txt, but as in {}:\n{found}", place.display());
+    }
+}
