@@ -180,23 +180,27 @@ pub(crate) fn router() -> Vec<Event> {
             _ => journal.block(block, verdicts(false), Some(knee(None, Some(2)))),
         }
     }
+    journal.close(Finding {
+        trials: 20,
+        verdicts: verdicts(true),
+        levels: router_levels(&rates),
+        knee: Some(knee(Some(2), None)),
+        notes: vec!["the rate of all settings rose by 0.4 % a block (0.1 .. 0.7)".into()],
+        ..finding(CloseReason::Decided, 4)
+    })
+}
+
+fn router_levels(rates: &[f64]) -> Vec<Level> {
     let mut levels = vec![];
-    for (setting, rate) in (0..).zip(rates) {
-        levels.push(level(setting, name, rate, 0.31));
+    for (setting, rate) in (0..).zip(rates.iter().copied()) {
+        levels.push(level(setting, "rate_mbit_s", rate, 0.31));
         levels.push(level(setting, "power_w", 0.9 + rate / 100.0, 0.012));
         levels.push(level(setting, "rtt_ms", 80.0 / rate, 0.21));
         levels.push(level(setting, "receive_cpu_percent", rate / 2.2, 0.42));
         levels.push(level(setting, "energy_j", 9.0 + rate / 10.0, 0.12));
         levels.push(level(setting, "retransmits", 0.0, 0.0));
     }
-    journal.close(Finding {
-        trials: 20,
-        verdicts: verdicts(true),
-        levels,
-        knee: Some(knee(Some(2), None)),
-        notes: vec!["the rate of all settings rose by 0.4 % a block (0.1 .. 0.7)".into()],
-        ..finding(CloseReason::Decided, 4)
-    })
+    levels
 }
 
 /// A counter under four governors: two differ, one does not.
