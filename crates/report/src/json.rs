@@ -1,0 +1,307 @@
+//! A report for programs: versioned shapes, spelled as everywhere (`rate_mbit_s`, `power_w`, boundary with every watt).
+//!
+//! A number that is not finite is left out, never written as something else. Fields may be added within a version;
+//! [`VERSION`] is raised when one changes its meaning or goes.
+use std::collections::BTreeMap;
+
+use powerband_record::{Better, CloseReason, Verdict};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::Model;
+
+mod fill;
+
+/// Version of the shapes of this file.
+pub const VERSION: u32 = 1;
+
+/// Why a text is not a report.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum JsonError {
+    /// Not the shape.
+    #[error("this is not a report in JSON: {0}")]
+    Shape(#[from] serde_json::Error),
+    /// Another version.
+    #[error("this report has version {0}, this powerband reads version {VERSION}")]
+    Version(u32),
+}
+
+/// A whole report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Always `report`.
+    pub kind: String,
+    /// The finding in one sentence.
+    pub finding: String,
+    /// `running` (or its process died), `ended`, `stopped`.
+    pub state: String,
+    /// Why it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<CloseReason>,
+    /// Who, when, where; absent when only events were at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<Header>,
+    /// Title of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The near machine.
+    pub machine: String,
+    /// The far machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far: Option<String>,
+    /// What runs there.
+    pub system: String,
+    /// The load, in its own shape.
+    pub load: serde_json::Value,
+    /// Seed of orders.
+    pub seed: u64,
+    /// Error rate of all differences claimed together, 0..1.
+    pub alpha: f64,
+    /// Margin, relative.
+    pub margin: f64,
+    /// Where the margin comes from: `plan`, `option`, `default`.
+    pub margin_source: String,
+    /// Judged by ranks.
+    pub robust: bool,
+    /// Complete blocks.
+    pub blocks: u32,
+    /// Most blocks.
+    pub max_blocks: u32,
+    /// Valid trials in blocks.
+    pub trials: u32,
+    /// Valid warm-up trials.
+    pub warmups: u32,
+    /// Seconds of the World's clock from the beginning to the last event.
+    pub elapsed_s: f64,
+    /// Metrics, judged ones first.
+    pub metrics: Vec<MetricRow>,
+    /// Settings; index 0 is the reference.
+    pub settings: Vec<SettingRow>,
+    /// The knee, when one was sought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<Knee>,
+    /// Blocks more that would decide what is open, low and high.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_missing: Option<(u32, u32)>,
+    /// Trials that do not count.
+    pub voids: Vec<VoidRow>,
+    /// What must be known with the verdicts.
+    pub notes: Vec<String>,
+    /// What was put back; absent = not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Restored>,
+}
+
+/// What does not repeat from run to run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Number in the store.
+    pub id: i64,
+    /// When it began, Unix seconds.
+    pub started_unix_s: u64,
+    /// Host name.
+    pub host: String,
+    /// Version of powerband.
+    pub powerband: String,
+    /// The words it was called with.
+    pub command_line: Vec<String>,
+    /// What measuring cost: CPU seconds of our own process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observer_cpu_s: Option<f64>,
+    /// What measuring cost: how often our own process woke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observer_wakeups: Option<u64>,
+}
+
+/// A metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricRow {
+    /// Name, unit last.
+    pub name: String,
+    /// Unit as people write it; empty = a plain number.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+    /// Whether verdicts are given about it.
+    pub judged: bool,
+    /// What watts or joules cover.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<String>,
+}
+
+/// A setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingRow {
+    /// Index.
+    pub index: u32,
+    /// Name or what it turns.
+    pub label: String,
+    /// What it turns, as it can be typed again.
+    pub turns: String,
+    /// Whether the others are compared with it.
+    pub reference: bool,
+    /// Levels by metric.
+    pub levels: BTreeMap<String, LevelRow>,
+    /// Verdicts by metric.
+    pub verdicts: BTreeMap<String, VerdictRow>,
+    /// When and why it left the blocks early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<LeftRow>,
+    /// Knobs that did not land as asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub landings: Vec<LandingRow>,
+}
+
+/// A level, in the metric's unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelRow {
+    /// Valid trials.
+    pub trials: u32,
+    /// Typical value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typical: Option<f64>,
+    /// 95 % interval, lower end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+/// A verdict; changes are relative to the reference (0.05 = 5 % more).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VerdictRow {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Estimated change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<f64>,
+    /// Its interval, lower end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Blocks it rests on.
+    pub blocks: u32,
+    /// Block at which it was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<u32>,
+    /// Predicted total of blocks, low and high, when open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_blocks: Option<(u32, u32)>,
+    /// Noise larger than the others'.
+    pub unstable: bool,
+    /// What must be known with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// When and why a setting left early.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftRow {
+    /// After which block.
+    pub block: u32,
+    /// Why.
+    pub why: String,
+}
+
+/// A knob that did not land as asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandingRow {
+    /// Knob.
+    pub knob: String,
+    /// Site.
+    pub site: String,
+    /// Asked.
+    pub asked: String,
+    /// Read back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_back: Option<String>,
+    /// In words.
+    pub landed: String,
+    /// In how many trials.
+    pub trials: u32,
+}
+
+/// The knee; settings by label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// Metric it was sought on.
+    pub metric: String,
+    /// The knee, once decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<String>,
+    /// The likely one, while open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provisional: Option<String>,
+    /// How likely, 0..1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Shown to fall short by more than the margin.
+    pub inferior: Vec<String>,
+    /// Shown to be within the margin of one another, the knee among them.
+    pub alike: Vec<String>,
+}
+
+/// A trial that does not count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VoidRow {
+    /// Running number.
+    pub trial: u32,
+    /// Block; 0 = warm-up.
+    pub block: u32,
+    /// Label of the setting.
+    pub setting: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What was put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// Changes undone.
+    pub entries: u32,
+    /// What could not be, a sentence each.
+    pub failed: Vec<String>,
+}
+
+impl Report {
+    /// The shape of a model.
+    #[must_use]
+    pub fn new(model: &Model) -> Report {
+        fill::report(model)
+    }
+
+    /// Prints it, indented, with a line end.
+    ///
+    /// # Errors
+    /// None with the shapes of this file; serde's signature has one.
+    pub fn print(&self) -> Result<String, JsonError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`JsonError`] when it is none, or of another version.
+    pub fn parse(text: &str) -> Result<Report, JsonError> {
+        check_version(text)?;
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+/// The version stands before everything else: what another version looks like is not known here.
+pub(crate) fn check_version(text: &str) -> Result<(), JsonError> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    match serde_json::from_str::<Versioned>(text)?.version {
+        VERSION => Ok(()),
+        other => Err(JsonError::Version(other)),
+    }
+}

@@ -1,0 +1,138 @@
+//! From a model to the shapes of JSON: numbers that are not finite fall out here.
+use powerband_record::{CloseReason, SettingVerdict, unit_of};
+
+use super::{
+    Header, Knee, LandingRow, LeftRow, LevelRow, MetricRow, Report, Restored, SettingRow, VERSION, VerdictRow, VoidRow,
+};
+use crate::sentence::{self, finite};
+use crate::{End, Model, SettingReport};
+
+pub(super) fn report(model: &Model) -> Report {
+    let plan = &model.started;
+    let (state, reason) = match &model.end {
+        End::Open => ("running", None),
+        End::Closed(CloseReason::Stopped) => ("stopped", Some(CloseReason::Stopped)),
+        End::Closed(reason) => ("ended", Some(reason.clone())),
+    };
+    Report {
+        version: VERSION,
+        kind: "report".into(),
+        finding: sentence::headline(model),
+        state: state.into(),
+        reason,
+        header: model.header.as_ref().map(header),
+        title: plan.title.clone(),
+        machine: plan.machine.clone(),
+        far: plan.far.clone(),
+        system: plan.system.clone(),
+        load: plan.load.clone(),
+        seed: plan.seed,
+        alpha: finite(plan.alpha).unwrap_or_default(),
+        margin: finite(plan.margin).unwrap_or_default(),
+        margin_source: plan.margin_source.clone(),
+        robust: plan.robust,
+        blocks: model.blocks,
+        max_blocks: plan.max_blocks,
+        trials: model.trials,
+        warmups: model.warmups,
+        elapsed_s: model.elapsed_ns as f64 / 1e9,
+        metrics: plan.metrics.iter().map(metric).collect(),
+        settings: (0..).zip(&model.settings).map(|(index, s)| setting(model, index, s)).collect(),
+        knee: knee(model),
+        blocks_missing: model.blocks_missing(),
+        voids: voids(model),
+        notes: model.notes.clone(),
+        restored: model.restored.as_ref().map(|r| Restored { entries: r.entries, failed: r.failed.clone() }),
+    }
+}
+
+fn header(header: &powerband_record::ExperimentHeader) -> Header {
+    Header {
+        id: header.id,
+        started_unix_s: header.started_unix_s,
+        host: header.host.clone(),
+        powerband: header.powerband.clone(),
+        command_line: header.command_line.clone(),
+        observer_cpu_s: finite(header.observer_cpu_s),
+        observer_wakeups: header.observer_wakeups,
+    }
+}
+
+fn metric(metric: &powerband_record::Metric) -> MetricRow {
+    MetricRow {
+        name: metric.name.clone(),
+        unit: unit_of(&metric.name).into(),
+        better: metric.better,
+        judged: metric.judged,
+        boundary: metric.boundary.clone(),
+    }
+}
+
+fn setting(model: &Model, index: u32, setting: &SettingReport) -> SettingRow {
+    let names = || model.started.metrics.iter().map(|metric| metric.name.clone());
+    let level = |level: &powerband_record::Level| LevelRow {
+        trials: level.trials,
+        typical: finite(level.typical),
+        low: finite(level.low),
+        high: finite(level.high),
+    };
+    SettingRow {
+        index,
+        label: setting.label.clone(),
+        turns: setting.turns.clone(),
+        reference: index == 0,
+        levels: names().zip(&setting.levels).filter_map(|(name, l)| Some((name, level(l.as_ref()?)))).collect(),
+        verdicts: names().zip(&setting.verdicts).filter_map(|(name, v)| Some((name, verdict(v.as_ref()?)))).collect(),
+        left: setting.left.as_ref().map(|left| LeftRow { block: left.block, why: left.why.clone() }),
+        landings: setting.landings.iter().map(landing).collect(),
+    }
+}
+
+fn verdict(verdict: &SettingVerdict) -> VerdictRow {
+    VerdictRow {
+        verdict: verdict.verdict,
+        change: finite(verdict.change),
+        low: finite(verdict.low),
+        high: finite(verdict.high),
+        blocks: verdict.blocks,
+        decided_at: verdict.decided_at,
+        predicted_blocks: verdict.predicted_blocks,
+        unstable: verdict.unstable,
+        notes: verdict.notes.clone(),
+    }
+}
+
+fn landing(landing: &crate::Landing) -> LandingRow {
+    let site = landing.site.clone();
+    LandingRow {
+        knob: site.knob,
+        site: site.site,
+        asked: site.asked,
+        reads_back: site.reads_back,
+        landed: site.landed,
+        trials: landing.trials,
+    }
+}
+
+fn knee(model: &Model) -> Option<Knee> {
+    let finding = model.knee.as_ref()?;
+    let labels = |settings: &[u32]| settings.iter().map(|&setting| model.label(setting)).collect();
+    Some(Knee {
+        metric: finding.metric.clone(),
+        knee: finding.knee.map(|setting| model.label(setting)),
+        provisional: finding.provisional.map(|setting| model.label(setting)),
+        probability: finite(finding.probability),
+        inferior: labels(&finding.inferior),
+        alike: labels(&finding.alike),
+    })
+}
+
+fn voids(model: &Model) -> Vec<VoidRow> {
+    let row = |void: &crate::VoidTrial| VoidRow {
+        trial: void.trial,
+        block: void.block,
+        setting: model.label(void.setting),
+        why: sentence::void(&void.why),
+    };
+    model.voids.iter().map(row).collect()
+}

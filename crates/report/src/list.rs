@@ -1,0 +1,173 @@
+//! A list of experiments, a row each: as a table and as JSON.
+use powerband_record::CloseReason;
+use serde::{Deserialize, Serialize};
+
+use crate::End;
+use crate::json::{JsonError, VERSION, check_version};
+use crate::sentence::{ending, load};
+use crate::text::fit;
+
+/// One experiment of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its number.
+    pub id: i64,
+    /// When it began, Unix seconds.
+    pub started_unix_s: u64,
+    /// Where it was started: host name.
+    pub host: String,
+    /// Title of its plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The near machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The far machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far: Option<String>,
+    /// The load, in its own shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<serde_json::Value>,
+    /// `running` (or its process died), `ended`, `stopped`.
+    pub state: String,
+    /// Why it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<CloseReason>,
+    /// Settings, the reference among them.
+    pub settings: u32,
+    /// Complete blocks.
+    pub blocks: u32,
+    /// Valid trials in blocks.
+    pub trials: u32,
+    /// Void trials.
+    pub voids: u32,
+    /// Comparisons that are decided.
+    pub decided: u32,
+    /// Comparisons that are open.
+    pub open: u32,
+    /// Label of the knee, once decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<String>,
+    /// Seconds of the World's clock it took, once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_s: Option<f64>,
+}
+
+/// The list as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct List {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Always `list`.
+    pub kind: String,
+    /// Oldest first.
+    pub experiments: Vec<Row>,
+}
+
+impl List {
+    /// A list of rows, oldest first.
+    #[must_use]
+    pub fn new(experiments: Vec<Row>) -> List {
+        List { version: VERSION, kind: "list".into(), experiments }
+    }
+
+    /// Prints it as JSON, indented, with a line end.
+    ///
+    /// # Errors
+    /// None with this shape; serde's signature has one.
+    pub fn print(&self) -> Result<String, JsonError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`JsonError`] when it is none, or of another version.
+    pub fn parse(text: &str) -> Result<List, JsonError> {
+        check_version(text)?;
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// Prints it as a table for `width` columns; times are UTC.
+    #[must_use]
+    pub fn render(&self, width: usize) -> String {
+        if self.experiments.is_empty() {
+            return "no experiment yet; `powerband try` makes one\n".into();
+        }
+        let head = ["id", "began (UTC)", "machine", "what", "blocks", "outcome"].map(String::from);
+        let rows: Vec<Vec<String>> = self.experiments.iter().map(cells).collect();
+        let mut lines = fit(&head, &rows, width.max(40), 6, &[0, 1, 4]);
+        lines.push(String::new());
+        lines.join("\n")
+    }
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let what = row.title.clone().or_else(|| row.load.as_ref().map(load)).unwrap_or_else(|| "-".into());
+    vec![
+        row.id.to_string(),
+        utc(row.started_unix_s),
+        row.machine.clone().unwrap_or_else(|| "-".into()),
+        what,
+        row.blocks.to_string(),
+        outcome(row),
+    ]
+}
+
+fn outcome(row: &Row) -> String {
+    let decided = match (&row.knee, row.decided, row.open) {
+        (Some(knee), _, _) => format!("knee {knee}"),
+        (None, 0, 0) => String::new(),
+        (None, decided, open) => format!("{decided} of {} decided", decided + open),
+    };
+    let end = match (&row.reason, row.state.as_str()) {
+        (Some(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget), _) if !decided.is_empty() => "",
+        (Some(CloseReason::Stopped), _) => "stopped",
+        (Some(reason), _) => ending(&End::Closed(reason.clone())),
+        (None, state) => state,
+    };
+    [end, decided.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// Unix seconds as `2026-11-21 05:50`, by the proleptic Gregorian calendar.
+#[must_use]
+pub fn utc(unix_s: u64) -> String {
+    let (mut days, minutes) = (unix_s / 86_400, unix_s % 86_400 / 60);
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    // Whole cycles of 400 years at once, so that no time, however far, takes long.
+    let mut year = 1970 + 400 * (days / 146_097);
+    days %= 146_097;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let mut month = 1;
+    for length in [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!("{year}-{month:02}-{:02} {:02}:{:02}", days + 1, minutes / 60, minutes % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unix_seconds_as_dates() {
+        for (unix_s, date) in [
+            (0, "1970-01-01 00:00"),
+            (951_782_399, "2000-02-28 23:59"),
+            (951_782_400, "2000-02-29 00:00"),
+            (1_709_251_200, "2024-03-01 00:00"),
+            (1_795_240_200, "2026-11-21 05:50"),
+            (4_107_542_400, "2100-03-01 00:00"),
+            (13_574_563_200, "2400-02-29 00:00"),
+        ] {
+            assert_eq!(utc(unix_s), date);
+        }
+    }
+}

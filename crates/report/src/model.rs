@@ -1,0 +1,174 @@
+//! What a report says, neither worded nor rounded: one pass over the events of a journal.
+use powerband_record::{
+    CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, SettingVerdict, Started, Verdict,
+    Void,
+};
+use thiserror::Error;
+
+mod gather;
+
+/// Why events are no journal.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// No event at all.
+    #[error("this experiment stopped before it said what it would do; there is nothing to report")]
+    Empty,
+    /// The first is not [`Event::Started`].
+    #[error("this journal does not begin with what is going to be done; it is damaged or only a part of one")]
+    NoStart,
+    /// An event names a setting that was never planned.
+    #[error("event {event} of this journal names setting {setting}, but only {settings} were planned; it is damaged")]
+    Setting {
+        /// Its place in the journal, from 0.
+        event: usize,
+        /// The setting it names.
+        setting: u32,
+        /// How many there are.
+        settings: usize,
+    },
+}
+
+/// How it ended, if it did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// No end is told: it runs, or its process died.
+    Open,
+    /// It ended.
+    Closed(CloseReason),
+}
+
+/// What a journal says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Number, wall time, host, own cost; given by [`Model::with_header`].
+    pub header: Option<ExperimentHeader>,
+    /// The plan as resolved.
+    pub started: Started,
+    /// How it ended.
+    pub end: End,
+    /// Time of the last event that has one, ns of the World's clock since the experiment began.
+    pub elapsed_ns: u64,
+    /// Complete blocks.
+    pub blocks: u32,
+    /// Valid trials in blocks.
+    pub trials: u32,
+    /// Valid warm-up trials.
+    pub warmups: u32,
+    /// By index; 0 is the reference.
+    pub settings: Vec<SettingReport>,
+    /// The knee, when one was sought and looked for.
+    pub knee: Option<KneeFinding>,
+    /// Trials that do not count, in order.
+    pub voids: Vec<VoidTrial>,
+    /// What must be known with the verdicts, a sentence each.
+    pub notes: Vec<String>,
+    /// What was put back, once it was; absent = the journal does not tell.
+    pub restored: Option<Restoration>,
+}
+
+/// What is said of one setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingReport {
+    /// Name or what it turns.
+    pub label: String,
+    /// What it turns, as it can be typed again; empty = as found.
+    pub turns: String,
+    /// Level by metric, in the order of [`Started::metrics`]. Of an experiment that has not ended, typical values
+    /// without intervals.
+    pub levels: Vec<Option<Level>>,
+    /// Latest verdict by metric, in the same order; none for the reference and for metrics that are only shown.
+    pub verdicts: Vec<Option<SettingVerdict>>,
+    /// When and why it left the blocks early.
+    pub left: Option<Left>,
+    /// How its knobs landed where that was not simply as asked, each kind once.
+    pub landings: Vec<Landing>,
+}
+
+/// When and why a setting left the blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// After which block.
+    pub block: u32,
+    /// Why, in a few words.
+    pub why: String,
+}
+
+/// A knob that did not land as asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// Where and how.
+    pub site: ReachedSite,
+    /// In how many trials.
+    pub trials: u32,
+}
+
+/// A trial that does not count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VoidTrial {
+    /// Running number.
+    pub trial: u32,
+    /// Block; 0 = warm-up.
+    pub block: u32,
+    /// Index of the setting.
+    pub setting: u32,
+    /// Why.
+    pub why: Void,
+}
+
+/// What was put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restoration {
+    /// Ledger entries undone.
+    pub entries: u32,
+    /// Entries that could not be undone, a sentence each.
+    pub failed: Vec<String>,
+}
+
+impl Model {
+    /// Gathers what the events of one experiment say; the experiment need not have ended.
+    ///
+    /// # Errors
+    /// [`ModelError`] when they are no journal.
+    pub fn from_events(events: &[Event]) -> Result<Model, ModelError> {
+        gather::gather(events)
+    }
+
+    /// Adds what stands apart from the events.
+    #[must_use]
+    pub fn with_header(self, header: ExperimentHeader) -> Model {
+        Model { header: Some(header), ..self }
+    }
+
+    /// The judged metrics with their places in [`Started::metrics`].
+    pub fn judged(&self) -> impl Iterator<Item = (usize, &Metric)> {
+        self.started.metrics.iter().enumerate().filter(|(_, metric)| metric.judged)
+    }
+
+    /// Label of a setting; a number when there is none (a damaged journal).
+    #[must_use]
+    pub fn label(&self, setting: u32) -> String {
+        let found = usize::try_from(setting).ok().and_then(|index| self.settings.get(index));
+        found.map_or_else(|| format!("setting {setting}"), |setting| setting.label.clone())
+    }
+
+    /// Verdicts on one metric by setting, those that exist.
+    pub fn verdicts(&self, metric: usize) -> impl Iterator<Item = &SettingVerdict> {
+        self.settings.iter().filter_map(move |setting| setting.verdicts.get(metric)?.as_ref())
+    }
+
+    /// How many blocks more would decide everything that is open, low and high; absent when nothing is open or nothing
+    /// was predicted.
+    #[must_use]
+    pub fn blocks_missing(&self) -> Option<(u32, u32)> {
+        let open = self.settings.iter().flat_map(|s| &s.verdicts).flatten().filter(|v| v.verdict == Verdict::Undecided);
+        open.filter_map(missing).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
+    }
+}
+
+/// How many blocks more would decide this verdict: the predicted total less what it rests on, at least one.
+pub(crate) fn missing(verdict: &SettingVerdict) -> Option<(u32, u32)> {
+    let (low, high) = verdict.predicted_blocks?;
+    let more = |total: u32| total.saturating_sub(verdict.blocks).max(1);
+    Some((more(low), more(high).max(more(low))))
+}

@@ -1,0 +1,203 @@
+//! From events to a model: what the latest event of each kind says, counted and sorted by setting and metric.
+use std::collections::BTreeMap;
+
+use powerband_record::{Event, Finding, Level, PlannedTrial, SettingVerdict, Started};
+
+use super::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};
+
+/// The word of a landing that needs no mention.
+const AS_ASKED: &str = "applied";
+
+struct Gathering {
+    model: Model,
+    planned: BTreeMap<u32, PlannedTrial>,
+    values: Vec<Vec<Vec<f64>>>, // [setting][metric][valid trial in a block]
+    levels: Vec<Level>,         // of the end
+}
+
+pub(super) fn gather(events: &[Event]) -> Result<Model, ModelError> {
+    let started = match events.first() {
+        None => return Err(ModelError::Empty),
+        Some(Event::Started(started)) => started,
+        Some(_) => return Err(ModelError::NoStart),
+    };
+    let mut gathering = Gathering::new(started);
+    for (place, event) in events.iter().enumerate() {
+        gathering.check(place, event)?;
+        gathering.take(event);
+    }
+    Ok(gathering.finish())
+}
+
+impl Gathering {
+    fn new(started: &Started) -> Self {
+        let metrics = started.metrics.len();
+        let setting = |planned: &powerband_record::PlannedSetting| SettingReport {
+            label: planned.label.clone(),
+            turns: planned.turns.clone(),
+            levels: vec![None; metrics],
+            verdicts: vec![None; metrics],
+            left: None,
+            landings: vec![],
+        };
+        let model = Model {
+            header: None,
+            started: started.clone(),
+            end: End::Open,
+            elapsed_ns: 0,
+            blocks: 0,
+            trials: 0,
+            warmups: 0,
+            settings: started.settings.iter().map(setting).collect(),
+            knee: None,
+            voids: vec![],
+            notes: vec![],
+            restored: None,
+        };
+        let values = vec![vec![vec![]; metrics]; started.settings.len()];
+        Gathering { model, planned: BTreeMap::new(), values, levels: vec![] }
+    }
+
+    /// Every setting an event names must have been planned; what comes after may index without asking.
+    fn check(&self, event: usize, what: &Event) -> Result<(), ModelError> {
+        let settings = self.model.settings.len();
+        let named: Vec<u32> = match what {
+            Event::TrialStarted(trial) => vec![trial.setting],
+            Event::SettingLeft { setting, .. } => vec![*setting],
+            Event::BlockDone(block) => block.verdicts.iter().map(|v| v.setting).collect(),
+            Event::Closed(finding) => {
+                let verdicts = finding.verdicts.iter().map(|v| v.setting);
+                verdicts.chain(finding.levels.iter().map(|l| l.setting)).collect()
+            }
+            _ => vec![],
+        };
+        match named.into_iter().find(|&setting| index(setting) >= settings) {
+            Some(setting) => Err(ModelError::Setting { event, setting, settings }),
+            None => Ok(()),
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::TrialStarted(trial) => {
+                if self.model.end != End::Open {
+                    // It was resumed: what its end said no longer holds.
+                    self.model.end = End::Open;
+                    self.model.notes.clear();
+                    self.model.restored = None;
+                    self.levels.clear();
+                }
+                self.passed(trial.at_ns);
+                self.planned.insert(trial.trial, *trial);
+            }
+            Event::Landed { trial, site } if site.landed != AS_ASKED => {
+                let Some(planned) = self.planned.get(trial) else { return };
+                let landings = &mut self.model.settings[index(planned.setting)].landings;
+                match landings.iter_mut().find(|landing| landing.site == *site) {
+                    Some(landing) => landing.trials += 1,
+                    None => landings.push(Landing { site: site.clone(), trials: 1 }),
+                }
+            }
+            Event::TrialDone { trial, at_ns, outcome } => {
+                self.passed(*at_ns);
+                self.trial_done(*trial, &outcome.metrics);
+            }
+            Event::TrialVoid { trial, at_ns, why } => {
+                self.passed(*at_ns);
+                let planned = self.planned.get(trial);
+                let (block, setting) = planned.map_or((0, 0), |planned| (planned.block, planned.setting));
+                self.model.voids.push(VoidTrial { trial: *trial, block, setting, why: why.clone() });
+            }
+            Event::BlockDone(block) => {
+                self.passed(block.at_ns);
+                self.model.blocks = self.model.blocks.max(block.block);
+                self.verdicts(&block.verdicts);
+                self.model.knee = block.knee.clone().or(self.model.knee.take());
+            }
+            Event::SettingLeft { setting, block, why } => {
+                self.model.settings[index(*setting)].left = Some(Left { block: *block, why: why.clone() });
+            }
+            Event::Restored { entries, failed } => {
+                self.model.restored = Some(Restoration { entries: *entries, failed: failed.clone() });
+            }
+            Event::Closed(finding) => self.closed(finding),
+            _ => {}
+        }
+    }
+
+    fn passed(&mut self, at_ns: u64) {
+        self.model.elapsed_ns = self.model.elapsed_ns.max(at_ns);
+    }
+
+    fn trial_done(&mut self, trial: u32, metrics: &BTreeMap<String, f64>) {
+        let Some(planned) = self.planned.get(&trial) else { return };
+        if planned.block == 0 {
+            self.model.warmups += 1;
+            return;
+        }
+        self.model.trials += 1;
+        let values = &mut self.values[index(planned.setting)];
+        for (metric, values) in self.model.started.metrics.iter().zip(values) {
+            values.extend(metrics.get(&metric.name).filter(|value| value.is_finite()));
+        }
+    }
+
+    fn place(&self, metric: &str) -> Option<usize> {
+        self.model.started.metrics.iter().position(|m| m.name == metric)
+    }
+
+    fn verdicts(&mut self, verdicts: &[SettingVerdict]) {
+        for verdict in verdicts {
+            if let Some(place) = self.place(&verdict.metric) {
+                self.model.settings[index(verdict.setting)].verdicts[place] = Some(verdict.clone());
+            }
+        }
+    }
+
+    fn closed(&mut self, finding: &Finding) {
+        self.passed(finding.at_ns);
+        self.model.end = End::Closed(finding.reason.clone());
+        self.model.blocks = finding.blocks;
+        self.verdicts(&finding.verdicts);
+        self.model.knee = finding.knee.clone().or(self.model.knee.take());
+        self.model.notes.clone_from(&finding.notes);
+        self.levels.clone_from(&finding.levels);
+    }
+
+    fn finish(mut self) -> Model {
+        for level in std::mem::take(&mut self.levels) {
+            if let Some(place) = self.place(&level.metric) {
+                let setting = index(level.setting);
+                self.model.settings[setting].levels[place] = Some(level);
+            }
+        }
+        // Where the end told no level (it has not come, or came too early), at least what the trials say.
+        let metrics = &self.model.started.metrics;
+        for ((number, setting), values) in (0..).zip(&mut self.model.settings).zip(&self.values) {
+            for ((level, metric), values) in setting.levels.iter_mut().zip(metrics).zip(values) {
+                if let (None, Some(typical)) = (&level, typical(values)) {
+                    let trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
+                    let metric = metric.name.clone();
+                    *level = Some(Level { setting: number, metric, trials, typical, low: None, high: None });
+                }
+            }
+        }
+        self.model
+    }
+}
+
+/// Geometric mean when all are positive, else the mean; nothing of nothing.
+fn typical(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    match values {
+        [] => None,
+        _ if values.iter().all(|&value| value > 0.0) => {
+            Some((values.iter().map(|v| v.ln()).sum::<f64>() / count).exp())
+        }
+        _ => Some(values.iter().sum::<f64>() / count),
+    }
+}
+
+fn index(setting: u32) -> usize {
+    usize::try_from(setting).unwrap_or(usize::MAX)
+}

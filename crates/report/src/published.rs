@@ -1,0 +1,298 @@
+//! Figures and claims of published articles: the one shape that every file in `published/` has.
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Why a file is not of this shape.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PublishedError {
+    /// Not TOML, or an unknown, missing or wrong key.
+    #[error("this is not a file of published figures: {0}")]
+    Shape(#[from] toml::de::Error),
+    /// A claim's kind and numbers do not fit.
+    #[error("claim '{id}': {why}")]
+    Claim {
+        /// The claim.
+        id: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// A result without a usable number.
+    #[error("result '{setting}': {why}")]
+    Result {
+        /// Its setting.
+        setting: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+/// One article.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// What was published.
+    pub source: Source,
+    /// On what.
+    pub machine: Machine,
+    /// What was done.
+    pub experiment: Experiment,
+    /// Published numbers by setting; none where only pictures were.
+    #[serde(default, rename = "result")]
+    pub results: Vec<SettingResult>,
+    /// Published conclusions, and what can be said of the evidence.
+    #[serde(rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// The article, in our own words.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// What it could be called.
+    pub title: String,
+    /// What it did.
+    pub about: String,
+    /// Its language.
+    pub language: String,
+    /// When, where it says so.
+    #[serde(default)]
+    pub year: Option<u16>,
+    /// Where its figures are.
+    pub figures: Figures,
+}
+
+/// Where an article's figures are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figures {
+    /// In its text.
+    Text,
+    /// In pictures: here is only what the text says of them.
+    Pictures,
+}
+
+/// What is known of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Machine {
+    /// Make and model.
+    pub model: Option<String>,
+    /// System on chip.
+    pub soc: Option<String>,
+    /// Distribution.
+    pub system: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// cpufreq driver.
+    pub driver: Option<String>,
+    /// How many logical CPUs.
+    pub logical_cpus: Option<u32>,
+    /// CPUs the kernel could serve, in its spelling.
+    pub cpus_possible: Option<String>,
+    /// CPUs that are there.
+    pub cpus_present: Option<String>,
+    /// CPUs that are on.
+    pub cpus_online: Option<String>,
+    /// Frequencies, kHz, ascending.
+    pub frequencies_khz: Vec<u32>,
+    /// Time to change frequency, us.
+    pub transition_latency_us: Option<u32>,
+    /// Governors, in the order shown.
+    pub governors: Vec<String>,
+    /// BogoMIPS by kHz.
+    pub bogomips: BTreeMap<String, f64>,
+    /// Values knobs had.
+    pub defaults: BTreeMap<String, f64>,
+    /// Knobs the article explains.
+    #[serde(rename = "knob")]
+    pub knobs: Vec<Knob>,
+    /// What else is known.
+    pub notes: Vec<String>,
+    /// Other machines the article speaks of.
+    pub other: Vec<Machine>,
+}
+
+/// A knob an article explains.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Knob {
+    /// Name in the kernel's spelling.
+    pub name: String,
+    /// What it does.
+    pub what: String,
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Experiment {
+    /// Runs of each setting, where stated.
+    pub repeats: Option<u32>,
+    /// Settings that have no [`SettingResult`].
+    pub settings: Vec<String>,
+    /// Whether two machines were changed at once.
+    pub both_ends_changed_together: bool,
+    /// What must be known with the figures.
+    pub notes: Vec<String>,
+    /// Loads, at least one.
+    #[serde(rename = "load")]
+    pub loads: Vec<Load>,
+}
+
+/// A load of an experiment.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// The nearest load of ours.
+    pub name: String,
+    /// What ran.
+    pub what: String,
+    /// Metrics, in our spelling.
+    pub metrics: Vec<String>,
+    /// Unit of a count.
+    #[serde(default)]
+    pub unit: Option<String>,
+    /// Load levels, percent of the most.
+    #[serde(default)]
+    pub levels_percent: Vec<f64>,
+    /// Simulated customers.
+    #[serde(default)]
+    pub clients: Vec<u32>,
+    /// CPU utilisation by number of customers, percent, lowest and highest.
+    #[serde(default)]
+    pub utilisation_percent: BTreeMap<String, (f64, f64)>,
+}
+
+/// Published numbers of one setting.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettingResult {
+    /// What to call it.
+    pub setting: String,
+    /// Governor.
+    #[serde(default)]
+    pub governor: Option<String>,
+    /// Frequency, kHz.
+    #[serde(default)]
+    pub khz: Option<u32>,
+    /// Not to be used to fit a model, only to check it.
+    #[serde(default)]
+    pub held_out: bool,
+    /// How far a reproduction may be off, relative; absent = 0.05.
+    #[serde(default)]
+    pub tolerance: Option<f64>,
+    /// Runs by metric, in the order published.
+    pub values: BTreeMap<String, Vec<f64>>,
+    /// Means as printed, where they are.
+    #[serde(default)]
+    pub means: BTreeMap<String, f64>,
+}
+
+/// How firmly a claim can be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimKind {
+    /// Carries a published number or an equality.
+    Exact,
+    /// An "about", with its tolerance.
+    Approx,
+    /// Only an ordering or a sign.
+    Direction,
+    /// What can honestly be said of the evidence.
+    Finding,
+}
+
+/// A published conclusion.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Name, unique in its file.
+    pub id: String,
+    /// How firmly it can be checked.
+    pub kind: ClaimKind,
+    /// In our own words.
+    pub text: String,
+    /// Beside a ratio absolute, else relative.
+    #[serde(default)]
+    pub tolerance: Option<f64>,
+    /// A reproduction may be larger or smaller by this factor.
+    #[serde(default)]
+    pub tolerance_factor: Option<f64>,
+    /// Ratio that is claimed.
+    #[serde(default)]
+    pub ratio: Option<f64>,
+    /// False for advice that was not measured.
+    #[serde(default = "yes")]
+    pub measured: bool,
+    /// Not to be used to fit a model, only to check it.
+    #[serde(default)]
+    pub held_out: bool,
+    /// The numbers it speaks of, by what they are.
+    #[serde(default)]
+    pub figures: BTreeMap<String, Vec<f64>>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Published {
+    /// Reads a file of published figures.
+    ///
+    /// # Errors
+    /// [`PublishedError`] for unknown keys, missing ones, numbers that are not finite, results without numbers,
+    /// claims that repeat a name or state a tolerance that cannot be met.
+    pub fn parse(text: &str) -> Result<Published, PublishedError> {
+        let published: Published = toml::from_str(text)?;
+        for result in &published.results {
+            result.check().map_err(|why| PublishedError::Result { setting: result.setting.clone(), why })?;
+        }
+        for (place, claim) in published.claims.iter().enumerate() {
+            let repeated = published.claims[..place].iter().any(|earlier| earlier.id == claim.id);
+            let checked = if repeated { Err("there are two of this name") } else { claim.check() };
+            checked.map_err(|why| PublishedError::Claim { id: claim.id.clone(), why })?;
+        }
+        Ok(published)
+    }
+}
+
+impl SettingResult {
+    /// How far a reproduction may be off, relative.
+    #[must_use]
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance.unwrap_or(0.05)
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        let numbers = self.values.values().flatten().chain(self.means.values()).chain(&self.tolerance);
+        if !numbers.copied().all(f64::is_finite) {
+            return Err("a number is not finite");
+        }
+        if self.values.is_empty() || self.values.values().any(Vec::is_empty) {
+            return Err("it has no values");
+        }
+        if self.means.keys().any(|metric| !self.values.contains_key(metric)) {
+            return Err("it has a mean of a metric without values");
+        }
+        if self.tolerance() <= 0.0 { Err("its tolerance is not positive") } else { Ok(()) }
+    }
+}
+
+impl Claim {
+    fn check(&self) -> Result<(), &'static str> {
+        let numbers = self.figures.values().flatten().chain(&self.ratio);
+        if !numbers.copied().all(f64::is_finite) {
+            return Err("a number is not finite");
+        }
+        if self.tolerance.is_some_and(|tolerance| !tolerance.is_finite() || tolerance <= 0.0) {
+            return Err("its tolerance is not positive");
+        }
+        if self.tolerance_factor.is_some_and(|factor| !factor.is_finite() || factor <= 1.0) {
+            return Err("its tolerance factor is not above one");
+        }
+        if self.ratio.is_some() && self.tolerance.is_none() { Err("its ratio has no tolerance") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,328 @@
+//! Findings in words: the sentence a report begins with, and the single lines that text and JSON share.
+use powerband_record::{CloseReason, SettingVerdict, Verdict, Void, format_duration, format_number};
+use serde_json::Value;
+
+use crate::model::missing;
+use crate::{End, Model};
+
+mod labels;
+
+pub use labels::join_labels;
+
+/// How many settings are named in one clause before "and N others".
+const NAMED: usize = 3;
+
+/// The whole finding in one sentence, without a full stop.
+#[must_use]
+pub fn headline(model: &Model) -> String {
+    let body = findings(model);
+    let so_far = |body: Option<String>| body.map_or_else(String::new, |body| format!("; until then: {body}"));
+    let count = format!("{} of at most {}", model.blocks, blocks(model.started.max_blocks));
+    match &model.end {
+        End::Closed(CloseReason::LoadFailed { why }) => format!("the load failed at the reference: {why}"),
+        End::Closed(CloseReason::Failed { why }) => format!("it could not go on: {why}{}", so_far(body)),
+        End::Closed(CloseReason::Stopped) => match body {
+            Some(body) => format!("stopped after {count}: {body}"),
+            None => format!("stopped after {count}, before anything could be compared"),
+        },
+        End::Open => match body {
+            Some(body) => format!("no end is recorded, {count} so far: {body}"),
+            None => format!("no end is recorded, {count} so far, nothing compared"),
+        },
+        End::Closed(_) => body.unwrap_or_else(|| "nothing could be compared".into()),
+    }
+}
+
+fn findings(model: &Model) -> Option<String> {
+    if let Some(knee) = knee(model) {
+        return Some(knee);
+    }
+    let several = model.judged().count() > 1;
+    let metrics: Vec<String> = model
+        .judged()
+        .filter_map(|(place, metric)| {
+            let clauses = comparisons(model, place)?;
+            Some(if several { format!("in {}, {clauses}", metric.name) } else { clauses })
+        })
+        .collect();
+    match metrics.is_empty() {
+        false => Some(metrics.join("; ")),
+        true if model.settings.len() == 1 => only_level(model),
+        true => None,
+    }
+}
+
+/// With a single setting there is nothing to compare; its first metric is the finding.
+fn only_level(model: &Model) -> Option<String> {
+    let setting = model.settings.first()?;
+    let (metric, level) =
+        model.started.metrics.iter().zip(&setting.levels).find_map(|(m, l)| Some((m, l.as_ref()?)))?;
+    let typical = format_number(level.typical);
+    let interval = match (finite(level.low), finite(level.high)) {
+        (Some(low), Some(high)) => format!(" ({} .. {})", format_number(low), format_number(high)),
+        _ => String::new(),
+    };
+    Some(format!("{}: {} {typical}{interval}", setting.label, metric.name))
+}
+
+/// The knee in one sentence; absent when none was sought or no look was taken.
+#[must_use]
+pub fn knee(model: &Model) -> Option<String> {
+    let finding = model.knee.as_ref().filter(|_| !model.started.cost_order.is_empty())?;
+    let margin = percent(model.started.margin);
+    let several = model.judged().count() > 1;
+    let metric = if several { format!(" in {}", finding.metric) } else { String::new() };
+    let Some(knee) = finding.knee else {
+        let likely = match (finding.provisional, finding.probability.filter(|p| p.is_finite())) {
+            (Some(setting), Some(p)) => format!("the knee may be {} (probability {p:.2})", model.label(setting)),
+            (Some(setting), None) => format!("the knee may be {}", model.label(setting)),
+            (None, _) => "no setting stands out as the knee".to_owned(),
+        };
+        return Some(format!("undecided: {likely}{metric}{}", more_blocks(model.blocks_missing())));
+    };
+    let by_cost = |wanted: &dyn Fn(u32) -> bool| -> Vec<String> {
+        model.started.cost_order.iter().filter(|&&s| wanted(s)).map(|&s| model.label(s)).collect()
+    };
+    let alike = by_cost(&|s| s == knee || finding.alike.contains(&s));
+    let short = by_cost(&|s| s != knee && finding.inferior.contains(&s));
+    let why = if alike.len() > 1 {
+        format!("{} are the same within {margin}{metric}", join_labels(&alike, NAMED + 2))
+    } else if !short.is_empty() {
+        let verb = if short.len() == 1 { "falls" } else { "fall" };
+        format!("{} {verb} short by more than {margin}{metric}", join_labels(&short, NAMED + 2))
+    } else {
+        format!("it is within {margin} of every other{metric}")
+    };
+    Some(format!("{} is the knee: {why}", model.label(knee)))
+}
+
+/// What is found on one metric, a clause for each verdict there is.
+fn comparisons(model: &Model, metric: usize) -> Option<String> {
+    let reference = model.label(0);
+    let all: Vec<&SettingVerdict> = model.verdicts(metric).collect();
+    let of = |verdict| all.iter().copied().filter(move |v| v.verdict == verdict).collect::<Vec<_>>();
+    let labels =
+        |of: &[&SettingVerdict]| join_labels(&of.iter().map(|v| model.label(v.setting)).collect::<Vec<_>>(), NAMED);
+    let mut clauses = vec![];
+    for (verdict, word) in [(Verdict::Better, "better"), (Verdict::Worse, "worse")] {
+        match of(verdict).as_slice() {
+            [] => {}
+            [one] => {
+                let by = size(one);
+                clauses.push(format!("{} is {word} than {reference} by {by}", model.label(one.setting)));
+            }
+            some if some.len() <= NAMED => {
+                let named =
+                    |v: &&SettingVerdict| format!("{} (by {})", model.label(v.setting), percent(v.change.abs()));
+                let named: Vec<String> = some.iter().map(named).collect();
+                clauses.push(format!("{} are {word} than {reference}", and(&named)));
+            }
+            many => clauses.push(format!("{} are {word} than {reference}", labels(many))),
+        }
+    }
+    match of(Verdict::Same).as_slice() {
+        [] => {}
+        some => {
+            let verb = if some.len() == 1 { "is" } else { "are" };
+            let margin = percent(model.started.margin);
+            clauses.push(format!("{} {verb} the same as {reference} within {margin}", labels(some)));
+        }
+    }
+    match of(Verdict::Undecided).as_slice() {
+        [] => {}
+        [one] => {
+            let found = match signed_interval(one) {
+                Some(interval) => format!(" ({} %, {interval})", signed(one.change, decimals_of(one))),
+                None => String::new(),
+            };
+            let more = more_blocks(missing(one));
+            clauses.push(format!("undecided: {} against {reference}{found}{more}", model.label(one.setting)));
+        }
+        some => {
+            let more = some.iter().filter_map(|v| missing(v)).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+            clauses.push(format!("undecided: {} against {reference}{}", labels(some), more_blocks(more)));
+        }
+    }
+    (!clauses.is_empty()).then(|| clauses.join("; "))
+}
+
+/// How much, without its sign where the verdict's word has it: `12.3 % (11.8 .. 12.9)`.
+fn size(verdict: &SettingVerdict) -> String {
+    let decimals = decimals_of(verdict);
+    let number = |value: f64| format!("{:.decimals$}", value * 100.0);
+    match (finite(verdict.low), finite(verdict.high)) {
+        (Some(low), Some(high)) if low * high >= 0.0 => {
+            let (small, large) = if low < 0.0 { (-high, -low) } else { (low, high) };
+            format!("{} % ({} .. {})", number(verdict.change.abs()), number(small), number(large))
+        }
+        (Some(_), Some(_)) => {
+            let interval = signed_interval(verdict).unwrap_or_default();
+            format!("{} % ({interval})", number(verdict.change.abs()))
+        }
+        _ => format!("{} %", number(verdict.change.abs())),
+    }
+}
+
+/// The interval of a change in percent, without the unit: `-12.9 .. -11.8`.
+#[must_use]
+pub fn signed_interval(verdict: &SettingVerdict) -> Option<String> {
+    let decimals = decimals_of(verdict);
+    let (low, high) = (finite(verdict.low)?, finite(verdict.high)?);
+    Some(format!("{} .. {}", signed(low, decimals), signed(high, decimals)))
+}
+
+/// A change in percent with its sign, without the unit: `-12.3`; `-` when it is no number.
+#[must_use]
+pub fn signed_change(verdict: &SettingVerdict) -> String {
+    signed(verdict.change, decimals_of(verdict))
+}
+
+fn signed(change: f64, decimals: usize) -> String {
+    if !change.is_finite() {
+        return "-".into();
+    }
+    let text = format!("{:+.decimals$}", change * 100.0);
+    let zero = text.bytes().all(|b| matches!(b, b'+' | b'-' | b'0' | b'.'));
+    if zero { text[1..].to_owned() } else { text }
+}
+
+/// Decimals of a change and its interval in percent: as many as its largest end needs for three digits, two at most.
+fn decimals_of(verdict: &SettingVerdict) -> usize {
+    let ends = [Some(verdict.change), verdict.low, verdict.high].into_iter().filter_map(finite);
+    match ends.map(|end| end.abs() * 100.0).fold(0.0, f64::max) {
+        large if large >= 99.95 => 0,
+        middle if middle >= 0.995 => 1,
+        _ => 2,
+    }
+}
+
+/// A share in percent with its unit: `5 %`, `12.3 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let text = format!("{:.3}", share * 100.0);
+    let digits = if share.abs() >= 0.1 { format!("{:.1}", share * 100.0) } else { text };
+    match share.is_finite() {
+        true => format!("{} %", digits.trim_end_matches('0').trim_end_matches('.')),
+        false => "-".into(),
+    }
+}
+
+fn more_blocks(missing: Option<(u32, u32)>) -> String {
+    match missing {
+        None => String::new(),
+        Some((low, high)) if low == high => format!(", about {} more would decide", blocks(low)),
+        Some((low, high)) => format!(", about {low} to {high} blocks more would decide"),
+    }
+}
+
+fn blocks(count: u32) -> String {
+    counted(count, "block")
+}
+
+/// `1 block`, `2 blocks`.
+#[must_use]
+pub fn counted(count: u32, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn and(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// How it ended, in a few words.
+#[must_use]
+pub fn ending(end: &End) -> &'static str {
+    match end {
+        End::Open => "no end is recorded: it is running, or its process died",
+        End::Closed(CloseReason::Decided) => "everything was decided",
+        End::Closed(CloseReason::Blocks) => "the most blocks were run",
+        End::Closed(CloseReason::Budget) => "the time was used up",
+        End::Closed(CloseReason::Stopped) => "the user stopped it",
+        End::Closed(CloseReason::LoadFailed { .. }) => "the load failed",
+        End::Closed(CloseReason::Failed { .. }) => "it could not go on",
+    }
+}
+
+/// Error rate, margin and where the margin comes from.
+#[must_use]
+pub fn certainty(model: &Model) -> String {
+    let plan = &model.started;
+    let source = match plan.margin_source.as_str() {
+        "plan" => "from the plan",
+        "option" => "from --margin",
+        "default" => "the default",
+        other => other,
+    };
+    let ranks = if plan.robust { "; judged by ranks" } else { "" };
+    let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
+    format!("error rate {alpha} for all differences claimed together; margin {margin} ({source}){ranks}")
+}
+
+/// What was put back, and what was not.
+#[must_use]
+pub fn restoration(model: &Model) -> String {
+    match &model.restored {
+        None => "the journal does not say that anything was put back; `powerband undo` looks and does".into(),
+        Some(done) if !done.failed.is_empty() => {
+            let failed = u32::try_from(done.failed.len()).unwrap_or(u32::MAX);
+            format!("NOT everything: {} undone, {} not", counted(done.entries, "change"), failed)
+        }
+        Some(done) if done.entries == 0 => "nothing was left to put back".into(),
+        Some(done) => format!("everything, {} undone", counted(done.entries, "change")),
+    }
+}
+
+/// What measuring cost, once the header knows.
+#[must_use]
+pub fn own_cost(model: &Model) -> Option<String> {
+    let header = model.header.as_ref()?;
+    let cpu = finite(header.observer_cpu_s).map(|seconds| format!("{} s of CPU time", format_number(seconds)));
+    let woken = header.observer_wakeups.map(|count| format!("{count} wake-ups"));
+    let parts: Vec<String> = cpu.into_iter().chain(woken).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Why a trial does not count, with the word for a stopped one that fits a sentence.
+#[must_use]
+pub fn void(why: &Void) -> String {
+    match why {
+        Void::Stopped => "stopped by the user in the middle".into(),
+        other => other.to_string(),
+    }
+}
+
+/// A load in a few words: its kind and what distinguishes it.
+#[must_use]
+pub fn load(load: &Value) -> String {
+    let plain = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let Value::Object(fields) = load else { return plain(load) };
+    // A command is best told by itself.
+    let command = fields.contains_key("argv");
+    let words: Vec<String> = fields
+        .iter()
+        .filter(|(name, value)| !(value.is_null() || command && *name == "kind"))
+        .map(|(name, value)| match (name.as_str(), value) {
+            ("kind" | "name" | "load", Value::String(text)) => text.clone(),
+            ("argv" | "command", Value::Array(words)) => words.iter().map(plain).collect::<Vec<_>>().join(" "),
+            (name, Value::Number(number)) if name.ends_with("_ns") => {
+                let length = number.as_u64().map_or_else(|| number.to_string(), format_duration);
+                format!("{} {length}", name.trim_end_matches("_ns"))
+            }
+            (name, value) => format!("{name} {}", plain(value)),
+        })
+        .collect();
+    words.join(", ")
+}
+
+/// The number, unless it is none.
+pub(crate) fn finite(value: impl Into<Option<f64>>) -> Option<f64> {
+    value.into().filter(|value| value.is_finite())
+}

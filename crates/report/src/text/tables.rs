@@ -1,0 +1,204 @@
+//! The tables of a report: verdicts on one metric, and the levels of all settings, split where a line would not hold them.
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Cell as TableCell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use powerband_record::{Level, Metric, Verdict, unit_of};
+
+use super::cell::{Cell, cell, exponent};
+use super::{clean, columns};
+use crate::Model;
+use crate::sentence::{signed_change, signed_interval};
+
+/// Widest column of labels; longer ones are folded.
+const LABELS: usize = 24;
+
+/// What a column that may be folded should have.
+const SPARE: usize = 8;
+
+/// What a table takes beside the contents: a border for each column and one more, a blank on either side.
+fn frame(cells: usize) -> usize {
+    3 * cells + 1
+}
+
+/// A bordered table not wider than `width`, its first `left` columns to the left, the others to the right. Where the
+/// width allows it, the columns of `whole` are not folded.
+pub(crate) fn fit(head: &[String], rows: &[Vec<String>], width: usize, left: usize, whole: &[usize]) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(u16::MAX)).set_header(head.iter().map(TableCell::new));
+    for row in rows {
+        let aligned = row.iter().enumerate().map(|(place, text)| {
+            let side = if place < left { CellAlignment::Left } else { CellAlignment::Right };
+            TableCell::new(clean_lines(text)).set_alignment(side)
+        });
+        table.add_row(aligned.collect::<Vec<_>>());
+    }
+    if head.first().is_some_and(|head| head == "setting")
+        && let Some(column) = table.column_mut(0)
+    {
+        column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(u16::try_from(LABELS + 2).unwrap_or(26))));
+    }
+    let contents = table.column_max_content_widths();
+    let unfolded: usize =
+        whole.iter().filter_map(|&place| contents.get(place)).map(|&content| usize::from(content)).sum();
+    if unfolded + frame(head.len()) + SPARE * (head.len() - whole.len()) <= width {
+        for &place in whole {
+            if let Some(column) = table.column_mut(place) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// As [`clean`], but a cell may have several lines.
+fn clean_lines(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
+/// Changes and verdicts of one metric.
+pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool) -> Vec<String> {
+    let head = ["setting", "change %", "interval %", "verdict", "blocks"].map(String::from);
+    let rows: Vec<Vec<String>> = model
+        .verdicts(metric)
+        .map(|verdict| {
+            let mut row = vec![
+                model.label(verdict.setting),
+                signed_change(verdict),
+                signed_interval(verdict).unwrap_or_else(|| "-".into()),
+                word(verdict.verdict).into(),
+            ];
+            row.push(match (verdict.verdict, verdict.predicted_blocks) {
+                (Verdict::Undecided, Some((low, high))) if low == high => format!("{} of ~{low}", verdict.blocks),
+                (Verdict::Undecided, Some((low, high))) => format!("{} of ~{low}..{high}", verdict.blocks),
+                _ => verdict.blocks.to_string(),
+            });
+            row
+        })
+        .collect();
+    let lines = fit(&head, &rows, width, 1, &[1, 2, 3, 4]);
+    if colour { lines.into_iter().map(|line| paint(&line)).collect() } else { lines }
+}
+
+/// A verdict's word.
+pub(crate) fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Same => "same",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+/// Colours the word in the column of verdicts, the last but one.
+fn paint(line: &str) -> String {
+    let cells: Vec<&str> = line.split(['│', '┆']).collect();
+    let Some(place) = cells.len().checked_sub(3) else { return line.to_owned() };
+    let ansi = match cells[place].trim() {
+        "better" => "32",
+        "worse" => "31",
+        "same" => "36",
+        "undecided" => "33",
+        _ => return line.to_owned(),
+    };
+    // Where the cell begins and ends in the line; borders take three bytes.
+    let begin = cells[..place].iter().map(|cell| cell.len() + '│'.len_utf8()).sum::<usize>();
+    let end = begin + cells[place].len();
+    format!("{}\x1b[{ansi}m{}\x1b[0m{}", &line[..begin], &line[begin..end], &line[end..])
+}
+
+/// A column of levels, printed.
+struct Column {
+    head: String,
+    cells: Vec<Cell>,
+}
+
+impl Column {
+    fn new(model: &Model, place: usize, metric: &Metric) -> Option<Column> {
+        let levels: Vec<Option<&Level>> = model.settings.iter().map(|setting| setting.levels[place].as_ref()).collect();
+        let there: Vec<&Level> = levels.iter().copied().flatten().collect();
+        if there.is_empty() {
+            return None;
+        }
+        let power = exponent(&there);
+        let none = || Cell { value: "-".into(), interval: String::new() };
+        let cells = levels.into_iter().map(|level| level.map_or_else(none, |level| cell(level, power))).collect();
+        Some(Column { head: head(metric, power), cells })
+    }
+
+    /// Columns it takes with value and interval in one line, or in two.
+    fn width(&self, lines: usize) -> usize {
+        let cell = |cell: &Cell| match lines {
+            1 => columns(&one_line(cell)),
+            _ => columns(&cell.value).max(columns(&cell.interval)),
+        };
+        let head = self.head.split('\n').map(columns).max().unwrap_or(0);
+        self.cells.iter().map(cell).max().unwrap_or(0).max(head)
+    }
+}
+
+fn one_line(cell: &Cell) -> String {
+    if cell.interval.is_empty() { cell.value.clone() } else { format!("{} {}", cell.value, cell.interval) }
+}
+
+/// What a column is: its name without the unit, then the unit, the boundary of watts and joules, the power of ten.
+fn head(metric: &Metric, power: i32) -> String {
+    let unit = unit_of(&metric.name);
+    // The unit's suffix may hold more than one `_`: the shortest end of the name that means the same unit.
+    let mut ends = metric.name.rmatch_indices('_').map(|(place, _)| metric.name.split_at(place));
+    let name = match unit {
+        "" => metric.name.as_str(),
+        _ => ends.find(|(_, end)| unit_of(end) == unit).map_or(metric.name.as_str(), |(name, _)| name),
+    };
+    let scale = if power == 0 { String::new() } else { format!("10^{power} ") };
+    let boundary = metric.boundary.as_ref().map(|boundary| format!(" ({boundary})")).unwrap_or_default();
+    let below = format!("{scale}{unit}{boundary}");
+    let below = below.trim();
+    if below.is_empty() { name.to_owned() } else { format!("{name}\n{below}") }
+}
+
+/// Typical values of every metric of every setting, in as many tables as it takes.
+pub(super) fn levels(model: &Model, width: usize) -> Vec<String> {
+    let metrics = model.started.metrics.iter().enumerate();
+    let all: Vec<Column> = metrics.filter_map(|(place, metric)| Column::new(model, place, metric)).collect();
+    if all.is_empty() {
+        return vec![];
+    }
+    let labels: Vec<String> = (0..).zip(&model.settings).map(|(number, _)| label(model, number)).collect();
+    let widest = labels.iter().map(|label| columns(label)).chain([7]).max().unwrap_or(7).min(LABELS);
+    let takes = |of: &[Column], lines| widest + of.iter().map(|c| c.width(lines)).sum::<usize>() + frame(of.len() + 1);
+    if takes(&all, 1) <= width {
+        return table(&labels, &all, 1, width);
+    }
+    let mut lines = vec![];
+    let mut rest = all.as_slice();
+    while !rest.is_empty() {
+        // The most that fit; one that is alone too wide is folded.
+        let fitting = (1..=rest.len()).rev().find(|&count| takes(&rest[..count], 2) <= width).unwrap_or(1);
+        let (now, later) = rest.split_at(fitting);
+        lines.extend(table(&labels, now, if takes(now, 1) <= width { 1 } else { 2 }, width));
+        rest = later;
+    }
+    lines
+}
+
+fn label(model: &Model, number: u32) -> String {
+    let mark = if number == 0 && model.settings.len() > 1 { " (reference)" } else { "" };
+    format!("{}{mark}", model.label(number))
+}
+
+fn table(labels: &[String], of: &[Column], lines: usize, width: usize) -> Vec<String> {
+    let head: Vec<String> = ["setting".to_owned()].into_iter().chain(of.iter().map(|c| c.head.clone())).collect();
+    let rows: Vec<Vec<String>> = labels
+        .iter()
+        .enumerate()
+        .map(|(row, label)| {
+            let cells = of.iter().map(|column| match (&column.cells[row], lines) {
+                (cell, 1) => one_line(cell),
+                (cell, _) => format!("{}\n{}", cell.value, cell.interval),
+            });
+            [label.clone()].into_iter().chain(cells).collect()
+        })
+        .collect();
+    let whole: Vec<usize> = (1..head.len()).collect();
+    fit(&head, &rows, width, 1, &whole)
+}

@@ -1,0 +1,13 @@
+//! Reports of journals made by hand, as text and as JSON; the published figures.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may stop where it stands")]
+
+mod journals;
+mod json;
+mod progress;
+mod published;
+mod text;
+
+/// Compares with a file of `expected/`; what differs is printed whole, to look at and to take over.
+fn same_as_expected(found: &str, name: &str, expected: &str) {
+    assert!(found == expected, "not as in expected/{name}.txt:\n{found}");
+}

@@ -1,0 +1,36 @@
+//! Lines while it runs.
+use powerband_record::Event;
+use powerband_report::text::{State, progress};
+
+use crate::journals::{governors, router, stopped};
+use crate::same_as_expected;
+
+fn lines(events: &[Event]) -> Vec<String> {
+    let mut state = State::default();
+    let mut lines = vec![];
+    for event in events {
+        state.see(event);
+        lines.extend(progress(event, &state));
+    }
+    lines
+}
+
+#[test]
+fn a_router_with_a_knee() {
+    let found = lines(&router()).join("\n") + "\n";
+    same_as_expected(&found, "router-progress", include_str!("expected/router-progress.txt"));
+}
+
+#[test]
+fn one_that_is_stopped() {
+    let found = lines(&stopped()).join("\n") + "\n";
+    same_as_expected(&found, "stopped-progress", include_str!("expected/stopped-progress.txt"));
+}
+
+#[test]
+fn every_line_is_one_short_line() {
+    for line in [router(), governors(), stopped()].iter().flat_map(|events| lines(events)) {
+        assert!(!line.is_empty() && line.chars().count() <= 110, "{line}");
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+    }
+}

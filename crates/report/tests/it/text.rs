@@ -1,0 +1,270 @@
+//! What is printed: whole reports as they stand in `expected/`, sentences, widths.
+use powerband_record::{Better, CloseReason, Event, Verdict};
+use powerband_report::list::{List, Row};
+use powerband_report::{End, Model, ModelError, sentence, text};
+use unicode_width::UnicodeWidthStr;
+
+use crate::journals::{governors, header, metric, open, router, stopped, verdict};
+use crate::same_as_expected;
+
+fn model(events: &[Event]) -> Model {
+    Model::from_events(events).unwrap().with_header(header())
+}
+
+fn check(events: &[Event], name: &str, expected: &str) {
+    let text = text::render(&model(events), 80, false);
+    same_as_expected(&text, name, expected);
+}
+
+#[test]
+fn router_with_a_knee() {
+    check(&router(), "router", include_str!("expected/router.txt"));
+}
+
+#[test]
+fn counter_under_governors() {
+    check(&governors(), "governors", include_str!("expected/governors.txt"));
+}
+
+#[test]
+fn stopped_with_void_trials() {
+    check(&stopped(), "stopped", include_str!("expected/stopped.txt"));
+}
+
+#[test]
+fn open_at_the_end() {
+    check(&open(), "open", include_str!("expected/open.txt"));
+}
+
+#[test]
+fn no_line_is_longer_than_the_terminal_and_nothing_is_nan() {
+    let mut wide = router();
+    if let Event::Started(started) = &mut wide[0] {
+        started.settings[1].label = "cpufreq.governor=conservative conservative.up_threshold=98".into();
+        started.settings[2].label = "測定用の設定と名前の長いもの測定用の設定と名前の長いもの".into();
+        started.title = Some("a title with a\nline end and \u{1b}[31mcolours\u{1b}[0m ".repeat(5));
+    }
+    for event in &mut wide {
+        if let Event::Closed(finding) = event {
+            finding.levels[3].typical = f64::NAN;
+            finding.levels[4].low = Some(f64::NEG_INFINITY);
+            finding.verdicts[0].change = f64::NAN;
+            finding.verdicts[1].high = Some(f64::INFINITY);
+        }
+    }
+    for events in [router(), governors(), stopped(), open(), wide] {
+        for width in [40, 52, 80, 100, 200] {
+            let text = text::render(&model(&events), width, false);
+            for line in text.lines() {
+                assert!(line.width() <= width, "{} columns of {width}: {line}", line.width());
+                assert!(!line.ends_with(' '), "{line:?}");
+                assert!(!line.contains('\u{1b}'), "{line:?}");
+            }
+            assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn colours_change_nothing_but_colours() {
+    for events in [router(), governors(), stopped(), open()] {
+        let (plain, coloured) = (text::render(&model(&events), 80, false), text::render(&model(&events), 80, true));
+        assert_ne!(plain, coloured);
+        let mut stripped = String::new();
+        for (place, part) in coloured.split('\u{1b}').enumerate() {
+            stripped.push_str(if place == 0 { part } else { part.split_once('m').unwrap().1 });
+        }
+        assert_eq!(stripped, plain);
+    }
+    let coloured = text::render(&model(&governors()), 80, true);
+    for painted in ["\u{1b}[31m   worse \u{1b}[0m", "\u{1b}[36m    same \u{1b}[0m"] {
+        assert!(coloured.contains(painted), "{coloured}");
+    }
+}
+
+#[test]
+fn verdict_words_stand_for_verdicts_only() {
+    // No setting of this experiment has a verdict, so none of the words may be there.
+    let text = text::render(&model(&stopped()), 80, false);
+    for word in ["better", "worse", "same", "undecided"] {
+        assert!(!text.contains(word), "{word} in {text}");
+    }
+    let text = text::render(&model(&governors()), 80, false);
+    for word in ["better", "undecided"] {
+        assert!(!text.contains(word), "{word} in {text}");
+    }
+}
+
+#[test]
+fn findings_in_one_sentence() {
+    let said = |events: &[Event]| sentence::headline(&model(events));
+    assert_eq!(said(&router()), "500 MHz is the knee: 500, 550 and 600 MHz are the same within 5 %");
+    assert_eq!(
+        said(&governors()),
+        "conservative (by 12.3 %) and powersave (by 34.4 %) are worse than performance; ondemand is the same as \
+         performance within 5 %"
+    );
+    assert_eq!(
+        said(&open()),
+        "in real_s, undecided: governor=schedutil against governor=performance (+2.1 %, -3.0 .. +7.3), about 6 to 20 \
+         blocks more would decide; in energy_j, governor=schedutil is better than governor=performance by 8.1 % \
+         (7.2 .. 9.0)"
+    );
+    assert_eq!(said(&stopped()), "stopped after 1 of at most 30 blocks, before anything could be compared");
+    assert_eq!(said(&router()[..1]), "no end is recorded, 0 of at most 30 blocks so far, nothing compared");
+}
+
+#[test]
+fn one_comparison_in_one_sentence() {
+    let said = |found| {
+        let mut model = model(&governors());
+        model.settings.truncate(3);
+        model.settings.remove(1);
+        model.settings[1].verdicts = vec![Some(found)];
+        sentence::headline(&model)
+    };
+    let name = "count";
+    assert_eq!(
+        said(verdict(1, name, Verdict::Worse, (-0.123, -0.129, -0.118))),
+        "conservative is worse than performance by 12.3 % (11.8 .. 12.9)"
+    );
+    assert_eq!(
+        said(verdict(1, name, Verdict::Undecided, (0.021, -0.03, 0.073))),
+        "undecided: conservative against performance (+2.1 %, -3.0 .. +7.3), about 6 to 20 blocks more would decide"
+    );
+    assert_eq!(
+        said(verdict(1, name, Verdict::Same, (0.0, -0.03, 0.03))),
+        "conservative is the same as performance within 5 %"
+    );
+    let mut early = verdict(1, name, Verdict::Undecided, (f64::NAN, 0.0, 0.0));
+    (early.low, early.high, early.predicted_blocks) = (None, None, None);
+    assert_eq!(said(early), "undecided: conservative against performance");
+}
+
+#[test]
+fn knees_in_one_sentence() {
+    let said = |change: &dyn Fn(&mut powerband_record::KneeFinding)| {
+        let mut model = model(&router());
+        change(model.knee.as_mut().unwrap());
+        sentence::headline(&model)
+    };
+    assert_eq!(
+        said(&|knee| (knee.knee, knee.provisional, knee.probability) = (None, Some(2), Some(0.87))),
+        "undecided: the knee may be 500 MHz (probability 0.87)"
+    );
+    assert_eq!(said(&|knee| knee.knee = None), "undecided: no setting stands out as the knee");
+    assert_eq!(said(&|knee| knee.alike.clear()), "500 MHz is the knee: 125 and 250 MHz fall short by more than 5 %");
+    assert_eq!(
+        said(&|knee| (knee.knee, knee.alike, knee.inferior) = (Some(4), vec![], vec![])),
+        "125 MHz is the knee: it is within 5 % of every other"
+    );
+}
+
+#[test]
+fn ends_that_are_failures_are_told_first() {
+    let ended = |reason: CloseReason| {
+        let mut model = model(&governors());
+        model.end = End::Closed(reason);
+        sentence::headline(&model)
+    };
+    let why = || "load: exit status 127".to_owned();
+    assert_eq!(
+        ended(CloseReason::LoadFailed { why: why() }),
+        "the load failed at the reference: load: exit status 127"
+    );
+    assert!(ended(CloseReason::Failed { why: "the far end was lost".into() }).starts_with(
+        "it could not go on: the far end was lost; until then: conservative (by 12.3 %) and powersave (by 34.4 %)"
+    ));
+}
+
+#[test]
+fn an_unfinished_journal_tells_what_its_trials_say() {
+    // Cut in the second block, as after a kill; then resumed after a stop.
+    let model = Model::from_events(&router()[..16]).unwrap();
+    assert_eq!((model.end, model.blocks, model.trials, model.warmups), (End::Open, 1, 6, 1));
+    let level = model.settings[3].levels[0].clone().unwrap();
+    assert!((level.typical - (30.9_f64 * 31.0).sqrt()).abs() < 1e-12, "{}", level.typical);
+    assert_eq!((level.trials, level.low), (2, None));
+    assert_eq!(model.restored, None);
+    let mut resumed = stopped();
+    let again = resumed[1].clone();
+    resumed.push(again);
+    let model = Model::from_events(&resumed).unwrap();
+    assert_eq!((model.end, model.restored, model.voids.len()), (End::Open, None, 4));
+}
+
+#[test]
+fn what_is_no_journal_is_refused() {
+    assert_eq!(Model::from_events(&[]), Err(ModelError::Empty));
+    assert_eq!(Model::from_events(&router()[1..]), Err(ModelError::NoStart));
+    let mut events = governors();
+    if let Event::Started(started) = &mut events[0] {
+        started.settings.truncate(2);
+    }
+    assert_eq!(Model::from_events(&events), Err(ModelError::Setting { event: 5, setting: 2, settings: 2 }));
+}
+
+#[test]
+fn many_settings_and_metrics_are_split_over_tables() {
+    let mut events = governors();
+    if let Event::Started(started) = &mut events[0] {
+        let names =
+            ["p50_us", "p99_us", "p999_us", "power_w", "energy_j", "cpu_c", "interrupts_per_s", "wakeups_per_s"];
+        let boundary = |name: &str| (name.ends_with("_w") || name.ends_with("_j")).then_some("wall");
+        started.metrics.extend(names.iter().map(|name| metric(name, Better::Lower, false, boundary(name))));
+    }
+    let names: Vec<String> = model(&events).started.metrics.iter().skip(1).map(|m| m.name.clone()).collect();
+    for event in &mut events {
+        if let Event::TrialDone { outcome, .. } = event {
+            outcome.metrics.extend(names.iter().map(|name| (name.clone(), 12.345)));
+        }
+    }
+    let text = text::render(&model(&events), 80, false);
+    assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    for head in ["p999", "W (wall)", "J (wall)", "°C", "interrupts", "wakeups"] {
+        assert!(text.contains(head), "{head} is missing in {text}");
+    }
+    assert_eq!(text.matches("│ performance").count(), 2, "{text}");
+}
+
+#[test]
+fn a_list_in_rows() {
+    let row = Row {
+        id: 12,
+        started_unix_s: 1_795_240_200,
+        host: "bench".into(),
+        title: Some("router throughput".into()),
+        machine: Some("sim:omap3530".into()),
+        far: None,
+        load: None,
+        state: "ended".into(),
+        reason: Some(CloseReason::Decided),
+        settings: 5,
+        blocks: 4,
+        trials: 20,
+        voids: 0,
+        decided: 4,
+        open: 0,
+        knee: Some("500 MHz".into()),
+        elapsed_s: Some(210.0),
+    };
+    let stopped = Row {
+        id: 13,
+        title: None,
+        machine: Some("local".into()),
+        load: Some(serde_json::json!({"kind": "command", "argv": ["make", "-j8", "all"]})),
+        state: "stopped".into(),
+        reason: Some(CloseReason::Stopped),
+        knee: None,
+        decided: 1,
+        open: 2,
+        ..row.clone()
+    };
+    let running =
+        Row { id: 14, state: "running".into(), reason: None, decided: 0, open: 0, elapsed_s: None, ..stopped.clone() };
+    let list = List::new(vec![row, stopped, running]);
+    same_as_expected(&list.render(80), "list", include_str!("expected/list.txt"));
+    assert!(list.render(40).lines().all(|line| line.width() <= 40), "{}", list.render(40));
+    assert_eq!(List::parse(&list.print().unwrap()).unwrap(), list);
+    assert_eq!(List::new(vec![]).render(80), "no experiment yet; `powerband try` makes one\n");
+}
