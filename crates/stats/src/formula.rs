@@ -93,6 +93,8 @@ impl Bench<'_> {
 pub struct Ended {
     /// Claims by setting, setting 1 first.
     pub claims: Vec<Claim>,
+    /// Blocks run when each setting was claimed; none for those left open.
+    pub decided_after: Vec<Option<u32>>,
     /// Blocks run.
     pub blocks: u32,
     /// Trials run, warm-up included.
@@ -132,6 +134,7 @@ pub fn race_to_verdict(
         bench.trial(0);
     }
     let mut open: Vec<usize> = (1..=m).collect();
+    let mut decided_after = vec![None; m];
     let mut blocks = 0;
     while blocks < limits.blocks && !open.is_empty() {
         let slots = slots(rules.copies(open.len()), &open);
@@ -140,14 +143,20 @@ pub fn race_to_verdict(
         match judge.advance(&table) {
             Ok(()) => {
                 open.clear();
-                open.extend(judge.claims().enumerate().filter(|(_, c)| c.is_open()).map(|(index, _)| index + 1));
+                for (index, claim) in judge.claims().enumerate() {
+                    if claim.is_open() {
+                        open.push(index + 1);
+                    } else {
+                        decided_after[index].get_or_insert(blocks);
+                    }
+                }
             }
             // Not yet at the first look, or the first block was dropped.
             Err(Error::TooFewBlocks { .. }) => {}
             Err(other) => return Err(other),
         }
     }
-    Ok(Ended { claims: judge.claims().collect(), blocks, trials: bench.trials(), table })
+    Ok(Ended { claims: judge.claims().collect(), decided_after, blocks, trials: bench.trials(), table })
 }
 
 /// A seed for run number `run` of case `case`, so that no two simulated experiments share their noise.

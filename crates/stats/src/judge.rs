@@ -1,6 +1,6 @@
 //! Many settings against one reference: looks after each block, claims that stay.
 
-use crate::contrast::{Contrast, Differences, Pool};
+use crate::contrast::{Contrast, Differences};
 use crate::error::Error;
 use crate::fit::Fit;
 use crate::modes::{UNSTABLE_BLOCKS, stands_out};
@@ -12,7 +12,7 @@ use crate::spending::Spending;
 use crate::steady::{FIRST_BLOCK_FROZEN, FirstBlock, first_block};
 use crate::table::Table;
 use crate::verdict::{Claim, Look, SettingLook};
-use crate::winsor::Winsor;
+use crate::winsor::{Winsor, pool};
 use std::sync::Arc;
 
 mod describe;
@@ -159,12 +159,20 @@ impl Judge {
         Ok(())
     }
 
-    /// All pairs of settings, the reference among them, at the latest look: which are the same at the margin is read
-    /// from [`Pairs::alike`]. Of settings already claimed, the blocks up to their claim count.
-    #[must_use]
-    pub fn pairs(&self) -> Pairs {
+    /// All pairs of settings, the reference among them, on every block of the table: which are the same at the margin
+    /// is read from [`Pairs::alike`]. Blocks measured after a setting's claim count here, each pair being a question of
+    /// its own.
+    ///
+    /// # Errors
+    /// `TooFewTrials`, `NotFinite`, `NotPositive`.
+    pub fn pairs(&self, table: &Table) -> Result<Pairs, Error> {
+        let mut fit = Fit::default();
+        let mut winsor = Winsor::default();
+        fit.load(table, self.rules.scale, |block, _| !self.skipped(block))?;
+        winsor.apply(&mut fit, self.rules.winsorise);
         let level = self.rules.same_level(1);
-        Pairs::new(&self.fit, &self.pool(), self.rules.margin_on_scale(), |blocks| self.level(level, blocks))
+        let margin = self.rules.margin_on_scale();
+        Ok(Pairs::new(&fit, &pool(&fit, &winsor), margin, |blocks| self.level(level, blocks)))
     }
 
     fn skipped(&self, block: usize) -> bool {
@@ -233,18 +241,12 @@ impl Judge {
                 }
             }
         }
-        let pool = self.pool();
+        let pool = pool(&self.fit, &self.winsor);
         for (state, sums) in self.states.iter_mut().zip(&self.differences) {
             if state.claimed.is_none() && sums.blocks >= 2 {
                 state.contrast = Some(Contrast::new(sums, &pool));
             }
         }
-    }
-
-    /// Residual variance of one trial, made larger for the share that was pulled in.
-    fn pool(&self) -> Pool {
-        let kept = self.winsor.kept_share();
-        Pool { variance: self.fit.residual_variance() / (kept * kept), df: self.fit.df, magnitude: self.fit.magnitude }
     }
 
     /// Mean square of each setting's residuals against that of the others'.

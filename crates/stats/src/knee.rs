@@ -1,6 +1,5 @@
 //! The cheapest setting that is good enough, and the best one.
 
-use crate::contrast::Pool;
 use crate::error::Error;
 use crate::fit::Fit;
 use crate::pairs::Pairs;
@@ -9,7 +8,7 @@ use crate::rules::Rules;
 use crate::spending::Spending;
 use crate::steady::{FIRST_BLOCK_FROZEN, FirstBlock, first_block};
 use crate::table::Table;
-use crate::winsor::Winsor;
+use crate::winsor::{Winsor, pool};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -183,7 +182,9 @@ impl Knee {
         })?;
         self.winsor.apply(&mut self.fit, self.rules.winsorise);
         let level = self.rules.same_level(1);
-        self.pairs = Pairs::new(&self.fit, &self.pool(), self.rules.margin_on_scale(), |b| self.level(level, b));
+        self.pairs = Pairs::new(&self.fit, &pool(&self.fit, &self.winsor), self.rules.margin_on_scale(), |b| {
+            self.level(level, b)
+        });
         // Without a new block there is no new look, and no new chance to be wrong.
         if blocks > self.blocks {
             self.blocks = blocks;
@@ -191,11 +192,6 @@ impl Knee {
             self.mark_good();
         }
         Ok(())
-    }
-
-    fn pool(&self) -> Pool {
-        let kept = self.winsor.kept_share();
-        Pool { variance: self.fit.residual_variance() / (kept * kept), df: self.fit.df, magnitude: self.fit.magnitude }
     }
 
     fn level(&self, alpha: f64, blocks: u32) -> f64 {
@@ -258,7 +254,14 @@ impl Knee {
         let k = self.good.len();
         let levels: Vec<f64> = (0..k).map(|setting| self.performance(setting)).collect();
         let trials: Vec<f64> = self.fit.counts.iter().map(|&n| n as f64).collect();
-        Posterior::new(self.quest.seed, self.blocks as u64, &levels, &trials, self.pool().variance, self.fit.df)
+        Posterior::new(
+            self.quest.seed,
+            self.blocks as u64,
+            &levels,
+            &trials,
+            pool(&self.fit, &self.winsor).variance,
+            self.fit.df,
+        )
     }
 
     /// The cheapest setting in the race within `margin` of the best in it.

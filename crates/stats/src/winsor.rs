@@ -1,5 +1,6 @@
 //! Pulling in outlying trials: pseudo-values around the two-way fit (Huber 1981, chapter 7), with k = 2.
 
+use crate::contrast::Pool;
 use crate::fit::Fit;
 
 /// Half-width of what is believed, in robust standard deviations. 1.5 breaks the error rate under skewed noise.
@@ -124,6 +125,12 @@ impl Winsor {
             self.limits.push(if scale > nothing { CLIP * scale } else { f64::INFINITY });
         }
     }
+}
+
+/// Residual variance of one trial, made larger for the share that was pulled in.
+pub(crate) fn pool(fit: &Fit, winsor: &Winsor) -> Pool {
+    let kept = winsor.kept_share();
+    Pool { variance: fit.residual_variance() / (kept * kept), df: fit.df, magnitude: fit.magnitude }
 }
 
 /// Median, reordering `values`; 0 of nothing.

@@ -8,6 +8,7 @@ use crate::predict::predict;
 use crate::signed_rank;
 use crate::steady::FirstBlock;
 use crate::verdict::{Claim, Look, SettingLook};
+use crate::winsor::pool;
 
 impl Judge {
     /// The differences of one setting (from 1), in block order.
@@ -68,7 +69,7 @@ impl Judge {
         Look {
             blocks: fit.rows() as u32,
             first_block_dropped: self.first_block == FirstBlock::Dropped,
-            noise_sd: self.pool().variance.sqrt(),
+            noise_sd: pool(fit, &self.winsor).variance.sqrt(),
             noise_df: fit.df,
             clipped_share: 1.0 - self.winsor.kept_share(),
             clipped: clipped.filter(|(_, c)| **c).map(|(seen, _)| (seen.block, seen.slot)).collect(),

@@ -19,8 +19,9 @@ pub(crate) fn alarms(formula: &Formula, rules: &Rules, case: u64, count: u32, bl
 }
 
 fn check(m: usize) {
-    let count = runs(400, 2000);
-    let allowed = limit(36, 117);
+    // A sweep brings fresh seeds, under which a true 5.0 % would exceed 117 of 2,000 in 4 % of cases: where the rate is
+    // that near its limit, ask for the same 5.85 % over more runs.
+    let (count, allowed) = if m <= 2 { (runs(400, 8000), limit(36, 468)) } else { (runs(400, 2000), limit(36, 117)) };
     let rules = linear(0.5);
     let mut failed = Vec::new();
     for (index, noise) in Noise::ALL.into_iter().enumerate() {

@@ -1,9 +1,18 @@
 //! Tests of the statistics as a caller sees them: worked figures, invariances, and error rates by simulation.
 
+mod beginnings;
 mod exact;
 mod false_alarms;
 mod invariance;
+mod knees;
+mod machine_time;
+mod margins;
+mod naive;
 mod orders;
 mod outliers;
+mod paths;
+mod power;
+mod ranks;
 mod runs;
 mod tables;
+mod unequal;

@@ -1,0 +1,41 @@
+//! The race of sixteen experiments: few wrong verdicts, and no more trials than the method needs.
+
+use crate::runs::runs;
+use crate::tables::spending;
+use powerband_stats::race::{Contender, EXPERIMENTS, NOISES, Score, score};
+
+/// Trials over those of ten each, by noise, as another program measured them.
+const EXPECTED: [f64; 5] = [0.48, 0.38, 0.72, 0.43, 0.61];
+
+fn total(contender: Contender, noise: powerband_stats::noise::Noise, count: u32) -> Score {
+    let shift: u64 = std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    let mut total = Score::default();
+    for index in 0..EXPERIMENTS.len() {
+        total.add(&score(contender, index, noise, &spending(), count, 26 + shift).unwrap());
+    }
+    total
+}
+
+#[test]
+fn few_wrong_verdicts_for_little_machine_time() {
+    let count = runs(60, 300);
+    let tolerance = if crate::runs::sweeping() { 0.03 } else { 0.06 };
+    let (mut ratios, mut wrong, mut peers_wrong) = (0.0, 0.0, 0.0);
+    for (noise, expected) in NOISES.into_iter().zip(EXPECTED) {
+        let ours = total(Contender::Ours, noise, count);
+        let peer = total(Contender::TenWelch, noise, count);
+        println!(
+            "{}: {:.1} % of experiments wrong, ratio {:.3}",
+            noise.name(),
+            ours.wrong_runs_percent(),
+            ours.ratio()
+        );
+        assert!(ours.wrong_runs_percent() <= 5.0, "{}: {:?}", noise.name(), ours);
+        assert!((ours.ratio() - expected).abs() <= tolerance, "{}: {}", noise.name(), ours.ratio());
+        ratios += ours.ratio() / 5.0;
+        wrong += ours.wrong_settings_percent();
+        peers_wrong += peer.wrong_settings_percent();
+    }
+    assert!(ratios <= 0.55, "{ratios}");
+    assert!(wrong <= 0.2 * peers_wrong, "{wrong} against {peers_wrong}");
+}
