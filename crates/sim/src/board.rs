@@ -6,7 +6,7 @@ use powerband_machine::{Identity, Wake};
 use powerband_record::Side;
 
 use crate::SimError;
-use crate::cpufreq::{Change, Cpufreq};
+use crate::cpufreq::{Change, Cpufreq, Util};
 use crate::network::{Answer, Call, Packet};
 use crate::noise::{Noise, fnv1a, keyed};
 use crate::power::Package;
@@ -23,6 +23,18 @@ const TICKS: Class = 0x1000;
 const CPUFREQ: Class = 0x2000;
 const SAMPLES: Class = 0x3000;
 
+/// Time between two stirs, ns, and how many follow the last thing that happened.
+const STIR_NS: u64 = 100_000_000;
+const STIRS: u32 = 100;
+
+/// No idle machine is left quite alone: now and then a timer or a frame wakes it, and only then do governors whose timers
+/// sleep with the CPU notice that nothing runs. After a while without anything happening that ends, so that hours cost nothing.
+#[derive(Debug, Default)]
+struct Stirring {
+    left: u32,
+    planned: bool,
+}
+
 /// What can happen on a machine.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -32,6 +44,8 @@ pub(crate) enum Event {
     Tick { cpu: u32 },
     /// A process's timer.
     Timer { process: u32, stamp: u32 },
+    /// A timer interrupt too short to cost anything.
+    Stir,
     /// cpufreq has something to do.
     CpufreqDue,
     /// A group has used up its quota.
@@ -93,6 +107,7 @@ pub(crate) struct Board {
     pub(crate) tree: Tree,
     pub(crate) recorders: Vec<Recorder>,
     pub(crate) log: Option<String>,
+    stirring: Stirring,
     /// Highest clock, kHz.
     pub(crate) max_khz: u32,
     pub(crate) tick_ns: u64,
@@ -113,7 +128,11 @@ impl Board {
         let packages = vec![Package::default(); usize::try_from(profile.packages).unwrap_or(1)];
         let identity = Identity {
             name: format!("sim:{}", profile.name),
-            system: format!("Linux {} rules (nearest published kernel: {})", rules_name(profile.cpufreq.rules), profile.kernel),
+            system: format!(
+                "Linux {} rules (nearest published kernel: {})",
+                rules_name(profile.cpufreq.rules),
+                profile.kernel
+            ),
             boot_id: boot_id(seed, &component, &profile.name),
             address: component.clone(),
             privileged: true,
@@ -141,10 +160,12 @@ impl Board {
             tree: Tree::new(&profile),
             recorders: Vec::new(),
             log: None,
+            stirring: Stirring::default(),
             max_khz: profile.max_khz(),
             tick_ns: profile.cpufreq.tick_ns(),
             profile,
         };
+        board.keep_stirring();
         board.follow_cpufreq();
         Ok(board)
     }
@@ -155,18 +176,24 @@ impl Board {
         self.queue.push(at_ns, class, event);
     }
 
-    /// Takes the next event and lets it happen.
-    pub(crate) fn step(&mut self) {
-        let Some((at_ns, event)) = self.queue.pop() else { return };
+    /// Takes the next event and lets it happen; false when it had been overtaken by another.
+    pub(crate) fn step(&mut self) -> bool {
+        let Some((at_ns, event)) = self.queue.pop() else { return false };
         self.now_ns = at_ns;
+        if let Event::Retired { cpu, plan } = event
+            && !self.stands(cpu, plan)
+        {
+            return false;
+        }
         if let Some(log) = &mut self.log {
             use std::fmt::Write as _;
             let _ = writeln!(log, "{at_ns} {} {event:?}", self.side);
         }
         match event {
-            Event::Retired { cpu, plan } => self.retired(cpu, plan),
+            Event::Retired { cpu, .. } => self.retired(cpu),
             Event::Tick { cpu } => self.tick(cpu),
             Event::Timer { process, stamp } => self.timer(process, stamp),
+            Event::Stir => self.stir(),
             Event::CpufreqDue => self.cpufreq_due(),
             Event::QuotaSpent { group, stamp } => self.quota_spent(group, stamp),
             Event::QuotaRefill { group } => self.quota_refill(group),
@@ -176,6 +203,31 @@ impl Board {
             Event::Sample { recorder } => self.sample(recorder),
         }
         self.follow_cpufreq();
+        true
+    }
+
+    /// Something happened: the machine goes on being stirred for a while.
+    pub(crate) fn keep_stirring(&mut self) {
+        self.stirring.left = STIRS;
+        if !std::mem::replace(&mut self.stirring.planned, true) {
+            let next = (self.now_ns / STIR_NS + 1) * STIR_NS;
+            self.plan(next, Event::Stir);
+        }
+    }
+
+    /// Idle CPUs are interrupted for an instant, which is when a governor that sleeps with its CPU looks at it.
+    fn stir(&mut self) {
+        for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
+            if self.cpu(cpu).online && self.cpu(cpu).current.is_none() {
+                let times = Times::of(&self.cpus, self.now_ns, &self.profile);
+                self.cpufreq.utilisation(cpu, self.now_ns, Util::Enqueue, &times);
+            }
+        }
+        self.stirring.left -= 1;
+        self.stirring.planned = self.stirring.left > 0;
+        if self.stirring.planned {
+            self.plan(self.now_ns + STIR_NS, Event::Stir);
+        }
     }
 
     fn cpufreq_due(&mut self) {
@@ -195,6 +247,7 @@ impl Board {
                     self.reclock(cpu, change.to_khz, u64::from(change.stall_ns));
                 }
             }
+            self.keep_stirring();
             self.changes = changes;
         }
         if let Some(due) = self.cpufreq.next_due_ns() {

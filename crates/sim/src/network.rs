@@ -130,9 +130,9 @@ impl Board {
     /// A call reaches this machine.
     pub(crate) fn called(&mut self, call: &Call) {
         let owner = self.listeners.get(&call.port).copied();
-        let waiting = owner.filter(|&owner| {
-            matches!(&self.processes[owner as usize].body, Body::Receive(receive) if receive.route.is_none())
-        });
+        let waiting = owner.filter(
+            |&owner| matches!(&self.processes[owner as usize].body, Body::Receive(receive) if receive.route.is_none()),
+        );
         let mut latency_ns = self.profile.network.latency_ns;
         let accepted = waiting.map(|process| {
             let terms = self.terms(process);

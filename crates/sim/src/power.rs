@@ -144,7 +144,8 @@ mod tests {
     fn a_sleep_sinks_through_its_states_however_it_is_cut() {
         let (spec, at) = (spec(), (600, 40));
         assert_eq!(spec.asleep_fj(at, 0, 300), 100 * 340 + 200 * 20);
-        let cut: u128 = [(0, 60), (60, 100), (100, 101), (101, 300)].map(|(a, b)| spec.asleep_fj(at, a, b)).iter().sum();
+        let cut: u128 =
+            [(0, 60), (60, 100), (100, 101), (101, 300)].map(|(a, b)| spec.asleep_fj(at, a, b)).iter().sum();
         assert_eq!(cut, spec.asleep_fj(at, 0, 300));
         assert_eq!(spec.awake_fj(at, 10, 5), 640 * 10 + 340 * 5);
     }

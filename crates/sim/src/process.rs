@@ -181,12 +181,8 @@ impl Board {
         let this = self.process(process);
         this.stamp = this.stamp.wrapping_add(1);
         this.body = Body::Gone;
-        let usage = Usage {
-            real_ns: now - this.spawned_ns,
-            user_ns: this.user_ns,
-            sys_ns: this.system_ns,
-            peak_rss_kib: 0,
-        };
+        let usage =
+            Usage { real_ns: now - this.spawned_ns, user_ns: this.user_ns, sys_ns: this.system_ns, peak_rss_kib: 0 };
         let output = Output { stdout: String::new(), stderr, cut: false };
         this.finished = Some(Finished { status, usage, report, output });
         let id = this.id;
@@ -219,9 +215,8 @@ impl Board {
 
     /// Ends every process of a group.
     pub(crate) fn end_group(&mut self, group: u32) {
-        let of_group = |process: &&Process| {
-            process.task.is_some_and(|task| self.tasks[task as usize].group == Some(group))
-        };
+        let of_group =
+            |process: &&Process| process.task.is_some_and(|task| self.tasks[task as usize].group == Some(group));
         let members: Vec<ProcessId> = self.processes.iter().filter(of_group).map(|process| process.id).collect();
         for id in members {
             self.end(id, true);

@@ -86,11 +86,6 @@ impl Cpu {
         self.idle_ns + if self.current.is_none() { now_ns - self.since_ns } else { 0 }
     }
 
-    /// Busy time that is not booked yet, ns.
-    pub(crate) fn open_busy_ns(&self, now_ns: u64) -> u64 {
-        if self.current.is_some() { now_ns - self.since_ns } else { 0 }
-    }
-
     /// Energy since boot, fJ.
     pub(crate) fn energy_fj(&self, spec: &PowerSpec, now_ns: u64) -> u128 {
         self.energy_fj

@@ -269,6 +269,7 @@ impl Board {
             Place::Cpufreq(path) => {
                 let times = Times::of(&self.cpus, self.now_ns, &self.profile);
                 let result = self.cpufreq.write(&path, text, self.now_ns, &times);
+                self.keep_stirring();
                 self.follow_cpufreq();
                 return result;
             }
@@ -305,7 +306,7 @@ impl Board {
     fn create(&mut self, path: String, text: &str) -> Result<(), Errno> {
         let above = parent(&path).map(|above| self.tree.find(above)).transpose()?;
         match above {
-            _ if is_kernels(&path) => Err(Errno::ENOENT),
+            Some(Node::Folder) if is_kernels(&path) => Err(Errno::ENOENT),
             Some(Node::Folder) => {
                 self.tree.nodes.insert(path, Node::File(text.to_owned()));
                 Ok(())

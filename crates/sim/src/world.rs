@@ -73,7 +73,7 @@ impl SimWorld {
         self.interrupts = Some(source);
     }
 
-    /// Events that have happened since boot.
+    /// Events that have happened since boot; those that others overtook are not counted.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
@@ -159,8 +159,7 @@ impl World for SimWorld {
             match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
                 Some((at_ns, place)) => {
                     self.set_now(at_ns);
-                    self.machines[place].board.step();
-                    self.events += 1;
+                    self.events += u64::from(self.machines[place].board.step());
                 }
                 None => {
                     self.set_now(until_ns.unwrap_or(self.now_ns).max(self.now_ns));

@@ -219,4 +219,3 @@ impl Board {
         self.exit(process, ExitStatus::Code(0), Some(report), String::new());
     }
 }
-

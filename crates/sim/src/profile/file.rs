@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use powerband_record::CpuList;
 use serde::Deserialize;
 
-use super::{Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules};
+use super::{
+    Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules,
+};
 use super::{governor_name, rules_name};
 
 #[derive(Deserialize)]
@@ -242,11 +244,8 @@ impl Cpufreq {
         config.hz = cpus.hz;
         config.nohz = cpus.nohz;
         config.possible_cpus = cpus.possible.as_slice().last().map_or(1, |last| last + 1);
-        config.available_governors = self
-            .governors
-            .iter()
-            .map(|name| governor("cpufreq.governors", name, rules))
-            .collect::<Result<_, _>>()?;
+        config.available_governors =
+            self.governors.iter().map(|name| governor("cpufreq.governors", name, rules)).collect::<Result<_, _>>()?;
         config.default_governor = governor("cpufreq.default_governor", &self.default_governor, rules)?;
         if !config.available_governors.contains(&config.default_governor) {
             return wrong("cpufreq.default_governor", "is not among cpufreq.governors");

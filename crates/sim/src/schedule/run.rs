@@ -12,6 +12,7 @@ impl Board {
             self.book(cpu);
             let package = self.cpus[cpu as usize].package;
             self.packages[package].turned(&self.profile.power, true, now);
+            self.keep_stirring();
         }
         self.task(task).state = State::Running;
         self.task(task).cpu = cpu;
@@ -127,11 +128,13 @@ impl Board {
         self.plan(at, event);
     }
 
-    /// A CPU's task should be done now; a plan that was overtaken is ignored.
-    pub(crate) fn retired(&mut self, cpu: u32, plan: u32) {
-        if self.cpu(cpu).plan != plan {
-            return;
-        }
+    /// Whether nothing has overtaken a plan for a CPU.
+    pub(crate) fn stands(&self, cpu: u32, plan: u32) -> bool {
+        self.cpus[cpu as usize].plan == plan
+    }
+
+    /// A CPU's task should be done now.
+    pub(crate) fn retired(&mut self, cpu: u32) {
         let Some(task) = self.cpu(cpu).current else { return };
         self.book(cpu);
         if self.task(task).next_chunk() {

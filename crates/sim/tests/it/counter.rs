@@ -17,7 +17,8 @@ fn the_count_is_proportional_to_the_clock() {
 
 #[test]
 fn the_published_rows_are_met() {
-    let rows = [(1_600_000, 16_935_898.0), (1_867_000, 19_825_429.0), (2_133_000, 22_618_731.0), (2_400_000, 25_680_123.0)];
+    let rows =
+        [(1_600_000, 16_935_898.0), (1_867_000, 19_825_429.0), (2_133_000, 22_618_731.0), (2_400_000, 25_680_123.0)];
     for (khz, published) in rows {
         let mut world = alone(quiet("quadcore"));
         fix(&mut world, 0, khz);
@@ -95,7 +96,10 @@ fn a_group_shares_its_quota_between_cpus() {
 }
 
 /// Waits for a process that may have ended while another was waited for.
-fn until_ended_of(world: &mut powerband_sim::SimWorld, id: powerband_machine::ProcessId) -> powerband_machine::Finished {
+fn until_ended_of(
+    world: &mut powerband_sim::SimWorld,
+    id: powerband_machine::ProcessId,
+) -> powerband_machine::Finished {
     if let Some(done) = world.machine(Side::Near).unwrap().finished(id) {
         return done;
     }

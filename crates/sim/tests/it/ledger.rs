@@ -79,10 +79,7 @@ fn programs_are_refused_in_words_and_missing_sides_by_name() {
     let acted = world.machine(Side::Near).unwrap().act(&run).unwrap();
     assert_eq!(acted.errno, Some(Errno::EOPNOTSUPP));
     assert!(acted.words.unwrap().contains("'ethtool'"));
-    assert!(matches!(
-        world.keep_ledger(Side::Far, Box::new(Kept::default())),
-        Err(SimError::NoMachine(Side::Far))
-    ));
+    assert!(matches!(world.keep_ledger(Side::Far, Box::new(Kept::default())), Err(SimError::NoMachine(Side::Far))));
     assert!(world.machine(Side::Far).is_none() && world.machine(Side::Both).is_none());
 }
 

@@ -1,7 +1,7 @@
 //! Tests of simulated machines through their public interface, in one binary.
+mod counter;
 #[cfg(test)]
 mod cpufreq;
-mod counter;
 mod determinism;
 mod files;
 mod ledger;

@@ -3,7 +3,8 @@ use powerband_machine::{Wake, World};
 use powerband_record::{ExitStatus, Side, Work};
 
 use crate::rig::{
-    SECOND, Transfer, alone, counter, cpufreq, fix, governor, job, quiet, read, router, run, spawn, transfer, until_ended,
+    SECOND, Transfer, alone, counter, cpufreq, fix, governor, job, quiet, read, router, run, spawn, transfer,
+    until_ended,
 };
 
 /// (MHz, published Mbit/s, its tolerance)
@@ -125,8 +126,11 @@ fn the_end_of_one_end_ends_the_other() {
         while world.now_ns() < SECOND / 2 {
             world.wait(Some(SECOND / 2));
         }
-        let (side, victim, other_side, other) =
-            if kill_sender { (Side::Far, sender, Side::Near, receiver) } else { (Side::Near, receiver, Side::Far, sender) };
+        let (side, victim, other_side, other) = if kill_sender {
+            (Side::Far, sender, Side::Near, receiver)
+        } else {
+            (Side::Near, receiver, Side::Far, sender)
+        };
         world.machine(side).unwrap().end(victim, true);
         assert_eq!(until_ended(&mut world, side, victim).status, ExitStatus::Signal(9));
         assert_eq!(until_ended(&mut world, other_side, other).status, ExitStatus::Code(1));

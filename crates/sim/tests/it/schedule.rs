@@ -45,7 +45,8 @@ fn a_cpu_that_falls_idle_takes_over_what_waits() {
     let began = world.now_ns();
     // Eight pieces of a second each on four CPUs, two of them short: nobody waits while a CPU is idle.
     let pieces = [2_400_000_000_u64; 6].into_iter().chain([240_000_000; 2]);
-    let ids: Vec<_> = pieces.map(|cycles| spawn(&mut world, Side::Near, &job(command(Some(demand(cycles, 0, 1)))))).collect();
+    let ids: Vec<_> =
+        pieces.map(|cycles| spawn(&mut world, Side::Near, &job(command(Some(demand(cycles, 0, 1)))))).collect();
     for id in ids {
         while world.machine(Side::Near).unwrap().finished(id).is_none() {
             world.wait(None);
@@ -106,9 +107,12 @@ fn what_has_no_model_is_refused_by_name() {
 #[test]
 fn odd_demands_end() {
     let mut world = alone(quiet("quadcore"));
-    for (demand, real_ns) in
-        [(demand(0, 0, u32::MAX), 0), (demand(5, 0, 0), 0), (demand(0, 1_000, 3), 3_000), (demand(0, SECOND, 1), SECOND)]
-    {
+    for (demand, real_ns) in [
+        (demand(0, 0, u32::MAX), 0),
+        (demand(5, 0, 0), 0),
+        (demand(0, 1_000, 3), 3_000),
+        (demand(0, SECOND, 1), SECOND),
+    ] {
         assert_eq!(run(&mut world, &job(command(Some(demand)))).usage.real_ns, real_ns);
     }
     let huge = spawn(&mut world, Side::Near, &job(command(Some(demand(u64::MAX, 0, 2)))));
