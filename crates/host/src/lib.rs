@@ -13,6 +13,7 @@ mod child;
 mod facts;
 mod files;
 mod group;
+mod interrupts;
 mod ledger_file;
 mod local;
 mod lock;
@@ -22,6 +23,7 @@ mod shim;
 mod signals;
 mod world;
 
+pub use interrupts::interrupts;
 pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, unix_time_s};
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;

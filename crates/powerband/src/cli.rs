@@ -1,4 +1,5 @@
 //! The words of the command line, and nothing else: parsing, not acting.
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -76,18 +77,17 @@ pub(crate) enum Verb {
     /// Print the manual page
     Man,
     /// What runs inside the child process of a built-in load
-    #[command(name = "__inside", hide = true)]
+    #[command(name = powerband_host::INSIDE_VERB, hide = true)]
     Inside {
-        /// For the child.
-        #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
-        words: Vec<String>,
+        /// The work, as JSON
+        work: String,
     },
     /// The small step between fork and exec
-    #[command(name = "__shim", hide = true)]
+    #[command(name = powerband_host::SHIM_VERB, hide = true)]
     Shim {
-        /// For the child.
+        /// None so far
         #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
-        words: Vec<String>,
+        words: Vec<OsString>,
     },
 }
 

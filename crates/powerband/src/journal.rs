@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powerband_experiment::{Journal, JournalError};
 use powerband_record::Event;
-use powerband_report::progress::Progress;
+use powerband_report::text::{State, progress};
 use powerband_store::Store;
 
 /// Writes into a store, shows progress.
@@ -13,7 +13,7 @@ pub(crate) struct StoreJournal<'a> {
     store: &'a mut Store,
     id: i64,
     bar: ProgressBar,
-    progress: Progress,
+    seen: State,
 }
 
 impl<'a> StoreJournal<'a> {
@@ -28,7 +28,7 @@ impl<'a> StoreJournal<'a> {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
             bar.set_style(style);
         }
-        StoreJournal { store, id, bar, progress: Progress::default() }
+        StoreJournal { store, id, bar, seen: State::default() }
     }
 
     /// Takes the line away.
@@ -40,7 +40,8 @@ impl<'a> StoreJournal<'a> {
 impl Journal for StoreJournal<'_> {
     fn record(&mut self, event: &Event) -> Result<(), JournalError> {
         self.store.append(self.id, event).map_err(|error| JournalError { why: error.to_string() })?;
-        if let Some(line) = self.progress.line(event) {
+        self.seen.see(event);
+        if let Some(line) = progress(event, &self.seen) {
             self.bar.set_message(line);
         }
         Ok(())

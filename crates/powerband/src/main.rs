@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::{Cli, Verb};
-use crate::exit::{Answer, Exit};
+use crate::exit::Answer;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -44,7 +44,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Sim(args) => verb::sim::run(&shared, &args),
         Verb::Completions(args) => verb::completions::run(&args),
         Verb::Man => verb::man::run(),
-        Verb::Inside { words } => Ok(powerband_load::inside::main(&words)),
-        Verb::Shim { words } => Err(powerband_host::shim_main(&words)).map_err(|why| exit::Failure::new(Exit::Failed, why)),
+        Verb::Inside { work } => Ok(u8::try_from(powerband_load::inside::main(&work)).unwrap_or(1)),
+        Verb::Shim { words } => powerband_host::shim_main(&words),
     }
 }

@@ -72,8 +72,10 @@ fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring) -> Plan {
 
 /// Opens the store the user named, or the one in the state folder.
 pub(crate) fn open_store(shared: &Shared) -> Result<Store, Failure> {
-    let default = || powerband_host::state_folder().join("powerband.sqlite");
-    let path: PathBuf = shared.store.clone().unwrap_or_else(default);
+    let path: PathBuf = match &shared.store {
+        Some(path) => path.clone(),
+        None => rig::state_folder()?.join("powerband.sqlite"),
+    };
     Store::open(path).map_err(store_failure)
 }
 

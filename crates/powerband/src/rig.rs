@@ -1,10 +1,10 @@
 //! The rig: from the names of machines to a World, its ledgers, and the lock that makes us the only one who turns.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use powerband_experiment::{Plan, PlanError, ResolveError};
-use powerband_host::{FileLedger, HostWorld, Lock};
+use powerband_host::{FileLedger, HostWorld, LocalMachine, Lock, LockError};
 use powerband_knob::{ErrorKind, KnobError, Selection, restore};
-use powerband_machine::{EntryId, Hold, MemoryLedger, World};
+use powerband_machine::{EntryId, Errno, Hold, LedgerStore, World};
 use powerband_record::Side;
 use powerband_sim::{Profile, SimWorld};
 
@@ -113,36 +113,51 @@ fn open_simulated(names: &Names, near: &str, far: Option<&str>, seed: Option<u64
     let seed = seed.or(names.seed()?).unwrap_or(1);
     let near_profile = profile(near)?;
     let far_profile = far.map(profile).transpose()?;
-    let keep = purpose != Purpose::Measure;
-    let folder = |name: &str| powerband_host::state_folder().join("sim").join(name.replace('/', "_"));
-    let store = |name: &str| -> Box<dyn powerband_machine::LedgerStore> {
-        if keep { Box::new(FileLedger::new(folder(name))) } else { Box::new(MemoryLedger::default()) }
-    };
-    let ledger = if keep { store(near).place() } else { "in memory".into() };
-    let far_store = far.map(store);
-    let mut world = SimWorld::with_ledgers(near_profile, far_profile, seed, store(near), far_store)
-        .map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
-    let lock = if purpose == Purpose::Turn { Some(lock(folder(near))?) } else { None };
-    let mut signals = powerband_host::signals().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
-    world.interrupt_source(Box::new(move || signals.pending()));
+    let mut world = SimWorld::new(near_profile, far_profile, seed).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let mut interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
+    world.interrupt_source(Box::new(move || interrupts()));
+    if purpose == Purpose::Measure {
+        return Ok(Rig { world: Box::new(world), ledger: "in memory".into(), lock: None });
+    }
+    // What was set on a simulated machine is its ledger, done again on the fresh boot.
+    let folder = |name: &str| state_folder().map(|state| state.join("sim").join(name.replace('/', "_")));
+    let near_folder = folder(near)?;
+    let lock = if purpose == Purpose::Turn { Some(lock(&near_folder)?) } else { None };
+    let kept = FileLedger::new(&near_folder);
+    let ledger = kept.place();
+    world.keep_ledger(Side::Near, Box::new(kept)).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    if let Some(far) = far {
+        let kept = FileLedger::new(&folder(far)?);
+        world.keep_ledger(Side::Far, Box::new(kept)).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    }
     Ok(Rig { world: Box::new(world), ledger, lock })
 }
 
+/// Where ledger, locks and results live.
+pub(crate) fn state_folder() -> Result<PathBuf, Failure> {
+    powerband_host::state_folder()
+        .ok_or_else(|| usage("there is no place for results: set HOME, or POWERBAND_STATE_DIR to a folder"))
+}
+
 fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
-    let folder = powerband_host::state_folder();
-    let lock = if purpose == Purpose::Look { None } else { Some(lock(folder.clone())?) };
-    let store = FileLedger::new(folder);
-    let ledger = powerband_machine::LedgerStore::place(&store);
-    let mut world = HostWorld::new(Box::new(store)).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let folder = state_folder()?;
+    let lock = if purpose == Purpose::Look { None } else { Some(lock(&folder)?) };
+    let store = FileLedger::new(&folder);
+    let ledger = store.place();
+    let machine = LocalMachine::new(store).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let mut world = HostWorld::new(machine).map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     if purpose != Purpose::Look {
         put_back_what_was_left(&mut world, &ledger)?;
     }
     Ok(Rig { world: Box::new(world), ledger, lock })
 }
 
-fn lock(folder: PathBuf) -> Result<Lock, Failure> {
+fn lock(folder: &Path) -> Result<Lock, Failure> {
     let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-    Lock::acquire(&folder, &doing).map_err(|why| Failure::new(Exit::CannotGoOn, why))
+    Lock::acquire(folder, &doing).map_err(|error| {
+        let denied = matches!(&error, LockError::Unusable { errno: Errno::EACCES | Errno::EPERM, .. });
+        Failure::new(if denied { Exit::Denied } else { Exit::CannotGoOn }, error)
+    })
 }
 
 /// An owner that is gone may have left trials' settings in force: whoever turns next puts them back first.

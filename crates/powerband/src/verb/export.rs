@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use powerband_report::Model;
+use powerband_report::json::Report;
 
 use crate::cli::{Export, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -23,8 +24,8 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     } else {
         let events = store.events(id).map_err(store_failure)?;
         let header = store.header(id).map_err(store_failure)?;
-        let model = Model::from_events(&header, &events).map_err(|error| Failure::new(Exit::Failed, error))?;
-        serde_json::to_string_pretty(&powerband_report::json::report(&model)).map_err(failed)? + "\n"
+        let model = Model::from_events(&events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
+        serde_json::to_string_pretty(&Report::new(&model)).map_err(failed)? + "\n"
     };
     match &args.output {
         Some(path) => write(path, &text),

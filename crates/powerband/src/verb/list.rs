@@ -1,4 +1,7 @@
 //! `list`: the experiments kept, newest last.
+use powerband_report::list::{List, Row};
+use powerband_store::Summary;
+
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
 use crate::measure::{open_store, store_failure};
@@ -7,14 +10,37 @@ use crate::output;
 pub(crate) fn run(shared: &Shared) -> Answer {
     let store = open_store(shared)?;
     let summaries = store.list().map_err(store_failure)?;
-    let rows: Vec<_> = summaries.iter().map(row).collect();
+    let list = List::new(summaries.into_iter().map(row).collect());
     if shared.json {
-        return output::say_json(&powerband_report::json::list(&rows));
+        return output::say_json(&list);
     }
-    if rows.is_empty() {
+    if list.experiments.is_empty() {
         output::say("no experiments yet; begin with e.g. `powerband run plans/router.toml`");
     } else {
-        output::say(&powerband_report::text::list(&rows, output::width()));
+        output::say(&list.render(output::width()));
     }
     Ok(Exit::Fine as u8)
+}
+
+/// A row of the list from what the store says.
+fn row(summary: Summary) -> Row {
+    Row {
+        id: summary.id,
+        started_unix_s: summary.started_unix_s,
+        host: summary.host,
+        title: summary.title,
+        machine: summary.machine,
+        far: summary.far,
+        load: summary.load,
+        state: summary.state.as_str().into(),
+        reason: summary.reason,
+        settings: summary.settings,
+        blocks: summary.blocks,
+        trials: summary.trials,
+        voids: summary.voids,
+        decided: summary.decided,
+        open: summary.open,
+        knee: summary.knee,
+        elapsed_s: summary.ended_ns.map(|ns| ns as f64 / 1e9),
+    }
 }

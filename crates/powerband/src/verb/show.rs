@@ -1,5 +1,6 @@
 //! `show`: an experiment again, as it was printed when it ended.
 use powerband_report::Model;
+use powerband_report::json::Report;
 use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
@@ -17,9 +18,9 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
 pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
     let events = store.events(id).map_err(store_failure)?;
     let header = store.header(id).map_err(store_failure)?;
-    let model = Model::from_events(&header, &events).map_err(|error| Failure::new(Exit::Failed, error))?;
+    let model = Model::from_events(&events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
     if shared.json {
-        return output::say_json(&powerband_report::json::report(&model));
+        return output::say_json(&Report::new(&model));
     }
     output::say(&powerband_report::text::render(&model, output::width(), output::colour()));
     Ok(Exit::Fine as u8)
