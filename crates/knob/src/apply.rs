@@ -213,14 +213,14 @@ fn failure(named: &Named, value: &Value, site: &str, landed: &Landed) -> Option<
     let (knob, site, asked) = (named.name.clone(), site.to_owned(), value.typed());
     match landed {
         Landed::Refused { errno, words } => {
-            let hint = about.invalid.to_owned();
+            let hint = about.invalid;
             Some(KnobError::Refused { knob, site, asked, errno: *errno, words: words.clone(), hint })
         }
         Landed::Unsupported { errno } => {
             Some(KnobError::absent(&knob, format!("the kernel answered {errno} at {site}")))
         }
         Landed::NeedsFirst { what } => {
-            let needs = what.rsplit('=').next().unwrap_or_default().to_owned();
+            let needs = named.knob.governor().unwrap_or_default();
             let hint = format!("{what} {}={asked} together", about.short);
             Some(KnobError::NeedsFirst { knob, needs, site, found: "another one".into(), hint })
         }

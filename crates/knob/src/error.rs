@@ -80,7 +80,7 @@ pub enum KnobError {
         /// Canonical name.
         knob: String,
         /// The governor it needs.
-        needs: String,
+        needs: &'static str,
         /// Where it is missing.
         site: String,
         /// The governor found there.
@@ -112,7 +112,7 @@ pub enum KnobError {
         /// Its own words, if any.
         words: Option<String>,
         /// What it usually means.
-        hint: String,
+        hint: &'static str,
     },
     /// The kernel accepted the value and something else is in force.
     #[error(

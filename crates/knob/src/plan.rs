@@ -179,7 +179,7 @@ fn under_governor(
     if let Some((site, found)) = other.filter(|_| all_needed || then == 0) {
         let short = named.knob.about().short;
         let hint = format!("governor={governor} {short}={text} together");
-        return Err(KnobError::NeedsFirst { knob: named.name, needs: governor.into(), site, found, hint });
+        return Err(KnobError::NeedsFirst { knob: named.name, needs: governor, site, found, hint });
     }
     let known = now == then || named.knob.about().phase != Phase::Tunable;
     let sites = if known { Some(named.knob.sites(&named.name, machine, &at)?) } else { None };

@@ -139,7 +139,8 @@ impl Work {
                 || self.restored.failed.iter().any(|it| is_left(&it.knob, &it.site));
             let (Some(before), Ok(now)) = (&turn.before, machine.read(path)) else { continue };
             let (before, now) = (before.trim(), now.trim());
-            if !named && before != now {
+            // A frequency that could be set only under our own governor is gone with it.
+            if !named && before != now && now != "<unsupported>" {
                 let (knob, site) = (turn.knob.clone(), turn.site.clone());
                 self.restored.inexact.push(Foreign { knob, site, found: now.into(), ours: before.into() });
             }

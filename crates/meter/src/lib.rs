@@ -1,1 +1,17 @@
-//! Something you can read while work runs.
+//! Something you can read while work runs: meters of power and energy, found on the machine and read around a load.
+//!
+//! A [`Meter`] describes itself and finds its instances ([`find_all`]: all meters there are, and why the others are
+//! absent). A [`Session`] reads instances around a piece of work: counters by difference (wrap handled once, in
+//! `counter.rs`), gauges by the machine's recorder and a time-weighted mean (`gauge.rs`). No number leaves without the
+//! name of its boundary, and what could not be measured is a refusal with its reason, never zero.
+mod counter;
+mod gauge;
+mod meter;
+mod meters;
+mod session;
+
+pub use counter::{CounterError, Wrap, advance_uj};
+pub use gauge::{GaugeError, Sample, Window, mean};
+pub use meter::{About, Absent, Inventory, Kind, Meter, MeterInstance, Quantity};
+pub use meters::{ALL, Hwmon, Modelled, find_all};
+pub use session::{Measured, Reading, Session};

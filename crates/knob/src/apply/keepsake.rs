@@ -98,7 +98,7 @@ impl Run<'_> {
                 asked,
                 errno,
                 words: acted.words,
-                hint: String::new(),
+                hint: "",
             }),
         }
     }

@@ -75,7 +75,7 @@ impl Tunable {
         match other {
             Some((site, found)) if named || running.is_empty() => Err(KnobError::NeedsFirst {
                 knob: name.into(),
-                needs: self.governor.into(),
+                needs: self.governor,
                 site,
                 found,
                 hint: format!("governor={} {}=VALUE together", self.governor, self.about.short),

@@ -4,39 +4,39 @@ use std::collections::BTreeMap;
 use powerband_machine::*;
 use powerband_record::CpuList;
 
-pub const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
+pub(crate) const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
 const GOVERNORS: &str = "conservative ondemand userspace powersave performance schedutil";
 
 /// How its kernel behaves.
 #[derive(Clone, Copy, Default)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// Limits out of order are refused, as before Linux 5.3.
-    pub old_limits: bool,
+    pub(crate) old_limits: bool,
     /// Limits take effect only after the read-back.
-    pub late: bool,
+    pub(crate) late: bool,
     /// Tunables sit in each policy's folder.
-    pub per_policy: bool,
+    pub(crate) per_policy: bool,
 }
 
-pub struct Fake {
-    pub files: BTreeMap<String, String>,
-    pub rules: Rules,
+pub(crate) struct Fake {
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) rules: Rules,
     /// Files that refuse to be written.
-    pub refuse: BTreeMap<String, Errno>,
+    pub(crate) refuse: BTreeMap<String, Errno>,
     /// Refuses the action of this number (from 0), once.
-    pub refuse_action: Option<usize>,
-    pub groups: Vec<String>,
+    pub(crate) refuse_action: Option<usize>,
+    pub(crate) groups: Vec<String>,
     /// What was written, in order.
-    pub written: Vec<(String, String)>,
+    pub(crate) written: Vec<(String, String)>,
     /// Actions so far.
-    pub acts: usize,
+    pub(crate) acts: usize,
     late: Vec<(String, String)>,
     ledger: Option<Ledger>,
     identity: Identity,
 }
 
 /// A machine without anything.
-pub fn bare() -> Fake {
+pub(crate) fn bare() -> Fake {
     let identity = Identity {
         name: "fake".into(),
         system: "fake".into(),
@@ -59,7 +59,7 @@ pub fn bare() -> Fake {
 }
 
 /// Policies of `width` CPUs each, 1600 to 2400 MHz in three steps, under ondemand.
-pub fn cpufreq(policies: u32, width: u32, rules: Rules) -> Fake {
+pub(crate) fn cpufreq(policies: u32, width: u32, rules: Rules) -> Fake {
     let mut fake = bare();
     fake.rules = rules;
     for policy in 0..policies {
@@ -87,21 +87,21 @@ pub fn cpufreq(policies: u32, width: u32, rules: Rules) -> Fake {
 }
 
 impl Fake {
-    pub fn show(&self, path: &str) -> &str {
+    pub(crate) fn show(&self, path: &str) -> &str {
         self.files.get(path).map_or("(none)", |text| text.trim_end())
     }
 
-    pub fn policy(&self, number: u32, file: &str) -> &str {
+    pub(crate) fn policy(&self, number: u32, file: &str) -> &str {
         self.show(&format!("{ROOT}/policy{number}/{file}"))
     }
 
     /// Somebody else's hand, past the ledger.
-    pub fn meddle(&mut self, path: &str, text: &str) {
+    pub(crate) fn meddle(&mut self, path: &str, text: &str) {
         self.write(path, text).unwrap();
         self.settle();
     }
 
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         for (path, text) in std::mem::take(&mut self.late) {
             self.limit(&path, &text).unwrap();
         }
@@ -325,6 +325,6 @@ impl Machine for Fake {
     }
 }
 
-pub fn cpus(text: &str) -> CpuList {
+pub(crate) fn cpus(text: &str) -> CpuList {
     text.parse().unwrap()
 }

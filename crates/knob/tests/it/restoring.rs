@@ -19,7 +19,7 @@ const SETTINGS: [&str; 7] = [
     "governor@policy0=performance",
     "min_freq=2GHz max_freq=2GHz file:/tmp/new=1 file:/tmp/old=2",
     "governor=schedutil rate_limit_us=500 min_freq=2400MHz",
-    "sampling_rate=50000 up_threshold=10",
+    "sampling_rate=50000 up_threshold=97",
 ];
 
 /// States a machine may be found in, by what was set before.
@@ -79,7 +79,10 @@ fn a_refusal_at_any_step_leaves_the_machine_as_it_was() {
                 assert!(machine.acts <= step, "a refusal went unnoticed");
                 break;
             };
-            assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+            assert!(
+                error.kind() == ErrorKind::Refused && step < machine.acts,
+                "{state} / {text}, step {step}: {error}"
+            );
             assert_eq!(machine.files, before, "{state} / {text}, step {step}");
             assert!(machine.open_entries().is_empty());
         }

@@ -1,0 +1,113 @@
+//! What a meter says of itself, and what it found on a machine.
+use std::fmt;
+
+use powerband_machine::Machine;
+use serde::Serialize;
+
+use crate::{Window, Wrap};
+
+/// A kind of meter. Implementations are unit structs.
+pub trait Meter: Sync + fmt::Debug {
+    /// What it says of itself.
+    fn about(&self) -> &'static About;
+
+    /// What there is of it on this machine.
+    ///
+    /// # Errors
+    /// [`Absent`], with the reason, when there is none.
+    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent>;
+}
+
+/// A meter's description of itself.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct About {
+    /// Its name: `modelled`, `hwmon`.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Unit of what its files show.
+    pub unit: &'static str,
+    /// What its numbers cover, in general; each instance names its own.
+    pub boundary: &'static str,
+    /// Counter, gauge, or both.
+    pub kind: &'static str,
+    /// What reading it costs the machine that is measured.
+    pub cost: &'static str,
+    /// Where the facts come from.
+    pub source: &'static str,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Microjoules since some start.
+    EnergyUj,
+    /// Microwatts now, or on average over a while.
+    PowerUw,
+}
+
+/// How it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kind {
+    /// Energy counted up; read before and after.
+    Counter {
+        /// Where it starts again from 0, if it does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wrap: Option<Wrap>,
+    },
+    /// Power shown; recorded all along.
+    Gauge {
+        /// How often the meter itself makes a new number, ns.
+        interval_ns: u64,
+        /// What stretch of time one number stands for.
+        window: Window,
+    },
+}
+
+impl Kind {
+    /// What its numbers count.
+    #[must_use]
+    pub fn quantity(self) -> Quantity {
+        match self {
+            Kind::Counter { .. } => Quantity::EnergyUj,
+            Kind::Gauge { .. } => Quantity::PowerUw,
+        }
+    }
+}
+
+/// One meter on one machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MeterInstance {
+    /// Name of its kind.
+    pub meter: &'static str,
+    /// What its numbers cover: `modelled`, `power_meter power1`, `amdgpu PPT`.
+    pub boundary: String,
+    /// The file that is read.
+    pub source: String,
+    /// How.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// What a person should know of its numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A meter that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Absent {
+    /// Name of its kind.
+    pub meter: &'static str,
+    /// Why, and what would help.
+    pub why: String,
+}
+
+/// What a machine can be measured with: the data of `info meters`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Inventory {
+    /// Meters found, the ones to prefer first.
+    pub meters: Vec<MeterInstance>,
+    /// Kinds that are not there, each with its reason.
+    pub absent: Vec<Absent>,
+}

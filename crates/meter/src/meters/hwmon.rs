@@ -1,0 +1,141 @@
+//! `hwmon`: power and energy of sensor chips, power supplies and firmware meters under /sys/class/hwmon.
+use powerband_machine::Machine;
+
+use crate::{About, Absent, Kind, Meter, MeterInstance, Window};
+
+/// Sensors of the kernel's hardware monitoring class.
+#[derive(Clone, Copy, Debug)]
+pub struct Hwmon;
+
+const FOLDER: &str = "/sys/class/hwmon";
+
+const ABOUT: About = About {
+    name: "hwmon",
+    summary: "power and energy of sensor chips, power supplies and firmware meters",
+    unit: "uW, uJ",
+    boundary: "what the chip is wired to: its name and the channel's label say it, if anything does",
+    kind: "gauge (power) and counter (energy)",
+    cost: "one read per update of the meter; some chips sit on a slow bus and hold the reader for milliseconds",
+    source: "Linux Documentation/hwmon/sysfs-interface.rst",
+};
+
+/// Interval assumed for a gauge that tells none, ns: firmware meters average over about a second.
+const ASSUMED_NS: u64 = 1_000_000_000;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+impl Meter for Hwmon {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
+        let absent = |why: String| Absent { meter: ABOUT.name, why };
+        let chips = machine.list(FOLDER).map_err(|errno| absent(format!("{FOLDER}: {errno}")))?;
+        if chips.is_empty() {
+            return Err(absent(format!("{FOLDER} is empty; a virtual machine usually has no sensors")));
+        }
+        let (mut found, mut names) = (Vec::new(), Vec::new());
+        for chip in chips {
+            let chip = Chip::open(machine, &format!("{FOLDER}/{}", chip.name));
+            found.extend(chip.meters(machine));
+            names.push(chip.name);
+        }
+        if found.is_empty() {
+            return Err(absent(format!("no sensor measures power here; the chips are: {}", names.join(", "))));
+        }
+        Ok(found)
+    }
+}
+
+/// One chip.
+struct Chip {
+    name: String,
+    /// Folder its channels are in: the chip's own, or `device` in it on kernels before 3.13 or so.
+    folder: String,
+    files: Vec<String>,
+}
+
+impl Chip {
+    fn open(machine: &mut dyn Machine, folder: &str) -> Chip {
+        let device = format!("{folder}/device");
+        let mut chip = Chip { name: String::new(), folder: folder.to_owned(), files: Vec::new() };
+        for place in [folder, &device] {
+            let files: Vec<String> =
+                machine.list(place).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
+            if chip.name.is_empty() {
+                chip.name = machine.read(&format!("{place}/name")).unwrap_or_default().trim().to_owned();
+            }
+            if files.iter().any(|file| channel(file).is_some()) {
+                (chip.folder, chip.files) = (place.to_owned(), files);
+                break;
+            }
+        }
+        if chip.name.is_empty() {
+            chip.name = folder.rsplit('/').next().unwrap_or(folder).to_owned();
+        }
+        chip
+    }
+
+    fn meters(&self, machine: &mut dyn Machine) -> Vec<MeterInstance> {
+        let mut meters = Vec::new();
+        for file in &self.files {
+            let Some((channel, form)) = channel(file) else { continue };
+            // Where a chip shows both, its own average misses nothing between two looks.
+            if form == Form::Instant && self.files.contains(&format!("{channel}_average")) {
+                continue;
+            }
+            let label = machine.read(&format!("{}/{channel}_label", self.folder)).ok();
+            let label = label.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+            let mut notes = Vec::new();
+            if label.is_none() {
+                notes.push(format!("the chip does not say what {channel} of {} measures", self.name));
+            }
+            let kind = match form {
+                Form::Energy => Kind::Counter { wrap: None },
+                Form::Average | Form::Instant => self.gauge(machine, &channel, form, &mut notes),
+            };
+            let boundary = format!("{} {}", self.name, label.unwrap_or(channel));
+            let source = format!("{}/{file}", self.folder);
+            meters.push(MeterInstance { meter: ABOUT.name, boundary, source, kind, notes });
+        }
+        meters
+    }
+
+    fn gauge(&self, machine: &mut dyn Machine, channel: &str, form: Form, notes: &mut Vec<String>) -> Kind {
+        let mut ms = |file: String| -> Option<u64> {
+            let ms: u64 = machine.read(&format!("{}/{file}", self.folder)).ok()?.trim().parse().ok()?;
+            (ms > 0).then_some(ms)
+        };
+        let averaged = (form == Form::Average).then(|| ms(format!("{channel}_average_interval"))).flatten();
+        let interval_ns = averaged.or_else(|| ms("update_interval".into())).map(|ms| ms.saturating_mul(NS_PER_MS));
+        if interval_ns.is_none() {
+            notes.push("the chip does not tell how often it measures; once a second is assumed".into());
+        }
+        let window = if form == Form::Average { Window::Before } else { Window::Instant };
+        Kind::Gauge { interval_ns: interval_ns.unwrap_or(ASSUMED_NS), window }
+    }
+}
+
+/// What a channel's file shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Average,
+    Instant,
+    Energy,
+}
+
+/// `power1_average` is channel `power1`.
+fn channel(file: &str) -> Option<(String, Form)> {
+    let (channel, rest) = file.split_once('_')?;
+    let numbered = |prefix: &str| {
+        channel.strip_prefix(prefix).is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let form = match rest {
+        "average" if numbered("power") => Form::Average,
+        "input" if numbered("power") => Form::Instant,
+        "input" if numbered("energy") => Form::Energy,
+        _ => return None,
+    };
+    Some((channel.to_owned(), form))
+}

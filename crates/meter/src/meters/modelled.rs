@@ -1,0 +1,43 @@
+//! `modelled`: the energy a simulated machine computes for itself.
+use powerband_machine::Machine;
+
+use crate::{About, Absent, Kind, Meter, MeterInstance};
+
+/// The energy counter of simulated machines.
+#[derive(Clone, Copy, Debug)]
+pub struct Modelled;
+
+const FOLDER: &str = "/sys/kernel/powerband";
+
+const ABOUT: About = About {
+    name: "modelled",
+    summary: "energy as a simulated machine computes it",
+    unit: "uJ",
+    boundary: "modelled: what the model of the machine covers; no real watt was measured",
+    kind: "counter",
+    cost: "none",
+    source: "/sys/kernel/powerband/energy_uj of simulated machines",
+};
+
+impl Meter for Modelled {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
+        let source = format!("{FOLDER}/energy_uj");
+        if let Err(errno) = machine.read(&source) {
+            let why = format!("only simulated machines have it ({source}: {errno})");
+            return Err(Absent { meter: ABOUT.name, why });
+        }
+        let boundary = machine.read(&format!("{FOLDER}/boundary")).ok().map(|text| text.trim().to_owned());
+        let boundary = boundary.filter(|text| !text.is_empty()).unwrap_or_else(|| ABOUT.name.to_owned());
+        Ok(vec![MeterInstance {
+            meter: ABOUT.name,
+            boundary,
+            source,
+            kind: Kind::Counter { wrap: None },
+            notes: Vec::new(),
+        }])
+    }
+}

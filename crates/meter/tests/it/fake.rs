@@ -1,0 +1,91 @@
+//! A machine made of a map of files, whose recorders sample when the test says so.
+use std::collections::BTreeMap;
+
+use powerband_machine::*;
+
+#[derive(Default)]
+pub(crate) struct Fake {
+    pub(crate) files: BTreeMap<String, String>,
+    /// Period and what it saw, by recorder.
+    pub(crate) recorders: Vec<(u64, Vec<Handle>, Vec<Sample>)>,
+    pub(crate) open: Vec<Option<String>>,
+}
+
+impl Fake {
+    pub(crate) fn put(&mut self, path: &str, text: &str) {
+        self.files.insert(path.into(), format!("{text}\n"));
+    }
+
+    /// One moment of every recorder.
+    pub(crate) fn sample(&mut self, at_ns: u64) {
+        for i in 0..self.recorders.len() {
+            let handles = self.recorders[i].1.clone();
+            let mut texts = Vec::new();
+            self.read_many(&handles, &mut texts);
+            self.recorders[i].2.push(Sample { at_ns, texts });
+        }
+    }
+
+    pub(crate) fn still_open(&self) -> usize {
+        self.open.iter().flatten().count()
+    }
+}
+
+impl Machine for Fake {
+    fn identity(&self) -> &Identity {
+        unreachable!("meters do not ask who the machine is")
+    }
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        let inside = format!("{folder}/");
+        let mut entries: Vec<Entry> = self
+            .files
+            .keys()
+            .filter_map(|path| path.strip_prefix(&inside))
+            .map(|rest| rest.split_once('/').map_or((rest, false), |(name, _)| (name, true)))
+            .map(|(name, folder)| Entry { name: name.into(), folder, mode: 0o444 })
+            .collect();
+        entries.dedup();
+        if entries.is_empty() { Err(Errno::ENOENT) } else { Ok(entries) }
+    }
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.files.get(path).cloned().ok_or(Errno::ENOENT)
+    }
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        self.read(path)?;
+        self.open.push(Some(path.to_owned()));
+        Ok(Handle(self.open.len() as u32 - 1))
+    }
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        into.clear();
+        for handle in handles {
+            let path = self.open[handle.0 as usize].clone().unwrap();
+            into.push(self.files.get(&path).cloned().ok_or(Errno::ENODEV));
+        }
+    }
+    fn close(&mut self, handle: Handle) {
+        self.open[handle.0 as usize] = None;
+    }
+    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
+        self.recorders.push((period_ns, handles.to_vec(), Vec::new()));
+        RecorderId(self.recorders.len() as u32 - 1)
+    }
+    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
+        std::mem::take(&mut self.recorders[recorder.0 as usize].2)
+    }
+    fn act(&mut self, _turn: &Turn) -> Result<Acted, LedgerError> {
+        unreachable!("meters turn nothing")
+    }
+    fn undo(&mut self, _entry: EntryId, _force: bool) -> Result<Undone, LedgerError> {
+        unreachable!("meters turn nothing")
+    }
+    fn open_entries(&self) -> Vec<OpenEntry> {
+        Vec::new()
+    }
+    fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
+        unreachable!("meters start nothing")
+    }
+    fn end(&mut self, _process: ProcessId, _force: bool) {}
+    fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
+        None
+    }
+}

@@ -1,0 +1,126 @@
+//! Sessions: counters, gauges, and everything that makes a number untrustworthy.
+use powerband_meter::*;
+
+use crate::fake::Fake;
+
+const S: u64 = 1_000_000_000;
+const FILE: &str = "/sys/x";
+
+fn instance(kind: Kind) -> MeterInstance {
+    MeterInstance { meter: "hwmon", boundary: "chip socket".into(), source: FILE.into(), kind, notes: Vec::new() }
+}
+
+/// Runs a session from 100 s on, with one reading a second; `None` takes the file away.
+fn run(kind: Kind, readings: &[Option<u64>]) -> Vec<Reading> {
+    let mut machine = Fake::default();
+    machine.put(FILE, &readings[0].unwrap().to_string());
+    let session = Session::start(&mut machine, &[instance(kind)], 100 * S);
+    for (second, reading) in (100..).zip(readings) {
+        match reading {
+            Some(reading) => machine.put(FILE, &reading.to_string()),
+            None => drop(machine.files.remove(FILE)),
+        }
+        machine.sample(second * S);
+    }
+    let end = 100 + readings.len() as u64 - 1;
+    let readings = session.stop(&mut machine, end * S);
+    assert_eq!(machine.still_open(), 0);
+    assert!(readings.iter().all(|it| it.boundary == "chip socket" && it.source == FILE));
+    readings
+}
+
+fn values(readings: &[Reading]) -> Vec<(&str, f64)> {
+    readings.iter().filter_map(|it| Some((it.metric, it.value()?))).collect()
+}
+
+#[test]
+fn a_counter_gives_energy_and_power() {
+    let readings = run(
+        Kind::Counter { wrap: None },
+        &[Some(5_000_000), None, Some(9_000_000), Some(65_000_000), Some(85_000_000)],
+    );
+    assert_eq!(values(&readings), [("power_w", 20.0), ("energy_j", 80.0)]);
+    assert_eq!(readings[0].measured, Measured::Value { value: 20.0, samples: 2 });
+}
+
+#[test]
+fn a_counter_that_wraps_is_watched_meanwhile() {
+    // 100 J at 40 W at most: comes round in 2.5 s, so two readings 6 s apart would not do.
+    let wrap = Wrap { at_uj: 99_999_999, at_most_w: 40 };
+    let kind = Kind::Counter { wrap: Some(wrap) };
+    let at = |joules: u64| Some(joules % 100 * 1_000_000);
+    let readings = run(kind, &[at(50), at(80), at(110), at(140), at(170), at(200), at(230)]);
+    assert_eq!(values(&readings), [("power_w", 30.0), ("energy_j", 180.0)]);
+    let readings = run(kind, &[at(50), at(80), None, None, None, at(200), at(230)]);
+    assert_eq!(
+        readings[1].refusal(),
+        Some("4 s passed between two readings, in which the counter may have come round unseen")
+    );
+}
+
+#[test]
+fn counters_that_cannot_be_trusted_are_refused_and_never_zero() {
+    let kind = Kind::Counter { wrap: None };
+    for (readings, why) in [
+        (
+            vec![Some(7), Some(7)],
+            "the counter did not move in 1000 ms: the meter is dead, or too coarse for so short a load",
+        ),
+        (vec![Some(7), Some(3)], "the counter went back from 7 to 3 uJ: the meter was reset"),
+        (vec![Some(7), None], "no such device (ENODEV)"),
+    ] {
+        let readings = run(kind, &readings);
+        assert!(values(&readings).is_empty());
+        assert_eq!(readings.iter().map(|it| it.refusal()).collect::<Vec<_>>(), [Some(why); 2]);
+    }
+}
+
+#[test]
+fn a_gauge_is_weighed_by_time() {
+    let kind = Kind::Gauge { interval_ns: S, window: Window::Before };
+    let mut watts: Vec<Option<u64>> =
+        (0..=20).map(|second| Some(if second <= 10 { 100 } else { 50 } * 1_000_000)).collect();
+    assert_eq!(values(&run(kind, &watts)), [("power_w", 75.0), ("energy_j", 1500.0)]);
+    watts[15] = None;
+    let readings = run(kind, &watts);
+    assert_eq!(values(&readings), [("power_w", 75.0), ("energy_j", 1500.0)], "one hole is borne");
+    assert_eq!(readings[0].measured, Measured::Value { value: 75.0, samples: 20 });
+    watts[12] = None;
+    watts[13] = None;
+    assert_eq!(
+        run(kind, &watts)[0].refusal(),
+        Some("3 of 21 readings failed, the last one with: no such device (ENODEV)")
+    );
+}
+
+#[test]
+fn a_short_load_and_a_dead_gauge_are_refused() {
+    let kind = Kind::Gauge { interval_ns: S, window: Window::Instant };
+    let why = run(kind, &[Some(5); 10]);
+    assert!(
+        why[0].refusal().unwrap().starts_with("the load ran for 9000 ms and this meter makes a number every 1000 ms")
+    );
+    assert_eq!(run(kind, &[Some(0); 11])[0].refusal(), Some("it showed 0 in all of 11 readings: the meter is dead"));
+    let steady = run(kind, &[Some(5_000_000); 11]);
+    assert_eq!(values(&steady)[0], ("power_w", 5.0));
+    assert_eq!(steady[0].notes, ["it showed the same number in all of 11 readings"]);
+}
+
+#[test]
+fn meters_share_a_recorder_and_one_that_is_gone_is_said() {
+    let mut machine = Fake::default();
+    for file in ["/a", "/b", "/c"] {
+        machine.put(file, "1");
+    }
+    let gauge = |source: &str, interval_ns| MeterInstance {
+        source: source.into(),
+        ..instance(Kind::Gauge { interval_ns, window: Window::Instant })
+    };
+    let meters = [gauge("/a", S), gauge("/b", S), gauge("/c", 1_000), gauge("/gone", S)];
+    let session = Session::start(&mut machine, &meters, 0);
+    let periods: Vec<(u64, usize)> = machine.recorders.iter().map(|it| (it.0, it.1.len())).collect();
+    assert_eq!(periods, [(100_000_000, 1), (S, 2)], "no faster than ten times a second");
+    let readings = session.stop(&mut machine, 0);
+    assert_eq!(readings.len(), 8);
+    assert_eq!(readings[6].refusal(), Some("/gone cannot be opened: no such file or directory (ENOENT)"));
+}
