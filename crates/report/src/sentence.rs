@@ -1,5 +1,5 @@
 //! Findings in words: the sentence a report begins with, and the single lines that text and JSON share.
-use powerband_record::{CloseReason, SettingVerdict, Verdict, Void, format_duration, format_number};
+use powerband_record::{CloseReason, Metric, SettingVerdict, Verdict, Void, format_duration, format_number, unit_of};
 use serde_json::Value;
 
 use crate::model::missing;
@@ -42,7 +42,7 @@ fn findings(model: &Model) -> Option<String> {
         .judged()
         .filter_map(|(place, metric)| {
             let clauses = comparisons(model, place)?;
-            Some(if several { format!("in {}, {clauses}", metric.name) } else { clauses })
+            Some(if several { format!("in {}, {clauses}", with_boundary(&metric.name, metric)) } else { clauses })
         })
         .collect();
     match metrics.is_empty() {
@@ -62,7 +62,17 @@ fn only_level(model: &Model) -> Option<String> {
         (Some(low), Some(high)) => format!(" ({} .. {})", format_number(low), format_number(high)),
         _ => String::new(),
     };
-    Some(format!("{}: {} {typical}{interval}", setting.label, metric.name))
+    Some(format!("{}: {} {typical}{interval}", setting.label, with_boundary(&metric.name, metric)))
+}
+
+/// A metric's name or unit, behind watts and joules what they cover: `energy_j (package)`, `W (modelled)`.
+#[must_use]
+pub fn with_boundary(text: &str, metric: &Metric) -> String {
+    match (&metric.boundary, unit_of(&metric.name)) {
+        (Some(boundary), _) => format!("{text} ({boundary})"),
+        (None, "W" | "J") => format!("{text} (boundary unknown)"),
+        (None, _) => text.to_owned(),
+    }
 }
 
 /// The knee in one sentence; absent when none was sought or no look was taken.

@@ -43,7 +43,8 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
             Better::Higher => "high",
             Better::Lower => "low",
         };
-        page.text(&format!("{} against {} (wanted: {wanted})", metric.name, model.label(0)), 0);
+        let name = sentence::with_boundary(&metric.name, metric);
+        page.text(&format!("{name} against {} (wanted: {wanted})", model.label(0)), 0);
         page.lines.extend(tables::verdicts(model, place, width, colour));
     }
     let levels = tables::levels(model, width);

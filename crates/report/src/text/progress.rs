@@ -8,7 +8,7 @@ use powerband_record::{
 use super::{clean, cut};
 use crate::End;
 use crate::model::missing;
-use crate::sentence::{counted, ending, finite, void};
+use crate::sentence::{counted, ending, finite, void, with_boundary};
 
 /// How many columns of a reason are told; the report has it whole.
 const REASON: usize = 60;
@@ -112,12 +112,8 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
         Event::TrialDone { trial, outcome, .. } => {
             let metric = state.started.as_ref()?.metrics.first()?;
             let value = format_number(finite(outcome.metrics.get(&metric.name).copied())?);
-            let unit = match (unit_of(&metric.name), &metric.boundary) {
-                ("", _) => String::new(),
-                (unit, Some(boundary)) => format!(" {unit} ({boundary})"),
-                (unit, None) => format!(" {unit}"),
-            };
-            Some(format!("{}: {} {value}{unit}", state.place(*trial)?, metric.name))
+            let value = format!("{value} {}", with_boundary(unit_of(&metric.name), metric));
+            Some(format!("{}: {} {}", state.place(*trial)?, metric.name, value.trim_end()))
         }
         Event::TrialVoid { trial, why, .. } => {
             Some(format!("{}: does not count, {}", state.place(*trial)?, cut(&clean(&void(why)), REASON)))

@@ -6,7 +6,7 @@ use powerband_record::{Level, Metric, Verdict, unit_of};
 use super::cell::{Cell, cell, exponent};
 use super::{clean, columns};
 use crate::Model;
-use crate::sentence::{signed_change, signed_interval};
+use crate::sentence::{signed_change, signed_interval, with_boundary};
 
 /// Widest column of labels; longer ones are folded.
 const LABELS: usize = 24;
@@ -150,8 +150,7 @@ fn head(metric: &Metric, power: i32) -> String {
         _ => ends.find(|(_, end)| unit_of(end) == unit).map_or(metric.name.as_str(), |(name, _)| name),
     };
     let scale = if power == 0 { String::new() } else { format!("10^{power} ") };
-    let boundary = metric.boundary.as_ref().map(|boundary| format!(" ({boundary})")).unwrap_or_default();
-    let below = format!("{scale}{unit}{boundary}");
+    let below = with_boundary(&format!("{scale}{unit}"), metric);
     let below = below.trim();
     if below.is_empty() { name.to_owned() } else { format!("{name}\n{below}") }
 }

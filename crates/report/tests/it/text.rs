@@ -107,7 +107,7 @@ fn findings_in_one_sentence() {
     assert_eq!(
         said(&open()),
         "in real_s, undecided: governor=schedutil against governor=performance (+2.1 %, -3.0 .. +7.3), about 6 to 20 \
-         blocks more would decide; in energy_j, governor=schedutil is better than governor=performance by 8.1 % \
+         blocks more would decide; in energy_j (package), governor=schedutil is better than governor=performance by 8.1 % \
          (7.2 .. 9.0)"
     );
     assert_eq!(said(&stopped()), "stopped after 1 of at most 30 blocks, before anything could be compared");
@@ -225,6 +225,16 @@ fn many_settings_and_metrics_are_split_over_tables() {
         assert!(text.contains(head), "{head} is missing in {text}");
     }
     assert_eq!(text.matches("│ performance").count(), 2, "{text}");
+}
+
+#[test]
+fn no_watt_without_what_it_covers() {
+    let mut events = router();
+    if let Event::Started(started) = &mut events[0] {
+        started.metrics[1].boundary = None;
+    }
+    let text = text::render(&model(&events), 120, false);
+    assert!(text.contains("W (boundary unknown)") && text.contains("J (modelled)"), "{text}");
 }
 
 #[test]
