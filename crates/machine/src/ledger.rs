@@ -143,12 +143,11 @@ impl Ledger {
     pub fn load(mut store: Box<dyn LedgerStore>, boot_id: &str) -> Result<Self, LedgerError> {
         let bytes = store.load().map_err(|errno| LedgerError { place: store.place(), errno })?;
         let mut ledger = Ledger { store, boot_id: boot_id.into(), open: Vec::new(), next: 1, damaged: Vec::new() };
-        let text = String::from_utf8_lossy(&bytes);
-        let mut lines = (1..).zip(text.split_inclusive('\n')).peekable();
+        let mut lines = (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')).peekable();
         while let Some((number, line)) = lines.next() {
             match decode(line) {
                 Some(record) => ledger.apply(record),
-                None if lines.peek().is_none() && !line.ends_with('\n') => ledger.forget_torn_tail(&text)?,
+                None if lines.peek().is_none() && !line.ends_with(b"\n") => ledger.forget_torn_tail(&bytes)?,
                 None => ledger.damaged.push(number),
             }
         }
@@ -245,9 +244,9 @@ impl Ledger {
     }
 
     /// A tail without its newline must not swallow the next record.
-    fn forget_torn_tail(&mut self, text: &str) -> Result<(), LedgerError> {
-        let whole = text.rfind('\n').map_or("", |end| &text[..=end]).to_owned();
-        self.store.replace(whole.as_bytes()).map_err(|errno| self.error(errno))
+    fn forget_torn_tail(&mut self, bytes: &[u8]) -> Result<(), LedgerError> {
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        self.store.replace(&bytes[..whole]).map_err(|errno| self.error(errno))
     }
 
     fn apply(&mut self, record: Record) {
@@ -292,7 +291,12 @@ fn settle(
         if now == before.trim_end() {
             return Undone::AlreadyBack;
         }
-        let ours = entry.reads_back.as_ref().unwrap_or(&entry.turn.asked);
+        let written = match &entry.turn.action {
+            Action::WriteFile { text, .. } => text,
+            _ => &entry.turn.asked,
+        };
+        // Without a reading we were interrupted between acting and writing down what came of it.
+        let ours = entry.reads_back.as_ref().unwrap_or(written);
         if now != ours.trim_end() && entry.turn.hold == Hold::Set && !force {
             return Undone::Foreign { found: now.clone(), ours: ours.clone() };
         }
@@ -323,7 +327,8 @@ fn encode(record: &Record) -> String {
     format!("PBL1 {:08x} {json}\n", crc32fast::hash(json.as_bytes()))
 }
 
-fn decode(line: &str) -> Option<Record> {
+fn decode(line: &[u8]) -> Option<Record> {
+    let line = std::str::from_utf8(line).ok()?;
     let rest = line.strip_suffix('\n')?.strip_prefix("PBL1 ")?;
     let (crc, json) = rest.split_once(' ')?;
     (u32::from_str_radix(crc, 16).ok()? == crc32fast::hash(json.as_bytes())).then_some(())?;

@@ -73,9 +73,13 @@ fn cpu(rig: &mut Rig, asked: bool) -> Result<Told, Failure> {
 
 fn meters(rig: &mut Rig) -> Told {
     let Some(machine) = rig.world().machine(Side::Near) else { return Told { text: String::new(), json: Value::Null } };
-    let found = powerband_meter::survey(machine);
-    let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
-    Told { text: format!("meters:\n{}\n", lines.iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")), json: json!(found) }
+    let found = powerband_meter::find_all(machine);
+    let mut text = String::new();
+    for meter in &found.meters {
+        text += &format!("meter: {} covers {}, read from {}\n", meter.meter, meter.boundary, meter.source);
+    }
+    text.extend(found.absent.iter().map(|absent| format!("no {} meter: {}\n", absent.meter, absent.why)));
+    Told { text, json: json!(found) }
 }
 
 fn turned(rig: &mut Rig) -> Told {

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_knob::{Restored, restore};
-use powerband_machine::{EntryId, Hold, Machine, OpenEntry};
+use powerband_machine::{EntryId, Hold, OpenEntry};
 use powerband_record::Side;
 use serde_json::json;
 

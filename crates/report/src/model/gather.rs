@@ -6,7 +6,7 @@ use powerband_record::{Event, Finding, Level, PlannedTrial, SettingVerdict, Star
 use super::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};
 
 /// The word of a landing that needs no mention.
-const AS_ASKED: &str = "applied";
+const AS_ASKED: [&str; 2] = ["applied", "already so"];
 
 struct Gathering {
     model: Model,

@@ -107,7 +107,7 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
         Event::Landed { trial, site } => {
             let setting = state.label(state.trials.get(trial)?.setting);
             let line = format!("{setting}: {}@{} asked {}, {}", site.knob, site.site, site.asked, site.landed);
-            (site.landed != "applied").then(|| clean(&line))
+            (!matches!(site.landed.as_str(), "applied" | "already so")).then(|| clean(&line))
         }
         Event::TrialDone { trial, outcome, .. } => {
             let metric = state.started.as_ref()?.metrics.first()?;
