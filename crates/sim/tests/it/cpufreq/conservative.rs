@@ -33,6 +33,44 @@ fn t12_conservative_idle_periods() {
 }
 
 #[test]
+fn the_cpu_that_slept_least_gives_the_idle_periods() {
+    let mut shared = config(Rules::V6_1, &SRV, 2_400_000, Governor::Conservative);
+    shared.policies[0].cpus = vec![0, 1];
+    shared.possible_cpus = 2;
+    let mut bench = Bench::new(shared);
+    assert_eq!(bench.loads(10_000, &[10]), [2400], "2280000 is asked for");
+    bench.pass_on(0, Window::load(55_000, 0));
+    bench.pass_on(1, Window { wall: 55_000, idle: 31_000, ..Window::default() });
+    bench.now_ns += 55_000_000;
+    bench.event();
+    assert_eq!(bench.mhz(), 1867, "three periods and the step down: 1800000");
+}
+
+#[test]
+fn idle_periods_alone_are_not_remembered() {
+    let mut bench = modern(&SRV, 2_400_000);
+    assert_eq!(bench.loads(10_000, &[50]), [2400]);
+    assert_eq!(bench.sample(Window::load(55_000, 0)), 2400, "the load before, 50 %, moves nothing");
+    assert_eq!(bench.loads(10_000, &[100]), [2400]);
+}
+
+#[test]
+fn changed_limits_restart_the_request_at_the_clock() {
+    let mut bench = modern(&SRV, 1_600_000);
+    assert_eq!(bench.loads(10_000, &[100]), [1600], "1720000 is asked for");
+    bench.write("scaling_max_freq", "2267000").unwrap();
+    assert_eq!(bench.loads(10_000, &[100]), [1600], "1713350");
+}
+
+#[test]
+fn a_step_up_restarts_the_count_of_the_down_factor() {
+    let mut bench = modern(&SRV, 2_400_000);
+    bench.write_at("cpufreq/conservative/sampling_down_factor", "2").unwrap();
+    let chosen = bench.loads(10_000, &[10, 100, 10, 10, 10, 10]);
+    assert_eq!(chosen, [2400, 2400, 2400, 2400, 2400, 2267]);
+}
+
+#[test]
 fn t13_conservative_factor_2() {
     let mut bench = modern(&SRV, 2_400_000);
     bench.write_at("cpufreq/conservative/sampling_down_factor", "2").unwrap();

@@ -62,6 +62,42 @@ fn t03_sampling_down_factor() {
 }
 
 #[test]
+fn the_rate_is_stretched_only_on_the_way_up() {
+    let mut bench = modern(&OMAP, 600_000);
+    set(&mut bench, "sampling_down_factor", 3);
+    assert_eq!(bench.loads(10_000, &[100, 40]), [600, 250], "was at the top already: 10 ms later");
+}
+
+#[test]
+fn a_new_down_factor_waits_for_the_next_climb() {
+    let mut bench = modern(&OMAP, 125_000);
+    set(&mut bench, "sampling_down_factor", 3);
+    assert_eq!(bench.loads(10_000, &[100]), [600]);
+    set(&mut bench, "sampling_down_factor", 5);
+    assert_eq!(bench.loads(30_000, &[100]), [600]);
+    assert_eq!(bench.loads(10_000, &[40]), [250], "one period later, not three");
+}
+
+#[test]
+fn toggling_what_counts_as_idle_starts_a_new_window() {
+    for (tunable, expected) in [("ignore_nice_load", 600), ("io_is_busy", 600), ("powersave_bias", 500)] {
+        let mut bench = modern(&OMAP, 125_000);
+        bench.pass(Window::load(5000, 0));
+        set(&mut bench, tunable, u32::from(tunable != "powersave_bias"));
+        bench.pass(Window::load(10_000, 100));
+        bench.event();
+        assert_eq!(bench.mhz(), expected, "{tunable}: 100 % of the new window, 66 % of the whole");
+    }
+}
+
+#[test]
+fn proportion_is_of_the_hardware_range() {
+    let mut bench = modern(&OMAP, 125_000);
+    bench.write("scaling_min_freq", "500000").unwrap();
+    assert_eq!(bench.loads(10_000, &[50, 84]), [500, 500], "362500 and 524000, not 550000 and 584000");
+}
+
+#[test]
 fn t04_long_idle_copy() {
     let long = Window::load(50_000, 0);
     let fresh = || {

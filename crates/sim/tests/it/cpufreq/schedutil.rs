@@ -170,6 +170,68 @@ fn estimates_of_runnable_tasks_count_before_they_run() {
 }
 
 #[test]
+fn a_boost_doubles_once_an_evaluation() {
+    let mut board = config(Rules::V6_1, &OMAP, 125_000, Governor::Schedutil);
+    board.hz = 100;
+    let mut bench = Bench::new(board);
+    bench.write_at("cpufreq/schedutil/rate_limit_us", "10000").unwrap();
+    bench.now_ns = 1000 * MS;
+    let mut chosen = Vec::new();
+    for _ in 0..5 {
+        chosen.push(callback(&mut bench, 100, Util::IoWake));
+        bench.now_ns += 3 * MS;
+    }
+    assert_eq!(chosen, [125, 125, 125, 125, 250], "from 128 to 256 in five wake-ups");
+}
+
+/// Two CPUs in one domain under schedutil without a rate limit.
+fn pair() -> Bench {
+    let mut shared = config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
+    shared.policies[0].cpus = vec![0, 1];
+    shared.possible_cpus = 2;
+    let mut bench = Bench::new(shared);
+    bench.write_at("cpufreq/schedutil/rate_limit_us", "0").unwrap();
+    bench
+}
+
+/// Task 0 runs on `cpu` for this stretch, then sleeps.
+fn activation(bench: &mut Bench, cpu: u32, from: u64, to: u64) {
+    bench.cpufreq.enqueued(cpu, 0, from * MS);
+    bench.cpufreq.current(cpu, Some(0), from * MS);
+    bench.cpufreq.dequeued(cpu, 0, true, to * MS);
+    bench.cpufreq.current(cpu, None, to * MS);
+}
+
+/// The clock when task 0 wakes on `cpu` with nothing else of late, MHz.
+fn on_waking(bench: &mut Bench, cpu: u32, at: u64) -> u32 {
+    bench.now_ns = at * MS;
+    bench.cpufreq.enqueued(cpu, 0, bench.now_ns);
+    bench.cpufreq.utilisation(cpu, bench.now_ns, Util::Direct, &bench.sums);
+    bench.run();
+    bench.mhz()
+}
+
+#[test]
+fn a_task_that_wakes_elsewhere_has_slept_all_the_same() {
+    let mut bench = pair();
+    activation(&mut bench, 0, 0, 80);
+    activation(&mut bench, 1, 600, 620);
+    // 835, then 353 from nothing: 835 - 482 / 4 = 714, and a quarter on top.
+    assert_eq!(on_waking(&mut bench, 1, 1200), 2133);
+}
+
+#[test]
+fn what_ran_before_being_pushed_aside_counts() {
+    let mut bench = pair();
+    bench.cpufreq.enqueued(0, 0, 0);
+    bench.cpufreq.current(0, Some(0), 0);
+    bench.cpufreq.current(0, Some(1), 80 * MS);
+    bench.cpufreq.dequeued(0, 0, true, 81 * MS);
+    bench.cpufreq.current(0, None, 90 * MS);
+    assert_eq!(on_waking(&mut bench, 0, 600), 2400);
+}
+
+#[test]
 fn a_shared_domain_takes_the_most_demanding_cpu() {
     let mut shared = config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
     shared.policies[0].cpus = vec![0, 1];
