@@ -1,5 +1,10 @@
 //! The program the integration tests start loads through: the hidden verbs, as the command serves them, and a few
 //! scenes that need a process of their own.
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "part of the tests: it prints to them, and panics to fail"
+)]
 use std::ffi::OsString;
 use std::path::Path;
 

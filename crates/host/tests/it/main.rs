@@ -1,7 +1,7 @@
 //! This box as it really is: processes, groups, signals, files. Run as root; nothing is left behind.
 //!
 //! `cargo test -p powerband-host` builds the helper the loads are started through (`examples/helper.rs`).
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
 mod groups;
 mod ledger;
 mod processes;
