@@ -1,5 +1,10 @@
 //! The program the integration tests start loads through: the hidden verbs, as the command serves them, and a few
 //! scenes that need a process of their own.
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "part of the tests: it prints to them, and panics to fail"
+)]
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -18,7 +23,8 @@ fn main() {
         ["die-with-load", folder] => die_with_load(Path::new(folder)),
         ["fill-and-turn", folder, knob] => fill_and_turn(Path::new(folder), knob),
         ["make-group", folder, name] => make_group(Path::new(folder), name),
-        ["own-output", size] => print!("{}", "x".repeat(size.parse().expect("a size"))),
+        ["spawn-many", folder] => spawn_many(Path::new(folder)),
+        ["overwrite-on-full", folder, knob] => overwrite_on_full(Path::new(folder), Path::new(knob)),
         other => panic!("unknown scene {other:?}"),
     }
 }
@@ -60,16 +66,57 @@ fn hold_lock(folder: &Path) {
     std::thread::sleep(std::time::Duration::from_secs(100));
 }
 
-/// Starts a load and is killed with SIGKILL in the middle of it.
+/// Starts a load that writes its number to a file, and is killed with SIGKILL in the middle of it.
 fn die_with_load(folder: &Path) {
     let mut world = world(folder);
-    let work = Work::Command { argv: ["sh", "-c", "echo $$ > \"$0\"; exec sleep 1000"].map(str::to_owned).into(), demand: None };
     let file = folder.join("pid").display().to_string();
-    let Work::Command { mut argv, demand } = work else { return };
-    argv.push(file);
-    world.machine(Side::Near).expect("near").spawn(&Job { work: Work::Command { argv, demand }, ..sleep_job() }).expect("sh");
+    let argv = ["sh", "-c", "echo $$ > \"$0\"; exec sleep 1000", &file].map(str::to_owned).into();
+    let job = Job { work: Work::Command { argv, demand: None }, ..sleep_job() };
+    world.machine(Side::Near).expect("near").spawn(&job).expect("sh");
     println!("started");
     world.wait(None);
+}
+
+/// Runs 200 loads of either kind; prints the open descriptors before and after, and the children left.
+fn spawn_many(folder: &Path) {
+    let mut world = world(folder);
+    let descriptors = || std::fs::read_dir("/proc/self/fd").expect("proc").count();
+    let before = descriptors();
+    for round in 0..200 {
+        let work = match round % 2 {
+            0 => Work::Command { argv: vec!["true".into()], demand: None },
+            _ => Work::Idle { for_ns: 1000 },
+        };
+        let near = world.machine(Side::Near).expect("near");
+        let process = near.spawn(&Job { work, ..sleep_job() }).expect("a load");
+        assert_eq!(world.wait(None), Wake::Ended(Side::Near, process));
+        let finished = world.machine(Side::Near).expect("near").finished(process).expect("finished");
+        assert!(finished.status.success(), "{finished:?}");
+    }
+    let bad = Job { work: Work::Command { argv: vec!["/no/such".into()], demand: None }, ..sleep_job() };
+    for _ in 0..20 {
+        world.machine(Side::Near).expect("near").spawn(&bad).expect_err("no such program");
+    }
+    let children = std::fs::read_to_string("/proc/thread-self/children").expect("proc");
+    println!("{before} {} [{}]", descriptors(), children.trim());
+}
+
+/// Turns an ordinary file on a full disk; prints what came of it.
+fn overwrite_on_full(folder: &Path, knob: &Path) {
+    let before = "before".repeat(1000);
+    std::fs::write(knob, &before).expect("room so far");
+    fill(knob.parent().expect("a folder"));
+    let mut world = world(folder);
+    let path = knob.display().to_string();
+    let turn = Turn {
+        action: Action::WriteFile { path: path.clone(), text: "after".repeat(10_000) },
+        undo: Some(Action::WriteFile { path: path.clone(), text: before.clone() }),
+        read_back: None,
+        ..group_turn("unused")
+    };
+    let acted = world.machine(Side::Near).expect("near").act(&turn).expect("a ledger elsewhere");
+    let same = std::fs::read_to_string(knob).is_ok_and(|text| text == before);
+    println!("{:?} {}", acted.errno, if same { "as before" } else { "damaged" });
 }
 
 /// In a file system filled to its last byte: what a turn says, and whether it turned.
@@ -106,10 +153,8 @@ fn fill(folder: &Path) {
     while file.write_all(&[0; 512]).is_ok() {}
 }
 
-/// As whoever runs this: what making a group says.
-fn make_group(folder: &Path, name: &str) {
-    let mut world = world(folder);
-    let turn = Turn {
+fn group_turn(name: &str) -> Turn {
+    Turn {
         action: Action::MakeGroup { group: name.into(), quota: CpuQuota { millionths: 500_000 } },
         undo: Some(Action::RemoveGroup { group: name.into() }),
         hold: Hold::Held,
@@ -119,7 +164,12 @@ fn make_group(folder: &Path, name: &str) {
         before: None,
         read_back: None,
         step: None,
-    };
-    let acted = world.machine(Side::Near).expect("near").act(&turn).expect("a ledger");
+    }
+}
+
+/// As whoever runs this: what making a group says.
+fn make_group(folder: &Path, name: &str) {
+    let mut world = world(folder);
+    let acted = world.machine(Side::Near).expect("near").act(&group_turn(name)).expect("a ledger");
     println!("{:?} {}", acted.errno, acted.words.unwrap_or_default());
 }

@@ -86,9 +86,10 @@ fn run(argv: &[String]) -> Result<Effect, Refusal> {
     let ended = crate::raw::reap(pid, true).map_err(|error| io_errno(&error))?;
     let said = output.finish().0.trim().to_owned();
     match ended {
-        _ if !in_time => {
-            Err(Refusal { errno: Errno::ETIMEDOUT, words: Some(format!("'{program}' did not end within 10 s; {said}")) })
-        }
+        _ if !in_time => Err(Refusal {
+            errno: Errno::ETIMEDOUT,
+            words: Some(format!("'{program}' did not end within 10 s; {said}")),
+        }),
         Some((status, _)) if status.success() => Ok(Effect { reads_back: None, words: Some(said) }),
         Some((status, _)) => Err(Refusal { errno: Errno::EIO, words: Some(format!("'{program}': {status}: {said}")) }),
         None => Err(Errno::EIO.into()),

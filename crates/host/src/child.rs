@@ -190,7 +190,8 @@ fn instruct(ours: &mut UnixStream, instructions: &Instructions, control: Option<
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
         beside.push(SendAncillaryMessage::ScmRights(&rights));
-        sent = rustix::net::sendmsg(&*ours, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL).map_err(errno)?;
+        sent =
+            rustix::net::sendmsg(&*ours, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL).map_err(errno)?;
     }
     ours.write_all(&bytes[sent..]).and_then(|()| ours.shutdown(Shutdown::Write)).map_err(|error| io_errno(&error))
 }
@@ -214,7 +215,9 @@ fn spawn_error(step: Step, errno: Errno, job: &Job, instructions: &Instructions)
     let program = instructions.argv.first().cloned().unwrap_or_default();
     let what = match step {
         Step::Start => format!("{} (no process could be made for it)", job.work.kind()),
-        Step::Group => format!("{} in the control group '{}'", job.work.kind(), job.group.as_deref().unwrap_or_default()),
+        Step::Group => {
+            format!("{} in the control group '{}'", job.work.kind(), job.group.as_deref().unwrap_or_default())
+        }
         Step::Cpus => format!("{} on CPUs {}", job.work.kind(), job.cpus.clone().unwrap_or_default()),
         Step::Execute => match errno {
             Errno::ENOENT if program.contains('/') && Path::new(&program).exists() => {

@@ -12,9 +12,8 @@ const LARGEST_BYTES: usize = 1 << 20;
 
 /// File systems that are the kernel itself: a write is one command, there is nothing to truncate or to sync
 /// (magic numbers of linux/magic.h: sysfs, proc, cgroup, cgroup2, debugfs, tracefs, securityfs, configfs, resctrl).
-const KERNEL_FILE_SYSTEMS: [u32; 9] = [
-    0x6265_6572, 0x9fa0, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x6265_6570, 0x0765_5821,
-];
+const KERNEL_FILE_SYSTEMS: [u32; 9] =
+    [0x6265_6572, 0x9fa0, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x6265_6570, 0x0765_5821];
 
 /// Names in a folder, sorted.
 pub(crate) fn list(folder: &str) -> Result<Vec<Entry>, Errno> {
@@ -51,7 +50,7 @@ pub(crate) fn read_open(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<String, 
 }
 
 /// The bytes of an open file, from its beginning, in `buffer`.
-fn read_bytes<'a>(file: impl AsFd, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Errno> {
+fn read_bytes(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
     buffer.resize(buffer.len().max(1 << 14), 0);
     let mut filled = 0;
     loop {

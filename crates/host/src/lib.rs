@@ -38,9 +38,14 @@ fn errno(error: rustix::io::Errno) -> Errno {
     Errno(error.raw_os_error())
 }
 
-/// The same from the standard library; `EIO` when no number came with it.
+/// The same from the standard library, which finds some mistakes (a NUL in a path) before the kernel; else `EIO` when
+/// no number came with it.
 fn io_errno(error: &std::io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno)
+    match (error.raw_os_error(), error.kind()) {
+        (Some(number), _) => Errno(number),
+        (None, std::io::ErrorKind::InvalidInput) => Errno::EINVAL,
+        (None, _) => Errno::EIO,
+    }
 }
 
 /// CLOCK_MONOTONIC, ns.

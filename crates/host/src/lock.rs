@@ -99,10 +99,14 @@ impl Lock {
 
     /// Says what is being done now. A full disk may lose the words, never the lock.
     pub fn set_doing(&mut self, doing: &str) {
-        let holder =
-            Holder { pid: std::process::id(), since_unix_s: self.since_unix_s, doing: doing.chars().take(200).collect() };
+        let holder = Holder {
+            pid: std::process::id(),
+            since_unix_s: self.since_unix_s,
+            doing: doing.chars().take(200).collect(),
+        };
         let text = serde_json::to_string(&holder).unwrap_or_default();
-        let _ = self.file.set_len(0).and_then(|()| self.file.rewind()).and_then(|()| self.file.write_all(text.as_bytes()));
+        let _ =
+            self.file.set_len(0).and_then(|()| self.file.rewind()).and_then(|()| self.file.write_all(text.as_bytes()));
     }
 
     /// The lock's file.

@@ -90,10 +90,14 @@ pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
 /// Gives every signal its default meaning and blocks none; what was ignored would stay ignored over exec.
 #[expect(unsafe_code, reason = "rustix does not set signal dispositions")]
 pub(crate) fn reset_signals() {
-    // SAFETY: no handler is installed; the mask is a live, initialised variable.
+    // As the kernel's own struct sigaction has it: no handler, no flags, no mask; larger than that of any machine.
+    let default = [0_u64; 16];
+    let (none, mask_bytes): (libc::c_long, libc::c_long) = (0, 8);
+    // SAFETY: no handler is installed; the mask is a live, initialised variable. The system call itself, because the
+    // C library keeps 32 and 33 from us, which it leaves ignored in what it spawns.
     unsafe {
         for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
+            libc::syscall(libc::SYS_rt_sigaction, libc::c_long::from(signal), default.as_ptr(), none, mask_bytes);
         }
         let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
         libc::sigemptyset(none.as_mut_ptr());

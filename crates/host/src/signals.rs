@@ -29,8 +29,7 @@ impl StopPipes {
             }
             let (end, told) = UnixStream::pair().map_err(|error| io_errno(&error))?;
             end.set_nonblocking(true).map_err(|error| io_errno(&error))?;
-            let registered =
-                signal_hook::low_level::pipe::register(number, told).map_err(|error| io_errno(&error))?;
+            let registered = signal_hook::low_level::pipe::register(number, told).map_err(|error| io_errno(&error))?;
             pipes.0.push(StopPipe { signal, end: end.into(), registered });
         }
         Ok(pipes)

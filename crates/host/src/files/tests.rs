@@ -20,7 +20,8 @@ fn what_is_read_is_whole_and_text_and_not_too_long() {
     assert_eq!(read(&at("absent"), &mut Vec::new()), Err(Errno::ENOENT));
     assert_eq!(read(&at(""), &mut Vec::new()), Err(Errno::EISDIR));
     assert_eq!(read("/dev/zero", &mut Vec::new()), Err(Errno::EFBIG));
-    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+        .unwrap();
     assert_eq!(read(&at("pipe"), &mut Vec::new()), Ok(String::new()), "nobody writes, nobody waits");
 }
 

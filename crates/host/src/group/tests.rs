@@ -57,8 +57,7 @@ fn the_least_quota_on_the_way_up_is_in_force() {
     let mount = place.path().to_path_buf();
     let leaf = mount.join("a/b");
     fs::create_dir_all(&leaf).unwrap();
-    let two =
-        Hierarchy { version: Version::Two, mount: mount.clone(), own: mount.clone(), controller: "cpu".into() };
+    let two = Hierarchy { version: Version::Two, mount: mount.clone(), own: mount.clone(), controller: "cpu".into() };
     assert_eq!(two.effective(&leaf), None);
     for (folder, text) in [(&leaf, "7000 10000\n"), (&mount.join("a"), "20000 100000\n"), (&mount, "max 100000\n")] {
         fs::write(folder.join("cpu.max"), text).unwrap();
@@ -76,5 +75,69 @@ fn the_least_quota_on_the_way_up_is_in_force() {
 fn names_stay_names() {
     for name in ["", ".", "..", "a/b", "../a", ".hidden", "a\nb"] {
         assert_eq!(Groups::default().remove(name).map_err(|refusal| refusal.errno), Err(Errno::EINVAL), "{name:?}");
+    }
+}
+
+/// A group of version 2 that this very process is moved into, and out of again however the test ends.
+struct Own {
+    mount: PathBuf,
+    folder: PathBuf,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = fs::write(self.mount.join("cgroup.procs"), "0");
+        let _ = remove_tree(&self.folder, crate::now_ns() + REMOVAL_NS);
+    }
+}
+
+/// Version 2 with whatever controller this machine leaves it; the rules for handing down are the same for all.
+#[test]
+fn a_group_of_version_2_that_holds_processes_hands_down_only_when_they_step_aside() {
+    let (mounts, groups) =
+        ["mountinfo", "cgroup"].map(|name| fs::read_to_string(format!("/proc/self/{name}")).unwrap()).into();
+    let found = Hierarchy::parse(&mounts, &groups, "none of version 1");
+    let controllers = found.as_ref().map(|found| fs::read_to_string(found.mount.join("cgroup.controllers")).unwrap());
+    let controller = controllers.iter().flat_map(|all| all.split_whitespace()).next().map(str::to_owned);
+    let (Some(found), Some(controller), true) = (found, controller, rustix::process::geteuid().is_root()) else {
+        assert_ne!(
+            std::env::var("CI").as_deref(),
+            Ok("true"),
+            "needs root and a version 2 hierarchy with a controller"
+        );
+        return;
+    };
+    let folder = found.mount.join(format!("powerband-test-own-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let own = Own { mount: found.mount.clone(), folder: folder.clone() };
+    let before = fs::read_to_string(own.mount.join("cgroup.subtree_control")).unwrap();
+    let hierarchy = Hierarchy { own: folder.clone(), controller: controller.clone(), ..found };
+    hierarchy.hand_down(&own.mount).unwrap();
+    fs::write(folder.join("cgroup.procs"), "0").unwrap();
+
+    let refused = hierarchy.hand_down(&folder).unwrap_err();
+    assert_eq!(refused.errno, Errno::EBUSY);
+    assert!(refused.words.unwrap().contains("systemd-run --user --scope -p Delegate=yes"));
+    // Somebody else in it: root goes to the top, and nobody is moved.
+    let mut other = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+    assert_eq!(hierarchy.parent_for_groups().unwrap(), own.mount);
+    // Alone: we step aside. `cgroup.kill` would be us too, so the other is ended by name.
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(hierarchy.parent_for_groups().unwrap(), folder);
+    assert_eq!(fs::read_to_string(folder.join("cgroup.procs")).unwrap(), "");
+
+    let job = folder.join("job");
+    fs::create_dir(&job).unwrap();
+    let mut load = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+    fs::write(job.join("cgroup.procs"), load.id().to_string()).unwrap();
+    assert_eq!(search(&own.mount, "job", 12), Some(job.clone()));
+    let reaper = std::thread::spawn(move || load.wait());
+    remove_tree(&job, crate::now_ns() + REMOVAL_NS).unwrap();
+    assert!(!reaper.join().unwrap().unwrap().success() && !job.exists());
+    drop(own);
+    assert!(!folder.exists());
+    if !before.contains(&controller) {
+        fs::write(hierarchy.mount.join("cgroup.subtree_control"), format!("-{controller}")).unwrap();
     }
 }

@@ -47,6 +47,24 @@ fn what_was_turned_before_the_disk_was_full_is_taken_back() {
 }
 
 #[test]
+fn a_file_that_does_not_fit_keeps_its_old_content() {
+    if !crate::can_be_root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let disk = place.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=64k none {0} && {1} overwrite-on-full {2} {0}/knob",
+        disk.display(),
+        crate::helper().display(),
+        place.path().join("state").display()
+    );
+    let said = Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "Some(Errno(28)) as before\n", "{said:?}");
+}
+
+#[test]
 fn a_second_owner_is_told_who_the_first_is() {
     let place = tempfile::tempdir().unwrap();
     let mut first = crate::scene(&["hold-lock", place.path().to_str().unwrap()]).spawn().unwrap();

@@ -1,7 +1,7 @@
 //! This box as it really is: processes, groups, signals, files. Run as root; nothing is left behind.
 //!
 //! `cargo test -p powerband-host` builds the helper the loads are started through (`examples/helper.rs`).
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
 mod groups;
 mod ledger;
 mod processes;
@@ -76,6 +76,15 @@ impl Stage {
     }
 }
 
+impl Drop for Stage {
+    /// Also of a test that failed nothing stays turned.
+    fn drop(&mut self) {
+        for entry in self.near().open_entries() {
+            let _ = self.near().undo(entry.id, true);
+        }
+    }
+}
+
 fn job(work: Work) -> Job {
     Job { work, cpus: None, group: None, output_limit: 10_000 }
 }
@@ -100,17 +109,4 @@ fn can_be_root() -> bool {
         eprintln!("not run: needs root");
     }
     root
-}
-
-/// Pids of our own children that are zombies now.
-fn zombies() -> Vec<String> {
-    let own = std::process::id().to_string();
-    let folders = std::fs::read_dir("/proc").unwrap().flatten();
-    let stats = folders.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
-    stats
-        .filter(|stat| {
-            let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-            fields[0] == "Z" && fields[1] == own
-        })
-        .collect()
 }

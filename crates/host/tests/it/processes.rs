@@ -121,7 +121,8 @@ fn a_wall_clock_second_can_be_waited_for() {
 #[test]
 fn a_load_begins_clean() {
     let mut stage = Stage::new();
-    let finished = stage.sh("ls /proc/self/fd; grep -E '^Sig(Blk|Ign)' /proc/self/status; env | grep -c POWERBAND_CONTROL");
+    let finished =
+        stage.sh("ls /proc/self/fd; grep -E '^Sig(Blk|Ign)' /proc/self/status; env | grep -c POWERBAND_CONTROL");
     // ls itself holds the fourth.
     assert_eq!(finished.output.stdout, "0\n1\n2\n3\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n");
     let session = stage.sh("echo $$; cut -d' ' -f5,6 /proc/$$/stat").output.stdout;
@@ -130,33 +131,13 @@ fn a_load_begins_clean() {
 }
 
 #[test]
-fn neither_descriptors_nor_zombies_are_left_by_many() {
-    let place = std::fs::canonicalize("/proc/self/fd").unwrap();
-    let own = |stage: &Stage| {
-        // Other tests run in this process too, so only what is counted twice in a row stands.
-        let _ = stage;
-        std::fs::read_dir(&place).unwrap().count()
-    };
-    let mut stage = Stage::new();
-    let before = own(&stage);
-    for _ in 0..200 {
-        assert!(stage.run(&command(&["true"])).status.success());
-    }
-    let mut after = own(&stage);
-    for _ in 0..100 {
-        if after <= before + 60 {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        after = own(&stage);
-    }
-    // 200 spawns that leaked a single descriptor each would show as 200.
-    assert!(after <= before + 60, "{before} descriptors before, {after} after");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
-    // Another test's child may be one for a moment.
-    while crate::zombies().iter().any(|stat| stat.contains("(true)")) {
-        assert!(std::time::Instant::now() < deadline, "{:?}", crate::zombies());
-    }
+fn neither_descriptors_nor_children_are_left_by_many() {
+    let place = tempfile::tempdir().unwrap();
+    let said = crate::scene(&["spawn-many", place.path().to_str().unwrap()]).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    let text = String::from_utf8(said.stdout).unwrap();
+    let [before, after, children] = text.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{text}") };
+    assert_eq!((after, children), (before, "[]"));
 }
 
 #[test]

@@ -5,10 +5,9 @@ use rustix::process::{Pid, Signal};
 
 #[test]
 fn each_signal_is_told_and_the_second_again() {
-    for (first, second, told) in [
-        (Signal::INT, Signal::INT, ["Interrupt", "Interrupt"]),
-        (Signal::TERM, Signal::HUP, ["Terminate", "HangUp"]),
-    ] {
+    for (first, second, told) in
+        [(Signal::INT, Signal::INT, ["Interrupt", "Interrupt"]), (Signal::TERM, Signal::HUP, ["Terminate", "HangUp"])]
+    {
         let place = tempfile::tempdir().unwrap();
         let mut child = crate::scene(&["wait-for-stops", place.path().to_str().unwrap()]).spawn().unwrap();
         let pid = Pid::from_child(&child);
@@ -27,8 +26,7 @@ fn each_signal_is_told_and_the_second_again() {
 fn the_terminals_interrupt_does_not_reach_the_load() {
     use std::os::unix::process::CommandExt;
     let place = tempfile::tempdir().unwrap();
-    let mut child =
-        crate::scene(&["wait-for-stops", place.path().to_str().unwrap()]).process_group(0).spawn().unwrap();
+    let mut child = crate::scene(&["wait-for-stops", place.path().to_str().unwrap()]).process_group(0).spawn().unwrap();
     let group = Pid::from_child(&child);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next = || lines.next().unwrap().unwrap();
