@@ -4,7 +4,7 @@ use powerband_record::{CpuList, KnobRef};
 use serde::Serialize;
 
 use crate::policy::policies;
-use crate::{KnobError, Named, Policy, Selection, governors_in_force, resolve, resolve_among};
+use crate::{KnobError, Policy, Selection, Value, resolve_here};
 
 /// A knob at one site as it is now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,20 +20,12 @@ pub struct Reading {
     pub value: Option<String>,
     /// For people: `1867 MHz`, or why it cannot be read.
     pub shown: String,
-    /// Values it takes, as they can be typed; empty when they cannot be listed.
+    /// Values it takes, as they can be typed; empty when they cannot be listed or are more than 64.
     pub choices: Vec<String>,
 }
 
-/// Resolves a name on a machine, where the governor in force decides between namesakes.
-///
-/// # Errors
-/// As [`resolve`].
-pub fn resolve_here(name: &str, machine: &mut dyn Machine) -> Result<Named, KnobError> {
-    match resolve(name) {
-        Err(KnobError::Ambiguous { .. }) => resolve_among(name, &governors_in_force(machine)),
-        other => other,
-    }
-}
+/// More choices than this are a range, which the knob's description gives.
+const LISTED: usize = 64;
 
 /// Reads a knob at its sites.
 ///
@@ -41,11 +33,13 @@ pub fn resolve_here(name: &str, machine: &mut dyn Machine) -> Result<Named, Knob
 /// [`KnobError`] when the name, the site or the knob is not there; a file that cannot be read is a [`Reading`] that
 /// says so.
 pub fn get(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Result<Vec<Reading>, KnobError> {
-    let named = resolve_here(&knob.name, machine)?;
+    let named = resolve_here(&knob.name, &[], machine)?;
     let sites = named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
     let mut readings = Vec::new();
     for site in sites.sites {
-        let choices = named.knob.choices(machine, &site).iter().map(crate::Value::typed).collect();
+        let choices = named.knob.choices(machine, &site);
+        let shown_choices = if choices.len() <= LISTED { &choices[..] } else { &[] };
+        let choices = shown_choices.iter().map(Value::typed).collect();
         let (value, shown) = match &site.path {
             None => (None, "only while a load runs".to_owned()),
             Some(path) => match machine.read(path) {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::expand::{parse_at, sites_or_later};
 use crate::policy::{Policies, policies};
-use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve_among};
+use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve, resolve_here};
 
 pub(crate) use order::put_in_order;
 
@@ -97,16 +97,9 @@ pub fn governors_in_force(machine: &mut dyn Machine) -> Vec<String> {
 pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) -> Result<Steps, KnobError> {
     let mut steps = Steps::default();
     let chosen = governors_chosen(setting);
-    let mut in_force = None;
     let mut resolved = Vec::new();
     for assignment in &setting.assignments {
-        let named = match resolve_among(&assignment.knob.name, &chosen) {
-            Err(KnobError::Ambiguous { .. }) => {
-                let in_force = in_force.get_or_insert_with(|| governors_in_force(machine));
-                resolve_among(&assignment.knob.name, in_force)?
-            }
-            other => other?,
-        };
+        let named = resolve_here(&assignment.knob.name, &chosen, machine)?;
         resolved.push((named, assignment));
     }
     resolved.sort_by_key(|(named, _)| named.knob.about().phase);
@@ -144,7 +137,7 @@ fn governors_chosen(setting: &Setting) -> Vec<String> {
         .assignments
         .iter()
         .filter(|assignment| {
-            resolve_among(&assignment.knob.name, &[]).is_ok_and(|named| named.knob.about().phase == Phase::Governor)
+            resolve(&assignment.knob.name).is_ok_and(|named| named.knob.about().phase == Phase::Governor)
         })
         .map(|assignment| assignment.value.trim().to_lowercase())
         .collect()

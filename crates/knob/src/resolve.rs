@@ -1,6 +1,9 @@
 //! Names: from what was typed to one knob of the catalogue, dashes and short names forgiven, with a guess for the rest.
+use powerband_machine::Machine;
+
 use crate::catalogue::ALL;
-use crate::{Knob, KnobError, Named};
+use crate::policy::policies;
+use crate::{Knob, KnobError, Named, governors_in_force};
 
 /// Names of families that carry the rest of the name themselves.
 const FAMILIES: [&str; 2] = ["sysctl.", "file:"];
@@ -48,6 +51,20 @@ pub fn resolve_among(name: &str, governors: &[String]) -> Result<Named, KnobErro
             name: name.to_owned(),
             names: found.iter().map(|knob| knob.about().name.to_owned()).collect(),
         }),
+    }
+}
+
+/// Resolves a name on a machine: the governors chosen decide between namesakes, or else the one in force.
+///
+/// # Errors
+/// As [`resolve`]; [`KnobError::Absent`] for namesakes on a machine where no governor can decide.
+pub fn resolve_here(name: &str, chosen: &[String], machine: &mut dyn Machine) -> Result<Named, KnobError> {
+    match resolve_among(name, chosen) {
+        Err(KnobError::Ambiguous { .. }) => {
+            policies(machine, name)?;
+            resolve_among(name, &governors_in_force(machine))
+        }
+        other => other,
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Fake {
     pub(crate) rules: Rules,
     /// Files that refuse to be written.
     pub(crate) refuse: BTreeMap<String, Errno>,
+    /// A file that takes one more value and refuses from then on.
+    pub(crate) stuck_once_written: Option<String>,
     /// Refuses the action of this number (from 0), once.
     pub(crate) refuse_action: Option<usize>,
     pub(crate) groups: Vec<String>,
@@ -48,6 +50,7 @@ pub(crate) fn bare() -> Fake {
         files: BTreeMap::new(),
         rules: Rules::default(),
         refuse: BTreeMap::new(),
+        stuck_once_written: None,
         refuse_action: None,
         groups: Vec::new(),
         written: Vec::new(),
@@ -221,7 +224,11 @@ impl Fake {
         match action {
             Action::WriteFile { path, text } => {
                 self.written.push((path.clone(), text.trim_end().into()));
-                self.write(path, text)
+                self.write(path, text)?;
+                if self.stuck_once_written.as_ref() == Some(path) {
+                    self.refuse.insert(path.clone(), Errno::EBUSY);
+                }
+                Ok(())
             }
             Action::RemoveFile { path } => self.files.remove(path).map(drop).ok_or(Errno::ENOENT),
             Action::MakeGroup { group, .. } => {

@@ -164,71 +164,9 @@ fn refusals_say_why_and_leave_nothing_turned() {
 #[test]
 fn a_failing_way_back_is_said_with_what_is_left() {
     let mut machine = cpufreq(2, 1, Rules::default());
-    let stuck = format!("{ROOT}/policy0/scaling_governor");
+    machine.stuck_once_written = Some(format!("{ROOT}/policy0/scaling_governor"));
     machine.refuse.insert(format!("{ROOT}/policy1/scaling_governor"), Errno::EBUSY);
-    // The first policy lets itself be turned once and is stuck from then on.
-    let steps = plan(&Setting::parse("governor=performance").unwrap(), &mut machine, &Selection::everywhere()).unwrap();
-    struct Sticky<'a>(&'a mut Fake, String);
-    let mut sticky = Sticky(&mut machine, stuck);
-    impl powerband_machine::Machine for Sticky<'_> {
-        fn identity(&self) -> &powerband_machine::Identity {
-            self.0.identity()
-        }
-        fn list(&mut self, folder: &str) -> Result<Vec<powerband_machine::Entry>, Errno> {
-            self.0.list(folder)
-        }
-        fn read(&mut self, path: &str) -> Result<String, Errno> {
-            self.0.read(path)
-        }
-        fn open(&mut self, path: &str) -> Result<powerband_machine::Handle, Errno> {
-            self.0.open(path)
-        }
-        fn read_many(&mut self, handles: &[powerband_machine::Handle], into: &mut Vec<Result<String, Errno>>) {
-            self.0.read_many(handles, into);
-        }
-        fn close(&mut self, handle: powerband_machine::Handle) {
-            self.0.close(handle);
-        }
-        fn record(&mut self, handles: &[powerband_machine::Handle], period_ns: u64) -> powerband_machine::RecorderId {
-            self.0.record(handles, period_ns)
-        }
-        fn end_record(&mut self, recorder: powerband_machine::RecorderId) -> Vec<powerband_machine::Sample> {
-            self.0.end_record(recorder)
-        }
-        fn act(
-            &mut self,
-            turn: &powerband_machine::Turn,
-        ) -> Result<powerband_machine::Acted, powerband_machine::LedgerError> {
-            let acted = self.0.act(turn);
-            if turn.knob == "cpufreq.governor" {
-                self.0.refuse.insert(self.1.clone(), Errno::EBUSY);
-            }
-            acted
-        }
-        fn undo(
-            &mut self,
-            entry: powerband_machine::EntryId,
-            force: bool,
-        ) -> Result<powerband_machine::Undone, powerband_machine::LedgerError> {
-            self.0.undo(entry, force)
-        }
-        fn open_entries(&self) -> Vec<powerband_machine::OpenEntry> {
-            self.0.open_entries()
-        }
-        fn spawn(
-            &mut self,
-            job: &powerband_machine::Job,
-        ) -> Result<powerband_machine::ProcessId, powerband_machine::SpawnError> {
-            self.0.spawn(job)
-        }
-        fn end(&mut self, process: powerband_machine::ProcessId, force: bool) {
-            self.0.end(process, force);
-        }
-        fn finished(&mut self, process: powerband_machine::ProcessId) -> Option<powerband_machine::Finished> {
-            self.0.finished(process)
-        }
-    }
-    let error = apply_steps(&mut sticky, &steps, Hold::Held).unwrap_err();
+    let error = turn(&mut machine, "governor=performance").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CannotRestore);
     assert!(error.to_string().contains("cpufreq.governor at policy0 (device or resource busy (EBUSY))"), "{error}");
 }
