@@ -29,7 +29,9 @@ impl Metering {
 
     /// What it measures, with the boundary of each.
     pub(crate) fn metrics(&self) -> Vec<(String, String)> {
-        let of = |meter: &MeterInstance| ["power_w", "energy_j"].map(|name| (name.to_owned(), meter.boundary.clone())).to_vec();
+        let of = |meter: &MeterInstance| {
+            ["power_w", "energy_j"].map(|name| (name.to_owned(), meter.boundary.clone())).to_vec()
+        };
         self.meter.as_ref().map(of).unwrap_or_default()
     }
 
@@ -47,7 +49,9 @@ impl Metering {
         for reading in session.stop(machine, now_ns) {
             match reading.value() {
                 Some(value) => drop(metered.values.insert(reading.metric.to_owned(), value)),
-                None => drop(metered.refused.insert(reading.metric.to_owned(), reading.refusal().unwrap_or_default().to_owned())),
+                None => drop(
+                    metered.refused.insert(reading.metric.to_owned(), reading.refusal().unwrap_or_default().to_owned()),
+                ),
             }
         }
         metered

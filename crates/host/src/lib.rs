@@ -23,8 +23,8 @@ mod shim;
 mod signals;
 mod world;
 
-pub use interrupts::interrupts;
 pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, unix_time_s};
+pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError};

@@ -30,7 +30,8 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
                 continue;
             }
             let Some(machine) = world.machine(side) else {
-                let sentence = format!("'{}' turns the far machine, and there is none; name it with --far", setting.label());
+                let sentence =
+                    format!("'{}' turns the far machine, and there is none; name it with --far", setting.label());
                 return Err(Failure::new(Exit::Usage, sentence));
             };
             let lines = plan(&part, machine, &resolved.narrow).map_err(rig::knob_failure)?.lines;
@@ -94,10 +95,16 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps]) -> An
             text.extend(lines.iter().map(|line| format!("    {side}{}\n", words(line))));
         }
     }
-    text += &format!("judged by {}; also shown: {}\n", judged.join(", "), if shown.is_empty() { "nothing".into() } else { shown.join(", ") });
+    text += &format!(
+        "judged by {}; also shown: {}\n",
+        judged.join(", "),
+        if shown.is_empty() { "nothing".into() } else { shown.join(", ") }
+    );
     text += &format!("same means within {:.3} % ({})\n", 100.0 * started.margin, started.margin_source);
     text += &format!("{trials} trials a block, at most {} blocks", started.max_blocks);
-    text += &longest_ns.map(|ns| format!(", at most about {}; usually decided sooner", format_duration(ns))).unwrap_or_default();
+    text += &longest_ns
+        .map(|ns| format!(", at most about {}; usually decided sooner", format_duration(ns)))
+        .unwrap_or_default();
     output::say(&text);
     Ok(Exit::Fine as u8)
 }

@@ -38,7 +38,13 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
 }
 
 /// Runs the loop with everything it needs.
-fn conduct(store: &mut Store, id: i64, resolved: &Resolved, world: &mut dyn World, quiet: bool) -> Result<Finding, Fatal> {
+fn conduct(
+    store: &mut Store,
+    id: i64,
+    resolved: &Resolved,
+    world: &mut dyn World,
+    quiet: bool,
+) -> Result<Finding, Fatal> {
     let mut journal = StoreJournal::new(store, id, quiet);
     let mut bench = WorldBench::new(world, resolved);
     let result = run(&resolved.started, &mut bench as &mut dyn Bench, &mut journal);
@@ -129,18 +135,23 @@ fn verdict_code(finding: &Finding, fail_on: &[FailOn], id: i64) -> Answer {
             FailOn::Same => Verdict::Same,
             FailOn::Undecided => Verdict::Undecided,
         };
-        finding.verdicts.iter().any(|v| v.verdict == verdict) || (*fail == FailOn::Undecided && finding.verdicts.is_empty())
+        finding.verdicts.iter().any(|v| v.verdict == verdict)
+            || (*fail == FailOn::Undecided && finding.verdicts.is_empty())
     };
     if let Some(fail) = fail_on.iter().find(|fail| happened(fail)) {
         let named = format!("{fail:?}").to_lowercase();
-        return Err(Failure::new(Exit::Failed, format!("--fail-on {named} happened; `powerband show {id}` says where")));
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("--fail-on {named} happened; `powerband show {id}` says where"),
+        ));
     }
     Ok(Exit::Fine as u8)
 }
 
 /// Reads a plan file.
 pub(crate) fn read_plan(path: &std::path::Path) -> Result<Plan, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| usage(format!("cannot read the plan {}: {}", path.display(), error.to_string().to_lowercase())))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        usage(format!("cannot read the plan {}: {}", path.display(), error.to_string().to_lowercase()))
+    })?;
     Plan::parse(&path.display().to_string(), &text).map_err(usage)
 }

@@ -90,7 +90,8 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
 }
 
 fn unknown_machine(name: &str) -> Failure {
-    let sentence = format!("there is no machine '{name}' here; use local, or sim:NAME for one that `powerband sim list` shows");
+    let sentence =
+        format!("there is no machine '{name}' here; use local, or sim:NAME for one that `powerband sim list` shows");
     Failure::new(Exit::Unsupported, sentence)
 }
 
@@ -102,18 +103,26 @@ fn simulated(name: &str) -> Option<&str> {
 /// A built-in machine file, or one at a path.
 pub(crate) fn profile(name: &str) -> Result<Profile, Failure> {
     if name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name)
-            .map_err(|error| usage(format!("cannot read the machine file {name}: {}", error.to_string().to_lowercase())))?;
+        let text = std::fs::read_to_string(name).map_err(|error| {
+            usage(format!("cannot read the machine file {name}: {}", error.to_string().to_lowercase()))
+        })?;
         return Profile::parse(&text).map_err(|error| usage(format!("{name}: {error}")));
     }
     Profile::builtin(name).map_err(usage)
 }
 
-fn open_simulated(names: &Names, near: &str, far: Option<&str>, seed: Option<u64>, purpose: Purpose) -> Result<Rig, Failure> {
+fn open_simulated(
+    names: &Names,
+    near: &str,
+    far: Option<&str>,
+    seed: Option<u64>,
+    purpose: Purpose,
+) -> Result<Rig, Failure> {
     let seed = seed.or(names.seed()?).unwrap_or(1);
     let near_profile = profile(near)?;
     let far_profile = far.map(profile).transpose()?;
-    let mut world = SimWorld::new(near_profile, far_profile, seed).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let mut world =
+        SimWorld::new(near_profile, far_profile, seed).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
     let mut interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     world.interrupt_source(Box::new(move || interrupts()));
     if purpose == Purpose::Measure {
@@ -164,16 +173,23 @@ fn lock(folder: &Path) -> Result<Lock, Failure> {
 fn put_back_what_was_left(world: &mut dyn World, ledger: &str) -> Result<(), Failure> {
     let Some(machine) = world.machine(Side::Near) else { return Ok(()) };
     let held = |entry: &powerband_machine::OpenEntry| entry.turn.hold == Hold::Held;
-    let entries: Vec<EntryId> = machine.open_entries().iter().filter(|entry| held(entry)).map(|entry| entry.id).collect();
+    let entries: Vec<EntryId> =
+        machine.open_entries().iter().filter(|entry| held(entry)).map(|entry| entry.id).collect();
     if entries.is_empty() {
         return Ok(());
     }
     let restored = restore(machine, &entries, false);
-    output::remark(&format!("put back {} settings that an interrupted powerband had left", restored.undone + restored.already));
+    output::remark(&format!(
+        "put back {} settings that an interrupted powerband had left",
+        restored.undone + restored.already
+    ));
     if restored.failed.is_empty() {
         return Ok(());
     }
-    let sentence = format!("could not put back what an interrupted powerband had left: {}; {ledger} says what was there", restored.left().join(", "));
+    let sentence = format!(
+        "could not put back what an interrupted powerband had left: {}; {ledger} says what was there",
+        restored.left().join(", ")
+    );
     Err(Failure::new(Exit::CannotRestore, sentence))
 }
 

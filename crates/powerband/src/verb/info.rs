@@ -19,7 +19,8 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
     let identity = identity.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let mut text = format!("{}: {}\n", identity.name, identity.system);
-    let mut all = json!({ "version": 1, "machine": identity.name, "system": identity.system, "privileged": identity.privileged });
+    let mut all =
+        json!({ "version": 1, "machine": identity.name, "system": identity.system, "privileged": identity.privileged });
     let wanted = |part| args.part.is_none_or(|only| only == part);
     for (part, name) in [(InfoPart::Cpu, "cpu"), (InfoPart::Meters, "meters"), (InfoPart::Turned, "turned")] {
         if !wanted(part) {
@@ -42,24 +43,38 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
 
 /// Policies; a machine without cpufreq is an answer in the overview and a failure when it was asked for by name.
 fn cpu(rig: &mut Rig, asked: bool) -> Result<Told, Failure> {
-    let Some(machine) = rig.world().machine(Side::Near) else { return Ok(Told { text: String::new(), json: Value::Null }) };
+    let Some(machine) = rig.world().machine(Side::Near) else {
+        return Ok(Told { text: String::new(), json: Value::Null });
+    };
     let online = machine.read("/sys/devices/system/cpu/online").unwrap_or_default().trim().to_owned();
     let (policies, offline) = match powerband_knob::cpufreq(machine) {
         Ok(found) => found,
         Err(error) if asked => return Err(rig::knob_failure(error)),
         Err(error) => {
-            return Ok(Told { text: format!("CPUs online: {online}\n{error}\n"), json: json!({ "online": online, "absent": error.to_string() }) });
+            return Ok(Told {
+                text: format!("CPUs online: {online}\n{error}\n"),
+                json: json!({ "online": online, "absent": error.to_string() }),
+            });
         }
     };
     let mut text = format!("CPUs online: {online}\n");
     let khz = |value: Option<u32>| value.map_or_else(|| "?".into(), format_khz);
     for info in &policies {
         let or = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
-        text += &format!("{} (cpus {}): {}, governor {}\n", info.policy.name, info.policy.cpus, or(&info.driver), or(&info.governor));
+        text += &format!(
+            "{} (cpus {}): {}, governor {}\n",
+            info.policy.name,
+            info.policy.cpus,
+            or(&info.driver),
+            or(&info.governor)
+        );
         text += &format!("    now {}, limits {} .. {}", khz(info.current_khz), khz(info.min_khz), khz(info.max_khz));
         text += &format!(", hardware {} .. {}\n", khz(info.lowest_khz), khz(info.highest_khz));
         if !info.steps_khz.is_empty() {
-            text += &format!("    steps {}\n", info.steps_khz.iter().map(|&khz| format_khz(khz)).collect::<Vec<_>>().join(", "));
+            text += &format!(
+                "    steps {}\n",
+                info.steps_khz.iter().map(|&khz| format_khz(khz)).collect::<Vec<_>>().join(", ")
+            );
         }
         text += &format!("    governors {}", info.available_governors.join(", "));
         text += &info.latency_ns.map(|ns| format!("; a change takes {}", format_duration(ns))).unwrap_or_default();
@@ -89,7 +104,8 @@ fn turned(rig: &mut Rig) -> Told {
     let mut text = String::new();
     for entry in &shown {
         let (turn, held) = (&entry.turn, entry.turn.hold == Hold::Held);
-        let how = if held { "left by an interrupted or running powerband" } else { "set; `powerband undo` takes it back" };
+        let how =
+            if held { "left by an interrupted or running powerband" } else { "set; `powerband undo` takes it back" };
         text += &format!("turned: {} at {} to {} ({how})\n", turn.knob, turn.site, turn.asked);
     }
     if text.is_empty() {

@@ -5,7 +5,9 @@ use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
     match &args.knob {
-        Some(name) if shared.json => output::say_json(powerband_knob::resolve(name).map_err(rig::knob_failure)?.knob.about()),
+        Some(name) if shared.json => {
+            output::say_json(powerband_knob::resolve(name).map_err(rig::knob_failure)?.knob.about())
+        }
         Some(name) => {
             output::say(&powerband_knob::docs::explain(name).map_err(rig::knob_failure)?);
             Ok(Exit::Fine as u8)

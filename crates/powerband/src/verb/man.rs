@@ -11,7 +11,8 @@ pub(crate) fn run() -> Answer {
     let failed = |error: std::io::Error| Failure::new(Exit::Failed, error);
     clap_mangen::Man::new(command.clone()).render(&mut text).map_err(failed)?;
     for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
-        let page = clap_mangen::Man::new(verb.clone().disable_help_flag(true)).title(format!("powerband {}", verb.get_name()));
+        let page =
+            clap_mangen::Man::new(verb.clone().disable_help_flag(true)).title(format!("powerband {}", verb.get_name()));
         text.extend_from_slice(format!(".SH POWERBAND {}\n", verb.get_name().to_uppercase()).as_bytes());
         page.render_description_section(&mut text).map_err(failed)?;
         page.render_options_section(&mut text).map_err(failed)?;

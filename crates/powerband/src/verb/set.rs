@@ -10,7 +10,8 @@ use crate::output;
 use crate::rig::{self, Purpose};
 
 pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
-    let assignments = args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
+    let assignments =
+        args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
     let setting = Setting { name: None, assignments };
     let purpose = if args.dry_run { Purpose::Look } else { Purpose::Turn };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;

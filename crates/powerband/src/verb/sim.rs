@@ -44,12 +44,20 @@ fn words(machine: &Description) -> String {
     line("governors", format!("{}; {} at boot", machine.governors.join(" "), machine.default_governor));
     line("a change", format!("takes {}", us(machine.transition_latency_us)));
     for clock in &machine.clocks {
-        let draws = format!("a running CPU draws {} W and leaks {} W", format_number(clock.running_w), format_number(clock.leakage_w));
+        let draws = format!(
+            "a running CPU draws {} W and leaks {} W",
+            format_number(clock.running_w),
+            format_number(clock.leakage_w)
+        );
         line("clock", format!("{:<9} {draws}", format_khz(clock.khz)));
     }
     line("platform", format!("{} W", format_number(machine.platform_w)));
     for idle in &machine.idle {
-        let kept = format!("{:.0} % of running power, {:.0} % of leakage", 100.0 * idle.running_share, 100.0 * idle.leakage_share);
+        let kept = format!(
+            "{:.0} % of running power, {:.0} % of leakage",
+            100.0 * idle.running_share,
+            100.0 * idle.leakage_share
+        );
         line("idle", format!("{} after {}: {kept}", idle.name, us(idle.after_us)));
     }
     let costs = (format_number(machine.receive_cycles_per_bit), format_number(machine.send_cycles_per_bit));

@@ -16,7 +16,8 @@ pub(crate) fn run(shared: &Shared, args: &Try) -> Answer {
 
 /// The load the words describe.
 fn load(args: &Try) -> Result<Load, Failure> {
-    let length = args.length.as_deref().map(parse_duration_ns).transpose().map_err(|error| usage(format!("--for: {error}")))?;
+    let length =
+        args.length.as_deref().map(parse_duration_ns).transpose().map_err(|error| usage(format!("--for: {error}")))?;
     if !args.command.is_empty() {
         if length.is_some() {
             return Err(usage("--for is for built-in loads; a command runs to its own end"));

@@ -24,12 +24,17 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     if args.list {
         return list(shared, &steps, &ledger);
     }
-    let wanted: Vec<EntryId> = if args.all { steps.keys().copied().collect() } else { steps.keys().next_back().copied().into_iter().collect() };
+    let wanted: Vec<EntryId> = if args.all {
+        steps.keys().copied().collect()
+    } else {
+        steps.keys().next_back().copied().into_iter().collect()
+    };
     if wanted.is_empty() {
         output::say(if shared.json { "{\n  \"version\": 1,\n  \"undone\": []\n}" } else { "nothing is turned" });
         return Ok(Exit::Fine as u8);
     }
-    let entries: Vec<EntryId> = wanted.iter().filter_map(|step| steps.get(step)).flatten().map(|entry| entry.id).collect();
+    let entries: Vec<EntryId> =
+        wanted.iter().filter_map(|step| steps.get(step)).flatten().map(|entry| entry.id).collect();
     let restored = restore(machine, &entries, args.force);
     report(shared, &restored, steps.len() - wanted.len())?;
     outcome(&restored, &ledger)
@@ -61,7 +66,10 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
         text += &format!(", already as before: {}", restored.already);
     }
     for foreign in &restored.inexact {
-        text += &format!("\n{} at {} reads {} where it read {} before", foreign.knob, foreign.site, foreign.found, foreign.ours);
+        text += &format!(
+            "\n{} at {} reads {} where it read {} before",
+            foreign.knob, foreign.site, foreign.found, foreign.ours
+        );
     }
     if steps_left > 0 {
         text += &format!("\n{steps_left} earlier steps are still in force; `powerband undo --all` takes them back too");

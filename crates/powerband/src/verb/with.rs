@@ -15,7 +15,8 @@ const GRACE_NS: u64 = 5_000_000_000;
 const OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
 
 pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
-    let assignments = args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
+    let assignments =
+        args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
     let setting = Setting { name: None, assignments };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Measure)?;
     let narrow = rig::narrow(shared);
@@ -27,7 +28,11 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
             continue;
         }
         let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
-        match world.machine(side).ok_or_else(there_is_none).and_then(|m| apply(m, &part, Hold::Held, &narrow).map_err(rig::knob_failure)) {
+        match world
+            .machine(side)
+            .ok_or_else(there_is_none)
+            .and_then(|m| apply(m, &part, Hold::Held, &narrow).map_err(rig::knob_failure))
+        {
             Ok(applied) => in_force.push((side, applied)),
             Err(failure) => {
                 put_back(world, &in_force)?;
@@ -86,7 +91,10 @@ fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Result<(), F
         let Some(machine) = world.machine(*side) else { continue };
         let restored = restore(machine, &applied.entries, false);
         if !restored.failed.is_empty() {
-            let sentence = format!("could not put back {}; `powerband undo --list` shows what is left", restored.left().join(", "));
+            let sentence = format!(
+                "could not put back {}; `powerband undo --list` shows what is left",
+                restored.left().join(", ")
+            );
             return Err(Failure::new(Exit::CannotRestore, sentence));
         }
     }

@@ -90,7 +90,7 @@ impl Gathering {
                 self.passed(trial.at_ns);
                 self.planned.insert(trial.trial, *trial);
             }
-            Event::Landed { trial, site } if site.landed != AS_ASKED => {
+            Event::Landed { trial, site } if !AS_ASKED.contains(&site.landed.as_str()) => {
                 let Some(planned) = self.planned.get(trial) else { return };
                 let landings = &mut self.model.settings[index(planned.setting)].landings;
                 match landings.iter_mut().find(|landing| landing.site == *site) {
