@@ -60,9 +60,12 @@ fn run(argv: &[String]) -> Result<Effect, Refusal> {
     let mut output = Capture::new(drain, WORDS_BYTES);
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(write).stderr(also).process_group(0);
-    let child = command.spawn().map_err(|error| Refusal {
-        errno: io_errno(&error),
-        words: Some(format!("'{program}' cannot be run: {}", io_errno(&error))),
+    let child = command.spawn().map_err(|error| {
+        let errno = match io_errno(&error) {
+            errno if crate::child::is_absent(program, errno) => Errno::ENOENT,
+            errno => errno,
+        };
+        Refusal { errno, words: Some(format!("'{program}' cannot be run: {errno}")) }
     })?;
     drop(command);
     let pid = Pid::from_child(&child);

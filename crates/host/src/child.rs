@@ -33,15 +33,6 @@ pub(crate) struct Child {
     group: Option<PathBuf>,
 }
 
-/// What came of looking at a child.
-#[derive(Debug, Default)]
-pub(crate) struct Look {
-    /// What it said.
-    pub(crate) said: Vec<serde_json::Value>,
-    /// Whether it has ended.
-    pub(crate) ended: bool,
-}
-
 impl Child {
     /// Starts a job through `program`, which is ourselves.
     pub(crate) fn start(program: &Path, job: &Job, group: Option<PathBuf>) -> Result<Child, SpawnError> {
@@ -77,12 +68,11 @@ impl Child {
         std::iter::once(&self.pidfd).chain(pipes).map(AsFd::as_fd)
     }
 
-    /// Takes what is in its pipes; `ended` says whether its end was seen before.
-    pub(crate) fn look(&mut self, ended: bool) -> Look {
+    /// Takes what is in its pipes; answers what it said.
+    pub(crate) fn visit(&mut self) -> Vec<serde_json::Value> {
         self.stdout.visit();
         self.stderr.visit();
-        let said = self.control.as_mut().map(Control::visit).unwrap_or_default();
-        Look { said, ended }
+        self.control.as_mut().map(Control::visit).unwrap_or_default()
     }
 
     /// Reaps it. What a grandchild may still write into its pipes is not waited for.
@@ -223,10 +213,21 @@ fn spawn_error(step: Step, errno: Errno, job: &Job, instructions: &Instructions)
             Errno::ENOENT if program.contains('/') && Path::new(&program).exists() => {
                 format!("'{program}', whose interpreter is missing")
             }
-            Errno::ENOENT => return SpawnError::NotFound(program),
+            _ if is_absent(&program, errno) => return SpawnError::NotFound(program),
             Errno::EACCES => return SpawnError::Denied(program),
             _ => format!("'{program}'"),
         },
     };
     SpawnError::Refused { what, errno }
+}
+
+/// Whether a refused program is simply not there. A search that met a folder it may not enter ends in `EACCES`
+/// (execvp(3)), also when the name stands in none of the others.
+pub(crate) fn is_absent(program: &str, errno: Errno) -> bool {
+    let stands_in = |folders: std::ffi::OsString| std::env::split_paths(&folders).any(|at| at.join(program).exists());
+    match errno {
+        Errno::ENOENT => true,
+        Errno::EACCES if !program.contains('/') => !std::env::var_os("PATH").is_some_and(stands_in),
+        _ => false,
+    }
 }

@@ -226,9 +226,10 @@ impl Member for LocalMachine {
             if !flags.contains(&true) {
                 continue;
             }
-            let look = child.look(flags.first() == Some(&true));
-            news.extend(look.said.into_iter().map(|said| News::Said(ProcessId(number), said)));
-            if look.ended
+            let said = child.visit();
+            news.extend(said.into_iter().map(|said| News::Said(ProcessId(number), said)));
+            // The first of its descriptors is its pidfd.
+            if flags.first() == Some(&true)
                 && let Some(child) = self.running.remove(&number)
             {
                 self.ended.insert(number, child.finish(now_ns));

@@ -35,6 +35,8 @@ pub(crate) fn clone_sibling() -> io::Result<Cloned> {
 }
 
 /// Reaps an ended child of ours: how it ended, and what it and those it waited for cost. `real_ns` is left 0.
+///
+/// The CPU time counts from the clone, so it holds a fraction of a millisecond that `real_ns`, from exec, does not.
 #[expect(unsafe_code, reason = "rustix has no wait4, and waitid answers no usage")]
 pub(crate) fn reap(pid: Pid, patient: bool) -> io::Result<Option<(ExitStatus, Usage)>> {
     let mut status = 0;

@@ -21,11 +21,11 @@ impl Recorder {
         self.due_ns
     }
 
-    /// A sample was taken. What was missed is not made up for in a burst; the rhythm stays.
+    /// A sample was taken. The next is due at a whole multiple of the period: recorders of one period wake us together,
+    /// and what was missed is not made up for in a burst.
     pub(crate) fn took(&mut self, sample: Sample, now_ns: u64) {
         self.samples.push(sample);
-        let missed = now_ns.saturating_sub(self.due_ns) / self.period_ns;
-        self.due_ns += (missed + 1) * self.period_ns;
+        self.due_ns = (now_ns / self.period_ns + 1).saturating_mul(self.period_ns);
     }
 }
 
@@ -34,9 +34,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rhythm_stays_when_samples_are_missed() {
-        let mut recorder = Recorder::new(&[], 10, 100);
-        for (now, due) in [(100, 110), (113, 120), (120, 130), (155, 160)] {
+    fn samples_keep_to_multiples_of_the_period() {
+        let mut recorder = Recorder::new(&[], 10, 104);
+        for (now, due) in [(104, 110), (113, 120), (120, 130), (155, 160)] {
             recorder.took(Sample { at_ns: now, texts: Vec::new() }, now);
             assert_eq!(recorder.due_ns(), due);
         }

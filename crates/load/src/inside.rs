@@ -74,20 +74,19 @@ fn work(json: &str) -> Result<(), Failure> {
 }
 
 /// The way back to who started us.
-struct Control(File);
+struct Control(Box<dyn Write>);
 
 impl Control {
     /// Opens the pipe anew by its number; standard output when we were started by hand.
     fn open() -> Result<Self, Failure> {
-        let path = match std::env::var(CONTROL_FD_VARIABLE) {
-            Ok(number) => format!("/proc/self/fd/{number}"),
-            Err(_) => "/dev/stdout".into(),
-        };
-        File::options().append(true).open(path).map(Control).map_err(Failure::Control)
+        let Ok(number) = std::env::var(CONTROL_FD_VARIABLE) else { return Ok(Control(Box::new(io::stdout()))) };
+        let pipe = File::options().append(true).open(format!("/proc/self/fd/{number}"));
+        pipe.map(|pipe| Control(Box::new(pipe) as Box<dyn Write>)).map_err(Failure::Control)
     }
 
     fn say(&mut self, value: &Value) -> Result<(), Failure> {
-        writeln!(self.0, "{value}").map_err(Failure::Control)
+        // One write, so that a line is never seen in parts.
+        self.0.write_all(format!("{value}\n").as_bytes()).map_err(Failure::Control)
     }
 }
 

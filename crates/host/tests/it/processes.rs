@@ -95,7 +95,8 @@ fn built_in_work_reports_and_is_pinned() {
     assert!(report["count"].as_u64().unwrap() > 10_000, "{report}");
     assert!((0.1..5.0).contains(&report["seconds"].as_f64().unwrap()), "{report}");
 
-    for cpu in [0, 1] {
+    let online: CpuList = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap().parse().unwrap();
+    for &cpu in online.as_slice() {
         let mut pinned = sh("grep Cpus_allowed_list /proc/self/status; nproc");
         pinned.cpus = Some(CpuList::new(vec![cpu]));
         let finished = stage.run(&pinned);
@@ -112,10 +113,16 @@ fn built_in_work_reports_and_is_pinned() {
 #[test]
 fn a_wall_clock_second_can_be_waited_for() {
     let mut stage = Stage::new();
-    let finished = stage.run(&job(Work::Counter { for_ns: 1_000_000, align_to_second: true }));
-    let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    assert!(finished.status.success());
-    assert!(wall.subsec_millis() < 700, "it began at a new second, {} ms ago", wall.subsec_millis());
+    // A busy machine may end one late, but not three.
+    let late_ms: Vec<u32> = (0..3)
+        .map(|_| {
+            let finished = stage.run(&job(Work::Counter { for_ns: 1_000_000, align_to_second: true }));
+            assert!(finished.status.success());
+            let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+            wall.subsec_millis()
+        })
+        .collect();
+    assert!(late_ms.iter().any(|&late| late < 200), "ended so long after a new second: {late_ms:?} ms");
 }
 
 #[test]

@@ -60,11 +60,13 @@ fn a_recorder_samples_while_we_wait() {
     let uptime = stage.near().open("/proc/uptime").unwrap();
     let gone = stage.near().open("/proc/self/stat").unwrap();
     stage.near().close(gone);
+    let began = stage.world.now_ns();
     let recorder = stage.near().record(&[uptime, gone], 10_000_000);
     let process = stage.near().spawn(&sh("sleep 0.5")).unwrap();
     stage.end_of(process);
     let samples = stage.near().end_record(recorder);
-    assert!((10..=60).contains(&samples.len()), "{} samples", samples.len());
+    let most = (stage.world.now_ns() - began) / 10_000_000 + 2;
+    assert!(samples.len() >= 10 && samples.len() as u64 <= most, "{} samples", samples.len());
     assert!(samples.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
     let uptimes: Vec<f64> = samples
         .iter()
