@@ -23,6 +23,9 @@ const TICKS: Class = 0x1000;
 const CPUFREQ: Class = 0x2000;
 const SAMPLES: Class = 0x3000;
 
+/// The end of virtual time, ns (146 years): far enough, and no sum of times goes over.
+pub(crate) const END_NS: u64 = 1 << 62;
+
 /// Time between two stirs, ns, and how many follow the last thing that happened.
 const STIR_NS: u64 = 100_000_000;
 const STIRS: u32 = 100;
@@ -31,6 +34,8 @@ const STIRS: u32 = 100;
 /// sleep with the CPU notice that nothing runs. After a while without anything happening that ends, so that hours cost nothing.
 #[derive(Debug, Default)]
 struct Stirring {
+    /// The kernel thread of each CPU, a task that only cpufreq sees.
+    threads: Vec<u32>,
     left: u32,
     planned: bool,
 }
@@ -44,7 +49,7 @@ pub(crate) enum Event {
     Tick { cpu: u32 },
     /// A process's timer.
     Timer { process: u32, stamp: u32 },
-    /// A timer interrupt too short to cost anything.
+    /// A kernel thread runs on each idle CPU, too short to cost anything.
     Stir,
     /// cpufreq has something to do.
     CpufreqDue,
@@ -165,15 +170,18 @@ impl Board {
             tick_ns: profile.cpufreq.tick_ns(),
             profile,
         };
+        board.stirring.threads = (0..board.cpus.len()).map(|_| board.new_task(Task::new(0))).collect();
         board.keep_stirring();
         board.follow_cpufreq();
         Ok(board)
     }
 
-    /// Plans an event.
+    /// Plans an event; one beyond [`END_NS`] will never be.
     pub(crate) fn plan(&mut self, at_ns: u64, event: Event) {
         let class = event.class();
-        self.queue.push(at_ns, class, event);
+        if at_ns <= END_NS {
+            self.queue.push(at_ns, class, event);
+        }
     }
 
     /// Takes the next event and lets it happen; false when it had been overtaken by another.
@@ -215,12 +223,11 @@ impl Board {
         }
     }
 
-    /// Idle CPUs are interrupted for an instant, which is when a governor that sleeps with its CPU looks at it.
+    /// A kernel thread runs on each idle CPU for an instant: when a governor that sleeps with its CPU looks at it.
     fn stir(&mut self) {
         for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
             if self.cpu(cpu).online && self.cpu(cpu).current.is_none() {
-                let times = Times::of(&self.cpus, self.now_ns, &self.profile);
-                self.cpufreq.utilisation(cpu, self.now_ns, Util::Enqueue, &times);
+                self.stir_cpu(cpu);
             }
         }
         self.stirring.left -= 1;
@@ -228,6 +235,17 @@ impl Board {
         if self.stirring.planned {
             self.plan(self.now_ns + STIR_NS, Event::Stir);
         }
+    }
+
+    fn stir_cpu(&mut self, cpu: u32) {
+        let (now, thread) = (self.now_ns, self.stirring.threads[cpu as usize]);
+        let times = Times::of(&self.cpus, now, &self.profile);
+        self.cpufreq.enqueued(cpu, thread, now);
+        self.cpufreq.current(cpu, Some(thread), now);
+        self.cpufreq.utilisation(cpu, now, Util::Enqueue, &times);
+        self.cpufreq.dequeued(cpu, thread, true, now);
+        self.cpufreq.current(cpu, None, now);
+        self.cpufreq.utilisation(cpu, now, Util::Dequeue, &times);
     }
 
     fn cpufreq_due(&mut self) {

@@ -147,7 +147,7 @@ impl Profile {
     /// # Errors
     /// [`ProfileError`] in one sentence: an unknown key, a missing one, or a value that makes no machine.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        let file: file::File = toml::from_str(text).map_err(|error| ProfileError::Shape(one_sentence(&error)))?;
+        let file: file::File = toml::from_str(text).map_err(|error| ProfileError::Shape(one_sentence(text, &error)))?;
         file.checked()
     }
 
@@ -158,9 +158,14 @@ impl Profile {
     }
 }
 
-/// The line and the first sentence of what the TOML reader found.
-fn one_sentence(error: &toml::de::Error) -> String {
-    error.message().replace('\n', " ").trim().to_owned()
+/// What the TOML reader found, with the line where it can name one.
+fn one_sentence(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().replace('\n', " ");
+    let before = error.span().and_then(|span| text.get(..span.start)).filter(|before| !before.is_empty());
+    match before {
+        Some(before) => format!("line {}: {}", before.matches('\n').count() + 1, message.trim()),
+        None => message.trim().to_owned(),
+    }
 }
 
 /// The spelling of rules in machine files.

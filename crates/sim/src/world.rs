@@ -5,6 +5,7 @@ use powerband_machine::{LedgerError, LedgerStore, Machine, StopSignal, Wake, Wor
 use powerband_record::Side;
 use thiserror::Error;
 
+use crate::board::END_NS;
 use crate::machine::SimMachine;
 use crate::profile::Profile;
 
@@ -146,7 +147,7 @@ impl World for SimWorld {
     }
 
     /// As in the trait. Without a deadline, and when nothing is left that could ever happen, answers
-    /// [`Wake::Deadline`] instead of waiting for ever.
+    /// [`Wake::Deadline`] instead of waiting for ever. Virtual time ends after 146 years; a later deadline comes then.
     fn wait(&mut self, until_ns: Option<u64>) -> Wake {
         if let Some(stop) = self.look() {
             return stop;
@@ -162,7 +163,7 @@ impl World for SimWorld {
                     self.events += u64::from(self.machines[place].board.step());
                 }
                 None => {
-                    self.set_now(until_ns.unwrap_or(self.now_ns).max(self.now_ns));
+                    self.set_now(until_ns.unwrap_or(0).clamp(self.now_ns, END_NS));
                     return Wake::Deadline;
                 }
             }

@@ -85,11 +85,12 @@ pub struct IdleDescription {
 }
 
 /// What no simulated machine can do.
-const NONE_CAN: [&str; 6] = [
+const NONE_CAN: [&str; 7] = [
     "It runs no programs: a command needs a stated demand (cycles, sleep), and it prints nothing.",
     "Memory, caches, disks and temperature are not modelled; a process's peak memory reads 0.",
     "/proc/sys values (vm/swappiness, kernel/numa_balancing, net/core/busy_poll) keep what is written and change nothing.",
-    "Background activity is ten timer interrupts a second that cost nothing, until ten seconds after the last thing happened.",
+    "Background activity is ten wake-ups of each idle CPU a second that cost nothing, until ten seconds after the last thing happened.",
+    "A running task is not moved to balance the load; only a CPU that falls idle takes over one that waits.",
     "A CPU sinks into deeper idle states by time alone; leaving one costs no time.",
     "TCP loses nothing and sends no more than its window: retransmits read 0 because none can happen.",
 ];

@@ -4,6 +4,9 @@ use crate::board::{Board, Event};
 use crate::cpufreq::Util;
 use crate::schedule::Times;
 
+/// Work retired in this time fits 64 bits at any clock.
+const BOOK_AT_LATEST_NS: u64 = 1_000_000_000;
+
 impl Board {
     /// A task becomes the current one of a CPU that has none.
     pub(super) fn begin(&mut self, cpu: u32, task: u32) {
@@ -168,7 +171,13 @@ impl Board {
             return;
         }
         this.busy_ticks += 1;
-        if !this.queue.is_empty() && now - this.slice_began_ns >= self.profile.slice_ns {
+        if now - this.since_ns >= BOOK_AT_LATEST_NS {
+            self.book(cpu);
+        }
+        let this = self.cpu(cpu);
+        let waited_for = !this.queue.is_empty();
+        let ran_ns = now - this.slice_began_ns;
+        if waited_for && ran_ns >= self.profile.slice_ns {
             self.leave(cpu);
             self.task(current).state = State::Queued;
             self.cpu(cpu).queue.push_back(current);

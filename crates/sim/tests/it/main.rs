@@ -1,13 +1,27 @@
 //! Tests of simulated machines through their public interface, in one binary.
+#[cfg(test)]
 mod counter;
 #[cfg(test)]
 mod cpufreq;
+#[cfg(test)]
 mod determinism;
+#[cfg(test)]
 mod files;
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+mod governors;
+#[cfg(test)]
 mod ledger;
+#[cfg(test)]
 mod power;
+#[cfg(test)]
 mod profiles;
+#[cfg(test)]
 mod rig;
+#[cfg(test)]
 mod router;
+#[cfg(test)]
 mod schedule;
+#[cfg(test)]
 mod world;

@@ -38,7 +38,7 @@ fn every_parameter_names_its_source() {
 fn wrong_files_are_refused_in_one_sentence() {
     let good = Profile::builtin_text("quadcore").unwrap();
     for (from, to, words) in [
-        ("hz = 250", "hertz = 250", "hertz"),
+        ("hz = 250", "hertz = 250", "line 17: unknown field `hertz`"),
         ("name = \"quadcore\"", "", "name"),
         ("rules = \"2.6.32\"", "rules = \"5.0\"", "write 2.6.18, 2.6.32 or 6.1"),
         ("\"conservative\", ", "\"schedutil\", ", "only rules 6.1"),

@@ -121,3 +121,40 @@ fn odd_demands_end() {
     world.machine(Side::Near).unwrap().end(huge, false);
     assert!(!until_ended(&mut world, Side::Near, huge).status.success());
 }
+
+#[test]
+fn a_change_of_clock_takes_its_latency_and_its_standstill() {
+    let mut world = alone(quiet("omap3530"));
+    fix(&mut world, 0, 600_000);
+    let began = world.now_ns();
+    let id = spawn(&mut world, Side::Near, &counter(SECOND));
+    for step in 1..=50_u64 {
+        world.wait(Some(began + step * SECOND / 100));
+        let khz = if step % 2 == 1 { "250000" } else { "600000" };
+        crate::rig::write(&mut world, &cpufreq(0, "scaling_setspeed"), khz).unwrap();
+    }
+    let counted = count(&until_ended(&mut world, Side::Near, id));
+    // Each of 25 stays of 10 ms at 250 MHz begins 300 us late, as does its end, and each change costs 300 us.
+    let cycles = 600e6 * (0.75 - 25.0 * 300e-6) + 250e6 * (0.25 - 25.0 * 300e-6);
+    assert!((counted / (cycles / 600.0) - 1.0).abs() < 1e-5, "{counted} against {}", cycles / 600.0);
+}
+
+#[test]
+fn each_run_has_one_factor_which_depends_on_its_number_alone() {
+    let counts = |pause: u64, runs: usize| -> Vec<f64> {
+        let mut world = alone(powerband_sim::Profile::builtin("quadcore").unwrap());
+        fix(&mut world, 0, 2_400_000);
+        let mut found = Vec::new();
+        for _ in 0..runs {
+            found.push(count(&run(&mut world, &counter(SECOND / 10))));
+            let until = world.now_ns() + pause;
+            world.wait(Some(until));
+        }
+        found
+    };
+    let all = counts(0, 400);
+    let mean = all.iter().sum::<f64>() / 400.0;
+    let sd = (all.iter().map(|c| (c / mean - 1.0).powi(2)).sum::<f64>() / 399.0).sqrt();
+    assert!((0.0068..0.0092).contains(&sd), "{sd}");
+    assert!(all[..20].iter().zip(counts(SECOND, 20)).all(|(a, b)| (a - b).abs() <= 1.0));
+}
