@@ -216,8 +216,9 @@ fn failure(named: &Named, value: &Value, site: &str, landed: &Landed) -> Option<
             let hint = about.invalid;
             Some(KnobError::Refused { knob, site, asked, errno: *errno, words: words.clone(), hint })
         }
-        Landed::Unsupported { errno } => {
-            Some(KnobError::absent(&knob, format!("the kernel answered {errno} at {site}")))
+        Landed::Unsupported { errno, words } => {
+            let words = words.as_ref().map_or(String::new(), |words| format!(": {words}"));
+            Some(KnobError::absent(&knob, format!("the kernel answered {errno} at {site}{words}")))
         }
         Landed::NeedsFirst { what } => {
             let needs = named.knob.governor().unwrap_or_default();

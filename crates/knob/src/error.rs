@@ -99,7 +99,7 @@ pub enum KnobError {
         errno: Errno,
     },
     /// The kernel refused the value.
-    #[error("the kernel refused {knob}={asked} at {site}: {errno}{}{}; nothing is changed", aside(.words), advice(.hint, *.errno))]
+    #[error("the kernel refused {knob}={asked} at {site}: {errno}{}{}; nothing is changed", aside(.words), advice(.words, .hint, *.errno))]
     Refused {
         /// Canonical name.
         knob: String,
@@ -200,8 +200,10 @@ fn rights(errno: Errno) -> &'static str {
     }
 }
 
-fn advice(hint: &str, errno: Errno) -> String {
+/// What to do about a refusal that does not explain itself.
+fn advice(words: &Option<String>, hint: &str, errno: Errno) -> String {
     match errno {
+        _ if words.is_some() => String::new(),
         _ if is_denial(errno) => rights(errno).into(),
         Errno::EBUSY => "; the policy has no CPU online, or somebody is switching its governor: try again".into(),
         Errno::EINVAL if !hint.is_empty() => format!("; {hint}"),

@@ -43,6 +43,8 @@ pub enum Landed {
     Unsupported {
         /// Its answer.
         errno: Errno,
+        /// Its own words beyond the number.
+        words: Option<String>,
     },
 }
 
@@ -57,7 +59,8 @@ impl fmt::Display for Landed {
             Landed::Refused { errno, words: None } => write!(f, "refused: {errno}"),
             Landed::Refused { errno, words: Some(words) } => write!(f, "refused: {errno}: {words}"),
             Landed::NeedsFirst { what } => write!(f, "needs {what} first"),
-            Landed::Unsupported { errno } => write!(f, "not supported here: {errno}"),
+            Landed::Unsupported { errno, words: None } => write!(f, "not supported here: {errno}"),
+            Landed::Unsupported { errno, words: Some(words) } => write!(f, "not supported here: {errno}: {words}"),
         }
     }
 }
@@ -71,7 +74,7 @@ pub(crate) fn judge(named: &Named, asked: &Value, acted: &Acted) -> Landed {
             None => Landed::Refused { errno: Errno::EINVAL, words: acted.words.clone() },
         },
         Some(errno @ (Errno::ENOENT | Errno::ENODEV | Errno::EOPNOTSUPP | Errno::ENOSYS)) => {
-            Landed::Unsupported { errno }
+            Landed::Unsupported { errno, words: acted.words.clone() }
         }
         Some(errno) => Landed::Refused { errno, words: acted.words.clone() },
         None => judge_reading(named, asked, reads),

@@ -43,11 +43,7 @@ impl Policy {
 
     /// The steps the driver lists, ascending; empty for drivers without a table.
     pub fn steps_khz(&self, machine: &mut dyn Machine) -> Vec<u32> {
-        let Ok(text) = self.read(machine, "scaling_available_frequencies") else { return Vec::new() };
-        let mut steps: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        steps.sort_unstable();
-        steps.dedup();
-        steps
+        steps_khz(machine, &self.folder)
     }
 
     /// The governors it offers, in the kernel's order; `None` when it does not say.
@@ -177,6 +173,15 @@ impl Policies {
         }
         Ok(chosen)
     }
+}
+
+/// The steps a policy's folder lists, ascending, each once.
+pub(crate) fn steps_khz(machine: &mut dyn Machine, folder: &str) -> Vec<u32> {
+    let Ok(text) = machine.read(&format!("{folder}/scaling_available_frequencies")) else { return Vec::new() };
+    let mut steps: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    steps.sort_unstable();
+    steps.dedup();
+    steps
 }
 
 fn overlap(one: &CpuList, other: &CpuList) -> usize {

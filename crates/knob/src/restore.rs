@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use powerband_machine::{EntryId, Machine, OpenEntry, Undone};
 use serde::Serialize;
 
+use crate::policy::steps_khz;
+
 /// A value of somebody else's that was left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Foreign {
@@ -94,7 +96,7 @@ impl Work {
         let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
         let mut outcome = machine.undo(id, force).unwrap_or_else(failed);
         if let Undone::Foreign { found, .. } = &outcome
-            && self.open.get(&id).is_some_and(|entry| is_ours_after_all(entry, found))
+            && self.open.get(&id).is_some_and(|entry| is_ours_after_all(machine, entry, found))
         {
             outcome = machine.undo(id, true).unwrap_or_else(failed);
         }
@@ -154,19 +156,22 @@ fn is_keepsake(entry: &OpenEntry) -> bool {
 
 /// Whether what the ledger takes for somebody else's value is what we asked for: a limit takes effect a moment after
 /// the write (Linux 5.3 and later), so what was read back right then may still have been the old one.
-fn is_ours_after_all(entry: &OpenEntry, found: &str) -> bool {
+fn is_ours_after_all(machine: &mut dyn Machine, entry: &OpenEntry, found: &str) -> bool {
     let turn = &entry.turn;
     let (found, asked) = (found.trim(), turn.asked.trim());
     if found == asked {
         return true;
     }
     let read_too_early = entry.reads_back.as_deref().map(str::trim) == turn.before.as_deref().map(str::trim);
-    let (Ok(found), Ok(asked)) = (found.parse::<u64>(), asked.parse::<u64>()) else { return false };
+    let (Ok(found), Ok(asked), Some(path)) = (found.parse::<u32>(), asked.parse::<u32>(), &turn.read_back) else {
+        return false;
+    };
+    let steps = path.rsplit_once('/').map_or_else(Vec::new, |(folder, _)| steps_khz(machine, folder));
     // The kernel rounds an upper limit down and a lower limit up to a step of the table.
-    read_too_early
-        && match turn.knob.as_str() {
-            "cpufreq.max_freq" => found <= asked,
-            "cpufreq.min_freq" => found >= asked,
-            _ => false,
-        }
+    let rounded = match turn.knob.as_str() {
+        "cpufreq.max_freq" => steps.into_iter().rev().find(|&step| step <= asked),
+        "cpufreq.min_freq" => steps.into_iter().find(|&step| step >= asked),
+        _ => None,
+    };
+    read_too_early && rounded == Some(found)
 }

@@ -2,7 +2,7 @@
 use powerband_machine::{Action, Errno, Machine};
 
 use crate::knob::Turning;
-use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value, value::parse_quota};
+use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value, value::parse_quota};
 
 /// The load's CPU share.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,9 @@ const ABOUT: About = About {
 
 /// One percent and 65536 CPUs, in millionths of a CPU.
 const RANGE: std::ops::RangeInclusive<u64> = 10_000..=65_536_000_000;
+
+/// The kernel counts whole microseconds in a period of 10 ms: a ten-thousandth of a CPU, in millionths.
+const ROUNDING: u64 = 100;
 
 /// The one site.
 const SITE: &str = "load";
@@ -58,6 +61,15 @@ impl Knob for CpuQuota {
 
     fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
         Vec::new()
+    }
+
+    fn same(&self, asked: &Value, reads: &str) -> bool {
+        let reads = parse_quota(reads).ok().filter(|_| reads.trim().ends_with('%'));
+        asked.number().zip(reads).is_some_and(|(asked, reads)| asked.abs_diff(reads) <= ROUNDING)
+    }
+
+    fn landed_elsewhere(&self, reads: &str) -> Landed {
+        Landed::Clamped { to: reads.to_owned() }
     }
 
     fn turn(&self, value: &Value, machine: &mut dyn Machine, _site: &Site) -> Result<Turning, Errno> {

@@ -28,6 +28,8 @@ pub(crate) struct Fake {
     /// Refuses the action of this number (from 0), once.
     pub(crate) refuse_action: Option<usize>,
     pub(crate) groups: Vec<String>,
+    /// What a group's quota reads back as; nothing when absent.
+    pub(crate) quota_reads: Option<&'static str>,
     /// What was written, in order.
     pub(crate) written: Vec<(String, String)>,
     /// Actions so far.
@@ -53,6 +55,7 @@ pub(crate) fn bare() -> Fake {
         stuck_once_written: None,
         refuse_action: None,
         groups: Vec::new(),
+        quota_reads: None,
         written: Vec::new(),
         acts: 0,
         late: Vec::new(),
@@ -304,6 +307,8 @@ impl Machine for Fake {
         let errno = if refused { Some(Errno::EIO) } else { self.perform(&turn.action).err() };
         let reads_back =
             turn.read_back.as_ref().and_then(|path| self.read(path).ok()).map(|text| text.trim_end().to_owned());
+        let quota = self.quota_reads.filter(|_| matches!(turn.action, Action::MakeGroup { .. }));
+        let reads_back = quota.map(str::to_owned).or(reads_back);
         ledger.done(entry, errno, reads_back.clone())?;
         self.ledger = Some(ledger);
         self.settle();

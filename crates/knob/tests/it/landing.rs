@@ -197,6 +197,18 @@ fn quotas_are_for_loads_and_sides_are_kept_apart() {
     let quota = Setting::parse("cpu_quota=50%").unwrap();
     let error = apply(&mut machine, &quota, Hold::Set, &Selection::everywhere()).unwrap_err();
     assert!(error.to_string().contains("powerband with"), "{error}");
+    for (asked, reads, expected) in [
+        ("50%", "50%", "applied"),
+        ("12.345%", "12.34%", "applied"),
+        ("250%", "150%", "clamped to 150%"),
+        ("50%", "max", "clamped to max"),
+    ] {
+        machine.quota_reads = Some(reads);
+        let applied = turn(&mut machine, &format!("cpu_quota={asked}")).unwrap();
+        assert_eq!(landed(&applied), [format!("cgroup.cpu_quota@load: {expected}")]);
+        assert!(machine.groups.contains(applied.group.as_ref().unwrap()));
+    }
+    assert_eq!(machine.groups.len(), 4, "each with a name of its own");
     let both = Setting::parse("both/cpu_quota=50% far/governor=performance").unwrap();
     assert_eq!(for_side(&both, Side::Near).assignments.len(), 1);
     assert_eq!(for_side(&both, Side::Far).assignments.len(), 2);

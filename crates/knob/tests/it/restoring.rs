@@ -166,3 +166,20 @@ fn two_commands_are_undone_one_after_the_other() {
     }
     assert_eq!(machine.files, before);
 }
+
+#[test]
+fn a_limit_read_back_too_early_is_known_for_ours_and_another_is_not() {
+    for (somebody_elses, left) in [(None, 0), (Some("1600000"), 1)] {
+        let mut machine = cpufreq(1, 1, Rules { late: true, ..Rules::default() });
+        let before = machine.files.clone();
+        let setting = Setting::parse("max_freq=2100MHz").unwrap();
+        let applied = apply(&mut machine, &setting, Hold::Set, &Selection::everywhere()).unwrap();
+        assert_eq!(machine.open_entries()[0].reads_back.as_deref(), Some("2400000"), "taken before it took effect");
+        assert_eq!(machine.policy(0, "scaling_max_freq"), "2000000");
+        if let Some(limit) = somebody_elses {
+            machine.meddle(&format!("{ROOT}/policy0/scaling_max_freq"), limit);
+        }
+        assert_eq!(restore(&mut machine, &applied.entries, false).foreign.len(), left);
+        assert_eq!(machine.files == before, left == 0);
+    }
+}
