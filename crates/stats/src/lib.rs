@@ -1,4 +1,28 @@
 //! From trials to a verdict with a known error rate. Pure: numbers and a seed in, numbers out.
+//!
+//! An experiment measures settings in *blocks*: every setting once and a reference once or twice, in an order drawn
+//! afresh for each block ([`block_order`]). Effects are differences inside a block, so whatever drifts from block to
+//! block cancels, and a setting that does nothing is as likely above its reference as below it, whatever the noise.
+//!
+//! The caller fills a [`Table`] and hands it to a [`Judge`] after each completed block. The judge looks:
+//!
+//! 1. A two-way fit (setting + block) gives one noise estimate for all; with enough data, outlying trials are pulled in
+//!    around it first (Huber, k = 2).
+//! 2. Each comparison's standard error is the larger of its own and the pooled one ([`Contrast`]).
+//! 3. Each look may spend a part of the error rate ([`Spending`]); no number of blocks need be fixed beforehand. Over
+//!    settings, differences are corrected by Holm's steps.
+//! 4. A setting is claimed higher, lower, or the same within a margin ([`Claim`]); claims stay. What stays open has an
+//!    interval that is valid at every look, and a [`Prediction`] of the blocks that would decide it.
+//!
+//! A [`Knee`] asks instead for the cheapest setting that is good enough, or the best one. [`Pairs`] says which settings
+//! are alike. What must hold at the beginning is in [`steady`], what is suspicious in [`modes`], [`carry_over`], [`drift`]
+//! and [`change_point`]; measurements that share no block are compared in [`apart`].
+//!
+//! [`noise`], [`formula`] and [`race`] are machines made of a formula, on which the error rates and the machine time of
+//! all this are measured. Their figures stand in the tests.
+//!
+//! Every transcendental function comes from `libm` and every random number from a keyed ChaCha stream: the same input
+//! gives the same last bit in debug and release builds and on every host.
 
 mod carry;
 mod contrast;

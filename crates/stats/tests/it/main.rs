@@ -1,5 +1,8 @@
 //! Tests of the statistics as a caller sees them: worked figures, invariances, and error rates by simulation.
 
+#![expect(clippy::unwrap_used, reason = "what is shared between tests stands outside a test function")]
+#![expect(clippy::print_stdout, reason = "measured rates are worth reading when a test fails")]
+
 mod beginnings;
 mod exact;
 mod false_alarms;

@@ -57,11 +57,12 @@ fn try_once(m: usize, noise: Noise, key: u64) -> Vec<Claim> {
 }
 
 fn check(name: &str, case: u64, wrong: impl Fn(Noise, u64) -> bool) {
-    let count = runs(400, 2000);
+    // As in `false_alarms`: 5.85 % over enough runs that fresh seeds do not fail what holds.
+    let (count, allowed) = (runs(400, 8000), limit(36, 468));
     for noise in NOISES {
         let alarms: u32 = (0..count).map(|run| u32::from(wrong(noise, seed(case + noise as u64, run)))).sum();
         println!("{name}, {}: {:.1} %", noise.name(), 100.0 * f64::from(alarms) / f64::from(count));
-        assert!(alarms <= limit(36, 117), "{name}, {}: {alarms} of {count}", noise.name());
+        assert!(alarms <= allowed, "{name}, {}: {alarms} of {count}", noise.name());
     }
 }
 
