@@ -76,7 +76,7 @@ impl<'w> Execution<'w> {
             *port = self.ports.get(before).copied().unwrap_or(0);
         }
         let group = if part.side == Side::Near { self.group.clone() } else { None };
-        let job = Job { work, cpus: part.cpus.clone(), group, output_limit: OUTPUT_LIMIT };
+        let job = Job { work, cpus: part.cpus.clone(), group, output_limit: Some(OUTPUT_LIMIT) };
         let Some(machine) = self.world.machine(part.side) else {
             return Err(SpawnError::Refused {
                 what: format!("{} on the {} machine", part.name, part.side),

@@ -218,13 +218,21 @@ impl Sheet {
             notes.push(format!("{:.0} % of its trials pulled in as outliers", 100.0 * look.clipped_share));
         }
         let finite = |value: f64| value.is_finite().then_some(value);
+        // "Same" is two one-sided tests: the interval that lies inside the margin is the one at their level.
+        let interval = match look.claim {
+            Claim::Same | Claim::SameButDifferent if !self.rules.robust => {
+                let (low, high) = look.contrast.interval(2.0 * look.same_level);
+                (self.rules.shown(low), self.rules.shown(high))
+            }
+            _ => look.shown_interval,
+        };
         SettingVerdict {
             setting: u32::try_from(look.setting).unwrap_or(u32::MAX),
             metric: self.metric.name.clone(),
             verdict,
             change: if look.shown_effect.is_finite() { look.shown_effect } else { 0.0 },
-            low: finite(look.shown_interval.0),
-            high: finite(look.shown_interval.1),
+            low: finite(interval.0),
+            high: finite(interval.1),
             blocks: look.contrast.blocks,
             decided_at: look.claimed_at,
             predicted_blocks: look.predicted.map(|predicted| (predicted.low, predicted.high)),

@@ -26,8 +26,8 @@ const SHIM_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Child {
     pid: Pid,
     pidfd: OwnedFd,
-    stdout: Capture,
-    stderr: Capture,
+    stdout: Option<Capture>,
+    stderr: Option<Capture>,
     control: Option<Control>,
     started_ns: u64,
     group: Option<PathBuf>,
@@ -37,8 +37,12 @@ impl Child {
     /// Starts a job through `program`, which is ourselves.
     pub(crate) fn start(program: &Path, job: &Job, group: Option<PathBuf>) -> Result<Child, SpawnError> {
         let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
-        let (out, out_end) = pipe().map_err(errno).map_err(refused)?;
-        let (err, err_end) = pipe().map_err(errno).map_err(refused)?;
+        let stream = || -> Result<(Option<Capture>, Stdio), SpawnError> {
+            let Some(limit) = job.output_limit else { return Ok((None, Stdio::inherit())) };
+            let (drain, end) = pipe().map_err(errno).map_err(refused)?;
+            Ok((Some(Capture::new(drain, limit)), Stdio::from(end)))
+        };
+        let ((stdout, out_end), (stderr, err_end)) = (stream()?, stream()?);
         let instructions = instructions(program, job, group.as_deref())?;
         let (control, control_end) = match job.work {
             Work::Command { .. } => (None, None),
@@ -57,21 +61,21 @@ impl Child {
                 return Err(refused(errno(error)));
             }
         };
-        let (stdout, stderr) = (Capture::new(out, job.output_limit), Capture::new(err, job.output_limit));
         Ok(Child { pid, pidfd, stdout, stderr, control, started_ns, group })
     }
 
     /// What to poll: its end, and the pipes that are open.
     pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let drains = [Some(&self.stdout.drain), Some(&self.stderr.drain), self.control.as_ref().map(|c| &c.drain)];
+        let printed = [&self.stdout, &self.stderr].map(|stream| stream.as_ref().map(|capture| &capture.drain));
+        let drains = [printed[0], printed[1], self.control.as_ref().map(|c| &c.drain)];
         let pipes = drains.into_iter().flatten().filter_map(|drain| drain.fd());
         std::iter::once(&self.pidfd).chain(pipes).map(AsFd::as_fd)
     }
 
     /// Takes what is in its pipes; answers what it said.
     pub(crate) fn visit(&mut self) -> Vec<serde_json::Value> {
-        self.stdout.visit();
-        self.stderr.visit();
+        self.stdout.as_mut().map(Capture::visit);
+        self.stderr.as_mut().map(Capture::visit);
         self.control.as_mut().map(Control::visit).unwrap_or_default()
     }
 
@@ -80,8 +84,8 @@ impl Child {
         // It has ended and is ours alone to reap, so both failures would mean that somebody else reaped it.
         let (status, usage) =
             crate::raw::reap(self.pid, true).ok().flatten().unwrap_or((ExitStatus::Code(-1), Usage::default()));
-        let (stdout, out_cut) = self.stdout.finish();
-        let (stderr, err_cut) = self.stderr.finish();
+        let (stdout, out_cut) = self.stdout.map(Capture::finish).unwrap_or_default();
+        let (stderr, err_cut) = self.stderr.map(Capture::finish).unwrap_or_default();
         Finished {
             status,
             usage: Usage { real_ns: ended_ns.saturating_sub(self.started_ns), ..usage },
@@ -134,7 +138,7 @@ fn run_shim(
     program: &Path,
     instructions: &Instructions,
     control: Option<OwnedFd>,
-    (stdout, stderr): (OwnedFd, OwnedFd),
+    (stdout, stderr): (Stdio, Stdio),
 ) -> Result<Pid, (Step, Errno)> {
     let failed = |error: std::io::Error| (Step::Start, io_errno(&error));
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;

@@ -225,12 +225,14 @@ fn counter_metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
     Ok([("count".to_owned(), count), ("count_per_s".to_owned(), count / seconds)].into())
 }
 
-/// Durations in plans: `"5s"`, printed again as nanoseconds with their unit.
+/// Durations in plans: `"5s"`, printed again in the largest unit that is exact.
 pub(crate) mod duration {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(crate) fn serialize<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("{ns}ns"))
+        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+        let exact = units.iter().find(|(unit, _)| *ns > 0 && ns.is_multiple_of(*unit)).unwrap_or(&(1, "ns"));
+        serializer.serialize_str(&format!("{}{}", ns / exact.0, exact.1))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {

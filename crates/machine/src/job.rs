@@ -16,8 +16,8 @@ pub struct Job {
     pub cpus: Option<CpuList>,
     /// Control group made by [`crate::Action::MakeGroup`] it runs in.
     pub group: Option<String>,
-    /// At most this much of each output stream is kept, bytes.
-    pub output_limit: usize,
+    /// At most this much of each output stream is kept, bytes; `None` passes them on to our own as they come.
+    pub output_limit: Option<usize>,
 }
 
 /// A process that has ended.

@@ -1,5 +1,4 @@
 //! The words of the command line, and nothing else: parsing, not acting.
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -76,19 +75,6 @@ pub(crate) enum Verb {
     Completions(Completions),
     /// Print the manual page
     Man,
-    /// What runs inside the child process of a built-in load
-    #[command(name = powerband_host::INSIDE_VERB, hide = true)]
-    Inside {
-        /// The work, as JSON
-        work: String,
-    },
-    /// The small step between fork and exec
-    #[command(name = powerband_host::SHIM_VERB, hide = true)]
-    Shim {
-        /// None so far
-        #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
-        words: Vec<OsString>,
-    },
 }
 
 /// `info`.

@@ -8,14 +8,23 @@ mod output;
 mod rig;
 mod verb;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use powerband_host::{INSIDE_VERB, SHIM_VERB};
 
 use crate::cli::{Cli, Verb};
 use crate::exit::Answer;
 
 fn main() -> ExitCode {
+    // A load's own process starts here too: the less it does before its work, the better.
+    let words: Vec<OsString> = std::env::args_os().skip(1).take(2).collect();
+    match words.first().and_then(|word| word.to_str()) {
+        Some(SHIM_VERB) => powerband_host::shim_main(&words[1..]),
+        Some(INSIDE_VERB) => return inside(words.get(1)),
+        _ => {}
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::words_error(&error),
@@ -25,6 +34,12 @@ fn main() -> ExitCode {
         failure.exit as u8
     });
     ExitCode::from(code)
+}
+
+/// Built-in work, in the child process it has to itself.
+fn inside(work: Option<&OsString>) -> ExitCode {
+    let code = powerband_load::inside::main(work.and_then(|json| json.to_str()).unwrap_or_default());
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
 fn dispatch(cli: Cli) -> Answer {
@@ -44,7 +59,5 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Sim(args) => verb::sim::run(&shared, &args),
         Verb::Completions(args) => verb::completions::run(&args),
         Verb::Man => verb::man::run(),
-        Verb::Inside { work } => Ok(u8::try_from(powerband_load::inside::main(&work)).unwrap_or(1)),
-        Verb::Shim { words } => powerband_host::shim_main(&words),
     }
 }

@@ -57,8 +57,3 @@ pub(crate) fn width() -> usize {
 pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
-
-/// Passes a command's own words on, as they are.
-pub(crate) fn pass_on(text: &str) {
-    let _ = write!(std::io::stderr(), "{text}");
-}

@@ -123,8 +123,8 @@ fn open_simulated(
     let far_profile = far.map(profile).transpose()?;
     let mut world =
         SimWorld::new(near_profile, far_profile, seed).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
-    let mut interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
-    world.interrupt_source(Box::new(move || interrupts()));
+    let interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
+    world.interrupt_source(Box::new(interrupts));
     if purpose == Purpose::Measure {
         return Ok(Rig { world: Box::new(world), ledger: "in memory".into(), lock: None });
     }

@@ -10,7 +10,7 @@ pub(crate) fn run() -> Answer {
     let mut text = Vec::new();
     let failed = |error: std::io::Error| Failure::new(Exit::Failed, error);
     clap_mangen::Man::new(command.clone()).render(&mut text).map_err(failed)?;
-    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+    for verb in command.get_subcommands() {
         let page =
             clap_mangen::Man::new(verb.clone().disable_help_flag(true)).title(format!("powerband {}", verb.get_name()));
         text.extend_from_slice(format!(".SH POWERBAND {}\n", verb.get_name().to_uppercase()).as_bytes());

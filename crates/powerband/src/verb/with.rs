@@ -5,14 +5,10 @@ use powerband_record::{Assignment, ExitStatus, Setting, Side, Work};
 
 use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output;
 use crate::rig::{self, Purpose};
 
 /// Time a command has to end after it was asked to, ns.
 const GRACE_NS: u64 = 5_000_000_000;
-
-/// Most of each output stream that is passed on, bytes; `with` is for work, not for filters.
-const OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
 
 pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let assignments =
@@ -48,7 +44,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
 
 fn execute(world: &mut dyn World, args: &With, group: Option<String>) -> Answer {
     let work = Work::Command { argv: args.command.clone(), demand: None };
-    let job = Job { work, cpus: None, group, output_limit: OUTPUT_LIMIT };
+    let job = Job { work, cpus: None, group, output_limit: None };
     let machine = world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let process = machine.spawn(&job).map_err(|error| Failure::new(Exit::LoadFailed, error))?;
     let (finished, stopped) = wait(world, process);
@@ -56,8 +52,6 @@ fn execute(world: &mut dyn World, args: &With, group: Option<String>) -> Answer 
         return Ok(Exit::Stopped as u8);
     }
     let Some(finished) = finished else { return Err(Failure::new(Exit::CannotGoOn, "the command's end was missed")) };
-    output::say(finished.output.stdout.trim_end_matches('\n'));
-    output::pass_on(&finished.output.stderr);
     Ok(match finished.status {
         ExitStatus::Code(code) => u8::try_from(code & 0xff).unwrap_or(1),
         // As shells do.
