@@ -181,7 +181,8 @@ impl Run<'_> {
             knob: named.name.clone(),
             site: site.name.clone(),
             asked: value.typed(),
-            before: turning.before,
+            // Without it the ledger undoes whatever reads there; `restore` compares in its place.
+            before: turning.before.filter(|_| !named.knob.shows_outcome()),
             read_back: site.path.clone(),
             step: self.applied.entries.first().copied(),
         })?;

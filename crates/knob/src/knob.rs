@@ -36,6 +36,12 @@ pub trait Knob: Sync + fmt::Debug {
         None
     }
 
+    /// Whether its file shows what came of the last request instead of the request itself. Then an equal reading does
+    /// not mean that nothing is left to undo: a request that is held down now would come up later.
+    fn shows_outcome(&self) -> bool {
+        false
+    }
+
     /// Whether writing what already reads there can be left out.
     fn skips_when_equal(&self) -> bool {
         false

@@ -1,7 +1,7 @@
 //! Putting back: ledger entries in reverse, with what only a knob can judge about somebody else's hand.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_machine::{EntryId, Machine, OpenEntry, Undone};
+use powerband_machine::{Action, EntryId, Hold, Machine, OpenEntry, Turn, Undone};
 use serde::Serialize;
 
 use crate::policy::steps_khz;
@@ -94,7 +94,11 @@ impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
     fn undo(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
         let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
-        let mut outcome = machine.undo(id, force).unwrap_or_else(failed);
+        let foreign = self.open.get(&id).filter(|_| !force).and_then(|entry| foreign_outcome(machine, entry));
+        let mut outcome = match foreign {
+            Some(foreign) => foreign,
+            None => machine.undo(id, force).unwrap_or_else(failed),
+        };
         if let Undone::Foreign { found, .. } = &outcome
             && self.open.get(&id).is_some_and(|entry| is_ours_after_all(machine, entry, found))
         {
@@ -139,7 +143,7 @@ impl Work {
             let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
             let named = self.restored.foreign.iter().any(|it| is_left(&it.knob, &it.site))
                 || self.restored.failed.iter().any(|it| is_left(&it.knob, &it.site));
-            let (Some(before), Ok(now)) = (&turn.before, machine.read(path)) else { continue };
+            let (Some(before), Ok(now)) = (shown_before(turn), machine.read(path)) else { continue };
             let (before, now) = (before.trim(), now.trim());
             // A frequency that could be set only under our own governor is gone with it.
             if !named && before != now && now != "<unsupported>" {
@@ -148,6 +152,28 @@ impl Work {
             }
         }
     }
+}
+
+/// What read there before: as the ledger has it, or what the undo writes.
+fn shown_before(turn: &Turn) -> Option<&str> {
+    match (&turn.before, &turn.undo) {
+        (Some(before), _) => Some(before.trim()),
+        (None, Some(Action::WriteFile { text, .. })) if turn.undo.as_ref() != Some(&turn.action) => Some(text.trim()),
+        _ => None,
+    }
+}
+
+/// The ledger's three-way comparison for files that show an outcome, which the ledger itself always undoes: somebody
+/// else's value is left alone, and only an equal reading is no reason to leave our request standing.
+fn foreign_outcome(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undone> {
+    let turn = &entry.turn;
+    if turn.hold != Hold::Set || turn.before.is_some() {
+        return None;
+    }
+    let before = shown_before(turn)?;
+    let found = machine.read(turn.read_back.as_ref()?).ok()?.trim().to_owned();
+    let ours = entry.reads_back.as_ref().unwrap_or(&turn.asked).trim().to_owned();
+    (found != before && found != ours).then_some(Undone::Foreign { found, ours })
 }
 
 fn is_keepsake(entry: &OpenEntry) -> bool {
@@ -162,7 +188,7 @@ fn is_ours_after_all(machine: &mut dyn Machine, entry: &OpenEntry, found: &str) 
     if found == asked {
         return true;
     }
-    let read_too_early = entry.reads_back.as_deref().map(str::trim) == turn.before.as_deref().map(str::trim);
+    let read_too_early = entry.reads_back.as_deref().map(str::trim) == shown_before(turn);
     let (Ok(found), Ok(asked), Some(path)) = (found.parse::<u32>(), asked.parse::<u32>(), &turn.read_back) else {
         return false;
     };

@@ -46,6 +46,10 @@ impl Knob for Freq {
         site.policy.as_ref().map_or_else(Vec::new, |policy| frequency::choices(machine, policy))
     }
 
+    fn shows_outcome(&self) -> bool {
+        true
+    }
+
     fn landed_elsewhere(&self, reads: &str) -> Landed {
         Landed::Clamped { to: frequency::shown(reads) }
     }

@@ -41,6 +41,10 @@ impl Knob for MinFreq {
         site.policy.as_ref().map_or_else(Vec::new, |policy| frequency::choices(machine, policy))
     }
 
+    fn shows_outcome(&self) -> bool {
+        true
+    }
+
     fn landed_elsewhere(&self, reads: &str) -> Landed {
         Landed::Clamped { to: frequency::shown(reads) }
     }

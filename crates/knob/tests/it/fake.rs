@@ -25,6 +25,8 @@ pub(crate) struct Fake {
     pub(crate) refuse: BTreeMap<String, Errno>,
     /// A file that takes one more value and refuses from then on.
     pub(crate) stuck_once_written: Option<String>,
+    /// Set speeds asked for, by policy folder: they come up again when the limits allow.
+    pub(crate) speeds: BTreeMap<String, u64>,
     /// Refuses the action of this number (from 0), once.
     pub(crate) refuse_action: Option<usize>,
     pub(crate) groups: Vec<String>,
@@ -53,6 +55,7 @@ pub(crate) fn bare() -> Fake {
         rules: Rules::default(),
         refuse: BTreeMap::new(),
         stuck_once_written: None,
+        speeds: BTreeMap::new(),
         refuse_action: None,
         groups: Vec::new(),
         quota_reads: None,
@@ -177,7 +180,19 @@ impl Fake {
         let min = *steps.iter().find(|step| **step >= min).unwrap_or(&steps[2]);
         self.put(&format!("{folder}/scaling_max_freq"), &max.to_string());
         self.put(&format!("{folder}/scaling_min_freq"), &min.min(max).to_string());
+        self.run_at_speed(folder);
         Ok(())
+    }
+
+    fn run_at_speed(&mut self, folder: &str) {
+        let Some(&asked) = self.speeds.get(folder) else { return };
+        if self.show(&format!("{folder}/scaling_governor")) == "userspace" {
+            let asked = asked.min(self.number(&format!("{folder}/scaling_max_freq")));
+            let asked = asked.max(self.number(&format!("{folder}/scaling_min_freq")));
+            let speed = [1_600_000, 2_000_000, 2_400_000].into_iter().find(|step| *step >= asked).unwrap_or(2_400_000);
+            self.put(&format!("{folder}/scaling_cur_freq"), &speed.to_string());
+            self.put(&format!("{folder}/scaling_setspeed"), &speed.to_string());
+        }
     }
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), Errno> {
@@ -202,10 +217,8 @@ impl Fake {
                     return Err(Errno::EINVAL);
                 }
                 let asked: u64 = text.parse().map_err(|_| Errno::EINVAL)?;
-                let speed =
-                    [1_600_000, 2_000_000, 2_400_000].into_iter().find(|step| *step >= asked).unwrap_or(2_400_000);
-                self.put(&format!("{folder}/scaling_cur_freq"), &speed.to_string());
-                self.put(path, &speed.to_string());
+                self.speeds.insert(folder.into(), asked);
+                self.run_at_speed(folder);
             }
             "sampling_rate" if text.parse::<u64>().map_err(|_| Errno::EINVAL)? < 8000 => return Err(Errno::EINVAL),
             "down_threshold" if self.number(&format!("{folder}/up_threshold")) <= text.parse().unwrap() => {

@@ -36,6 +36,7 @@ fn found(rules: Rules, state: &str) -> Fake {
     apply(&mut machine, &setting, Hold::Held, &Selection::everywhere()).unwrap();
     let mut fresh = cpufreq(2, 2, rules);
     fresh.files = machine.files;
+    fresh.speeds = machine.speeds;
     fresh.files.insert("/tmp/old".into(), "1\n".into());
     fresh
 }
@@ -181,5 +182,18 @@ fn a_limit_read_back_too_early_is_known_for_ours_and_another_is_not() {
         }
         assert_eq!(restore(&mut machine, &applied.entries, false).foreign.len(), left);
         assert_eq!(machine.files == before, left == 0);
+    }
+}
+
+#[test]
+fn a_speed_held_down_by_a_limit_does_not_come_up_after_undo() {
+    for hold in [Hold::Held, Hold::Set] {
+        let mut machine = found(Rules::default(), "governor=userspace freq=1600MHz");
+        let before = machine.files.clone();
+        let setting = Setting::parse("freq=2400MHz max_freq=1600MHz").unwrap();
+        let applied = apply(&mut machine, &setting, hold, &Selection::everywhere()).unwrap();
+        assert_eq!(machine.policy(0, "scaling_setspeed"), "1600000", "reads as before all the while");
+        assert!(restore(&mut machine, &applied.entries, false).complete());
+        assert_eq!(machine.files, before);
     }
 }
