@@ -41,7 +41,7 @@ fn output_is_kept_apart_and_cut_at_the_limit() {
     assert!(!finished.output.cut, "and cat found its standard input empty");
 
     let mut long = sh("head -c 3000000 /dev/zero | tr '\\0' x; echo end >&2");
-    long.output_limit = 100_000;
+    long.output_limit = Some(100_000);
     let finished = stage.run(&long);
     assert_eq!(finished.output.stdout, "x".repeat(100_000));
     assert_eq!(finished.output.stderr, "end\n");
@@ -50,7 +50,7 @@ fn output_is_kept_apart_and_cut_at_the_limit() {
     let finished = stage.sh("printf 'a\\377b'");
     assert_eq!(finished.output.stdout, "a\u{fffd}b");
     let mut halved = sh("printf 'aé'");
-    halved.output_limit = 2;
+    halved.output_limit = Some(2);
     assert_eq!(stage.run(&halved).output.stdout, "a", "half a character is no character");
 }
 

@@ -5,3 +5,4 @@ mod fake;
 mod landing;
 mod names_and_values;
 mod restoring;
+mod simulated;
