@@ -155,10 +155,17 @@ fn crossed(
         }
     }
     let named = |assignments: Vec<Assignment>| {
-        let name = assignments.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let name = assignments.iter().map(short).collect::<Vec<_>>().join(" ");
         Setting { name: Some(name), assignments: [shared, &assignments].concat() }
     };
     Ok(combinations.into_iter().map(named).collect())
+}
+
+/// An assignment in a table: `cgroup.cpu_quota=25%` is `cpu_quota=25%`.
+fn short(assignment: &Assignment) -> String {
+    let name = resolve_knob(&assignment.knob.name).map_or("", |named| named.knob.about().short);
+    let name = if name.is_empty() { assignment.knob.name.clone() } else { name.to_owned() };
+    Assignment { knob: KnobRef { name, ..assignment.knob.clone() }, value: assignment.value.clone() }.to_string()
 }
 
 /// A value as a person would type it: whole MHz where the kernel's kHz are.
