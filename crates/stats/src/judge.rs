@@ -9,7 +9,7 @@ use crate::predict::Course;
 use crate::rules::Rules;
 use crate::signed_rank;
 use crate::spending::Spending;
-use crate::steady::{FIRST_BLOCK_FROZEN, FirstBlock, first_block};
+use crate::steady::{FirstBlock, first_block};
 use crate::table::Table;
 use crate::verdict::{Claim, Look, SettingLook};
 use crate::winsor::{Winsor, pool};
@@ -145,7 +145,7 @@ impl Judge {
         if table.trials() < 2 {
             return Err(Error::TooFewTrials { have: table.trials() });
         }
-        if table.blocks() > 1 && table.blocks() <= FIRST_BLOCK_FROZEN && self.rules.drop_first_block {
+        if self.rules.drop_first_block {
             self.first_block = first_block(table, &self.rules)?;
         }
         let have = self.comparable_blocks(table)?;

@@ -6,7 +6,7 @@ use crate::pairs::Pairs;
 use crate::posterior::Posterior;
 use crate::rules::Rules;
 use crate::spending::Spending;
-use crate::steady::{FIRST_BLOCK_FROZEN, FirstBlock, first_block};
+use crate::steady::{FirstBlock, first_block};
 use crate::table::Table;
 use crate::winsor::{Winsor, pool};
 use serde::{Deserialize, Serialize};
@@ -168,7 +168,7 @@ impl Knee {
         if table.settings() + 1 != need {
             return Err(Error::Shape { what: "settings in the table", have: table.settings() + 1, need });
         }
-        if table.blocks() > 1 && table.blocks() <= FIRST_BLOCK_FROZEN && self.rules.drop_first_block {
+        if self.rules.drop_first_block {
             self.first_block = first_block(table, &self.rules)?;
         }
         let dropped = self.first_block == FirstBlock::Dropped;

@@ -45,9 +45,8 @@ pub enum FirstBlock {
 /// Blocks narrower than this say too little about their own spread.
 const FIRST_BLOCK_LEAST_TRIALS: usize = 4;
 const FIRST_BLOCK_RATIO: f64 = 4.0;
-/// The rule looks at blocks 2 to 4 and is frozen after block 5.
+/// The first block and the three after it; later ones change nothing, so the rule is settled by the fifth.
 const FIRST_BLOCK_COMPARED: usize = 4;
-pub(crate) const FIRST_BLOCK_FROZEN: usize = 5;
 
 /// The first-block rule: drop block 1 when the standard deviation of its trials is more than four times the median of
 /// those of blocks 2 to 4.

@@ -57,7 +57,8 @@ pub struct SettingLook {
     pub p_same: f64,
     /// The p this look asks for to call it the same.
     pub same_level: f64,
-    /// Interval valid at every look at once, on the scale of the differences (Jennison and Turnbull 1989).
+    /// Interval valid at every look at once, on the scale of the differences (Jennison and Turnbull 1989); infinite
+    /// before the setting's first look.
     pub interval: (f64, f64),
     /// Effect as shown: a ratio less one on the log scale, else a difference.
     pub shown_effect: f64,
@@ -92,7 +93,7 @@ pub struct Look {
     pub clipped_share: f64,
     /// Those trials: block and slot.
     pub clipped: Vec<(usize, Slot)>,
-    /// Setting 1 first.
+    /// In order of setting; one compared in fewer than two blocks is not among them.
     pub settings: Vec<SettingLook>,
     /// Whether the reference's own spread stands out, which touches every comparison.
     pub reference_unstable: bool,

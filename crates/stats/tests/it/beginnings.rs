@@ -69,6 +69,11 @@ fn a_dropped_first_block_is_replaced() {
     let look = judge.look(&table(&rows)).unwrap();
     assert!(look.first_block_dropped);
     assert_eq!((look.blocks, look.settings[0].contrast.blocks), (3, 3));
+    // A stored table looked at once, long after, leaves out the same block.
+    let mut later = rows.clone();
+    later.extend_from_slice(&rows[1..]);
+    let look = Judge::new(3, linear(0.05), spending()).unwrap().look(&table(&later)).unwrap();
+    assert!(look.first_block_dropped && look.blocks == 6);
 }
 
 fn carried(share: f64, effects: &[f64], key: u64) -> powerband_stats::CarryOver {

@@ -187,3 +187,38 @@ fn three_rounds_of_two_governors_decide_nothing() {
     let predicted = a.predicted.unwrap();
     assert_eq!((predicted.blocks, predicted.low, predicted.high), (8, 6, 20));
 }
+
+#[test]
+fn other_ways_to_spend() {
+    let half = |block| Spend::HalfFirst.cumulative(0.18, 3, block);
+    assert!((half(3) - 0.09).abs() < 1e-15 && half(2) == 0.0 && half(1000) < 0.18);
+    close(spending().nominal(Spend::HalfFirst, 0.18, 3, 3), 0.09, 1e-12);
+    // A number fixed beforehand spends in proportion, and has nothing left afterwards.
+    let fixed = Spend::Uniform { blocks: 30 };
+    close(fixed.cumulative(0.045, 3, 15), 0.0225, 1e-12);
+    close(spending().nominal(fixed, 0.045, 3, 3), 0.0045, 1e-12);
+    assert!(spending().nominal(fixed, 0.045, 3, 30) > spending().nominal(Spend::OpenEnded, 0.045, 3, 30));
+    assert_eq!([31, 200, 250].map(|block| spending().nominal(fixed, 0.045, 3, block)), [0.0; 3]);
+    assert_eq!(spending().nominal(Spend::OpenEnded, 0.045, 3, 2), 0.0);
+}
+
+#[test]
+fn measured_apart() {
+    use powerband_stats::apart::{sessions, through_reference, welch};
+    let (a, b) = ([1.0, 2.0, 3.0], [2.0, 4.0, 6.0, 8.0]);
+    let apart = welch(&a, &b).unwrap();
+    close(apart.effect, -3.0, 1e-12);
+    close(apart.standard_error, 2.0_f64.sqrt(), 1e-12);
+    close(apart.df, 4.0 / (1.0 / 18.0 + 25.0 / 27.0), 1e-12);
+    assert_eq!(sessions(&a, &b), Some(apart));
+    assert_eq!((sessions(&a[..2], &b), welch(&a[..1], &b)), (None, None));
+    let (low, high) = apart.interval(apart.p());
+    assert!(low < 0.0 && high.abs() < 1e-9, "the interval at level p just touches zero");
+    // Two experiments with a reference in common: differences of differences, variances added.
+    let rows: [&[f64]; 4] = [&[100., 103., 98.], &[102., 104., 101.], &[99., 103., 97.], &[101., 105.5, 99.]];
+    let look = Judge::new(2, Rules::default(), spending()).unwrap().look(&table(&rows)).unwrap();
+    let between = through_reference(&look.settings[0], &look.settings[1]);
+    close(between.effect, 0.033044 + 0.017616, 3e-5);
+    close(between.standard_error, (2.0 * 3.1825e-5_f64).sqrt(), 2e-5);
+    close(between.df, 12.0, 1e-9);
+}
