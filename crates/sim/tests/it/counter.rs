@@ -2,7 +2,7 @@
 use powerband_machine::{Action, Errno, Hold, Machine, SpawnError, Turn, World};
 use powerband_record::{CpuList, Side, Work};
 
-use crate::rig::{SECOND, alone, count, counter, fix, governor, job, quiet, quota, run, spawn, turn, until_ended};
+use crate::rig::{SECOND, alone, count, counter, fix, governor, job, quiet, quota, run, spawn, turn, until_told};
 
 #[test]
 fn the_count_is_proportional_to_the_clock() {
@@ -90,20 +90,9 @@ fn a_group_shares_its_quota_between_cpus() {
         (member.cpus, member.group) = (Some(CpuList::new(vec![cpu])), Some("one".into()));
         members.push(spawn(&mut world, Side::Near, &member));
     }
-    let counts = members.into_iter().map(|id| count(&until_ended_of(&mut world, id)));
+    let counts = members.into_iter().map(|id| count(&until_told(&mut world, id)));
     let all: f64 = counts.sum();
     assert!((all / whole - 1.0).abs() < 0.01, "{all} against {whole}");
-}
-
-/// Waits for a process that may have ended while another was waited for.
-fn until_ended_of(
-    world: &mut powerband_sim::SimWorld,
-    id: powerband_machine::ProcessId,
-) -> powerband_machine::Finished {
-    if let Some(done) = world.machine(Side::Near).unwrap().finished(id) {
-        return done;
-    }
-    until_ended(world, Side::Near, id)
 }
 
 #[test]

@@ -3,7 +3,7 @@ use powerband_machine::{Errno, Hold, Machine, World};
 use powerband_record::Side;
 use proptest::prelude::*;
 
-use crate::rig::{SECOND, alone, counter, cpufreq, fix, quiet, read, run, spawn, turn, write};
+use crate::rig::{SECOND, alone, counter, cpufreq, fix, quiet, read, run, spawn, turn, until_told, write};
 
 fn near(world: &mut powerband_sim::SimWorld) -> &mut dyn Machine {
     world.machine(Side::Near).unwrap()
@@ -133,9 +133,7 @@ fn cpus_go_offline_and_come_back() {
     write(&mut world, &online(3), "1").unwrap();
     assert_eq!(near(&mut world).read(&cpufreq(3, "scaling_governor")).unwrap(), "ondemand\n");
     for id in cpus {
-        while near(&mut world).finished(id).is_none() {
-            world.wait(None);
-        }
+        until_told(&mut world, id);
     }
     assert!(world.now_ns() < 2 * SECOND);
 }

@@ -88,6 +88,17 @@ pub(crate) fn until_ended(world: &mut SimWorld, side: Side, id: ProcessId) -> Fi
     panic!("it does not end");
 }
 
+/// Waits for a process of the near machine that may have ended while another was waited for.
+pub(crate) fn until_told(world: &mut SimWorld, id: ProcessId) -> Finished {
+    for _ in 0..10_000 {
+        if let Some(done) = world.machine(Side::Near).unwrap().finished(id) {
+            return done;
+        }
+        world.wait(None);
+    }
+    panic!("it does not end");
+}
+
 pub(crate) fn run(world: &mut SimWorld, job: &Job) -> Finished {
     let id = spawn(world, Side::Near, job);
     until_ended(world, Side::Near, id)

@@ -2,7 +2,9 @@
 use powerband_machine::{Errno, SpawnError, World};
 use powerband_record::{CpuList, Demand, Side, Work};
 
-use crate::rig::{SECOND, alone, count, counter, cpufreq, fix, governor, job, quiet, read, run, spawn, until_ended};
+use crate::rig::{
+    SECOND, alone, count, counter, cpufreq, fix, governor, job, quiet, read, run, spawn, until_ended, until_told,
+};
 
 fn command(demand: Option<Demand>) -> Work {
     Work::Command { argv: vec!["make".into(), "-j8".into()], demand }
@@ -48,9 +50,7 @@ fn a_cpu_that_falls_idle_takes_over_what_waits() {
     let ids: Vec<_> =
         pieces.map(|cycles| spawn(&mut world, Side::Near, &job(command(Some(demand(cycles, 0, 1)))))).collect();
     for id in ids {
-        while world.machine(Side::Near).unwrap().finished(id).is_none() {
-            world.wait(None);
-        }
+        until_told(&mut world, id);
     }
     let seconds = (world.now_ns() - began) as f64 / 1e9;
     assert!((1.55..2.2).contains(&seconds), "{seconds}");
