@@ -59,6 +59,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let mut notes = Vec::new();
     let settings = settings(plan, world, &narrow, &mut notes)?;
     let settings = with_reference(plan, settings)?;
+    let settings = if plan.reference.is_none() { costliest_first(plan, settings)? } else { settings };
     let cost_order = plan.knee.as_deref().map(|knob| cost_order(knob, &settings)).transpose()?.unwrap_or_default();
     let metering = Metering::find(world);
     let picks = plan
@@ -199,6 +200,7 @@ fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting
             let found = settings.iter().position(|setting| setting.label() == *name || setting.turns() == *name);
             Some(found.ok_or_else(|| PlanError::NoReference { name: name.clone(), known: known() })?)
         }
+        None if plan.knee.is_some() && !settings.is_empty() => Some(0),
         None => settings.iter().position(|setting| setting.assignments.is_empty()),
     };
     match reference {
@@ -207,6 +209,16 @@ fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting
         None => {}
     }
     if settings.len() < 2 { Err(PlanError::NothingToCompare) } else { Ok(settings) }
+}
+
+/// Where a knee is sought and nothing else is said, the others are compared with the costliest setting.
+fn costliest_first(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, ResolveError> {
+    if let Some(knob) = &plan.knee
+        && let Some(&costliest) = cost_order(knob, &settings)?.last()
+    {
+        settings[..=costliest as usize].rotate_right(1);
+    }
+    Ok(settings)
 }
 
 /// Indices of the settings by the value they give a knob, lowest first.

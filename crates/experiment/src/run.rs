@@ -304,9 +304,7 @@ impl<'a> Run<'a> {
             notes: self.notes,
         };
         let entries = self.bench.restored();
-        if entries > 0 {
-            self.journal.record(&Event::Restored { entries, failed: Vec::new() })?;
-        }
+        self.journal.record(&Event::Restored { entries, failed: Vec::new() })?;
         self.journal.record(&Event::Closed(finding.clone()))?;
         Ok(finding)
     }

@@ -12,6 +12,9 @@ pub use labels::join_labels;
 /// How many settings are named in one clause before "and N others".
 const NAMED: usize = 3;
 
+/// Label of a setting that turns nothing and has no name.
+const AS_FOUND: &str = "as found";
+
 /// The whole finding in one sentence, without a full stop.
 #[must_use]
 pub fn headline(model: &Model) -> String {
@@ -108,7 +111,10 @@ pub fn knee(model: &Model) -> Option<String> {
 
 /// What is found on one metric, a clause for each verdict there is.
 fn comparisons(model: &Model, metric: usize) -> Option<String> {
-    let reference = model.label(0);
+    let reference = match model.label(0) {
+        label if label == AS_FOUND => "the machine as found".to_owned(),
+        label => label,
+    };
     let all: Vec<&SettingVerdict> = model.verdicts(metric).collect();
     let of = |verdict| all.iter().copied().filter(move |v| v.verdict == verdict).collect::<Vec<_>>();
     let labels =
@@ -178,7 +184,8 @@ fn bare_size(verdict: &SettingVerdict) -> String {
     if verdict.absolute {
         return format!("{} {}", powerband_record::format_number(verdict.change.abs()), unit_of_change(verdict));
     }
-    percent(verdict.change.abs())
+    let decimals = decimals_of(verdict);
+    format!("{:.decimals$} %", verdict.change.abs() * 100.0)
 }
 
 /// Percent for relative changes, else the metric's unit.
@@ -341,7 +348,7 @@ pub fn load(load: &Value) -> String {
     let command = fields.contains_key("argv");
     let words: Vec<String> = fields
         .iter()
-        .filter(|(name, value)| !(value.is_null() || command && *name == "kind"))
+        .filter(|(name, value)| !(value.is_null() || **value == Value::Bool(false) || command && *name == "kind"))
         .map(|(name, value)| match (name.as_str(), value) {
             ("kind" | "name" | "load", Value::String(text)) => text.clone(),
             ("argv" | "command", Value::Array(words)) => words.iter().map(plain).collect::<Vec<_>>().join(" "),
@@ -349,6 +356,7 @@ pub fn load(load: &Value) -> String {
                 let length = number.as_u64().map_or_else(|| number.to_string(), format_duration);
                 format!("{} {length}", name.trim_end_matches("_ns"))
             }
+            (name, Value::Bool(true)) => name.replace('_', " "),
             (name, value) => format!("{name} {}", plain(value)),
         })
         .collect();
