@@ -140,12 +140,16 @@ fn crossed(
     }
     let chosen = chosen_governors(plan, shared);
     let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
-    for text in &plan.axes {
+    let mut varied = Vec::new();
+    for (place, text) in plan.axes.iter().enumerate() {
         let axis = Axis::parse(text).map_err(PlanError::from)?;
         let side = axis.knob.side.each().first().copied().unwrap_or_default();
         let Some(machine) = world.machine(side) else { return Err(ResolveError::NoFar(axis.knob.to_string())) };
         let expanded = expand(&axis, machine, narrow, &chosen)?;
         notes.extend(expanded.notes);
+        if expanded.values.len() > 1 {
+            varied.push(place);
+        }
         let value = |value: &Value| Assignment { knob: axis.knob.clone(), value: typed(value) };
         combinations = combinations
             .iter()
@@ -155,9 +159,11 @@ fn crossed(
             return Err(PlanError::TooMany(combinations.len(), MOST_SETTINGS).into());
         }
     }
+    // An axis of one value tells no setting from another, so it is in what is turned but not in the name.
+    let telling = |place: &usize| varied.is_empty() || varied.contains(place);
     let named = |assignments: Vec<Assignment>| {
-        let name = assignments.iter().map(short).collect::<Vec<_>>().join(" ");
-        Setting { name: Some(name), assignments: [shared, &assignments].concat() }
+        let words = (0..assignments.len()).filter(telling).map(|place| short(&assignments[place]));
+        Setting { name: Some(words.collect::<Vec<_>>().join(" ")), assignments: [shared, &assignments].concat() }
     };
     Ok(combinations.into_iter().map(named).collect())
 }
