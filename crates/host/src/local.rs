@@ -48,6 +48,7 @@ impl LocalMachine {
             boot_id: boot_id.trim_end().to_owned(),
             address: "127.0.0.1".into(),
             privileged: rustix::process::geteuid().is_root(),
+            owner: std::process::id(),
         };
         Ok(LocalMachine {
             ledger: Ledger::load(Box::new(ledger.clone()), &identity.boot_id)?,

@@ -14,6 +14,8 @@ pub struct Identity {
     pub address: String,
     /// Whether the caller may write what only root may.
     pub privileged: bool,
+    /// Number of the process that acts on it, for names two of them must not both use; 0 on simulated machines.
+    pub owner: u32,
 }
 
 /// One name in a folder.

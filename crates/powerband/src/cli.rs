@@ -159,13 +159,13 @@ pub(crate) struct Measuring {
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(crate) alpha: Option<String>,
     /// Most blocks (every setting once a block)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) blocks: Option<u32>,
     /// Most time, e.g. 15m
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
     /// Most warm-up trials
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) warmup: Option<u32>,
     /// Time to settle after turning
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]

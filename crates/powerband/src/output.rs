@@ -40,6 +40,12 @@ pub(crate) fn words_error(error: &clap::Error) -> ExitCode {
         say(&error.to_string());
         return ExitCode::SUCCESS;
     }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        complain(
+            "there is no verb; `powerband info` looks, `powerband try` measures, `powerband --help` shows them all",
+        );
+        return ExitCode::from(Exit::Usage as u8);
+    }
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let told = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);

@@ -141,6 +141,7 @@ impl Board {
             boot_id: boot_id(seed, &component, &profile.name),
             address: component.clone(),
             privileged: true,
+            owner: 0,
         };
         let mut board = Board {
             side,

@@ -76,7 +76,8 @@ impl Knob for CpuQuota {
         let quota = value.quota().ok_or(Errno::EINVAL)?;
         // Rising past every entry that is still open keeps the name clear of a group that could not be removed.
         let number = machine.open_entries().iter().map(|entry| entry.id.0).max().map_or(1, |id| id + 1);
-        let group = format!("{PREFIX}{number}");
+        // Groups are the machine's, ledgers are not: the owner keeps two of them apart.
+        let group = format!("{PREFIX}{}-{number}", machine.identity().owner);
         let undo = Some(Action::RemoveGroup { group: group.clone() });
         Ok(Turning { action: Action::MakeGroup { group, quota }, undo, before: None })
     }

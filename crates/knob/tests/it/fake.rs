@@ -49,6 +49,7 @@ pub(crate) fn bare() -> Fake {
         boot_id: "boot".into(),
         address: "127.0.0.1".into(),
         privileged: true,
+        owner: 0,
     };
     Fake {
         files: BTreeMap::new(),

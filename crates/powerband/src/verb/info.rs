@@ -100,7 +100,7 @@ fn meters(rig: &mut Rig) -> Told {
 fn turned(rig: &mut Rig) -> Told {
     let Some(machine) = rig.world().machine(Side::Near) else { return Told { text: String::new(), json: Value::Null } };
     let entries = machine.open_entries();
-    let shown: Vec<_> = entries.iter().filter(|entry| entry.turn.undo.as_ref() != Some(&entry.turn.action)).collect();
+    let shown: Vec<_> = entries.iter().filter(|entry| super::undo::tells(&entry.turn)).collect();
     let mut text = String::new();
     for entry in &shown {
         let (turn, held) = (&entry.turn, entry.turn.hold == Hold::Held);

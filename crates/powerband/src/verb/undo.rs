@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_knob::{Restored, restore};
-use powerband_machine::{EntryId, Hold, OpenEntry};
+use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn};
 use powerband_record::Side;
 use serde_json::json;
 
@@ -42,19 +42,33 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
 
 fn list(shared: &Shared, steps: &BTreeMap<EntryId, Vec<OpenEntry>>, ledger: &str) -> Answer {
     if shared.json {
-        let entries: Vec<_> = steps.values().flatten().collect();
+        let entries: Vec<_> = steps.values().flatten().filter(|entry| tells(&entry.turn)).collect();
         return output::say_json(&json!({ "version": 1, "ledger": ledger, "open": entries }));
     }
     let mut text = String::new();
     for (step, entries) in steps.iter().rev() {
         text += &format!("step {}:\n", step.0);
-        for turn in entries.iter().map(|entry| &entry.turn).filter(|turn| turn.undo.as_ref() != Some(&turn.action)) {
-            let before = turn.before.as_deref().unwrap_or("(unknown)").trim();
+        for turn in entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)) {
+            let before = before(turn).unwrap_or("nothing");
             text += &format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, turn.asked);
         }
     }
     output::say(if text.is_empty() { "nothing is turned" } else { &text });
     Ok(Exit::Fine as u8)
+}
+
+/// Whether an entry is what somebody asked for; the others only keep what a governor would forget.
+pub(super) fn tells(turn: &Turn) -> bool {
+    turn.undo.as_ref() != Some(&turn.action)
+}
+
+/// What was there, or else what the undo would write.
+fn before(turn: &Turn) -> Option<&str> {
+    let written = match &turn.undo {
+        Some(Action::WriteFile { text, .. }) => Some(text.as_str()),
+        _ => None,
+    };
+    turn.before.as_deref().or(written).map(str::trim)
 }
 
 fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(), Failure> {
