@@ -2,6 +2,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use powerband_report::json::Report;
@@ -26,6 +27,12 @@ pub(crate) fn root() -> bool {
         eprintln!("skipped: needs root");
     }
     root
+}
+
+/// Control groups belong to the machine, not to a state folder: tests that make some do it one after the other.
+pub(crate) fn quotas() -> MutexGuard<'static, ()> {
+    static GROUPS: Mutex<()> = Mutex::new(());
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A fresh state folder.

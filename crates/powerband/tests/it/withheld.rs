@@ -3,7 +3,7 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, root, text, until};
+use crate::desk::{Desk, quotas, root, text, until};
 
 #[test]
 fn the_commands_output_and_code_are_passed_on_and_the_file_is_back() {
@@ -40,6 +40,7 @@ fn a_quota_holds_for_the_command() {
     if !root() {
         return;
     }
+    let _alone = quotas();
     let desk = Desk::new();
     let ran = desk.run(&["with", "cgroup.cpu_quota=50%", "--", "cat", "/proc/self/cgroup"]).ended(0);
     assert!(ran.out.lines().any(|line| line.contains("powerband-load-")), "{}", ran.out);
