@@ -45,6 +45,9 @@ pub enum Fatal {
         /// Knobs and sites with the reason.
         what: String,
     },
+    /// A setting cannot be turned here, found before the first trial.
+    #[error(transparent)]
+    Knob(#[from] powerband_knob::KnobError),
     /// A machine of the rig is gone.
     #[error("lost the {side} machine: {why}")]
     Lost {
@@ -65,6 +68,14 @@ pub trait Bench {
     /// # Errors
     /// [`Fatal`] when the experiment cannot go on; a trial that merely does not count is `Ok(Err(void))`.
     fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal>;
+
+    /// Tries everything the trials will need and puts it back, before time is spent: rights, values, knobs.
+    ///
+    /// # Errors
+    /// [`Fatal`] when the experiment would not get through its first block.
+    fn rehearse(&mut self) -> Result<(), Fatal> {
+        Ok(())
+    }
 
     /// How many ledger entries were taken back so far; a bench that turns nothing has none.
     fn restored(&self) -> u32 {

@@ -231,6 +231,7 @@ impl Sheet {
             metric: self.metric.name.clone(),
             verdict,
             change: if look.shown_effect.is_finite() { look.shown_effect } else { 0.0 },
+            absolute: self.rules.scale == Scale::Linear,
             low: finite(interval.0),
             high: finite(interval.1),
             blocks: look.contrast.blocks,

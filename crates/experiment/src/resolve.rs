@@ -59,6 +59,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let mut notes = Vec::new();
     let settings = settings(plan, world, &narrow, &mut notes)?;
     let settings = with_reference(plan, settings)?;
+    let settings = if plan.reference.is_none() { costliest_first(plan, settings)? } else { settings };
     let cost_order = plan.knee.as_deref().map(|knob| cost_order(knob, &settings)).transpose()?.unwrap_or_default();
     let metering = Metering::find(world);
     let picks = plan
@@ -139,12 +140,16 @@ fn crossed(
     }
     let chosen = chosen_governors(plan, shared);
     let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
-    for text in &plan.axes {
+    let mut varied = Vec::new();
+    for (place, text) in plan.axes.iter().enumerate() {
         let axis = Axis::parse(text).map_err(PlanError::from)?;
         let side = axis.knob.side.each().first().copied().unwrap_or_default();
         let Some(machine) = world.machine(side) else { return Err(ResolveError::NoFar(axis.knob.to_string())) };
         let expanded = expand(&axis, machine, narrow, &chosen)?;
         notes.extend(expanded.notes);
+        if expanded.values.len() > 1 {
+            varied.push(place);
+        }
         let value = |value: &Value| Assignment { knob: axis.knob.clone(), value: typed(value) };
         combinations = combinations
             .iter()
@@ -154,9 +159,11 @@ fn crossed(
             return Err(PlanError::TooMany(combinations.len(), MOST_SETTINGS).into());
         }
     }
+    // An axis of one value tells no setting from another, so it is in what is turned but not in the name.
+    let telling = |place: &usize| varied.is_empty() || varied.contains(place);
     let named = |assignments: Vec<Assignment>| {
-        let name = assignments.iter().map(short).collect::<Vec<_>>().join(" ");
-        Setting { name: Some(name), assignments: [shared, &assignments].concat() }
+        let words = (0..assignments.len()).filter(telling).map(|place| short(&assignments[place]));
+        Setting { name: Some(words.collect::<Vec<_>>().join(" ")), assignments: [shared, &assignments].concat() }
     };
     Ok(combinations.into_iter().map(named).collect())
 }
@@ -199,6 +206,7 @@ fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting
             let found = settings.iter().position(|setting| setting.label() == *name || setting.turns() == *name);
             Some(found.ok_or_else(|| PlanError::NoReference { name: name.clone(), known: known() })?)
         }
+        None if plan.knee.is_some() && !settings.is_empty() => Some(0),
         None => settings.iter().position(|setting| setting.assignments.is_empty()),
     };
     match reference {
@@ -207,6 +215,16 @@ fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting
         None => {}
     }
     if settings.len() < 2 { Err(PlanError::NothingToCompare) } else { Ok(settings) }
+}
+
+/// Where a knee is sought and nothing else is said, the others are compared with the costliest setting.
+fn costliest_first(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, ResolveError> {
+    if let Some(knob) = &plan.knee
+        && let Some(&costliest) = cost_order(knob, &settings)?.last()
+    {
+        settings[..=costliest as usize].rotate_right(1);
+    }
+    Ok(settings)
 }
 
 /// Indices of the settings by the value they give a knob, lowest first.

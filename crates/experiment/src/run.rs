@@ -18,10 +18,7 @@ const TRIES: u32 = 3;
 pub fn run(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journal) -> Result<Finding, Fatal> {
     journal.record(&Event::Started(Box::new(started.clone())))?;
     let mut run = Run::new(started, bench, journal);
-    let reason = match run.warm_up() {
-        Ok(()) => run.blocks(),
-        Err(end) => Err(end),
-    };
+    let reason = run.all();
     match reason {
         Ok(reason) | Err(End::Close(reason)) => run.close(reason),
         Err(End::Fatal(fatal)) => {
@@ -100,6 +97,12 @@ impl<'a> Run<'a> {
             look: Look::default(),
             notes: Vec::new(),
         }
+    }
+
+    fn all(&mut self) -> Result<CloseReason, End> {
+        self.bench.rehearse()?;
+        self.warm_up()?;
+        self.blocks()
     }
 
     fn elapsed_ns(&self) -> u64 {
@@ -304,9 +307,7 @@ impl<'a> Run<'a> {
             notes: self.notes,
         };
         let entries = self.bench.restored();
-        if entries > 0 {
-            self.journal.record(&Event::Restored { entries, failed: Vec::new() })?;
-        }
+        self.journal.record(&Event::Restored { entries, failed: Vec::new() })?;
         self.journal.record(&Event::Closed(finding.clone()))?;
         Ok(finding)
     }

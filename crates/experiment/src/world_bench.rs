@@ -52,8 +52,8 @@ impl<'w> WorldBench<'w> {
     }
 
     /// Turns a setting on each side it concerns.
-    fn turn(&mut self, trial: &PlannedTrial, in_force: &mut InForce) -> Result<Result<(), Void>, Fatal> {
-        let setting = self.settings[trial.setting as usize].clone();
+    fn turn(&mut self, setting: usize, in_force: &mut InForce) -> Result<Result<(), KnobError>, Fatal> {
+        let setting = self.settings[setting].clone();
         for side in [Side::Near, Side::Far] {
             let part = for_side(&setting, side);
             let Some(machine) = self.world.machine(side) else { continue };
@@ -66,7 +66,7 @@ impl<'w> WorldBench<'w> {
                 Err(error) if error.kind() == ErrorKind::CannotRestore => {
                     return Err(Fatal::CannotRestore { what: error.to_string() });
                 }
-                Err(error) => return Ok(Err(Void::NotTurned { why: error.to_string() })),
+                Err(error) => return Ok(Err(error)),
             }
         }
         Ok(Ok(()))
@@ -200,6 +200,16 @@ impl Bench for WorldBench<'_> {
         result
     }
 
+    fn rehearse(&mut self) -> Result<(), Fatal> {
+        for setting in 0..self.settings.len() {
+            let mut in_force = InForce::new();
+            let turned = self.turn(setting, &mut in_force);
+            self.put_back(&in_force)?;
+            turned??;
+        }
+        Ok(())
+    }
+
     fn restored(&self) -> u32 {
         self.restored
     }
@@ -212,8 +222,8 @@ impl WorldBench<'_> {
         in_force: &mut InForce,
         journal: &mut dyn Journal,
     ) -> Result<Result<Outcome, Void>, Fatal> {
-        if let Err(void) = self.turn(trial, in_force)? {
-            return Ok(Err(void));
+        if let Err(error) = self.turn(trial.setting as usize, in_force)? {
+            return Ok(Err(Void::NotTurned { why: error.to_string() }));
         }
         if let Err(void) = self.settle(trial)? {
             return Ok(Err(void));

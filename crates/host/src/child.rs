@@ -51,9 +51,8 @@ impl Child {
                 (Some(Control::new(drain)), Some(end))
             }
         };
-        let pid = run_shim(program, &instructions, control_end, (out_end, err_end))
+        let (pid, started_ns) = run_shim(program, &instructions, control_end, (out_end, err_end))
             .map_err(|(step, errno)| spawn_error(step, errno, job, &instructions))?;
-        let started_ns = crate::now_ns();
         let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(error) => {
@@ -133,13 +132,13 @@ fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instr
     })
 }
 
-/// Runs the shim to its end; answers the load's process once it executes.
+/// Runs the shim to its end; answers the load's process once it executes, and when that began, ns.
 fn run_shim(
     program: &Path,
     instructions: &Instructions,
     control: Option<OwnedFd>,
     (stdout, stderr): (Stdio, Stdio),
-) -> Result<Pid, (Step, Errno)> {
+) -> Result<(Pid, u64), (Step, Errno)> {
     let failed = |error: std::io::Error| (Step::Start, io_errno(&error));
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
     let mut shim = Command::new(program);
@@ -157,14 +156,18 @@ fn run_shim(
     ended.map_err(failed)?;
     let pid = answers.iter().find_map(|answer| match answer {
         Answer::Pid(pid) => Pid::from_raw(*pid),
-        Answer::Refused { .. } => None,
+        _ => None,
+    });
+    let began_ns = answers.iter().find_map(|answer| match answer {
+        Answer::Executes(at_ns) => Some(*at_ns),
+        _ => None,
     });
     let refused = answers.iter().find_map(|answer| match answer {
         Answer::Refused { step, errno } => Some((*step, *errno)),
-        Answer::Pid(_) => None,
+        _ => None,
     });
     match (refused, pid) {
-        (None, Some(pid)) => Ok(pid),
+        (None, Some(pid)) => Ok((pid, began_ns.unwrap_or_else(crate::now_ns))),
         // A program that does not know the hidden verb answers nothing.
         (None, None) => Err((Step::Start, Errno::ENOSYS)),
         (Some(refused), pid) => {

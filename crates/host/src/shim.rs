@@ -49,6 +49,8 @@ pub(crate) struct Instructions {
 pub(crate) enum Answer {
     /// The load's process.
     Pid(i32),
+    /// The load is being executed: the machine's clock right before, ns.
+    Executes(u64),
     /// A step was refused.
     Refused {
         /// Which.
@@ -98,11 +100,11 @@ fn start(socket: &OwnedFd) -> Result<(), (Step, Errno)> {
             answer(socket, &Answer::Pid(pid.as_raw_nonzero().get()));
             Ok(())
         }
-        Cloned::Sibling => become_load(&instructions, control.as_ref()),
+        Cloned::Sibling => become_load(&instructions, control.as_ref(), socket),
     }
 }
 
-fn become_load(instructions: &Instructions, control: Option<&OwnedFd>) -> Result<(), (Step, Errno)> {
+fn become_load(instructions: &Instructions, control: Option<&OwnedFd>, socket: &OwnedFd) -> Result<(), (Step, Errno)> {
     let start = |error: rustix::io::Errno| (Step::Start, errno(error));
     rustix::process::setsid().map_err(start)?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(start)?;
@@ -127,6 +129,7 @@ fn become_load(instructions: &Instructions, control: Option<&OwnedFd>) -> Result
         load.env(CONTROL_FD_VARIABLE, control.as_raw_fd().to_string());
     }
     crate::raw::reset_signals();
+    answer(socket, &Answer::Executes(crate::now_ns()));
     Err((Step::Execute, io_errno(&load.exec())))
 }
 

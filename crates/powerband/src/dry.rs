@@ -2,7 +2,7 @@
 use powerband_experiment::Resolved;
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
-use powerband_record::{Side, format_duration};
+use powerband_record::{Side, format_duration, format_number};
 use serde::Serialize;
 
 use crate::cli::Shared;
@@ -100,7 +100,7 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps]) -> An
         judged.join(", "),
         if shown.is_empty() { "nothing".into() } else { shown.join(", ") }
     );
-    text += &format!("same means within {:.3} % ({})\n", 100.0 * started.margin, started.margin_source);
+    text += &format!("same means within {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
     text += &format!("{trials} trials a block, at most {} blocks", started.max_blocks);
     text += &longest_ns
         .map(|ns| format!(", at most about {}; usually decided sooner", format_duration(ns)))

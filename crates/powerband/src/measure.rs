@@ -33,7 +33,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
             verb::show::print(shared, store, id)?;
             verdict_code(&finding, &measuring.fail_on, id)
         }
-        Err(fatal) => Err(fatal_failure(&fatal)),
+        Err(fatal) => Err(fatal_failure(fatal)),
     }
 }
 
@@ -112,12 +112,12 @@ fn finish_header(store: &mut Store, id: i64) -> Result<(), Failure> {
     store.update_header(id, &header).map_err(store_failure)
 }
 
-fn fatal_failure(fatal: &Fatal) -> Failure {
-    let exit = match fatal {
-        Fatal::CannotRestore { .. } => Exit::CannotRestore,
-        _ => Exit::CannotGoOn,
-    };
-    Failure::new(exit, fatal)
+fn fatal_failure(fatal: Fatal) -> Failure {
+    match fatal {
+        Fatal::CannotRestore { .. } => Failure::new(Exit::CannotRestore, fatal),
+        Fatal::Knob(error) => rig::knob_failure(error),
+        other => Failure::new(Exit::CannotGoOn, other),
+    }
 }
 
 /// The exit code a finding asks for.

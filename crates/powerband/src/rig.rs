@@ -118,7 +118,8 @@ fn open_simulated(
     seed: Option<u64>,
     purpose: Purpose,
 ) -> Result<Rig, Failure> {
-    let seed = seed.or(names.seed()?).unwrap_or(1);
+    // Noise matters to trials alone; what is set must be found again whatever seed the next command is given.
+    let seed = if purpose == Purpose::Measure { seed.or(names.seed()?).unwrap_or(1) } else { 1 };
     let near_profile = profile(near)?;
     let far_profile = far.map(profile).transpose()?;
     let mut world =
@@ -149,7 +150,9 @@ pub(crate) fn state_folder() -> Result<PathBuf, Failure> {
 }
 
 fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
-    let folder = state_folder()?;
+    // Whoever only looks needs no place of his own; a ledger that is not there is an empty one.
+    let folder =
+        if purpose == Purpose::Look { powerband_host::state_folder().unwrap_or_default() } else { state_folder()? };
     let lock = if purpose == Purpose::Look { None } else { Some(lock(&folder)?) };
     let store = FileLedger::new(&folder);
     let ledger = store.place();
@@ -205,8 +208,10 @@ pub(crate) fn knob_failure(error: KnobError) -> Failure {
         ErrorKind::Absent => Exit::Unsupported,
         ErrorKind::Denied => Exit::Denied,
         ErrorKind::CannotRestore => Exit::CannotRestore,
-        ErrorKind::CannotGoOn => Exit::CannotGoOn,
-        _ => Exit::Failed,
+        ErrorKind::Refused if matches!(&error, KnobError::Refused { errno: Errno::EINVAL | Errno::ERANGE, .. }) => {
+            Exit::Usage
+        }
+        _ => Exit::CannotGoOn,
     };
     Failure::new(exit, error)
 }

@@ -195,8 +195,12 @@ pub struct SettingVerdict {
     pub metric: String,
     /// Verdict so far.
     pub verdict: Verdict,
-    /// Relative difference to the reference (0.05 = 5 % more), with the repeated interval of this look.
+    /// Difference to the reference, relative (0.05 = 5 % more) unless `absolute`, with the interval of this look: the
+    /// repeated one, or for "same" the one at the level of its two one-sided tests.
     pub change: f64,
+    /// Differences are in the metric's own unit: some of its values have no ratio (zero or below).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub absolute: bool,
     /// Its lower end; absent before the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,

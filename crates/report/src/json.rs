@@ -171,11 +171,14 @@ pub struct LevelRow {
     pub high: Option<f64>,
 }
 
-/// A verdict; changes are relative to the reference (0.05 = 5 % more).
+/// A verdict; changes are relative to the reference (0.05 = 5 % more) unless `absolute`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerdictRow {
     /// The verdict.
     pub verdict: Verdict,
+    /// Whether changes are in the metric's own unit, some of its values having no ratio.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub absolute: bool,
     /// Estimated change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,

@@ -12,6 +12,9 @@ pub use labels::join_labels;
 /// How many settings are named in one clause before "and N others".
 const NAMED: usize = 3;
 
+/// Label of a setting that turns nothing and has no name.
+const AS_FOUND: &str = "as found";
+
 /// The whole finding in one sentence, without a full stop.
 #[must_use]
 pub fn headline(model: &Model) -> String {
@@ -108,7 +111,10 @@ pub fn knee(model: &Model) -> Option<String> {
 
 /// What is found on one metric, a clause for each verdict there is.
 fn comparisons(model: &Model, metric: usize) -> Option<String> {
-    let reference = model.label(0);
+    let reference = match model.label(0) {
+        label if label == AS_FOUND => "the machine as found".to_owned(),
+        label => label,
+    };
     let all: Vec<&SettingVerdict> = model.verdicts(metric).collect();
     let of = |verdict| all.iter().copied().filter(move |v| v.verdict == verdict).collect::<Vec<_>>();
     let labels =
@@ -122,8 +128,7 @@ fn comparisons(model: &Model, metric: usize) -> Option<String> {
                 clauses.push(format!("{} is {word} than {reference} by {by}", model.label(one.setting)));
             }
             some if some.len() <= NAMED => {
-                let named =
-                    |v: &&SettingVerdict| format!("{} (by {})", model.label(v.setting), percent(v.change.abs()));
+                let named = |v: &&SettingVerdict| format!("{} (by {})", model.label(v.setting), bare_size(v));
                 let named: Vec<String> = some.iter().map(named).collect();
                 clauses.push(format!("{} are {word} than {reference}", and(&named)));
             }
@@ -142,7 +147,7 @@ fn comparisons(model: &Model, metric: usize) -> Option<String> {
         [] => {}
         [one] => {
             let found = match signed_interval(one) {
-                Some(interval) => format!(" ({} %, {interval})", signed(one.change, decimals_of(one))),
+                Some(interval) => format!(" ({} {}, {interval})", signed_change(one), unit_of_change(one)),
                 None => String::new(),
             };
             let more = more_blocks(missing(one));
@@ -159,39 +164,64 @@ fn comparisons(model: &Model, metric: usize) -> Option<String> {
 /// How much, without its sign where the verdict's word has it: `12.3 % (11.8 .. 12.9)`.
 fn size(verdict: &SettingVerdict) -> String {
     let decimals = decimals_of(verdict);
-    let number = |value: f64| format!("{:.decimals$}", value * 100.0);
+    let (factor, unit) = (factor(verdict), unit_of_change(verdict));
+    let number = |value: f64| format!("{:.decimals$}", value * factor);
     match (finite(verdict.low), finite(verdict.high)) {
         (Some(low), Some(high)) if low * high >= 0.0 => {
             let (small, large) = if low < 0.0 { (-high, -low) } else { (low, high) };
-            format!("{} % ({} .. {})", number(verdict.change.abs()), number(small), number(large))
+            format!("{} {unit} ({} .. {})", number(verdict.change.abs()), number(small), number(large))
         }
         (Some(_), Some(_)) => {
             let interval = signed_interval(verdict).unwrap_or_default();
-            format!("{} % ({interval})", number(verdict.change.abs()))
+            format!("{} {unit} ({interval})", number(verdict.change.abs()))
         }
-        _ => format!("{} %", number(verdict.change.abs())),
+        _ => format!("{} {unit}", number(verdict.change.abs())),
     }
 }
 
-/// The interval of a change in percent, without the unit: `-12.9 .. -11.8`.
+/// A change without its sign and interval, with its unit.
+fn bare_size(verdict: &SettingVerdict) -> String {
+    if verdict.absolute {
+        return format!("{} {}", powerband_record::format_number(verdict.change.abs()), unit_of_change(verdict));
+    }
+    let decimals = decimals_of(verdict);
+    format!("{:.decimals$} %", verdict.change.abs() * 100.0)
+}
+
+/// Percent for relative changes, else the metric's unit.
+#[must_use]
+pub fn unit_of_change(verdict: &SettingVerdict) -> &'static str {
+    match (verdict.absolute, powerband_record::unit_of(&verdict.metric)) {
+        (false, _) => "%",
+        (true, "") => "in its own unit",
+        (true, unit) => unit,
+    }
+}
+
+fn factor(verdict: &SettingVerdict) -> f64 {
+    if verdict.absolute { 1.0 } else { 100.0 }
+}
+
+/// The interval of a change, without the unit (percent unless it is absolute): `-12.9 .. -11.8`.
 #[must_use]
 pub fn signed_interval(verdict: &SettingVerdict) -> Option<String> {
     let decimals = decimals_of(verdict);
     let (low, high) = (finite(verdict.low)?, finite(verdict.high)?);
-    Some(format!("{} .. {}", signed(low, decimals), signed(high, decimals)))
+    let signed = |value| signed(value * factor(verdict), decimals);
+    Some(format!("{} .. {}", signed(low), signed(high)))
 }
 
-/// A change in percent with its sign, without the unit: `-12.3`; `-` when it is no number.
+/// A change with its sign, without the unit (percent unless it is absolute): `-12.3`; `-` when it is no number.
 #[must_use]
 pub fn signed_change(verdict: &SettingVerdict) -> String {
-    signed(verdict.change, decimals_of(verdict))
+    signed(verdict.change * factor(verdict), decimals_of(verdict))
 }
 
 fn signed(change: f64, decimals: usize) -> String {
     if !change.is_finite() {
         return "-".into();
     }
-    let text = format!("{:+.decimals$}", change * 100.0);
+    let text = format!("{change:+.decimals$}");
     let zero = text.bytes().all(|b| matches!(b, b'+' | b'-' | b'0' | b'.'));
     if zero { text[1..].to_owned() } else { text }
 }
@@ -199,7 +229,7 @@ fn signed(change: f64, decimals: usize) -> String {
 /// Decimals of a change and its interval in percent: as many as its largest end needs for three digits, two at most.
 fn decimals_of(verdict: &SettingVerdict) -> usize {
     let ends = [Some(verdict.change), verdict.low, verdict.high].into_iter().filter_map(finite);
-    match ends.map(|end| end.abs() * 100.0).fold(0.0, f64::max) {
+    match ends.map(|end| end.abs() * factor(verdict)).fold(0.0, f64::max) {
         large if large >= 99.95 => 0,
         middle if middle >= 0.995 => 1,
         _ => 2,
@@ -318,7 +348,7 @@ pub fn load(load: &Value) -> String {
     let command = fields.contains_key("argv");
     let words: Vec<String> = fields
         .iter()
-        .filter(|(name, value)| !(value.is_null() || command && *name == "kind"))
+        .filter(|(name, value)| !(value.is_null() || **value == Value::Bool(false) || command && *name == "kind"))
         .map(|(name, value)| match (name.as_str(), value) {
             ("kind" | "name" | "load", Value::String(text)) => text.clone(),
             ("argv" | "command", Value::Array(words)) => words.iter().map(plain).collect::<Vec<_>>().join(" "),
@@ -326,6 +356,7 @@ pub fn load(load: &Value) -> String {
                 let length = number.as_u64().map_or_else(|| number.to_string(), format_duration);
                 format!("{} {length}", name.trim_end_matches("_ns"))
             }
+            (name, Value::Bool(true)) => name.replace('_', " "),
             (name, value) => format!("{name} {}", plain(value)),
         })
         .collect();

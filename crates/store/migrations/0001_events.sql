@@ -74,7 +74,8 @@ CREATE TABLE verdict (                    -- of the latest look at that setting
     setting        INTEGER NOT NULL,
     metric         TEXT NOT NULL,
     verdict        TEXT NOT NULL CHECK (verdict IN ('better', 'worse', 'same', 'undecided')),
-    change         REAL NOT NULL,         -- relative to the reference
+    change         REAL NOT NULL,         -- relative to the reference unless absolute
+    absolute       INTEGER NOT NULL,
     low            REAL,
     high           REAL,
     blocks         INTEGER NOT NULL,

@@ -122,8 +122,9 @@ fn end_trial(db: &Connection, id: i64, trial: u32, at_ns: u64, why: Option<Strin
 
 fn enter_verdicts(db: &Connection, id: i64, verdicts: &[SettingVerdict]) -> Result<()> {
     let mut insert = db.prepare_cached(
-        "INSERT OR REPLACE INTO verdict (experiment, setting, metric, verdict, change, low, high, blocks, decided_at,
-         predicted_low, predicted_high, unstable) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "INSERT OR REPLACE INTO verdict (experiment, setting, metric, verdict, change, absolute, low, high, blocks,
+         decided_at, predicted_low, predicted_high, unstable)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
     for v in verdicts {
         let verdict = match v.verdict {
@@ -139,6 +140,7 @@ fn enter_verdicts(db: &Connection, id: i64, verdicts: &[SettingVerdict]) -> Resu
             v.metric,
             verdict,
             v.change,
+            v.absolute,
             v.low,
             v.high,
             v.blocks,

@@ -97,6 +97,7 @@ fn verdict(verdict: &SettingVerdict) -> VerdictRow {
         blocks: verdict.blocks,
         decided_at: verdict.decided_at,
         predicted_blocks: verdict.predicted_blocks,
+        absolute: verdict.absolute,
         unstable: verdict.unstable,
         notes: verdict.notes.clone(),
     }

@@ -6,7 +6,7 @@ use powerband_record::{Level, Metric, Verdict, unit_of};
 use super::cell::{Cell, cell, exponent};
 use super::{clean, columns};
 use crate::Model;
-use crate::sentence::{signed_change, signed_interval, with_boundary};
+use crate::sentence::{signed_change, signed_interval, unit_of_change, with_boundary};
 
 /// Widest column of labels; longer ones are folded.
 const LABELS: usize = 24;
@@ -57,7 +57,9 @@ fn clean_lines(text: &str) -> String {
 
 /// Changes and verdicts of one metric.
 pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool) -> Vec<String> {
-    let head = ["setting", "change %", "interval %", "verdict", "blocks"].map(String::from);
+    let unit = model.verdicts(metric).next().map_or("%", unit_of_change);
+    let head =
+        ["setting", &format!("change {unit}"), &format!("interval {unit}"), "verdict", "blocks"].map(String::from);
     let rows: Vec<Vec<String>> = model
         .verdicts(metric)
         .map(|verdict| {

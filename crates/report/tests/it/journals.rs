@@ -114,6 +114,7 @@ pub(crate) fn verdict(setting: u32, metric: &str, verdict: Verdict, change: (f64
         blocks: 4,
         decided_at: (!open).then_some(4),
         predicted_blocks: open.then_some((10, 24)),
+        absolute: false,
         unstable: false,
         notes: vec![],
     }

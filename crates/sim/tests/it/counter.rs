@@ -109,3 +109,11 @@ fn removing_a_group_ends_what_runs_in_it() {
     assert!(machine.open_entries().is_empty());
     assert!(!machine.finished(id).unwrap().status.success());
 }
+
+#[test]
+fn hours_of_counting_stay_exact() {
+    let mut profile = quiet("pc");
+    profile.cpufreq.hz = 50;
+    let counted = count(&run(&mut alone(profile), &counter(7_200 * SECOND)));
+    assert!((counted / (7_200.0 * 3e9 / 120.0) - 1.0).abs() < 1e-9, "{counted}");
+}

@@ -136,3 +136,16 @@ fn the_end_of_one_end_ends_the_other() {
         assert_eq!(until_ended(&mut world, other_side, other).status, ExitStatus::Code(1));
     }
 }
+
+#[test]
+fn a_caller_that_is_ended_while_it_calls_leaves_no_receiver_behind() {
+    let mut world = router(1, false);
+    // The port is free again each time.
+    for _ in 0..2 {
+        let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
+        let send = Work::StreamSend { address: "near".into(), port: 7, for_ns: SECOND, rtt_exchanges: 1 };
+        let sender = spawn(&mut world, Side::Far, &job(send));
+        world.machine(Side::Far).unwrap().end(sender, true);
+        assert_eq!(until_ended(&mut world, Side::Near, receiver).status, ExitStatus::Code(1));
+    }
+}

@@ -67,6 +67,7 @@ fn verdict(verdict: Verdict) -> SettingVerdict {
         blocks: 2,
         decided_at: (verdict != Verdict::Undecided).then_some(2),
         predicted_blocks: (verdict == Verdict::Undecided).then_some((3, 9)),
+        absolute: false,
         unstable: false,
         notes: vec![],
     }
