@@ -1,0 +1,84 @@
+//! A setting against itself: how often a difference is claimed where there is none.
+use powerband_record::Verdict;
+
+use crate::desk::Desk;
+
+/// Error rate that is promised when nothing else is asked for.
+const ALPHA: f64 = 0.05;
+
+/// A correct method fails a test by chance this seldom.
+const BY_CHANCE: f64 = 0.002;
+
+/// Most false claims in `runs` that chance allows: the least k with P(X > k) < `BY_CHANCE`, X binomial with `ALPHA`.
+fn limit(runs: u32) -> u32 {
+    let mut probability = (1.0 - ALPHA).powi(i32::try_from(runs).unwrap());
+    let mut below = probability;
+    let mut k = 0;
+    while 1.0 - below >= BY_CHANCE {
+        probability *= f64::from(runs - k) / f64::from(k + 1) * ALPHA / (1.0 - ALPHA);
+        below += probability;
+        k += 1;
+    }
+    k
+}
+
+/// Whether a sweep asks for the long form.
+fn long() -> bool {
+    std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1")
+}
+
+/// Where seeds begin.
+fn first_seed() -> u64 {
+    std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// Whether a difference was claimed.
+fn claimed(desk: &Desk, words: &[&str]) -> bool {
+    let report = desk.report(words);
+    assert_eq!(report.state, "ended");
+    assert!(report.blocks > 0);
+    let differs = |verdict: &Verdict| matches!(verdict, Verdict::Better | Verdict::Worse);
+    report.settings.iter().flat_map(|setting| setting.verdicts.values()).any(|row| differs(&row.verdict))
+}
+
+/// Runs `words` under seeds that have not been seen and holds the false claims against the limit.
+#[track_caller]
+fn seldom_claims(words: &[&str]) {
+    let runs = if long() { 1000 } else { 100 };
+    let first = first_seed();
+    let seeds: Vec<u64> = (0..u64::from(runs)).map(|run| first.wrapping_add(run)).collect();
+    let wrong: Vec<&u64> =
+        seeds.iter().filter(|seed| claimed(&Desk::new(), &[&["--seed", &seed.to_string()], words].concat())).collect();
+    let limit = limit(runs) as usize;
+    assert!(wrong.len() <= limit, "{} of {runs} claim a difference, at most {limit} may: seeds {wrong:?}", wrong.len());
+}
+
+#[test]
+fn limits_are_those_of_the_binomial() {
+    assert_eq!(limit(100), 12);
+    assert_eq!(limit(20), 5);
+    assert!((66..80).contains(&limit(1000)), "{}", limit(1000));
+}
+
+#[test]
+fn sweep_the_simulated_quadcore_against_itself() {
+    seldom_claims(&["--machine", "sim:quadcore", "try", "-s", "a:", "-s", "b:", "--load", "counter"]);
+}
+
+#[test]
+fn sweep_the_simulated_router_against_itself() {
+    let machines = ["--machine", "sim:omap3530", "--far", "sim:pc"];
+    seldom_claims(&[&machines[..], &["try", "-s", "a:", "-s", "b:", "--load", "stream", "--blocks", "12"]].concat());
+}
+
+#[test]
+fn a_real_command_against_itself() {
+    let desk = Desk::new();
+    let words =
+        ["try", "-s", "a:", "-s", "b:", "--settle", "0", "--blocks", "6", "--warmup", "1", "--", "sh", "-c", ":"];
+    let seeds: Vec<String> = (1..=20).map(|seed: u32| seed.to_string()).collect();
+    let wrong: Vec<&String> =
+        seeds.iter().filter(|seed| claimed(&desk, &[&["--seed", seed.as_str()], &words[..]].concat())).collect();
+    assert!(wrong.len() <= limit(20) as usize, "seeds {wrong:?} claim a difference");
+    assert_eq!(desk.experiments(), 20);
+}

@@ -1,0 +1,227 @@
+//! `try` on this machine: quotas, files, kernel settings. Structure and restoration, never the words of a verdict, for
+//! what a busy machine does to a real load is not ours to promise.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::desk::{Desk, level, quotas, root, text, typical};
+
+/// Control groups of ours that are there now.
+fn groups() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            if entry.file_name().to_string_lossy().starts_with("powerband-load-") {
+                found.push(entry.path());
+            }
+            folders.push(entry.path());
+        }
+    }
+    found
+}
+
+/// Groups that are there now and were not before.
+fn left_behind(before: &[PathBuf]) -> Vec<PathBuf> {
+    groups().into_iter().filter(|group| !before.contains(group)).collect()
+}
+
+#[test]
+fn less_quota_counts_less_and_no_group_is_left() {
+    if !root() {
+        return;
+    }
+    let _alone = quotas();
+    let desk = Desk::new();
+    let before = groups();
+    let report = desk.report(&[
+        "try",
+        "cgroup.cpu_quota=25%,50%,100%",
+        "--load",
+        "counter",
+        "--for",
+        "300ms",
+        "--settle",
+        "0",
+        "--blocks",
+        "6",
+    ]);
+    let rate = |label| typical(&report, label, "count_per_s");
+    let (quarter, half, whole) = (rate("cpu_quota=25%"), rate("cpu_quota=50%"), rate("cpu_quota=100%"));
+    assert!(0.0 < quarter && quarter < 0.8 * half && half < 0.8 * whole, "{quarter} {half} {whole}");
+    assert_eq!(report.settings.len(), 4);
+    assert_eq!(report.settings[0].label, "as found");
+    assert!(report.blocks >= 1 && report.blocks <= 6);
+    assert!(report.restored.as_ref().is_some_and(|restored| restored.failed.is_empty() && restored.entries > 0));
+    assert_eq!(left_behind(&before), Vec::<PathBuf>::new());
+    assert_eq!(desk.turned(), 0);
+}
+
+#[test]
+fn a_command_under_half_a_cpu_takes_longer() {
+    if !root() {
+        return;
+    }
+    let _alone = quotas();
+    let desk = Desk::new();
+    let before = groups();
+    let file = desk.beside("forty-megabytes");
+    fs::write(&file, vec![7; 40 << 20]).unwrap();
+    let path = file.display().to_string();
+    let words = ["try", "cgroup.cpu_quota=50%,100%", "--settle", "0", "--blocks", "4", "--", "sha256sum", &path];
+    let report = desk.report(&words);
+    let seconds = |label| typical(&report, label, "real_s");
+    let (half, whole) = (seconds("cpu_quota=50%"), seconds("cpu_quota=100%"));
+    assert!(half > 1.2 * whole, "{half} s with half a CPU, {whole} s with one");
+    // No process runs longer on a CPU than the clock on the wall goes.
+    for setting in &report.settings {
+        let cpu = typical(&report, &setting.label, "user_s");
+        assert!(cpu <= 1.1 * seconds(&setting.label), "{}: {cpu} s of CPU", setting.label);
+    }
+    assert_eq!(left_behind(&before), Vec::<PathBuf>::new());
+    assert_eq!(desk.turned(), 0);
+}
+
+#[test]
+fn a_command_takes_as_long_as_it_sleeps() {
+    let desk = Desk::new();
+    let words = ["try", "-s", "a:", "-s", "b:", "--settle", "0", "--blocks", "4", "--", "sleep", "0.02"];
+    let real = typical(&desk.report(&words), "a", "real_s");
+    assert!((0.02..0.5).contains(&real), "sleep 0.02 took {real} s");
+}
+
+#[test]
+fn a_short_command_does_not_work_longer_than_it_takes() {
+    let desk = Desk::new();
+    let words = ["try", "-s", "a:", "-s", "b:", "--settle", "0", "--blocks", "6", "--", "true"];
+    let report = desk.report(&words);
+    for label in ["a", "b"] {
+        let (real, user) = (typical(&report, label, "real_s"), typical(&report, label, "user_s"));
+        assert!(real >= 0.8 * user, "{label}: {user} s of CPU inside {real} s");
+    }
+}
+
+/// A file turned between two settings, its value read by the load; what is there afterwards.
+fn file_is_seen(before: Option<&str>) {
+    let desk = Desk::new();
+    let path = desk.beside("knob");
+    if let Some(before) = before {
+        fs::write(&path, before).unwrap();
+    }
+    let (zero, one) = (format!("zero:{}=0", desk.knob("knob")), format!("one:{}=1", desk.knob("knob")));
+    let metric = "value_x=regex:([0-9]+):higher";
+    let script = format!("cat {}", path.display());
+    let report = desk.report(&[
+        "try",
+        "-s",
+        "found:",
+        "-s",
+        &zero,
+        "-s",
+        &one,
+        "--reference",
+        "zero",
+        "--settle",
+        "0",
+        "--blocks",
+        "3",
+        "--metric",
+        metric,
+        "-i",
+        "--",
+        "sh",
+        "-c",
+        &format!("{script} 2>/dev/null || echo 5"),
+    ]);
+    assert_eq!(typical(&report, "zero", "value_x"), 0.0);
+    assert_eq!(typical(&report, "one", "value_x"), 1.0);
+    let found = before.map_or(5.0, |text| text.trim().parse().unwrap());
+    assert_eq!(typical(&report, "found", "value_x"), found);
+    assert!(report.voids.is_empty());
+    assert!(report.settings.iter().all(|setting| level(&report, &setting.label, "value_x").trials >= 2));
+    assert_eq!(fs::read_to_string(&path).ok().as_deref(), before, "the file is as it was, to the byte");
+    assert_eq!(desk.turned(), 0);
+}
+
+#[test]
+fn a_file_is_turned_and_comes_back_to_the_byte() {
+    file_is_seen(Some("4\n"));
+    file_is_seen(Some("4"));
+    file_is_seen(Some(" 4 \n\n"));
+}
+
+#[test]
+fn a_file_that_was_not_there_is_gone_again() {
+    file_is_seen(None);
+}
+
+#[test]
+fn a_kernel_setting_is_turned_and_comes_back() {
+    if !root() {
+        return;
+    }
+    let desk = Desk::new();
+    let path = Path::new("/proc/sys/vm/swappiness");
+    let before = text(path);
+    let now: u32 = before.trim().parse().unwrap();
+    let other = if now >= 100 { now - 1 } else { now + 1 };
+    let setting = format!("other:sysctl.vm.swappiness={other}");
+    let report = desk.report(&[
+        "try",
+        "-s",
+        "found:",
+        "-s",
+        &setting,
+        "--settle",
+        "0",
+        "--blocks",
+        "2",
+        "--metric",
+        "seen_x=regex:([0-9]+)",
+        "--",
+        "cat",
+        "/proc/sys/vm/swappiness",
+    ]);
+    for (label, value) in [("found", now), ("other", other)] {
+        // A typical value is a geometric mean, and may be off in its last bits.
+        let seen = typical(&report, label, "seen_x");
+        assert!((seen - f64::from(value)).abs() < 1e-6, "{label}: {seen} instead of {value}");
+    }
+    assert_eq!(text(path), before);
+    assert_eq!(desk.turned(), 0);
+}
+
+#[test]
+fn somebody_who_turns_a_knob_meanwhile_voids_the_trial() {
+    let desk = Desk::new();
+    let path = desk.beside("knob");
+    fs::write(&path, "0\n").unwrap();
+    let setting = format!("b:{}=1", desk.knob("knob"));
+    // The load itself is the somebody.
+    let script = format!("echo 9 > {}", path.display());
+    let words = [
+        "try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "2", "--warmup", "0", "--", "sh", "-c", &script,
+    ];
+    let report = desk.report(&words);
+    let voided: Vec<_> = report.voids.iter().filter(|void| void.setting == "b").collect();
+    assert!(voided.len() >= 3, "{:?}", report.voids);
+    assert!(voided.iter().all(|void| void.why.contains('9')), "{voided:?}");
+    assert!(
+        !report.settings.iter().any(|s| s.label == "b" && s.levels.contains_key("real_s")),
+        "a void trial in a mean"
+    );
+}
+
+#[test]
+fn a_budget_ends_it_and_what_was_measured_is_told() {
+    let desk = Desk::new();
+    let words = [
+        "try", "-s", "a:", "-s", "b:", "--settle", "0", "--budget", "1s", "--margin", "0.0001%", "--", "sleep", "0.05",
+    ];
+    let report = desk.report(&words);
+    assert_eq!(report.reason, Some(powerband_record::CloseReason::Budget));
+    assert!(report.elapsed_s < 3.0, "{} s", report.elapsed_s);
+    assert!(report.trials >= 4);
+}

@@ -1,0 +1,25 @@
+//! The command as a user meets it: the real binary, its words, its JSON, its exit codes, and the state it leaves behind.
+//!
+//! Each test has a state folder of its own. Tests of the machine itself need root; without it they are skipped, and
+//! with CI=true they fail.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on has failed, and stands outside the World it looks at"
+)]
+mod chance;
+mod compared;
+mod counter;
+mod desk;
+mod interrupted;
+mod locked;
+mod mistakes;
+mod places;
+mod repeated;
+mod rights;
+mod router;
+mod simulated;
+mod told;
+mod undone;
+mod withheld;

@@ -1,0 +1,268 @@
+//! What people get wrong: one sentence, the right exit code, nothing turned, nothing half recorded.
+use std::fs;
+
+use crate::desk::{Desk, text};
+
+/// Refused with `code` before anything began: the sentence holds `words`, no experiment is kept, nothing is turned.
+#[track_caller]
+fn refuses(words: &[&str], code: i32, holds: &[&str]) {
+    let desk = Desk::new();
+    refuses_on(&desk, words, code, holds);
+}
+
+#[track_caller]
+fn refuses_on(desk: &Desk, words: &[&str], code: i32, holds: &[&str]) {
+    let why = desk.run(words).refused(code);
+    for part in holds {
+        assert!(why.contains(part), "'{part}' is not in: {why}");
+    }
+    assert_eq!(desk.experiments(), 0);
+    assert_eq!(desk.turned(), 0);
+}
+
+/// `try` of two quotas of a command, with more words.
+fn quotas<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [&["try", "cgroup.cpu_quota=50%,100%", "--settle", "0"], words, &["--", "true"]].concat()
+}
+
+#[test]
+fn a_key_the_plan_does_not_know() {
+    let desk = Desk::new();
+    let plan = desk.beside("plan.toml");
+    fs::write(&plan, "margn = \"5%\"\ntry = [\"governor=all\"]\n[load]\nkind = \"idle\"\nfor = \"1s\"\n").unwrap();
+    let path = plan.display().to_string();
+    refuses_on(&desk, &["run", &path], 2, &[&path, "line 1", "margn", "margin"]);
+}
+
+#[test]
+fn a_plan_that_is_not_there_or_is_no_plan() {
+    let desk = Desk::new();
+    let path = desk.beside("none.toml").display().to_string();
+    refuses_on(&desk, &["run", &path], 2, &[&path, "no such file"]);
+    refuses_on(&desk, &["run", "plans"], 2, &["plans"]);
+    fs::write(&path, "\0\u{1}not toml").unwrap();
+    refuses_on(&desk, &["run", &path], 2, &["line 1"]);
+    fs::write(&path, [0xff, 0xfe, b'\n']).unwrap();
+    refuses_on(&desk, &["run", &path], 2, &[&path]);
+}
+
+#[test]
+fn a_knob_that_does_not_exist() {
+    refuses(&["set", "gubernor=x"], 2, &["gubernor", "did you mean 'governor'", "powerband knobs"]);
+    refuses(&["try", "gubernor=a,b", "--", "true"], 2, &["gubernor"]);
+    refuses(&["get", "gubernor"], 2, &["gubernor"]);
+    refuses(&["knobs", "gubernor"], 2, &["gubernor"]);
+    refuses(&["with", "gubernor=x", "--", "true"], 2, &["gubernor"]);
+}
+
+#[test]
+fn a_list_with_nothing_in_it() {
+    refuses(&["try", "governor=", "--", "true"], 2, &["governor", "no value"]);
+    refuses(&["try", "cgroup.cpu_quota=25%,,50%", "--", "true"], 2, &["cgroup.cpu_quota", "empty"]);
+    refuses(&["try", "cgroup.cpu_quota=25%,", "--", "true"], 2, &["cgroup.cpu_quota"]);
+    refuses(&["set", "governor"], 2, &["governor", "="]);
+}
+
+#[test]
+fn quantities_out_of_range() {
+    refuses(&quotas(&["--budget", "-5m"]), 2, &["budget", "negative"]);
+    refuses(&quotas(&["--budget", "0"]), 2, &["budget", "15m"]);
+    refuses(&quotas(&["--budget", "soon"]), 2, &["budget", "soon"]);
+    refuses(&quotas(&["--settle", "-1s"]), 2, &["settle"]);
+    refuses(&quotas(&["--blocks", "0"]), 2, &["blocks"]);
+    refuses(&quotas(&["--margin", "0%"]), 2, &["margin"]);
+    refuses(&quotas(&["--margin", "-3%"]), 2, &["margin"]);
+    refuses(&quotas(&["--alpha", "200%"]), 2, &["alpha"]);
+    refuses(&["try", "cgroup.cpu_quota=0%,50%", "--", "true"], 2, &["cgroup.cpu_quota"]);
+    refuses(&["try", "cgroup.cpu_quota=-5%,50%", "--", "true"], 2, &["cgroup.cpu_quota"]);
+}
+
+#[test]
+fn a_negative_count_is_answered_with_a_count() {
+    let desk = Desk::new();
+    let why = desk.run(&quotas(&["--blocks", "-3"])).refused(2);
+    assert!(why.contains("--blocks") && !why.contains("use '-- -3'"), "{why}");
+}
+
+#[test]
+fn a_metric_that_makes_no_sense() {
+    refuses(&quotas(&["--metric", "x_ms=regex:took ("]), 2, &["regular expression", "took ("]);
+    refuses(&quotas(&["--metric", "x_ms=regex:took"]), 2, &["group"]);
+    refuses(&quotas(&["--metric", "regex:(\\d+)"]), 2, &["name"]);
+    refuses(&quotas(&["--metric", "x_ms=json:$["]), 2, &["JSON path"]);
+    refuses(&quotas(&["--metric", "nonsense"]), 2, &["nonsense", "real_s"]);
+}
+
+#[test]
+fn a_load_that_does_not_exist_or_is_missing() {
+    refuses(&["try", "-s", "a:", "-s", "b:", "--load", "dance"], 2, &["dance", "counter", "stream", "idle"]);
+    refuses(&["try", "-s", "a:", "-s", "b:"], 2, &["--load", "--"]);
+    refuses(&["try", "-s", "a:", "-s", "b:", "--load", "counter", "--", "true"], 2, &["--load"]);
+    refuses(&["try", "-s", "a:", "-s", "b:", "--for", "1s", "--", "true"], 2, &["--for"]);
+    refuses(&["try", "-s", "a:", "-s", "b:", "--load", "counter", "--for", "0"], 2, &["counter"]);
+    refuses(&["try", "--", "true"], 2, &["compare"]);
+}
+
+#[test]
+fn settings_that_cannot_be_told_apart() {
+    refuses(&["try", "-s", "a:", "-s", "a:", "--", "true"], 2, &["'a'"]);
+    refuses(&["try", "-s", "a:", "-s", "b:", "--reference", "c", "--", "true"], 2, &["'c'", "a, b"]);
+    refuses(&["try", "-s", "a:", "-s", "b:", "--knee", "cpu_quota", "--", "true"], 2, &["cpu_quota"]);
+}
+
+#[test]
+fn a_machine_that_does_not_exist() {
+    let words = |machine| ["--machine", machine, "try", "-s", "a:", "-s", "b:", "--load", "counter"];
+    refuses(&words("mars"), 4, &["mars", "sim:"]);
+    refuses(&words("sim:mars"), 2, &["mars", "quadcore", "omap3530"]);
+    refuses(&words("sim:"), 2, &["quadcore"]);
+    refuses(&words("sim:quadcore#x"), 2, &["seed"]);
+    refuses(&words("/no/such.toml"), 4, &["/no/such.toml"]);
+    refuses(&words("sim:/no/such.toml"), 2, &["/no/such.toml"]);
+}
+
+#[test]
+fn a_real_machine_and_a_simulated_one_in_one_rig() {
+    let (near, far) = (["--machine", "sim:omap3530", "--far", "local"], ["--machine", "local", "--far", "sim:pc"]);
+    for machines in [near, far] {
+        refuses(&[&machines[..], &["try", "-s", "a:", "-s", "b:", "--load", "stream"]].concat(), 2, &["clock"]);
+    }
+}
+
+#[test]
+fn the_far_end_is_missing() {
+    refuses(&["--machine", "sim:omap3530", "set", "far/governor=ondemand"], 2, &["--far"]);
+    refuses(&["--machine", "sim:omap3530", "try", "far/governor=all", "--load", "counter"], 2, &["--far"]);
+    refuses(&["--machine", "sim:omap3530", "get", "far/governor"], 2, &["--far"]);
+}
+
+#[test]
+fn this_machine_has_no_cpufreq() {
+    if std::path::Path::new("/sys/devices/system/cpu/cpufreq/policy0").exists() {
+        eprintln!("skipped: this machine has cpufreq");
+        return;
+    }
+    let rehearse = &["cpufreq", "cgroup.cpu_quota", "sim:"][..];
+    refuses(&["set", "governor=performance"], 4, rehearse);
+    refuses(&["get", "governor"], 4, rehearse);
+    refuses(&["info", "cpu"], 4, rehearse);
+    refuses(&["with", "governor=performance", "--", "true"], 4, rehearse);
+    refuses(&["try", "governor=performance,powersave", "--", "true"], 4, rehearse);
+}
+
+/// An experiment that began and whose load failed: it is kept, closed, with the reason.
+#[track_caller]
+fn load_fails(command: &[&str], more: &[&str], holds: &str) {
+    let desk = Desk::new();
+    let words = [&["try", "-s", "a:", "-s", "b:", "--settle", "0"], more, &["--"], command].concat();
+    let why = desk.run(&words).refused(7);
+    assert!(why.contains(holds), "{why}");
+    let report = desk.report(&["show", "last"]);
+    assert_eq!((report.state.as_str(), report.trials, report.voids.len()), ("ended", 0, 1));
+    assert!(matches!(report.reason, Some(powerband_record::CloseReason::LoadFailed { .. })), "{:?}", report.reason);
+    assert_eq!(desk.turned(), 0);
+}
+
+#[test]
+fn a_load_that_fails_at_once() {
+    load_fails(&["sh", "-c", "echo broken >&2; exit 3"], &[], "3");
+    load_fails(&["sh", "-c", "kill -9 $$"], &[], "sh");
+}
+
+#[test]
+fn a_program_that_is_not_there() {
+    load_fails(&["no-such-program"], &[], "no-such-program");
+    load_fails(&["/no/such/program"], &[], "/no/such/program");
+    load_fails(&["/etc/passwd"], &[], "/etc/passwd");
+    load_fails(&["/"], &[], "'/'");
+}
+
+#[test]
+fn a_metric_the_command_never_prints() {
+    load_fails(&["echo", "hello"], &["--metric", "x_ms=regex:took (\\d+)"], "x_ms");
+    load_fails(&["echo", "[]"], &["--metric", "x_ms=json:$.a"], "x_ms");
+    load_fails(&["echo", "took many"], &["--metric", "x_ms=regex:took (\\w+)"], "x_ms");
+}
+
+#[test]
+fn a_failing_load_is_taken_when_that_is_asked_for() {
+    let desk = Desk::new();
+    let words = ["try", "-i", "-s", "a:", "-s", "b:", "--settle", "0", "--blocks", "2", "--", "sh", "-c", "exit 3"];
+    assert_eq!(desk.report(&words).trials, 4);
+}
+
+#[test]
+fn a_load_that_fails_under_one_setting_costs_only_that_setting() {
+    let desk = Desk::new();
+    let path = desk.beside("knob");
+    fs::write(&path, "0").unwrap();
+    let (bad, good) = (format!("bad:{}=1", desk.knob("knob")), format!("good:{}=2", desk.knob("knob")));
+    let script = format!("test $(cat {}) != 1", path.display());
+    let words = [
+        "try", "-s", "a:", "-s", &bad, "-s", &good, "--settle", "0", "--blocks", "2", "--warmup", "0", "--", "sh",
+        "-c", &script,
+    ];
+    let report = desk.report(&words);
+    assert_eq!(report.blocks, 2);
+    assert!(report.voids.len() >= 3 && report.voids.iter().all(|void| void.setting == "bad"), "{:?}", report.voids);
+    assert!(report.settings.iter().find(|s| s.label == "bad").unwrap().left.is_some());
+    assert_eq!(report.settings.iter().find(|s| s.label == "good").unwrap().levels["real_s"].trials, 2);
+    assert_eq!(text(&path), "0");
+}
+
+#[test]
+fn an_experiment_that_does_not_exist() {
+    let desk = Desk::new();
+    for words in [["show", "last"], ["export", "last"]] {
+        let why = desk.run(&words).refused(2);
+        assert!(why.contains("no experiment"), "{why}");
+    }
+    desk.run(&["run", "plans/router.toml", "--blocks", "2"]).ended(0);
+    for id in ["99", "0", "-1", "abc", "99999999999999999999"] {
+        let why = desk.run(&["show", id]).refused(2);
+        assert!(why.contains(id), "{why}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_to() {
+    let desk = Desk::new();
+    desk.run(&["run", "plans/router.toml", "--blocks", "2"]).ended(0);
+    let path = desk.beside("none/report.json").display().to_string();
+    let why = desk.run(&["export", "last", "-o", &path]).refused(8);
+    assert!(why.contains(&path), "{why}");
+    let path = desk.beside("report.json");
+    desk.run(&["export", "last", "-o", &path.display().to_string()]).ended(0);
+    powerband_report::json::Report::parse(&text(&path)).unwrap();
+}
+
+#[test]
+fn what_fail_on_names_ends_with_one() {
+    let desk = Desk::new();
+    let run = |fail_on: &str| desk.run(&["run", "plans/router.toml", "--json", "--fail-on", fail_on]);
+    assert!(run("worse").refused(1).contains("worse"));
+    assert!(run("better,same").refused(1).contains("same"));
+    run("better").ended(0);
+    run("undecided").ended(0);
+    let why = desk.run(&["run", "plans/router.toml", "--blocks", "1", "--fail-on", "undecided"]).refused(1);
+    assert!(why.contains("powerband show 5"), "{why}");
+    assert_eq!(desk.experiments(), 5);
+}
+
+#[test]
+fn words_that_are_no_words_of_ours() {
+    refuses(&["frobnicate"], 2, &["frobnicate", "--help"]);
+    refuses(&["run"], 2, &["PLAN.toml"]);
+    refuses(&["run", "plans/router.toml", "--seed", "many"], 2, &["many"]);
+    refuses(&["-c", "3-1", "set", "governor=powersave"], 2, &["3-1"]);
+    refuses(&["--machine", "sim:quadcore", "-c", "9", "set", "governor=powersave"], 2, &["9"]);
+    refuses(&["completions", "nosh"], 2, &["nosh", "bash"]);
+}
+
+#[test]
+fn no_words_at_all_show_where_to_look() {
+    let ran = Desk::new().run(&[]).ended(2);
+    assert!(ran.out.is_empty());
+    assert!(ran.err.contains("Usage: powerband") || ran.err.lines().count() == 1, "{}", ran.err);
+    assert!(!ran.err.contains("; is;"), "a help text cut into pieces: {}", ran.err);
+}

@@ -1,0 +1,103 @@
+//! Without rights: the same binary as nobody. It says what is missing, and what works without.
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::desk::{Desk, Ran, root, text};
+
+/// The user nobody.
+const NOBODY: u32 = 65534;
+
+/// A desk that nobody may write to, with a copy of the binary to run.
+fn desk_of_nobody() -> Desk {
+    let desk = Desk::new();
+    let folder = desk.beside("");
+    fs::copy(env!("CARGO_BIN_EXE_powerband"), desk.beside("powerband")).unwrap();
+    fs::set_permissions(desk.beside("powerband"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(desk.state()).unwrap();
+    chown(desk.state(), Some(NOBODY), Some(NOBODY)).unwrap();
+    desk
+}
+
+fn as_nobody(desk: &Desk, words: &[&str]) -> Ran {
+    let mut command = Command::new(desk.beside("powerband"));
+    desk.furnish(&mut command);
+    // The workspace may lie where nobody can look.
+    command.current_dir("/").uid(NOBODY).gid(NOBODY).args(words);
+    Ran::of(&command.output().unwrap())
+}
+
+#[test]
+fn turning_the_kernel_takes_rights() {
+    if !root() {
+        return;
+    }
+    let desk = desk_of_nobody();
+    let path = "/proc/sys/vm/swappiness";
+    let before = text(path.as_ref());
+    let why = as_nobody(&desk, &["set", "sysctl.vm.swappiness=61"]).refused(3);
+    assert!(why.contains("root"), "{why}");
+    assert_eq!(text(path.as_ref()), before);
+    assert_eq!(as_nobody(&desk, &["--json", "info", "turned"]).ended(0).value()["turned"], serde_json::json!([]));
+    assert_eq!(as_nobody(&desk, &["--json", "info"]).ended(0).value()["privileged"], false);
+}
+
+#[test]
+fn a_group_for_the_load_takes_rights() {
+    if !root() {
+        return;
+    }
+    let desk = desk_of_nobody();
+    let why = as_nobody(&desk, &["with", "cgroup.cpu_quota=50%", "--", "true"]).refused(3);
+    assert!(why.contains("root") || why.contains("sudo"), "{why}");
+}
+
+#[test]
+fn an_experiment_that_may_turn_nothing_does_not_end_well() {
+    if !root() {
+        return;
+    }
+    let desk = desk_of_nobody();
+    let words = ["try", "cgroup.cpu_quota=50%,100%", "--settle", "0", "--warmup", "0", "--blocks", "2", "--", "true"];
+    let why = as_nobody(&desk, &words).refused(3);
+    assert!(why.contains("root") || why.contains("sudo"), "{why}");
+}
+
+#[test]
+fn a_folder_of_somebody_else_is_named() {
+    if !root() {
+        return;
+    }
+    let desk = desk_of_nobody();
+    chown(desk.state(), Some(0), Some(0)).unwrap();
+    let place = desk.state().display().to_string();
+    let mine = desk.beside("mine");
+    fs::write(&mine, "0").unwrap();
+    chown(&mine, Some(NOBODY), Some(NOBODY)).unwrap();
+    let why = as_nobody(&desk, &["set", &format!("{}=1", desk.knob("mine"))]).refused(3);
+    assert!(why.contains(&place), "{why}");
+    assert_eq!(text(&mine), "0");
+}
+
+#[test]
+fn what_is_ones_own_takes_no_rights() {
+    if !root() {
+        return;
+    }
+    let desk = desk_of_nobody();
+    let mine = desk.beside("mine");
+    fs::write(&mine, "0").unwrap();
+    chown(&mine, Some(NOBODY), Some(NOBODY)).unwrap();
+    let knob = desk.knob("mine");
+    as_nobody(&desk, &["set", &format!("{knob}=1")]).ended(0);
+    assert_eq!(text(&mine).trim_end(), "1");
+    as_nobody(&desk, &["undo"]).ended(0);
+    assert_eq!(text(&mine), "0");
+    let setting = format!("b:{knob}=1");
+    let words = ["try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "2", "--", "true"];
+    as_nobody(&desk, &words).ended(0);
+    assert_eq!(text(&mine), "0");
+    as_nobody(&desk, &["--machine", "sim:quadcore", "try", "-s", "a:", "-s", "b:", "--load", "counter"]).ended(0);
+}

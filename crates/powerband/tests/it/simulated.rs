@@ -1,0 +1,164 @@
+//! Turning a simulated machine: what one process set is there for the next, and `undo` takes it back step by step.
+use serde_json::Value;
+
+use crate::desk::Desk;
+
+const ROUTER: [&str; 2] = ["--machine", "sim:omap3530"];
+const QUAD: [&str; 2] = ["--machine", "sim:quadcore"];
+
+fn on<'a>(machine: &[&'a str; 2], words: &[&'a str]) -> Vec<&'a str> {
+    [&machine[..], words].concat()
+}
+
+/// What knobs read, site by site.
+fn read(desk: &Desk, machine: &[&str; 2], knob: &str) -> Vec<String> {
+    let value = desk.json(&on(machine, &["get", knob]));
+    assert_eq!(value["version"], 1);
+    let readings = value["readings"].as_array().unwrap();
+    readings.iter().map(|row| row["reading"]["value"].as_str().unwrap().to_owned()).collect()
+}
+
+fn turned(desk: &Desk, machine: &[&str; 2]) -> Vec<Value> {
+    desk.json(&on(machine, &["info", "turned"]))["turned"].as_array().unwrap().clone()
+}
+
+#[test]
+fn what_is_set_is_there_for_the_next_process_and_undo_takes_it_back() {
+    let desk = Desk::new();
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+    let set = desk.json(&on(&ROUTER, &["set", "governor=ondemand", "up_threshold=60"]));
+    let landed: Vec<_> = set["steps"].as_array().unwrap().iter().map(|step| step["turned"]["landed"].clone()).collect();
+    assert_eq!(landed, ["applied", "applied"]);
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["ondemand"]);
+    assert_eq!(read(&desk, &ROUTER, "up_threshold"), ["60"]);
+    assert_eq!(turned(&desk, &ROUTER).len(), 2);
+    let undo = desk.json(&on(&ROUTER, &["undo"]));
+    assert_eq!((&undo["restored"]["undone"], &undo["steps_left"]), (&2.into(), &0.into()));
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+    assert!(turned(&desk, &ROUTER).is_empty());
+    assert!(desk.run(&on(&ROUTER, &["undo"])).ended(0).out.contains("nothing is turned"));
+}
+
+#[test]
+fn undo_goes_back_one_step_at_a_time_or_all_at_once() {
+    let desk = Desk::new();
+    let clock = || read(&desk, &ROUTER, "max_freq");
+    for value in ["500MHz", "250MHz"] {
+        desk.run(&on(&ROUTER, &["set", &format!("max_freq={value}")])).ended(0);
+    }
+    desk.run(&on(&ROUTER, &["set", "governor=powersave"])).ended(0);
+    let listed = desk.json(&on(&ROUTER, &["undo", "--list"]));
+    assert!(listed["open"].as_array().unwrap().len() >= 3);
+    assert_eq!(clock(), ["250000"], "listing takes nothing back");
+    assert_eq!(desk.json(&on(&ROUTER, &["undo"]))["steps_left"], 2);
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+    assert_eq!(clock(), ["250000"]);
+    assert_eq!(desk.json(&on(&ROUTER, &["undo"]))["steps_left"], 1);
+    assert_eq!(clock(), ["500000"]);
+    desk.run(&on(&ROUTER, &["set", "governor=ondemand"])).ended(0);
+    assert_eq!(desk.json(&on(&ROUTER, &["undo", "--all"]))["steps_left"], 0);
+    assert_eq!(clock(), ["600000"]);
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+}
+
+#[test]
+fn every_step_says_what_was_there_before() {
+    let desk = Desk::new();
+    desk.run(&on(&ROUTER, &["set", "governor=powersave"])).ended(0);
+    desk.run(&on(&ROUTER, &["set", "max_freq=500MHz"])).ended(0);
+    let text = desk.run(&on(&ROUTER, &["undo", "--list"])).ended(0).out;
+    assert!(text.contains("was performance"), "{text}");
+    assert!(!text.contains("unknown"), "{text}");
+}
+
+#[test]
+fn a_dry_run_turns_nothing_and_says_what_it_would() {
+    let desk = Desk::new();
+    let dry = desk.json(&on(&QUAD, &["set", "--dry-run", "governor=powersave"]));
+    assert_eq!(dry["dry_run"], true);
+    let steps = dry["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 4);
+    for step in steps {
+        let step = &step["step"];
+        assert_eq!(
+            (&step["from"], &step["to"], &step["already"]),
+            (&"ondemand".into(), &"powersave".into(), &false.into())
+        );
+    }
+    assert_eq!(read(&desk, &QUAD, "governor"), ["ondemand"; 4]);
+    assert!(turned(&desk, &QUAD).is_empty());
+}
+
+#[test]
+fn a_dry_run_of_an_experiment_turns_and_keeps_nothing() {
+    let desk = Desk::new();
+    let dry = desk.json(&["run", "plans/router.toml", "--dry-run"]);
+    assert_eq!(dry["settings"].as_array().unwrap().len(), 5);
+    assert_eq!(dry["judged"], serde_json::json!(["rate_mbit_s"]));
+    assert!(dry["longest_ns"].as_u64().unwrap() > dry["trial_ns"].as_u64().unwrap());
+    assert_eq!(desk.experiments(), 0);
+}
+
+#[test]
+fn one_cpu_of_four_turns_one_policy_of_four() {
+    let desk = Desk::new();
+    let text = desk.run(&on(&QUAD, &["-c", "1", "set", "governor=powersave"])).ended(0).out;
+    assert!(text.contains("turned policies 1 of 4"), "{text}");
+    assert_eq!(read(&desk, &QUAD, "governor"), ["ondemand", "powersave", "ondemand", "ondemand"]);
+    assert_eq!(desk.json(&on(&QUAD, &["-c", "1", "get", "governor"]))["readings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_governor_that_is_not_there_is_answered_with_those_that_are() {
+    let desk = Desk::new();
+    let why = desk.run(&on(&QUAD, &["set", "governor=nonsense"])).refused(2);
+    for governor in ["conservative", "ondemand", "performance", "powersave", "userspace"] {
+        assert!(why.contains(governor), "{why}");
+    }
+    assert!(turned(&desk, &QUAD).is_empty());
+}
+
+#[test]
+fn a_bare_number_far_below_the_clocks_is_asked_back() {
+    let desk = Desk::new();
+    let why = desk.run(&on(&ROUTER, &["set", "max_freq=500"])).refused(2);
+    assert!(why.contains("did you mean 500MHz?"), "{why}");
+    assert_eq!(read(&desk, &ROUTER, "max_freq"), ["600000"]);
+    desk.run(&on(&ROUTER, &["set", "max_freq=0.5GHz"])).ended(0);
+    assert_eq!(read(&desk, &ROUTER, "max_freq"), ["500000"]);
+}
+
+#[test]
+fn thresholds_are_turned_in_an_order_the_kernel_takes() {
+    let desk = Desk::new();
+    // Written up first: 30 would be below the 20 there only after the other moved, and 95 above the old 80.
+    for words in [["down_threshold=95", "up_threshold=98"], ["up_threshold=30", "down_threshold=25"]] {
+        desk.run(&on(&QUAD, &["set", "governor=conservative", words[0], words[1]])).ended(0);
+        for word in words {
+            let (knob, value) = word.split_once('=').unwrap();
+            assert_eq!(read(&desk, &QUAD, knob), [value]);
+        }
+    }
+    let why = desk.run(&on(&QUAD, &["set", "up_threshold=40", "down_threshold=60"])).refused(2);
+    assert!(why.contains("up_threshold"), "{why}");
+    desk.run(&on(&QUAD, &["undo", "--all"])).ended(0);
+    assert_eq!(read(&desk, &QUAD, "governor"), ["ondemand"; 4]);
+    assert!(turned(&desk, &QUAD).is_empty());
+}
+
+#[test]
+fn a_tunable_of_a_governor_not_in_force_says_what_to_write() {
+    let desk = Desk::new();
+    let why = desk.run(&on(&QUAD, &["set", "conservative.up_threshold=60"])).refused(2);
+    assert!(why.contains("governor=conservative up_threshold=60"), "{why}");
+    assert!(turned(&desk, &QUAD).is_empty());
+    assert_eq!(read(&desk, &QUAD, "governor"), ["ondemand"; 4]);
+}
+
+#[test]
+fn an_experiment_starts_from_boot_whatever_was_set() {
+    let desk = Desk::new();
+    desk.run(&on(&QUAD, &["set", "governor=powersave"])).ended(0);
+    desk.run(&["run", "plans/counter.toml", "--blocks", "2"]).ended(0);
+    assert_eq!(read(&desk, &QUAD, "governor"), ["powersave"; 4], "and leaves alone what was set");
+}

@@ -1,0 +1,229 @@
+//! What is told: lists, knobs, machines, help, completions, the manual. Sane, versioned, and content with a closed pipe.
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::desk::Desk;
+
+const VERBS: [&str; 14] = [
+    "info",
+    "get",
+    "knobs",
+    "set",
+    "undo",
+    "with",
+    "try",
+    "run",
+    "list",
+    "show",
+    "export",
+    "sim",
+    "completions",
+    "man",
+];
+
+#[test]
+fn every_verb_has_help_that_names_its_options() {
+    let desk = Desk::new();
+    let all = desk.run(&["--help"]).ended(0);
+    assert!(all.err.is_empty());
+    for verb in VERBS {
+        assert!(all.out.lines().any(|line| line.trim_start().starts_with(verb)), "{verb} is not in --help");
+        let help = desk.run(&[verb, "--help"]).ended(0);
+        assert!(help.out.contains(&format!("Usage: powerband {verb}")), "{}", help.out);
+        assert!(help.out.contains("--json") && help.err.is_empty(), "{verb}");
+        assert_eq!(help.out.lines().find(|line| line.len() > 120), None, "{verb}");
+    }
+    for code in ["0 fine", "2 usage", "3 no permission", "6 could not", "7 the load", "130 stopped"] {
+        assert!(all.out.replace('\n', " ").contains(code), "{code} is not in --help");
+    }
+    assert!(desk.run(&["--version"]).ended(0).out.starts_with("powerband "));
+    for hidden in ["inside", "shim"] {
+        assert!(!all.out.contains(hidden), "{hidden} is not for people");
+    }
+}
+
+#[test]
+fn completions_and_the_manual_know_every_verb() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = desk.run(&["completions", shell]).ended(0).out;
+        for verb in VERBS {
+            assert!(text.contains(verb), "{shell}: {verb}");
+        }
+    }
+    let manual = desk.run(&["man"]).ended(0).out;
+    assert!(manual.contains(".TH powerband"));
+    for verb in VERBS {
+        assert!(manual.contains(&format!(".SH POWERBAND {}", verb.to_uppercase())), "{verb}");
+    }
+}
+
+#[test]
+fn completions_are_shell_that_a_shell_takes() {
+    let desk = Desk::new();
+    let script = desk.beside("completions");
+    std::fs::write(&script, desk.run(&["completions", "bash"]).ended(0).out).unwrap();
+    let ran = Command::new("bash").arg("-n").arg(&script).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn knobs_are_listed_and_explained() {
+    let desk = Desk::new();
+    let list = desk.json(&["knobs"]);
+    assert_eq!(list["version"], 1);
+    let knobs = list["knobs"].as_array().unwrap();
+    assert!(knobs.len() > 10);
+    let text = desk.run(&["knobs"]).ended(0).out;
+    for knob in knobs {
+        let name = knob["name"].as_str().unwrap();
+        assert!(text.contains(name) || text.contains(knob["short"].as_str().unwrap()), "{name} is not listed");
+        // The families are explained by one of their members.
+        let member = match name {
+            "file:" => "file:/tmp/x",
+            "sysctl." => "sysctl.vm.swappiness",
+            name => name,
+        };
+        let one = desk.run(&["knobs", member]).ended(0).out;
+        assert!(one.contains(knob["summary"].as_str().unwrap().split_whitespace().next().unwrap()), "{one}");
+        let about = desk.json(&["knobs", member]);
+        assert_eq!(about["name"], knob["name"]);
+    }
+}
+
+#[test]
+fn simulated_machines_are_listed_and_shown() {
+    let desk = Desk::new();
+    let list = desk.json(&["sim", "list"]);
+    assert_eq!(list["version"], 1);
+    let names: Vec<&str> =
+        list["machines"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    for name in ["omap3530", "pc", "quadcore"] {
+        assert!(names.contains(&name), "{names:?}");
+        assert!(desk.run(&["sim", "list"]).ended(0).out.contains(&format!("sim:{name}")));
+        let shown = desk.run(&["sim", "show", name]).ended(0).out;
+        assert!(shown.contains("what it cannot do:"), "{shown}");
+        let prefixed = format!("sim:{name}");
+        assert_eq!(desk.run(&["sim", "show", &prefixed]).ended(0).out, shown);
+        let described = desk.json(&["sim", "show", name]);
+        assert_eq!(described["name"], name);
+        assert!(!described["cannot"].as_array().unwrap().is_empty());
+    }
+    let why = desk.run(&["sim", "show", "mars"]).refused(2);
+    assert!(why.contains("quadcore"), "{why}");
+}
+
+#[test]
+fn every_json_answer_has_a_version() {
+    let desk = Desk::new();
+    desk.run(&["run", "plans/router.toml", "--blocks", "2"]).ended(0);
+    let answers: [&[&str]; 12] = [
+        &["info"],
+        &["info", "turned"],
+        &["info", "meters"],
+        &["--machine", "sim:quadcore", "get", "governor"],
+        &["knobs"],
+        &["knobs", "governor"],
+        &["--machine", "sim:quadcore", "set", "--dry-run", "governor=powersave"],
+        &["undo", "--list"],
+        &["list"],
+        &["show"],
+        &["sim", "list"],
+        &["sim", "show", "pc"],
+    ];
+    for words in answers {
+        assert_eq!(desk.json(words)["version"], 1, "{words:?}");
+    }
+}
+
+#[test]
+fn info_tells_the_machine() {
+    let desk = Desk::new();
+    let here = desk.json(&["info"]);
+    assert_eq!((&here["version"], &here["machine"]), (&1.into(), &"local".into()));
+    assert!(here["cpu"]["online"].as_str().is_some_and(|cpus| !cpus.is_empty()));
+    assert!(here["meters"].is_object());
+    assert_eq!(here["turned"], Value::Array(Vec::new()));
+    let quad = desk.json(&["--machine", "sim:quadcore", "info"]);
+    assert_eq!(quad["cpu"]["policies"].as_array().unwrap().len(), 4);
+    assert_eq!(quad["meters"]["meters"][0]["boundary"], "modelled");
+    for part in ["meters", "turned"] {
+        desk.run(&["info", part]).ended(0);
+    }
+    let text = desk.run(&["--machine", "sim:quadcore", "info"]).ended(0).out;
+    assert!(text.contains("ondemand") && text.contains("2400 MHz"), "{text}");
+}
+
+#[test]
+fn the_list_holds_every_experiment_in_order() {
+    let desk = Desk::new();
+    assert!(desk.run(&["list"]).ended(0).out.contains("no experiments yet"));
+    desk.run(&["run", "plans/router.toml", "--blocks", "2"]).ended(0);
+    desk.run(&["run", "plans/counter.toml", "--blocks", "2"]).ended(0);
+    let list = desk.json(&["list"]);
+    let rows = list["experiments"].as_array().unwrap();
+    let ids: Vec<_> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
+    assert_eq!(ids, [1, 2]);
+    assert_eq!((&rows[0]["machine"], &rows[1]["machine"]), (&"sim:omap3530".into(), &"sim:quadcore".into()));
+    assert!(rows.iter().all(|row| row["state"] == "ended" && row["blocks"] == 2));
+    let text = desk.run(&["show", "1"]).ended(0).out;
+    assert!(text.contains("TCP throughput"), "{text}");
+    assert_eq!(desk.json(&["show"])["title"], rows[1]["title"]);
+}
+
+#[test]
+fn the_report_is_as_wide_as_the_terminal() {
+    let desk = Desk::new();
+    desk.run(&["run", "plans/router.toml", "--blocks", "2"]).ended(0);
+    for columns in [40_usize, 80, 120] {
+        let mut command = desk.command(&["show"]);
+        let output = command.env("COLUMNS", columns.to_string()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let wide = text.lines().find(|line| line.chars().count() > columns);
+        assert_eq!(wide, None, "{columns} columns");
+        assert!(!text.contains('\u{1b}'), "colour into a pipe");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let desk = Desk::new();
+    desk.run(&["run", "plans/router.toml", "--blocks", "2"]).ended(0);
+    let answers: [&[&str]; 8] = [
+        &["show"],
+        &["show", "--json"],
+        &["export", "--journal"],
+        &["man"],
+        &["completions", "bash"],
+        &["--help"],
+        &["knobs"],
+        &["run", "plans/router.toml"],
+    ];
+    for words in answers {
+        let mut child = desk.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Gone before the first byte.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.stderr.is_empty(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_machine_may_be_named_by_the_environment() {
+    let desk = Desk::new();
+    let mut command = desk.command(&["info", "--json"]);
+    let output = command.env("POWERBAND_MACHINE", "sim:quadcore").output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["machine"], "sim:quadcore");
+}
+
+#[test]
+fn a_store_of_ones_own_choice_is_used() {
+    let desk = Desk::new();
+    let store = desk.beside("mine/results.sqlite").display().to_string();
+    desk.run(&["run", "plans/router.toml", "--blocks", "2", "--store", &store]).ended(0);
+    assert_eq!(desk.experiments(), 0);
+    assert_eq!(desk.json(&["--store", &store, "list"])["experiments"].as_array().unwrap().len(), 1);
+}

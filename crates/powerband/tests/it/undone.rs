@@ -1,0 +1,78 @@
+//! `set` and `undo` of a file on this machine: exact bytes back, and somebody else's value left alone.
+use std::fs;
+
+use crate::desk::{Desk, text};
+
+#[test]
+fn somebody_elses_value_is_left_alone_without_force() {
+    let desk = Desk::new();
+    let (path, set) = (desk.beside("knob"), format!("{}=1", desk.knob("knob")));
+    fs::write(&path, "old\n").unwrap();
+    desk.run(&["set", &set]).ended(0);
+    assert_eq!(text(&path), "1\n");
+    fs::write(&path, "theirs\n").unwrap();
+    let why = desk.run(&["undo"]).refused(1);
+    assert!(why.contains("theirs") && why.contains("--force"), "{why}");
+    assert_eq!(text(&path), "theirs\n");
+    assert_eq!(desk.turned(), 1, "it can still be taken back");
+    let told = desk.run(&["--json", "undo"]).ended(1).value();
+    assert_eq!((&told["restored"]["foreign"][0]["found"], &told["restored"]["undone"]), (&"theirs".into(), &0.into()));
+    desk.run(&["undo", "--force"]).ended(0);
+    assert_eq!(text(&path), "old\n");
+    assert_eq!(desk.turned(), 0);
+}
+
+#[test]
+fn a_file_comes_back_to_the_byte_and_goes_if_it_was_not_there() {
+    let desk = Desk::new();
+    for (name, before) in [
+        ("plain", Some("abc")),
+        ("line", Some("abc\n")),
+        ("empty", Some("")),
+        ("absent", None),
+        ("blank", Some("a \n\n")),
+    ] {
+        let path = desk.beside(name);
+        if let Some(before) = before {
+            fs::write(&path, before).unwrap();
+        }
+        desk.run(&["set", &format!("{}=two words", desk.knob(name))]).ended(0);
+        assert_eq!(text(&path).trim_end(), "two words");
+        assert_eq!(desk.turned(), 1);
+        desk.run(&["undo"]).ended(0);
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), before, "{name}");
+        assert_eq!(desk.turned(), 0);
+    }
+}
+
+#[test]
+fn steps_are_taken_back_newest_first() {
+    let desk = Desk::new();
+    let path = desk.beside("knob");
+    fs::write(&path, "0\n").unwrap();
+    for value in 1..=3 {
+        desk.run(&["set", &format!("{}={value}", desk.knob("knob"))]).ended(0);
+    }
+    for value in [2, 1] {
+        desk.run(&["undo"]).ended(0);
+        assert_eq!(text(&path), format!("{value}\n"));
+    }
+    desk.run(&["set", &format!("{}=4", desk.knob("knob"))]).ended(0);
+    assert_eq!(desk.json(&["undo", "--all"])["steps_left"], 0);
+    assert_eq!(text(&path), "0\n");
+}
+
+#[test]
+fn a_file_that_cannot_be_put_back_is_named() {
+    let desk = Desk::new();
+    let folder = desk.beside("folder");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("knob"), "0\n").unwrap();
+    desk.run(&["set", &format!("file:{}=1", folder.join("knob").display())]).ended(0);
+    fs::remove_dir_all(&folder).unwrap();
+    let why = desk.run(&["undo"]).refused(6);
+    assert!(why.contains(&folder.display().to_string()), "{why}");
+    fs::create_dir(&folder).unwrap();
+    desk.run(&["undo"]).ended(0);
+    assert_eq!(text(&folder.join("knob")), "0\n");
+}
