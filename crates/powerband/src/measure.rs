@@ -76,13 +76,29 @@ fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring) -> Plan {
     plan
 }
 
-/// Opens the store the user named, or the one in the state folder.
-pub(crate) fn open_store(shared: &Shared) -> Result<Store, Failure> {
-    let path: PathBuf = match &shared.store {
-        Some(path) => path.clone(),
-        None => rig::state_folder()?.join("powerband.sqlite"),
-    };
-    Store::open(path).map_err(store_failure)
+/// The store the user named, or the one in the state folder.
+fn store_path(shared: &Shared) -> Result<PathBuf, Failure> {
+    match &shared.store {
+        Some(path) => Ok(path.clone()),
+        None => Ok(rig::state_folder()?.join("powerband.sqlite")),
+    }
+}
+
+/// Opens the store for an experiment, making it if it is not there.
+fn open_store(shared: &Shared) -> Result<Store, Failure> {
+    Store::open(store_path(shared)?).map_err(store_failure)
+}
+
+/// Opens the store for looking; `None` when there is none yet, as looking makes nothing.
+pub(crate) fn find_store(shared: &Shared) -> Result<Option<Store>, Failure> {
+    let path = store_path(shared)?;
+    if path.exists() { Store::open(path).map(Some).map_err(store_failure) } else { Ok(None) }
+}
+
+/// As [`find_store`], for verbs that need an experiment.
+pub(crate) fn need_store(shared: &Shared) -> Result<Store, Failure> {
+    let none = || usage("there are no experiments yet; begin with e.g. `powerband run plans/router.toml`");
+    find_store(shared)?.ok_or_else(none)
 }
 
 /// A store that cannot be used ends a command that measures; nothing was turned.

@@ -89,10 +89,14 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
     }
 }
 
+/// A kind of machine there is going to be is not supported yet; anything else is a slip of the keyboard.
 fn unknown_machine(name: &str) -> Failure {
-    let sentence =
-        format!("there is no machine '{name}' here; use local, or sim:NAME for one that `powerband sim list` shows");
-    Failure::new(Exit::Unsupported, sentence)
+    let to_come = ["recorded:", "table:", "ssh:", "cmd:", "sh:"].iter().any(|kind| name.starts_with(kind));
+    let exit = if to_come { Exit::Unsupported } else { Exit::Usage };
+    Failure::new(
+        exit,
+        format!("there is no machine '{name}'; use local, or sim:NAME for one that `powerband sim list` shows"),
+    )
 }
 
 /// The profile name in `sim:NAME[#SEED]`.

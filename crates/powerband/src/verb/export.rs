@@ -7,11 +7,11 @@ use powerband_report::json::Report;
 
 use crate::cli::{Export, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::{open_store, store_failure};
+use crate::measure::{need_store, store_failure};
 use crate::output;
 
 pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
-    let store = open_store(shared)?;
+    let store = need_store(shared)?;
     let id = store.resolve(&args.id).map_err(usage)?;
     let failed = |error: serde_json::Error| Failure::new(Exit::Failed, error);
     let text = if args.journal {

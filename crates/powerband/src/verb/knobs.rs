@@ -6,7 +6,8 @@ use crate::{output, rig};
 pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
     match &args.knob {
         Some(name) if shared.json => {
-            output::say_json(powerband_knob::resolve(name).map_err(rig::knob_failure)?.knob.about())
+            let about = powerband_knob::resolve(name).map_err(rig::knob_failure)?.knob.about();
+            output::say_json(&serde_json::json!({ "version": 1, "knob": about }))
         }
         Some(name) => {
             output::say(&powerband_knob::docs::explain(name).map_err(rig::knob_failure)?);

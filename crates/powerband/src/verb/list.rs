@@ -4,12 +4,12 @@ use powerband_store::Summary;
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
-use crate::measure::{open_store, store_failure};
+use crate::measure::{find_store, store_failure};
 use crate::output;
 
 pub(crate) fn run(shared: &Shared) -> Answer {
-    let store = open_store(shared)?;
-    let summaries = store.list().map_err(store_failure)?;
+    let store = find_store(shared)?;
+    let summaries = store.map(|store| store.list().map_err(store_failure)).transpose()?.unwrap_or_default();
     let list = List::new(summaries.into_iter().map(row).collect());
     if shared.json {
         return output::say_json(&list);

@@ -5,11 +5,11 @@ use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::{open_store, store_failure};
+use crate::measure::{need_store, store_failure};
 use crate::output;
 
 pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
-    let store = open_store(shared)?;
+    let store = need_store(shared)?;
     let id = store.resolve(&args.id).map_err(usage)?;
     print(shared, &store, id)
 }

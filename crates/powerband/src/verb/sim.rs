@@ -22,7 +22,7 @@ pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
         SimVerb::Show { name } => {
             let description = rig::profile(name.strip_prefix("sim:").unwrap_or(name))?.describe();
             if shared.json {
-                return output::say_json(&description);
+                return output::say_json(&serde_json::json!({ "version": 1, "machine": description }));
             }
             output::say(&words(&description));
         }
