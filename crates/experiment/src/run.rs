@@ -64,6 +64,8 @@ struct Run<'a> {
     journal: &'a mut dyn Journal,
     judging: Judging,
     places: Vec<Place>,
+    /// Settings left out because they gave nothing valid, with the last reason.
+    given_up: Vec<String>,
     patience: Patience,
     began_ns: u64,
     next_trial: u32,
@@ -86,6 +88,7 @@ impl<'a> Run<'a> {
             journal,
             judging: Judging::new(started),
             places: vec![Place::Open; settings],
+            given_up: Vec::new(),
             patience: Patience::default(),
             began_ns,
             next_trial: 0,
@@ -157,8 +160,8 @@ impl<'a> Run<'a> {
             if !self.places.iter().skip(1).any(|&place| place == Place::Open) {
                 self.take_up_again();
             }
-            if self.finished() {
-                return Ok(CloseReason::Decided);
+            if let Some(reason) = self.settled() {
+                return Ok(reason);
             }
             if self.blocks > 0 && self.no_time_for_a_block() {
                 return Ok(CloseReason::Budget);
@@ -171,13 +174,20 @@ impl<'a> Run<'a> {
             self.blocks += 1;
             self.look()?;
         }
-        Ok(if self.finished() { CloseReason::Decided } else { CloseReason::Blocks })
+        Ok(self.settled().unwrap_or(CloseReason::Blocks))
     }
 
-    /// Whether nothing is left to find out.
-    fn finished(&self) -> bool {
+    /// How it ends when nothing is left to find out: decided, unless nothing but the reference ever ran.
+    fn settled(&self) -> Option<CloseReason> {
+        if self.given_up.len() + 1 == self.places.len() {
+            let why = self.given_up.last().cloned().unwrap_or_default();
+            return Some(CloseReason::LoadFailed {
+                why: format!("no setting but the reference gave anything valid: {why}"),
+            });
+        }
         let open = self.places.iter().skip(1).any(|&place| place != Place::Left);
-        !open || (self.look.knee_complete && !self.started.cost_order.is_empty())
+        let settled = !open || (self.look.knee_complete && !self.started.cost_order.is_empty());
+        settled.then_some(CloseReason::Decided)
     }
 
     fn out_of_time(&self) -> bool {
@@ -225,6 +235,7 @@ impl<'a> Run<'a> {
                 why: format!("the reference gave nothing valid {TRIES} times in a row: {last}"),
             }));
         }
+        self.given_up.push(last.clone());
         let label = &self.started.settings[slot.setting].label;
         self.notes.push(format!("{label} gave nothing valid {TRIES} times in a row and was left out: {last}"));
         self.leave(index(slot.setting), block, &format!("void {TRIES} times in a row: {last}"))

@@ -121,3 +121,17 @@ fn a_lost_machine_ends_it() {
         matches!(journal.last(), Some(Event::Closed(finding)) if matches!(finding.reason, CloseReason::Failed { .. }))
     );
 }
+
+#[test]
+fn when_nothing_but_the_reference_runs_nothing_is_decided() {
+    let mut formula = noisy(9, 0.01, vec![1.0]);
+    let mut bench = FormulaBench::new(
+        SECOND,
+        |trial: &PlannedTrial| if trial.setting == 0 { formula(trial) } else { failing("crash") },
+    );
+    let finding = run(&started(&["a", "b", "c"], 9), &mut bench, &mut Vec::new()).unwrap();
+    assert_eq!(
+        finding.reason,
+        CloseReason::LoadFailed { why: "no setting but the reference gave anything valid: crash".into() }
+    );
+}

@@ -42,15 +42,17 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
 
 fn list(shared: &Shared, steps: &BTreeMap<EntryId, Vec<OpenEntry>>, ledger: &str) -> Answer {
     if shared.json {
-        let entries: Vec<_> = steps.values().flatten().filter(|entry| tells(&entry.turn)).collect();
+        let told = steps.values().flatten().filter(|entry| tells(&entry.turn));
+        let entries: Vec<_> = told.map(|entry| json!({ "was": before(&entry.turn), "entry": entry })).collect();
         return output::say_json(&json!({ "version": 1, "ledger": ledger, "open": entries }));
     }
     let mut text = String::new();
     for (step, entries) in steps.iter().rev() {
         text += &format!("step {}:\n", step.0);
         for turn in entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)) {
-            let before = before(turn).unwrap_or("nothing");
-            text += &format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, turn.asked);
+            let shown = |value: &str| shown(&turn.knob, value);
+            let before = before(turn).map_or_else(|| "nothing".into(), shown);
+            text += &format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, shown(&turn.asked));
         }
     }
     output::say(if text.is_empty() { "nothing is turned" } else { &text });
@@ -60,6 +62,12 @@ fn list(shared: &Shared, steps: &BTreeMap<EntryId, Vec<OpenEntry>>, ledger: &str
 /// Whether an entry is what somebody asked for; the others only keep what a governor would forget.
 pub(super) fn tells(turn: &Turn) -> bool {
     turn.undo.as_ref() != Some(&turn.action)
+}
+
+/// A value for people: kHz of the frequency knobs as MHz.
+fn shown(knob: &str, value: &str) -> String {
+    let khz = knob.starts_with("cpufreq.").then(|| value.trim().parse().ok()).flatten();
+    khz.map_or_else(|| value.trim().to_owned(), powerband_record::format_khz)
 }
 
 /// What was there, or else what the undo would write.
