@@ -83,7 +83,21 @@ fn a_simulated_experiment_stops_too() {
     let desk = Desk::new();
     // One setting against itself, with a margin nothing fits into: it goes on until somebody stops it.
     let words = [
-        "--machine", "sim:quadcore", "try", "-s", "a:", "-s", "b:", "--load", "counter", "--blocks", "4000000", "--margin", "0.0001%", "--alpha", "0.0001%",
+        "--machine",
+        "sim:quadcore",
+        "try",
+        "-s",
+        "a:",
+        "-s",
+        "b:",
+        "--load",
+        "counter",
+        "--blocks",
+        "4000000",
+        "--margin",
+        "0.0001%",
+        "--alpha",
+        "0.0001%",
     ];
     let running = desk.start(&words);
     until("a few trials are done", || trials(&desk) >= 4);

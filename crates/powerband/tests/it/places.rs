@@ -24,7 +24,9 @@ fn a_store_below_a_file_or_of_garbage_is_refused_before_anything_is_turned() {
     fs::write(&garbage, "this is a letter, not a database\n".repeat(100)).unwrap();
     let setting = format!("b:{}=1", desk.knob("knob"));
     let touched = desk.beside("touched").display().to_string();
-    for (store, named) in [(wall.join("results.sqlite"), &wall), (garbage.clone(), &garbage), (desk.beside(""), &desk.beside(""))] {
+    for (store, named) in
+        [(wall.join("results.sqlite"), &wall), (garbage.clone(), &garbage), (desk.beside(""), &desk.beside(""))]
+    {
         let (store, named) = (store.display().to_string(), named.display().to_string());
         let why = desk.run(&words(&store, &setting, &["touch", &touched])).refused(8);
         assert!(why.contains(&named), "{why}");
