@@ -5,7 +5,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
-    clippy::disallowed_methods,
     reason = "a test that cannot go on has failed, and stands outside the World it looks at"
 )]
 mod chance;

@@ -13,8 +13,10 @@ const NOBODY: u32 = 65534;
 fn desk_of_nobody() -> Desk {
     let desk = Desk::new();
     let folder = desk.beside("");
-    fs::copy(env!("CARGO_BIN_EXE_powerband"), desk.beside("powerband")).unwrap();
-    fs::set_permissions(desk.beside("powerband"), fs::Permissions::from_mode(0o755)).unwrap();
+    // Copied by another process: what another test forks meanwhile would keep our copy open for writing, and busy.
+    let mut copy = Command::new("install");
+    copy.args(["-m", "755", env!("CARGO_BIN_EXE_powerband")]).arg(desk.beside("powerband"));
+    assert!(copy.status().unwrap().success());
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(desk.state()).unwrap();
     chown(desk.state(), Some(NOBODY), Some(NOBODY)).unwrap();
