@@ -92,7 +92,8 @@ fn open_store(shared: &Shared) -> Result<Store, Failure> {
 /// Opens the store for looking; `None` when there is none yet, as looking makes nothing.
 pub(crate) fn find_store(shared: &Shared) -> Result<Option<Store>, Failure> {
     let path = store_path(shared)?;
-    if path.exists() { Store::open(path).map(Some).map_err(store_failure) } else { Ok(None) }
+    // What stands in the way is told by opening.
+    if path.try_exists().unwrap_or(true) { Store::open(path).map(Some).map_err(store_failure) } else { Ok(None) }
 }
 
 /// As [`find_store`], for verbs that need an experiment.
