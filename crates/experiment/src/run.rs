@@ -65,7 +65,7 @@ struct Run<'a> {
     judging: Judging,
     places: Vec<Place>,
     /// Settings left out because they gave nothing valid, with the last reason.
-    given_up: Vec<String>,
+    given_up: Vec<Void>,
     patience: Patience,
     began_ns: u64,
     next_trial: u32,
@@ -180,9 +180,11 @@ impl<'a> Run<'a> {
     /// How it ends when nothing is left to find out: decided, unless nothing but the reference ever ran.
     fn settled(&self) -> Option<CloseReason> {
         if self.given_up.len() + 1 == self.places.len() {
-            let why = self.given_up.last().cloned().unwrap_or_default();
-            return Some(CloseReason::LoadFailed {
-                why: format!("no setting but the reference gave anything valid: {why}"),
+            let last = self.given_up.last()?;
+            let why = format!("no setting but the reference gave anything valid: {last}");
+            return Some(match last {
+                Void::LoadFailed { .. } | Void::NoMetric { .. } => CloseReason::LoadFailed { why },
+                _ => CloseReason::Failed { why },
             });
         }
         let open = self.places.iter().skip(1).any(|&place| place != Place::Left);
@@ -219,7 +221,7 @@ impl<'a> Run<'a> {
         if self.places[slot.setting] == Place::Left {
             return Ok(());
         }
-        let mut last = String::new();
+        let mut last = Void::Stopped;
         for _ in 0..TRIES {
             match self.trial(block, index(slot.setting), index(slot.copy))? {
                 Ok(outcome) => {
@@ -227,7 +229,7 @@ impl<'a> Run<'a> {
                     self.judging.take(slot, &outcome);
                     return Ok(());
                 }
-                Err(why) => last = why.to_string(),
+                Err(why) => last = why,
             }
         }
         if slot.setting == 0 {
