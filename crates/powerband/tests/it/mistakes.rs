@@ -78,7 +78,6 @@ fn quantities_out_of_range() {
 }
 
 #[test]
-#[ignore = "not yet so: clap answers --blocks -3 with advice to put it behind --"]
 fn a_negative_count_is_answered_with_a_count() {
     let desk = Desk::new();
     let why = desk.run(&quotas(&["--blocks", "-3"])).refused(2);
@@ -114,11 +113,11 @@ fn settings_that_cannot_be_told_apart() {
 #[test]
 fn a_machine_that_does_not_exist() {
     let words = |machine| ["--machine", machine, "try", "-s", "a:", "-s", "b:", "--load", "counter"];
-    refuses(&words("mars"), 4, &["mars", "sim:"]);
+    refuses(&words("mars"), 2, &["mars", "sim:"]);
     refuses(&words("sim:mars"), 2, &["mars", "quadcore", "omap3530"]);
     refuses(&words("sim:"), 2, &["quadcore"]);
     refuses(&words("sim:quadcore#x"), 2, &["seed"]);
-    refuses(&words("/no/such.toml"), 4, &["/no/such.toml"]);
+    refuses(&words("/no/such.toml"), 2, &["/no/such.toml"]);
     refuses(&words("sim:/no/such.toml"), 2, &["/no/such.toml"]);
 }
 
@@ -261,10 +260,23 @@ fn words_that_are_no_words_of_ours() {
 }
 
 #[test]
-#[ignore = "not yet so: without a verb the help is squeezed into one line of error"]
 fn no_words_at_all_show_where_to_look() {
     let ran = Desk::new().run(&[]).ended(2);
     assert!(ran.out.is_empty());
     assert!(ran.err.contains("Usage: powerband") || ran.err.lines().count() == 1, "{}", ran.err);
     assert!(!ran.err.contains("; is;"), "a help text cut into pieces: {}", ran.err);
+}
+
+#[test]
+#[ignore = "not yet so: a dry run multiplies times without bound"]
+fn numbers_without_end_are_no_panic() {
+    let desk = Desk::new();
+    let words = ["try", "-s", "a:", "-s", "b:", "--load", "counter", "--blocks", "4000000000", "--dry-run"];
+    for more in [["--for", "400000h"], ["--for", "5000000h"], ["--settle", "5000000h"]] {
+        let ran = desk.run(&[&words[..], &more].concat()).ended(0);
+        assert!(ran.err.is_empty(), "{}", ran.err);
+    }
+    for length in ["99999999999999h", "1e300s", "nans", "infs", "-0s"] {
+        desk.run(&[&words[..], &["--for", length]].concat()).refused(2);
+    }
 }

@@ -30,10 +30,14 @@ fn a_store_below_a_file_or_of_garbage_is_refused_before_anything_is_turned() {
         let (store, named) = (store.display().to_string(), named.display().to_string());
         let why = desk.run(&words(&store, &setting, &["touch", &touched])).refused(8);
         assert!(why.contains(&named), "{why}");
-        let why = desk.run(&["--store", &store, "list"]).refused(8);
-        assert!(why.contains(&named), "{why}");
         assert!(!desk.beside("touched").exists(), "the load ran");
         assert_eq!(text(&knob), "0");
+    }
+    // To look at nothing is no mistake; to look at what is no store is one.
+    for store in [&garbage, &desk.beside("")] {
+        let store = store.display().to_string();
+        assert!(desk.run(&["--store", &store, "list"]).refused(8).contains(&store));
+        desk.run(&["--store", &store, "show"]).refused(8);
     }
     assert!(text(&garbage).starts_with("this is a letter"), "somebody's file was overwritten");
 }
@@ -65,6 +69,17 @@ fn a_torn_store_is_an_error_and_no_crash() {
 }
 
 #[test]
+fn looking_makes_nothing() {
+    let desk = Desk::new();
+    desk.run(&["list"]).ended(0);
+    desk.run(&["show"]).refused(2);
+    desk.run(&["info"]).ended(0);
+    desk.run(&["undo", "--list"]).ended(0);
+    desk.run(&["run", "plans/router.toml", "--dry-run"]).ended(0);
+    assert!(!desk.state().exists());
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_for_the_state() {
     let desk = Desk::new();
     fs::write(desk.state(), "in the way").unwrap();
@@ -73,7 +88,6 @@ fn a_folder_that_cannot_be_made_for_the_state() {
     let set = format!("{}=1", desk.knob("knob"));
     desk.run(&["set", &set]).refused(8);
     desk.run(&["run", "plans/router.toml"]).refused(8);
-    desk.run(&["list"]).refused(8);
     desk.run(&["with", &set, "--", "true"]).refused(8);
     assert_eq!(text(&knob), "0");
     assert_eq!(text(&desk.state()), "in the way");

@@ -62,7 +62,6 @@ fn undo_goes_back_one_step_at_a_time_or_all_at_once() {
 }
 
 #[test]
-#[ignore = "not yet so: undo --list says (unknown) of limits"]
 fn every_step_says_what_was_there_before() {
     let desk = Desk::new();
     desk.run(&on(&ROUTER, &["set", "governor=powersave"])).ended(0);
@@ -162,4 +161,35 @@ fn an_experiment_starts_from_boot_whatever_was_set() {
     desk.run(&on(&QUAD, &["set", "governor=powersave"])).ended(0);
     desk.run(&["run", "plans/counter.toml", "--blocks", "2"]).ended(0);
     assert_eq!(read(&desk, &QUAD, "governor"), ["powersave"; 4], "and leaves alone what was set");
+}
+
+#[test]
+#[ignore = "not yet so: undo looks at the near machine only"]
+fn a_far_machine_is_taken_back_too() {
+    let desk = Desk::new();
+    let rig = ["--machine", "sim:omap3530", "--far", "sim:pc"];
+    let far = || {
+        let value = desk.json(&[&rig[..], &["get", "far/governor"]].concat());
+        value["readings"][0]["reading"]["value"].as_str().unwrap().to_owned()
+    };
+    let before = far();
+    desk.run(&[&rig[..], &["set", "governor=ondemand", "far/governor=powersave"]].concat()).ended(0);
+    assert_eq!(far(), "powersave");
+    desk.run(&[&rig[..], &["undo", "--all"]].concat()).ended(0);
+    assert_eq!(far(), before);
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+}
+
+#[test]
+#[ignore = "not yet so: a machine boots under another id at the far end"]
+fn what_was_set_at_the_far_end_is_taken_back_by_its_own_name() {
+    let desk = Desk::new();
+    let near = ["--machine", "sim:pc"];
+    let before = read(&desk, &near, "governor");
+    desk.run(&["--machine", "sim:omap3530", "--far", "sim:pc", "set", "far/governor=powersave"]).ended(0);
+    assert_eq!(read(&desk, &near, "governor"), ["powersave"; 4]);
+    let undone = desk.json(&on(&near, &["undo"]));
+    assert_eq!(undone["restored"]["undone"], 4, "{undone}");
+    assert_eq!(undone["restored"]["inexact"], serde_json::json!([]));
+    assert_eq!(read(&desk, &near, "governor"), before);
 }
