@@ -1,5 +1,5 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
-use powerband_knob::{Selection, Value, expand, resolve as resolve_knob};
+use powerband_knob::{KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_record::{
@@ -165,13 +165,42 @@ fn crossed(
         let words = (0..assignments.len()).filter(telling).map(|place| short(&assignments[place]));
         Setting { name: Some(words.collect::<Vec<_>>().join(" ")), assignments: [shared, &assignments].concat() }
     };
-    Ok(combinations.into_iter().map(named).collect())
+    let mut settings: Vec<Setting> = Vec::new();
+    for mut setting in combinations.into_iter().map(named) {
+        drop_idle(&mut setting);
+        if settings.iter().all(|earlier| earlier.assignments != setting.assignments) {
+            settings.push(setting);
+        }
+    }
+    Ok(settings)
+}
+
+/// Leaves out of a crossed setting what does nothing under the governor it chooses, a threshold of another governor say,
+/// so that settings which differ only in that fall together.
+fn drop_idle(setting: &mut Setting) {
+    let is_governor = |a: &&Assignment| resolve_knob(&a.knob.name).is_ok_and(|named| named.name == "cpufreq.governor");
+    let Some(governor) = setting.assignments.iter().rev().find(is_governor).map(|a| a.value.to_lowercase()) else {
+        return;
+    };
+    let chosen = [governor.clone()];
+    let acts = |assignment: &Assignment| match resolve_among(&assignment.knob.name, &chosen) {
+        Ok(named) => named.knob.governor().is_none_or(|needed| needed == governor),
+        Err(KnobError::Ambiguous { .. }) => false,
+        Err(_) => true,
+    };
+    let before = setting.assignments.len();
+    setting.assignments.retain(acts);
+    if setting.assignments.len() < before {
+        setting.name = Some(setting.assignments.iter().map(short).collect::<Vec<_>>().join(" "));
+    }
 }
 
 /// An assignment in a table: `cgroup.cpu_quota=25%` is `cpu_quota=25%`.
 fn short(assignment: &Assignment) -> String {
-    let name = resolve_knob(&assignment.knob.name).map_or("", |named| named.knob.about().short);
-    let name = if name.is_empty() { assignment.knob.name.clone() } else { name.to_owned() };
+    let short = resolve_knob(&assignment.knob.name).map_or("", |named| named.knob.about().short);
+    // A family's short name is only its beginning.
+    let whole = short.is_empty() || short.ends_with(['.', ':']);
+    let name = if whole { assignment.knob.name.clone() } else { short.to_owned() };
     Assignment { knob: KnobRef { name, ..assignment.knob.clone() }, value: assignment.value.clone() }.to_string()
 }
 

@@ -65,8 +65,8 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps]) -> An
     let shown: Vec<_> = started.metrics.iter().filter(|m| !m.judged).map(|m| m.name.as_str()).collect();
     let others = started.settings.len() - 1;
     let trials = others + powerband_stats::reference_copies(others);
-    let trial_ns = resolved.load.length_ns().map(|length| length + started.settle_ns);
-    let all = trial_ns.map(|ns| ns * (trials as u64) * u64::from(started.max_blocks));
+    let trial_ns = resolved.load.length_ns().map(|length| length.saturating_add(started.settle_ns));
+    let all = trial_ns.map(|ns| ns.saturating_mul(trials as u64).saturating_mul(u64::from(started.max_blocks)));
     let longest_ns = match (all, started.budget_ns) {
         (Some(all), Some(budget)) => Some(all.min(budget)),
         (all, budget) => all.or(budget),

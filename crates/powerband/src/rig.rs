@@ -85,6 +85,9 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
             Err(usage("the machines of one rig are either all real or all simulated; both share one clock"))
         }
         (None, None) => Err(unknown_machine(&names.near)),
+        (None, Some(("local", None))) => {
+            Err(usage("this machine cannot be its own far end; without --far a stream runs over its loopback"))
+        }
         (None, Some((far, None))) => Err(unknown_machine(far)),
     }
 }
@@ -136,6 +139,11 @@ fn open_simulated(
     // What was set on a simulated machine is its ledger, done again on the fresh boot.
     let folder = |name: &str| state_folder().map(|state| state.join("sim").join(name.replace('/', "_")));
     let near_folder = folder(near)?;
+    if far == Some(near) {
+        return Err(usage(format!(
+            "both ends are sim:{near}, and what is set on it is kept once; name another far machine"
+        )));
+    }
     let lock = if purpose == Purpose::Turn { Some(lock(&near_folder)?) } else { None };
     let kept = FileLedger::new(&near_folder);
     let ledger = kept.place();
@@ -212,12 +220,21 @@ pub(crate) fn knob_failure(error: KnobError) -> Failure {
         ErrorKind::Absent => Exit::Unsupported,
         ErrorKind::Denied => Exit::Denied,
         ErrorKind::CannotRestore => Exit::CannotRestore,
-        ErrorKind::Refused if matches!(&error, KnobError::Refused { errno: Errno::EINVAL | Errno::ERANGE, .. }) => {
-            Exit::Usage
-        }
+        ErrorKind::Refused if is_a_wrong_word(&error) => Exit::Usage,
         _ => Exit::CannotGoOn,
     };
     Failure::new(exit, error)
+}
+
+/// Whether the kernel, or the file itself, says that what was typed makes no sense there.
+fn is_a_wrong_word(error: &KnobError) -> bool {
+    match error {
+        KnobError::Refused { errno, .. } => matches!(*errno, Errno::EINVAL | Errno::ERANGE),
+        KnobError::Unreadable { errno, .. } => {
+            matches!(*errno, Errno::EISDIR | Errno::ENOTDIR | Errno::EILSEQ | Errno::EFBIG)
+        }
+        _ => false,
+    }
 }
 
 /// The exit code a plan that cannot be resolved asks for.

@@ -288,7 +288,7 @@ pub enum CloseReason {
     Budget,
     /// The user stopped it.
     Stopped,
-    /// The load failed at the reference.
+    /// The load failed at the reference, or at everything but the reference.
     LoadFailed {
         /// One sentence.
         why: String,

@@ -22,7 +22,7 @@ pub fn headline(model: &Model) -> String {
     let so_far = |body: Option<String>| body.map_or_else(String::new, |body| format!("; until then: {body}"));
     let count = format!("{} of at most {}", model.blocks, blocks(model.started.max_blocks));
     match &model.end {
-        End::Closed(CloseReason::LoadFailed { why }) => format!("the load failed at the reference: {why}"),
+        End::Closed(CloseReason::LoadFailed { why }) => format!("the load failed: {why}"),
         End::Closed(CloseReason::Failed { why }) => format!("it could not go on: {why}{}", so_far(body)),
         End::Closed(CloseReason::Stopped) => match body {
             Some(body) => format!("stopped after {count}: {body}"),

@@ -138,7 +138,7 @@ impl Board {
                 rules_name(profile.cpufreq.rules),
                 profile.kernel
             ),
-            boot_id: boot_id(seed, &component, &profile.name),
+            boot_id: boot_id(seed, &profile.name),
             address: component.clone(),
             privileged: true,
             owner: 0,
@@ -287,11 +287,12 @@ impl Board {
     }
 }
 
-/// A boot id in the kernel's shape, the same for the same machine and seed.
-fn boot_id(seed: u64, component: &str, name: &str) -> String {
+/// A boot id in the kernel's shape, the same for the same machine and seed at either end of a cable, so that what was
+/// set on it through a rig can be taken back without.
+fn boot_id(seed: u64, name: &str) -> String {
     use rand_core::Rng as _;
     let mut bytes = [0; 16];
-    keyed(seed, &format!("boot of {component}"), fnv1a(name.as_bytes())).fill_bytes(&mut bytes);
+    keyed(seed, "boot", fnv1a(name.as_bytes())).fill_bytes(&mut bytes);
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

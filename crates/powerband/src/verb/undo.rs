@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_knob::{Restored, restore};
-use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn};
+use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::Side;
 use serde_json::json;
 
@@ -11,45 +11,68 @@ use crate::exit::{Answer, Exit, Failure};
 use crate::output;
 use crate::rig::{self, Purpose};
 
+/// What one `set` turned on one machine.
+struct Step {
+    side: Side,
+    id: EntryId,
+    entries: Vec<OpenEntry>,
+}
+
 pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let purpose = if args.list { Purpose::Look } else { Purpose::Turn };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     let ledger = rig.ledger_place();
-    let gone = || Failure::new(Exit::CannotGoOn, "the machine is gone");
-    let machine = rig.world().machine(Side::Near).ok_or_else(gone)?;
-    let mut steps: BTreeMap<EntryId, Vec<OpenEntry>> = BTreeMap::new();
-    for entry in machine.open_entries().into_iter().filter(|entry| entry.turn.hold == Hold::Set) {
-        steps.entry(entry.step).or_default().push(entry);
-    }
+    let steps: Vec<Step> = [Side::Near, Side::Far].into_iter().flat_map(|side| steps(rig.world(), side)).collect();
     if args.list {
         return list(shared, &steps, &ledger);
     }
-    let wanted: Vec<EntryId> = if args.all {
-        steps.keys().copied().collect()
-    } else {
-        steps.keys().next_back().copied().into_iter().collect()
-    };
+    // The last step of each machine: a rig's ledgers do not say which of two was later.
+    let newest = |step: &&Step| args.all || steps.iter().all(|other| other.side != step.side || other.id <= step.id);
+    let wanted: Vec<&Step> = steps.iter().filter(newest).collect();
     if wanted.is_empty() {
         output::say(if shared.json { "{\n  \"version\": 1,\n  \"undone\": []\n}" } else { "nothing is turned" });
         return Ok(Exit::Fine as u8);
     }
-    let entries: Vec<EntryId> =
-        wanted.iter().filter_map(|step| steps.get(step)).flatten().map(|entry| entry.id).collect();
-    let restored = restore(machine, &entries, args.force);
+    let mut restored = Restored::default();
+    for side in [Side::Near, Side::Far] {
+        let mine = wanted.iter().filter(|step| step.side == side).flat_map(|step| &step.entries);
+        let entries: Vec<EntryId> = mine.map(|entry| entry.id).collect();
+        if let Some(machine) = rig.world().machine(side) {
+            let more = restore(machine, &entries, args.force);
+            restored.undone += more.undone;
+            restored.already += more.already;
+            restored.foreign.extend(more.foreign);
+            restored.failed.extend(more.failed);
+            restored.inexact.extend(more.inexact);
+        }
+    }
     report(shared, &restored, steps.len() - wanted.len())?;
     outcome(&restored, &ledger)
 }
 
-fn list(shared: &Shared, steps: &BTreeMap<EntryId, Vec<OpenEntry>>, ledger: &str) -> Answer {
+/// Steps that are set and not yet taken back, oldest first.
+fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
+    let open = world.machine(side).map(|machine| machine.open_entries()).unwrap_or_default();
+    let mut steps: BTreeMap<EntryId, Vec<OpenEntry>> = BTreeMap::new();
+    for entry in open.into_iter().filter(|entry| entry.turn.hold == Hold::Set) {
+        steps.entry(entry.step).or_default().push(entry);
+    }
+    steps.into_iter().map(|(id, entries)| Step { side, id, entries }).collect()
+}
+
+fn list(shared: &Shared, steps: &[Step], ledger: &str) -> Answer {
     if shared.json {
-        let told = steps.values().flatten().filter(|entry| tells(&entry.turn));
-        let entries: Vec<_> = told.map(|entry| json!({ "was": before(&entry.turn), "entry": entry })).collect();
+        let told = steps.iter().flat_map(|step| step.entries.iter().map(|entry| (step.side, entry)));
+        let told = told.filter(|(_, entry)| tells(&entry.turn));
+        let entries: Vec<_> =
+            told.map(|(side, entry)| json!({ "side": side, "was": before(&entry.turn), "entry": entry })).collect();
         return output::say_json(&json!({ "version": 1, "ledger": ledger, "open": entries }));
     }
     let mut text = String::new();
-    for (step, entries) in steps.iter().rev() {
-        text += &format!("step {}:\n", step.0);
-        for turn in entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)) {
+    for step in steps.iter().rev() {
+        let side = if step.side == Side::Far { " on the far machine" } else { "" };
+        text += &format!("step {}{side}:\n", step.id.0);
+        for turn in step.entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)) {
             let shown = |value: &str| shown(&turn.knob, value);
             let before = before(turn).map_or_else(|| "nothing".into(), shown);
             text += &format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, shown(&turn.asked));

@@ -168,10 +168,7 @@ fn ends_that_are_failures_are_told_first() {
         sentence::headline(&model)
     };
     let why = || "load: exit status 127".to_owned();
-    assert_eq!(
-        ended(CloseReason::LoadFailed { why: why() }),
-        "the load failed at the reference: load: exit status 127"
-    );
+    assert_eq!(ended(CloseReason::LoadFailed { why: why() }), "the load failed: load: exit status 127");
     assert!(ended(CloseReason::Failed { why: "the far end was lost".into() }).starts_with(
         "it could not go on: the far end was lost; until then: conservative (by 12.3 %) and powersave (by 34.4 %)"
     ));
