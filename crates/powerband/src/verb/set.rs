@@ -32,8 +32,9 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         }
         let mut applied = apply_steps(machine, &steps, Hold::Set).map_err(rig::knob_failure)?;
         applied.look_again(machine);
-        lines.extend(applied.sites.iter().map(powerband_knob::Reached::words));
-        lines.extend(applied.reach.iter().map(ToString::to_string));
+        let there = if side == Side::Far { "far/" } else { "" };
+        lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
+        lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
         lines.extend(applied.notes.iter().map(|note| format!("note: {note}")));
         rows.extend(applied.sites.iter().map(|reached| json!({ "side": side, "turned": reached.record() })));
     }
