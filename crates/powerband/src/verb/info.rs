@@ -98,18 +98,23 @@ fn meters(rig: &mut Rig) -> Told {
 }
 
 fn turned(rig: &mut Rig) -> Told {
-    let Some(machine) = rig.world().machine(Side::Near) else { return Told { text: String::new(), json: Value::Null } };
-    let entries = machine.open_entries();
-    let shown: Vec<_> = entries.iter().filter(|entry| super::undo::tells(&entry.turn)).collect();
-    let mut text = String::new();
-    for entry in &shown {
-        let (turn, held) = (&entry.turn, entry.turn.hold == Hold::Held);
-        let how =
-            if held { "left by an interrupted or running powerband" } else { "set; `powerband undo` takes it back" };
-        text += &format!("turned: {} at {} to {} ({how})\n", turn.knob, turn.site, turn.asked);
+    let (mut text, mut rows) = (String::new(), Vec::new());
+    for side in [Side::Near, Side::Far] {
+        let entries = rig.world().machine(side).map(|machine| machine.open_entries()).unwrap_or_default();
+        let there = if side == Side::Far { "far/" } else { "" };
+        for entry in entries.into_iter().filter(|entry| super::undo::tells(&entry.turn)) {
+            let (turn, held) = (&entry.turn, entry.turn.hold == Hold::Held);
+            let how = if held {
+                "left by an interrupted or running powerband"
+            } else {
+                "set; `powerband undo` takes it back"
+            };
+            text += &format!("turned: {there}{} at {} to {} ({how})\n", turn.knob, turn.site, turn.asked);
+            rows.push(entry);
+        }
     }
     if text.is_empty() {
         text = "nothing is turned\n".into();
     }
-    Told { text, json: json!(shown) }
+    Told { text, json: json!(rows) }
 }

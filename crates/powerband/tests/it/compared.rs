@@ -237,7 +237,6 @@ fn a_budget_ends_it_and_what_was_measured_is_told() {
 }
 
 #[test]
-#[ignore = "not yet so: files and kernel settings are labelled by their family alone"]
 fn crossed_settings_are_labelled_by_what_they_turn() {
     let desk = Desk::new();
     let (one, two) = (format!("{}=1,2", desk.knob("one")), format!("{}=1,2", desk.knob("two")));

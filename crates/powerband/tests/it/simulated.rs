@@ -164,7 +164,6 @@ fn an_experiment_starts_from_boot_whatever_was_set() {
 }
 
 #[test]
-#[ignore = "not yet so: undo looks at the near machine only"]
 fn a_far_machine_is_taken_back_too() {
     let desk = Desk::new();
     let rig = ["--machine", "sim:omap3530", "--far", "sim:pc"];
@@ -181,7 +180,6 @@ fn a_far_machine_is_taken_back_too() {
 }
 
 #[test]
-#[ignore = "not yet so: a machine boots under another id at the far end"]
 fn what_was_set_at_the_far_end_is_taken_back_by_its_own_name() {
     let desk = Desk::new();
     let near = ["--machine", "sim:pc"];
