@@ -63,6 +63,11 @@ impl Child {
         Ok(Child { pid, pidfd, stdout, stderr, control, started_ns, group })
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// What to poll: its end, and the pipes that are open.
     pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let printed = [&self.stdout, &self.stderr].map(|stream| stream.as_ref().map(|capture| &capture.drain));

@@ -176,16 +176,23 @@ impl Hierarchy {
             .map_err(|error| self.refusal(parent, io_errno(&error)))
     }
 
-    /// Version 2: when we are the only process of our group, moves us into one below it, so that it may hand down.
+    /// Version 2: when we and our children are alone in our group, moves us into one below it, so that it may hand down.
     fn step_aside(&self) -> Result<(), Errno> {
         let procs = fs::read_to_string(self.own.join("cgroup.procs")).map_err(|error| io_errno(&error))?;
-        if procs.split_whitespace().any(|pid| pid != std::process::id().to_string()) {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let pids: Vec<i32> = procs.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        // A guardian that may not leave this group goes with us.
+        let is_ours = |pid: i32| pid == own || crate::guardian::stat(pid).is_some_and(|stat| stat.parent == own);
+        if !pids.iter().all(|&pid| is_ours(pid)) {
             return Err(Errno::EBUSY);
         }
         let leaf = self.own.join("powerband-owner");
         match fs::create_dir(&leaf) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io_errno(&error)),
-            _ => fs::write(leaf.join("cgroup.procs"), "0").map_err(|error| io_errno(&error)),
+            _ => pids
+                .iter()
+                .try_for_each(|pid| fs::write(leaf.join("cgroup.procs"), pid.to_string()))
+                .map_err(|error| io_errno(&error)),
         }
     }
 
@@ -247,6 +254,21 @@ impl Hierarchy {
             _ => format!("{at}: {errno}"),
         };
         Refusal { errno, words: Some(words) }
+    }
+}
+
+/// Moves this process out of the groups that are ended as a whole (version 2: cgroup.kill, memory.oom.group, systemd's
+/// scopes; version 1: systemd's own and the freezer), to the nearest group above that takes it. Limits that are only
+/// limits are kept. A refusal is no error: then it shares its owner's fate.
+pub(crate) fn leave_own() {
+    let mut buffer = Vec::new();
+    let mut read = |path| crate::files::read(path, &mut buffer).unwrap_or_default();
+    let (mounts, groups) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
+    // No version 1 hierarchy has the empty name, so the last is version 2.
+    for controller in ["freezer", "name=systemd", ""] {
+        let Some(hierarchy) = Hierarchy::parse(&mounts, &groups, controller) else { continue };
+        let mut above = hierarchy.own.ancestors().skip(1).take_while(|above| above.starts_with(&hierarchy.mount));
+        above.any(|above| fs::write(above.join("cgroup.procs"), "0").is_ok());
     }
 }
 

@@ -34,6 +34,11 @@ impl FileLedger {
         FileLedger(Rc::new(RefCell::new(Inner { path: folder.join("ledger"), file: None, bytes: 0, reserved: 0 })))
     }
 
+    /// Where it is kept.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.0.borrow().path.parent().unwrap_or(Path::new(".")).to_path_buf()
+    }
+
     /// Takes the room for an entry of `entry_bytes` and for what will be written of it later, so that a full disk is
     /// noticed before anything is turned. Where a file system cannot reserve, nothing is reserved.
     pub(crate) fn reserve(&self, entry_bytes: u64) -> Result<(), Errno> {

@@ -6,6 +6,8 @@
 //! A load is started in two steps, so that what it costs is its own: we execute ourselves as a small shim
 //! ([`shim_main`], the hidden verb [`SHIM_VERB`]), which makes the load a sibling of itself, that is our child, in its
 //! own session, control group and set of CPUs. Built-in work is ourselves again, under the verb [`INSIDE_VERB`].
+//! What is held is watched over by a guardian ([`stand_guard`], the hidden verb [`GUARDIAN_VERB`]): a process of its own
+//! that outlives its owner and puts back what it held.
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
 mod actions;
 mod capture;
@@ -13,6 +15,7 @@ mod child;
 mod facts;
 mod files;
 mod group;
+mod guardian;
 mod interrupts;
 mod ledger_file;
 mod local;
@@ -24,6 +27,7 @@ mod signals;
 mod world;
 
 pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, unix_time_s};
+pub use guardian::{GUARDIAN_VERB, stand_guard};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;

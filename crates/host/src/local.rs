@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Identity, Job, Ledger, LedgerError, LedgerStore, Machine,
+    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError, LedgerStore, Machine,
     OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
 };
 use rustix::event::{PollFd, PollFlags};
@@ -13,12 +13,13 @@ use rustix::process::Signal;
 use crate::actions::{Effect, Refusal, perform};
 use crate::child::Child;
 use crate::group::Groups;
+use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
 use crate::recorder::Recorder;
 use crate::world::{Member, News};
 
 /// The machine this process runs on. Loads that still run when it is dropped are killed and reaped; what is turned
-/// stays turned until it is undone.
+/// stays turned until it is undone, what is held by the guardian if there is one.
 pub struct LocalMachine {
     identity: Identity,
     program: PathBuf,
@@ -28,6 +29,7 @@ pub struct LocalMachine {
     files: Vec<Option<OwnedFd>>,
     buffer: Vec<u8>,
     recorders: BTreeMap<u32, Recorder>,
+    guard: Option<Guard>,
     running: BTreeMap<u64, Child>,
     ended: BTreeMap<u64, Finished>,
     next: u32,
@@ -59,6 +61,7 @@ impl LocalMachine {
             files: Vec::new(),
             buffer,
             recorders: BTreeMap::new(),
+            guard: None,
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
             next: 0,
@@ -70,6 +73,20 @@ impl LocalMachine {
     pub fn with_program(mut self, program: &Path) -> Self {
         self.program = program.into();
         self
+    }
+
+    /// With a guardian from the first held turn on, for a program that serves [`crate::GUARDIAN_VERB`] and holds the
+    /// ledger folder's lock.
+    #[must_use]
+    pub fn guarded(mut self) -> Self {
+        self.guard = Some(Guard::new(&self.store.folder()));
+        self
+    }
+
+    fn ensure_guardian(&mut self) {
+        if let Some(guard) = &mut self.guard {
+            guard.ensure(&self.program, self.running.values().filter_map(|child| Load::of(child.pid())));
+        }
     }
 
     /// Lines of the ledger that cannot be read, from 1: what they announced must be looked at by a person.
@@ -154,6 +171,9 @@ impl Machine for LocalMachine {
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+        if turn.hold == Hold::Held {
+            self.ensure_guardian();
+        }
         // Written once as the intent; what came of it and its closing are shorter.
         let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
         self.store.reserve(entry_bytes).map_err(|errno| LedgerError { place: self.store.place(), errno })?;
@@ -192,6 +212,9 @@ impl Machine for LocalMachine {
             })?),
         };
         let child = Child::start(&self.program, job, group)?;
+        if let Some((guard, load)) = self.guard.as_mut().zip(Load::of(child.pid())) {
+            guard.runs(load);
+        }
         let number = u64::from(self.number());
         self.running.insert(number, child);
         Ok(ProcessId(number))
@@ -216,6 +239,8 @@ impl Member for LocalMachine {
     fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let all = self.running.values().flat_map(Child::fds);
         fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        let guardian = self.guard.as_ref().and_then(Guard::fd);
+        fds.extend(guardian.map(|fd| PollFd::new(fd, PollFlags::IN)));
     }
 
     fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
@@ -233,9 +258,16 @@ impl Member for LocalMachine {
             if flags.first() == Some(&true)
                 && let Some(child) = self.running.remove(&number)
             {
+                if let Some(guard) = &mut self.guard {
+                    guard.ended(child.pid());
+                }
                 self.ended.insert(number, child.finish(now_ns));
                 news.push(News::Ended(ProcessId(number)));
             }
+        }
+        // The last is the guardian's end.
+        if ready.next().is_some_and(|flags| !flags.is_empty()) {
+            self.ensure_guardian();
         }
     }
 
@@ -262,6 +294,10 @@ impl Drop for LocalMachine {
     fn drop(&mut self) {
         for (_, child) in std::mem::take(&mut self.running) {
             child.abandon();
+        }
+        if let Some(guard) = self.guard.take() {
+            let held = self.ledger.open().iter().any(|entry| entry.turn.hold == Hold::Held);
+            guard.dismiss(held);
         }
     }
 }

@@ -11,6 +11,11 @@ use thiserror::Error;
 
 use crate::{errno, io_errno};
 
+/// How long one that lets go within moments is waited for, ns.
+const PATIENCE_NS: u64 = 3_000_000_000;
+/// How long one that has not said yet who it is, ns.
+const UNNAMED_PATIENCE_NS: u64 = 100_000_000;
+
 /// Who holds the lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
@@ -20,6 +25,9 @@ pub struct Holder {
     pub since_unix_s: u64,
     /// What it is doing, as it goes on behind "is": `turning cpufreq.governor`.
     pub doing: String,
+    /// Whether it lets go within moments by itself, so that waiting for it pays.
+    #[serde(default)]
+    pub soon: bool,
 }
 
 impl std::fmt::Display for Holder {
@@ -55,6 +63,7 @@ pub struct Lock {
     file: File,
     path: PathBuf,
     since_unix_s: u64,
+    soon: bool,
 }
 
 impl Lock {
@@ -63,6 +72,15 @@ impl Lock {
     /// # Errors
     /// [`LockError::Held`] names who has it; [`LockError::Unusable`] when the file cannot be made.
     pub fn acquire(folder: &Path, doing: &str) -> Result<Lock, LockError> {
+        Self::take(folder, doing, false)
+    }
+
+    /// The same by one that lets go within moments: others wait for it.
+    pub(crate) fn acquire_for_a_moment(folder: &Path, doing: &str) -> Result<Lock, LockError> {
+        Self::take(folder, doing, true)
+    }
+
+    fn take(folder: &Path, doing: &str, soon: bool) -> Result<Lock, LockError> {
         let path = folder.join("lock");
         let unusable = |errno| LockError::Unusable { place: path.display().to_string(), errno };
         crate::ledger_file::make_folder(&path).map_err(unusable)?;
@@ -75,10 +93,11 @@ impl Lock {
             .custom_flags(libc::O_NOFOLLOW)
             .open(&path)
             .map_err(|error| unusable(io_errno(&error)))?;
-        for attempt in 0..20 {
+        let began_ns = crate::now_ns();
+        loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    let mut lock = Lock { file, path, since_unix_s: crate::unix_time_s() };
+                    let mut lock = Lock { file, path, since_unix_s: crate::unix_time_s(), soon };
                     lock.set_doing(doing);
                     return Ok(lock);
                 }
@@ -86,15 +105,19 @@ impl Lock {
                 Err(error) => return Err(unusable(errno(error))),
             }
             // The text of one that has just taken it may not be there yet, or be its predecessor's.
-            match read_holder(&mut file) {
-                Some(holder) if Path::new(&format!("/proc/{}", holder.pid)).exists() => {
-                    return Err(LockError::Held(holder));
-                }
-                _ if attempt < 19 => crate::pause_until(crate::now_ns() + 5_000_000),
-                _ => {}
+            let holder =
+                read_holder(&mut file).filter(|holder| Path::new(&format!("/proc/{}", holder.pid)).exists());
+            let patience_ns = match &holder {
+                Some(holder) if holder.soon => PATIENCE_NS,
+                Some(_) => 0,
+                None => UNNAMED_PATIENCE_NS,
+            };
+            if crate::now_ns() - began_ns >= patience_ns {
+                let nobody = Holder { pid: 0, since_unix_s: 0, doing: String::new(), soon: false };
+                return Err(LockError::Held(holder.unwrap_or(nobody)));
             }
+            crate::pause_until(crate::now_ns() + 5_000_000);
         }
-        Err(LockError::Held(Holder { pid: 0, since_unix_s: 0, doing: String::new() }))
     }
 
     /// Says what is being done now. A full disk may lose the words, never the lock.
@@ -103,6 +126,7 @@ impl Lock {
             pid: std::process::id(),
             since_unix_s: self.since_unix_s,
             doing: doing.chars().take(200).collect(),
+            soon: self.soon,
         };
         let text = serde_json::to_string(&holder).unwrap_or_default();
         let _ =

@@ -107,6 +107,30 @@ pub(crate) fn reset_signals() {
     }
 }
 
+/// SIGINT, SIGTERM and SIGHUP no longer end this process.
+#[expect(unsafe_code, reason = "rustix does not set signal dispositions")]
+pub(crate) fn ignore_stop_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Closes every descriptor from 3 upwards. Only for the beginning of a process, when none of them is our own.
+#[expect(unsafe_code, reason = "rustix has no close_range")]
+pub(crate) fn close_inherited() {
+    let (first, last, flags): (libc::c_long, libc::c_long, libc::c_long) = (3, i32::MAX.into(), 0);
+    // SAFETY: nothing in this process owns them yet.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, flags) != 0 {
+            // Before Linux 5.9.
+            for fd in 3..1024 {
+                libc::close(fd);
+            }
+        }
+    }
+}
+
 /// Marks every descriptor from 3 upwards to be closed at exec, also those we were handed by our caller.
 #[expect(unsafe_code, reason = "rustix has no close_range")]
 pub(crate) fn close_all_at_exec() {

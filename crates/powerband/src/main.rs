@@ -2,6 +2,7 @@
 mod cli;
 mod dry;
 mod exit;
+mod guardian;
 mod journal;
 mod measure;
 mod output;
@@ -12,7 +13,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use powerband_host::{INSIDE_VERB, SHIM_VERB};
+use powerband_host::{GUARDIAN_VERB, INSIDE_VERB, SHIM_VERB};
 
 use crate::cli::{Cli, Verb};
 use crate::exit::Answer;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).take(2).collect();
     match words.first().and_then(|word| word.to_str()) {
         Some(SHIM_VERB) => powerband_host::shim_main(&words[1..]),
+        Some(GUARDIAN_VERB) => return guardian::main(words.get(1)),
         Some(INSIDE_VERB) => return inside(words.get(1)),
         _ => {}
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use powerband_experiment::{Plan, PlanError, ResolveError};
 use powerband_host::{FileLedger, HostWorld, LocalMachine, Lock, LockError};
 use powerband_knob::{ErrorKind, KnobError, Selection, restore};
-use powerband_machine::{EntryId, Errno, Hold, LedgerStore, World};
+use powerband_machine::{EntryId, Errno, Hold, LedgerStore, Machine, World};
 use powerband_record::Side;
 use powerband_sim::{Profile, SimWorld};
 
@@ -169,6 +169,7 @@ fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
     let store = FileLedger::new(&folder);
     let ledger = store.place();
     let machine = LocalMachine::new(store).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let machine = if purpose == Purpose::Look { machine } else { machine.guarded() };
     let mut world = HostWorld::new(machine).map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     if purpose != Purpose::Look {
         put_back_what_was_left(&mut world, &ledger)?;
@@ -187,9 +188,7 @@ fn lock(folder: &Path) -> Result<Lock, Failure> {
 /// An owner that is gone may have left trials' settings in force: whoever turns next puts them back first.
 fn put_back_what_was_left(world: &mut dyn World, ledger: &str) -> Result<(), Failure> {
     let Some(machine) = world.machine(Side::Near) else { return Ok(()) };
-    let held = |entry: &powerband_machine::OpenEntry| entry.turn.hold == Hold::Held;
-    let entries: Vec<EntryId> =
-        machine.open_entries().iter().filter(|entry| held(entry)).map(|entry| entry.id).collect();
+    let entries = held(machine);
     if entries.is_empty() {
         return Ok(());
     }
@@ -206,6 +205,12 @@ fn put_back_what_was_left(world: &mut dyn World, ledger: &str) -> Result<(), Fai
         restored.left().join(", ")
     );
     Err(Failure::new(Exit::CannotRestore, sentence))
+}
+
+/// What is in force only as long as its owner lives, oldest first.
+pub(crate) fn held(machine: &dyn Machine) -> Vec<EntryId> {
+    let open = machine.open_entries();
+    open.iter().filter(|entry| entry.turn.hold == Hold::Held).map(|entry| entry.id).collect()
 }
 
 /// The CPUs the user narrowed turning to.

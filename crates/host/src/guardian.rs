@@ -1,0 +1,292 @@
+//! The guardian: a process of its own that outlives its owner, and what the two say to each other.
+//!
+//! The owner holds the only writing end of a pipe that is the guardian's standard input. While it lives it says there
+//! which loads run; when the pipe ends without a farewell the owner is dead, however it died.
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::OFlags;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use serde::{Deserialize, Serialize};
+
+use crate::lock::{Lock, LockError};
+
+/// The hidden verb under which the command calls [`stand_guard`]; the ledger's folder follows as one argument.
+pub const GUARDIAN_VERB: &str = "__guardian";
+/// A guardian is ready in a few milliseconds; more than this means that it hangs, ns.
+const READY_NS: u64 = 2_000_000_000;
+/// How long the owner waits at its own end for the guardian's, ns.
+const PARTING_NS: u64 = 100_000_000;
+/// How long what the owner ran may take to die, ns.
+const KILLING_NS: u64 = 2_000_000_000;
+/// How long the lock of an owner that is gone may take to come free, ns.
+const LOCKED_NS: u64 = 5_000_000_000;
+
+/// What the owner says, one a line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Told {
+    /// A load runs.
+    Runs(Load),
+    /// It has ended.
+    Ended(i32),
+    /// The owner ends well and nothing is held.
+    Farewell,
+}
+
+/// A load: the leader of a session of its own.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Load {
+    pid: i32,
+    /// When it was made, in the kernel's ticks since boot: tells it from a later process of the same number.
+    start_ticks: u64,
+}
+
+impl Load {
+    /// Of a child that was not reaped yet.
+    pub(crate) fn of(pid: Pid) -> Option<Load> {
+        let pid = pid.as_raw_nonzero().get();
+        stat(pid).map(|stat| Load { pid, start_ticks: stat.start_ticks })
+    }
+}
+
+/// The owner's side.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    folder: PathBuf,
+    ward: Option<Ward>,
+}
+
+/// A guardian that runs.
+#[derive(Debug)]
+struct Ward {
+    process: Child,
+    pidfd: OwnedFd,
+    pipe: OwnedFd,
+}
+
+impl Guard {
+    /// For the ledger of `folder`; starts nothing yet.
+    pub(crate) fn new(folder: &Path) -> Guard {
+        // The guardian stands in another folder than we do.
+        Guard { folder: std::path::absolute(folder).unwrap_or_else(|_| folder.into()), ward: None }
+    }
+
+    /// Sees to it that one watches, and that it knows what runs. Without one (no process to be had) everything goes on:
+    /// then what a killed owner leaves is put back by the next.
+    pub(crate) fn ensure(&mut self, program: &Path, loads: impl Iterator<Item = Load>) {
+        if let Some(ward) = &mut self.ward {
+            if matches!(ward.process.try_wait(), Ok(None)) {
+                return;
+            }
+            self.ward = None;
+        }
+        self.ward = Ward::start(program, &self.folder);
+        loads.for_each(|load| self.runs(load));
+    }
+
+    /// A load runs.
+    pub(crate) fn runs(&mut self, load: Load) {
+        self.tell(&Told::Runs(load));
+    }
+
+    /// A load has ended.
+    pub(crate) fn ended(&mut self, pid: Pid) {
+        self.tell(&Told::Ended(pid.as_raw_nonzero().get()));
+    }
+
+    /// What to poll: its end.
+    pub(crate) fn fd(&self) -> Option<&OwnedFd> {
+        self.ward.as_ref().map(|ward| &ward.pidfd)
+    }
+
+    /// Lets it go. When something is still `held` it takes over once we are gone; else it ends, and is waited for a moment.
+    pub(crate) fn dismiss(mut self, held: bool) {
+        if !held {
+            self.tell(&Told::Farewell);
+        }
+        let Some(Ward { mut process, pidfd, pipe }) = self.ward.take() else { return };
+        drop(pipe);
+        if !held {
+            let until = crate::time_until(crate::now_ns() + PARTING_NS);
+            let _ = rustix::event::poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&until));
+        }
+        // One that takes longer is reaped by whoever reaps us.
+        let _ = process.try_wait();
+    }
+
+    /// One that does not listen is no guardian: it goes, and the next action starts another.
+    fn tell(&mut self, told: &Told) {
+        let Some(ward) = &mut self.ward else { return };
+        let line = serde_json::to_string(told).unwrap_or_default() + "\n";
+        // Shorter than PIPE_BUF: written whole or not at all.
+        if rustix::io::retry_on_intr(|| rustix::io::write(&ward.pipe, line.as_bytes())) != Ok(line.len()) {
+            ward.end();
+            self.ward = None;
+        }
+    }
+}
+
+impl Ward {
+    /// Starts one and waits until it is out of the way of whatever may end us.
+    fn start(program: &Path, folder: &Path) -> Option<Ward> {
+        let (read, pipe) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+        // A guardian that is stopped must not stop us.
+        rustix::fs::fcntl_setfl(&pipe, OFlags::NONBLOCK).ok()?;
+        let (ready, says_ready) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+        let mut command = Command::new(program);
+        command.arg0("powerband").arg(GUARDIAN_VERB).arg(folder);
+        command.stdin(read).stdout(says_ready).stderr(Stdio::null());
+        let mut process = command.spawn().ok()?;
+        // With it go our copies of its ends.
+        drop(command);
+        let Ok(pidfd) = rustix::process::pidfd_open(Pid::from_child(&process), PidfdFlags::empty()) else {
+            let _ = process.kill().and_then(|()| process.wait());
+            return None;
+        };
+        let mut ward = Ward { process, pidfd, pipe };
+        if is_said(&ready) {
+            return Some(ward);
+        }
+        ward.end();
+        None
+    }
+
+    /// Killed before its pipe is closed, or it would take us for dead.
+    fn end(&mut self) {
+        let _ = self.process.kill().and_then(|()| self.process.wait());
+    }
+}
+
+/// Whether a byte comes in time.
+fn is_said(ready: &OwnedFd) -> bool {
+    let deadline_ns = crate::now_ns() + READY_NS;
+    while crate::now_ns() < deadline_ns {
+        let mut fds = [PollFd::new(ready, PollFlags::IN)];
+        // Interrupted by a signal: we look again.
+        if matches!(rustix::event::poll(&mut fds, Some(&crate::time_until(deadline_ns))), Ok(1..)) {
+            return rustix::io::read(ready, &mut [0; 1]) == Ok(1);
+        }
+    }
+    false
+}
+
+/// The guardian's side: watches over the owner of `folder`, which started us. When it is gone without a farewell, ends what it
+/// ran and answers the lock; whoever holds that puts back. `None` when there is nothing to do, because the
+/// owner ended well or another owner was faster.
+#[must_use]
+pub fn stand_guard(folder: &Path) -> Option<Lock> {
+    crate::raw::close_inherited();
+    let owner = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+    crate::raw::ignore_stop_signals();
+    // Refused only to the leader of a group, which a child is not.
+    let _ = rustix::process::setsid();
+    crate::group::leave_own();
+    // Keeps no file system busy.
+    let _ = rustix::process::chdir("/");
+    say_ready();
+    let loads = listen(std::io::stdin().lock())?;
+    end_loads(&loads, crate::now_ns() + KILLING_NS);
+    take_over(folder, owner)
+}
+
+/// One byte; after it nothing of ours may reach anybody.
+fn say_ready() {
+    let mut stdout = std::io::stdout();
+    let _ = stdout.write_all(b"\n").and_then(|()| stdout.flush());
+    if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty()) {
+        let _ = rustix::stdio::dup2_stdout(nothing);
+    }
+}
+
+/// What runs when the owner is gone; `None` after a farewell.
+fn listen(pipe: impl BufRead) -> Option<Vec<Load>> {
+    let mut loads = BTreeMap::new();
+    for line in pipe.split(b'\n').map_while(Result::ok) {
+        match serde_json::from_slice(&line) {
+            Ok(Told::Runs(load)) => drop(loads.insert(load.pid, load)),
+            Ok(Told::Ended(pid)) => drop(loads.remove(&pid)),
+            Ok(Told::Farewell) => return None,
+            // A line the owner died in.
+            Err(_) => {}
+        }
+    }
+    Some(loads.into_values().collect())
+}
+
+/// Kills the sessions of the loads until nobody is left in them: a shell's jobs have process groups of their own.
+fn end_loads(loads: &[Load], deadline_ns: u64) {
+    let is_other = |load: &&Load| stat(load.pid).is_some_and(|stat| stat.start_ticks != load.start_ticks);
+    let sessions: Vec<i32> = loads.iter().filter(|load| !is_other(load)).map(|load| load.pid).collect();
+    let mut pause_ns = 500_000;
+    while !sessions.is_empty() {
+        // A group is killed at once, so that nobody in it forks away meanwhile. None left is as wanted.
+        for pid in sessions.iter().filter_map(|&session| Pid::from_raw(session)) {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        }
+        let members = members(&sessions);
+        if members.is_empty() || crate::now_ns() >= deadline_ns {
+            return;
+        }
+        for pid in members {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        crate::pause_until(crate::now_ns() + pause_ns);
+        pause_ns = (pause_ns * 2).min(20_000_000);
+    }
+}
+
+/// Who lives in these sessions. The kernel gives no new process a number that is still a session's.
+fn members(sessions: &[i32]) -> Vec<Pid> {
+    let names = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let pids = names.filter_map(|name| name.to_str().and_then(|name| name.parse().ok()));
+    let lives = |&pid: &i32| stat(pid).is_some_and(|stat| !stat.ended && sessions.contains(&stat.session));
+    pids.filter(lives).filter_map(Pid::from_raw).collect()
+}
+
+/// The lock, as soon as the dead owner's is free. Another owner that has it puts back by itself.
+fn take_over(folder: &Path, owner: i32) -> Option<Lock> {
+    let deadline_ns = crate::now_ns() + LOCKED_NS;
+    let doing = format!("putting back what powerband {owner} left");
+    loop {
+        match Lock::acquire_for_a_moment(folder, &doing) {
+            Ok(lock) => return Some(lock),
+            Err(LockError::Held(holder)) if crate::now_ns() < deadline_ns => {
+                if holder.pid != 0 && i64::from(holder.pid) != i64::from(owner) {
+                    return None;
+                }
+            }
+            Err(_) => return None,
+        }
+        crate::pause_until(crate::now_ns() + 2_000_000);
+    }
+}
+
+/// What /proc/PID/stat says of a process (proc(5)).
+pub(crate) struct Stat {
+    /// Dead, perhaps not reaped.
+    pub(crate) ended: bool,
+    pub(crate) parent: i32,
+    session: i32,
+    start_ticks: u64,
+}
+
+/// `None` when there is no such process.
+pub(crate) fn stat(pid: i32) -> Option<Stat> {
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    // The second field is a name in parentheses that may hold anything.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(Stat {
+        ended: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        start_ticks: fields.get(19)?.parse().ok()?,
+    })
+}
