@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError, LedgerStore, Machine,
-    OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError, LedgerStore,
+    Machine, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;

@@ -105,8 +105,7 @@ impl Lock {
                 Err(error) => return Err(unusable(errno(error))),
             }
             // The text of one that has just taken it may not be there yet, or be its predecessor's.
-            let holder =
-                read_holder(&mut file).filter(|holder| Path::new(&format!("/proc/{}", holder.pid)).exists());
+            let holder = read_holder(&mut file).filter(|holder| Path::new(&format!("/proc/{}", holder.pid)).exists());
             let patience_ns = match &holder {
                 Some(holder) if holder.soon => PATIENCE_NS,
                 Some(_) => 0,

@@ -11,6 +11,7 @@ mod chance;
 mod compared;
 mod counter;
 mod desk;
+mod guarded;
 mod interrupted;
 mod locked;
 mod mistakes;
