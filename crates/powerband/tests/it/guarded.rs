@@ -210,7 +210,8 @@ fn when_both_are_killed_the_next_command_puts_back() {
         // What the load left holds the output it inherited, and nobody else ends it.
         end(&family);
         running.end();
-        assert!(text(&path).starts_with('1') && guardians(&desk).is_empty(), "nobody is left to put back");
+        until("the guardian is gone", || guardians(&desk).is_empty());
+        assert!(text(&path).starts_with('1'), "nobody is left to put back");
         let other = format!("{}=2", desk.knob("other"));
         let (setting, load): (String, &[&str]) =
             if words[0] == "set" { (other, &[]) } else { (format!("b:{other}"), &["--", "true"]) };
@@ -333,7 +334,8 @@ fn killed_at_any_moment_nothing_stays_turned() {
         until(&format!("everything is back, round {round}"), is_over);
         took.push(killed.elapsed());
         until("the guardian has ended", || guardians(&desk).is_empty());
-        assert!(ledger_is_empty(&desk) || !desk.state().join("ledger").exists(), "round {round}");
+        // One killed between closing its last entry and emptying the file leaves only closed ones.
+        assert_eq!(desk.turned(), 0, "round {round}");
     }
     took.sort();
     assert!(turned > 0, "no round met anything turned");
