@@ -1,7 +1,11 @@
 //! The store against the world: a process killed while it appends, a disk that is really full.
 //!
 //! Both need a second process, for which this binary starts itself with one test picked by name and a place to write.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may stop where it stands")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on may stop where it stands; a started copy tells its starter by printing"
+)]
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
