@@ -1,6 +1,7 @@
 //! The catalogue: every knob in one table. Names, help, documentation pages and completion are all read off it.
 mod file;
 mod freq;
+mod frequency_file;
 mod governor;
 mod max_freq;
 mod min_freq;
@@ -11,10 +12,11 @@ mod tunable;
 use crate::Knob;
 
 pub use file::File;
-pub use freq::Freq;
+pub use freq::FREQ;
+pub use frequency_file::FrequencyFile;
 pub use governor::Governor;
-pub use max_freq::MaxFreq;
-pub use min_freq::MinFreq;
+pub use max_freq::MAX_FREQ;
+pub use min_freq::MIN_FREQ;
 pub use quota::CpuQuota;
 pub use sysctl::Sysctl;
 pub use tunable::Tunable;
@@ -24,9 +26,9 @@ pub(crate) use tunable::folder as tunable_folder;
 /// Every knob, in the order of the documentation.
 pub const ALL: &[&dyn Knob] = &[
     &Governor,
-    &Freq,
-    &MinFreq,
-    &MaxFreq,
+    &FREQ,
+    &MIN_FREQ,
+    &MAX_FREQ,
     &tunable::ONDEMAND_SAMPLING_RATE,
     &tunable::ONDEMAND_UP_THRESHOLD,
     &tunable::ONDEMAND_SAMPLING_DOWN_FACTOR,

@@ -215,7 +215,7 @@ pub(crate) struct Try {
     /// A built-in load: counter, stream, idle
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     pub(crate) load: Option<String>,
-    /// How long a built-in load runs
+    /// How long a built-in load runs; alone: watch the machine as it works by itself for so long
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) length: Option<String>,
     /// Pin the load to these CPUs

@@ -1,11 +1,9 @@
 //! `cpufreq.freq`: one fixed frequency, under the governor userspace.
-use powerband_machine::Machine;
-
-use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value, frequency, policy::policies};
+use super::frequency_file::FrequencyFile;
+use crate::{About, Phase, Scope};
 
 /// One fixed frequency.
-#[derive(Clone, Copy, Debug)]
-pub struct Freq;
+pub const FREQ: FrequencyFile = FrequencyFile { file: "scaling_setspeed", governor: Some("userspace"), about: &ABOUT };
 
 const ABOUT: About = About {
     name: "cpufreq.freq",
@@ -24,37 +22,3 @@ const ABOUT: About = About {
     invalid: "the governor here is not userspace: write governor=userspace as well",
     phase: Phase::Frequency,
 };
-
-impl Knob for Freq {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn governor(&self) -> Option<&'static str> {
-        Some("userspace")
-    }
-
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
-        policies(machine, name)?.sites(name, "scaling_setspeed", at)
-    }
-
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
-        frequency::parse(name, text, machine, site.policy.as_ref())
-    }
-
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
-        site.policy.as_ref().map_or_else(Vec::new, |policy| frequency::choices(machine, policy))
-    }
-
-    fn shows_outcome(&self) -> bool {
-        true
-    }
-
-    fn landed_elsewhere(&self, reads: &str) -> Landed {
-        Landed::Clamped { to: frequency::shown(reads) }
-    }
-
-    fn shown(&self, reads: &str) -> String {
-        frequency::shown(reads)
-    }
-}

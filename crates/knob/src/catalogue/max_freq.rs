@@ -1,11 +1,9 @@
 //! `cpufreq.max_freq`: the highest frequency a governor may choose.
-use powerband_machine::Machine;
-
-use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value, frequency, policy::policies};
+use super::frequency_file::FrequencyFile;
+use crate::{About, Phase, Scope};
 
 /// The upper limit.
-#[derive(Clone, Copy, Debug)]
-pub struct MaxFreq;
+pub const MAX_FREQ: FrequencyFile = FrequencyFile { file: "scaling_max_freq", governor: None, about: &ABOUT };
 
 const ABOUT: About = About {
     name: "cpufreq.max_freq",
@@ -23,33 +21,3 @@ const ABOUT: About = About {
     invalid: "it lies below min_freq: set min_freq as well",
     phase: Phase::Limit,
 };
-
-impl Knob for MaxFreq {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
-        policies(machine, name)?.sites(name, "scaling_max_freq", at)
-    }
-
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
-        frequency::parse(name, text, machine, site.policy.as_ref())
-    }
-
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
-        site.policy.as_ref().map_or_else(Vec::new, |policy| frequency::choices(machine, policy))
-    }
-
-    fn shows_outcome(&self) -> bool {
-        true
-    }
-
-    fn landed_elsewhere(&self, reads: &str) -> Landed {
-        Landed::Clamped { to: frequency::shown(reads) }
-    }
-
-    fn shown(&self, reads: &str) -> String {
-        frequency::shown(reads)
-    }
-}

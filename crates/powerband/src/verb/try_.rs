@@ -30,8 +30,9 @@ fn load(args: &Try) -> Result<Load, Failure> {
         };
         return Ok(Load::Command(command));
     }
-    let name = args.load.as_deref().ok_or_else(|| {
-        usage("there is nothing to run: name a built-in load (--load counter) or put a command behind --")
+    // Time without a load: whatever runs on the machine anyway is what is measured.
+    let name = args.load.as_deref().or(length.map(|_| "idle")).ok_or_else(|| {
+        usage("there is nothing to run: name a built-in load (--load counter), put a command behind --, or say --for how long to watch a machine that works by itself")
     })?;
     let mut load = Load::builtin(name, length).map_err(usage)?;
     match &mut load {

