@@ -176,13 +176,13 @@ impl Hierarchy {
             .map_err(|error| self.refusal(parent, io_errno(&error)))
     }
 
-    /// Version 2: when we and our children are alone in our group, moves us into one below it, so that it may hand down.
+    /// Version 2: when we and our guardian are alone in our group, moves us into one below it, so that it may hand down.
     fn step_aside(&self) -> Result<(), Errno> {
         let procs = fs::read_to_string(self.own.join("cgroup.procs")).map_err(|error| io_errno(&error))?;
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let pids: Vec<i32> = procs.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
         // A guardian that may not leave this group goes with us.
-        let is_ours = |pid: i32| pid == own || crate::guardian::stat(pid).is_some_and(|stat| stat.parent == own);
+        let is_ours = |pid: i32| pid == own || crate::guardian::is_ward_of(pid, own);
         if !pids.iter().all(|&pid| is_ours(pid)) {
             return Err(Errno::EBUSY);
         }

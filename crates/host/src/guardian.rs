@@ -268,11 +268,18 @@ fn take_over(folder: &Path, owner: i32) -> Option<Lock> {
     }
 }
 
+/// Whether a process is the guardian of `owner`: its child, started under the hidden verb.
+pub(crate) fn is_ward_of(pid: i32, owner: i32) -> bool {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let guards = words.split(|&byte| byte == 0).nth(1) == Some(GUARDIAN_VERB.as_bytes());
+    guards && stat(pid).is_some_and(|stat| stat.parent == owner)
+}
+
 /// What /proc/PID/stat says of a process (proc(5)).
 pub(crate) struct Stat {
     /// Dead, perhaps not reaped.
     pub(crate) ended: bool,
-    pub(crate) parent: i32,
+    parent: i32,
     session: i32,
     start_ticks: u64,
 }
