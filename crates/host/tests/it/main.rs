@@ -1,6 +1,6 @@
 //! This box as it really is: processes, groups, signals, files. Run as root; nothing is left behind.
 //!
-//! `cargo test -p powerband-host` builds the helper the loads are started through (`examples/helper.rs`).
+//! `cargo test -p powerband-host` builds the helper the loads are started through (`examples/scenes.rs`).
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
 mod groups;
 mod ledger;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 /// The helper, which cargo builds beside the tests.
 fn helper() -> PathBuf {
     let own = std::env::current_exe().unwrap();
-    let path = own.parent().and_then(|deps| deps.parent()).unwrap().join("examples/helper");
+    let path = own.parent().and_then(|deps| deps.parent()).unwrap().join("examples/scenes");
     assert!(path.exists(), "{} is missing: run cargo test -p powerband-host, without --test", path.display());
     path
 }
