@@ -20,10 +20,14 @@ pub fn run(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journal) 
     let mut run = Run::new(started, bench, journal);
     let reason = run.all();
     match reason {
-        Ok(reason) | Err(End::Close(reason)) => run.close(reason),
+        Ok(reason) | Err(End::Close(reason)) => run.close(reason, Vec::new()),
         Err(End::Fatal(fatal)) => {
             // The journal may be what failed: its own error must not hide the first.
-            let _ = run.close(CloseReason::Failed { why: fatal.to_string() });
+            let left = match &fatal {
+                Fatal::CannotRestore { what } => vec![what.clone()],
+                _ => Vec::new(),
+            };
+            let _ = run.close(CloseReason::Failed { why: fatal.to_string() }, left);
             Err(fatal)
         }
     }
@@ -306,7 +310,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn close(mut self, reason: CloseReason) -> Result<Finding, Fatal> {
+    fn close(mut self, reason: CloseReason, left: Vec<String>) -> Result<Finding, Fatal> {
         self.notes.extend(self.judging.notes());
         let finding = Finding {
             reason,
@@ -320,7 +324,7 @@ impl<'a> Run<'a> {
             notes: self.notes,
         };
         let entries = self.bench.restored();
-        self.journal.record(&Event::Restored { entries, failed: Vec::new() })?;
+        self.journal.record(&Event::Restored { entries, failed: left })?;
         self.journal.record(&Event::Closed(finding.clone()))?;
         Ok(finding)
     }

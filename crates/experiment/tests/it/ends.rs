@@ -135,3 +135,27 @@ fn when_nothing_but_the_reference_runs_nothing_is_decided() {
         CloseReason::LoadFailed { why: "no setting but the reference gave anything valid: crash".into() }
     );
 }
+
+#[test]
+fn what_could_not_be_put_back_is_in_the_journal() {
+    struct Stuck;
+    impl Bench for Stuck {
+        fn now_ns(&self) -> u64 {
+            0
+        }
+        fn trial(&mut self, _: &PlannedTrial, _: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+            Err(Fatal::CannotRestore { what: "cpufreq.governor at policy0 (EIO)".into() })
+        }
+    }
+    let mut journal = Vec::new();
+    run(&started(&["a", "b"], 10), &mut Stuck, &mut journal).unwrap_err();
+    let told = journal.iter().find_map(|event| match event {
+        Event::Restored { failed, .. } => Some(failed.clone()),
+        _ => None,
+    });
+    assert_eq!(
+        told,
+        Some(vec!["cpufreq.governor at policy0 (EIO)".to_owned()]),
+        "the journal must not say that all is back"
+    );
+}
