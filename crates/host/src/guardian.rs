@@ -3,8 +3,8 @@
 //! The owner holds the only writing end of a pipe that is the guardian's standard input. While it lives it says there
 //! which loads run; when the pipe ends without a farewell the owner is dead, however it died.
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
-use std::os::fd::OwnedFd;
+use std::io::Write;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,6 +27,9 @@ const PARTING_NS: u64 = 100_000_000;
 const KILLING_NS: u64 = 2_000_000_000;
 /// How long the lock of an owner that is gone may take to come free, ns.
 const LOCKED_NS: u64 = 5_000_000_000;
+/// The lease of an owner that has nothing to say: so often it is looked at, ns. One that is found stopped twice in a row is ended,
+/// so that what it holds is back at most two looks after it was stopped.
+const LOOK_NS: u64 = 5_000_000_000;
 
 /// What the owner says, one a line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -188,10 +191,12 @@ pub fn stand_guard(folder: &Path) -> Option<Lock> {
     // Refused only to the leader of a group, which a child is not.
     let _ = rustix::process::setsid();
     crate::group::leave_own();
+    // Who puts back is the last to go when memory runs out; without the right to say so it is at least small.
+    let _ = crate::files::write("/proc/self/oom_score_adj", "-1000");
     // Keeps no file system busy.
     let _ = rustix::process::chdir("/");
     say_ready();
-    let loads = listen(std::io::stdin().lock())?;
+    let loads = listen(rustix::stdio::stdin(), owner)?;
     end_loads(&loads, crate::now_ns() + KILLING_NS);
     take_over(folder, owner)
 }
@@ -205,19 +210,44 @@ fn say_ready() {
     }
 }
 
-/// What runs when the owner is gone; `None` after a farewell.
-fn listen(pipe: impl BufRead) -> Option<Vec<Load>> {
-    let mut loads = BTreeMap::new();
-    for line in pipe.split(b'\n').map_while(Result::ok) {
-        match serde_json::from_slice(&line) {
-            Ok(Told::Runs(load)) => drop(loads.insert(load.pid, load)),
-            Ok(Told::Ended(pid)) => drop(loads.remove(&pid)),
-            Ok(Told::Farewell) => return None,
-            // A line the owner died in.
-            Err(_) => {}
+/// What runs when the owner is gone; `None` after a farewell. A stopped owner is gone once its lease is over.
+fn listen(pipe: BorrowedFd<'_>, owner: i32) -> Option<Vec<Load>> {
+    let (mut loads, mut heard, mut was_stopped) = (BTreeMap::new(), Vec::new(), false);
+    loop {
+        let look = crate::time_until(crate::now_ns() + LOOK_NS);
+        let polled = rustix::event::poll(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::IN)], Some(&look));
+        if polled == Ok(0) {
+            let stopped = stat(owner).is_some_and(|stat| stat.stopped);
+            if stopped && was_stopped {
+                end_stopped(owner);
+            }
+            was_stopped = stopped;
+            continue;
+        }
+        let mut chunk = [0; 4096];
+        match rustix::io::read(pipe, &mut chunk) {
+            Err(rustix::io::Errno::INTR) => continue,
+            // A line the owner died in stays unread.
+            Ok(0) | Err(_) => return Some(loads.into_values().collect()),
+            Ok(got) => heard.extend_from_slice(&chunk[..got]),
+        }
+        while let Some(end) = heard.iter().position(|&byte| byte == b'\n') {
+            match serde_json::from_slice(&heard.drain(..=end).collect::<Vec<u8>>()) {
+                Ok(Told::Runs(load)) => drop(loads.insert(load.pid, load)),
+                Ok(Told::Ended(pid)) => drop(loads.remove(&pid)),
+                Ok(Told::Farewell) => return None,
+                Err(_) => {}
+            }
         }
     }
-    Some(loads.into_values().collect())
+}
+
+/// Kills an owner that holds something and does nothing: its pipe ends, and everything goes the usual way.
+fn end_stopped(owner: i32) {
+    // As long as it is our parent the number is its own.
+    if let Some(pid) = Pid::from_raw(owner).filter(|_| rustix::process::getppid() == Pid::from_raw(owner)) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
 }
 
 /// Kills the sessions of the loads until nobody is left in them: a shell's jobs have process groups of their own.
@@ -279,6 +309,8 @@ pub(crate) fn is_ward_of(pid: i32, owner: i32) -> bool {
 pub(crate) struct Stat {
     /// Dead, perhaps not reaped.
     pub(crate) ended: bool,
+    /// By a signal (SIGSTOP, Ctrl-Z), not by a debugger.
+    stopped: bool,
     parent: i32,
     session: i32,
     start_ticks: u64,
@@ -292,6 +324,7 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some(Stat {
         ended: matches!(*fields.first()?, "Z" | "X"),
+        stopped: *fields.first()? == "T",
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         start_ticks: fields.get(19)?.parse().ok()?,

@@ -12,6 +12,7 @@
 mod actions;
 mod capture;
 mod child;
+mod confirmation;
 mod facts;
 mod files;
 mod group;
@@ -26,12 +27,13 @@ mod shim;
 mod signals;
 mod world;
 
+pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, unix_time_s};
 pub use guardian::{GUARDIAN_VERB, stand_guard};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
-pub use lock::{Holder, Lock, LockError};
+pub use lock::{Holder, Lock, LockError, holder};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use world::HostWorld;
 

@@ -199,6 +199,10 @@ impl Machine for LocalMachine {
         })
     }
 
+    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
+        self.ledger.keep(entries)
+    }
+
     fn open_entries(&self) -> Vec<OpenEntry> {
         self.ledger.open().to_vec()
     }

@@ -4,7 +4,7 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use powerband_machine::Errno;
+use powerband_machine::{EntryId, Errno};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -17,7 +17,7 @@ const PATIENCE_NS: u64 = 3_000_000_000;
 const UNNAMED_PATIENCE_NS: u64 = 100_000_000;
 
 /// Who holds the lock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// Its process; 0 when it did not say.
     pub pid: u32,
@@ -28,6 +28,9 @@ pub struct Holder {
     /// Whether it lets go within moments by itself, so that waiting for it pays.
     #[serde(default)]
     pub soon: bool,
+    /// The ledger's step that is put back unless somebody confirms it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_confirm: Option<EntryId>,
 }
 
 impl std::fmt::Display for Holder {
@@ -62,8 +65,7 @@ pub enum LockError {
 pub struct Lock {
     file: File,
     path: PathBuf,
-    since_unix_s: u64,
-    soon: bool,
+    holder: Holder,
 }
 
 impl Lock {
@@ -97,8 +99,10 @@ impl Lock {
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    let mut lock = Lock { file, path, since_unix_s: crate::unix_time_s(), soon };
-                    lock.set_doing(doing);
+                    let (pid, since_unix_s) = (std::process::id(), crate::unix_time_s());
+                    let holder = Holder { pid, since_unix_s, doing: shortened(doing), soon, to_confirm: None };
+                    let mut lock = Lock { file, path, holder };
+                    lock.write();
                     return Ok(lock);
                 }
                 Err(rustix::io::Errno::AGAIN) => {}
@@ -112,8 +116,7 @@ impl Lock {
                 None => UNNAMED_PATIENCE_NS,
             };
             if crate::now_ns() - began_ns >= patience_ns {
-                let nobody = Holder { pid: 0, since_unix_s: 0, doing: String::new(), soon: false };
-                return Err(LockError::Held(holder.unwrap_or(nobody)));
+                return Err(LockError::Held(holder.unwrap_or_default()));
             }
             crate::pause_until(crate::now_ns() + 5_000_000);
         }
@@ -121,13 +124,18 @@ impl Lock {
 
     /// Says what is being done now. A full disk may lose the words, never the lock.
     pub fn set_doing(&mut self, doing: &str) {
-        let holder = Holder {
-            pid: std::process::id(),
-            since_unix_s: self.since_unix_s,
-            doing: doing.chars().take(200).collect(),
-            soon: self.soon,
-        };
-        let text = serde_json::to_string(&holder).unwrap_or_default();
+        self.holder.doing = shortened(doing);
+        self.write();
+    }
+
+    /// Says that `step` is put back unless [`crate::confirm`] is called by somebody.
+    pub fn set_to_confirm(&mut self, step: EntryId) {
+        self.holder.to_confirm = Some(step);
+        self.write();
+    }
+
+    fn write(&mut self) {
+        let text = serde_json::to_string(&self.holder).unwrap_or_default();
         let _ =
             self.file.set_len(0).and_then(|()| self.file.rewind()).and_then(|()| self.file.write_all(text.as_bytes()));
     }
@@ -143,6 +151,20 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Only a courtesy: a stale text is not believed.
         let _ = self.file.set_len(0);
+    }
+}
+
+fn shortened(doing: &str) -> String {
+    doing.chars().take(200).collect()
+}
+
+/// Who holds the lock of `folder` now; `None` when nobody does, or it is not for us to see.
+#[must_use]
+pub fn holder(folder: &Path) -> Option<Holder> {
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(folder.join("lock")).ok()?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(rustix::io::Errno::AGAIN) => Some(read_holder(&mut file).unwrap_or_default()),
+        _ => None,
     }
 }
 

@@ -79,6 +79,8 @@ enum Record {
     Intent { id: EntryId, boot_id: String, turn: Box<Turn> },
     /// Acted, with what came of it.
     Done { id: EntryId, errno: Option<Errno>, reads_back: Option<String> },
+    /// Held until now, set from now on: one record for all, so that they change together.
+    Kept { ids: Vec<EntryId> },
     /// No longer ours to undo.
     Closed { id: EntryId, outcome: Undone },
 }
@@ -210,6 +212,14 @@ impl Ledger {
         Ok(())
     }
 
+    /// Makes what is held stay until `undo`; durable on return, and all of them or none.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it cannot be written; then they are still held.
+    pub fn keep(&mut self, ids: &[EntryId]) -> Result<(), LedgerError> {
+        self.write(Record::Kept { ids: ids.to_vec() })
+    }
+
     /// An open entry.
     #[must_use]
     pub fn find(&self, id: EntryId) -> Option<&OpenEntry> {
@@ -267,6 +277,11 @@ impl Ledger {
             Record::Done { id, errno, reads_back } => {
                 if let Some(entry) = self.open.iter_mut().find(|entry| entry.id == id) {
                     (entry.acted, entry.errno, entry.reads_back) = (true, errno, reads_back);
+                }
+            }
+            Record::Kept { ids } => {
+                for entry in self.open.iter_mut().filter(|entry| ids.contains(&entry.id)) {
+                    entry.turn.hold = Hold::Set;
                 }
             }
             Record::Closed { id, .. } => self.open.retain(|entry| entry.id != id),

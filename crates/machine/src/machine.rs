@@ -94,6 +94,12 @@ pub trait Machine {
     /// [`LedgerError`] when the outcome could not be recorded.
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError>;
 
+    /// Makes held entries stay until `undo`, all of them or none; durable on return.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it could not be written down; then they are still held.
+    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError>;
+
     /// What is turned and not yet taken back, oldest first.
     fn open_entries(&self) -> Vec<OpenEntry>;
 

@@ -55,6 +55,8 @@ pub(crate) enum Verb {
     Knobs(Knobs),
     /// Turn knobs, for good or until `undo`
     Set(Set),
+    /// Keep what `set --confirm-within` waits for
+    Confirm,
     /// Take back what `set` turned, the last step first
     Undo(Undo),
     /// Turn knobs for the length of one command
@@ -116,6 +118,9 @@ pub(crate) struct Set {
     /// What to turn, e.g. governor=userspace freq=1867MHz
     #[arg(required = true, value_name = "KNOB[@SITE]=VALUE")]
     pub(crate) settings: Vec<String>,
+    /// Put it back unless `powerband confirm` is typed within this time, e.g. 60s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) confirm_within: Option<String>,
     /// Say what would be turned, in order, and turn nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -51,6 +51,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Get(args) => verb::get::run(&shared, &args),
         Verb::Knobs(args) => verb::knobs::run(&shared, &args),
         Verb::Set(args) => verb::set::run(&shared, &args),
+        Verb::Confirm => verb::confirm::run(&shared),
         Verb::Undo(args) => verb::undo::run(&shared, &args),
         Verb::With(args) => verb::with::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),

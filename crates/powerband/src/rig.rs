@@ -68,6 +68,14 @@ impl Rig {
         self.ledger.clone()
     }
 
+    /// Tells others that a step waits to be confirmed.
+    pub(crate) fn to_confirm(&mut self, step: EntryId) {
+        if let Some(lock) = &mut self.lock {
+            lock.set_to_confirm(step);
+            lock.set_doing("waiting for `powerband confirm`");
+        }
+    }
+
     /// Lets go of the machines and the lock.
     pub(crate) fn close(self) {
         drop(self.world);
@@ -137,8 +145,7 @@ fn open_simulated(
         return Ok(Rig { world: Box::new(world), ledger: "in memory".into(), lock: None });
     }
     // What was set on a simulated machine is its ledger, done again on the fresh boot.
-    let folder = |name: &str| state_folder().map(|state| state.join("sim").join(name.replace('/', "_")));
-    let near_folder = folder(near)?;
+    let near_folder = simulated_folder(near)?;
     if far == Some(near) {
         return Err(usage(format!(
             "both ends are sim:{near}, and what is set on it is kept once; name another far machine"
@@ -149,10 +156,20 @@ fn open_simulated(
     let ledger = kept.place();
     world.keep_ledger(Side::Near, Box::new(kept)).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
     if let Some(far) = far {
-        let kept = FileLedger::new(&folder(far)?);
+        let kept = FileLedger::new(&simulated_folder(far)?);
         world.keep_ledger(Side::Far, Box::new(kept)).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
     }
     Ok(Rig { world: Box::new(world), ledger, lock })
+}
+
+/// Where the near machine's ledger and lock are kept.
+pub(crate) fn ledger_folder(names: &Names) -> Result<PathBuf, Failure> {
+    simulated(&names.near).map_or_else(state_folder, simulated_folder)
+}
+
+/// Where is written down what is set on a simulated machine.
+fn simulated_folder(name: &str) -> Result<PathBuf, Failure> {
+    state_folder().map(|state| state.join("sim").join(name.replace('/', "_")))
 }
 
 /// Where ledger, locks and results live.

@@ -1,5 +1,6 @@
 //! The verbs, one a file.
 pub(crate) mod completions;
+pub(crate) mod confirm;
 pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod info;

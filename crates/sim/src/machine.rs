@@ -138,6 +138,10 @@ impl Machine for SimMachine {
         self.ledger.undo(entry, force, &mut read, &mut act)
     }
 
+    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
+        self.ledger.keep(entries)
+    }
+
     fn open_entries(&self) -> Vec<OpenEntry> {
         self.ledger.open().to_vec()
     }

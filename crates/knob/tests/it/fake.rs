@@ -339,6 +339,9 @@ impl Machine for Fake {
         self.settle();
         undone
     }
+    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
+        self.ledger.as_mut().unwrap().keep(entries)
+    }
     fn open_entries(&self) -> Vec<OpenEntry> {
         self.ledger.as_ref().unwrap().open().to_vec()
     }

@@ -78,6 +78,9 @@ impl Machine for Fake {
     fn undo(&mut self, _entry: EntryId, _force: bool) -> Result<Undone, LedgerError> {
         unreachable!("meters turn nothing")
     }
+    fn keep(&mut self, _entries: &[EntryId]) -> Result<(), LedgerError> {
+        unreachable!("meters turn nothing")
+    }
     fn open_entries(&self) -> Vec<OpenEntry> {
         Vec::new()
     }

@@ -1,49 +1,171 @@
-//! `set`: turn knobs until `undo`.
-use powerband_knob::{apply_steps, describe_steps, for_side, plan};
-use powerband_machine::Hold;
-use powerband_record::{Assignment, Setting, Side};
-use serde_json::json;
+//! `set`: turn knobs until `undo`, or until nobody has confirmed them in time.
+use powerband_host::Confirmation;
+use powerband_knob::{Applied, apply_steps, describe_steps, for_side, plan, restore};
+use powerband_machine::{EntryId, Hold, StopSignal, Wake};
+use powerband_record::{Assignment, Setting, Side, format_duration, parse_duration_ns};
+use serde_json::{Value, json};
 
 use crate::cli::{Set, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
-use crate::rig::{self, Purpose};
+use crate::rig::{self, Purpose, Rig};
+
+/// How often somebody who waits for a confirmation looks up, ns: stop signals and a lost guardian are noticed then.
+const LOOK_UP_NS: u64 = 100_000_000;
+
+/// What was turned, or would be.
+#[derive(Default)]
+struct Told {
+    lines: Vec<String>,
+    rows: Vec<Value>,
+    applied: Vec<(Side, Applied)>,
+}
 
 pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let assignments =
         args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
     let setting = Setting { name: None, assignments };
+    let within = args.confirm_within.as_deref().map(parse_duration_ns).transpose();
+    let within_ns = within.map_err(|error| usage(format!("--confirm-within: {error}")))?;
     let purpose = if args.dry_run { Purpose::Look } else { Purpose::Turn };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
+    // Before anything is turned: a confirmation must find somebody who hears it.
+    let confirmation = Confirmation::listen().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
+    let hold = if within_ns.is_some() { Hold::Held } else { Hold::Set };
+    let mut told = turn(&mut rig, &setting, shared, args.dry_run, hold)?;
+    let waits = within_ns.filter(|_| told.applied.iter().any(|(_, applied)| !applied.entries.is_empty()));
+    if let (Some(within_ns), false) = (waits, args.dry_run) {
+        return confirmed(&mut rig, shared, &told, &confirmation, within_ns);
+    }
+    if shared.json {
+        return output::say_json(&json!({ "version": 1, "dry_run": args.dry_run, "steps": told.rows }));
+    }
+    if !args.dry_run {
+        told.lines.push("take it back with `powerband undo`".into());
+    }
+    output::say(&told.lines.join("\n"));
+    Ok(Exit::Fine as u8)
+}
+
+/// Turns each side's part of a setting, or says how it would be.
+fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool, hold: Hold) -> Result<Told, Failure> {
     let narrow = rig::narrow(shared);
-    let (mut lines, mut rows) = (Vec::new(), Vec::new());
+    let mut told = Told::default();
     for side in [Side::Near, Side::Far] {
-        let part = for_side(&setting, side);
+        let part = for_side(setting, side);
         if part.assignments.is_empty() {
             continue;
         }
         let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
-        let machine = rig.world().machine(side).ok_or_else(there_is_none)?;
-        let steps = plan(&part, machine, &narrow).map_err(rig::knob_failure)?;
-        if args.dry_run {
-            lines.extend(describe_steps(&steps));
-            rows.extend(steps.lines.iter().map(|line| json!({ "side": side, "step": line })));
-            continue;
+        let turned = rig.world().machine(side).ok_or_else(there_is_none).and_then(|machine| {
+            let steps = plan(&part, machine, &narrow).map_err(rig::knob_failure)?;
+            if dry_run {
+                return Ok((steps, None));
+            }
+            let mut applied = apply_steps(machine, &steps, hold).map_err(rig::knob_failure)?;
+            applied.look_again(machine);
+            Ok((steps, Some(applied)))
+        });
+        match turned {
+            Ok((steps, None)) => {
+                told.lines.extend(describe_steps(&steps));
+                told.rows.extend(steps.lines.iter().map(|line| json!({ "side": side, "step": line })));
+            }
+            Ok((_, Some(applied))) => told.tell(side, applied),
+            Err(failure) => {
+                put_back(rig, &told.applied)?;
+                return Err(failure);
+            }
         }
-        let mut applied = apply_steps(machine, &steps, Hold::Set).map_err(rig::knob_failure)?;
-        applied.look_again(machine);
+    }
+    Ok(told)
+}
+
+impl Told {
+    fn tell(&mut self, side: Side, applied: Applied) {
         let there = if side == Side::Far { "far/" } else { "" };
-        lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
-        lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
-        lines.extend(applied.notes.iter().map(|note| format!("note: {note}")));
-        rows.extend(applied.sites.iter().map(|reached| json!({ "side": side, "turned": reached.record() })));
+        self.lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
+        self.lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
+        self.lines.extend(applied.notes.iter().map(|note| format!("note: {note}")));
+        self.rows.extend(applied.sites.iter().map(|reached| json!({ "side": side, "turned": reached.record() })));
+        self.applied.push((side, applied));
+    }
+}
+
+/// Why the waiting ended.
+enum Heard {
+    Yes,
+    Nobody,
+    Stopped,
+}
+
+/// Waits for a confirmation; without one everything goes back.
+fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirmation, within_ns: u64) -> Answer {
+    let first = told.applied.iter().find_map(|(_, applied)| applied.entries.first());
+    rig.to_confirm(first.copied().unwrap_or(EntryId(0)));
+    if !shared.json {
+        output::say(&told.lines.join("\n"));
+        let time = format_duration(within_ns);
+        output::say(&format!("type `powerband confirm` in another shell within {time} to keep it; else it goes back"));
+    }
+    let heard = wait(rig, confirmation, within_ns);
+    let kept = matches!(heard, Heard::Yes);
+    if kept {
+        for (side, applied) in &told.applied {
+            let Some(machine) = rig.world().machine(*side) else { continue };
+            machine.keep(&applied.entries).map_err(|error| {
+                Failure::new(Exit::CannotGoOn, format!("{error}; it goes back, as it could not be kept"))
+            })?;
+        }
+    } else {
+        put_back(rig, &told.applied)?;
     }
     if shared.json {
-        return output::say_json(&json!({ "version": 1, "dry_run": args.dry_run, "steps": rows }));
+        output::say_json(&json!({ "version": 1, "dry_run": false, "steps": told.rows, "confirmed": kept }))?;
     }
-    if !args.dry_run {
-        lines.push("take it back with `powerband undo`".into());
+    match heard {
+        Heard::Yes if !shared.json => output::say("confirmed; take it back with `powerband undo`"),
+        Heard::Yes => {}
+        Heard::Nobody => {
+            let time = format_duration(within_ns);
+            return Err(Failure::new(Exit::Failed, format!("nobody confirmed within {time}: everything was put back")));
+        }
+        Heard::Stopped => return Ok(Exit::Stopped as u8),
     }
-    output::say(&lines.join("\n"));
     Ok(Exit::Fine as u8)
+}
+
+/// In real time, whatever the machine's own clock does. A terminal that goes away is no answer: what is set may be the reason.
+fn wait(rig: &mut Rig, confirmation: &Confirmation, within_ns: u64) -> Heard {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_nanos(within_ns);
+    loop {
+        let left = deadline.saturating_duration_since(std::time::Instant::now());
+        let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+        if confirmation.came(left_ns.min(LOOK_UP_NS)) {
+            return Heard::Yes;
+        }
+        if left_ns == 0 {
+            return Heard::Nobody;
+        }
+        let world = rig.world();
+        let now_ns = world.now_ns();
+        if matches!(world.wait(Some(now_ns)), Wake::Stop(StopSignal::Interrupt | StopSignal::Terminate)) {
+            return Heard::Stopped;
+        }
+    }
+}
+
+fn put_back(rig: &mut Rig, applied: &[(Side, Applied)]) -> Result<(), Failure> {
+    for (side, applied) in applied.iter().rev() {
+        let Some(machine) = rig.world().machine(*side) else { continue };
+        let restored = restore(machine, &applied.entries, false);
+        if !restored.failed.is_empty() {
+            let sentence = format!(
+                "could not put back {}; `powerband undo --list` shows what is left",
+                restored.left().join(", ")
+            );
+            return Err(Failure::new(Exit::CannotRestore, sentence));
+        }
+    }
+    Ok(())
 }

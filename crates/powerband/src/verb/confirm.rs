@@ -1,0 +1,32 @@
+//! `confirm`: keep what `set --confirm-within` has turned and waits for.
+use powerband_host::{ConfirmError, confirm};
+use powerband_machine::Hold;
+use powerband_record::Side;
+use serde_json::json;
+
+use crate::cli::Shared;
+use crate::exit::{Answer, Exit, Failure};
+use crate::output;
+use crate::rig::{self, Purpose};
+
+pub(crate) fn run(shared: &Shared) -> Answer {
+    let names = rig::Names::plain(shared);
+    let step = confirm(&rig::ledger_folder(&names)?).map_err(|error| {
+        let exit = if matches!(error, ConfirmError::Refused { .. }) { Exit::Denied } else { Exit::Failed };
+        Failure::new(exit, error)
+    })?;
+    // Only what is written down counts: the one that waited may have died meanwhile.
+    let mut rig = rig::open(&names, shared.seed, Purpose::Look)?;
+    let kept = [Side::Near, Side::Far].into_iter().any(|side| {
+        let open = rig.world().machine(side).map(|machine| machine.open_entries()).unwrap_or_default();
+        open.iter().any(|entry| entry.step == step && entry.turn.hold == Hold::Set)
+    });
+    if !kept {
+        return Err(Failure::new(Exit::Failed, "it was put back before it could be kept; set it again"));
+    }
+    if shared.json {
+        return output::say_json(&json!({ "version": 1, "kept": step }));
+    }
+    output::say("kept; take it back with `powerband undo`");
+    Ok(Exit::Fine as u8)
+}
