@@ -69,7 +69,7 @@ impl Rig {
     }
 
     /// Tells others that a step waits to be confirmed.
-    pub(crate) fn to_confirm(&mut self, step: EntryId) {
+    pub(crate) fn await_confirmation(&mut self, step: EntryId) {
         if let Some(lock) = &mut self.lock {
             lock.set_to_confirm(step);
             lock.set_doing("waiting for `powerband confirm`");

@@ -25,8 +25,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let assignments =
         args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
     let setting = Setting { name: None, assignments };
-    let within = args.confirm_within.as_deref().map(parse_duration_ns).transpose();
-    let within_ns = within.map_err(|error| usage(format!("--confirm-within: {error}")))?;
+    let within_ns = args.confirm_within.as_deref().map(confirmation_time_ns).transpose()?;
     let purpose = if args.dry_run { Purpose::Look } else { Purpose::Turn };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     // Before anything is turned: a confirmation must find somebody who hears it.
@@ -45,6 +44,14 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     }
     output::say(&told.lines.join("\n"));
     Ok(Exit::Fine as u8)
+}
+
+fn confirmation_time_ns(text: &str) -> Result<u64, Failure> {
+    match parse_duration_ns(text) {
+        Ok(0) => Err(usage("--confirm-within: nobody can confirm in no time; write e.g. 60s")),
+        Ok(within_ns) => Ok(within_ns),
+        Err(error) => Err(usage(format!("--confirm-within: {error}"))),
+    }
 }
 
 /// Turns each side's part of a setting, or says how it would be.
@@ -102,7 +109,7 @@ enum Heard {
 /// Waits for a confirmation; without one everything goes back.
 fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirmation, within_ns: u64) -> Answer {
     let first = told.applied.iter().find_map(|(_, applied)| applied.entries.first());
-    rig.to_confirm(first.copied().unwrap_or(EntryId(0)));
+    rig.await_confirmation(first.copied().unwrap_or(EntryId(0)));
     if !shared.json {
         output::say(&told.lines.join("\n"));
         let time = format_duration(within_ns);

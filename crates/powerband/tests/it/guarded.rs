@@ -3,7 +3,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -13,23 +13,23 @@ use crate::desk::{Desk, Started, quotas, root, text, until};
 const SYSCTL: &str = "/proc/sys/vm/vfs_cache_pressure";
 
 /// A load with a child, a grandchild nobody waits for and one in a process group of its own; says who they are.
-const FAMILY: &str = "set -m; (sleep 311 & echo $! >> \"$0\"); sleep 312 & echo $! >> \"$0\"; echo $$ >> \"$0\"; \
+pub(crate) const FAMILY: &str = "set -m; (sleep 311 & echo $! >> \"$0\"); sleep 312 & echo $! >> \"$0\"; echo $$ >> \"$0\"; \
                       echo end >> \"$0\"; wait";
 
 /// The kernel's setting as found; whatever happens in a test, it is back after it.
-struct Kernel(String);
+pub(crate) struct Kernel(String);
 
 impl Kernel {
-    fn found() -> Kernel {
+    pub(crate) fn found() -> Kernel {
         Kernel(text(Path::new(SYSCTL)))
     }
 
     /// Another value, as an assignment.
-    fn other(&self) -> String {
+    pub(crate) fn other(&self) -> String {
         format!("sysctl.vm.vfs_cache_pressure={}", self.0.trim().parse::<u32>().unwrap() + 1)
     }
 
-    fn is_back(&self) -> bool {
+    pub(crate) fn is_back(&self) -> bool {
         text(Path::new(SYSCTL)) == self.0
     }
 }
@@ -43,7 +43,7 @@ impl Drop for Kernel {
 }
 
 /// The guardians of a state folder.
-fn guardians(desk: &Desk) -> Vec<Pid> {
+pub(crate) fn guardians(desk: &Desk) -> Vec<Pid> {
     let ours = format!("__guardian\0{}\0", desk.state().display());
     let names = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let pids = names.filter_map(|name| name.parse::<i32>().ok());
@@ -54,7 +54,7 @@ fn guardians(desk: &Desk) -> Vec<Pid> {
 }
 
 /// Whether a process lives; one nobody has reaped yet does not.
-fn lives(pid: &str) -> bool {
+pub(crate) fn lives(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
@@ -65,7 +65,7 @@ fn ledger_is_empty(desk: &Desk) -> bool {
 }
 
 /// Control groups of an owner.
-fn groups_of(owner: u32) -> Vec<PathBuf> {
+pub(crate) fn groups_of(owner: u32) -> Vec<PathBuf> {
     fn search(folder: &Path, prefix: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -82,33 +82,33 @@ fn groups_of(owner: u32) -> Vec<PathBuf> {
 }
 
 /// A desk with a file to be turned, and a load's family that is told when it is complete.
-fn desk_with_a_knob() -> (Desk, PathBuf, PathBuf) {
+pub(crate) fn desk_with_a_knob() -> (Desk, PathBuf, PathBuf) {
     let desk = Desk::new();
     let (path, pids) = (desk.beside("knob"), desk.beside("pids"));
     fs::write(&path, "as found \n\n").unwrap();
     (desk, path, pids)
 }
 
-fn family(pids: &Path) -> Vec<String> {
+pub(crate) fn family(pids: &Path) -> Vec<String> {
     until("the load runs", || fs::read_to_string(pids).is_ok_and(|text| text.ends_with("end\n")));
     text(pids).lines().filter(|line| *line != "end").map(str::to_owned).collect()
 }
 
 /// `with` a turned file around the family.
-fn start_with(desk: &Desk, pids: &Path) -> Started {
+pub(crate) fn start_with(desk: &Desk, pids: &Path) -> Started {
     let knob = format!("{}=1", desk.knob("knob"));
     desk.start(&["with", &knob, "--", "bash", "-c", FAMILY, &pids.display().to_string()])
 }
 
 /// Kills those that live.
-fn end(family: &[String]) {
+pub(crate) fn end(family: &[String]) {
     for pid in family.iter().filter(|pid| lives(pid)) {
         let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
     }
 }
 
 /// Everything is as before, and nobody of those is left.
-fn is_all_over(desk: &Desk, path: &Path, family: &[String]) {
+pub(crate) fn is_all_over(desk: &Desk, path: &Path, family: &[String]) {
     until("the file is back", || text(path) == "as found \n\n");
     until("the ledger is empty", || ledger_is_empty(desk));
     until("the guardian has ended", || guardians(desk).is_empty());
@@ -294,52 +294,17 @@ fn no_guardian_outlives_a_command_that_ends_by_itself() {
 }
 
 #[test]
-fn killed_at_any_moment_nothing_stays_turned() {
-    if !root() {
-        return;
-    }
-    let _alone = quotas();
-    let kernel = Kernel::found();
-    let (desk, path, _) = desk_with_a_knob();
-    let setting = format!("b:{}=1 {} cgroup.cpu_quota=50%", desk.knob("knob"), kernel.other());
-    let words = [
-        "try",
-        "-s",
-        "a:",
-        "-s",
-        &setting,
-        "--settle",
-        "0",
-        "--blocks",
-        "1000",
-        "--margin",
-        "0.0001%",
-        "--",
-        "sh",
-        "-c",
-        "sleep 0.02 & wait",
-    ];
-    let (mut seed, mut turned, mut took) = (20_120_417_u64, 0, Vec::new());
-    for round in 0..40 {
-        // Knuth's MMIX generator; its upper bits are the good ones.
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let running = desk.start(&words);
-        let owner = running.pid();
-        std::thread::sleep(Duration::from_micros((seed >> 33) % 300_000));
-        turned += u32::from(text(&path) != "as found \n\n" || !kernel.is_back());
-        running.signal(Signal::KILL);
-        let killed = Instant::now();
-        running.end();
-        let is_over = || text(&path) == "as found \n\n" && kernel.is_back() && groups_of(owner).is_empty();
-        until(&format!("everything is back, round {round}"), is_over);
-        took.push(killed.elapsed());
-        until("the guardian has ended", || guardians(&desk).is_empty());
-        // One killed between closing its last entry and emptying the file leaves only closed ones.
-        assert_eq!(desk.turned(), 0, "round {round}");
-    }
-    took.sort();
-    assert!(turned > 0, "no round met anything turned");
-    // The slowest round says as much of this machine's other work as of us.
-    assert!(took[20] < Duration::from_secs(1), "{took:?}");
-    eprintln!("turned in {turned} of 40 rounds; back after {:?}, at most {:?}", took[20], took[39]);
+fn what_a_stopped_owner_holds_is_back_after_its_lease() {
+    let (desk, path, pids) = desk_with_a_knob();
+    let running = start_with(&desk, &pids);
+    let family = family(&pids);
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal(Signal::CONT);
+    // Stopped for a moment only: it goes on.
+    std::thread::sleep(Duration::from_secs(6));
+    assert!(text(&path).starts_with('1') && family.iter().all(|pid| lives(pid)));
+    running.signal(Signal::STOP);
+    is_all_over(&desk, &path, &family);
+    assert_eq!(running.end().code, None, "it was ended, or it would go on as if it still held something");
 }

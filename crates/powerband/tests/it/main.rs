@@ -9,10 +9,13 @@
 )]
 mod chance;
 mod compared;
+mod confirmed;
 mod counter;
 mod desk;
+mod full;
 mod guarded;
 mod interrupted;
+mod killed;
 mod locked;
 mod mistakes;
 mod places;

@@ -1,0 +1,87 @@
+//! Full disks: small file systems of their own with room for nothing, for a part of what is written, for less every moment.
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::desk::{Desk, Ran, root, text};
+
+/// Runs a script of bash's where `$disk` is an ext4 file system of 384 KiB, `$knob` a file with the value 0 beside it, and
+/// `pb` the command with its state on that disk. `fill N` leaves N KiB free.
+fn on_a_small_disk(desk: &Desk, script: &str) -> Ran {
+    let (image, disk) = (desk.beside("image"), desk.beside("disk"));
+    fs::write(desk.beside("knob"), "0").unwrap();
+    fs::create_dir_all(&disk).unwrap();
+    fs::File::create(&image).unwrap().set_len(384 << 10).unwrap();
+    let format = ["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-b", "1024"];
+    assert!(Command::new("mke2fs").args(format).arg(&image).status().unwrap().success());
+    let before = "set -u; disk=$1; knob=$2; powerband=$3; mount -o loop \"$4\" \"$disk\" || exit 99
+        export POWERBAND_STATE_DIR=$disk/state
+        pb() { \"$powerband\" \"$@\"; }
+        fill() { free=$(( $(stat -f -c '%a * %S' \"$disk\") / 1024 )); rm -f \"$disk/fill\"
+            free=$(( $(stat -f -c '%a * %S' \"$disk\") / 1024 ))
+            if (( free > $1 )); then head -c $(( (free - $1) * 1024 )) /dev/zero > \"$disk/fill\" 2>&-; fi; }
+        ";
+    let mut command = Command::new("unshare");
+    desk.furnish(&mut command);
+    command.args(["--mount", "--propagation", "private", "bash", "-c", &format!("{before}{script}"), "bash"]);
+    command.args([&disk, &desk.beside("knob"), Path::new(env!("CARGO_BIN_EXE_powerband")), &image]);
+    Ran::of(&command.output().unwrap())
+}
+
+#[test]
+fn with_room_for_a_part_of_the_ledger_all_is_turned_or_nothing() {
+    if !root() {
+        return;
+    }
+    let desk = Desk::new();
+    let script = "for room in 0 1 2 3 4 6 8 12 16 24 32 48 60 64 65 66 68 72 80 96 97 98 100 104 112 128 160 200; do
+            rm -rf $disk/state; fill $room
+            pb set file:$knob=1 >&- 2>$disk/../why; set=$?; value=$(cat $knob)
+            fill 0; pb undo >&- 2>>$disk/../why; undo=$?
+            echo $room $set $value $undo $(cat $knob); echo 0 > $knob.new; mv $knob.new $knob; printf 0 > $knob
+        done";
+    let ran = on_a_small_disk(&desk, script).ended(0);
+    let rounds: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(rounds.len(), 28, "{}", ran.out);
+    for round in &rounds {
+        // After a refusal nothing is turned; what was turned is put back although the disk is full to the last byte by then.
+        let well = matches!(&round[1..], ["8", "0", _, "0"] | ["0", "1", "0", "0"]);
+        assert!(well, "room, code of set, value, code of undo, value: {round:?}\n{}", text(&desk.beside("why")));
+    }
+    let refused = rounds.iter().filter(|round| round[1] == "8").count();
+    assert!(refused > 5 && refused < 25, "both ways must have been met: {}", ran.out);
+}
+
+#[test]
+fn a_disk_that_fills_up_while_something_is_held_keeps_nothing_turned() {
+    if !root() {
+        return;
+    }
+    let desk = Desk::new();
+    let script =
+        "pb with file:$knob=1 -- sh -c \"cat $knob; dd if=/dev/zero of=$disk/fill bs=1k; sync $disk/fill; stat -f -c ' %a' $disk; exit 5\" 2>&-
+        echo code $?; cat $knob; echo; stat -c %s $disk/state/ledger";
+    let ran = on_a_small_disk(&desk, script).ended(0);
+    assert_eq!(ran.out.lines().collect::<Vec<_>>(), ["1 0", "code 5", "0", "0"], "value and room, code, value, ledger");
+}
+
+#[test]
+fn results_are_kept_up_to_the_last_finished_trial() {
+    if !root() {
+        return;
+    }
+    let desk = Desk::new();
+    // What a trial prints is kept: 20 kB each.
+    let script = "fill 240
+        pb try -s a: -s b:file:$knob=1 --settle 0 --warmup 0 --blocks 40 --margin 0.0001% -- \\
+            sh -c \"echo ran >> $disk/../ran; head -c 20000 /dev/zero | tr '\\\\0' x\" >&- 2>$disk/../why; echo code $?
+        cat $knob; echo; stat -c %s $disk/state/ledger
+        rm $disk/fill; pb export --journal last";
+    let ran = on_a_small_disk(&desk, script).ended(0);
+    let (head, journal) = ran.out.split_once("{\"header\"").unwrap();
+    let why = text(&desk.beside("why"));
+    assert_eq!(head.lines().collect::<Vec<_>>(), ["code 8", "0", "0"], "code, value, ledger: {why}");
+    assert!(why.contains("full"), "{why}");
+    let (done, trials) = (journal.matches("\"trial_done\"").count(), text(&desk.beside("ran")).lines().count());
+    assert!(done >= 2 && (done == trials || done + 1 == trials), "{done} of {trials} trials are kept");
+}
