@@ -175,12 +175,12 @@ fn words(desk: &Desk, pids: &Path) -> Vec<String> {
 #[test]
 fn a_closed_terminal_leaves_nothing() {
     let (desk, path, pids) = desk_with_a_knob();
-    let quoted: Vec<String> =
-        words(&desk, &pids).iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+    let quote = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    let quoted: Vec<String> = words(&desk, &pids).iter().map(|word| quote(word)).collect();
     let mut command = std::process::Command::new("script");
     desk.furnish(&mut command);
     // A shell stands between, as it does for people: it gets the signal first.
-    let line = format!("bash -c {} ; true", format!("'{}'", quoted.join(" ").replace('\'', "'\\''")));
+    let line = format!("bash -c {} ; true", quote(&quoted.join(" ")));
     command.args(["-q", "-c", &line, "/dev/null"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut terminal = command.spawn().unwrap();
     let family = family(&pids);
