@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use powerband_machine::{Errno, Finished, Job, SpawnError};
+use powerband_machine::{Errno, Finished, Job, SpawnError, User};
 use powerband_record::{ExitStatus, Output, Usage, Work};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid};
 
 use crate::capture::{Capture, Control, pipe};
 use crate::shim::{Answer, INSIDE_VERB, Instructions, SHIM_VERB, Step};
@@ -40,6 +40,10 @@ impl Child {
         let stream = || -> Result<(Option<Capture>, Stdio), SpawnError> {
             let Some(limit) = job.output_limit else { return Ok((None, Stdio::inherit())) };
             let (drain, end) = pipe().map_err(errno).map_err(refused)?;
+            if let Some(User { uid, gid, .. }) = &job.user {
+                // So that it can open /dev/stdout; that it can write needs nothing.
+                let _ = rustix::fs::fchown(&end, Some(Uid::from_raw(*uid)), Some(Gid::from_raw(*gid)));
+            }
             Ok((Some(Capture::new(drain, limit)), Stdio::from(end)))
         };
         let ((stdout, out_end), (stderr, err_end)) = (stream()?, stream()?);
@@ -134,6 +138,7 @@ fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instr
         owner: rustix::process::getpid().as_raw_nonzero().get(),
         enter: group.map(|folder| folder.join("cgroup.procs").to_string_lossy().into_owned()),
         cpus: job.cpus.as_ref().map(|cpus| cpus.as_slice().to_vec()),
+        user: job.user.clone(),
     })
 }
 
@@ -221,12 +226,21 @@ fn spawn_error(step: Step, errno: Errno, job: &Job, instructions: &Instructions)
             format!("{} in the control group '{}'", job.work.kind(), job.group.as_deref().unwrap_or_default())
         }
         Step::Cpus => format!("{} on CPUs {}", job.work.kind(), job.cpus.clone().unwrap_or_default()),
+        Step::User => {
+            let name = job.user.as_ref().map_or("", |user| &user.name);
+            format!("{} as the user {name} (--as-root runs it as root)", job.work.kind())
+        }
         Step::Execute => match errno {
             Errno::ENOENT if program.contains('/') && Path::new(&program).exists() => {
                 format!("'{program}', whose interpreter is missing")
             }
             _ if is_absent(&program, errno) => return SpawnError::NotFound(program),
-            Errno::EACCES => return SpawnError::Denied(program),
+            Errno::EACCES => {
+                return match &job.user {
+                    Some(user) => SpawnError::DeniedTo { program, user: user.name.clone() },
+                    None => SpawnError::Denied(program),
+                };
+            }
             _ => format!("'{program}'"),
         },
     };

@@ -89,7 +89,7 @@ pub enum KnobError {
         hint: String,
     },
     /// What cannot be read cannot be put back, so it is not turned.
-    #[error("cannot read {path} ({errno}), so {knob} could not be put back and is not turned{}", rights(*.errno))]
+    #[error("cannot read {path} ({errno}), so {knob} could not be put back and is not turned{}", rights(*.errno, .path))]
     Unreadable {
         /// Canonical name.
         knob: String,
@@ -99,12 +99,14 @@ pub enum KnobError {
         errno: Errno,
     },
     /// The kernel refused the value.
-    #[error("the kernel refused {knob}={asked} at {site}: {errno}{}{}; nothing is changed", aside(.words), advice(.words, .hint, *.errno))]
+    #[error("the kernel refused {knob}={asked} at {site}: {errno}{}{}; nothing is changed", aside(.words), advice(.words, .hint, *.errno, .path))]
     Refused {
         /// Canonical name.
         knob: String,
         /// Site.
         site: String,
+        /// The file; empty when there is none.
+        path: String,
         /// What was written.
         asked: String,
         /// Its answer.
@@ -192,19 +194,39 @@ fn aside(words: &Option<String>) -> String {
     words.as_ref().map_or(String::new(), |words| format!(" ({words})"))
 }
 
-fn rights(errno: Errno) -> &'static str {
+fn rights(errno: Errno, path: &str) -> String {
     match errno {
-        Errno::EROFS => "; the file system is read-only here, as in most containers: run it on the host",
-        Errno::EACCES | Errno::EPERM => "; run it as root, e.g. with sudo",
-        _ => "",
+        Errno::EROFS => "; the file system is read-only here, as in most containers: run it on the host".into(),
+        Errno::EACCES | Errno::EPERM => match path {
+            // Only root may write a file there, whatever its mode says.
+            _ if path.starts_with("/proc/sys/") => "; only root may turn it: write `sudo powerband …`".into(),
+            _ if path.starts_with("/sys/") => format!(
+                "; write `sudo powerband …`, or let the group powerband write it by a line in /etc/tmpfiles.d/powerband.conf: \
+                 `z {} 0664 root powerband`",
+                every_cpu(path)
+            ),
+            "" => "; run it as root: `sudo powerband …`".into(),
+            _ => format!("; run it as root (`sudo powerband …`) or as a user who may read and write {path}"),
+        },
+        _ => String::new(),
     }
 }
 
+/// A file of one CPU or policy as the pattern of that file of all of them.
+fn every_cpu(path: &str) -> String {
+    let Some(rest) = path.strip_prefix("/sys/devices/system/cpu/") else { return path.into() };
+    let every = |name: &str| {
+        let kind = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        if kind == name || kind.is_empty() { name.to_owned() } else { format!("{kind}*") }
+    };
+    format!("/sys/devices/system/cpu/{}", rest.split('/').map(every).collect::<Vec<_>>().join("/"))
+}
+
 /// What to do about a refusal that does not explain itself.
-fn advice(words: &Option<String>, hint: &str, errno: Errno) -> String {
+fn advice(words: &Option<String>, hint: &str, errno: Errno, path: &str) -> String {
     match errno {
         _ if words.is_some() => String::new(),
-        _ if is_denial(errno) => rights(errno).into(),
+        _ if is_denial(errno) => rights(errno, path),
         Errno::EBUSY => "; the policy has no CPU online, or somebody is switching its governor: try again".into(),
         Errno::EINVAL if !hint.is_empty() => format!("; {hint}"),
         _ => String::new(),

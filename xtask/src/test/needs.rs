@@ -4,13 +4,14 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 7] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
     ("unshare", "util-linux"),
     ("ps", "procps"),
     ("mke2fs", "e2fsprogs"),
+    ("sudo", "sudo"),
 ];
 
 /// Packages that are on their way.

@@ -95,6 +95,7 @@ impl Run<'_> {
             Some(errno) => Err(KnobError::Refused {
                 knob: knob.to_owned(),
                 site: site.to_owned(),
+                path: path.to_owned(),
                 asked,
                 errno,
                 words: acted.words,
