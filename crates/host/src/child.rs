@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid};
 
-use crate::capture::{Capture, Control, pipe};
+use crate::capture::{Capture, Control, Drain, pipe};
 use crate::shim::{Answer, INSIDE_VERB, Instructions, SHIM_VERB, Step};
 use crate::{errno, io_errno};
 
@@ -39,11 +39,7 @@ impl Child {
         let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
         let stream = || -> Result<(Option<Capture>, Stdio), SpawnError> {
             let Some(limit) = job.output_limit else { return Ok((None, Stdio::inherit())) };
-            let (drain, end) = pipe().map_err(errno).map_err(refused)?;
-            if let Some(User { uid, gid, .. }) = &job.user {
-                // So that it can open /dev/stdout; that it can write needs nothing.
-                let _ = rustix::fs::fchown(&end, Some(Uid::from_raw(*uid)), Some(Gid::from_raw(*gid)));
-            }
+            let (drain, end) = pipe_for(job.user.as_ref()).map_err(refused)?;
             Ok((Some(Capture::new(drain, limit)), Stdio::from(end)))
         };
         let ((stdout, out_end), (stderr, err_end)) = (stream()?, stream()?);
@@ -51,7 +47,7 @@ impl Child {
         let (control, control_end) = match job.work {
             Work::Command { .. } => (None, None),
             _ => {
-                let (drain, end) = pipe().map_err(errno).map_err(refused)?;
+                let (drain, end) = pipe_for(job.user.as_ref()).map_err(refused)?;
                 (Some(Control::new(drain)), Some(end))
             }
         };
@@ -120,6 +116,15 @@ impl Child {
             let _ = rustix::event::poll(&mut fds, Some(&crate::time_until(deadline)));
         }
     }
+}
+
+/// A pipe whose writing end `user` can also open by name (/dev/stdout, /proc/self/fd/N), as a load does.
+fn pipe_for(user: Option<&User>) -> Result<(Drain, OwnedFd), Errno> {
+    let (drain, end) = pipe().map_err(errno)?;
+    if let Some(&User { uid, gid, .. }) = user {
+        rustix::fs::fchown(&end, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).map_err(errno)?;
+    }
+    Ok((drain, end))
 }
 
 fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instructions, SpawnError> {

@@ -55,7 +55,9 @@ fn only_what_nobody_else_may_write_is_trusted() {
     assert_eq!(distrusted(0, 0, 0o40700), None);
     assert_eq!(distrusted(0, 0, 0o40775), None);
     assert!(distrusted(0, 50, 0o40775).unwrap().contains("others"));
-    assert!(distrusted(0, 0, 0o41777).unwrap().contains("others"));
+    assert_eq!(distrusted(0, 0, 0o41777), None);
+    assert!(distrusted(0, 0, 0o40777).unwrap().contains("others"));
+    assert!(distrusted(0, 0, 0o101_666).unwrap().contains("others"));
     assert!(distrusted(1000, 0, 0o40700).unwrap().contains("1000"));
 }
 
