@@ -55,13 +55,22 @@ pub enum LockError {
         why: String,
     },
     /// It cannot be made.
-    #[error("cannot lock {place}: {errno}")]
+    #[error("cannot lock {place}: {errno}{}", elsewhere(*.errno))]
     Unusable {
         /// The lock's file.
         place: String,
         /// Why.
         errno: Errno,
     },
+}
+
+fn elsewhere(errno: Errno) -> &'static str {
+    match errno {
+        Errno::EACCES | Errno::EPERM => {
+            "; run it as the folder's owner, or set POWERBAND_STATE_DIR to a folder of yours"
+        }
+        _ => "",
+    }
 }
 
 /// The lock of one ledger folder. Given up when dropped, and by the kernel when the owner ends in any way: whoever can

@@ -5,6 +5,7 @@ use powerband_machine::{Action, EntryId, Hold, Machine, Turn};
 use powerband_record::{ReachedSite, Setting};
 use serde::Serialize;
 
+use crate::error::advice;
 use crate::landed::{judge, judge_reading};
 use crate::plan::{Move, Part, moves, plan};
 use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, restore};
@@ -214,9 +215,8 @@ fn failure(named: &Named, value: &Value, at: &Site, landed: &Landed) -> Option<K
     let (knob, site, asked) = (named.name.clone(), at.name.clone(), value.typed());
     match landed {
         Landed::Refused { errno, words } => {
-            let hint = about.invalid;
-            let path = at.path.clone().unwrap_or_default();
-            Some(KnobError::Refused { knob, site, path, asked, errno: *errno, words: words.clone(), hint })
+            let advice = advice(words.as_deref(), about.invalid, *errno, at.path.as_deref());
+            Some(KnobError::Refused { knob, site, asked, errno: *errno, advice })
         }
         Landed::Unsupported { errno, words } => {
             let words = words.as_ref().map_or(String::new(), |words| format!(": {words}"));

@@ -99,22 +99,18 @@ pub enum KnobError {
         errno: Errno,
     },
     /// The kernel refused the value.
-    #[error("the kernel refused {knob}={asked} at {site}: {errno}{}{}; nothing is changed", aside(.words), advice(.words, .hint, *.errno, .path))]
+    #[error("the kernel refused {knob}={asked} at {site}: {errno}{advice}; nothing is changed")]
     Refused {
         /// Canonical name.
         knob: String,
         /// Site.
         site: String,
-        /// The file; empty when there is none.
-        path: String,
         /// What was written.
         asked: String,
         /// Its answer.
         errno: Errno,
-        /// Its own words, if any.
-        words: Option<String>,
-        /// What it usually means.
-        hint: &'static str,
+        /// Its own words, or what to do about it, as the sentence goes on; may be empty.
+        advice: String,
     },
     /// The kernel accepted the value and something else is in force.
     #[error(
@@ -190,10 +186,6 @@ fn sites(there: &[String]) -> String {
     }
 }
 
-fn aside(words: &Option<String>) -> String {
-    words.as_ref().map_or(String::new(), |words| format!(" ({words})"))
-}
-
 fn rights(errno: Errno, path: &str) -> String {
     match errno {
         Errno::EROFS => "; the file system is read-only here, as in most containers: run it on the host".into(),
@@ -222,11 +214,13 @@ fn every_cpu(path: &str) -> String {
     format!("/sys/devices/system/cpu/{}", rest.split('/').map(every).collect::<Vec<_>>().join("/"))
 }
 
-/// What to do about a refusal that does not explain itself.
-fn advice(words: &Option<String>, hint: &str, errno: Errno, path: &str) -> String {
+/// How a refusal explains itself (`words`), or what to do about it; `hint` is what it usually means.
+pub(crate) fn advice(words: Option<&str>, hint: &str, errno: Errno, path: Option<&str>) -> String {
+    if let Some(words) = words {
+        return format!(" ({words})");
+    }
     match errno {
-        _ if words.is_some() => String::new(),
-        _ if is_denial(errno) => rights(errno, path),
+        _ if is_denial(errno) => rights(errno, path.unwrap_or_default()),
         Errno::EBUSY => "; the policy has no CPU online, or somebody is switching its governor: try again".into(),
         Errno::EINVAL if !hint.is_empty() => format!("; {hint}"),
         _ => String::new(),

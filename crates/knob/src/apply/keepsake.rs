@@ -7,6 +7,7 @@
 use powerband_machine::{Action, EntryId, Errno, Turn};
 
 use super::Run;
+use crate::error::advice;
 use crate::plan::Move;
 use crate::{KnobError, catalogue::tunable_folder};
 
@@ -95,11 +96,9 @@ impl Run<'_> {
             Some(errno) => Err(KnobError::Refused {
                 knob: knob.to_owned(),
                 site: site.to_owned(),
-                path: path.to_owned(),
                 asked,
                 errno,
-                words: acted.words,
-                hint: "",
+                advice: advice(acted.words.as_deref(), "", errno, Some(path)),
             }),
         }
     }
