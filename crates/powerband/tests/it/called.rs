@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::{Desk, Ran, root, text, until};
+use crate::desk::{Desk, Ran, quotas, root, text, until};
 
 /// The user nobody, who calls.
 const NOBODY: u32 = 65534;
@@ -88,14 +88,17 @@ fn the_load_runs_as_who_called() {
     }
     let called = Called::new();
     let script = "id -u; id -ru; id -g; id -G; pwd; echo \"$USER $LOGNAME $SUDO_UID$SUDO_USER$SUDO_COMMAND$MAIL$XDG_CONFIG_HOME.\"; \
-                  echo \"$HOME\"; cat knob; exit 7";
+                  echo \"$HOME\"; grep CapPrm /proc/self/status; cat knob; exit 7";
     let ran = called.run(&["with", &called.knob(), "--", "sh", "-c", script]).ended(7);
     let home = Command::new("sh").args(["-c", "echo ~nobody"]).output().unwrap();
     let home = String::from_utf8(home.stdout).unwrap();
     let groups = Command::new("id").args(["-G", "nobody"]).output().unwrap();
     let groups = String::from_utf8(groups.stdout).unwrap();
     let here = called.home.display();
-    assert_eq!(ran.out, format!("65534\n65534\n65534\n{groups}{here}\nnobody nobody .\n{home}1\n"));
+    assert_eq!(
+        ran.out,
+        format!("65534\n65534\n65534\n{groups}{here}\nnobody nobody .\n{home}CapPrm:\t0000000000000000\n1\n")
+    );
     assert_eq!(text(&called.home.join("knob")), "0\n");
     let ran = called.run(&["with", "--as-root", &called.knob(), "--", "sh", "-c", "id -u; echo $HOME"]).ended(0);
     assert_eq!(ran.out, "0\n/root\n");
@@ -288,16 +291,18 @@ fn lives(pid: &str) -> bool {
 /// Starts `with` around a load that says who it is, kills what `victim` picks of the process started (by number) and
 /// that load's parent, and looks whether everything is as before.
 fn everything_is_back_after(program: &str, before: &[&str], victim: impl Fn(i32, i32) -> i32) {
+    let _alone = quotas();
     let called = Called::new();
     let pid = called.home.join("pid");
     let script = "echo $$ $PPID $(id -u) > pid; exec sleep 300";
-    let words = ["with", &called.knob(), "--", "sh", "-c", script];
+    let words = ["with", &called.knob(), "cgroup.cpu_quota=50%", "--", "sh", "-c", script];
     let mut command = called.command(program, &[before, &words].concat());
     let mut child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("the load runs", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
     let said = text(&pid);
     let [load, owner, user] = said.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{said}") };
     assert_eq!((user, text(&called.home.join("knob")).as_str()), ("65534", "1\n"));
+    assert!(text(Path::new(&format!("/proc/{load}/cgroup"))).contains(&format!("powerband-load-{owner}-")));
     let dies = victim(i32::try_from(child.id()).unwrap(), owner.parse().unwrap());
     kill_process(Pid::from_raw(dies).unwrap(), Signal::KILL).unwrap();
     let _ = child.wait().unwrap();
