@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_load::{Finishes, Load, Part, Rig};
-use powerband_machine::{Job, ProcessId, SpawnError, Wake, World};
+use powerband_machine::{Job, ProcessId, SpawnError, User, Wake, World};
 use powerband_record::{Side, Void, Work, format_duration};
 
 use crate::Fatal;
@@ -23,6 +23,15 @@ pub(crate) struct Ran {
     pub(crate) finishes: Finishes,
 }
 
+/// What the near parts of a load run in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    /// The control group.
+    pub(crate) group: Option<String>,
+    /// The user; ourselves when `None`.
+    pub(crate) user: Option<User>,
+}
+
 /// One load on its way.
 pub(crate) struct Execution<'w> {
     world: &'w mut dyn World,
@@ -31,11 +40,11 @@ pub(crate) struct Execution<'w> {
     /// What parts said they listen on.
     ports: BTreeMap<&'static str, u16>,
     finishes: Finishes,
-    group: Option<String>,
+    place: Place,
 }
 
 impl<'w> Execution<'w> {
-    /// Runs `load` to its end; the near parts in `group` when there is one.
+    /// Runs `load` to its end; the near parts in `place`.
     ///
     /// # Errors
     /// [`Fatal::Lost`] when a machine is lost. A load that fails, hangs or is stopped is `Ok(Err(void))`.
@@ -43,10 +52,10 @@ impl<'w> Execution<'w> {
         world: &'w mut dyn World,
         load: &Load,
         rig: &Rig,
-        group: Option<String>,
+        place: Place,
     ) -> Result<Result<Ran, Void>, Fatal> {
         let mut execution =
-            Execution { world, running: BTreeMap::new(), ports: BTreeMap::new(), finishes: Finishes::new(), group };
+            Execution { world, running: BTreeMap::new(), ports: BTreeMap::new(), finishes: Finishes::new(), place };
         let from_ns = execution.world.now_ns();
         let until_ns = load.length_ns().map(|length| from_ns + SLACK_FACTOR * length + SLACK_NS);
         let result = execution.drive(load, rig, until_ns);
@@ -75,8 +84,8 @@ impl<'w> Execution<'w> {
         if let (Work::StreamSend { port, .. }, Some(before)) = (&mut work, part.after) {
             *port = self.ports.get(before).copied().unwrap_or(0);
         }
-        let group = if part.side == Side::Near { self.group.clone() } else { None };
-        let job = Job { work, cpus: part.cpus.clone(), group, output_limit: Some(OUTPUT_LIMIT) };
+        let Place { group, user } = if part.side == Side::Near { self.place.clone() } else { Place::default() };
+        let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit: Some(OUTPUT_LIMIT) };
         let Some(machine) = self.world.machine(part.side) else {
             return Err(SpawnError::Refused {
                 what: format!("{} on the {} machine", part.name, part.side),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Selection, apply, for_side, restore, verify};
 use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
-use powerband_machine::{Hold, Wake, World};
+use powerband_machine::{Hold, User, Wake, World};
 use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
-use crate::execution::Execution;
+use crate::execution::{Execution, Place};
 use crate::metering::Metering;
 use crate::{Bench, Fatal, Journal, Resolved};
 
@@ -22,6 +22,7 @@ pub struct WorldBench<'w> {
     rig: Rig,
     settle_ns: u64,
     metering: Metering,
+    user: Option<User>,
     /// Setting of the trial before: the same one again needs no settling.
     last: Option<u32>,
     restored: u32,
@@ -46,9 +47,17 @@ impl<'w> WorldBench<'w> {
             rig,
             settle_ns: resolved.started.settle_ns,
             metering,
+            user: None,
             last: None,
             restored: 0,
         }
+    }
+
+    /// Near parts of the load run as this user.
+    #[must_use]
+    pub fn with_user(mut self, user: Option<User>) -> Self {
+        self.user = user;
+        self
     }
 
     /// Turns a setting on each side it concerns.
@@ -109,8 +118,9 @@ impl<'w> WorldBench<'w> {
         }
         let group =
             in_force.iter().find(|(side, _)| *side == Side::Near).and_then(|(_, applied)| applied.group.clone());
+        let place = Place { group, user: self.user.clone() };
         let session = self.metering.start(self.world);
-        let ran = Execution::run(self.world, &self.load, &self.rig, group)?;
+        let ran = Execution::run(self.world, &self.load, &self.rig, place)?;
         let metered = self.metering.stop(self.world, session);
         let ran = match ran {
             Ok(ran) => ran,

@@ -46,18 +46,19 @@ pub(crate) fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Re
             groups.make(group, *quota).map(|in_force| Effect { reads_back: Some(in_force), words: None })
         }
         Action::RemoveGroup { group } => groups.remove(group).map(|()| Effect::default()),
-        Action::Run { argv } => run(argv),
+        Action::Run { argv } => run(argv, WORDS_BYTES).map(|said| Effect { reads_back: None, words: Some(said) }),
         _ => Err(Refusal { errno: Errno::EOPNOTSUPP, words: Some("this powerband cannot do that here".into()) }),
     }
 }
 
-/// Runs a program to its end. What it printed is its words; an exit other than 0 is `EIO`.
-fn run(argv: &[String]) -> Result<Effect, Refusal> {
+/// Runs a program to its end, within 10 s, and answers what it printed, trimmed and no longer than `limit` bytes; an
+/// exit other than 0 is `EIO`, a program that is not there `ENOENT`.
+pub(crate) fn run(argv: &[String], limit: usize) -> Result<String, Refusal> {
     use std::os::unix::process::CommandExt;
     let (program, arguments) = argv.split_first().ok_or(Errno::EINVAL)?;
     let (drain, write) = crate::capture::pipe().map_err(errno)?;
     let also = write.try_clone().map_err(|error| io_errno(&error))?;
-    let mut output = Capture::new(drain, WORDS_BYTES);
+    let mut output = Capture::new(drain, limit);
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(write).stderr(also).process_group(0);
     let child = command.spawn().map_err(|error| {
@@ -93,7 +94,7 @@ fn run(argv: &[String]) -> Result<Effect, Refusal> {
             errno: Errno::ETIMEDOUT,
             words: Some(format!("'{program}' did not end within 10 s; {said}")),
         }),
-        Some((status, _)) if status.success() => Ok(Effect { reads_back: None, words: Some(said) }),
+        Some((status, _)) if status.success() => Ok(said),
         Some((status, _)) => Err(Refusal { errno: Errno::EIO, words: Some(format!("'{program}': {status}: {said}")) }),
         None => Err(Errno::EIO.into()),
     }

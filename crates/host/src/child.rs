@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use powerband_machine::{Errno, Finished, Job, SpawnError};
+use powerband_machine::{Errno, Finished, Job, SpawnError, User};
 use powerband_record::{ExitStatus, Output, Usage, Work};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid};
 
-use crate::capture::{Capture, Control, pipe};
+use crate::capture::{Capture, Control, Drain, pipe};
 use crate::shim::{Answer, INSIDE_VERB, Instructions, SHIM_VERB, Step};
 use crate::{errno, io_errno};
 
@@ -39,7 +39,7 @@ impl Child {
         let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
         let stream = || -> Result<(Option<Capture>, Stdio), SpawnError> {
             let Some(limit) = job.output_limit else { return Ok((None, Stdio::inherit())) };
-            let (drain, end) = pipe().map_err(errno).map_err(refused)?;
+            let (drain, end) = pipe_for(job.user.as_ref()).map_err(refused)?;
             Ok((Some(Capture::new(drain, limit)), Stdio::from(end)))
         };
         let ((stdout, out_end), (stderr, err_end)) = (stream()?, stream()?);
@@ -47,7 +47,7 @@ impl Child {
         let (control, control_end) = match job.work {
             Work::Command { .. } => (None, None),
             _ => {
-                let (drain, end) = pipe().map_err(errno).map_err(refused)?;
+                let (drain, end) = pipe_for(job.user.as_ref()).map_err(refused)?;
                 (Some(Control::new(drain)), Some(end))
             }
         };
@@ -118,6 +118,15 @@ impl Child {
     }
 }
 
+/// A pipe whose writing end `user` can also open by name (/dev/stdout, /proc/self/fd/N), as a load does.
+fn pipe_for(user: Option<&User>) -> Result<(Drain, OwnedFd), Errno> {
+    let (drain, end) = pipe().map_err(errno)?;
+    if let Some(&User { uid, gid, .. }) = user {
+        rustix::fs::fchown(&end, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).map_err(errno)?;
+    }
+    Ok((drain, end))
+}
+
 fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instructions, SpawnError> {
     let (argv, shows_as) = match &job.work {
         Work::Command { argv, .. } => (argv.clone(), None),
@@ -134,6 +143,7 @@ fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instr
         owner: rustix::process::getpid().as_raw_nonzero().get(),
         enter: group.map(|folder| folder.join("cgroup.procs").to_string_lossy().into_owned()),
         cpus: job.cpus.as_ref().map(|cpus| cpus.as_slice().to_vec()),
+        user: job.user.clone(),
     })
 }
 
@@ -221,12 +231,21 @@ fn spawn_error(step: Step, errno: Errno, job: &Job, instructions: &Instructions)
             format!("{} in the control group '{}'", job.work.kind(), job.group.as_deref().unwrap_or_default())
         }
         Step::Cpus => format!("{} on CPUs {}", job.work.kind(), job.cpus.clone().unwrap_or_default()),
+        Step::User => {
+            let name = job.user.as_ref().map_or("", |user| &user.name);
+            format!("{} as the user {name} (--as-root runs it as root)", job.work.kind())
+        }
         Step::Execute => match errno {
             Errno::ENOENT if program.contains('/') && Path::new(&program).exists() => {
                 format!("'{program}', whose interpreter is missing")
             }
             _ if is_absent(&program, errno) => return SpawnError::NotFound(program),
-            Errno::EACCES => return SpawnError::Denied(program),
+            Errno::EACCES => {
+                return match &job.user {
+                    Some(user) => SpawnError::DeniedTo { program, user: user.name.clone() },
+                    None => SpawnError::Denied(program),
+                };
+            }
             _ => format!("'{program}'"),
         },
     };

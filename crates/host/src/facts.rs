@@ -1,6 +1,11 @@
 //! What a header says of this host and of our own cost.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::Caller;
+
+/// Where root keeps ledger, lock and results.
+const ROOTS_FOLDER: &str = "/var/lib/powerband";
 
 /// What we cost ourselves so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,18 +35,29 @@ pub fn unix_time_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Where ledger and store live: `$POWERBAND_STATE_DIR`, else `/var/lib/powerband` for root, else
-/// `$XDG_STATE_HOME/powerband` or `~/.local/state/powerband`. `None` when none of these is set. Not made here.
+/// Where results live: `$POWERBAND_STATE_DIR`, else `/var/lib/powerband` for root, else `$XDG_STATE_HOME/powerband` or
+/// `~/.local/state/powerband`. `None` when none of these is set. Not made here.
 #[must_use]
-pub fn state_folder() -> Option<PathBuf> {
+pub fn store_folder() -> Option<PathBuf> {
     choose_state_folder(rustix::process::geteuid().is_root(), &|name| {
         std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
     })
 }
 
+/// Where ledger and lock live: with the results, unless root was called by sudo and they lie in a folder of the caller's.
+/// What he could write there root would do, so that they are in `/var/lib/powerband` then. Not made here.
+#[must_use]
+pub fn state_folder() -> Option<PathBuf> {
+    store_folder().map(|named| choose_ledger_folder(named, Caller::of_sudo(), &crate::caller::owner))
+}
+
+fn choose_ledger_folder(named: PathBuf, caller: Option<Caller>, owner: &dyn Fn(&Path) -> Option<u32>) -> PathBuf {
+    if caller.is_some_and(|caller| caller.commands(&named, owner)) { ROOTS_FOLDER.into() } else { named }
+}
+
 fn choose_state_folder(root: bool, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     variable("POWERBAND_STATE_DIR").or_else(|| match root {
-        true => Some("/var/lib/powerband".into()),
+        true => Some(ROOTS_FOLDER.into()),
         false => variable("XDG_STATE_HOME")
             .or_else(|| variable("HOME").map(|home| home.join(".local/state")))
             .map(|state| state.join("powerband")),
@@ -67,6 +83,19 @@ mod tests {
             (false, &all[3..], None),
         ] {
             assert_eq!(choose_state_folder(root, &with(set)), folder.map(PathBuf::from));
+        }
+    }
+
+    #[test]
+    fn what_root_will_do_is_not_kept_where_the_caller_can_write() {
+        let owner = |path: &Path| Some(if path.starts_with("/home/nobody") { 65534 } else { 0 });
+        let nobody = Caller::of(65534, 65534);
+        for (named, caller, folder) in [
+            ("/home/nobody/state", Some(nobody), "/var/lib/powerband"),
+            ("/home/nobody/state", None, "/home/nobody/state"),
+            ("/srv/state", Some(nobody), "/srv/state"),
+        ] {
+            assert_eq!(choose_ledger_folder(named.into(), caller, &owner), Path::new(folder));
         }
     }
 

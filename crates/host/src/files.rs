@@ -163,7 +163,8 @@ fn replace_content(path: &str, file: OwnedFd, text: &str) -> Result<(), Errno> {
 
 fn create(path: &str, text: &str) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map_err(errno)?;
+    let open = || rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map_err(errno);
+    let file = crate::caller::with_rights_for(Path::new(path), open)?;
     let written = write_at_start(&file, text.as_bytes())
         .and_then(|()| rustix::fs::fsync(&file).map_err(errno))
         .and_then(|()| crate::raw::close(file).map_err(|error| io_errno(&error)));

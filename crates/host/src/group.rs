@@ -244,9 +244,11 @@ impl Hierarchy {
                 format!("{at} holds processes and so may not share out CPU time among groups below it; {DELEGATE}")
             }
             (Errno::EACCES | Errno::EPERM, Version::Two) => {
-                format!("{at} may not be written by this user; run as root, or {DELEGATE}")
+                format!("{at} may not be written by this user; {DELEGATE}, or run it as root")
             }
-            (Errno::EACCES | Errno::EPERM, Version::One) => format!("{at} may be written by root only; run as root"),
+            (Errno::EACCES | Errno::EPERM, Version::One) => {
+                format!("{at} may be written by root only; write `sudo powerband …`")
+            }
             (Errno::EEXIST, _) => format!("a control group {at} is there already"),
             (Errno::ENOENT, _) => format!("there is no {at}: this kernel has no CPU quota (CONFIG_CFS_BANDWIDTH)"),
             (Errno::EINVAL, Version::One) => format!("{at}: the group above it has a smaller quota"),

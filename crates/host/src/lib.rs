@@ -10,6 +10,7 @@
 //! that outlives its owner and puts back what it held.
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
 mod actions;
+mod caller;
 mod capture;
 mod child;
 mod confirmation;
@@ -27,8 +28,9 @@ mod shim;
 mod signals;
 mod world;
 
+pub use caller::{Caller, CallerError, end_with_sudo, with_rights_for};
 pub use confirmation::{ConfirmError, Confirmation, confirm};
-pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, unix_time_s};
+pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, store_folder, unix_time_s};
 pub use guardian::{GUARDIAN_VERB, stand_guard};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;

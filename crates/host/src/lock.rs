@@ -1,7 +1,7 @@
 //! One owner at a time: a lock held for the owner's life, with a word on who holds it.
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{EntryId, Errno};
@@ -49,14 +49,31 @@ pub enum LockError {
     /// Somebody has it.
     #[error("{0}")]
     Held(Holder),
+    /// Somebody else than root could have written what root would do.
+    #[error("{place} {why}, and root does what is written there; set POWERBAND_STATE_DIR to a folder of root's alone")]
+    NotOurs {
+        /// The ledger, its folder or the lock.
+        place: String,
+        /// Who may write it.
+        why: String,
+    },
     /// It cannot be made.
-    #[error("cannot lock {place}: {errno}")]
+    #[error("cannot lock {place}: {errno}{}", elsewhere(*.errno))]
     Unusable {
         /// The lock's file.
         place: String,
         /// Why.
         errno: Errno,
     },
+}
+
+fn elsewhere(errno: Errno) -> &'static str {
+    match errno {
+        Errno::EACCES | Errno::EPERM => {
+            "; run it as the folder's owner, or set POWERBAND_STATE_DIR to a folder of yours"
+        }
+        _ => "",
+    }
 }
 
 /// The lock of one ledger folder. Given up when dropped, and by the kernel when the owner ends in any way: whoever can
@@ -72,7 +89,8 @@ impl Lock {
     /// Takes the lock of `folder` (`FOLDER/lock`, mode 0600; the folder is made if absent).
     ///
     /// # Errors
-    /// [`LockError::Held`] names who has it; [`LockError::Unusable`] when the file cannot be made.
+    /// [`LockError::Held`] names who has it; [`LockError::NotOurs`] when another user could have written the ledger and we
+    /// are root; [`LockError::Unusable`] when the file cannot be made.
     pub fn acquire(folder: &Path, doing: &str) -> Result<Lock, LockError> {
         Self::take(folder, doing, false)
     }
@@ -86,6 +104,7 @@ impl Lock {
         let path = folder.join("lock");
         let unusable = |errno| LockError::Unusable { place: path.display().to_string(), errno };
         crate::ledger_file::make_folder(&path).map_err(unusable)?;
+        check_owners(folder)?;
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -166,6 +185,24 @@ pub fn holder(folder: &Path) -> Option<Holder> {
         Err(rustix::io::Errno::AGAIN) => Some(read_holder(&mut file).unwrap_or_default()),
         _ => None,
     }
+}
+
+/// As root: that the folder and what is in it are root's alone.
+fn check_owners(folder: &Path) -> Result<(), LockError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let places = [folder.to_owned(), folder.join("ledger"), folder.join("lock")];
+    // The folder may be reached through a link, the files may be none.
+    let found = [std::fs::metadata(folder), places[1].symlink_metadata(), places[2].symlink_metadata()];
+    for (place, found) in places.iter().zip(found) {
+        if let Ok(found) = found
+            && let Some(why) = crate::caller::distrusted(found.uid(), found.gid(), found.mode())
+        {
+            return Err(LockError::NotOurs { place: place.display().to_string(), why });
+        }
+    }
+    Ok(())
 }
 
 fn read_holder(file: &mut File) -> Option<Holder> {

@@ -107,6 +107,19 @@ pub(crate) fn reset_signals() {
     }
 }
 
+/// From here on this thread's rights on files are those of `uid` and `gid`; answers whether they are.
+#[expect(unsafe_code, reason = "rustix has no setfsuid")]
+pub(crate) fn set_file_rights(uid: u32, gid: u32) -> bool {
+    // SAFETY: numbers only; both calls concern the calling thread alone. A number nobody has (-1) changes nothing and
+    // answers what is in force, which is how a refusal shows.
+    unsafe {
+        libc::setfsgid(gid);
+        libc::setfsuid(uid);
+        u32::try_from(libc::setfsgid(libc::gid_t::MAX)) == Ok(gid)
+            && u32::try_from(libc::setfsuid(libc::uid_t::MAX)) == Ok(uid)
+    }
+}
+
 /// SIGINT, SIGTERM and SIGHUP no longer end this process.
 #[expect(unsafe_code, reason = "rustix does not set signal dispositions")]
 pub(crate) fn ignore_stop_signals() {

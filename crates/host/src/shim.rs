@@ -10,14 +10,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use powerband_machine::Errno;
+use powerband_machine::{Errno, User};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
-use rustix::process::{Pid, Signal};
+use rustix::process::{Gid, Pid, Signal, Uid};
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
+use crate::caller::surroundings;
 use crate::raw::Cloned;
 use crate::{errno, io_errno};
 
@@ -41,6 +42,8 @@ pub(crate) struct Instructions {
     pub(crate) enter: Option<String>,
     /// CPUs to stay on.
     pub(crate) cpus: Option<Vec<u32>>,
+    /// Whom to become.
+    pub(crate) user: Option<User>,
 }
 
 /// What the shim answers, one a line.
@@ -70,6 +73,8 @@ pub(crate) enum Step {
     Group,
     /// Staying on CPUs.
     Cpus,
+    /// Becoming the user.
+    User,
     /// Executing the program.
     Execute,
 }
@@ -107,20 +112,27 @@ fn start(socket: &OwnedFd) -> Result<(), (Step, Errno)> {
 fn become_load(instructions: &Instructions, control: Option<&OwnedFd>, socket: &OwnedFd) -> Result<(), (Step, Errno)> {
     let start = |error: rustix::io::Errno| (Step::Start, errno(error));
     rustix::process::setsid().map_err(start)?;
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(start)?;
-    if rustix::process::getppid() != Pid::from_raw(instructions.owner) {
-        // The owner died before the line above could tell us of it.
-        return Err((Step::Start, Errno::ESRCH));
-    }
+    die_with(instructions.owner).map_err(|errno| (Step::Start, errno))?;
     if let Some(file) = &instructions.enter {
         crate::files::write(file, "0").map_err(|errno| (Step::Group, errno))?;
     }
     if let Some(cpus) = &instructions.cpus {
         stay_on(cpus).map_err(|errno| (Step::Cpus, errno))?;
     }
+    if let Some(user) = &instructions.user {
+        become_user(user).map_err(|errno| (Step::User, errno))?;
+        // Other rights take the order to die with the owner away.
+        die_with(instructions.owner).map_err(|errno| (Step::Start, errno))?;
+    }
     let (program, arguments) = instructions.argv.split_first().ok_or((Step::Execute, Errno::EINVAL))?;
     let mut load = Command::new(program);
     load.args(arguments).env_remove(CONTROL_FD_VARIABLE);
+    for (name, value) in instructions.user.iter().flat_map(surroundings::of) {
+        match value {
+            Some(value) => load.env(name, value),
+            None => load.env_remove(name),
+        };
+    }
     if let Some(name) = &instructions.shows_as {
         load.arg0(name);
     }
@@ -131,6 +143,26 @@ fn become_load(instructions: &Instructions, control: Option<&OwnedFd>, socket: &
     crate::raw::reset_signals();
     answer(socket, &Answer::Executes(crate::now_ns()));
     Err((Step::Execute, io_errno(&load.exec())))
+}
+
+/// The kernel ends this process with its parent, which is `owner`.
+fn die_with(owner: i32) -> Result<(), Errno> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno)?;
+    // The owner may have died before the line above could tell us of it.
+    if rustix::process::getppid() == Pid::from_raw(owner) { Ok(()) } else { Err(Errno::ESRCH) }
+}
+
+/// Gives up every right but those of `user`. This process has one thread.
+fn become_user(user: &User) -> Result<(), Errno> {
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    let groups: Vec<Gid> = user.groups.iter().copied().map(Gid::from_raw).collect();
+    rustix::thread::set_thread_groups(&groups)
+        .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
+        .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
+        .map_err(errno)?;
+    // Capabilities can outlive the user (SECBIT_NO_SETUID_FIXUP): then there would be a way back.
+    let back = !uid.is_root() && rustix::thread::set_thread_uid(Uid::ROOT).is_ok();
+    if back || rustix::process::geteuid() != uid { Err(Errno::EPERM) } else { Ok(()) }
 }
 
 fn stay_on(cpus: &[u32]) -> Result<(), Errno> {

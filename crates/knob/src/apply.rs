@@ -5,9 +5,10 @@ use powerband_machine::{Action, EntryId, Hold, Machine, Turn};
 use powerband_record::{ReachedSite, Setting};
 use serde::Serialize;
 
+use crate::error::advice;
 use crate::landed::{judge, judge_reading};
 use crate::plan::{Move, Part, moves, plan};
-use crate::{KnobError, Landed, Named, Phase, Selection, Steps, Value, restore};
+use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, restore};
 
 /// One knob at one site after turning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,7 +193,7 @@ impl Run<'_> {
         }
         let landed = judge(&named, &value, &acted);
         let reads_back = acted.reads_back.map(|text| text.trim().to_owned());
-        if let Some(error) = failure(&named, &value, &site.name, &landed) {
+        if let Some(error) = failure(&named, &value, &site, &landed) {
             return Err(error);
         }
         self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed });
@@ -209,13 +210,13 @@ impl Run<'_> {
 }
 
 /// The error a landing amounts to, if it does.
-fn failure(named: &Named, value: &Value, site: &str, landed: &Landed) -> Option<KnobError> {
+fn failure(named: &Named, value: &Value, at: &Site, landed: &Landed) -> Option<KnobError> {
     let about = named.knob.about();
-    let (knob, site, asked) = (named.name.clone(), site.to_owned(), value.typed());
+    let (knob, site, asked) = (named.name.clone(), at.name.clone(), value.typed());
     match landed {
         Landed::Refused { errno, words } => {
-            let hint = about.invalid;
-            Some(KnobError::Refused { knob, site, asked, errno: *errno, words: words.clone(), hint })
+            let advice = advice(words.as_deref(), about.invalid, *errno, at.path.as_deref());
+            Some(KnobError::Refused { knob, site, asked, errno: *errno, advice })
         }
         Landed::Unsupported { errno, words } => {
             let words = words.as_ref().map_or(String::new(), |words| format!(": {words}"));

@@ -89,7 +89,7 @@ pub enum KnobError {
         hint: String,
     },
     /// What cannot be read cannot be put back, so it is not turned.
-    #[error("cannot read {path} ({errno}), so {knob} could not be put back and is not turned{}", rights(*.errno))]
+    #[error("cannot read {path} ({errno}), so {knob} could not be put back and is not turned{}", rights(*.errno, .path))]
     Unreadable {
         /// Canonical name.
         knob: String,
@@ -99,7 +99,7 @@ pub enum KnobError {
         errno: Errno,
     },
     /// The kernel refused the value.
-    #[error("the kernel refused {knob}={asked} at {site}: {errno}{}{}; nothing is changed", aside(.words), advice(.words, .hint, *.errno))]
+    #[error("the kernel refused {knob}={asked} at {site}: {errno}{advice}; nothing is changed")]
     Refused {
         /// Canonical name.
         knob: String,
@@ -109,10 +109,8 @@ pub enum KnobError {
         asked: String,
         /// Its answer.
         errno: Errno,
-        /// Its own words, if any.
-        words: Option<String>,
-        /// What it usually means.
-        hint: &'static str,
+        /// Its own words, or what to do about it, as the sentence goes on; may be empty.
+        advice: String,
     },
     /// The kernel accepted the value and something else is in force.
     #[error(
@@ -188,25 +186,67 @@ fn sites(there: &[String]) -> String {
     }
 }
 
-fn aside(words: &Option<String>) -> String {
-    words.as_ref().map_or(String::new(), |words| format!(" ({words})"))
-}
-
-fn rights(errno: Errno) -> &'static str {
+fn rights(errno: Errno, path: &str) -> String {
     match errno {
-        Errno::EROFS => "; the file system is read-only here, as in most containers: run it on the host",
-        Errno::EACCES | Errno::EPERM => "; run it as root, e.g. with sudo",
-        _ => "",
+        Errno::EROFS => "; the file system is read-only here, as in most containers: run it on the host".into(),
+        Errno::EACCES | Errno::EPERM => match path {
+            // Only root may write a file there, whatever its mode says.
+            _ if path.starts_with("/proc/sys/") => "; only root may turn it: write `sudo powerband …`".into(),
+            _ if path.starts_with("/sys/") => format!(
+                "; write `sudo powerband …`, or let the group powerband write it by a line in /etc/tmpfiles.d/powerband.conf: \
+                 `z {} 0664 root powerband`",
+                every_cpu(path)
+            ),
+            "" => "; run it as root: `sudo powerband …`".into(),
+            _ => format!("; run it as root (`sudo powerband …`) or as a user who may read and write {path}"),
+        },
+        _ => String::new(),
     }
 }
 
-/// What to do about a refusal that does not explain itself.
-fn advice(words: &Option<String>, hint: &str, errno: Errno) -> String {
+/// A file of one CPU or policy as the pattern of that file of all of them.
+fn every_cpu(path: &str) -> String {
+    let Some(rest) = path.strip_prefix("/sys/devices/system/cpu/") else { return path.into() };
+    let every = |name: &str| {
+        let kind = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        if kind == name || kind.is_empty() { name.to_owned() } else { format!("{kind}*") }
+    };
+    format!("/sys/devices/system/cpu/{}", rest.split('/').map(every).collect::<Vec<_>>().join("/"))
+}
+
+/// How a refusal explains itself (`words`), or what to do about it; `hint` is what it usually means.
+pub(crate) fn advice(words: Option<&str>, hint: &str, errno: Errno, path: Option<&str>) -> String {
+    if let Some(words) = words {
+        return format!(" ({words})");
+    }
     match errno {
-        _ if words.is_some() => String::new(),
-        _ if is_denial(errno) => rights(errno).into(),
+        _ if is_denial(errno) => rights(errno, path.unwrap_or_default()),
         Errno::EBUSY => "; the policy has no CPU online, or somebody is switching its governor: try again".into(),
         Errno::EINVAL if !hint.is_empty() => format!("; {hint}"),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_turn_a_file_is_told_the_narrowest_right() {
+        let policy = "/sys/devices/system/cpu/cpufreq/policy12/scaling_governor";
+        let told = rights(Errno::EACCES, policy);
+        let line = "`z /sys/devices/system/cpu/cpufreq/policy*/scaling_governor 0664 root powerband`";
+        assert!(
+            told.contains(line) && told.contains("/etc/tmpfiles.d/") && told.contains("`sudo powerband …`"),
+            "{told}"
+        );
+        let state = "/sys/devices/system/cpu/cpu3/cpuidle/state2/disable";
+        assert_eq!(every_cpu(state), "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable");
+        assert_eq!(every_cpu("/sys/class/net/eth0/mtu"), "/sys/class/net/eth0/mtu");
+        // A mode means nothing there.
+        assert!(!rights(Errno::EPERM, "/proc/sys/vm/swappiness").contains("0664"));
+        assert!(rights(Errno::EACCES, "/etc/app.conf").contains("/etc/app.conf"));
+        assert!(rights(Errno::EROFS, policy).contains("container"));
+        assert_eq!(rights(Errno::EINVAL, policy), "");
     }
 }

@@ -16,8 +16,27 @@ pub struct Job {
     pub cpus: Option<CpuList>,
     /// Control group made by [`crate::Action::MakeGroup`] it runs in.
     pub group: Option<String>,
+    /// Whose rights and surroundings it has; ours when `None`.
+    pub user: Option<User>,
     /// At most this much of each output stream is kept, bytes; `None` passes them on to our own as they come.
     pub output_limit: Option<usize>,
+}
+
+/// A user of the machine, as a load needs to know him.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// Number.
+    pub uid: u32,
+    /// Number of the group new files belong to.
+    pub gid: u32,
+    /// Numbers of all groups.
+    pub groups: Vec<u32>,
+    /// Name.
+    pub name: String,
+    /// Home folder.
+    pub home: String,
+    /// Shell.
+    pub shell: String,
 }
 
 /// A process that has ended.
@@ -53,6 +72,14 @@ pub enum SpawnError {
     /// It exists but may not be run.
     #[error("'{0}' cannot be executed: permission denied; make it executable or run an interpreter with it")]
     Denied(String),
+    /// It exists but that user may not run it.
+    #[error("'{program}' cannot be executed by {user}: permission denied; let {user} execute it, or add --as-root")]
+    DeniedTo {
+        /// The program.
+        program: String,
+        /// Name of the user.
+        user: String,
+    },
     /// The group, CPU list or anything else was refused.
     #[error("cannot start {what}: {errno}")]
     Refused {

@@ -12,7 +12,7 @@ mod world;
 
 pub use action::{Acted, Action, CpuQuota, Hold, Turn};
 pub use errno::Errno;
-pub use job::{Finished, Job, ProcessId, SpawnError};
+pub use job::{Finished, Job, ProcessId, SpawnError, User};
 pub use ledger::{EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Undone};
 pub use machine::{Entry, Handle, Identity, Machine, RecorderId, Sample};
 pub use world::{StopSignal, Wake, World};

@@ -2,9 +2,9 @@
 mod hwmon;
 mod modelled;
 
-use powerband_machine::Machine;
+use powerband_machine::{Errno, Machine};
 
-use crate::{Inventory, Meter};
+use crate::{Absent, Inventory, Meter, MeterInstance};
 
 pub use hwmon::Hwmon;
 pub use modelled::Modelled;
@@ -17,9 +17,27 @@ pub fn find_all(machine: &mut dyn Machine) -> Inventory {
     let mut inventory = Inventory::default();
     for meter in ALL {
         match meter.find(machine) {
-            Ok(found) => inventory.meters.extend(found),
+            Ok(found) => {
+                for meter in found {
+                    match denied(machine, &meter) {
+                        Some(absent) => inventory.absent.push(absent),
+                        None => inventory.meters.push(meter),
+                    }
+                }
+            }
             Err(absent) => inventory.absent.push(absent),
         }
     }
     inventory
+}
+
+/// A meter that this user may not read, as one that is not there; what else goes wrong may pass until it is needed.
+fn denied(machine: &mut dyn Machine, meter: &MeterInstance) -> Option<Absent> {
+    let source = &meter.source;
+    let errno = machine.read(source).err().filter(|errno| matches!(*errno, Errno::EACCES | Errno::EPERM))?;
+    let why = format!(
+        "{source}: {errno}; write `sudo powerband …`, or let the group powerband read it by a line in \
+         /etc/tmpfiles.d/powerband.conf: `z {source} 0440 root powerband`"
+    );
+    Some(Absent { meter: meter.meter, why })
 }

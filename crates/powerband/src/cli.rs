@@ -146,6 +146,9 @@ pub(crate) struct With {
     /// What to turn, e.g. governor=performance
     #[arg(required = true, value_name = "KNOB[@SITE]=VALUE")]
     pub(crate) settings: Vec<String>,
+    /// Under sudo: run the load as root, not as the user who called
+    #[arg(long)]
+    pub(crate) as_root: bool,
     /// The command
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -187,6 +190,9 @@ pub(crate) struct Measuring {
     /// End with 1 when one of these happened: better, worse, same, undecided
     #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
+    /// Under sudo: run the load as root, not as the user who called
+    #[arg(long)]
+    pub(crate) as_root: bool,
     /// Say what would be turned and measured, and for how long, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -1,4 +1,5 @@
 //! The command: words in, one verb done, a code out.
+mod caller;
 mod cli;
 mod dry;
 mod exit;
@@ -46,6 +47,9 @@ fn inside(work: Option<&OsString>) -> ExitCode {
 
 fn dispatch(cli: Cli) -> Answer {
     let shared = cli.shared;
+    if matches!(cli.verb, Verb::With(_) | Verb::Try(_) | Verb::Run(_)) {
+        caller::end_with_sudo()?;
+    }
     match cli.verb {
         Verb::Info(args) => verb::info::run(&shared, &args),
         Verb::Get(args) => verb::get::run(&shared, &args),

@@ -2,7 +2,8 @@
 use std::path::PathBuf;
 
 use powerband_experiment::{Bench, Fatal, Plan, Resolved, WorldBench, resolve, run};
-use powerband_machine::World;
+use powerband_host::with_rights_for;
+use powerband_machine::{User, World};
 use powerband_record::{CloseReason, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict};
 use powerband_store::Store;
 
@@ -10,13 +11,14 @@ use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
-use crate::{dry, output, verb};
+use crate::{caller, dry, output, verb};
 
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
     let plan = overridden(plan, shared, measuring);
     let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
+    let user = if names.are_real() { caller::user_of_loads(measuring.as_root)? } else { None };
     // The store first: without a place for results nothing may be turned.
     let mut store = if measuring.dry_run { None } else { Some(open_store(shared)?) };
     let mut rig = rig::open(&names, plan.seed, purpose)?;
@@ -25,7 +27,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     let steps = dry::steps(&resolved, rig.world())?;
     let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps) };
     let id = store.begin(&header()).map_err(store_failure)?;
-    let finding = conduct(store, id, &resolved, rig.world(), measuring.quiet || shared.json);
+    let finding = conduct(store, id, &resolved, rig.world(), user, measuring.quiet || shared.json);
     rig.close();
     finish_header(store, id)?;
     match finding {
@@ -43,10 +45,11 @@ fn conduct(
     id: i64,
     resolved: &Resolved,
     world: &mut dyn World,
+    user: Option<User>,
     quiet: bool,
 ) -> Result<Finding, Fatal> {
     let mut journal = StoreJournal::new(store, id, quiet);
-    let mut bench = WorldBench::new(world, resolved);
+    let mut bench = WorldBench::new(world, resolved).with_user(user);
     let result = run(&resolved.started, &mut bench as &mut dyn Bench, &mut journal);
     journal.finish();
     result
@@ -80,20 +83,24 @@ fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring) -> Plan {
 fn store_path(shared: &Shared) -> Result<PathBuf, Failure> {
     match &shared.store {
         Some(path) => Ok(path.clone()),
-        None => Ok(rig::state_folder()?.join("powerband.sqlite")),
+        None => Ok(rig::store_folder()?.join("powerband.sqlite")),
     }
 }
 
 /// Opens the store for an experiment, making it if it is not there.
 fn open_store(shared: &Shared) -> Result<Store, Failure> {
-    Store::open(store_path(shared)?).map_err(store_failure)
+    let path = store_path(shared)?;
+    with_rights_for(&path, || Store::open(&path)).map_err(store_failure)
 }
 
 /// Opens the store for looking; `None` when there is none yet, as looking makes nothing.
 pub(crate) fn find_store(shared: &Shared) -> Result<Option<Store>, Failure> {
     let path = store_path(shared)?;
     // What stands in the way is told by opening.
-    if path.try_exists().unwrap_or(true) { Store::open(path).map(Some).map_err(store_failure) } else { Ok(None) }
+    if !path.try_exists().unwrap_or(true) {
+        return Ok(None);
+    }
+    with_rights_for(&path, || Store::open(&path)).map(Some).map_err(store_failure)
 }
 
 /// As [`find_store`], for verbs that need an experiment.

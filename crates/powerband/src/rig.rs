@@ -42,6 +42,11 @@ impl Names {
         Names { near, far: shared.far.clone().or_else(|| plan.far.clone()) }
     }
 
+    /// Whether the near machine is a real one, on which loads run as somebody.
+    pub(crate) fn are_real(&self) -> bool {
+        simulated(&self.near).is_none()
+    }
+
     /// The seed written behind the near machine's name, `sim:NAME#SEED`.
     pub(crate) fn seed(&self) -> Result<Option<u64>, Failure> {
         let Some((_, seed)) = self.near.split_once('#') else { return Ok(None) };
@@ -172,10 +177,18 @@ fn simulated_folder(name: &str) -> Result<PathBuf, Failure> {
     state_folder().map(|state| state.join("sim").join(name.replace('/', "_")))
 }
 
-/// Where ledger, locks and results live.
+/// Where ledger and locks live.
 pub(crate) fn state_folder() -> Result<PathBuf, Failure> {
-    powerband_host::state_folder()
-        .ok_or_else(|| usage("there is no place for results: set HOME, or POWERBAND_STATE_DIR to a folder"))
+    powerband_host::state_folder().ok_or_else(no_place)
+}
+
+/// Where results live.
+pub(crate) fn store_folder() -> Result<PathBuf, Failure> {
+    powerband_host::store_folder().ok_or_else(no_place)
+}
+
+fn no_place() -> Failure {
+    usage("there is no place for results: set HOME, or POWERBAND_STATE_DIR to a folder")
 }
 
 fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
@@ -197,7 +210,10 @@ fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
 fn lock(folder: &Path) -> Result<Lock, Failure> {
     let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
     Lock::acquire(folder, &doing).map_err(|error| {
-        let denied = matches!(&error, LockError::Unusable { errno: Errno::EACCES | Errno::EPERM, .. });
+        let denied = matches!(
+            &error,
+            LockError::Unusable { errno: Errno::EACCES | Errno::EPERM, .. } | LockError::NotOurs { .. }
+        );
         Failure::new(if denied { Exit::Denied } else { Exit::CannotGoOn }, error)
     })
 }

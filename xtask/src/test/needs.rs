@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 8] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -12,6 +12,7 @@ const PACKAGES: [(&str, &str); 7] = [
     ("ps", "procps"),
     ("mke2fs", "e2fsprogs"),
     ("script", "bsdutils"),
+    ("sudo", "sudo"),
 ];
 
 /// Packages that are on their way.

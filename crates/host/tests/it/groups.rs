@@ -159,6 +159,6 @@ fn an_ordinary_user_is_told_what_would_help() {
         .unwrap();
     let text = String::from_utf8_lossy(&said.stdout);
     assert!(text.starts_with("Some(Errno(13))"), "{said:?}");
-    assert!(text.contains("run as root"), "{text}");
+    assert!(text.contains("run it as root") || text.contains("`sudo powerband …`"), "{text}");
     assert!(!exists(&name));
 }

@@ -86,7 +86,7 @@ impl Drop for Stage {
 }
 
 fn job(work: Work) -> Job {
-    Job { work, cpus: None, group: None, output_limit: Some(10_000) }
+    Job { work, cpus: None, group: None, user: None, output_limit: Some(10_000) }
 }
 
 fn command(argv: &[&str]) -> Job {

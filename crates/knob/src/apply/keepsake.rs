@@ -7,6 +7,7 @@
 use powerband_machine::{Action, EntryId, Errno, Turn};
 
 use super::Run;
+use crate::error::advice;
 use crate::plan::Move;
 use crate::{KnobError, catalogue::tunable_folder};
 
@@ -97,8 +98,7 @@ impl Run<'_> {
                 site: site.to_owned(),
                 asked,
                 errno,
-                words: acted.words,
-                hint: "",
+                advice: advice(acted.words.as_deref(), "", errno, Some(path)),
             }),
         }
     }

@@ -147,8 +147,9 @@ fn refusals_say_why_and_leave_nothing_turned() {
     let error = turn(&mut machine, "governor=performance max_freq=2GHz").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the kernel refused cpufreq.max_freq=2000000 at policy1: permission denied (EACCES); run it as root, e.g. with \
-         sudo; nothing is changed"
+        "the kernel refused cpufreq.max_freq=2000000 at policy1: permission denied (EACCES); write `sudo \
+         powerband …`, or let the group powerband write it by a line in /etc/tmpfiles.d/powerband.conf: `z \
+         /sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq 0664 root powerband`; nothing is changed"
     );
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert_eq!(machine.files, before);

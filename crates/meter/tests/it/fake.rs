@@ -6,6 +6,8 @@ use powerband_machine::*;
 #[derive(Default)]
 pub(crate) struct Fake {
     pub(crate) files: BTreeMap<String, String>,
+    /// What may not be read.
+    pub(crate) denied: Vec<String>,
     /// Period and what it saw, by recorder.
     pub(crate) recorders: Vec<(u64, Vec<Handle>, Vec<Sample>)>,
     pub(crate) open: Vec<Option<String>>,
@@ -48,6 +50,9 @@ impl Machine for Fake {
         if entries.is_empty() { Err(Errno::ENOENT) } else { Ok(entries) }
     }
     fn read(&mut self, path: &str) -> Result<String, Errno> {
+        if self.denied.iter().any(|denied| denied == path) {
+            return Err(Errno::EACCES);
+        }
         self.files.get(path).cloned().ok_or(Errno::ENOENT)
     }
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {

@@ -67,3 +67,25 @@ fn every_meter_describes_itself() {
         }
     }
 }
+
+#[test]
+fn a_meter_that_may_not_be_read_says_what_would_help() {
+    let mut machine = Fake::default();
+    for (chip, file) in [("hwmon0", "power1_input"), ("hwmon1", "energy1_input")] {
+        machine.put(&format!("/sys/class/hwmon/{chip}/name"), "psu");
+        machine.put(&format!("/sys/class/hwmon/{chip}/{file}"), "1000");
+    }
+    let source = "/sys/class/hwmon/hwmon1/energy1_input";
+    machine.denied.push(source.into());
+    let inventory = find_all(&mut machine);
+    assert_eq!(
+        inventory.meters.iter().map(|meter| meter.source.as_str()).collect::<Vec<_>>(),
+        ["/sys/class/hwmon/hwmon0/power1_input"]
+    );
+    let absent = inventory.absent.iter().find(|absent| absent.meter == "hwmon").unwrap();
+    assert!(
+        absent.why.starts_with(source) && absent.why.contains(&format!("`z {source} 0440 root powerband`")),
+        "{}",
+        absent.why
+    );
+}

@@ -37,7 +37,7 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
 }
 
 fn write(path: &Path, text: &str) -> Answer {
-    std::fs::write(path, text).map_err(|error| {
+    powerband_host::with_rights_for(path, || std::fs::write(path, text)).map_err(|error| {
         let exit = if error.kind() == std::io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::CannotGoOn };
         Failure::new(exit, format!("cannot write {}: {}", path.display(), error.to_string().to_lowercase()))
     })?;

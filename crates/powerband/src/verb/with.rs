@@ -1,8 +1,9 @@
 //! `with`: turn knobs for the length of one command, whose own exit code is ours.
 use powerband_knob::{Applied, apply, for_side, restore};
-use powerband_machine::{Finished, Hold, Job, ProcessId, Wake, World};
+use powerband_machine::{Finished, Hold, Job, ProcessId, User, Wake, World};
 use powerband_record::{Assignment, ExitStatus, Setting, Side, Work};
 
+use crate::caller;
 use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::rig::{self, Purpose};
@@ -14,7 +15,9 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let assignments =
         args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
     let setting = Setting { name: None, assignments };
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Measure)?;
+    let names = rig::Names::plain(shared);
+    let user = if names.are_real() { caller::user_of_loads(args.as_root)? } else { None };
+    let mut rig = rig::open(&names, shared.seed, Purpose::Measure)?;
     let narrow = rig::narrow(shared);
     let world = rig.world();
     let mut in_force: Vec<(Side, Applied)> = Vec::new();
@@ -37,14 +40,14 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
         }
     }
     let group = in_force.first().and_then(|(_, applied)| applied.group.clone());
-    let ran = execute(world, args, group);
+    let ran = execute(world, args, group, user);
     put_back(world, &in_force)?;
     ran
 }
 
-fn execute(world: &mut dyn World, args: &With, group: Option<String>) -> Answer {
+fn execute(world: &mut dyn World, args: &With, group: Option<String>, user: Option<User>) -> Answer {
     let work = Work::Command { argv: args.command.clone(), demand: None };
-    let job = Job { work, cpus: None, group, output_limit: None };
+    let job = Job { work, cpus: None, group, user, output_limit: None };
     let machine = world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let process = machine.spawn(&job).map_err(|error| Failure::new(Exit::LoadFailed, error))?;
     let (finished, stopped) = wait(world, process);

@@ -40,8 +40,11 @@ fn turning_the_kernel_takes_rights() {
     let path = "/proc/sys/vm/swappiness";
     let before = text(path.as_ref());
     let why = as_nobody(&desk, &["set", "sysctl.vm.swappiness=61"]).refused(3);
-    assert!(why.contains("root"), "{why}");
+    assert!(why.contains("only root may turn it: write `sudo powerband …`"), "{why}");
     assert_eq!(text(path.as_ref()), before);
+    let path = "/sys/module/printk/parameters/time";
+    let why = as_nobody(&desk, &["set", &format!("file:{path}=Y")]).refused(3);
+    assert!(why.contains(&format!("`z {path} 0664 root powerband`")), "{why}");
     assert_eq!(as_nobody(&desk, &["--json", "info", "turned"]).ended(0).value()["turned"], serde_json::json!([]));
     assert_eq!(as_nobody(&desk, &["--json", "info"]).ended(0).value()["privileged"], false);
 }
@@ -101,5 +104,10 @@ fn what_is_ones_own_takes_no_rights() {
     let words = ["try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "2", "--", "true"];
     as_nobody(&desk, &words).ended(0);
     assert_eq!(text(&mine), "0");
+    as_nobody(
+        &desk,
+        &["try", "-s", "a:", "-s", "b:", "--load", "counter", "--for", "20ms", "--settle", "0", "--blocks", "2"],
+    )
+    .ended(0);
     as_nobody(&desk, &["--machine", "sim:quadcore", "try", "-s", "a:", "-s", "b:", "--load", "counter"]).ended(0);
 }
