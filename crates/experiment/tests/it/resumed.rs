@@ -8,7 +8,7 @@ use powerband_experiment::{
 use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, Started, Void};
 use powerband_sim::{Profile, SimWorld};
 
-use crate::{count, noisy, rate, started};
+use crate::{count, noisy, started};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -32,13 +32,13 @@ fn scenes() -> Vec<Scene> {
     (knee.cost_order, knee.margin) = (vec![1, 2, 3, 4, 0], 0.05);
     let mut budget = started(&["a", "b"], 6);
     (budget.max_blocks, budget.budget_ns) = (1000, Some(31 * SECOND));
-    let mut aside = started(&["a", "near", "far"], 21);
-    (aside.max_blocks, aside.margin) = (12, 0.02);
+    let mut aside = started(&["a", "b", "c", "far"], 21);
+    (aside.max_blocks, aside.margin) = (25, 0.01);
     vec![
         scene("leaving", leaving, |trial| noisy(11, 0.01, vec![1.0, 1.10, 0.9, 1.0])(trial)),
         scene("knee", knee, |trial| noisy(13, 0.015, vec![1.0, 0.3, 0.6, 1.0, 1.0])(trial)),
         scene("budget", budget, |trial| noisy(6, 0.2, vec![1.0, 1.0])(trial)),
-        scene("set aside", aside, |trial| noisy(21, 0.10, vec![1.0, 1.0, 0.3])(trial)),
+        scene("set aside", aside, |trial| noisy(21, 0.20, vec![1.0, 1.0, 1.0, 1.4])(trial)),
         scene("void", started(&["a", "b", "broken"], 3), |trial| match trial.trial % 3 {
             _ if trial.setting == 2 => Err(Void::LoadFailed { why: "crash".into() }),
             1 => Err(Void::NoMetric { metric: "rate_mbit_s".into(), why: "hiccup".into() }),
