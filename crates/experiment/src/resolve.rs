@@ -75,7 +75,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let started = Started {
         title: plan.title.clone(),
         machine_typed: says_more(&plan.machine, &machine),
-        far_typed: far.as_ref().and_then(|far| says_more(&plan.far, far)),
+        far_typed: says_more(&plan.far, far.as_deref().unwrap_or_default()),
         machine,
         far,
         system: identity(world, Side::Near, |machine| machine.system),

@@ -20,6 +20,7 @@ mod interrupts;
 mod ledger_file;
 mod local;
 mod lock;
+mod owner;
 mod raw;
 mod recorder;
 mod shim;
@@ -32,6 +33,7 @@ pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError};
+pub use owner::{is_alive, this_process};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use world::HostWorld;
 

@@ -55,6 +55,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::With(args) => verb::with::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),
         Verb::Run(args) => verb::run::run(&shared, &args),
+        Verb::Resume(args) => verb::resume::run(&shared, &args),
         Verb::List => verb::list::run(&shared),
         Verb::Show(args) => verb::show::run(&shared, &args),
         Verb::Export(args) => verb::export::run(&shared, &args),
