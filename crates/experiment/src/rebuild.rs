@@ -22,8 +22,7 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
         read.map(|setting| Setting { name: Some(planned.label.clone()), ..setting })
             .map_err(|error| unreadable("a setting")(error.to_string()))
     };
-    let pick =
-        |text: &String| MetricSpec::parse(text).map_err(|error| unreadable("a metric")(error.to_string()));
+    let pick = |text: &String| MetricSpec::parse(text).map_err(|error| unreadable("a metric")(error.to_string()));
     Ok(Resolved {
         started: started.clone(),
         settings: started.settings.iter().map(setting).collect::<Result<_, _>>()?,
@@ -83,7 +82,11 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
     };
     let costs = |of: &Started| {
         let label = |&index: &u32| of.settings.get(index as usize).map_or("?", |setting| setting.label.as_str());
-        if of.cost_order.is_empty() { "not sought".to_owned() } else { of.cost_order.iter().map(label).collect::<Vec<_>>().join(", ") }
+        if of.cost_order.is_empty() {
+            "not sought".to_owned()
+        } else {
+            of.cost_order.iter().map(label).collect::<Vec<_>>().join(", ")
+        }
     };
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();

@@ -83,7 +83,13 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         seed: plan.seed.unwrap_or(DEFAULT_SEED),
         settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
         metrics,
-        picks: plan.metrics.iter().zip(&picks).filter(|(_, pick)| is_renamed(pick)).map(|(text, _)| text.clone()).collect(),
+        picks: plan
+            .metrics
+            .iter()
+            .zip(&picks)
+            .filter(|(_, pick)| is_renamed(pick))
+            .map(|(text, _)| text.clone())
+            .collect(),
         cpus: narrow.cpus.clone(),
         cost_order,
         alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,

@@ -35,8 +35,10 @@ fn whereabouts(started: &Started, stands: &[Event], number: u32) -> String {
 
 /// Both as narrowly as they differ.
 fn told_apart(was: &Event, is: &Event) -> (String, String) {
-    if let (Event::TrialDone { outcome: then, at_ns: then_ns, .. }, Event::TrialDone { outcome: now, at_ns: now_ns, .. }) =
-        (was, is)
+    if let (
+        Event::TrialDone { outcome: then, at_ns: then_ns, .. },
+        Event::TrialDone { outcome: now, at_ns: now_ns, .. },
+    ) = (was, is)
     {
         let names = then.metrics.keys().chain(now.metrics.keys());
         let differs = names.into_iter().find(|name| then.metrics.get(*name) != now.metrics.get(*name));

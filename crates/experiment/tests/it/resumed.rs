@@ -2,8 +2,8 @@
 use std::cell::Cell;
 
 use powerband_experiment::{
-    Bench, Fatal, FormulaBench, Journal, JournalError, Past, Plan, ResumeError, WorldBench, check_rig, first_difference,
-    rebuild, resolve, resume, run, standing,
+    Bench, Fatal, FormulaBench, Journal, JournalError, Past, Plan, ResumeError, WorldBench, check_rig,
+    first_difference, rebuild, resolve, resume, run, standing,
 };
 use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, Started, Void};
 use powerband_sim::{Profile, SimWorld};
@@ -96,7 +96,8 @@ fn the_scenes_hold_what_they_are_named_for() {
     let journals: Vec<_> = scenes().iter().map(Scene::whole).collect();
     assert_eq!(left("decided", &journals[0]), 3);
     assert!(left("worse than another", &journals[1]) > 0);
-    let ended = |journal: &[Event], how: &CloseReason| matches!(journal.last(), Some(Event::Closed(f)) if f.reason == *how);
+    let ended =
+        |journal: &[Event], how: &CloseReason| matches!(journal.last(), Some(Event::Closed(f)) if f.reason == *how);
     assert!(ended(&journals[2], &CloseReason::Budget));
     assert!(left("set aside", &journals[3]) > 0);
     assert!(left("void 3 times", &journals[4]) > 0);
@@ -353,7 +354,10 @@ fn an_experiment_is_rebuilt_from_its_beginning_alone() {
         pairs.collect::<Vec<_>>()
     };
     assert_eq!(turned(&again), turned(&begun));
-    assert_eq!(again.picks.iter().map(|pick| pick.metric.clone()).collect::<Vec<_>>(), begun.picks.iter().map(|pick| pick.metric.clone()).collect::<Vec<_>>());
+    assert_eq!(
+        again.picks.iter().map(|pick| pick.metric.clone()).collect::<Vec<_>>(),
+        begun.picks.iter().map(|pick| pick.metric.clone()).collect::<Vec<_>>()
+    );
 }
 
 #[test]

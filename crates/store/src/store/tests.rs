@@ -2,8 +2,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use powerband_record::{
-    Better, BlockDone, CloseReason, Finding, KneeFinding, Level, Metric, Outcome, Owner, PlannedSetting,
-    PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, Void,
+    Better, BlockDone, CloseReason, Finding, KneeFinding, Level, Metric, Outcome, Owner, PlannedSetting, PlannedTrial,
+    ReachedSite, Resumption, SettingVerdict, Started, Verdict, Void,
 };
 
 use super::*;
@@ -253,7 +253,8 @@ fn what_does_not_stand_is_set_aside_and_what_is_derived_is_that_of_the_rest() {
         let seen = store.header(id).unwrap();
         store.rewind(id, (&seen, lines.len()), keep, &gone_on(4)).unwrap();
         assert_eq!(store.journal(id).unwrap(), (gone_on(4), lines[..keep].to_vec()));
-        let aside: Vec<_> = (keep..lines.len()).map(|seq| (1, i64::try_from(seq).unwrap(), lines[seq].clone())).collect();
+        let aside: Vec<_> =
+            (keep..lines.len()).map(|seq| (1, i64::try_from(seq).unwrap(), lines[seq].clone())).collect();
         assert_eq!(superseded(&store), aside);
         let (_other, never, other) = filled(&journal()[..keep]);
         assert_eq!(dump(&store.db, id).unwrap(), dump(&never.db, other).unwrap(), "after {keep} events");
