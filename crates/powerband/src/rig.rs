@@ -38,8 +38,13 @@ impl Names {
 
     /// Of a plan; the command line wins.
     pub(crate) fn of(shared: &Shared, plan: &Plan) -> Self {
-        let near = shared.machine.clone().or_else(|| plan.machine.clone()).unwrap_or_else(|| "local".into());
-        Names { near, far: shared.far.clone().or_else(|| plan.far.clone()) }
+        let written = Names::written(plan);
+        Names { near: shared.machine.clone().unwrap_or(written.near), far: shared.far.clone().or(written.far) }
+    }
+
+    /// Of a plan alone.
+    pub(crate) fn written(plan: &Plan) -> Self {
+        Names { near: plan.machine.clone().unwrap_or_else(|| "local".into()), far: plan.far.clone() }
     }
 
     /// Of an experiment that was begun.

@@ -132,8 +132,7 @@ fn check_plan(id: i64, begun: &Cli, started: &Started, world: &mut dyn World) ->
     let plan = overridden(plan, &begun.shared, &run.measuring);
     let names = Names::of(&begun.shared, &plan);
     let plan = named(plan, names);
-    let (then, now) =
-        (Names::begun(started), Names::of(&Shared { machine: None, far: None, ..begun.shared.clone() }, &plan));
+    let (then, now) = (Names::begun(started), Names::written(&plan));
     if then != now {
         return Err(other(format!("it was {} and is {}", then.words(), now.words())));
     }

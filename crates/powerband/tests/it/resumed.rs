@@ -153,19 +153,22 @@ fn found(events: &[Event]) -> Vec<u32> {
 }
 
 #[test]
-fn on_this_machine_each_finished_trial_runs_once_and_the_killed_one_again() {
-    for hang in [1, 6] {
+fn on_this_machine_each_finished_trial_runs_once_and_the_interrupted_one_again() {
+    for (hang, signal, left) in
+        [(1, Signal::KILL, "interrupted"), (6, Signal::KILL, "interrupted"), (4, Signal::INT, "stopped")]
+    {
         let desk = Desk::new();
         let running = hanging(&desk, hang);
         let refused = desk.run(&["resume"]).refused(8);
         assert!(refused.contains(&format!("powerband {} still runs it", running.pid())), "{refused}");
         assert_eq!(listed(&desk), "running");
-        running.signal(Signal::KILL);
+        running.signal(signal);
         running.end();
-        assert_eq!(listed(&desk), "interrupted");
+        assert_eq!(listed(&desk), left);
         let shown = desk.run(&["show"]).ended(0).out;
-        assert!(shown.starts_with("interrupted after "), "{shown}");
-        assert!(desk.run(&["list"]).ended(0).out.contains("`powerband resume 1` goes on"));
+        assert!(shown.starts_with(&format!("{left} after ")), "{shown}");
+        assert!(shown.ends_with("go on     with `powerband resume 1`\n"), "{shown}");
+        assert_eq!(desk.run(&["list"]).ended(0).out.contains("`powerband resume 1` goes on"), left == "interrupted");
         let cut = desk.journal();
         fs::write(desk.beside("quick"), "").unwrap();
         let report = desk.report(&["resume"]);
@@ -181,7 +184,7 @@ fn on_this_machine_each_finished_trial_runs_once_and_the_killed_one_again() {
         expected.insert(hang, expected[hang - 1]);
         let log = text(&desk.beside("log"));
         let ran: Vec<u32> = log.lines().map(|line| line.parse().unwrap()).collect();
-        assert_eq!(ran, expected, "each trial once, the killed one twice");
+        assert_eq!(ran, expected, "each trial once, the interrupted one twice");
         let refused = desk.run(&["resume"]).refused(8);
         assert!(refused.contains("it has ended: the most blocks were run"), "{refused}");
     }

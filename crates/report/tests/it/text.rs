@@ -213,7 +213,7 @@ fn that_it_was_gone_on_with_is_told() {
     assert!(!never.contains("resumed") && !report.print().unwrap().contains("resumed"));
     let (once, report) = with(vec![resumption.clone()]);
     assert!(once.contains("resumed   once at 2026-11-21 05:51 UTC, after 17 events"), "{once}");
-    assert_eq!(report.header.clone().unwrap().resumed, [resumption.clone()]);
+    assert_eq!(report.header.as_ref().unwrap().resumed, vec![resumption.clone()]);
     assert_eq!(Report::parse(&report.print().unwrap()).unwrap(), report);
     assert!(with(vec![resumption.clone(), resumption]).0.contains("resumed   2 times, last at"));
 }
