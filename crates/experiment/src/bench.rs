@@ -56,6 +56,15 @@ pub enum Fatal {
         /// Why.
         why: String,
     },
+    /// What stands in the journal does not come out again; nothing was added to it.
+    #[error("{why}")]
+    Differs {
+        /// One sentence: which trial, what it was, what it is now.
+        why: String,
+    },
+    /// Stopped while what stands in the journal was computed again; nothing was added to it.
+    #[error("stopped while the trials that were finished were computed again; nothing was added and nothing is lost")]
+    StoppedComputing,
 }
 
 /// Answers trials. Settings go by their index in the experiment.

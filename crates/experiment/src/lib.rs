@@ -2,7 +2,7 @@
 //!
 //! [`Plan`] is what a user writes, [`resolve`] makes it an experiment in which nothing is left to defaults, [`run`] is
 //! the loop. The loop asks a [`Bench`] for trials: [`WorldBench`] turns knobs and runs loads on the machines of a World,
-//! [`FormulaBench`] computes. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
+//! [`FormulaBench`] computes. [`resume`] is the same loop over a journal that was interrupted. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
 mod bench;
 mod error;
 mod execution;
@@ -11,13 +11,17 @@ mod knee;
 mod levels;
 mod metering;
 mod plan;
+mod rebuild;
 mod resolve;
+mod resume;
 mod run;
 mod world_bench;
 
 pub use bench::{Bench, Fatal, FormulaBench, Journal, JournalError};
-pub use error::ResolveError;
+pub use error::{ResolveError, ResumeError};
 pub use plan::{Plan, PlanError};
+pub use rebuild::{check_rig, first_difference, rebuild};
 pub use resolve::{Resolved, resolve};
+pub use resume::{Past, resume, standing};
 pub use run::run;
 pub use world_bench::WorldBench;

@@ -69,15 +69,29 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         .collect::<Result<Vec<_>, _>>()
         .map_err(PlanError::from)?;
     let metrics = metrics(&plan.load, &picks, &metering)?;
+    let machine = identity(world, Side::Near, |machine| machine.name);
+    let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
+    let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
     let started = Started {
         title: plan.title.clone(),
-        machine: identity(world, Side::Near, |machine| machine.name),
-        far: world.machine(Side::Far).map(|machine| machine.identity().name.clone()),
+        machine_typed: says_more(&plan.machine, &machine),
+        far_typed: says_more(&plan.far, far.as_deref().unwrap_or_default()),
+        machine,
+        far,
         system: identity(world, Side::Near, |machine| machine.system),
         load: serde_json::to_value(&plan.load).unwrap_or_default(),
+        user: None,
         seed: plan.seed.unwrap_or(DEFAULT_SEED),
         settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
         metrics,
+        picks: plan
+            .metrics
+            .iter()
+            .zip(&picks)
+            .filter(|(_, pick)| is_renamed(pick))
+            .map(|(text, _)| text.clone())
+            .collect(),
+        cpus: narrow.cpus.clone(),
         cost_order,
         alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
         margin: fraction("margin", plan.margin.as_deref(), DEFAULT_MARGIN)?,
@@ -311,6 +325,11 @@ fn metrics(load: &Load, picks: &[MetricSpec], metering: &Metering) -> Result<Vec
         return Err(PlanError::NothingToJudge(load.kind().into()));
     }
     Ok(metrics)
+}
+
+/// Whether a metric is not simply measured under its own name.
+fn is_renamed(pick: &MetricSpec) -> bool {
+    !matches!(&pick.source, Source::Measured(name) if *name == pick.metric.name)
 }
 
 fn quantity(key: &'static str, why: impl std::fmt::Display) -> PlanError {

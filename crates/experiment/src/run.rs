@@ -16,8 +16,8 @@ const TRIES: u32 = 3;
 /// # Errors
 /// [`Fatal`] when it could not go on. What was measured until then is in the journal.
 pub fn run(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journal) -> Result<Finding, Fatal> {
-    journal.record(&Event::Started(Box::new(started.clone())))?;
     let mut run = Run::new(started, bench, journal);
+    run.journal.record(&Event::Started(Box::new(started.clone())))?;
     let reason = run.all();
     match reason {
         Ok(reason) | Err(End::Close(reason)) => run.close(reason, Vec::new()),
@@ -72,6 +72,9 @@ struct Run<'a> {
     given_up: Vec<Void>,
     patience: Patience,
     began_ns: u64,
+    /// Time of the latest event, ns since the beginning. Whatever is decided by time is decided by this one, so that the
+    /// journal alone says what comes next.
+    at_ns: u64,
     next_trial: u32,
     blocks: u32,
     valid: u32,
@@ -95,6 +98,7 @@ impl<'a> Run<'a> {
             given_up: Vec::new(),
             patience: Patience::default(),
             began_ns,
+            at_ns: 0,
             next_trial: 0,
             blocks: 0,
             valid: 0,
@@ -112,17 +116,19 @@ impl<'a> Run<'a> {
         self.blocks()
     }
 
-    fn elapsed_ns(&self) -> u64 {
-        self.bench.now_ns() - self.began_ns
+    /// Looks at the clock for an event: ns since the beginning.
+    fn clock(&mut self) -> u64 {
+        self.at_ns = self.bench.now_ns() - self.began_ns;
+        self.at_ns
     }
 
     /// One trial with its events; void trials are answered as such, stop and fatal ends end.
     fn trial(&mut self, block: u32, setting: u32, copy: u32) -> Result<Result<Outcome, Void>, End> {
-        let trial = PlannedTrial { trial: self.next_trial, block, setting, copy, at_ns: self.elapsed_ns() };
+        let trial = PlannedTrial { trial: self.next_trial, block, setting, copy, at_ns: self.clock() };
         self.next_trial += 1;
         self.journal.record(&Event::TrialStarted(trial))?;
         let answer = self.bench.trial(&trial, self.journal)?;
-        let at_ns = self.elapsed_ns();
+        let at_ns = self.clock();
         match answer {
             Ok(outcome) => {
                 self.journal.record(&Event::TrialDone { trial: trial.trial, at_ns, outcome: outcome.clone() })?;
@@ -170,11 +176,11 @@ impl<'a> Run<'a> {
             if self.blocks > 0 && self.no_time_for_a_block() {
                 return Ok(CloseReason::Budget);
             }
-            let from_ns = self.elapsed_ns();
+            let from_ns = self.at_ns;
             if !self.block(self.blocks + 1)? {
                 return Ok(CloseReason::Budget);
             }
-            self.longest_block_ns = self.longest_block_ns.max(self.elapsed_ns() - from_ns);
+            self.longest_block_ns = self.longest_block_ns.max(self.at_ns - from_ns);
             self.blocks += 1;
             self.look()?;
         }
@@ -197,11 +203,11 @@ impl<'a> Run<'a> {
     }
 
     fn out_of_time(&self) -> bool {
-        self.started.budget_ns.is_some_and(|budget| self.elapsed_ns() >= budget)
+        self.started.budget_ns.is_some_and(|budget| self.at_ns >= budget)
     }
 
     fn no_time_for_a_block(&self) -> bool {
-        self.started.budget_ns.is_some_and(|budget| self.elapsed_ns() + self.longest_block_ns > budget)
+        self.started.budget_ns.is_some_and(|budget| self.at_ns + self.longest_block_ns > budget)
     }
 
     /// Every open setting once, the reference once or twice, in random order. False when time ran out inside.
@@ -258,7 +264,7 @@ impl<'a> Run<'a> {
         self.look = self.judging.look();
         let done = BlockDone {
             block: self.blocks,
-            at_ns: self.elapsed_ns(),
+            at_ns: self.clock(),
             verdicts: self.look.verdicts.clone(),
             knee: self.look.knee.clone(),
         };
@@ -295,7 +301,7 @@ impl<'a> Run<'a> {
     /// How many blocks there can be in all.
     fn blocks_affordable(&self) -> u32 {
         let by_time = self.started.budget_ns.map(|budget| {
-            let left = budget.saturating_sub(self.elapsed_ns()) / self.longest_block_ns.max(1);
+            let left = budget.saturating_sub(self.at_ns) / self.longest_block_ns.max(1);
             self.blocks.saturating_add(u32::try_from(left).unwrap_or(u32::MAX))
         });
         by_time.map_or(self.started.max_blocks, |blocks| blocks.min(self.started.max_blocks))
@@ -314,7 +320,7 @@ impl<'a> Run<'a> {
         self.notes.extend(self.judging.notes());
         let finding = Finding {
             reason,
-            at_ns: self.elapsed_ns(),
+            at_ns: self.clock(),
             blocks: self.blocks,
             trials: self.valid,
             voids: self.voids,

@@ -74,6 +74,12 @@ impl Caller {
     }
 }
 
+/// The user we act as.
+#[must_use]
+pub fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Whose a file is; of a link, whose the link is. `None` when it is not there.
 pub(crate) fn owner(path: &Path) -> Option<u32> {
     std::fs::symlink_metadata(path).ok().map(|found| found.uid())

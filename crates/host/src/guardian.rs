@@ -313,7 +313,8 @@ pub(crate) struct Stat {
     stopped: bool,
     parent: i32,
     session: i32,
-    start_ticks: u64,
+    /// When it began, clock ticks since the boot.
+    pub(crate) start_ticks: u64,
 }
 
 /// `None` when there is no such process.

@@ -22,13 +22,14 @@ mod interrupts;
 mod ledger_file;
 mod local;
 mod lock;
+mod owner;
 mod raw;
 mod recorder;
 mod shim;
 mod signals;
 mod world;
 
-pub use caller::{Caller, CallerError, end_with_sudo, with_rights_for};
+pub use caller::{Caller, CallerError, end_with_sudo, own_uid, with_rights_for};
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, store_folder, unix_time_s};
 pub use guardian::{GUARDIAN_VERB, stand_guard};
@@ -36,6 +37,7 @@ pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError, holder};
+pub use owner::{is_alive, this_process};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use world::HostWorld;
 

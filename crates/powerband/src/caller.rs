@@ -10,6 +10,11 @@ pub(crate) fn user_of_loads(as_root: bool) -> Result<Option<User>, Failure> {
     caller.map(|caller| caller.user().map_err(usage)).transpose()
 }
 
+/// Their number, as the journal keeps it.
+pub(crate) fn number(user: Option<&User>) -> u32 {
+    user.map_or_else(powerband_host::own_uid, |user| user.uid)
+}
+
 /// For what holds or measures: it does not outlive the sudo that runs it.
 pub(crate) fn end_with_sudo() -> Result<(), Failure> {
     if powerband_host::end_with_sudo() {

@@ -65,6 +65,8 @@ pub(crate) enum Verb {
     Try(Try),
     /// Run the experiment of a plan file
     Run(Run),
+    /// Go on with an experiment that was interrupted or stopped
+    Resume(Resume),
     /// List the experiments kept
     List,
     /// Show an experiment again
@@ -252,6 +254,20 @@ pub(crate) struct Run {
     /// How to measure; what is given here wins over the plan.
     #[command(flatten)]
     pub(crate) measuring: Measuring,
+}
+
+/// `resume`.
+#[derive(Args, Debug)]
+pub(crate) struct Resume {
+    /// Number of the experiment, or `last`
+    #[arg(default_value = "last")]
+    pub(crate) id: String,
+    /// With what was begun, also when its plan file says something else by now
+    #[arg(long)]
+    pub(crate) as_begun: bool,
+    /// No progress on the terminal
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 /// `show`.

@@ -31,6 +31,13 @@ impl<'a> StoreJournal<'a> {
         StoreJournal { store, id, bar, seen: State::default() }
     }
 
+    /// The same for an experiment that goes on: `stands` is what is in the store already.
+    pub(crate) fn after(mut self, stands: &[Event]) -> Self {
+        stands.iter().for_each(|event| self.seen.see(event));
+        self.bar.set_message("at the finished trials again");
+        self
+    }
+
     /// Takes the line away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();

@@ -47,7 +47,7 @@ fn inside(work: Option<&OsString>) -> ExitCode {
 
 fn dispatch(cli: Cli) -> Answer {
     let shared = cli.shared;
-    if matches!(cli.verb, Verb::With(_) | Verb::Try(_) | Verb::Run(_)) {
+    if matches!(cli.verb, Verb::With(_) | Verb::Try(_) | Verb::Run(_) | Verb::Resume(_)) {
         caller::end_with_sudo()?;
     }
     match cli.verb {
@@ -60,6 +60,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::With(args) => verb::with::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),
         Verb::Run(args) => verb::run::run(&shared, &args),
+        Verb::Resume(args) => verb::resume::run(&shared, &args),
         Verb::List => verb::list::run(&shared),
         Verb::Show(args) => verb::show::run(&shared, &args),
         Verb::Export(args) => verb::export::run(&shared, &args),

@@ -1,7 +1,7 @@
 //! Measuring: what `try` and `run` share, from a plan to a printed verdict and an exit code.
 use std::path::PathBuf;
 
-use powerband_experiment::{Bench, Fatal, Plan, Resolved, WorldBench, resolve, run};
+use powerband_experiment::{Fatal, Plan, Resolved, WorldBench, resolve, run};
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
 use powerband_record::{CloseReason, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict};
@@ -18,25 +18,21 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     let plan = overridden(plan, shared, measuring);
     let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
-    let user = if names.are_real() { caller::user_of_loads(measuring.as_root)? } else { None };
+    let real = !names.simulated();
+    let user = if real { caller::user_of_loads(measuring.as_root)? } else { None };
     // The store first: without a place for results nothing may be turned.
     let mut store = if measuring.dry_run { None } else { Some(open_store(shared)?) };
     let mut rig = rig::open(&names, plan.seed, purpose)?;
-    let resolved = resolve(&plan, rig.world()).map_err(rig::resolve_failure)?;
+    let plan = named(plan, names);
+    let mut resolved = resolve(&plan, rig.world()).map_err(rig::resolve_failure)?;
+    resolved.started.user = real.then(|| caller::number(user.as_ref()));
     resolved.notes.iter().for_each(|note| output::remark(note));
     let steps = dry::steps(&resolved, rig.world())?;
     let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps) };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.quiet || shared.json);
     rig.close();
-    finish_header(store, id)?;
-    match finding {
-        Ok(finding) => {
-            verb::show::print(shared, store, id)?;
-            verdict_code(&finding, &measuring.fail_on, id)
-        }
-        Err(fatal) => Err(fatal_failure(fatal)),
-    }
+    conclude(shared, store, id, finding, &measuring.fail_on)
 }
 
 /// Runs the loop with everything it needs.
@@ -50,13 +46,29 @@ fn conduct(
 ) -> Result<Finding, Fatal> {
     let mut journal = StoreJournal::new(store, id, quiet);
     let mut bench = WorldBench::new(world, resolved).with_user(user);
-    let result = run(&resolved.started, &mut bench as &mut dyn Bench, &mut journal);
+    let result = run(&resolved.started, &mut bench, &mut journal);
     journal.finish();
     result
 }
 
+/// Prints what an experiment came to and answers its code.
+pub(crate) fn conclude(
+    shared: &Shared,
+    store: &mut Store,
+    id: i64,
+    finding: Result<Finding, Fatal>,
+    fail_on: &[FailOn],
+) -> Answer {
+    let finished = finish_header(store, id);
+    // What ended the experiment is told before what only its header suffers from.
+    let finding = finding.map_err(|fatal| fatal_failure(fatal, id))?;
+    finished?;
+    verb::show::print(shared, store, id)?;
+    verdict_code(&finding, fail_on, id)
+}
+
 /// What is said on the command line wins over the plan.
-fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring) -> Plan {
+pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring) -> Plan {
     let put = |slot: &mut Option<String>, value: &Option<String>| {
         if value.is_some() {
             slot.clone_from(value);
@@ -76,6 +88,12 @@ fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring) -> Plan {
     if !measuring.metrics.is_empty() {
         plan.metrics.clone_from(&measuring.metrics);
     }
+    plan
+}
+
+/// The plan with the machines as they are named in the end, so that the journal says how to find them again.
+pub(crate) fn named(mut plan: Plan, names: rig::Names) -> Plan {
+    names.write_into(&mut plan);
     plan
 }
 
@@ -122,25 +140,33 @@ fn header() -> ExperimentHeader {
         host: powerband_host::hostname(),
         powerband: env!("CARGO_PKG_VERSION").into(),
         command_line: std::env::args().collect(),
+        folder: std::env::current_dir().ok().map(|folder| folder.display().to_string()),
+        owner: Some(powerband_host::this_process()),
+        resumed: Vec::new(),
         observer_cpu_s: None,
         observer_wakeups: None,
     }
 }
 
-/// Writes down what measuring cost.
+/// Writes down what measuring cost, with what it cost before if it was gone on with.
 fn finish_header(store: &mut Store, id: i64) -> Result<(), Failure> {
     let usage = powerband_host::observer_usage();
     let mut header = store.header(id).map_err(store_failure)?;
-    header.observer_cpu_s = Some(usage.cpu_s);
-    header.observer_wakeups = Some(usage.wakeups);
+    header.observer_cpu_s = Some(usage.cpu_s + header.observer_cpu_s.unwrap_or(0.0));
+    header.observer_wakeups = Some(usage.wakeups + header.observer_wakeups.unwrap_or(0));
     store.update_header(id, &header).map_err(store_failure)
 }
 
-fn fatal_failure(fatal: Fatal) -> Failure {
+fn fatal_failure(fatal: Fatal, id: i64) -> Failure {
+    let go_on = |exit| Failure::new(exit, format!("{fatal}; `powerband resume {id}` goes on"));
     match fatal {
         Fatal::CannotRestore { .. } => Failure::new(Exit::CannotRestore, fatal),
         Fatal::Knob(error) => rig::knob_failure(error),
-        other => Failure::new(Exit::CannotGoOn, other),
+        Fatal::Differs { why } => {
+            Failure::new(Exit::CannotGoOn, format!("experiment {id} cannot go on: {why}; begin it again"))
+        }
+        Fatal::StoppedComputing => go_on(Exit::Stopped),
+        _ => go_on(Exit::CannotGoOn),
     }
 }
 

@@ -5,7 +5,7 @@ use powerband_experiment::{Plan, PlanError, ResolveError};
 use powerband_host::{FileLedger, HostWorld, LocalMachine, Lock, LockError};
 use powerband_knob::{ErrorKind, KnobError, Selection, restore};
 use powerband_machine::{EntryId, Errno, Hold, LedgerStore, Machine, World};
-use powerband_record::Side;
+use powerband_record::{Side, Started};
 use powerband_sim::{Profile, SimWorld};
 
 use crate::cli::Shared;
@@ -24,7 +24,7 @@ pub(crate) enum Purpose {
 }
 
 /// The machines of a rig as they are named.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
     near: String,
     far: Option<String>,
@@ -38,13 +38,43 @@ impl Names {
 
     /// Of a plan; the command line wins.
     pub(crate) fn of(shared: &Shared, plan: &Plan) -> Self {
-        let near = shared.machine.clone().or_else(|| plan.machine.clone()).unwrap_or_else(|| "local".into());
-        Names { near, far: shared.far.clone().or_else(|| plan.far.clone()) }
+        let written = Names::written(plan);
+        Names { near: shared.machine.clone().unwrap_or(written.near), far: shared.far.clone().or(written.far) }
     }
 
-    /// Whether the near machine is a real one, on which loads run as somebody.
-    pub(crate) fn are_real(&self) -> bool {
-        simulated(&self.near).is_none()
+    /// Of a plan alone.
+    pub(crate) fn written(plan: &Plan) -> Self {
+        Names { near: plan.machine.clone().unwrap_or_else(|| "local".into()), far: plan.far.clone() }
+    }
+
+    /// Of an experiment that was begun.
+    pub(crate) fn begun(started: &Started) -> Self {
+        let typed = |typed: &Option<String>, name: &str| typed.clone().unwrap_or_else(|| name.to_owned());
+        Names {
+            near: typed(&started.machine_typed, &started.machine),
+            far: started.far.as_ref().map(|far| typed(&started.far_typed, far)),
+        }
+    }
+
+    /// As a plan would have them, under its seed: one that is given wins over one behind the machine's name.
+    pub(crate) fn write_into(self, plan: &mut Plan) {
+        let near = if plan.seed.is_some() { self.near.split('#').next().unwrap_or_default().into() } else { self.near };
+        (plan.machine, plan.far) = (Some(near), self.far);
+    }
+
+    /// Whether the near machine is a simulated one, which comes to the same again from its seed.
+    pub(crate) fn simulated(&self) -> bool {
+        simulated(&self.near).is_some()
+    }
+
+    /// Whether the near machine is the one of this name; a seed behind it may have been without effect.
+    pub(crate) fn is_on(&self, machine: &str) -> bool {
+        self.near == machine || machine.split('#').next() == Some(&self.near)
+    }
+
+    /// For people.
+    pub(crate) fn words(&self) -> String {
+        self.far.as_ref().map_or_else(|| self.near.clone(), |far| format!("{} with far end {far}", self.near))
     }
 
     /// The seed written behind the near machine's name, `sim:NAME#SEED`.

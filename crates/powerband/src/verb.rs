@@ -7,6 +7,7 @@ pub(crate) mod info;
 pub(crate) mod knobs;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod set;
 pub(crate) mod show;

@@ -4,7 +4,7 @@
 //! bytes for the same seed. Times inside events are nanoseconds of the World's clock since the experiment began.
 use serde::{Deserialize, Serialize};
 
-use crate::{Metric, Outcome, Void};
+use crate::{CpuList, Metric, Outcome, Void};
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
 pub const JOURNAL_VERSION: u32 = 1;
@@ -24,12 +24,43 @@ pub struct ExperimentHeader {
     pub powerband: String,
     /// The words it was called with.
     pub command_line: Vec<String>,
+    /// The folder it was started in: what its words and its load name is looked for there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// The process that runs it, or ran it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+    /// Each time it was gone on with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumption>,
     /// What measuring cost us: CPU seconds of our own process, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observer_cpu_s: Option<f64>,
     /// How often our own process woke (voluntary context switches), once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observer_wakeups: Option<u64>,
+}
+
+/// A process such that no other is ever taken for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its number.
+    pub pid: u32,
+    /// When it began, clock ticks since the boot.
+    pub start_ticks: u64,
+    /// Which boot.
+    pub boot_id: String,
+}
+
+/// An experiment was gone on with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumption {
+    /// When, Unix seconds.
+    pub unix_s: u64,
+    /// Events that stood.
+    pub kept_events: u64,
+    /// Events that were set aside: a trial without its end, and how the experiment had ended.
+    pub dropped_events: u64,
 }
 
 /// One thing that happened.
@@ -79,7 +110,7 @@ pub enum Event {
     },
     /// Everything that was turned was put back.
     Restored {
-        /// Ledger entries undone.
+        /// Ledger entries undone by the process that ended it.
         entries: u32,
         /// Entries that could not be undone, a sentence each.
         failed: Vec<String>,
@@ -99,16 +130,31 @@ pub struct Started {
     /// The far machine, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<String>,
+    /// The near machine as it was typed, where that says more than its name: a seed, a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_typed: Option<String>,
+    /// The far machine as it was typed, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far_typed: Option<String>,
     /// What runs there: kernel release or the simulated machine's rules.
     pub system: String,
     /// The load, as JSON of its own shape.
     pub load: serde_json::Value,
+    /// Number of the user the load runs as; absent where there are no users (simulated machines).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
     /// Seed of orders, and of a simulated machine's noise.
     pub seed: u64,
     /// Settings; index 0 is the reference.
     pub settings: Vec<PlannedSetting>,
     /// Metrics, judged ones first.
     pub metrics: Vec<Metric>,
+    /// Where metrics come from that are not measured under their own name, as typed: `p99_us=regex:p99 = ([0-9.]+)`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub picks: Vec<String>,
+    /// The CPUs turning is narrowed to; absent = all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuList>,
     /// Settings by cost for the knee, cheapest first; empty = no knee is sought.
     #[serde(default)]
     pub cost_order: Vec<u32>,

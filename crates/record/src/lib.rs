@@ -12,8 +12,8 @@ mod work;
 
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{
-    BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, PlannedSetting,
-    PlannedTrial, ReachedSite, SettingVerdict, Started, Verdict,
+    BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
+    PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict,
 };
 pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
 pub use outcome::{ExitStatus, Outcome, Output, Usage, Void};

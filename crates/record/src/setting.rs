@@ -170,8 +170,7 @@ impl Assignment {
 
 impl fmt::Display for Assignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quote = if self.value.contains(char::is_whitespace) { "\"" } else { "" };
-        write!(f, "{}={quote}{}{quote}", self.knob, self.value)
+        write!(f, "{}={}", quoted(&self.knob.to_string()), quoted(&self.value))
     }
 }
 
@@ -223,6 +222,16 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+'))
 }
 
+/// The text such that [`split_words`] gives it back as one word, with quotes only where it needs them.
+fn quoted(text: &str) -> String {
+    if !text.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')) {
+        return text.to_owned();
+    }
+    // A double quote stands in single ones, all else in double ones.
+    let parts = text.split('"').map(|part| if part.is_empty() { String::new() } else { format!("\"{part}\"") });
+    parts.collect::<Vec<_>>().join("'\"'")
+}
+
 /// Splits at blanks, keeping what stands in single or double quotes together; `None` when a quote is not closed.
 #[must_use]
 pub fn split_words(text: &str) -> Option<Vec<String>> {
@@ -266,9 +275,14 @@ mod tests {
             ("i:target_loads='85 1000000:90'", Some("i"), "target_loads=\"85 1000000:90\""),
             ("target_loads=\"85 1000000:90\"", None, "target_loads=\"85 1000000:90\""),
             ("far/file:/tmp/y=2", None, "far/file:/tmp/y=2"),
+            ("n:'file:/tmp/a b=1'", Some("n"), "\"file:/tmp/a b\"=1"),
+            ("n:x='say \"a\"'", Some("n"), "x=\"say \"'\"'\"a\"'\"'"),
+            ("n:x=\"it's\"", Some("n"), "x=\"it's\""),
             ("", None, ""),
         ] {
             let setting = Setting::parse(text).unwrap();
+            let again = Setting::parse(&format!("n:{}", setting.turns())).unwrap();
+            assert_eq!(again.assignments, setting.assignments, "{text}");
             assert_eq!(setting.name.as_deref(), name, "{text}");
             assert_eq!(setting.turns(), turns, "{text}");
         }

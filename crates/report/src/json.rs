@@ -4,7 +4,7 @@
 //! [`VERSION`] is raised when one changes its meaning or goes.
 use std::collections::BTreeMap;
 
-use powerband_record::{Better, CloseReason, Verdict};
+use powerband_record::{Better, CloseReason, Resumption, Verdict};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -36,7 +36,7 @@ pub struct Report {
     pub kind: String,
     /// The finding in one sentence.
     pub finding: String,
-    /// `running` (or its process died), `ended`, `stopped`.
+    /// `running` (or its process died, where nobody looked), `interrupted`, `ended`, `stopped`.
     pub state: String,
     /// Why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,6 +108,9 @@ pub struct Header {
     pub powerband: String,
     /// The words it was called with.
     pub command_line: Vec<String>,
+    /// Each time it was gone on with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumption>,
     /// What measuring cost: CPU seconds of our own process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observer_cpu_s: Option<f64>,

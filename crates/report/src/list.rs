@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::End;
 use crate::json::{JsonError, VERSION, check_version};
 use crate::sentence::{ending, load};
-use crate::text::fit;
+use crate::text::{fit, fold};
 
 /// One experiment of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct Row {
     /// The load, in its own shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<serde_json::Value>,
-    /// `running` (or its process died), `ended`, `stopped`.
+    /// `running`, `interrupted` (its process is gone), `ended`, `stopped`.
     pub state: String,
     /// Why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,6 +97,10 @@ impl List {
         let head = ["id", "began (UTC)", "machine", "what", "blocks", "outcome"].map(String::from);
         let rows: Vec<Vec<String>> = self.experiments.iter().map(cells).collect();
         let mut lines = fit(&head, &rows, width.max(40), 6, &[0, 1, 4]);
+        let interrupted = self.experiments.iter().filter(|row| row.state == "interrupted");
+        lines.extend(interrupted.flat_map(|row| {
+            fold(&format!("{0} was interrupted; `powerband resume {0}` goes on with it", row.id), width.max(40), 0)
+        }));
         lines.push(String::new());
         lines.join("\n")
     }

@@ -34,6 +34,8 @@ pub enum ModelError {
 pub enum End {
     /// No end is told: it runs, or its process died.
     Open,
+    /// No end is told, and its process is gone.
+    Interrupted,
     /// It ended.
     Closed(CloseReason),
 }
@@ -138,6 +140,25 @@ impl Model {
     #[must_use]
     pub fn with_header(self, header: ExperimentHeader) -> Model {
         Model { header: Some(header), ..self }
+    }
+
+    /// Says that whoever ran it is gone, which the events of one without an end cannot.
+    #[must_use]
+    pub fn interrupted(self) -> Model {
+        let end = if self.end == End::Open { End::Interrupted } else { self.end };
+        Model { end, ..self }
+    }
+
+    /// The words that go on with it, when it can be gone on with.
+    #[must_use]
+    pub fn going_on(&self) -> Option<String> {
+        let can = match &self.end {
+            End::Interrupted => true,
+            End::Open => false,
+            End::Closed(reason) => matches!(reason, CloseReason::Stopped | CloseReason::Failed { .. }),
+        };
+        let header = self.header.as_ref().filter(|_| can)?;
+        Some(format!("powerband resume {}", header.id))
     }
 
     /// The judged metrics with their places in [`Started::metrics`].

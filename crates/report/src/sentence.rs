@@ -28,6 +28,10 @@ pub fn headline(model: &Model) -> String {
             Some(body) => format!("stopped after {count}: {body}"),
             None => format!("stopped after {count}, before anything could be compared"),
         },
+        End::Interrupted => match body {
+            Some(body) => format!("interrupted after {count}: {body}"),
+            None => format!("interrupted after {count}, before anything could be compared"),
+        },
         End::Open => match body {
             Some(body) => format!("no end is recorded, {count} so far: {body}"),
             None => format!("no end is recorded, {count} so far, nothing compared"),
@@ -279,6 +283,7 @@ fn and(parts: &[String]) -> String {
 pub fn ending(end: &End) -> &'static str {
     match end {
         End::Open => "no end is recorded: it is running, or its process died",
+        End::Interrupted => "it was interrupted",
         End::Closed(CloseReason::Decided) => "everything was decided",
         End::Closed(CloseReason::Blocks) => "the most blocks were run",
         End::Closed(CloseReason::Budget) => "the time was used up",
@@ -315,6 +320,18 @@ pub fn restoration(model: &Model) -> String {
         Some(done) if done.entries == 0 => "nothing was left to put back".into(),
         Some(done) => format!("everything, {} undone", counted(done.entries, "change")),
     }
+}
+
+/// How often and when it was gone on with, if it was.
+#[must_use]
+pub fn resumptions(model: &Model) -> Option<String> {
+    let resumed = &model.header.as_ref()?.resumed;
+    let last = resumed.last()?;
+    let times = match resumed.len() {
+        1 => "once".to_owned(),
+        times => format!("{times} times, last"),
+    };
+    Some(format!("{times} at {} UTC, after {} events", crate::list::utc(last.unix_s), last.kept_events))
 }
 
 /// What measuring cost, once the header knows.

@@ -71,6 +71,9 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
     if let Some(cost) = sentence::own_cost(model) {
         page.fact("own cost", &cost);
     }
+    if let Some(words) = model.going_on() {
+        page.fact("go on", &format!("with `{words}`"));
+    }
     let mut text = page.lines.join("\n");
     text.push('\n');
     text
@@ -124,6 +127,9 @@ fn facts(model: &Model, page: &mut Page) {
     }
     let (blocks, end) = (sentence::counted(model.blocks, "block"), sentence::ending(&model.end));
     page.fact("measured", &format!("{blocks}{time}: {trials}; {end}"));
+    if let Some(times) = sentence::resumptions(model) {
+        page.fact("resumed", &times);
+    }
     page.fact("certainty", &sentence::certainty(model));
     page.fact("order", &format!("at random inside each block, seed {}", plan.seed));
 }
@@ -195,7 +201,7 @@ fn voids(model: &Model, page: &mut Page) {
         told.push(format!("and {} other reasons; `powerband export --journal` has them all", kinds.len() - KINDS));
     }
     let heading = match model.end {
-        End::Open => "void trials, kept but not counted",
+        End::Open | End::Interrupted => "void trials, kept but not counted",
         End::Closed(_) => "void trials, kept but not counted, repeated in their blocks where there was time",
     };
     section(page, heading, &told);

@@ -49,13 +49,7 @@ pub(crate) fn enter(db: &Connection, id: i64, event: &Event) -> Result<()> {
                  ON CONFLICT DO UPDATE SET block = ?3, setting = ?4, copy = ?5, began_ns = ?6, state = 'running',
                  ended_ns = NULL, why = NULL",
             )?;
-            insert.execute(params![id, t.trial, t.block, t.setting, t.copy, int(t.at_ns)])?;
-            // A trial after the end: it was resumed.
-            let mut resumed = db.prepare_cached(
-                "UPDATE experiment SET state = 'running', reason = NULL, ended_ns = NULL
-                 WHERE id = ?1 AND state <> 'running'",
-            )?;
-            resumed.execute([id]).map(drop)
+            insert.execute(params![id, t.trial, t.block, t.setting, t.copy, int(t.at_ns)]).map(drop)
         }
         Event::TrialDone { trial, at_ns, outcome } => {
             end_trial(db, id, *trial, *at_ns, None)?;

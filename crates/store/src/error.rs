@@ -70,6 +70,9 @@ pub enum StoreError {
     /// `last` of an empty store.
     #[error("there is no experiment here yet; `powerband try` makes one")]
     Empty,
+    /// Between looking and writing, somebody else went on with it.
+    #[error("experiment {0} was just gone on with by another process; `powerband list` shows how it stands")]
+    Changed(i64),
     /// Neither `last` nor a number.
     #[error("'{0}' is not an experiment; write its number or `last`")]
     NotAnId(String),

@@ -1,7 +1,7 @@
 //! Results: an append-only event table in SQLite, from which the rest is derived.
 //!
 //! One file. The `event` table holds the journal's lines exactly as they were serialised, and triggers keep it
-//! append-only; every other table is derived from it in the same transaction, so that there is no moment at which the
+//! append-only: what no longer stands when an experiment is gone on with moves to a table of its own, word for word; every other table is derived from it in the same transaction, so that there is no moment at which the
 //! two differ, and [`Store::rederive`] can build them again. An event that [`Store::append`] has taken survives the
 //! death of the process; the end of an experiment is synced to the disk as well.
 mod derive;

@@ -1,5 +1,5 @@
 //! Rows as the store's callers see them.
-use powerband_record::CloseReason;
+use powerband_record::{CloseReason, Owner};
 
 /// Whether an experiment goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Summary {
     pub started_unix_s: u64,
     /// Where it was started: host name.
     pub host: String,
+    /// The process that runs it, or ran it last.
+    pub owner: Option<Owner>,
     /// Title of its plan, if any.
     pub title: Option<String>,
     /// The near machine; absent before the plan is stored.

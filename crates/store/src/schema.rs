@@ -11,7 +11,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::StoreError;
 
 /// One step of the schema each, in order; `user_version` counts how many were taken. Only ever added to.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_events.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../migrations/0001_events.sql"), include_str!("../migrations/0002_superseded.sql")];
 
 /// `application_id` of our files: "PwBd".
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"PwBd");

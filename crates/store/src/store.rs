@@ -113,6 +113,39 @@ impl Store {
         transaction.commit().map_err(sqlite)
     }
 
+    /// Lets the first `keep` events of an experiment stand, sets the others aside for ever and replaces the header, all
+    /// in one transaction; `seen` is the header and the number of events all this was decided by. Whoever comes second
+    /// with the same finds them changed.
+    ///
+    /// # Errors
+    /// [`StoreError::Changed`] when they are no longer as seen, [`StoreError::NoExperiment`], and as [`Store::append`];
+    /// then nothing is changed.
+    pub fn rewind(
+        &mut self,
+        id: i64,
+        seen: (&ExperimentHeader, usize),
+        keep: usize,
+        header: &ExperimentHeader,
+    ) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+        let lines = read_lines(&transaction, &path, id)?;
+        if (&read_header(&transaction, &path, id)?, lines.len()) != seen {
+            return Err(StoreError::Changed(id));
+        }
+        let from = i64::try_from(keep).unwrap_or(i64::MAX);
+        let aside = "INSERT INTO superseded (experiment, resumption, seq, json)
+                     SELECT experiment, (SELECT coalesce(max(resumption), 0) + 1 FROM superseded WHERE experiment = ?1),
+                     seq, json FROM event WHERE experiment = ?1 AND seq >= ?2";
+        for sql in [aside, "DELETE FROM event WHERE experiment = ?1 AND seq >= ?2"] {
+            transaction.execute(sql, params![id, from]).map_err(sqlite)?;
+        }
+        write_header(&transaction, &path, id, header)?;
+        derive_again(&transaction, &path, id, &lines[..keep.min(lines.len())])?;
+        transaction.commit().map_err(sqlite)
+    }
+
     /// All experiments, oldest first.
     ///
     /// # Errors
@@ -124,7 +157,7 @@ impl Store {
         rows.map(|row| {
             let (header, mut summary) = row.map_err(sqlite)?;
             let header = parse_header(summary.id, &header)?;
-            (summary.started_unix_s, summary.host) = (header.started_unix_s, header.host);
+            (summary.started_unix_s, summary.host, summary.owner) = (header.started_unix_s, header.host, header.owner);
             Ok(summary)
         })
         .collect()
@@ -135,12 +168,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoExperiment`], [`StoreError::Unreadable`], [`StoreError::Corrupt`], [`StoreError::Io`].
     pub fn header(&self, id: i64) -> Result<ExperimentHeader, StoreError> {
-        let header: Option<String> = self
-            .db
-            .query_row("SELECT header FROM experiment WHERE id = ?1", [id], |row| row.get(0))
-            .optional()
-            .map_err(|error| self.sqlite(&error))?;
-        parse_header(id, &header.ok_or_else(|| StoreError::NoExperiment(id.to_string()))?)
+        read_header(&self.db, &self.path, id)
     }
 
     /// The events of one experiment, in order.
@@ -195,10 +223,7 @@ impl Store {
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
         let lines = read_lines(&transaction, &path, id)?;
         let before = dump(&transaction, id).map_err(sqlite)?;
-        derive::clear(&transaction, id).map_err(sqlite)?;
-        for event in parse_events(id, &lines)? {
-            derive::enter(&transaction, id, &event).map_err(sqlite)?;
-        }
+        derive_again(&transaction, &path, id, &lines)?;
         let after = dump(&transaction, id).map_err(sqlite)?;
         transaction.commit().map_err(sqlite)?;
         let differs = before.into_iter().zip(after).filter(|(before, after)| before != after);
@@ -231,6 +256,7 @@ fn summary(row: &Row) -> rusqlite::Result<Summary> {
         id: row.get(0)?,
         started_unix_s: 0,
         host: String::new(),
+        owner: None,
         title: row.get(2)?,
         machine: row.get(3)?,
         far: row.get(4)?,
@@ -268,6 +294,21 @@ fn require(db: &Connection, path: &Path, id: i64) -> Result<(), StoreError> {
         .and_then(|mut query| query.exists([id]))
         .map_err(|error| StoreError::from_sqlite(path, &error))?;
     if there { Ok(()) } else { Err(StoreError::NoExperiment(id.to_string())) }
+}
+
+fn read_header(db: &Connection, path: &Path, id: i64) -> Result<ExperimentHeader, StoreError> {
+    let header: Option<String> = db
+        .query_row("SELECT header FROM experiment WHERE id = ?1", [id], |row| row.get(0))
+        .optional()
+        .map_err(|error| StoreError::from_sqlite(path, &error))?;
+    parse_header(id, &header.ok_or_else(|| StoreError::NoExperiment(id.to_string()))?)
+}
+
+/// Empties everything derived of one experiment and fills it from these lines.
+fn derive_again(db: &Connection, path: &Path, id: i64, lines: &[String]) -> Result<(), StoreError> {
+    let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+    derive::clear(db, id).map_err(sqlite)?;
+    parse_events(id, lines)?.iter().try_for_each(|event| derive::enter(db, id, event)).map_err(sqlite)
 }
 
 fn write_header(db: &Connection, path: &Path, id: i64, header: &ExperimentHeader) -> Result<(), StoreError> {

@@ -1,5 +1,7 @@
-//! The experiment loop against benches that compute their answers: what ends it, what it says, how often it errs.
+//! The experiment loop against benches that compute their answers: what ends it, what it says, how often it errs, how it goes on.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod ends;
+mod resumed;
 mod verdicts;
 
 use powerband_record::{Better, Event, Metric, Outcome, PlannedSetting, PlannedTrial, Started, Void};
@@ -10,6 +12,8 @@ fn started(settings: &[&str], seed: u64) -> Started {
         title: None,
         machine: "formula".into(),
         far: None,
+        machine_typed: None,
+        far_typed: None,
         system: "arithmetic".into(),
         load: serde_json::json!({"kind": "idle"}),
         seed,
@@ -18,6 +22,8 @@ fn started(settings: &[&str], seed: u64) -> Started {
             .map(|label| PlannedSetting { label: (*label).into(), turns: String::new() })
             .collect(),
         metrics: vec![Metric { name: "rate_mbit_s".into(), better: Better::Higher, judged: true, boundary: None }],
+        picks: Vec::new(),
+        cpus: None,
         cost_order: Vec::new(),
         alpha: 0.05,
         margin: 0.01,

@@ -2,13 +2,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use powerband_report::Model;
 use powerband_report::json::Report;
 
 use crate::cli::{Export, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::measure::{need_store, store_failure};
-use crate::output;
+use crate::{output, verb};
 
 pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     let store = need_store(shared)?;
@@ -22,10 +21,7 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
             text
         })
     } else {
-        let events = store.events(id).map_err(store_failure)?;
-        let header = store.header(id).map_err(store_failure)?;
-        let model = Model::from_events(&events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
-        serde_json::to_string_pretty(&Report::new(&model)).map_err(failed)? + "\n"
+        serde_json::to_string_pretty(&Report::new(&verb::show::model(&store, id)?)).map_err(failed)? + "\n"
     };
     match &args.output {
         Some(path) => write(path, &text),

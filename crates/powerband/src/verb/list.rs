@@ -1,11 +1,12 @@
 //! `list`: the experiments kept, newest last.
 use powerband_report::list::{List, Row};
-use powerband_store::Summary;
+use powerband_store::{State, Summary};
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
 use crate::measure::{find_store, store_failure};
 use crate::output;
+use crate::verb::resume::is_gone;
 
 pub(crate) fn run(shared: &Shared) -> Answer {
     let store = find_store(shared)?;
@@ -24,6 +25,10 @@ pub(crate) fn run(shared: &Shared) -> Answer {
 
 /// A row of the list from what the store says.
 fn row(summary: Summary) -> Row {
+    let state = match summary.state {
+        State::Running if is_gone(&summary.host, summary.owner.as_ref()) => "interrupted",
+        state => state.as_str(),
+    };
     Row {
         id: summary.id,
         started_unix_s: summary.started_unix_s,
@@ -32,7 +37,7 @@ fn row(summary: Summary) -> Row {
         machine: summary.machine,
         far: summary.far,
         load: summary.load,
-        state: summary.state.as_str().into(),
+        state: state.into(),
         reason: summary.reason,
         settings: summary.settings,
         blocks: summary.blocks,

@@ -7,6 +7,7 @@ use crate::cli::{Shared, Show};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::measure::{need_store, store_failure};
 use crate::output;
+use crate::verb::resume::is_gone;
 
 pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
     let store = need_store(shared)?;
@@ -16,12 +17,19 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
 
 /// Prints one experiment as text or JSON.
 pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
-    let events = store.events(id).map_err(store_failure)?;
-    let header = store.header(id).map_err(store_failure)?;
-    let model = Model::from_events(&events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
+    let model = model(store, id)?;
     if shared.json {
         return output::say_json(&Report::new(&model));
     }
     output::say(&powerband_report::text::render(&model, output::width(), output::colour()));
     Ok(Exit::Fine as u8)
+}
+
+/// What the store says of one experiment, and whether it still runs.
+pub(crate) fn model(store: &Store, id: i64) -> Result<Model, Failure> {
+    let events = store.events(id).map_err(store_failure)?;
+    let header = store.header(id).map_err(store_failure)?;
+    let gone = is_gone(&header.host, header.owner.as_ref());
+    let model = Model::from_events(&events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
+    Ok(if gone { model.interrupted() } else { model })
 }

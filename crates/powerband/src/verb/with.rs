@@ -16,7 +16,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
         args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
     let setting = Setting { name: None, assignments };
     let names = rig::Names::plain(shared);
-    let user = if names.are_real() { caller::user_of_loads(args.as_root)? } else { None };
+    let user = if !names.simulated() { caller::user_of_loads(args.as_root)? } else { None };
     let mut rig = rig::open(&names, shared.seed, Purpose::Measure)?;
     let narrow = rig::narrow(shared);
     let world = rig.world();

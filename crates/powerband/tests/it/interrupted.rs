@@ -141,6 +141,6 @@ fn a_killed_powerband_is_cleaned_up_after() {
     assert_eq!(text(&path), "0");
     assert_eq!(desk.turned(), 0);
     let kept = desk.json(&["list"]);
-    assert_eq!(kept["experiments"][0]["state"], "running", "nobody closed its journal");
+    assert_eq!(kept["experiments"][0]["state"], "interrupted", "nobody closed its journal");
     desk.run(&["show", "last"]).ended(0);
 }

@@ -21,6 +21,7 @@ mod locked;
 mod mistakes;
 mod places;
 mod repeated;
+mod resumed;
 mod rights;
 mod router;
 mod simulated;

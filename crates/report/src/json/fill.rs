@@ -11,6 +11,7 @@ pub(super) fn report(model: &Model) -> Report {
     let plan = &model.started;
     let (state, reason) = match &model.end {
         End::Open => ("running", None),
+        End::Interrupted => ("interrupted", None),
         End::Closed(CloseReason::Stopped) => ("stopped", Some(CloseReason::Stopped)),
         End::Closed(reason) => ("ended", Some(reason.clone())),
     };
@@ -53,6 +54,7 @@ fn header(header: &powerband_record::ExperimentHeader) -> Header {
         host: header.host.clone(),
         powerband: header.powerband.clone(),
         command_line: header.command_line.clone(),
+        resumed: header.resumed.clone(),
         observer_cpu_s: finite(header.observer_cpu_s),
         observer_wakeups: header.observer_wakeups,
     }

@@ -80,13 +80,6 @@ impl Gathering {
     fn take(&mut self, event: &Event) {
         match event {
             Event::TrialStarted(trial) => {
-                if self.model.end != End::Open {
-                    // It was resumed: what its end said no longer holds.
-                    self.model.end = End::Open;
-                    self.model.notes.clear();
-                    self.model.restored = None;
-                    self.levels.clear();
-                }
                 self.passed(trial.at_ns);
                 self.planned.insert(trial.trial, *trial);
             }

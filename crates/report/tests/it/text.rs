@@ -1,5 +1,6 @@
 //! What is printed: whole reports as they stand in `expected/`, sentences, widths.
-use powerband_record::{Better, CloseReason, Event, Verdict};
+use powerband_record::{Better, CloseReason, Event, ExperimentHeader, Resumption, Verdict};
+use powerband_report::json::Report;
 use powerband_report::list::{List, Row};
 use powerband_report::{End, Model, ModelError, sentence, text};
 use unicode_width::UnicodeWidthStr;
@@ -176,18 +177,45 @@ fn ends_that_are_failures_are_told_first() {
 
 #[test]
 fn an_unfinished_journal_tells_what_its_trials_say() {
-    // Cut in the second block, as after a kill; then resumed after a stop.
+    // Cut in the second block, as after a kill.
     let model = Model::from_events(&router()[..16]).unwrap();
     assert_eq!((model.end, model.blocks, model.trials, model.warmups), (End::Open, 1, 6, 1));
     let level = model.settings[3].levels[0].clone().unwrap();
     assert!((level.typical - (30.9_f64 * 31.0).sqrt()).abs() < 1e-12, "{}", level.typical);
     assert_eq!((level.trials, level.low), (2, None));
     assert_eq!(model.restored, None);
-    let mut resumed = stopped();
-    let again = resumed[1].clone();
-    resumed.push(again);
-    let model = Model::from_events(&resumed).unwrap();
-    assert_eq!((model.end, model.restored, model.voids.len()), (End::Open, None, 4));
+}
+
+#[test]
+fn what_can_be_gone_on_with_says_how() {
+    let open = Model::from_events(&router()[..16]).unwrap().with_header(header());
+    assert_eq!(open.going_on(), None, "it may be running");
+    let cut = open.interrupted();
+    assert_eq!((&cut.end, cut.going_on().as_deref()), (&End::Interrupted, Some("powerband resume 12")));
+    let text = text::render(&cut, 80, false);
+    assert!(text.starts_with("interrupted after 1 of at most 30 blocks"), "{text}");
+    assert!(text.ends_with("go on     with `powerband resume 12`\n"), "{text}");
+    assert_eq!(Report::new(&cut).state, "interrupted");
+    let stopped = Model::from_events(&stopped()).unwrap().with_header(header());
+    assert_eq!(stopped.going_on().as_deref(), Some("powerband resume 12"));
+    let decided = Model::from_events(&router()).unwrap().with_header(header()).interrupted();
+    assert_eq!((decided.going_on(), decided.end), (None, End::Closed(CloseReason::Decided)));
+}
+
+#[test]
+fn that_it_was_gone_on_with_is_told() {
+    let resumption = Resumption { unix_s: 1_795_240_260, kept_events: 17, dropped_events: 2 };
+    let with = |resumed| {
+        let model = Model::from_events(&router()).unwrap().with_header(ExperimentHeader { resumed, ..header() });
+        (text::render(&model, 80, false), Report::new(&model))
+    };
+    let (never, report) = with(vec![]);
+    assert!(!never.contains("resumed") && !report.print().unwrap().contains("resumed"));
+    let (once, report) = with(vec![resumption.clone()]);
+    assert!(once.contains("resumed   once at 2026-11-21 05:51 UTC, after 17 events"), "{once}");
+    assert_eq!(report.header.as_ref().unwrap().resumed, vec![resumption.clone()]);
+    assert_eq!(Report::parse(&report.print().unwrap()).unwrap(), report);
+    assert!(with(vec![resumption.clone(), resumption]).0.contains("resumed   2 times, last at"));
 }
 
 #[test]
@@ -269,7 +297,8 @@ fn a_list_in_rows() {
     };
     let running =
         Row { id: 14, state: "running".into(), reason: None, decided: 0, open: 0, elapsed_s: None, ..stopped.clone() };
-    let list = List::new(vec![row, stopped, running]);
+    let interrupted = Row { id: 15, state: "interrupted".into(), ..running.clone() };
+    let list = List::new(vec![row, stopped, running, interrupted]);
     same_as_expected(&list.render(80), "list", include_str!("expected/list.txt"));
     assert!(list.render(40).lines().all(|line| line.width() <= 40), "{}", list.render(40));
     assert_eq!(List::parse(&list.print().unwrap()).unwrap(), list);

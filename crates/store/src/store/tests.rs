@@ -2,8 +2,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use powerband_record::{
-    Better, BlockDone, CloseReason, Finding, KneeFinding, Level, Metric, Outcome, PlannedSetting, PlannedTrial,
-    ReachedSite, SettingVerdict, Started, Verdict, Void,
+    Better, BlockDone, CloseReason, Finding, KneeFinding, Level, Metric, Outcome, Owner, PlannedSetting, PlannedTrial,
+    ReachedSite, Resumption, SettingVerdict, Started, Verdict, Void,
 };
 
 use super::*;
@@ -16,6 +16,9 @@ fn header() -> ExperimentHeader {
         host: "bench".into(),
         powerband: "0.0.0".into(),
         command_line: vec!["powerband".into(), "try".into(), "freq=250MHz,500MHz".into()],
+        folder: Some("/srv".into()),
+        owner: None,
+        resumed: vec![],
         observer_cpu_s: None,
         observer_wakeups: None,
     }
@@ -27,6 +30,8 @@ fn started() -> Event {
         title: Some("router".into()),
         machine: "sim:omap3530".into(),
         far: None,
+        machine_typed: None,
+        far_typed: None,
         system: "3.3.7".into(),
         load: serde_json::json!({"kind": "stream", "for_ns": 10, "a": 1}),
         seed: u64::MAX,
@@ -35,6 +40,8 @@ fn started() -> Event {
             Metric { name: "rate_mbit_s".into(), better: Better::Higher, judged: true, boundary: None },
             Metric { name: "power_w".into(), better: Better::Lower, judged: false, boundary: Some("modelled".into()) },
         ],
+        picks: vec![],
+        cpus: None,
         cost_order: vec![1, 0],
         alpha: 0.05,
         margin: 0.05,
@@ -208,6 +215,7 @@ fn a_list_says_what_there_is() {
         id: 1,
         started_unix_s: 1_800_000_000,
         host: "bench".into(),
+        owner: None,
         title: Some("router".into()),
         machine: Some("sim:omap3530".into()),
         far: None,
@@ -226,15 +234,85 @@ fn a_list_says_what_there_is() {
     assert_eq!(list[0], first);
 }
 
+fn gone_on(by: u32) -> ExperimentHeader {
+    let owner = Owner { pid: by, start_ticks: 7, boot_id: "b".into() };
+    let resumed = vec![Resumption { unix_s: 1_800_000_100, kept_events: 9, dropped_events: 5 }];
+    ExperimentHeader { id: 1, owner: Some(owner), resumed, ..header() }
+}
+
+fn superseded(store: &Store) -> Vec<(i64, i64, String)> {
+    let mut query = store.db.prepare("SELECT resumption, seq, json FROM superseded ORDER BY 1, 2").unwrap();
+    query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap().map(Result::unwrap).collect()
+}
+
 #[test]
-fn stopping_and_resuming_change_the_state() {
-    let (_folder, mut store, id) = filled(&journal()[..4]);
-    store.append(id, &Event::Closed(finding(CloseReason::Stopped))).unwrap();
-    assert_eq!(store.list().unwrap()[0].state, State::Stopped);
-    store.append(id, &trial(1, 1, 1)).unwrap();
-    let summary = store.list().unwrap().remove(0);
-    assert_eq!((summary.state, summary.reason, summary.ended_ns), (State::Running, None, None));
-    assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new());
+fn what_does_not_stand_is_set_aside_and_what_is_derived_is_that_of_the_rest() {
+    for keep in 1..journal().len() {
+        let (_folder, mut store, id) = filled(&journal());
+        let lines = store.journal(id).unwrap().1;
+        let seen = store.header(id).unwrap();
+        store.rewind(id, (&seen, lines.len()), keep, &gone_on(4)).unwrap();
+        assert_eq!(store.journal(id).unwrap(), (gone_on(4), lines[..keep].to_vec()));
+        let aside: Vec<_> =
+            (keep..lines.len()).map(|seq| (1, i64::try_from(seq).unwrap(), lines[seq].clone())).collect();
+        assert_eq!(superseded(&store), aside);
+        let (_other, never, other) = filled(&journal()[..keep]);
+        assert_eq!(dump(&store.db, id).unwrap(), dump(&never.db, other).unwrap(), "after {keep} events");
+        assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new());
+        for event in &journal()[keep..] {
+            store.append(id, event).unwrap();
+        }
+        assert_eq!(store.journal(id).unwrap().1, lines);
+    }
+}
+
+#[test]
+fn twice_set_aside_is_kept_twice() {
+    let (_folder, mut store, id) = filled(&journal());
+    let all = journal().len();
+    store.rewind(id, (&store.header(id).unwrap(), all), 9, &gone_on(4)).unwrap();
+    store.append(id, &trial(3, 2, 1)).unwrap();
+    store.rewind(id, (&store.header(id).unwrap(), 10), 9, &gone_on(5)).unwrap();
+    let aside = superseded(&store);
+    assert_eq!(aside.len(), all - 9 + 1);
+    assert_eq!(aside.last().map(|(resumption, seq, _)| (*resumption, *seq)), Some((2, 9)));
+    for sql in ["UPDATE superseded SET json = '{}'", "DELETE FROM superseded", "DELETE FROM event WHERE seq = 3"] {
+        let error = store.db.execute(sql, []).unwrap_err().to_string();
+        assert!(error.contains("append-only"), "{error}");
+    }
+}
+
+#[test]
+fn of_two_that_go_on_at_once_one_is_refused() {
+    let (folder, mut store, id) = filled(&journal()[..10]);
+    let mut other = Store::open(folder.path().join("state/store.db")).unwrap();
+    let seen = store.header(id).unwrap();
+    store.rewind(id, (&seen, 10), 9, &gone_on(4)).unwrap();
+    let after = dump(&store.db, id).unwrap();
+    let error = other.rewind(id, (&seen, 10), 9, &gone_on(5)).unwrap_err();
+    assert!(matches!(error, StoreError::Changed(1)), "{error}");
+    // Also one that saw the same header but other events.
+    store.append(id, &trial(3, 2, 1)).unwrap();
+    let error = other.rewind(id, (&gone_on(4), 9), 9, &gone_on(5)).unwrap_err();
+    assert!(matches!(error, StoreError::Changed(1)), "{error}");
+    assert_eq!(store.header(id).unwrap(), gone_on(4));
+    assert_ne!(dump(&store.db, id).unwrap(), after);
+}
+
+#[test]
+fn a_store_of_the_first_version_is_brought_to_the_newest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("../../migrations/0001_events.sql")).unwrap();
+    old.pragma_update(None, "application_id", i32::from_be_bytes(*b"PwBd")).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    drop(old);
+    let mut store = Store::open(&path).unwrap();
+    let id = store.begin(&header()).unwrap();
+    journal().iter().for_each(|event| store.append(id, event).unwrap());
+    store.rewind(id, (&store.header(id).unwrap(), journal().len()), 9, &gone_on(4)).unwrap();
+    assert_eq!(superseded(&store).len(), journal().len() - 9);
 }
 
 #[test]
@@ -327,7 +405,7 @@ fn files_that_are_not_ours_are_refused_in_words() {
     drop(Store::open(place("new.db")).unwrap());
     Connection::open(place("new.db")).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = Store::open(place("new.db")).unwrap_err().to_string();
-    assert!(error.contains("newer powerband (store version 7, this one knows 1); update"), "{error}");
+    assert!(error.contains("newer powerband (store version 7, this one knows 2); update"), "{error}");
     std::fs::create_dir(place("folder")).unwrap();
     let error = Store::open(place("folder")).unwrap_err();
     assert!(matches!(error, StoreError::CannotOpen { .. }), "{error}");

@@ -23,6 +23,9 @@ fn header() -> ExperimentHeader {
         host: "bench".into(),
         powerband: "0.0.0".into(),
         command_line: vec![],
+        folder: None,
+        owner: None,
+        resumed: vec![],
         observer_cpu_s: None,
         observer_wakeups: None,
     }

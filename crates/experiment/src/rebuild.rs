@@ -1,0 +1,123 @@
+//! Rebuilding: an experiment from what its journal begins with, whether the rig is still the one it was begun on, and
+//! what tells two plans apart.
+use powerband_knob::Selection;
+use powerband_load::{Load, MetricSpec};
+use powerband_machine::World;
+use powerband_record::{Metric, PlannedSetting, Setting, Side, Started, format_duration, format_number};
+
+use crate::metering::Metering;
+use crate::{Resolved, ResumeError};
+
+/// The experiment that a journal says was begun. Nothing is looked up again: what `all` meant then is what it means.
+///
+/// # Errors
+/// [`ResumeError::Unreadable`] when a load, a setting or a metric cannot be read any more.
+pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
+    let unreadable = |what| move |why: String| ResumeError::Unreadable { what, why };
+    let load: Load =
+        serde_json::from_value(started.load.clone()).map_err(|error| unreadable("the load")(error.to_string()))?;
+    let setting = |planned: &PlannedSetting| {
+        // Behind a name, a colon of the first knob is never taken for the end of one.
+        let read = Setting::parse(&format!("as:{}", planned.turns));
+        read.map(|setting| Setting { name: Some(planned.label.clone()), ..setting })
+            .map_err(|error| unreadable("a setting")(error.to_string()))
+    };
+    let pick = |text: &String| MetricSpec::parse(text).map_err(|error| unreadable("a metric")(error.to_string()));
+    Ok(Resolved {
+        started: started.clone(),
+        settings: started.settings.iter().map(setting).collect::<Result<_, _>>()?,
+        load,
+        picks: started.picks.iter().map(pick).collect::<Result<_, _>>()?,
+        narrow: started.cpus.clone().map_or_else(Selection::everywhere, Selection::cpus),
+        notes: Vec::new(),
+    })
+}
+
+/// Whether these machines are the ones an experiment was begun on: their names, what runs there, the meter. Reads them,
+/// turns nothing.
+///
+/// # Errors
+/// [`ResumeError::OtherRig`] naming the first difference.
+pub fn check_rig(started: &Started, world: &mut dyn World) -> Result<(), ResumeError> {
+    let same = |what: &str, then: &str, now: &str| {
+        let other = || ResumeError::OtherRig { what: what.into(), then: then.into(), now: now.into() };
+        if then == now { Ok(()) } else { Err(other()) }
+    };
+    let (name, system) = match world.machine(Side::Near).map(|machine| machine.identity().clone()) {
+        Some(identity) => (identity.name, identity.system),
+        None => ("none".into(), "none".into()),
+    };
+    let far = world.machine(Side::Far).map_or_else(|| "none".into(), |machine| machine.identity().name.clone());
+    same("the machine", &started.machine, &name)?;
+    same("the far machine", started.far.as_deref().unwrap_or("none"), &far)?;
+    same("what runs on the machine", &started.system, &system)?;
+    let meters = Metering::find(world).metrics();
+    let is_lost = |metric: &&Metric| {
+        metric.boundary.as_ref().is_some_and(|boundary| meters.iter().all(|(_, covered)| covered != boundary))
+    };
+    match started.metrics.iter().find(is_lost) {
+        None => Ok(()),
+        Some(metric) => {
+            let boundary = metric.boundary.as_deref().unwrap_or_default();
+            let now = meters.first().map_or("not there", |(_, covered)| covered);
+            same(&format!("the meter of {}", metric.name), &format!("one of {boundary}"), now)
+        }
+    }
+}
+
+/// The first thing in which the experiment a plan describes now differs from the one that was begun, in words; titles
+/// do not matter.
+#[must_use]
+pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
+    let told = |what: &str, then: String, now: String| {
+        (then != now).then(|| format!("{what} was {then} when it was begun and is {now} in the plan"))
+    };
+    let typed = |name: &str, typed: &Option<String>| typed.clone().unwrap_or_else(|| name.to_owned());
+    let far = |of: &Started| of.far.as_deref().map_or_else(|| "none".into(), |far| typed(far, &of.far_typed));
+    let length = |ns: Option<u64>| ns.map_or_else(|| "without limit".into(), format_duration);
+    let cpus = |of: &Started| of.cpus.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
+    let judged = |of: &Started| {
+        let names = of.metrics.iter().filter(|metric| metric.judged).map(|m| format!("{} {:?}", m.name, m.better));
+        names.collect::<Vec<_>>().join(", ").to_lowercase()
+    };
+    let costs = |of: &Started| {
+        let label = |&index: &u32| of.settings.get(index as usize).map_or("?", |setting| setting.label.as_str());
+        if of.cost_order.is_empty() {
+            "not sought".to_owned()
+        } else {
+            of.cost_order.iter().map(label).collect::<Vec<_>>().join(", ")
+        }
+    };
+    let percent = |share: f64| format!("{} %", format_number(100.0 * share));
+    let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();
+    let pairs = [
+        ("the machine", typed(&begun.machine, &begun.machine_typed), typed(&now.machine, &now.machine_typed)),
+        ("the far machine", far(begun), far(now)),
+        ("the load", begun.load.to_string(), now.load.to_string()),
+        ("the seed", begun.seed.to_string(), now.seed.to_string()),
+        ("the list of CPUs", cpus(begun), cpus(now)),
+        ("what is judged", judged(begun), judged(now)),
+        ("the source of a metric", begun.picks.join(", "), now.picks.join(", ")),
+        ("the knee's order", costs(begun), costs(now)),
+        ("the error rate", percent(begun.alpha), percent(now.alpha)),
+        ("the margin", percent(begun.margin), percent(now.margin)),
+        ("the way of judging", method(begun), method(now)),
+        ("the number of blocks at most", begun.max_blocks.to_string(), now.max_blocks.to_string()),
+        ("the time at most", length(begun.budget_ns), length(now.budget_ns)),
+        ("the time to settle", length(Some(begun.settle_ns)), length(Some(now.settle_ns))),
+        ("the number of warm-up trials", begun.warmup.to_string(), now.warmup.to_string()),
+    ];
+    settings(&begun.settings, &now.settings)
+        .or_else(|| pairs.into_iter().find_map(|(what, then, now)| told(what, then, now)))
+}
+
+fn settings(begun: &[PlannedSetting], now: &[PlannedSetting]) -> Option<String> {
+    let words = |setting: Option<&PlannedSetting>| match setting {
+        Some(setting) if setting.turns.is_empty() || setting.turns == setting.label => format!("'{}'", setting.label),
+        Some(setting) => format!("'{}: {}'", setting.label, setting.turns),
+        None => "none".into(),
+    };
+    let place = (0..begun.len().max(now.len())).find(|&place| begun.get(place) != now.get(place))?;
+    let (then, now) = (words(begun.get(place)), words(now.get(place)));
+    Some(format!("setting {} was {then} when it was begun and is {now} in the plan", place + 1))
+}
