@@ -16,6 +16,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         far_typed: None,
         system: "arithmetic".into(),
         load: serde_json::json!({"kind": "idle"}),
+        user: None,
         seed,
         settings: settings
             .iter()

@@ -220,6 +220,7 @@ fn what_was_begun_otherwise_or_elsewhere_is_refused() {
         ("header", "$.journal_version", "7", "its journal has version 7"),
         ("header", "$.host", "\"elsewhere\"", "it was begun on elsewhere, this is "),
         ("header", "$.folder", "\"/no/such/folder\"", "/no/such/folder, cannot be entered"),
+        ("event", "$.user", "4711", "its load ran as the user 4711 and would now run as the user "),
         ("event", "$.system", "\"9.9.9\"", "what runs on the machine was 9.9.9 when it was begun and is "),
     ] {
         let desk = killed();
