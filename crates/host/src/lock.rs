@@ -30,6 +30,13 @@ pub struct Holder {
     pub soon: bool,
 }
 
+impl Holder {
+    /// One that has not said who it is.
+    fn nobody() -> Holder {
+        Holder { pid: 0, since_unix_s: 0, doing: String::new(), soon: false }
+    }
+}
+
 impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.pid == 0 {
@@ -80,6 +87,17 @@ impl Lock {
         Self::take(folder, doing, true)
     }
 
+    /// Who holds the lock of `folder` now, if anybody does. Makes nothing, and takes nothing for longer than the look.
+    #[must_use]
+    pub fn holder(folder: &Path) -> Option<Holder> {
+        let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(folder.join("lock")).ok()?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(rustix::io::Errno::AGAIN) => Some(read_holder(&mut file).unwrap_or_else(Holder::nobody)),
+            // Closing lets go of it.
+            _ => None,
+        }
+    }
+
     fn take(folder: &Path, doing: &str, soon: bool) -> Result<Lock, LockError> {
         let path = folder.join("lock");
         let unusable = |errno| LockError::Unusable { place: path.display().to_string(), errno };
@@ -112,8 +130,7 @@ impl Lock {
                 None => UNNAMED_PATIENCE_NS,
             };
             if crate::now_ns() - began_ns >= patience_ns {
-                let nobody = Holder { pid: 0, since_unix_s: 0, doing: String::new(), soon: false };
-                return Err(LockError::Held(holder.unwrap_or(nobody)));
+                return Err(LockError::Held(holder.unwrap_or_else(Holder::nobody)));
             }
             crate::pause_until(crate::now_ns() + 5_000_000);
         }

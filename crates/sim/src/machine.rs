@@ -2,8 +2,8 @@
 use std::cell::RefCell;
 
 use powerband_machine::{
-    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError, LedgerStore,
-    Machine, MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
+    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
 };
 use powerband_record::Side;
 
@@ -120,7 +120,8 @@ impl Machine for SimMachine {
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
-        let entry = self.ledger.intend(turn)?;
+        let Self { ledger, board } = self;
+        let entry = ledger.intend(turn, &mut |path| board.read(path))?;
         let (errno, words) = match self.board.perform(&turn.action) {
             Ok(()) => (None, None),
             Err((errno, words)) => (Some(errno), words),
@@ -140,6 +141,19 @@ impl Machine for SimMachine {
 
     fn open_entries(&self) -> Vec<OpenEntry> {
         self.ledger.open().to_vec()
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        self.ledger.damage().to_vec()
+    }
+
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        self.ledger.set_damage_aside()
+    }
+
+    /// Nothing here remembers whose hand it was.
+    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
+        None
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {

@@ -28,7 +28,7 @@ fn on_a_full_disk_nothing_is_turned() {
         return;
     }
     let (said, knob) = on_a_small_disk("before");
-    assert!(said.starts_with("turned Err(LedgerError") && said.contains("Errno(28)"), "{said}");
+    assert!(said.starts_with("turned Err(Unwritable") && said.contains("Errno(28)"), "{said}");
     assert_eq!(knob, "0\n");
 }
 

@@ -2,7 +2,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use powerband_machine::{Action, Errno, Hold, LedgerStore, Turn, Undone, World};
+use powerband_machine::{Action, Errno, Hold, LedgerError, LedgerStore, Turn, Undone, World};
 use powerband_record::Side;
 use powerband_sim::{SimError, SimWorld};
 
@@ -16,7 +16,7 @@ impl LedgerStore for Kept {
     fn place(&self) -> String {
         "kept".into()
     }
-    fn load(&mut self) -> Result<Vec<u8>, Errno> {
+    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
         Ok(self.0.borrow().clone())
     }
     fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
@@ -26,6 +26,9 @@ impl LedgerStore for Kept {
     fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         *self.0.borrow_mut() = bytes.to_vec();
         Ok(())
+    }
+    fn set_aside(&mut self, _lines: &[u8]) -> Result<(), Errno> {
+        Err(Errno::EROFS)
     }
 }
 
