@@ -26,7 +26,7 @@ mod shim;
 mod signals;
 mod world;
 
-pub use facts::{ObserverUsage, hostname, observer_usage, state_folder, unix_time_s};
+pub use facts::{ObserverUsage, boot_id, hostname, observer_usage, state_folder, unix_time_s};
 pub use guardian::{GUARDIAN_VERB, stand_guard};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;

@@ -41,13 +41,11 @@ impl LocalMachine {
     /// # Errors
     /// [`LedgerError`] when the ledger is there and cannot be read.
     pub fn new(ledger: FileLedger) -> Result<Self, LedgerError> {
-        let mut buffer = Vec::new();
-        // A container may hide it; then every boot looks the same, and volatile entries are undone by comparison.
-        let boot_id = crate::files::read("/proc/sys/kernel/random/boot_id", &mut buffer).unwrap_or_default();
         let identity = Identity {
             name: "local".into(),
             system: rustix::system::uname().release().to_string_lossy().into_owned(),
-            boot_id: boot_id.trim_end().to_owned(),
+            // Without one, volatile entries are undone by comparison.
+            boot_id: crate::boot_id(),
             address: "127.0.0.1".into(),
             privileged: rustix::process::geteuid().is_root(),
             owner: std::process::id(),
@@ -59,7 +57,7 @@ impl LocalMachine {
             store: ledger,
             groups: Groups::default(),
             files: Vec::new(),
-            buffer,
+            buffer: Vec::new(),
             recorders: BTreeMap::new(),
             guard: None,
             running: BTreeMap::new(),
@@ -170,7 +168,9 @@ impl Machine for LocalMachine {
         }
         // Written once as the intent; what came of it and its closing are shorter.
         let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
-        self.store.reserve(entry_bytes).map_err(|errno| LedgerError::Unwritable { place: self.store.place(), errno })?;
+        self.store
+            .reserve(entry_bytes)
+            .map_err(|errno| LedgerError::Unwritable { place: self.store.place(), errno })?;
         let Self { ledger, buffer, .. } = self;
         let entry = ledger.intend(turn, &mut |path| crate::files::read(path, buffer))?;
         let (refusal, effect) = self.perform(turn);

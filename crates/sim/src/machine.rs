@@ -3,7 +3,8 @@ use std::cell::RefCell;
 
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn,
+    Undone,
 };
 use powerband_record::Side;
 

@@ -32,6 +32,17 @@ pub enum LedgerError {
     },
 }
 
+impl LedgerError {
+    /// The kernel's error number, if it gave one.
+    #[must_use]
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            LedgerError::Unreadable { errno, .. } | LedgerError::Unwritable { errno, .. } => Some(*errno),
+            LedgerError::Untrusted { .. } => None,
+        }
+    }
+}
+
 /// Where a ledger's bytes are kept. Writing returns only when they are durable.
 pub trait LedgerStore {
     /// For messages: the path.
