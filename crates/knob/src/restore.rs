@@ -118,7 +118,7 @@ impl Restored {
 }
 
 /// Takes entries back, newest first; `entries` are given in the order they were made, as [`crate::Applied`] has them.
-/// CPUs that they took out of service come back before everything else, and those that they brought go last. What fails is tried once more after the rest, as it may have waited for another entry.
+/// CPUs that they took out of service come back before everything else. What fails is tried once more after the rest, as it may have waited for another entry.
 pub fn restore(machine: &mut dyn Machine, entries: &[EntryId], force: bool) -> Restored {
     let open: BTreeMap<EntryId, OpenEntry> =
         machine.open_entries().into_iter().map(|entry| (entry.id, entry)).collect();

@@ -1,33 +1,24 @@
-//! The order of putting back: newest first, but a CPU has to be in service while what sits on it is written.
+//! The order of putting back: newest first, but a CPU has to be in service before what sits on it is written.
 use std::collections::BTreeMap;
 
 use powerband_machine::{Action, EntryId, OpenEntry};
 
 use crate::policy::CPU;
 
-/// When an entry's turn comes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
-    /// Brings a CPU back.
-    First,
-    Between,
-    /// Takes a CPU that was not in service out of it again.
-    Last,
-}
-
-/// The entries in the order of undoing. All entries of one CPU's switch stay together, newest first, and go where the
-/// oldest belongs: it decides what the CPU is in the end.
+/// The entries in the order of undoing. Those of the switch of a CPU that was in service come before all others, newest
+/// first: taking it out and in again on the way would lose what was put back on it.
 pub(super) fn order(entries: &[EntryId], open: &BTreeMap<EntryId, OpenEntry>) -> Vec<EntryId> {
-    let mut ends: BTreeMap<&str, Turn> = BTreeMap::new();
+    // The oldest entry of a switch knows what the CPU was.
+    let mut served: BTreeMap<&str, bool> = BTreeMap::new();
     for (path, text) in entries.iter().filter_map(|id| switch(open.get(id)?)) {
-        ends.entry(path).or_insert(if text.trim() == "0" { Turn::Last } else { Turn::First });
+        served.entry(path).or_insert(text.trim() != "0");
     }
-    let turn = |id: &EntryId| {
+    let brings_back = |id: &EntryId| {
         let switch = open.get(id).and_then(switch);
-        switch.and_then(|(path, _)| ends.get(path)).copied().unwrap_or(Turn::Between)
+        switch.is_some_and(|(path, _)| served.get(path) == Some(&true))
     };
     let mut order: Vec<EntryId> = entries.iter().rev().copied().collect();
-    order.sort_by_key(turn);
+    order.sort_by_key(|id| !brings_back(id));
     order
 }
 

@@ -13,6 +13,7 @@ mod counter;
 mod desk;
 mod guarded;
 mod interrupted;
+mod leavings;
 mod locked;
 mod mistakes;
 mod places;

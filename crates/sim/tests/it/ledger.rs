@@ -58,7 +58,7 @@ fn what_is_set_is_there_after_the_next_boot_and_can_be_undone() {
     assert_eq!(read(&mut again, &path), "powersave\n");
     let machine = again.machine(Side::Near).unwrap();
     let entries = machine.open_entries();
-    assert_eq!(machine.undo(entries[1].id, false).unwrap(), Undone::AlreadyBack);
+    assert_eq!(machine.undo(entries[1].id, false).unwrap(), Undone::Rebooted, "what was held is forgotten");
     assert_eq!(machine.undo(entries[0].id, false).unwrap(), Undone::Undone);
     assert_eq!(read(&mut again, &path), "ondemand\n");
     assert!(store.0.borrow().is_empty());
