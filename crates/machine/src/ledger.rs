@@ -126,8 +126,11 @@ impl Ledger {
         let mut closed = Vec::new();
         let mut intents = Vec::new();
         let parts = format::parts(&bytes);
-        if !parts.is_empty() && !parts.iter().any(|part| matches!(part, Part::Whole(_) | Part::Torn)) {
-            ledger.distrust_what_is_none(&bytes)?;
+        if !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Damaged(_))) {
+            // Garbage must not be taken for lost entries.
+            if let Some(why) = format::distrust(&bytes) {
+                return Err(LedgerError::Untrusted { place: ledger.place(), why });
+            }
         }
         for part in parts {
             match part {
@@ -313,15 +316,6 @@ impl Ledger {
         self.store.replace(&bytes).map_err(|errno| self.error(errno))?;
         self.torn = false;
         Ok(())
-    }
-
-    /// Refuses what holds nothing of a ledger: garbage must not be taken for lost entries.
-    fn distrust_what_is_none(&self, bytes: &[u8]) -> Result<(), LedgerError> {
-        if format::is_ours(bytes) {
-            return Ok(());
-        }
-        let why = "nothing in it was written by powerband".into();
-        Err(LedgerError::Untrusted { place: self.store.place(), why })
     }
 
     fn apply(&mut self, record: Record) {

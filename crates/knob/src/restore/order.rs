@@ -28,3 +28,43 @@ fn switch(entry: &OpenEntry) -> Option<(&str, &str)> {
     let number = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.strip_suffix("/online")?;
     number.bytes().all(|digit| digit.is_ascii_digit()).then_some((path, text))
 }
+
+#[cfg(test)]
+mod tests {
+    use powerband_machine::{Hold, Origin, Turn};
+
+    use super::*;
+
+    fn order_of(undos: &[(&str, &str)]) -> Vec<u64> {
+        let entry = |(id, (path, text)): (u64, &(&str, &str))| {
+            let undo = Action::WriteFile { path: format!("{CPU}/{path}"), text: (*text).into() };
+            let (hold, words) = (Hold::Set, String::new);
+            let turn = Turn {
+                action: undo.clone(),
+                undo: Some(undo),
+                hold,
+                knob: words(),
+                site: words(),
+                asked: words(),
+                before: None,
+                read_back: None,
+                step: None,
+            };
+            let (id, boot_id, origin) = (EntryId(id), words(), Origin::default());
+            (id, OpenEntry { id, step: id, boot_id, origin, turn, acted: true, errno: None, reads_back: None })
+        };
+        let open: BTreeMap<EntryId, OpenEntry> = (1..).zip(undos).map(entry).collect();
+        order(&open.keys().copied().collect::<Vec<_>>(), &open).iter().map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn a_cpu_that_was_in_service_is_back_before_anything_is_written_on_it() {
+        let (out, into, governor) = (("cpu1/online", "1\n"), ("cpu1/online", "0\n"), ("cpu1/cpufreq/x", "y"));
+        assert_eq!(order_of(&[governor, out, governor]), [2, 3, 1]);
+        // Out, in, something on it: undone in reverse it would be taken out again after that something.
+        assert_eq!(order_of(&[out, into, governor]), [2, 1, 3]);
+        // One that was out of service has to stay in until everything on it is back.
+        assert_eq!(order_of(&[into, governor, out]), [3, 2, 1]);
+        assert_eq!(order_of(&[("online", "1\n"), governor]), [2, 1]);
+    }
+}

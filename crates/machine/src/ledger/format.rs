@@ -188,14 +188,20 @@ impl Part {
         let Part::Damaged(damage) = self else { return false };
         let text = String::from_utf8_lossy(piece);
         let has_begun = damage.bytes.contains(&b'{');
-        !text.starts_with(MARK) && !(has_begun && text.contains("{\"record\""))
+        !(text.starts_with(MARK) || has_begun && text.contains("{\"record\""))
     }
 }
 
-/// Whether there is anything in it that a ledger would hold.
-pub(super) fn is_ours(bytes: &[u8]) -> bool {
+/// Why a file without a whole record is no ledger of ours, if it is none.
+pub(super) fn distrust(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
-    text.contains("PBL") || text.contains("{\"record\"") || text.contains("\"knob\"")
+    if !["PBL", "{\"record\"", "\"knob\""].iter().any(|mark| text.contains(mark)) {
+        return Some("nothing in it was written by powerband".into());
+    }
+    // One altered byte makes one line look like another version's, not all of them.
+    let version = text.split(' ').next().filter(|version| version.starts_with("PBL"))?;
+    let all = text.lines().count() > 1 && text.lines().all(|line| line.split(' ').next() == Some(version));
+    (all && format!("{version} ") != MARK).then(|| format!("it is of another version, {version}; use that powerband"))
 }
 
 pub(super) fn encode(record: &Record) -> String {

@@ -1,6 +1,7 @@
 //! `undo`: take back what `set` turned, the last step first.
 use std::collections::BTreeMap;
 
+use powerband_host::Lock;
 use powerband_knob::{Foreign, Restored, restore};
 use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::Side;
@@ -32,7 +33,8 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let ledger = rig.ledger_place();
     let steps: Vec<Step> = [Side::Near, Side::Far].into_iter().flat_map(|side| steps(rig.world(), side)).collect();
     if args.list {
-        return list(shared, &steps, &ledger);
+        let left = unowned(&mut rig);
+        return list(shared, &steps, &left, &ledger);
     }
     // The last step of each machine: a rig's ledgers do not say which of two was later.
     let newest = |step: &&Step| args.all || steps.iter().all(|other| other.side != step.side || other.id <= step.id);
@@ -76,9 +78,23 @@ fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
     steps.into_iter().map(|(id, entries)| Step { side, id, entries }).collect()
 }
 
-fn list(shared: &Shared, steps: &[Step], ledger: &str) -> Answer {
+/// What an interrupted powerband has left in force; nothing while somebody holds the machine.
+fn unowned(rig: &mut Rig) -> Vec<(Side, OpenEntry)> {
+    let mut left = Vec::new();
+    for kept in rig.kept() {
+        if Lock::holder(&kept.folder).is_some() {
+            continue;
+        }
+        let open = rig.world().machine(kept.side).map(|machine| left::in_force(machine)).unwrap_or_default();
+        left.extend(open.into_iter().filter(|it| it.turn.hold == Hold::Held).map(|entry| (kept.side, entry)));
+    }
+    left
+}
+
+fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &str) -> Answer {
     if shared.json {
         let told = steps.iter().flat_map(|step| step.entries.iter().map(|entry| (step.side, entry)));
+        let told = told.chain(left.iter().map(|(side, entry)| (*side, entry)));
         let told = told.filter(|(_, entry)| tells(&entry.turn));
         let entries: Vec<_> =
             told.map(|(side, entry)| json!({ "side": side, "was": before(&entry.turn), "entry": entry })).collect();
@@ -88,14 +104,21 @@ fn list(shared: &Shared, steps: &[Step], ledger: &str) -> Answer {
     for step in steps.iter().rev() {
         let side = if step.side == Side::Far { " on the far machine" } else { "" };
         text += &format!("step {}{side}:\n", step.id.0);
-        for turn in step.entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)) {
-            let shown = |value: &str| shown(&turn.knob, value);
-            let before = before(turn).map_or_else(|| "nothing".into(), shown);
-            text += &format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, shown(&turn.asked));
-        }
+        text.extend(step.entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)).map(line));
+    }
+    if !left.is_empty() {
+        text += "left by an interrupted powerband; `powerband undo --left` takes it back:\n";
+        text.extend(left.iter().map(|(_, entry)| &entry.turn).filter(|turn| tells(turn)).map(line));
     }
     output::say(if text.is_empty() { "nothing is turned" } else { &text });
     Ok(Exit::Fine as u8)
+}
+
+/// One entry of the list.
+fn line(turn: &Turn) -> String {
+    let shown = |value: &str| shown(&turn.knob, value);
+    let before = before(turn).map_or_else(|| "nothing".into(), shown);
+    format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, shown(&turn.asked))
 }
 
 /// A value for people: kHz of the frequency knobs as MHz.

@@ -152,7 +152,7 @@ fn what_is_no_ledger_is_refused_in_one_sentence() {
     let ledger = desk.state().join("ledger");
     let other = format!("{}=1", desk.knob("other"));
     fs::create_dir(desk.state()).unwrap();
-    let mut check = |what: &str| {
+    let check = |what: &str| {
         for words in [&["set", &other][..], &["info"]] {
             let why = desk.run(words).refused(8);
             assert!(why.contains(&ledger.display().to_string()) && why.contains(what), "{why}");
@@ -224,6 +224,8 @@ fn whoever_looks_is_told_what_an_interrupted_one_left_and_who_holds_what() {
         );
         assert!(look == ["list"] || looked.out.contains("left by an interrupted powerband"), "{}", looked.out);
     }
+    let listed = desk.run(&["undo", "--list"]).ended(0).out;
+    assert!(listed.starts_with("left by an interrupted powerband") && listed.contains("1 (was 0)"), "{listed}");
     assert_eq!(text(&path).trim_end(), "1", "looking puts nothing back");
     let told = desk.run(&["undo", "--left"]).ended(0);
     assert_eq!((told.out.as_str(), told.err.as_str(), text(&path).as_str()), ("put back: 1\n", "", "0\n"));
@@ -288,6 +290,20 @@ fn a_foreign_file_says_when_it_was_changed_and_whose_it_is() {
     let ago = powerband_host::unix_time_s() - changed["unix_s"].as_u64().unwrap();
     assert!((185..4000).contains(&ago), "{told}");
     desk.run(&["undo", "--force"]).ended(0);
+}
+
+#[test]
+fn the_boot_unit_is_one_that_systemd_takes() {
+    let unit = text(&crate::desk::workspace().join("etc/powerband-undo.service"));
+    assert!(unit.contains("ExecStart=/usr/local/bin/powerband undo --left\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("powerband-undo.service");
+    fs::write(&path, unit.replace("/usr/local/bin/powerband", env!("CARGO_BIN_EXE_powerband"))).unwrap();
+    match Command::new("systemd-analyze").arg("verify").arg(&path).output() {
+        // systemd is not everywhere; where it is, it has no complaint.
+        Err(_) => eprintln!("skipped: there is no systemd-analyze"),
+        Ok(output) => assert!(output.status.success() && output.stderr.is_empty(), "{output:?}"),
+    }
 }
 
 /// The guardians of a state folder.

@@ -127,3 +127,17 @@ fn what_never_was_a_ledger_is_refused() {
         assert_eq!(*store.0.borrow(), garbage);
     }
 }
+
+#[test]
+fn a_ledger_of_another_version_is_left_to_its_powerband() {
+    let (store, _) = written();
+    let newer = String::from_utf8(store.0.borrow().clone()).unwrap().replace("PBL1 ", "PBL2 ");
+    *store.0.borrow_mut() = newer.clone().into_bytes();
+    let refused = Ledger::load(Box::new(store.clone()), "boot1").err().unwrap().to_string();
+    assert!(refused.contains("another version, PBL2"), "{refused}");
+    assert_eq!(*store.0.borrow(), newer.as_bytes());
+    // A single line may be ours with an altered byte.
+    *store.0.borrow_mut() = newer.lines().take(1).collect::<String>().into_bytes();
+    store.0.borrow_mut().push(b'\n');
+    assert!(load(&store).damage()[0].matters);
+}
