@@ -80,8 +80,11 @@ impl Restored {
     /// Everything that was put back and yet reads differently than before, a few words each.
     #[must_use]
     pub fn differs(&self) -> Vec<String> {
-        let words =
-            |it: &Foreign| format!("{} at {} reads {} where it read {} before", it.knob, it.site, it.found, it.ours);
+        let shown = |text: &str| if text.is_empty() { "nothing".to_owned() } else { text.to_owned() };
+        let words = |it: &Foreign| {
+            let (found, before) = (shown(&it.found), shown(&it.ours));
+            format!("{} at {} reads {found} where it read {before} before", it.knob, it.site)
+        };
         self.inexact.iter().map(words).collect()
     }
 

@@ -116,11 +116,12 @@ pub(crate) fn sort_out(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failu
     if told.is_empty() { Ok(()) } else { Err(Failure::new(Exit::CannotRestore, told.join("; "))) }
 }
 
-/// `entry 3 of LEDGER is damaged (it turned …)`.
+/// `entry 3 of LEDGER is damaged (it turned …)`, for every line that matters.
 fn describe(damage: &[Damage], kept: &Kept) -> Option<String> {
-    let lost: Vec<String> = damage.iter().filter(|damage| damage.matters).map(ToString::to_string).collect();
-    let is = if lost.len() == 1 { "is" } else { "are" };
-    (!lost.is_empty()).then(|| format!("{} of {} {is} damaged", lost.join(", "), kept.ledger()))
+    let ledger = kept.ledger();
+    let lost = damage.iter().filter(|damage| damage.matters);
+    let lost: Vec<String> = lost.map(|it| format!("{it} of {ledger} is damaged ({})", it.story())).collect();
+    (!lost.is_empty()).then(|| lost.join(", "))
 }
 
 /// One line each on standard error about what is still turned without an owner, and about what was damaged. Says

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use powerband_experiment::{Plan, PlanError, ResolveError};
 use powerband_host::{FileLedger, HostWorld, LocalMachine, Lock, LockError};
 use powerband_knob::{ErrorKind, KnobError, Selection};
-use powerband_machine::{Errno, World};
+use powerband_machine::{Errno, LedgerError, World};
 use powerband_record::Side;
 use powerband_sim::{Profile, SimWorld};
 
@@ -200,13 +200,18 @@ fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
     let kept = vec![Kept { side: Side::Near, folder: folder.clone() }];
     let locks = if purpose == Purpose::Look { Vec::new() } else { lock_all(&kept)? };
     let store = FileLedger::new(&folder);
-    let machine = LocalMachine::new(store).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let machine = LocalMachine::new(store).map_err(ledger_failure)?;
     let machine = if purpose == Purpose::Look { machine } else { machine.guarded() };
     let mut world = HostWorld::new(machine).map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     if matches!(purpose, Purpose::Turn | Purpose::Measure) {
         left::clear(&mut world, &kept)?;
     }
     Ok(Rig { world: Box::new(world), kept, locks })
+}
+
+fn ledger_failure(error: LedgerError) -> Failure {
+    let denied = matches!(error.errno(), Some(Errno::EACCES | Errno::EPERM));
+    Failure::new(if denied { Exit::Denied } else { Exit::CannotGoOn }, error)
 }
 
 fn lock_all(kept: &[Kept]) -> Result<Vec<Lock>, Failure> {

@@ -55,30 +55,32 @@ pub(super) enum Kind {
 }
 
 impl std::fmt::Display for Damage {
-    /// `entry 3 (it turned cpufreq.governor at policy0, which read ondemand before)`.
+    /// `entry 3`, or `line 4` when the line does not say which.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.entry {
-            Some(id) => write!(f, "entry {}", id.0)?,
-            None => write!(f, "line {}", self.line)?,
+            Some(id) => write!(f, "entry {}", id.0),
+            None => write!(f, "line {}", self.line),
         }
-        let Some(knob) = &self.knob else { return f.write_str(" (it does not say any more what it turned)") };
-        write!(f, " (it turned {}", short(knob))?;
-        if let Some(site) = self.site.as_ref().filter(|site| !knob.ends_with(site.as_str())) {
-            write!(f, " at {}", short(site))?;
-        }
-        if let Some(before) = &self.before {
-            write!(f, ", which read '{}' before", short(before))?;
-        }
-        f.write_str(")")
     }
 }
 
 /// One line of a text that may hold anything.
 fn short(text: &str) -> String {
-    text.trim().chars().take(120).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let text: String = text.trim().chars().take(120).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.is_empty() { "nothing".into() } else { text }
 }
 
 impl Damage {
+    /// What is left of its words: `it turned cpufreq.governor at policy0, which read ondemand before`.
+    #[must_use]
+    pub fn story(&self) -> String {
+        let Some(knob) = &self.knob else { return "it does not say any more what it turned".into() };
+        let site = self.site.as_ref().filter(|site| *site != "-" && !knob.ends_with(site.as_str()));
+        let at = site.map_or_else(String::new, |site| format!(" at {}", short(site)));
+        let before = self.before.as_ref().map_or_else(String::new, |it| format!(", which read {} before", short(it)));
+        format!("it turned {}{at}{before}", short(knob))
+    }
+
     fn of(line: u32, bytes: &[u8]) -> Damage {
         let text = String::from_utf8_lossy(bytes);
         let has = |mark: &str| text.contains(mark);

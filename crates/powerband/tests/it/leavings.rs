@@ -74,7 +74,7 @@ fn a_damaged_entry_is_named_and_the_rest_is_put_back() {
         let warned = desk.run(&["info", "turned"]).ended(0).err;
         assert!(
             warned.contains(&format!(
-                "entry 3 (it turned fil3:{}, which read '0' before) of {ledger} is damaged",
+                "entry 3 of {ledger} is damaged (it turned fil3:{}, which read 0 before)",
                 b.display()
             )),
             "{warned}"
@@ -182,8 +182,9 @@ fn another_boot_ends_what_the_kernel_forgot_and_leaves_what_was_set() {
     let swappiness = text(Path::new("/proc/sys/vm/swappiness"));
 
     let listed = desk.json(&["undo", "--list"]);
-    let open = listed["open"].as_array().unwrap();
-    assert!(open.len() == 1 && open[0]["entry"]["turn"]["site"] == set.display().to_string(), "{listed}");
+    let sites = listed["open"].as_array().unwrap().iter().map(|it| it["entry"]["turn"]["site"].as_str().unwrap());
+    let files = [&set, &held].map(|path| path.display().to_string());
+    assert_eq!(sites.collect::<Vec<_>>(), files, "what was set, then what was left");
     assert_eq!(desk.turned(), 2, "the two files");
     desk.run(&["set", &format!("{}=1", desk.knob("other"))]).ended(0);
     assert_eq!([text(&held), text(&set)], ["0\n", "1\n"]);
@@ -230,6 +231,24 @@ fn whoever_looks_is_told_what_an_interrupted_one_left_and_who_holds_what() {
     let told = desk.run(&["undo", "--left"]).ended(0);
     assert_eq!((told.out.as_str(), told.err.as_str(), text(&path).as_str()), ("put back: 1\n", "", "0\n"));
     assert_eq!(desk.run(&["undo", "--left"]).ended(0).out, "nothing is left\n");
+}
+
+#[test]
+fn the_guardian_puts_back_what_is_whole_and_leaves_the_damage_to_the_next_command() {
+    let desk = Desk::new();
+    let [a, b] = files(&desk, ["a", "b"]);
+    let (first, second) = (format!("{}=1", desk.knob("a")), format!("{}=1", desk.knob("b")));
+    let running = desk.start(&["with", &first, &second, "--", "sleep", "300"]);
+    until("both are turned", || [&a, &b].iter().all(|path| text(path) == "1\n"));
+    until("both are written down", || text(&desk.state().join("ledger")).matches("\"done\"").count() == 2);
+    damage(&desk, "\"asked\":\"1\"", "\"asked\":\"7\"");
+    running.signal(Signal::KILL);
+    running.end();
+    until("the guardian has ended", || guardians(&desk).is_empty());
+    assert_eq!([text(&a), text(&b)], ["1\n", "0\n"]);
+    assert!(!desk.state().join("ledger.damaged").exists());
+    let why = desk.run(&["try", "-s", "a:", "-s", "b:", "--", "true"]).refused(6);
+    assert!(why.contains(&format!("it turned file:{}, which read 0 before", a.display())), "{why}");
 }
 
 #[test]
@@ -411,6 +430,26 @@ fn a_device_made_anew_is_another_device() {
     assert_eq!(there.read(queue), "777", "not ours to touch");
     there.powerband(&desk, &["undo", "--force"]).ended(0);
     assert_eq!((there.read(queue).as_str(), desk.turned()), ("777", 0));
+}
+
+#[test]
+fn what_reads_differently_after_it_was_put_back_is_told() {
+    let desk = Desk::new();
+    let [path] = files(&desk, ["knob"]);
+    let theirs = format!("ln -sf /dev/null {}", path.display());
+    let knob = format!("{}=1", desk.knob("knob"));
+    let ran = desk.run(&["with", &knob, "--", "sh", "-c", &theirs]).ended(0);
+    assert!(ran.err.contains("reads nothing where it read 0 before"), "{}", ran.err);
+
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "0\n").unwrap();
+    let setting = format!("b:{knob}");
+    let words =
+        ["try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "2", "--warmup", "0", "--", "sh", "-c"];
+    let ran = desk.run(&[&words[..], &[&format!("if grep -q 1 {}; then {theirs}; fi", path.display())]].concat());
+    let told = ran.out.lines().find(|line| line.contains("put back")).unwrap_or_default();
+    assert!(told.contains("NOT everything"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.replace("\n ", "").contains("reads nothing where it read 0 before"), "{}", ran.out);
 }
 
 #[test]
