@@ -11,6 +11,7 @@ mod chance;
 mod compared;
 mod counter;
 mod desk;
+mod elsewhere;
 mod guarded;
 mod interrupted;
 mod leavings;

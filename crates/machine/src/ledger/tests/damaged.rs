@@ -145,3 +145,38 @@ fn a_ledger_of_another_version_is_left_to_its_powerband() {
     store.0.borrow_mut().push(b'\n');
     assert!(load(&store).damage()[0].matters);
 }
+
+/// A store whose whole file cannot be replaced: a full disk, or a death right before it.
+struct Stuck(Shared);
+
+impl LedgerStore for Stuck {
+    fn place(&self) -> String {
+        self.0.place()
+    }
+    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
+        self.0.load()
+    }
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        self.0.append(bytes)
+    }
+    fn replace(&mut self, _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::ENOSPC)
+    }
+    fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno> {
+        self.0.set_aside(lines)
+    }
+}
+
+#[test]
+fn interrupted_while_it_is_set_aside_a_line_is_kept_twice_and_not_lost() {
+    let (store, open) = written();
+    store.0.borrow_mut()[30] ^= 1;
+    let before = store.0.borrow().clone();
+    let mut stuck = Ledger::load(Box::new(Stuck(store.clone())), "boot1").unwrap();
+    assert!(matches!(stuck.set_damage_aside(), Err(LedgerError::Unwritable { .. })));
+    assert_eq!((&*store.0.borrow(), stuck.damage().len()), (&before, 1));
+    let line = store.1.borrow().clone();
+    load(&store).set_damage_aside().unwrap();
+    assert_eq!(*store.1.borrow(), [&line[..], &line].concat());
+    assert_eq!(load(&store).open(), &open[1..]);
+}
