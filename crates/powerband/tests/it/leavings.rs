@@ -164,6 +164,11 @@ fn what_is_no_ledger_is_refused_in_one_sentence() {
     check("nothing in it was written by powerband");
     fs::set_permissions(&ledger, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
     check("others may write it");
+    if root() {
+        fs::set_permissions(&ledger, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        std::os::unix::fs::chown(&ledger, Some(54_321), None).unwrap();
+        check("it belongs to uid 54321");
+    }
     fs::remove_file(&ledger).unwrap();
     fs::create_dir(&ledger).unwrap();
     check("it is a folder");
