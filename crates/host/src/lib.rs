@@ -31,7 +31,7 @@ pub use guardian::{GUARDIAN_VERB, stand_guard};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
-pub use lock::{Holder, Lock, LockError};
+pub use lock::{Holder, Lock, LockError, holder};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use world::HostWorld;
 

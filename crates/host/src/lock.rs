@@ -17,7 +17,7 @@ const PATIENCE_NS: u64 = 3_000_000_000;
 const UNNAMED_PATIENCE_NS: u64 = 100_000_000;
 
 /// Who holds the lock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// Its process; 0 when it did not say.
     pub pid: u32,
@@ -28,13 +28,6 @@ pub struct Holder {
     /// Whether it lets go within moments by itself, so that waiting for it pays.
     #[serde(default)]
     pub soon: bool,
-}
-
-impl Holder {
-    /// One that has not said who it is.
-    fn nobody() -> Holder {
-        Holder { pid: 0, since_unix_s: 0, doing: String::new(), soon: false }
-    }
 }
 
 impl std::fmt::Display for Holder {
@@ -87,17 +80,6 @@ impl Lock {
         Self::take(folder, doing, true)
     }
 
-    /// Who holds the lock of `folder` now, if anybody does. Makes nothing, and takes nothing for longer than the look.
-    #[must_use]
-    pub fn holder(folder: &Path) -> Option<Holder> {
-        let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(folder.join("lock")).ok()?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-            Err(rustix::io::Errno::AGAIN) => Some(read_holder(&mut file).unwrap_or_else(Holder::nobody)),
-            // Closing lets go of it.
-            _ => None,
-        }
-    }
-
     fn take(folder: &Path, doing: &str, soon: bool) -> Result<Lock, LockError> {
         let path = folder.join("lock");
         let unusable = |errno| LockError::Unusable { place: path.display().to_string(), errno };
@@ -130,7 +112,7 @@ impl Lock {
                 None => UNNAMED_PATIENCE_NS,
             };
             if crate::now_ns() - began_ns >= patience_ns {
-                return Err(LockError::Held(holder.unwrap_or_else(Holder::nobody)));
+                return Err(LockError::Held(holder.unwrap_or_default()));
             }
             crate::pause_until(crate::now_ns() + 5_000_000);
         }
@@ -160,6 +142,16 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Only a courtesy: a stale text is not believed.
         let _ = self.file.set_len(0);
+    }
+}
+
+/// Who holds the lock of `folder` now; `None` when nobody does, or it is not for us to see.
+#[must_use]
+pub fn holder(folder: &Path) -> Option<Holder> {
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(folder.join("lock")).ok()?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(rustix::io::Errno::AGAIN) => Some(read_holder(&mut file).unwrap_or_default()),
+        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an earlier powerband left: putting it back before anything else is turned, and telling of it when one only looks.
 use std::path::{Path, PathBuf};
 
-use powerband_host::{FileLedger, Lock};
+use powerband_host::{FileLedger, holder};
 use powerband_knob::{Restored, restore};
 use powerband_machine::{Damage, EntryId, Errno, Hold, Ledger, LedgerStore, Machine, OpenEntry, Turn, World};
 use powerband_record::Side;
@@ -149,7 +149,7 @@ pub(crate) fn warn(kept: &[Kept]) {
         let is_left =
             |entry: &&OpenEntry| entry.turn.hold == Hold::Held && tells(&entry.turn) && !entry.is_over(&boot_id);
         let left = ledger.open().iter().filter(is_left).count();
-        if left > 0 && Lock::holder(&kept.folder).is_none() {
+        if left > 0 && holder(&kept.folder).is_none() {
             let (settings, are, them) = if left == 1 { ("setting", "is", "it") } else { ("settings", "are", "them") };
             output::remark(&format!(
                 "{left} {settings} {are} still turned by an interrupted powerband; `powerband undo --left` or the next \
@@ -161,7 +161,7 @@ pub(crate) fn warn(kept: &[Kept]) {
 
 /// How an entry that is held is told of: by whom, if its owner lives.
 pub(crate) fn holder_words(folder: Option<&Path>) -> (Option<u32>, String) {
-    match folder.and_then(Lock::holder) {
+    match folder.and_then(holder) {
         Some(holder) if holder.pid != 0 => (Some(holder.pid), format!("held by powerband {}", holder.pid)),
         Some(_) => (None, "held by another powerband".into()),
         None => (None, "left by an interrupted powerband; `powerband undo --left` puts it back".into()),

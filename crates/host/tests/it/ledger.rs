@@ -82,10 +82,10 @@ fn a_second_owner_is_told_who_the_first_is() {
     let lock = Lock::acquire(place.path(), "measuring").unwrap();
     let Err(LockError::Held(holder)) = Lock::acquire(place.path(), "again") else { panic!("held by ourselves") };
     assert_eq!((holder.pid, holder.doing.as_str()), (std::process::id(), "measuring"));
-    assert_eq!(Lock::holder(place.path()).map(|holder| holder.pid), Some(std::process::id()));
+    assert_eq!(powerband_host::holder(place.path()).map(|found| found.pid), Some(std::process::id()));
     drop(lock);
-    assert_eq!(Lock::holder(place.path()), None, "its text is stale");
-    assert_eq!(Lock::holder(&place.path().join("nowhere")), None);
+    assert_eq!(powerband_host::holder(place.path()), None, "its text is stale");
+    assert_eq!(powerband_host::holder(&place.path().join("nowhere")), None);
     drop(Lock::acquire(place.path(), "measuring").unwrap());
 }
 

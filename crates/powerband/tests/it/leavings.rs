@@ -152,16 +152,18 @@ fn what_is_no_ledger_is_refused_in_one_sentence() {
     let ledger = desk.state().join("ledger");
     let other = format!("{}=1", desk.knob("other"));
     fs::create_dir(desk.state()).unwrap();
+    let refuses = |words: &[&str], what: &str| {
+        let why = desk.run(words).refused(8);
+        assert!(why.contains(&ledger.display().to_string()) && why.contains(what), "{why}");
+    };
     let check = |what: &str| {
-        for words in [&["set", &other][..], &["info"]] {
-            let why = desk.run(words).refused(8);
-            assert!(why.contains(&ledger.display().to_string()) && why.contains(what), "{why}");
-        }
+        refuses(&["info"], what);
         assert!(desk.run(&["list"]).ended(0).err.contains(what));
     };
     fs::write(&ledger, [0xff; 300]).unwrap();
     fs::set_permissions(&ledger, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     check("nothing in it was written by powerband");
+    refuses(&["set", &other], "nothing in it was written by powerband");
     fs::set_permissions(&ledger, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
     check("others may write it");
     if root() {
@@ -172,6 +174,7 @@ fn what_is_no_ledger_is_refused_in_one_sentence() {
     fs::remove_file(&ledger).unwrap();
     fs::create_dir(&ledger).unwrap();
     check("it is a folder");
+    refuses(&["set", &other], "it is a folder");
     assert!(!desk.beside("other").exists());
 }
 
