@@ -90,6 +90,11 @@ pub trait Bench {
     fn restored(&self) -> u32 {
         0
     }
+
+    /// What was turned and now is not as it was before, a few words each; a bench that turns nothing has none.
+    fn left(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A bench that computes its answers: for sweeps of thousands of experiments and for measured surfaces.

@@ -316,7 +316,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn close(mut self, reason: CloseReason, left: Vec<String>) -> Result<Finding, Fatal> {
+    fn close(mut self, reason: CloseReason, mut left: Vec<String>) -> Result<Finding, Fatal> {
         self.notes.extend(self.judging.notes());
         let finding = Finding {
             reason,
@@ -330,6 +330,7 @@ impl<'a> Run<'a> {
             notes: self.notes,
         };
         let entries = self.bench.restored();
+        left.extend(self.bench.left());
         self.journal.record(&Event::Restored { entries, failed: left })?;
         self.journal.record(&Event::Closed(finding.clone()))?;
         Ok(finding)

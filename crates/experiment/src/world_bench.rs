@@ -1,8 +1,8 @@
 //! A bench made of machines: turn the setting, let it settle, run the load under the meters, look whether the knobs are
 //! still where they were put, and put everything back, whatever happened.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_knob::{Applied, ErrorKind, KnobError, Selection, apply, for_side, restore, verify};
+use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
 use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, World};
 use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
@@ -26,6 +26,10 @@ pub struct WorldBench<'w> {
     /// Setting of the trial before: the same one again needs no settling.
     last: Option<u32>,
     restored: u32,
+    /// What was put back and read differently than before the first time it was turned.
+    differs: Vec<(Side, Restored)>,
+    /// What was left alone, a few words each.
+    left: BTreeSet<String>,
 }
 
 /// What is in force during a trial, by side.
@@ -50,6 +54,8 @@ impl<'w> WorldBench<'w> {
             user: None,
             last: None,
             restored: 0,
+            differs: Vec::new(),
+            left: BTreeSet::new(),
         }
     }
 
@@ -188,8 +194,26 @@ impl<'w> WorldBench<'w> {
             if !restored.failed.is_empty() {
                 return Err(Fatal::CannotRestore { what: restored.left().join(", ") });
             }
+            self.left.extend(restored.left());
+            self.note_differences(*side, restored);
         }
         Ok(())
+    }
+}
+
+impl WorldBench<'_> {
+    /// Remembers what reads differently than before; of one file only the first time, which knows what was found there.
+    fn note_differences(&mut self, side: Side, restored: Restored) {
+        if restored.inexact.is_empty() {
+            return;
+        }
+        let known = self.differs.iter_mut().find(|(known, _)| *known == side).map(|(_, known)| known);
+        let Some(known) = known else { return self.differs.push((side, restored)) };
+        for it in restored.inexact {
+            if !known.inexact.iter().any(|other| other.path == it.path) {
+                known.inexact.push(it);
+            }
+        }
     }
 }
 
@@ -222,6 +246,15 @@ impl Bench for WorldBench<'_> {
 
     fn restored(&self) -> u32 {
         self.restored
+    }
+
+    fn left(&mut self) -> Vec<String> {
+        let mut left = self.left.clone();
+        for (side, restored) in &mut self.differs {
+            restored.wait_for_limits(self.world, *side);
+            left.extend(restored.differs());
+        }
+        left.into_iter().collect()
     }
 }
 

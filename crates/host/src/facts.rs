@@ -35,6 +35,12 @@ pub fn unix_time_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// Identity of this boot; empty where it is hidden, as in some containers: then every boot looks the same.
+#[must_use]
+pub fn boot_id() -> String {
+    crate::files::read("/proc/sys/kernel/random/boot_id", &mut Vec::new()).unwrap_or_default().trim_end().to_owned()
+}
+
 /// Where results live: `$POWERBAND_STATE_DIR`, else `/var/lib/powerband` for root, else `$XDG_STATE_HOME/powerband` or
 /// `~/.local/state/powerband`. `None` when none of these is set. Not made here.
 #[must_use]

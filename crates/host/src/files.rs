@@ -2,7 +2,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use powerband_machine::{Entry, Errno};
+use powerband_machine::{Entry, Errno, LastChange};
 use rustix::fs::{Mode, OFlags};
 
 use crate::{errno, io_errno};
@@ -114,6 +114,30 @@ pub(crate) fn sync_folder_of(path: &Path) {
     if let Ok(folder) = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
         let _ = rustix::fs::fsync(folder);
     }
+}
+
+/// When an ordinary file was last changed, and whose it is. The kernel's own files do not tell.
+pub(crate) fn last_change(path: &str) -> Option<LastChange> {
+    let file = open(path).ok().filter(|file| !belongs_to_kernel(file))?;
+    let found = rustix::fs::fstat(&file).ok()?;
+    let unix_s = u64::try_from(found.st_mtime).ok()?;
+    Some(LastChange { unix_s, owner: user(found.st_uid) })
+}
+
+/// A user's name as /etc/passwd has it, else its number.
+fn user(uid: u32) -> String {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    });
+    named.unwrap_or_else(|| format!("uid {uid}"))
+}
+
+/// The network namespace of this process, by its inode; `None` where the kernel has none.
+pub(crate) fn net_ns() -> Option<u64> {
+    rustix::fs::stat("/proc/self/ns/net").ok().map(|found| found.st_ino)
 }
 
 fn belongs_to_kernel(file: &OwnedFd) -> bool {

@@ -2,11 +2,11 @@
 use std::cell::RefCell;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use powerband_machine::{Errno, LedgerStore};
+use powerband_machine::{Errno, LedgerError, LedgerStore};
 use rustix::fs::FallocateFlags;
 
 use crate::{errno, io_errno};
@@ -32,6 +32,12 @@ impl FileLedger {
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         FileLedger(Rc::new(RefCell::new(Inner { path: folder.join("ledger"), file: None, bytes: 0, reserved: 0 })))
+    }
+
+    /// Where damaged lines of the ledger of `folder` are kept, until a person has looked at them and deletes it.
+    #[must_use]
+    pub fn damaged(folder: &Path) -> PathBuf {
+        folder.join("ledger.damaged")
     }
 
     /// Where it is kept.
@@ -150,12 +156,24 @@ impl LedgerStore for FileLedger {
         self.0.borrow().path.display().to_string()
     }
 
-    fn load(&mut self) -> Result<Vec<u8>, Errno> {
+    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
+        let place = self.place();
         let mut bytes = Vec::new();
-        match File::open(&self.0.borrow().path).and_then(|mut file| file.read_to_end(&mut bytes)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_errno(&error)),
-            _ => Ok(bytes),
-        }
+        // Never waits, not even for the other end of a named pipe.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(&self.0.borrow().path);
+        let read = match opened {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(bytes),
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+                return Err(LedgerError::Untrusted { place, why: "it is a symbolic link".into() });
+            }
+            Err(error) => Err(error),
+            Ok(mut file) => match distrust(&file) {
+                Some(why) => return Err(LedgerError::Untrusted { place, why }),
+                None => file.read_to_end(&mut bytes),
+            },
+        };
+        read.map(|_| bytes).map_err(|error| LedgerError::Unreadable { place, errno: io_errno(&error) })
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
@@ -166,6 +184,33 @@ impl LedgerStore for FileLedger {
         let mut inner = self.0.borrow_mut();
         if bytes.is_empty() { inner.empty() } else { inner.replace(bytes) }
     }
+
+    fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno> {
+        let path = FileLedger::damaged(&self.folder());
+        let write = || -> std::io::Result<()> {
+            let mut options = OpenOptions::new();
+            options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+            let mut file = options.open(&path)?;
+            file.write_all(lines)?;
+            file.sync_all()
+        };
+        write().map_err(|error| io_errno(&error))?;
+        crate::files::sync_folder_of(&path);
+        Ok(())
+    }
+}
+
+/// Why not to act on what a file says: what stands in it is done, with our rights.
+fn distrust(file: &File) -> Option<String> {
+    let found = file.metadata().ok()?;
+    let we = rustix::process::geteuid().as_raw();
+    if !found.is_file() {
+        return Some(if found.is_dir() { "it is a folder".into() } else { "it is not an ordinary file".into() });
+    }
+    if found.uid() != we && found.uid() != 0 {
+        return Some(format!("it belongs to uid {}, not to uid {we} or root", found.uid()));
+    }
+    (found.mode() & 0o022 != 0).then(|| format!("others may write it (mode {:o})", found.mode() & 0o7777))
 }
 
 #[cfg(test)]

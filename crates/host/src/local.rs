@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError, LedgerStore,
-    Machine, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
+    LedgerError, LedgerStore, Machine, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -41,25 +41,23 @@ impl LocalMachine {
     /// # Errors
     /// [`LedgerError`] when the ledger is there and cannot be read.
     pub fn new(ledger: FileLedger) -> Result<Self, LedgerError> {
-        let mut buffer = Vec::new();
-        // A container may hide it; then every boot looks the same, and volatile entries are undone by comparison.
-        let boot_id = crate::files::read("/proc/sys/kernel/random/boot_id", &mut buffer).unwrap_or_default();
         let identity = Identity {
             name: "local".into(),
             system: rustix::system::uname().release().to_string_lossy().into_owned(),
-            boot_id: boot_id.trim_end().to_owned(),
+            // Without one, volatile entries are undone by comparison.
+            boot_id: crate::boot_id(),
             address: "127.0.0.1".into(),
             privileged: rustix::process::geteuid().is_root(),
             owner: std::process::id(),
         };
         Ok(LocalMachine {
-            ledger: Ledger::load(Box::new(ledger.clone()), &identity.boot_id)?,
+            ledger: Ledger::load(Box::new(ledger.clone()), &identity.boot_id)?.in_network(crate::files::net_ns()),
             identity,
             program: "/proc/self/exe".into(),
             store: ledger,
             groups: Groups::default(),
             files: Vec::new(),
-            buffer,
+            buffer: Vec::new(),
             recorders: BTreeMap::new(),
             guard: None,
             running: BTreeMap::new(),
@@ -87,12 +85,6 @@ impl LocalMachine {
         if let Some(guard) = &mut self.guard {
             guard.ensure(&self.program, self.running.values().filter_map(|child| Load::of(child.pid())));
         }
-    }
-
-    /// Lines of the ledger that cannot be read, from 1: what they announced must be looked at by a person.
-    #[must_use]
-    pub fn damaged_ledger_lines(&self) -> &[u32] {
-        self.ledger.damaged_lines()
     }
 
     fn number(&mut self) -> u32 {
@@ -176,8 +168,11 @@ impl Machine for LocalMachine {
         }
         // Written once as the intent; what came of it and its closing are shorter.
         let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
-        self.store.reserve(entry_bytes).map_err(|errno| LedgerError { place: self.store.place(), errno })?;
-        let entry = self.ledger.intend(turn)?;
+        self.store
+            .reserve(entry_bytes)
+            .map_err(|errno| LedgerError::Unwritable { place: self.store.place(), errno })?;
+        let Self { ledger, buffer, .. } = self;
+        let entry = ledger.intend(turn, &mut |path| crate::files::read(path, buffer))?;
         let (refusal, effect) = self.perform(turn);
         let errno = refusal.as_ref().map(|refusal| refusal.errno);
         if let Err(why) = self.ledger.done(entry, errno, effect.reads_back.clone()) {
@@ -205,6 +200,18 @@ impl Machine for LocalMachine {
 
     fn open_entries(&self) -> Vec<OpenEntry> {
         self.ledger.open().to_vec()
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        self.ledger.damage().to_vec()
+    }
+
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        self.ledger.set_damage_aside()
+    }
+
+    fn last_change(&mut self, path: &str) -> Option<LastChange> {
+        crate::files::last_change(path)
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {

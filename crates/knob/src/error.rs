@@ -153,7 +153,7 @@ impl KnobError {
             Self::Absent { .. } => ErrorKind::Absent,
             Self::Unreadable { errno, .. } | Self::Refused { errno, .. } if is_denial(*errno) => ErrorKind::Denied,
             Self::Unreadable { .. } | Self::Refused { .. } | Self::NotTaken { .. } => ErrorKind::Refused,
-            Self::Ledger(error) if is_denial(error.errno) => ErrorKind::Denied,
+            Self::Ledger(error) if error.errno().is_some_and(is_denial) => ErrorKind::Denied,
             Self::Ledger(_) => ErrorKind::CannotGoOn,
             Self::CannotRestore { .. } => ErrorKind::CannotRestore,
         }

@@ -1,10 +1,18 @@
 //! Putting back: ledger entries in reverse, with what only a knob can judge about somebody else's hand.
+mod order;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_machine::{Action, EntryId, Hold, Machine, OpenEntry, Turn, Undone};
+use powerband_machine::{Action, EntryId, Hold, LastChange, Machine, OpenEntry, Turn, Undone, World};
+use powerband_record::Side;
 use serde::Serialize;
 
 use crate::policy::steps_khz;
+
+/// How often a limit that was put back is looked at …
+const LOOKS: u32 = 10;
+/// … and how long after each look, ns: it takes a few milliseconds.
+const PAUSE_NS: u64 = 10_000_000;
 
 /// A value of somebody else's that was left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -15,11 +23,16 @@ pub struct Foreign {
     pub site: String,
     /// What is there.
     pub found: String,
-    /// What we had left there.
+    /// What we had left there, or what read there before.
     pub ours: String,
+    /// The file it reads from.
+    pub path: String,
+    /// When that file was last changed, and whose it is, if anybody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<LastChange>,
 }
 
-/// Something that could not be put back.
+/// Something that could not be put back, or not from here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failed {
     /// Canonical name.
@@ -41,6 +54,10 @@ pub struct Restored {
     pub foreign: Vec<Foreign>,
     /// Not put back.
     pub failed: Vec<Failed>,
+    /// Left alone: it belongs to another network namespace, or to a device that is no longer there.
+    pub elsewhere: Vec<Failed>,
+    /// Entries of that kind that were let go of without being touched, because the caller insisted.
+    pub given_up: usize,
     /// Put back, and yet something else than before reads there: a limit that takes a moment, or firmware's hand.
     pub inexact: Vec<Foreign>,
 }
@@ -49,33 +66,76 @@ impl Restored {
     /// Whether everything is as it was, as far as the kernel says.
     #[must_use]
     pub fn complete(&self) -> bool {
-        self.foreign.is_empty() && self.failed.is_empty()
+        self.foreign.is_empty() && self.failed.is_empty() && self.elsewhere.is_empty()
     }
 
     /// Everything that is not back, a few words each.
     #[must_use]
     pub fn left(&self) -> Vec<String> {
         let foreign = self.foreign.iter().map(|it| format!("{} at {} (found {})", it.knob, it.site, it.found));
-        let failed = self.failed.iter().map(|it| format!("{} at {} ({})", it.knob, it.site, it.why));
-        foreign.chain(failed).collect()
+        let failed = self.failed.iter().chain(&self.elsewhere);
+        foreign.chain(failed.map(|it| format!("{} at {} ({})", it.knob, it.site, it.why))).collect()
+    }
+
+    /// Everything that was put back and yet reads differently than before, a few words each.
+    #[must_use]
+    pub fn differs(&self) -> Vec<String> {
+        let shown = |text: &str| if text.is_empty() { "nothing".to_owned() } else { text.to_owned() };
+        let words = |it: &Foreign| {
+            let (found, before) = (shown(&it.found), shown(&it.ours));
+            format!("{} at {} reads {found} where it read {before} before", it.knob, it.site)
+        };
+        self.inexact.iter().map(words).collect()
+    }
+
+    /// Reads again what differed, for a moment: since Linux 5.3 a limit takes effect a little after it was put back.
+    /// For when nothing runs any more, as it waits.
+    pub fn wait_for_limits(&mut self, world: &mut dyn World, side: Side) {
+        for _ in 0..LOOKS {
+            if let Some(machine) = world.machine(side) {
+                self.inexact.retain_mut(|it| match machine.read(&it.path) {
+                    Ok(now) => {
+                        now.trim().clone_into(&mut it.found);
+                        it.found != it.ours
+                    }
+                    Err(_) => true,
+                });
+            }
+            if self.inexact.is_empty() {
+                return;
+            }
+            world.wait(Some(world.now_ns() + PAUSE_NS));
+        }
+    }
+
+    /// Adds what came of another machine.
+    pub fn extend(&mut self, more: Restored) {
+        self.undone += more.undone;
+        self.already += more.already;
+        self.given_up += more.given_up;
+        self.foreign.extend(more.foreign);
+        self.failed.extend(more.failed);
+        self.elsewhere.extend(more.elsewhere);
+        self.inexact.extend(more.inexact);
     }
 }
 
 /// Takes entries back, newest first; `entries` are given in the order they were made, as [`crate::Applied`] has them.
-/// What fails is tried once more after the rest, as it may have waited for another entry.
+/// CPUs that they took out of service come back before everything else. What fails is tried once more after the rest, as it may have waited for another entry.
 pub fn restore(machine: &mut dyn Machine, entries: &[EntryId], force: bool) -> Restored {
     let open: BTreeMap<EntryId, OpenEntry> =
         machine.open_entries().into_iter().map(|entry| (entry.id, entry)).collect();
-    let mut work = Work { open, held_up: BTreeSet::new(), restored: Restored::default() };
+    let in_order = order::order(entries, &open);
+    let mut work = Work { open, held_up: BTreeSet::new(), not_ours: BTreeSet::new(), restored: Restored::default() };
     let mut again = Vec::new();
-    for &id in entries.iter().rev() {
+    for id in in_order {
         if let Some(outcome) = work.undo(machine, id, force) {
             again.push((id, outcome));
         }
     }
     for (id, first) in again {
         match work.undo(machine, id, force) {
-            Some(second) => work.report(id, second),
+            Some(second) => work.report(machine, id, second),
             None => drop(first),
         }
     }
@@ -87,6 +147,8 @@ struct Work {
     open: BTreeMap<EntryId, OpenEntry>,
     /// Steps in which a governor is not back, so that its tunables cannot be.
     held_up: BTreeSet<EntryId>,
+    /// Entries whose files are no longer what was turned, so that what reads there says nothing.
+    not_ours: BTreeSet<EntryId>,
     restored: Restored,
 }
 
@@ -106,7 +168,20 @@ impl Work {
         }
         match outcome {
             Undone::Undone => self.restored.undone += 1,
-            Undone::AlreadyBack | Undone::Rebooted => self.restored.already += 1,
+            Undone::AlreadyBack => self.restored.already += 1,
+            Undone::Rebooted => {
+                self.restored.already += 1;
+                self.not_ours.insert(id);
+            }
+            Undone::GivenUp => {
+                self.restored.given_up += 1;
+                self.not_ours.insert(id);
+            }
+            // Where we are does not change while we are here.
+            Undone::Elsewhere | Undone::OtherDevice { .. } => {
+                self.not_ours.insert(id);
+                self.report(machine, id, outcome);
+            }
             Undone::Foreign { .. } | Undone::Failed { .. } => {
                 if let Some(entry) = self.open.get(&id).filter(|entry| entry.turn.knob == "cpufreq.governor") {
                     self.held_up.insert(entry.step);
@@ -117,27 +192,41 @@ impl Work {
         None
     }
 
-    fn report(&mut self, id: EntryId, outcome: Undone) {
+    fn report(&mut self, machine: &mut dyn Machine, id: EntryId, outcome: Undone) {
         let (knob, site) = self.open.get(&id).map_or_else(
             || (format!("ledger entry {}", id.0), "-".into()),
             |entry| (entry.turn.knob.clone(), entry.turn.site.clone()),
         );
         match outcome {
-            Undone::Foreign { found, ours } => self.restored.foreign.push(Foreign { knob, site, found, ours }),
+            Undone::Foreign { found, ours } => {
+                let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.clone()).unwrap_or_default();
+                let changed = machine.last_change(&path);
+                self.restored.foreign.push(Foreign { knob, site, found, ours, path, changed });
+            }
             // What waits for a governor that is not back is no news of its own; the entry stays open with it.
             Undone::Failed { .. }
                 if self.open.get(&id).is_some_and(|it| is_keepsake(it) && self.held_up.contains(&it.step)) => {}
             Undone::Failed { why } => self.restored.failed.push(Failed { knob, site, why }),
-            Undone::Undone | Undone::AlreadyBack | Undone::Rebooted => {}
+            Undone::Elsewhere => {
+                let why = "it was turned in another network namespace; run undo there".into();
+                self.restored.elsewhere.push(Failed { knob, site, why });
+            }
+            Undone::OtherDevice { device, ours, found } => {
+                let there = found.map_or_else(|| "is gone".into(), |found| format!("is another one now, {found}"));
+                let why = format!("it was turned on {device} with the address {ours}, and {device} {there}");
+                self.restored.elsewhere.push(Failed { knob, site, why });
+            }
+            Undone::Undone | Undone::AlreadyBack | Undone::Rebooted | Undone::GivenUp => {}
         }
     }
 
     /// Compares each file with what it read before the first of our entries for it.
     fn compare(&mut self, machine: &mut dyn Machine, entries: &[EntryId]) {
         let mut seen = BTreeSet::new();
-        for turn in entries.iter().filter_map(|id| self.open.get(id)).map(|entry| &entry.turn) {
+        for entry in entries.iter().filter_map(|id| self.open.get(id)) {
+            let turn = &entry.turn;
             let Some(path) = &turn.read_back else { continue };
-            if !seen.insert(path.clone()) {
+            if !seen.insert(path.clone()) || self.not_ours.contains(&entry.id) {
                 continue;
             }
             let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
@@ -148,7 +237,8 @@ impl Work {
             // A frequency that could be set only under our own governor is gone with it.
             if !named && before != now && now != "<unsupported>" {
                 let (knob, site) = (turn.knob.clone(), turn.site.clone());
-                self.restored.inexact.push(Foreign { knob, site, found: now.into(), ours: before.into() });
+                let (found, ours, path) = (now.into(), before.into(), path.clone());
+                self.restored.inexact.push(Foreign { knob, site, found, ours, path, changed: None });
             }
         }
     }

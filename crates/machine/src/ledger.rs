@@ -1,89 +1,25 @@
 //! The ledger: what must be put back. Its format, and the bookkeeping every machine shares; where it is kept is a [`LedgerStore`].
 //!
 //! One record a line: `PBL1 CRC JSON`, CRC-32 (IEEE) of the JSON in eight hex digits. A line is appended and synced
-//! before the action it announces. A last line that is torn was never acted on; a torn or altered line elsewhere is
-//! reported and skipped, the others stand.
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
+//! before the action it announces. A last line that is torn was never acted on; an altered line is told of and set
+//! aside, the others stand.
+mod format;
+mod settle;
+mod store;
 
+use serde::{Deserialize, Serialize};
+
+pub use self::format::Damage;
+use self::format::{Kind, Part, Record, encode};
+pub use self::settle::Origin;
+use self::settle::{Read, Stand, is_volatile, path_of, settle};
+pub use self::store::{LedgerError, LedgerStore, MemoryLedger};
 use crate::{Action, Errno, Hold, Turn};
 
 /// Number of an entry, rising for the life of a ledger file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EntryId(pub u64);
-
-/// Why the ledger could not be written. Nothing was turned.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("cannot write the ledger {place}: {errno}; nothing was turned")]
-pub struct LedgerError {
-    /// Which ledger.
-    pub place: String,
-    /// Why.
-    pub errno: Errno,
-}
-
-/// Where a ledger's bytes are kept. Appending returns only when they are durable.
-pub trait LedgerStore {
-    /// For messages: the path.
-    fn place(&self) -> String;
-
-    /// Everything appended so far.
-    ///
-    /// # Errors
-    /// The kernel's error number.
-    fn load(&mut self) -> Result<Vec<u8>, Errno>;
-
-    /// Appends and syncs.
-    ///
-    /// # Errors
-    /// The kernel's error number; nothing may be assumed written.
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno>;
-
-    /// Replaces everything, atomically and durably; used when nothing is open any more.
-    ///
-    /// # Errors
-    /// The kernel's error number.
-    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno>;
-}
-
-/// A ledger that lives as long as its owner: simulated machines in experiments, tests.
-#[derive(Clone, Debug, Default)]
-pub struct MemoryLedger(Vec<u8>);
-
-impl LedgerStore for MemoryLedger {
-    fn place(&self) -> String {
-        "in memory".into()
-    }
-
-    fn load(&mut self) -> Result<Vec<u8>, Errno> {
-        Ok(self.0.clone())
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.0.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.0 = bytes.to_vec();
-        Ok(())
-    }
-}
-
-/// One line of the ledger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "record", rename_all = "snake_case")]
-enum Record {
-    /// About to act.
-    Intent { id: EntryId, boot_id: String, turn: Box<Turn> },
-    /// Acted, with what came of it.
-    Done { id: EntryId, errno: Option<Errno>, reads_back: Option<String> },
-    /// Held until now, set from now on: one record for all, so that they change together.
-    Kept { ids: Vec<EntryId> },
-    /// No longer ours to undo.
-    Closed { id: EntryId, outcome: Undone },
-}
 
 /// An entry that is not closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +30,9 @@ pub struct OpenEntry {
     pub step: EntryId,
     /// The boot it was made in.
     pub boot_id: String,
+    /// Where it was made.
+    #[serde(default, skip_serializing_if = "Origin::is_anywhere")]
+    pub origin: Origin,
     /// What was done.
     pub turn: Turn,
     /// Whether the action is known to have been tried (else we were interrupted in it).
@@ -102,6 +41,16 @@ pub struct OpenEntry {
     pub errno: Option<Errno>,
     /// What read back after it.
     pub reads_back: Option<String>,
+}
+
+impl OpenEntry {
+    /// Whether the kernel has forgotten it: it was made in another boot than `boot_id` and does not outlive one. A boot
+    /// that does not tell who it is counts as this one.
+    #[must_use]
+    pub fn is_over(&self, boot_id: &str) -> bool {
+        let known = !self.boot_id.is_empty() && !boot_id.is_empty();
+        known && self.boot_id != boot_id && self.turn.undo.as_ref().is_some_and(is_volatile)
+    }
 }
 
 /// What became of an entry.
@@ -121,6 +70,19 @@ pub enum Undone {
     },
     /// The boot it belonged to is over; the kernel forgot it.
     Rebooted,
+    /// It was turned in another network namespace; not touched from here.
+    Elsewhere,
+    /// The network device of that name is gone or another one; not touched.
+    OtherDevice {
+        /// Its name.
+        device: String,
+        /// The address of the one that was turned.
+        ours: String,
+        /// The address of the one that is there.
+        found: Option<String>,
+    },
+    /// It was turned elsewhere or on another device, and the caller insisted on letting go of it; not touched.
+    GivenUp,
     /// The kernel refused.
     Failed {
         /// In words.
@@ -128,38 +90,107 @@ pub enum Undone {
     },
 }
 
+impl Undone {
+    /// Whether the entry stays open, for another attempt.
+    #[must_use]
+    pub fn stays_open(&self) -> bool {
+        match self {
+            Undone::Undone | Undone::AlreadyBack | Undone::Rebooted | Undone::GivenUp => false,
+            Undone::Foreign { .. } | Undone::Elsewhere | Undone::OtherDevice { .. } | Undone::Failed { .. } => true,
+        }
+    }
+}
+
 /// A ledger with its entries in memory and its bytes in a [`LedgerStore`].
 pub struct Ledger {
     store: Box<dyn LedgerStore>,
     boot_id: String,
+    net_ns: Option<u64>,
     open: Vec<OpenEntry>,
     next: u64,
-    damaged: Vec<u32>,
+    damage: Vec<Damage>,
+    /// Whether the file ends in the middle of a line, which must not swallow the next one.
+    torn: bool,
 }
 
 impl Ledger {
-    /// Reads what a store holds.
+    /// Reads what a store holds, and writes nothing.
     ///
     /// # Errors
-    /// [`LedgerError`] when it cannot be read.
+    /// [`LedgerError`] when it cannot be read or is no ledger.
     pub fn load(mut store: Box<dyn LedgerStore>, boot_id: &str) -> Result<Self, LedgerError> {
-        let bytes = store.load().map_err(|errno| LedgerError { place: store.place(), errno })?;
-        let mut ledger = Ledger { store, boot_id: boot_id.into(), open: Vec::new(), next: 1, damaged: Vec::new() };
-        let mut lines = (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')).peekable();
-        while let Some((number, line)) = lines.next() {
-            match decode(line) {
-                Some(record) => ledger.apply(record),
-                None if lines.peek().is_none() && !line.ends_with(b"\n") => ledger.forget_torn_tail(&bytes)?,
-                None => ledger.damaged.push(number),
+        let bytes = store.load()?;
+        let boot_id = boot_id.to_owned();
+        let (open, damage) = (Vec::new(), Vec::new());
+        let mut ledger = Ledger { store, boot_id, net_ns: None, open, next: 1, damage, torn: false };
+        let mut closed = Vec::new();
+        let mut intents = Vec::new();
+        let parts = format::parts(&bytes);
+        if !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Damaged(_))) {
+            // Garbage must not be taken for lost entries.
+            if let Some(why) = format::distrust(&bytes) {
+                return Err(LedgerError::Untrusted { place: ledger.place(), why });
             }
         }
+        for part in parts {
+            match part {
+                Part::Whole(record) => {
+                    match &record {
+                        Record::Intent { id, .. } => intents.push(*id),
+                        Record::Closed { id, .. } => closed.push((*id, ledger.damage.len())),
+                        Record::Done { .. } | Record::Kept { .. } => {}
+                    }
+                    ledger.apply(record);
+                }
+                Part::Damaged(damage) => ledger.damage.push(damage),
+                Part::Torn => ledger.torn = true,
+            }
+        }
+        // What was closed later is no longer in force. A number that a whole intent has is not the damaged one's.
+        for (place, damage) in ledger.damage.iter_mut().enumerate().filter(|(_, damage)| damage.kind == Kind::Intent) {
+            let is_closed = |id: &EntryId| closed.iter().any(|(closed, after)| closed == id && *after > place);
+            damage.entry = damage.entry.filter(|id| !intents.contains(id));
+            damage.matters = !damage.entry.as_ref().is_some_and(is_closed);
+        }
+        // Without its last newline the file is as if torn: the next line must not run into this one.
+        ledger.torn |= bytes.last().is_some_and(|&byte| byte != b'\n');
         Ok(ledger)
     }
 
-    /// Lines that are neither torn at the end nor whole, counted from 1.
+    /// Seen from a network namespace, by its inode; `None` where there is but one.
     #[must_use]
-    pub fn damaged_lines(&self) -> &[u32] {
-        &self.damaged
+    pub fn in_network(mut self, net_ns: Option<u64>) -> Self {
+        self.net_ns = net_ns;
+        self
+    }
+
+    /// What is damaged, in the order of the lines.
+    #[must_use]
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// Sets what is damaged and matters aside in the store, then writes the ledger anew with what is open. Killed in
+    /// between, the next one does it again: nothing is lost, at worst kept twice.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it cannot be written; the damage is still there.
+    pub fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        if self.damage.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut lines = Vec::new();
+        for damage in self.damage.iter().filter(|damage| damage.matters) {
+            lines.extend_from_slice(&damage.bytes);
+            if !lines.ends_with(b"\n") {
+                lines.push(b'\n');
+            }
+        }
+        if !lines.is_empty() {
+            self.store.set_aside(&lines).map_err(|errno| self.error(errno))?;
+        }
+        self.rewrite()?;
+        Ok(std::mem::take(&mut self.damage))
     }
 
     /// Where it is kept.
@@ -174,13 +205,16 @@ impl Ledger {
         &self.open
     }
 
-    /// Writes down what is about to be done; durable on return.
+    /// Writes down what is about to be done; durable on return. `read` reads files of the machine.
     ///
     /// # Errors
     /// [`LedgerError`]: do not act.
-    pub fn intend(&mut self, turn: &Turn) -> Result<EntryId, LedgerError> {
+    pub fn intend(&mut self, turn: &Turn, read: Read<'_>) -> Result<EntryId, LedgerError> {
         let id = EntryId(self.next);
-        self.write(Record::Intent { id, boot_id: self.boot_id.clone(), turn: Box::new(turn.clone()) })?;
+        let path = path_of(&turn.action);
+        let origin = path.map_or_else(Origin::default, |path| Origin::of(path, self.net_ns, read));
+        let (boot_id, turn) = (self.boot_id.clone(), Box::new(turn.clone()));
+        self.write(Record::Intent { id, boot_id, origin, turn })?;
         Ok(id)
     }
 
@@ -196,17 +230,17 @@ impl Ledger {
         Ok(())
     }
 
-    /// Closes an entry, unless the outcome says that it stays open ([`Undone::Foreign`], [`Undone::Failed`]).
+    /// Closes an entry, unless the outcome says that it stays open ([`Undone::stays_open`]).
     /// When nothing is open any more the store is emptied.
     ///
     /// # Errors
     /// [`LedgerError`] when it cannot be written.
     pub fn close(&mut self, id: EntryId, outcome: Undone) -> Result<(), LedgerError> {
-        if matches!(outcome, Undone::Foreign { .. } | Undone::Failed { .. }) {
+        if outcome.stays_open() {
             return Ok(());
         }
         self.write(Record::Closed { id, outcome })?;
-        if self.open.is_empty() && self.damaged.is_empty() {
+        if self.open.is_empty() && self.damage.is_empty() {
             self.store.replace(b"").map_err(|errno| self.error(errno))?;
         }
         Ok(())
@@ -234,40 +268,74 @@ impl Ledger {
         &mut self,
         id: EntryId,
         force: bool,
-        read: &mut dyn FnMut(&str) -> Result<String, Errno>,
+        read: Read<'_>,
         act: &mut dyn FnMut(&Action) -> Result<(), Errno>,
     ) -> Result<Undone, LedgerError> {
         let Some(entry) = self.find(id) else { return Ok(Undone::AlreadyBack) };
-        let outcome = settle(entry, &self.boot_id, force, read, act);
+        let stand = Stand { boot_id: &self.boot_id, net_ns: self.net_ns, force };
+        let outcome = settle(entry, &stand, read, act);
         self.close(id, outcome.clone())?;
         Ok(outcome)
     }
 
     fn error(&self, errno: Errno) -> LedgerError {
-        LedgerError { place: self.store.place(), errno }
+        LedgerError::Unwritable { place: self.store.place(), errno }
     }
 
     fn write(&mut self, record: Record) -> Result<(), LedgerError> {
+        if self.torn {
+            self.rewrite_whole_lines()?;
+        }
         self.store.append(encode(&record).as_bytes()).map_err(|errno| self.error(errno))?;
         self.apply(record);
         Ok(())
     }
 
-    /// A tail without its newline must not swallow the next record.
-    fn forget_torn_tail(&mut self, bytes: &[u8]) -> Result<(), LedgerError> {
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        self.store.replace(&bytes[..whole]).map_err(|errno| self.error(errno))
+    /// Writes everything anew: what is open, and nothing else.
+    fn rewrite(&mut self) -> Result<(), LedgerError> {
+        let mut text = String::new();
+        for entry in self.open.clone() {
+            let OpenEntry { id, boot_id, origin, turn, acted, errno, reads_back, .. } = entry;
+            text += &encode(&Record::Intent { id, boot_id, origin, turn: Box::new(turn) });
+            if acted {
+                text += &encode(&Record::Done { id, errno, reads_back });
+            }
+        }
+        self.store.replace(text.as_bytes()).map_err(|errno| self.error(errno))?;
+        self.torn = false;
+        Ok(())
+    }
+
+    /// A tail without its newline must not swallow the next record. One that is whole but for it is kept.
+    fn rewrite_whole_lines(&mut self) -> Result<(), LedgerError> {
+        let mut bytes = self.store.load()?;
+        match format::parts(&bytes).last() {
+            Some(Part::Torn) => {
+                let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+                bytes.truncate(end);
+            }
+            Some(Part::Whole(_)) => {
+                let end = bytes.iter().rposition(|&byte| byte == b'}').map_or(0, |end| end + 1);
+                bytes.truncate(end);
+                bytes.push(b'\n');
+            }
+            _ => bytes.push(b'\n'),
+        }
+        self.store.replace(&bytes).map_err(|errno| self.error(errno))?;
+        self.torn = false;
+        Ok(())
     }
 
     fn apply(&mut self, record: Record) {
         match record {
-            Record::Intent { id, boot_id, turn } => {
+            Record::Intent { id, boot_id, origin, turn } => {
                 self.next = self.next.max(id.0 + 1);
                 let step = turn.step.unwrap_or(id);
                 self.open.push(OpenEntry {
                     id,
                     step,
                     boot_id,
+                    origin,
                     turn: *turn,
                     acted: false,
                     errno: None,
@@ -287,67 +355,6 @@ impl Ledger {
             Record::Closed { id, .. } => self.open.retain(|entry| entry.id != id),
         }
     }
-}
-
-/// Decides and does the undo of one entry.
-fn settle(
-    entry: &OpenEntry,
-    boot_id: &str,
-    force: bool,
-    read: &mut dyn FnMut(&str) -> Result<String, Errno>,
-    act: &mut dyn FnMut(&Action) -> Result<(), Errno>,
-) -> Undone {
-    let Some(undo) = &entry.turn.undo else { return Undone::AlreadyBack };
-    if entry.boot_id != boot_id && is_volatile(undo) {
-        return Undone::Rebooted;
-    }
-    let now = entry.turn.read_back.as_ref().map(|path| read(path).map(|text| text.trim_end().to_owned()));
-    if let (Some(Ok(now)), Some(before)) = (&now, &entry.turn.before) {
-        if now == before.trim_end() {
-            return Undone::AlreadyBack;
-        }
-        let written = match &entry.turn.action {
-            Action::WriteFile { text, .. } => text,
-            _ => &entry.turn.asked,
-        };
-        // Without a reading we were interrupted between acting and writing down what came of it.
-        let ours = entry.reads_back.as_ref().unwrap_or(written);
-        if now != ours.trim_end() && entry.turn.hold == Hold::Set && !force {
-            return Undone::Foreign { found: now.clone(), ours: ours.clone() };
-        }
-    }
-    match act(undo) {
-        Ok(()) => Undone::Undone,
-        Err(Errno::ENOENT) if matches!(undo, Action::RemoveFile { .. } | Action::RemoveGroup { .. }) => {
-            Undone::AlreadyBack
-        }
-        Err(errno) => Undone::Failed { why: errno.to_string() },
-    }
-}
-
-/// Whether the kernel forgets this at a reboot.
-fn is_volatile(undo: &Action) -> bool {
-    match undo {
-        Action::WriteFile { path, .. } | Action::RemoveFile { path } => {
-            ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root))
-        }
-        Action::MakeGroup { .. } | Action::RemoveGroup { .. } => true,
-        Action::Run { .. } => false,
-    }
-}
-
-fn encode(record: &Record) -> String {
-    // A Record holds only strings and integers, which always serialise.
-    let json = serde_json::to_string(record).unwrap_or_default();
-    format!("PBL1 {:08x} {json}\n", crc32fast::hash(json.as_bytes()))
-}
-
-fn decode(line: &[u8]) -> Option<Record> {
-    let line = std::str::from_utf8(line).ok()?;
-    let rest = line.strip_suffix('\n')?.strip_prefix("PBL1 ")?;
-    let (crc, json) = rest.split_once(' ')?;
-    (u32::from_str_radix(crc, 16).ok()? == crc32fast::hash(json.as_bytes())).then_some(())?;
-    serde_json::from_str(json).ok()
 }
 
 #[cfg(test)]

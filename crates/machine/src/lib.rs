@@ -13,6 +13,6 @@ mod world;
 pub use action::{Acted, Action, CpuQuota, Hold, Turn};
 pub use errno::Errno;
 pub use job::{Finished, Job, ProcessId, SpawnError, User};
-pub use ledger::{EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Undone};
-pub use machine::{Entry, Handle, Identity, Machine, RecorderId, Sample};
+pub use ledger::{Damage, EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};
+pub use machine::{Entry, Handle, Identity, LastChange, Machine, RecorderId, Sample};
 pub use world::{StopSignal, Wake, World};

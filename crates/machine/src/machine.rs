@@ -1,5 +1,9 @@
 //! One machine: what can be read of it, done to it, run on it. Nothing here waits.
-use crate::{Acted, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId, SpawnError, Turn, Undone};
+use serde::Serialize;
+
+use crate::{
+    Acted, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+};
 
 /// What a machine is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +48,15 @@ pub struct Sample {
     pub at_ns: u64,
     /// What each handle read, in the order given.
     pub texts: Vec<Result<String, Errno>>,
+}
+
+/// What a machine knows of the last change of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LastChange {
+    /// When its content last changed, Unix seconds.
+    pub unix_s: u64,
+    /// Whose file it is: a name, or `uid 1000`.
+    pub owner: String,
 }
 
 /// State and action of one box; see [`crate::World`] for time.
@@ -102,6 +115,18 @@ pub trait Machine {
 
     /// What is turned and not yet taken back, oldest first.
     fn open_entries(&self) -> Vec<OpenEntry>;
+
+    /// What of the ledger is damaged: lines that were altered or lost a part. Nobody acts on them.
+    fn damage(&self) -> Vec<Damage>;
+
+    /// Sets what is damaged aside for a person to look at, durably, and goes on without it.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it could not be kept; the damage is still there.
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError>;
+
+    /// Who last changed a file, and when, as far as the machine knows: not for what the kernel makes up when it is read.
+    fn last_change(&mut self, path: &str) -> Option<LastChange>;
 
     /// Starts work.
     ///

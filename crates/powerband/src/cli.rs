@@ -137,7 +137,10 @@ pub(crate) struct Undo {
     /// List what could be taken back and take nothing back
     #[arg(long)]
     pub(crate) list: bool,
-    /// Also where somebody else has written since
+    /// Only what an interrupted powerband has left; what `set` turned stays
+    #[arg(long, conflicts_with_all = ["all", "list"])]
+    pub(crate) left: bool,
+    /// Also where somebody else has written since; let go of what cannot be reached from here
     #[arg(long)]
     pub(crate) force: bool,
 }

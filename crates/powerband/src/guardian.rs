@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use powerband_host::{FileLedger, LocalMachine, stand_guard};
 use powerband_knob::restore;
 
-use crate::rig;
+use crate::left;
 
-/// Waits for the owner's end. What cannot be put back stays in the ledger, and the next command that turns or measures
-/// says so: there is nobody here to tell.
+/// Waits for the owner's end. What cannot be put back, and what is damaged, stays in the ledger, and the next command that
+/// turns or measures says so: there is nobody here to tell.
 pub(crate) fn main(folder: Option<&OsString>) -> ExitCode {
     let Some(folder) = folder.map(Path::new) else { return ExitCode::FAILURE };
     let Some(_lock) = stand_guard(folder) else { return ExitCode::SUCCESS };
     let Ok(mut machine) = LocalMachine::new(FileLedger::new(folder)) else { return ExitCode::FAILURE };
-    let entries = rig::held(&machine);
+    let entries = left::held(&machine);
     let restored = restore(&mut machine, &entries, false);
     if restored.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -5,6 +5,7 @@ mod dry;
 mod exit;
 mod guardian;
 mod journal;
+mod left;
 mod measure;
 mod output;
 mod rig;

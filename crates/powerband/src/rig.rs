@@ -3,14 +3,14 @@ use std::path::{Path, PathBuf};
 
 use powerband_experiment::{Plan, PlanError, ResolveError};
 use powerband_host::{FileLedger, HostWorld, LocalMachine, Lock, LockError};
-use powerband_knob::{ErrorKind, KnobError, Selection, restore};
-use powerband_machine::{EntryId, Errno, Hold, LedgerStore, Machine, World};
+use powerband_knob::{ErrorKind, KnobError, Selection};
+use powerband_machine::{EntryId, Errno, LedgerError, World};
 use powerband_record::{Side, Started};
 use powerband_sim::{Profile, SimWorld};
 
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure, usage};
-use crate::output;
+use crate::left::{self, Kept};
 
 /// What the rig is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(crate) enum Purpose {
     Look,
     /// `set` and `undo`: what is set stays, on simulated machines in their log.
     Turn,
+    /// `undo --left`: as [`Purpose::Turn`], but what was left is the verb's own business.
+    PutBack,
     /// Trials: a simulated machine starts from its boot.
     Measure,
 }
@@ -87,9 +89,10 @@ impl Names {
 /// An open rig.
 pub(crate) struct Rig {
     world: Box<dyn World>,
-    ledger: String,
+    /// The ledgers that outlive us; none for simulated machines in trials.
+    kept: Vec<Kept>,
     /// Held for as long as we may turn.
-    lock: Option<Lock>,
+    locks: Vec<Lock>,
 }
 
 impl Rig {
@@ -100,12 +103,22 @@ impl Rig {
 
     /// Where the near machine's ledger is kept.
     pub(crate) fn ledger_place(&self) -> String {
-        self.ledger.clone()
+        self.kept.first().map_or_else(|| "in memory".into(), Kept::ledger)
+    }
+
+    /// Where the machines' ledgers are kept.
+    pub(crate) fn kept(&self) -> Vec<Kept> {
+        self.kept.clone()
+    }
+
+    /// The folder of one machine's ledger.
+    pub(crate) fn folder(&self, side: Side) -> Option<&Path> {
+        self.kept.iter().find(|kept| kept.side == side).map(|kept| kept.folder.as_path())
     }
 
     /// Tells others that a step waits to be confirmed.
     pub(crate) fn await_confirmation(&mut self, step: EntryId) {
-        if let Some(lock) = &mut self.lock {
+        if let Some(lock) = self.locks.first_mut() {
             lock.set_to_confirm(step);
             lock.set_doing("waiting for `powerband confirm`");
         }
@@ -114,7 +127,7 @@ impl Rig {
     /// Lets go of the machines and the lock.
     pub(crate) fn close(self) {
         drop(self.world);
-        drop(self.lock);
+        drop(self.locks);
     }
 }
 
@@ -177,34 +190,49 @@ fn open_simulated(
     let interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     world.interrupt_source(Box::new(interrupts));
     if purpose == Purpose::Measure {
-        return Ok(Rig { world: Box::new(world), ledger: "in memory".into(), lock: None });
+        return Ok(Rig { world: Box::new(world), kept: Vec::new(), locks: Vec::new() });
     }
     // What was set on a simulated machine is its ledger, done again on the fresh boot.
-    let near_folder = simulated_folder(near)?;
     if far == Some(near) {
         return Err(usage(format!(
             "both ends are sim:{near}, and what is set on it is kept once; name another far machine"
         )));
     }
-    let lock = if purpose == Purpose::Turn { Some(lock(&near_folder)?) } else { None };
-    let kept = FileLedger::new(&near_folder);
-    let ledger = kept.place();
-    world.keep_ledger(Side::Near, Box::new(kept)).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let mut kept = vec![Kept { side: Side::Near, folder: simulated_folder(near)? }];
     if let Some(far) = far {
-        let kept = FileLedger::new(&simulated_folder(far)?);
-        world.keep_ledger(Side::Far, Box::new(kept)).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+        kept.push(Kept { side: Side::Far, folder: simulated_folder(far)? });
     }
-    Ok(Rig { world: Box::new(world), ledger, lock })
+    let locks = if purpose == Purpose::Look { Vec::new() } else { lock_all(&kept)? };
+    for Kept { side, folder } in &kept {
+        let store = Box::new(FileLedger::new(folder));
+        world.keep_ledger(*side, store).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    }
+    if purpose == Purpose::Turn {
+        left::clear(&mut world, &kept)?;
+    }
+    Ok(Rig { world: Box::new(world), kept, locks })
+}
+
+/// Where the ledger of a simulated machine is kept.
+fn simulated_folder(name: &str) -> Result<PathBuf, Failure> {
+    state_folder().map(|state| state.join("sim").join(name.replace('/', "_")))
+}
+
+/// Where the ledgers of a rig are kept, for whoever does not open it. Names that no machine has are kept nowhere.
+pub(crate) fn kept(names: &Names) -> Vec<Kept> {
+    let folder = |name: &str| match simulated(name) {
+        Some(name) => simulated_folder(name).ok(),
+        None if name == "local" => powerband_host::state_folder(),
+        None => None,
+    };
+    let near = folder(&names.near).map(|folder| Kept { side: Side::Near, folder });
+    let far = names.far.as_deref().and_then(folder).map(|folder| Kept { side: Side::Far, folder });
+    near.into_iter().chain(far).collect()
 }
 
 /// Where the near machine's ledger and lock are kept.
 pub(crate) fn ledger_folder(names: &Names) -> Result<PathBuf, Failure> {
     simulated(&names.near).map_or_else(state_folder, simulated_folder)
-}
-
-/// Where is written down what is set on a simulated machine.
-fn simulated_folder(name: &str) -> Result<PathBuf, Failure> {
-    state_folder().map(|state| state.join("sim").join(name.replace('/', "_")))
 }
 
 /// Where ledger and locks live.
@@ -225,16 +253,25 @@ fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
     // Whoever only looks needs no place of his own; a ledger that is not there is an empty one.
     let folder =
         if purpose == Purpose::Look { powerband_host::state_folder().unwrap_or_default() } else { state_folder()? };
-    let lock = if purpose == Purpose::Look { None } else { Some(lock(&folder)?) };
+    let kept = vec![Kept { side: Side::Near, folder: folder.clone() }];
+    let locks = if purpose == Purpose::Look { Vec::new() } else { lock_all(&kept)? };
     let store = FileLedger::new(&folder);
-    let ledger = store.place();
-    let machine = LocalMachine::new(store).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let machine = LocalMachine::new(store).map_err(ledger_failure)?;
     let machine = if purpose == Purpose::Look { machine } else { machine.guarded() };
     let mut world = HostWorld::new(machine).map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
-    if purpose != Purpose::Look {
-        put_back_what_was_left(&mut world, &ledger)?;
+    if matches!(purpose, Purpose::Turn | Purpose::Measure) {
+        left::clear(&mut world, &kept)?;
     }
-    Ok(Rig { world: Box::new(world), ledger, lock })
+    Ok(Rig { world: Box::new(world), kept, locks })
+}
+
+fn ledger_failure(error: LedgerError) -> Failure {
+    let denied = matches!(error.errno(), Some(Errno::EACCES | Errno::EPERM));
+    Failure::new(if denied { Exit::Denied } else { Exit::CannotGoOn }, error)
+}
+
+fn lock_all(kept: &[Kept]) -> Result<Vec<Lock>, Failure> {
+    kept.iter().map(|kept| lock(&kept.folder)).collect()
 }
 
 fn lock(folder: &Path) -> Result<Lock, Failure> {
@@ -246,34 +283,6 @@ fn lock(folder: &Path) -> Result<Lock, Failure> {
         );
         Failure::new(if denied { Exit::Denied } else { Exit::CannotGoOn }, error)
     })
-}
-
-/// An owner that is gone may have left trials' settings in force: whoever turns next puts them back first.
-fn put_back_what_was_left(world: &mut dyn World, ledger: &str) -> Result<(), Failure> {
-    let Some(machine) = world.machine(Side::Near) else { return Ok(()) };
-    let entries = held(machine);
-    if entries.is_empty() {
-        return Ok(());
-    }
-    let restored = restore(machine, &entries, false);
-    output::remark(&format!(
-        "put back {} settings that an interrupted powerband had left",
-        restored.undone + restored.already
-    ));
-    if restored.failed.is_empty() {
-        return Ok(());
-    }
-    let sentence = format!(
-        "could not put back what an interrupted powerband had left: {}; {ledger} says what was there",
-        restored.left().join(", ")
-    );
-    Err(Failure::new(Exit::CannotRestore, sentence))
-}
-
-/// What is in force only as long as its owner lives, oldest first.
-pub(crate) fn held(machine: &dyn Machine) -> Vec<EntryId> {
-    let open = machine.open_entries();
-    open.iter().filter(|entry| entry.turn.hold == Hold::Held).map(|entry| entry.id).collect()
 }
 
 /// The CPUs the user narrowed turning to.

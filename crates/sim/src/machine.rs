@@ -1,9 +1,11 @@
 //! A simulated machine behind the Machine seam: the board, and the ledger of what was turned on it.
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use powerband_machine::{
-    Acted, Action, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError, LedgerStore,
-    Machine, MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
+    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn,
+    Undone,
 };
 use powerband_record::Side;
 
@@ -16,6 +18,8 @@ use crate::schedule::Group;
 pub(crate) struct SimMachine {
     pub(crate) board: Board,
     ledger: Ledger,
+    /// What was held before this boot, and is not done again.
+    forgotten: BTreeSet<EntryId>,
 }
 
 impl SimMachine {
@@ -23,12 +27,14 @@ impl SimMachine {
     pub(crate) fn boot(profile: Profile, side: Side, has_far: bool, seed: u64) -> Result<Self, SimError> {
         let board = Board::boot(profile, side, has_far, seed)?;
         let ledger = Ledger::load(Box::new(MemoryLedger::default()), &board.identity.boot_id)?;
-        Ok(SimMachine { board, ledger })
+        Ok(SimMachine { board, ledger, forgotten: BTreeSet::new() })
     }
 
     /// Keeps the ledger in `store` from now on, and does again what it says is set and not undone.
     pub(crate) fn keep_ledger(&mut self, store: Box<dyn LedgerStore>) -> Result<(), SimError> {
         self.ledger = Ledger::load(store, &self.board.identity.boot_id)?;
+        let held = self.ledger.open().iter().filter(|entry| entry.turn.hold == Hold::Held);
+        self.forgotten = held.map(|entry| entry.id).collect();
         let set: Vec<Action> = self
             .ledger
             .open()
@@ -120,7 +126,8 @@ impl Machine for SimMachine {
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
-        let entry = self.ledger.intend(turn)?;
+        let Self { ledger, board, .. } = self;
+        let entry = ledger.intend(turn, &mut |path| board.read(path))?;
         let (errno, words) = match self.board.perform(&turn.action) {
             Ok(()) => (None, None),
             Err((errno, words)) => (Some(errno), words),
@@ -132,6 +139,10 @@ impl Machine for SimMachine {
     }
 
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
+        if self.forgotten.remove(&entry) {
+            self.ledger.close(entry, Undone::Rebooted)?;
+            return Ok(Undone::Rebooted);
+        }
         let board = RefCell::new(&mut self.board);
         let mut read = |path: &str| board.borrow_mut().read(path);
         let mut act = |action: &Action| board.borrow_mut().perform(action).map_err(|(errno, _)| errno);
@@ -144,6 +155,19 @@ impl Machine for SimMachine {
 
     fn open_entries(&self) -> Vec<OpenEntry> {
         self.ledger.open().to_vec()
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        self.ledger.damage().to_vec()
+    }
+
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        self.ledger.set_damage_aside()
+    }
+
+    /// Nothing here remembers whose hand it was.
+    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
+        None
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {

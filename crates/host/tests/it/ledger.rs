@@ -28,7 +28,7 @@ fn on_a_full_disk_nothing_is_turned() {
         return;
     }
     let (said, knob) = on_a_small_disk("before");
-    assert!(said.starts_with("turned Err(LedgerError") && said.contains("Errno(28)"), "{said}");
+    assert!(said.starts_with("turned Err(Unwritable") && said.contains("Errno(28)"), "{said}");
     assert_eq!(knob, "0\n");
 }
 
@@ -82,7 +82,10 @@ fn a_second_owner_is_told_who_the_first_is() {
     let lock = Lock::acquire(place.path(), "measuring").unwrap();
     let Err(LockError::Held(holder)) = Lock::acquire(place.path(), "again") else { panic!("held by ourselves") };
     assert_eq!((holder.pid, holder.doing.as_str()), (std::process::id(), "measuring"));
+    assert_eq!(powerband_host::holder(place.path()).map(|found| found.pid), Some(std::process::id()));
     drop(lock);
+    assert_eq!(powerband_host::holder(place.path()), None, "its text is stale");
+    assert_eq!(powerband_host::holder(&place.path().join("nowhere")), None);
     drop(Lock::acquire(place.path(), "measuring").unwrap());
 }
 

@@ -315,7 +315,7 @@ impl Machine for Fake {
     }
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         let mut ledger = self.ledger.take().unwrap();
-        let entry = ledger.intend(turn)?;
+        let entry = ledger.intend(turn, &mut |path| self.files.get(path).cloned().ok_or(Errno::ENOENT))?;
         let refused = self.refuse_action == Some(self.acts);
         self.acts += 1;
         let errno = if refused { Some(Errno::EIO) } else { self.perform(&turn.action).err() };
@@ -344,6 +344,15 @@ impl Machine for Fake {
     }
     fn open_entries(&self) -> Vec<OpenEntry> {
         self.ledger.as_ref().unwrap().open().to_vec()
+    }
+    fn damage(&self) -> Vec<Damage> {
+        self.ledger.as_ref().unwrap().damage().to_vec()
+    }
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        self.ledger.as_mut().unwrap().set_damage_aside()
+    }
+    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
+        None
     }
     fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
         Err(SpawnError::NotFound("nothing".into()))

@@ -107,3 +107,47 @@ fn every_setting_lands_and_comes_back_on_every_simulated_machine() {
 fn machine_open(world: &mut SimWorld) -> Vec<EntryId> {
     world.machine(Side::Near).unwrap().open_entries().iter().map(|entry| entry.id).collect()
 }
+
+/// What is turned one after the other, as steps of their own, and with it how a CPU gets in and out of service.
+const WITH_CPUS: [&[&str]; 4] = [
+    &["governor=conservative up_threshold=98 file:/sys/devices/system/cpu/cpu1/online=0"],
+    &["file:/sys/devices/system/cpu/cpu1/online=0", "governor=conservative up_threshold=98"],
+    &["governor=userspace freq=LOW", "max_freq=LOW", "file:/sys/devices/system/cpu/cpu1/online=0"],
+    &[
+        "file:/sys/devices/system/cpu/cpu1/online=0",
+        "file:/sys/devices/system/cpu/cpu1/online=1",
+        "governor=userspace freq=LOW max_freq=LOW",
+        "file:/sys/devices/system/cpu/cpu1/online=0",
+    ],
+];
+
+#[test]
+fn a_cpu_that_was_taken_out_of_service_comes_back_with_everything_on_it() {
+    let mut checked = 0;
+    for name in Profile::names() {
+        for steps in WITH_CPUS {
+            let mut world = SimWorld::new(Profile::builtin(name).unwrap(), None, 1).unwrap();
+            let machine = world.machine(Side::Near).unwrap();
+            let Ok(before) = machine.read("/sys/devices/system/cpu/cpu1/online") else { continue };
+            let low = cpufreq(machine).unwrap().0.remove(0).steps_khz[0];
+            let all = Selection::everywhere();
+            // A state that is not a boot's, of what a CPU out of service does not lose.
+            let found = Setting::parse("governor=ondemand up_threshold=60").unwrap();
+            apply(machine, &found, Hold::Held, &all).unwrap();
+            let (found, set_before) = (snapshot(machine), machine.open_entries().len());
+            for step in steps {
+                let setting = Setting::parse(&step.replace("LOW", &low.to_string())).unwrap();
+                apply(machine, &setting, Hold::Set, &all).unwrap();
+            }
+            assert_ne!(snapshot(machine), found, "{name}: {steps:?}");
+            let entries = machine_open(&mut world).split_off(set_before);
+            let machine = world.machine(Side::Near).unwrap();
+            let restored = restore(machine, &entries, false);
+            assert!(restored.complete() && restored.inexact.is_empty(), "{name}: {steps:?}: {restored:?}");
+            assert_eq!(machine.read("/sys/devices/system/cpu/cpu1/online").unwrap(), before);
+            assert_eq!(snapshot(machine), found, "{name}: {steps:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 8, "{checked}");
+}

@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::*;
+use crate::Hold;
 
-/// A store whose bytes the test can see and break.
+mod damaged;
+mod places;
+
+/// A store whose bytes the test can see and break, and what was set aside from it.
 #[derive(Clone, Default)]
-struct Shared(Rc<RefCell<Vec<u8>>>);
+struct Shared(Rc<RefCell<Vec<u8>>>, Rc<RefCell<Vec<u8>>>);
 
 impl LedgerStore for Shared {
     fn place(&self) -> String {
         "test".into()
     }
-    fn load(&mut self) -> Result<Vec<u8>, Errno> {
+    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
         Ok(self.0.borrow().clone())
     }
     fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
@@ -24,6 +28,15 @@ impl LedgerStore for Shared {
         *self.0.borrow_mut() = bytes.to_vec();
         Ok(())
     }
+    fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno> {
+        self.1.borrow_mut().extend_from_slice(lines);
+        Ok(())
+    }
+}
+
+/// A machine without any files.
+fn nothing(_: &str) -> Result<String, Errno> {
+    Err(Errno::ENOENT)
 }
 
 fn turn(path: &str, from: &str, to: &str, hold: Hold) -> Turn {
@@ -42,7 +55,7 @@ fn turn(path: &str, from: &str, to: &str, hold: Hold) -> Turn {
 
 /// Acts on a map of files through the ledger, as a machine would.
 fn set(ledger: &mut Ledger, files: &mut BTreeMap<String, String>, turn: &Turn) -> EntryId {
-    let id = ledger.intend(turn).unwrap();
+    let id = ledger.intend(turn, &mut nothing).unwrap();
     if let Action::WriteFile { path, text } = &turn.action {
         files.insert(path.clone(), text.clone());
     }
@@ -86,32 +99,6 @@ fn entries_survive_a_reload_and_are_undone_in_three_ways() {
 }
 
 #[test]
-fn a_torn_tail_was_never_acted_on_and_an_altered_line_hides_no_other() {
-    let store = Shared::default();
-    let mut files = BTreeMap::new();
-    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
-    for path in ["/etc/a", "/etc/b"] {
-        set(&mut ledger, &mut files, &turn(path, "0", "1", Hold::Held));
-    }
-    let whole = store.0.borrow().clone();
-    for cut in 0..whole.len() {
-        *store.0.borrow_mut() = whole[..cut].to_vec();
-        let ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
-        let intents =
-            String::from_utf8_lossy(&whole[..cut]).lines().count() - usize::from(cut > 0 && whole[cut - 1] != b'\n');
-        assert_eq!(ledger.open().len(), [0, 1, 1, 2, 2][intents], "cut at {cut}");
-        assert!(ledger.damaged_lines().is_empty(), "cut at {cut}");
-    }
-    let mut broken = whole.clone();
-    broken[40] ^= 1;
-    *store.0.borrow_mut() = broken;
-    let ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
-    assert_eq!(ledger.damaged_lines(), [1]);
-    assert_eq!(ledger.open().len(), 1);
-    assert_eq!(ledger.open()[0].turn.site, "/etc/b");
-}
-
-#[test]
 fn a_reboot_forgets_sysfs_but_not_files() {
     let store = Shared::default();
     let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|p| (p.to_owned(), "0".to_owned())).into();
@@ -126,7 +113,7 @@ fn a_reboot_forgets_sysfs_but_not_files() {
 #[test]
 fn a_refused_action_leaves_nothing_open() {
     let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot1").unwrap();
-    let id = ledger.intend(&turn("/sys/a", "0", "1", Hold::Held)).unwrap();
+    let id = ledger.intend(&turn("/sys/a", "0", "1", Hold::Held), &mut nothing).unwrap();
     ledger.done(id, Some(Errno::EINVAL), Some("0".into())).unwrap();
     assert!(ledger.open().is_empty());
 }

@@ -89,6 +89,15 @@ impl Machine for Fake {
     fn open_entries(&self) -> Vec<OpenEntry> {
         Vec::new()
     }
+    fn damage(&self) -> Vec<Damage> {
+        Vec::new()
+    }
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        unreachable!("meters turn nothing")
+    }
+    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
+        None
+    }
     fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
         unreachable!("meters start nothing")
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Info, InfoPart, Shared};
 use crate::exit::{Answer, Exit, Failure};
+use crate::left;
 use crate::output;
 use crate::rig::{self, Purpose, Rig};
 
@@ -34,6 +35,7 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         text += &told.text;
         all[name] = told.json;
     }
+    left::warn(&rig.kept());
     if shared.json {
         return output::say_json(&all);
     }
@@ -100,17 +102,18 @@ fn meters(rig: &mut Rig) -> Told {
 fn turned(rig: &mut Rig) -> Told {
     let (mut text, mut rows) = (String::new(), Vec::new());
     for side in [Side::Near, Side::Far] {
-        let entries = rig.world().machine(side).map(|machine| machine.open_entries()).unwrap_or_default();
+        let entries = rig.world().machine(side).map(|machine| left::in_force(machine)).unwrap_or_default();
         let there = if side == Side::Far { "far/" } else { "" };
-        for entry in entries.into_iter().filter(|entry| super::undo::tells(&entry.turn)) {
-            let (turn, held) = (&entry.turn, entry.turn.hold == Hold::Held);
-            let how = if held {
-                "left by an interrupted or running powerband"
-            } else {
-                "set; `powerband undo` takes it back"
+        for entry in entries.into_iter().filter(|entry| left::tells(&entry.turn)) {
+            let turn = &entry.turn;
+            let (held_by, how) = match turn.hold {
+                Hold::Held => left::holder_words(rig.folder(side)),
+                Hold::Set => (None, "set; `powerband undo` takes it back".into()),
             };
             text += &format!("turned: {there}{} at {} to {} ({how})\n", turn.knob, turn.site, turn.asked);
-            rows.push(entry);
+            let mut row = json!(entry);
+            row["held_by"] = json!(held_by);
+            rows.push(row);
         }
     }
     if text.is_empty() {

@@ -5,10 +5,11 @@ use powerband_store::{State, Summary};
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
 use crate::measure::{find_store, store_failure};
-use crate::output;
 use crate::verb::resume::is_gone;
+use crate::{left, output, rig};
 
 pub(crate) fn run(shared: &Shared) -> Answer {
+    left::warn(&rig::kept(&rig::Names::plain(shared)));
     let store = find_store(shared)?;
     let summaries = store.map(|store| store.list().map_err(store_failure)).transpose()?.unwrap_or_default();
     let list = List::new(summaries.into_iter().map(row).collect());

@@ -6,10 +6,11 @@ use powerband_store::Store;
 use crate::cli::{Shared, Show};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::measure::{need_store, store_failure};
-use crate::output;
 use crate::verb::resume::is_gone;
+use crate::{left, output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
+    left::warn(&rig::kept(&rig::Names::plain(shared)));
     let store = need_store(shared)?;
     let id = store.resolve(&args.id).map_err(usage)?;
     print(shared, &store, id)

@@ -1,15 +1,17 @@
 //! `undo`: take back what `set` turned, the last step first.
 use std::collections::BTreeMap;
 
-use powerband_knob::{Restored, restore};
+use powerband_host::holder;
+use powerband_knob::{Foreign, Restored, restore};
 use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::Side;
 use serde_json::json;
 
 use crate::cli::{Shared, Undo};
 use crate::exit::{Answer, Exit, Failure};
+use crate::left::{self, tells};
 use crate::output;
-use crate::rig::{self, Purpose};
+use crate::rig::{self, Purpose, Rig};
 
 /// What one `set` turned on one machine.
 struct Step {
@@ -19,12 +21,20 @@ struct Step {
 }
 
 pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
-    let purpose = if args.list { Purpose::Look } else { Purpose::Turn };
+    let purpose = match (args.list, args.left) {
+        (true, _) => Purpose::Look,
+        (_, true) => Purpose::PutBack,
+        _ => Purpose::Turn,
+    };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
+    if args.left {
+        return undo_left(shared, args, rig);
+    }
     let ledger = rig.ledger_place();
     let steps: Vec<Step> = [Side::Near, Side::Far].into_iter().flat_map(|side| steps(rig.world(), side)).collect();
     if args.list {
-        return list(shared, &steps, &ledger);
+        let left = unowned(&mut rig);
+        return list(shared, &steps, &left, &ledger);
     }
     // The last step of each machine: a rig's ledgers do not say which of two was later.
     let newest = |step: &&Step| args.all || steps.iter().all(|other| other.side != step.side || other.id <= step.id);
@@ -38,21 +48,29 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
         let mine = wanted.iter().filter(|step| step.side == side).flat_map(|step| &step.entries);
         let entries: Vec<EntryId> = mine.map(|entry| entry.id).collect();
         if let Some(machine) = rig.world().machine(side) {
-            let more = restore(machine, &entries, args.force);
-            restored.undone += more.undone;
-            restored.already += more.already;
-            restored.foreign.extend(more.foreign);
-            restored.failed.extend(more.failed);
-            restored.inexact.extend(more.inexact);
+            restored.extend(restore(machine, &entries, args.force));
         }
     }
     report(shared, &restored, steps.len() - wanted.len())?;
-    outcome(&restored, &ledger)
+    outcome(&restored, &ledger, "undo")
+}
+
+/// Puts back what an interrupted powerband has left and closes what a reboot has ended, and nothing else.
+fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig) -> Answer {
+    let (kept, ledger) = (rig.kept(), rig.ledger_place());
+    let restored = left::put_back(rig.world(), &kept, args.force);
+    if shared.json || restored != Restored::default() {
+        report(shared, &restored, 0)?;
+    } else {
+        output::say("nothing is left");
+    }
+    left::sort_out(rig.world(), &kept)?;
+    outcome(&restored, &ledger, "undo --left")
 }
 
 /// Steps that are set and not yet taken back, oldest first.
 fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
-    let open = world.machine(side).map(|machine| machine.open_entries()).unwrap_or_default();
+    let open = world.machine(side).map(|machine| left::in_force(machine)).unwrap_or_default();
     let mut steps: BTreeMap<EntryId, Vec<OpenEntry>> = BTreeMap::new();
     for entry in open.into_iter().filter(|entry| entry.turn.hold == Hold::Set) {
         steps.entry(entry.step).or_default().push(entry);
@@ -60,9 +78,23 @@ fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
     steps.into_iter().map(|(id, entries)| Step { side, id, entries }).collect()
 }
 
-fn list(shared: &Shared, steps: &[Step], ledger: &str) -> Answer {
+/// What an interrupted powerband has left in force; nothing while somebody holds the machine.
+fn unowned(rig: &mut Rig) -> Vec<(Side, OpenEntry)> {
+    let mut left = Vec::new();
+    for kept in rig.kept() {
+        if holder(&kept.folder).is_some() {
+            continue;
+        }
+        let open = rig.world().machine(kept.side).map(|machine| left::in_force(machine)).unwrap_or_default();
+        left.extend(open.into_iter().filter(|it| it.turn.hold == Hold::Held).map(|entry| (kept.side, entry)));
+    }
+    left
+}
+
+fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &str) -> Answer {
     if shared.json {
         let told = steps.iter().flat_map(|step| step.entries.iter().map(|entry| (step.side, entry)));
+        let told = told.chain(left.iter().map(|(side, entry)| (*side, entry)));
         let told = told.filter(|(_, entry)| tells(&entry.turn));
         let entries: Vec<_> =
             told.map(|(side, entry)| json!({ "side": side, "was": before(&entry.turn), "entry": entry })).collect();
@@ -72,19 +104,21 @@ fn list(shared: &Shared, steps: &[Step], ledger: &str) -> Answer {
     for step in steps.iter().rev() {
         let side = if step.side == Side::Far { " on the far machine" } else { "" };
         text += &format!("step {}{side}:\n", step.id.0);
-        for turn in step.entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)) {
-            let shown = |value: &str| shown(&turn.knob, value);
-            let before = before(turn).map_or_else(|| "nothing".into(), shown);
-            text += &format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, shown(&turn.asked));
-        }
+        text.extend(step.entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)).map(line));
+    }
+    if !left.is_empty() {
+        text += "left by an interrupted powerband; `powerband undo --left` takes it back:\n";
+        text.extend(left.iter().map(|(_, entry)| &entry.turn).filter(|turn| tells(turn)).map(line));
     }
     output::say(if text.is_empty() { "nothing is turned" } else { &text });
     Ok(Exit::Fine as u8)
 }
 
-/// Whether an entry is what somebody asked for; the others only keep what a governor would forget.
-pub(super) fn tells(turn: &Turn) -> bool {
-    turn.undo.as_ref() != Some(&turn.action)
+/// One entry of the list.
+fn line(turn: &Turn) -> String {
+    let shown = |value: &str| shown(&turn.knob, value);
+    let before = before(turn).map_or_else(|| "nothing".into(), shown);
+    format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, shown(&turn.asked))
 }
 
 /// A value for people: kHz of the frequency knobs as MHz.
@@ -110,12 +144,10 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
     if restored.already > 0 {
         text += &format!(", already as before: {}", restored.already);
     }
-    for foreign in &restored.inexact {
-        text += &format!(
-            "\n{} at {} reads {} where it read {} before",
-            foreign.knob, foreign.site, foreign.found, foreign.ours
-        );
+    if restored.given_up > 0 {
+        text += &format!(", let go of without touching them: {}", restored.given_up);
     }
+    text.extend(restored.differs().iter().map(|differs| format!("\n{differs}")));
     if steps_left > 0 {
         text += &format!("\n{steps_left} earlier steps are still in force; `powerband undo --all` takes them back too");
     }
@@ -123,18 +155,41 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
     Ok(())
 }
 
-/// What is not back decides the code.
-fn outcome(restored: &Restored, ledger: &str) -> Answer {
+/// What is not back decides the code. `verb` with `--force` behind it insists.
+fn outcome(restored: &Restored, ledger: &str, verb: &str) -> Answer {
     if !restored.failed.is_empty() {
         let sentence = format!("could not put back {}; {ledger} says what was there", restored.left().join(", "));
         return Err(Failure::new(Exit::CannotRestore, sentence));
     }
     if let Some(foreign) = restored.foreign.first() {
         let sentence = format!(
-            "{} at {} was set to {} and now reads {}: somebody else turned it, so it was left alone; `powerband undo --force` puts it back all the same",
-            foreign.knob, foreign.site, foreign.ours, foreign.found
+            "{} at {} was set to {} and now reads {}{}: somebody else turned it, so it was left alone; `powerband {verb} --force` puts it back all the same",
+            foreign.knob,
+            foreign.site,
+            foreign.ours,
+            foreign.found,
+            whose(foreign)
+        );
+        return Err(Failure::new(Exit::Failed, sentence));
+    }
+    if let Some(it) = restored.elsewhere.first() {
+        let sentence = format!(
+            "{} at {} was left alone: {}; `powerband {verb} --force` lets go of it without touching it",
+            it.knob, it.site, it.why
         );
         return Err(Failure::new(Exit::Failed, sentence));
     }
     Ok(Exit::Fine as u8)
+}
+
+/// ` (changed 3 min ago, file of alice)`, as far as anybody knows.
+fn whose(foreign: &Foreign) -> String {
+    let Some(changed) = &foreign.changed else { return String::new() };
+    let ago = match powerband_host::unix_time_s().saturating_sub(changed.unix_s) {
+        s @ 0..60 => format!("{s} s"),
+        s @ 60..3600 => format!("{} min", s / 60),
+        s @ 3600..172_800 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    };
+    format!(" (changed {ago} ago, file of {})", changed.owner)
 }

@@ -6,6 +6,7 @@ use powerband_record::{Assignment, ExitStatus, Setting, Side, Work};
 use crate::caller;
 use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure, usage};
+use crate::output;
 use crate::rig::{self, Purpose};
 
 /// Time a command has to end after it was asked to, ns.
@@ -86,7 +87,10 @@ fn wait(world: &mut dyn World, process: ProcessId) -> (Option<Finished>, bool) {
 fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Result<(), Failure> {
     for (side, applied) in in_force.iter().rev() {
         let Some(machine) = world.machine(*side) else { continue };
-        let restored = restore(machine, &applied.entries, false);
+        let mut restored = restore(machine, &applied.entries, false);
+        restored.wait_for_limits(world, *side);
+        restored.differs().iter().for_each(|differs| output::remark(differs));
+        restored.elsewhere.iter().for_each(|it| output::remark(&format!("left {} turned: {}", it.knob, it.why)));
         if !restored.failed.is_empty() {
             let sentence = format!(
                 "could not put back {}; `powerband undo --list` shows what is left",

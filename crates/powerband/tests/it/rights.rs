@@ -50,6 +50,19 @@ fn turning_the_kernel_takes_rights() {
 }
 
 #[test]
+fn a_ledger_one_may_not_read_is_no_reason_to_warn() {
+    if !root() {
+        return;
+    }
+    let desk = desk_of_nobody();
+    desk.run(&["set", &format!("{}=1", desk.knob("knob"))]).ended(0);
+    let ran = as_nobody(&desk, &["list"]).ended(0);
+    assert_eq!(ran.err, "");
+    let why = as_nobody(&desk, &["info"]).refused(3);
+    assert!(why.contains("cannot read the ledger"), "{why}");
+}
+
+#[test]
 fn a_group_for_the_load_takes_rights() {
     if !root() {
         return;

@@ -2,7 +2,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use powerband_machine::{Action, Errno, Hold, LedgerStore, Turn, Undone, World};
+use powerband_machine::{Action, Errno, Hold, LedgerError, LedgerStore, Turn, Undone, World};
 use powerband_record::Side;
 use powerband_sim::{SimError, SimWorld};
 
@@ -16,7 +16,7 @@ impl LedgerStore for Kept {
     fn place(&self) -> String {
         "kept".into()
     }
-    fn load(&mut self) -> Result<Vec<u8>, Errno> {
+    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
         Ok(self.0.borrow().clone())
     }
     fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
@@ -26,6 +26,9 @@ impl LedgerStore for Kept {
     fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         *self.0.borrow_mut() = bytes.to_vec();
         Ok(())
+    }
+    fn set_aside(&mut self, _lines: &[u8]) -> Result<(), Errno> {
+        Err(Errno::EROFS)
     }
 }
 
@@ -55,7 +58,7 @@ fn what_is_set_is_there_after_the_next_boot_and_can_be_undone() {
     assert_eq!(read(&mut again, &path), "powersave\n");
     let machine = again.machine(Side::Near).unwrap();
     let entries = machine.open_entries();
-    assert_eq!(machine.undo(entries[1].id, false).unwrap(), Undone::AlreadyBack);
+    assert_eq!(machine.undo(entries[1].id, false).unwrap(), Undone::Rebooted, "what was held is forgotten");
     assert_eq!(machine.undo(entries[0].id, false).unwrap(), Undone::Undone);
     assert_eq!(read(&mut again, &path), "ondemand\n");
     assert!(store.0.borrow().is_empty());

@@ -1,0 +1,138 @@
+//! What becomes of one entry: whether it is still in force, still ours, and here; then the undo.
+use serde::{Deserialize, Serialize};
+
+use super::{OpenEntry, Undone};
+use crate::{Action, Errno, Hold};
+
+/// Reads a file of the machine.
+pub(super) type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
+
+/// Where an entry was made, for what is not the same everywhere on one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The network namespace, by its inode, for settings each has of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net_ns: Option<u64>,
+    /// The address (MAC) of the network device the path names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+}
+
+impl Origin {
+    /// Of a path, seen from a namespace.
+    pub(super) fn of(path: &str, net_ns: Option<u64>, read: Read<'_>) -> Origin {
+        let Some(network) = Network::of(path) else { return Origin::default() };
+        Origin { net_ns, device: network.device.and_then(|device| address(device, read)) }
+    }
+
+    /// Whether the entry means the same everywhere on the machine.
+    pub(super) fn is_anywhere(&self) -> bool {
+        *self == Origin::default()
+    }
+}
+
+/// What a path below a network namespace's own folders names.
+struct Network<'p> {
+    device: Option<&'p str>,
+}
+
+impl<'p> Network<'p> {
+    fn of(path: &'p str) -> Option<Network<'p>> {
+        let first = |rest: &'p str| rest.split('/').next().filter(|name| !name.is_empty());
+        if let Some(rest) = path.strip_prefix("/proc/sys/net/") {
+            // net/ipv4/conf/DEVICE/…, net/ipv6/neigh/DEVICE/…; two names there are no devices.
+            let mut parts = rest.split('/').skip(1);
+            let kind = parts.next();
+            let device = parts.next().filter(|name| !matches!(*name, "all" | "default"));
+            return Some(Network { device: device.filter(|_| matches!(kind, Some("conf" | "neigh"))) });
+        }
+        if let Some(rest) = path.strip_prefix("/sys/class/net/") {
+            return Some(Network { device: first(rest) });
+        }
+        let (_, rest) = path.strip_prefix("/sys/devices/")?.split_once("/net/")?;
+        Some(Network { device: first(rest) })
+    }
+}
+
+/// A device's address; none for one that has no such thing.
+fn address(device: &str, read: Read<'_>) -> Option<String> {
+    let address = read(&format!("/sys/class/net/{device}/address")).ok()?.trim().to_owned();
+    (!address.is_empty()).then_some(address)
+}
+
+/// The file an action or its undo is about.
+pub(super) fn path_of(action: &Action) -> Option<&str> {
+    match action {
+        Action::WriteFile { path, .. } | Action::RemoveFile { path } => Some(path),
+        Action::MakeGroup { .. } | Action::RemoveGroup { .. } | Action::Run { .. } => None,
+    }
+}
+
+/// Who undoes: this boot, this namespace, and whether somebody insists.
+pub(super) struct Stand<'a> {
+    pub(super) boot_id: &'a str,
+    pub(super) net_ns: Option<u64>,
+    pub(super) force: bool,
+}
+
+/// Decides and does the undo of one entry.
+pub(super) fn settle(
+    entry: &OpenEntry,
+    stand: &Stand<'_>,
+    read: Read<'_>,
+    act: &mut dyn FnMut(&Action) -> Result<(), Errno>,
+) -> Undone {
+    let Some(undo) = &entry.turn.undo else { return Undone::AlreadyBack };
+    if entry.is_over(stand.boot_id) {
+        return Undone::Rebooted;
+    }
+    if let Some(away) = away(entry, undo, stand.net_ns, read) {
+        return if stand.force { Undone::GivenUp } else { away };
+    }
+    let now = entry.turn.read_back.as_ref().map(|path| read(path).map(|text| text.trim_end().to_owned()));
+    if let (Some(Ok(now)), Some(before)) = (&now, &entry.turn.before) {
+        if now == before.trim_end() {
+            return Undone::AlreadyBack;
+        }
+        let written = match &entry.turn.action {
+            Action::WriteFile { text, .. } => text,
+            _ => &entry.turn.asked,
+        };
+        // Without a reading we were interrupted between acting and writing down what came of it.
+        let ours = entry.reads_back.as_ref().unwrap_or(written);
+        if now != ours.trim_end() && entry.turn.hold == Hold::Set && !stand.force {
+            return Undone::Foreign { found: now.clone(), ours: ours.clone() };
+        }
+    }
+    match act(undo) {
+        Ok(()) => Undone::Undone,
+        Err(Errno::ENOENT) if matches!(undo, Action::RemoveFile { .. } | Action::RemoveGroup { .. }) => {
+            Undone::AlreadyBack
+        }
+        Err(errno) => Undone::Failed { why: errno.to_string() },
+    }
+}
+
+/// Whether what was turned is not what the path leads to here: another namespace's, or another device's of that name.
+fn away(entry: &OpenEntry, undo: &Action, net_ns: Option<u64>, read: Read<'_>) -> Option<Undone> {
+    if let (Some(made), Some(here)) = (entry.origin.net_ns, net_ns)
+        && made != here
+    {
+        return Some(Undone::Elsewhere);
+    }
+    let ours = entry.origin.device.as_ref()?;
+    let device = path_of(undo).and_then(Network::of)?.device?;
+    let found = address(device, read);
+    (found.as_ref() != Some(ours)).then(|| Undone::OtherDevice { device: device.to_owned(), ours: ours.clone(), found })
+}
+
+/// Whether the kernel forgets this at a reboot.
+pub(super) fn is_volatile(undo: &Action) -> bool {
+    match undo {
+        Action::WriteFile { path, .. } | Action::RemoveFile { path } => {
+            ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root))
+        }
+        Action::MakeGroup { .. } | Action::RemoveGroup { .. } => true,
+        Action::Run { .. } => false,
+    }
+}

@@ -1,0 +1,106 @@
+//! Where a ledger's bytes are kept, and why they cannot be.
+use thiserror::Error;
+
+use crate::Errno;
+
+/// Why the ledger cannot be used. Nothing was turned.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LedgerError {
+    /// It cannot be read.
+    #[error("cannot read the ledger {place}: {errno}")]
+    Unreadable {
+        /// Which ledger.
+        place: String,
+        /// Why.
+        errno: Errno,
+    },
+    /// It cannot be written.
+    #[error("cannot write the ledger {place}: {errno}; nothing was turned")]
+    Unwritable {
+        /// Which ledger.
+        place: String,
+        /// Why.
+        errno: Errno,
+    },
+    /// What is there is no ledger, or none to act on.
+    #[error("{place} is no ledger to act on: {why}; look at it and move it away")]
+    Untrusted {
+        /// Which file.
+        place: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl LedgerError {
+    /// The kernel's error number, if it gave one.
+    #[must_use]
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            LedgerError::Unreadable { errno, .. } | LedgerError::Unwritable { errno, .. } => Some(*errno),
+            LedgerError::Untrusted { .. } => None,
+        }
+    }
+}
+
+/// Where a ledger's bytes are kept. Writing returns only when they are durable.
+pub trait LedgerStore {
+    /// For messages: the path.
+    fn place(&self) -> String;
+
+    /// Everything appended so far. Changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unreadable`], [`LedgerError::Untrusted`].
+    fn load(&mut self) -> Result<Vec<u8>, LedgerError>;
+
+    /// Appends and syncs.
+    ///
+    /// # Errors
+    /// The kernel's error number; nothing may be assumed written.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno>;
+
+    /// Replaces everything, atomically and durably.
+    ///
+    /// # Errors
+    /// The kernel's error number.
+    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno>;
+
+    /// Appends damaged lines to what is kept for a person to look at.
+    ///
+    /// # Errors
+    /// The kernel's error number; nothing may be assumed written.
+    fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno>;
+}
+
+/// A ledger that lives as long as its owner: simulated machines in experiments, tests.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryLedger {
+    bytes: Vec<u8>,
+    aside: Vec<u8>,
+}
+
+impl LedgerStore for MemoryLedger {
+    fn place(&self) -> String {
+        "in memory".into()
+    }
+
+    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
+        Ok(self.bytes.clone())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        self.bytes = bytes.to_vec();
+        Ok(())
+    }
+
+    fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno> {
+        self.aside.extend_from_slice(lines);
+        Ok(())
+    }
+}

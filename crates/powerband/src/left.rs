@@ -1,0 +1,169 @@
+//! What an earlier powerband left: putting it back before anything else is turned, and telling of it when one only looks.
+use std::path::{Path, PathBuf};
+
+use powerband_host::{FileLedger, holder};
+use powerband_knob::{Restored, restore};
+use powerband_machine::{Damage, EntryId, Errno, Hold, Ledger, LedgerStore, Machine, OpenEntry, Turn, World};
+use powerband_record::Side;
+
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Where the ledger of one machine of a rig is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    /// Which machine.
+    pub(crate) side: Side,
+    /// Ledger, lock, and what was set aside.
+    pub(crate) folder: PathBuf,
+}
+
+impl Kept {
+    /// The ledger's path.
+    pub(crate) fn ledger(&self) -> String {
+        FileLedger::new(&self.folder).place()
+    }
+
+    /// The path of what was set aside.
+    fn damaged(&self) -> PathBuf {
+        FileLedger::damaged(&self.folder)
+    }
+}
+
+/// Whether an entry is what somebody asked for; the others only keep what a governor would forget.
+pub(crate) fn tells(turn: &Turn) -> bool {
+    turn.undo.as_ref() != Some(&turn.action)
+}
+
+/// What is held and in force, oldest first: an owner that is gone has left it.
+pub(crate) fn held(machine: &dyn Machine) -> Vec<EntryId> {
+    let open = machine.open_entries();
+    open.iter().filter(|entry| entry.turn.hold == Hold::Held).map(|entry| entry.id).collect()
+}
+
+/// What is open and has not ended with another boot.
+pub(crate) fn in_force(machine: &dyn Machine) -> Vec<OpenEntry> {
+    let boot_id = &machine.identity().boot_id;
+    machine.open_entries().into_iter().filter(|entry| !entry.is_over(boot_id)).collect()
+}
+
+/// Puts back what is held and closes what a reboot has ended.
+pub(crate) fn put_back(world: &mut dyn World, kept: &[Kept], force: bool) -> Restored {
+    let mut restored = Restored::default();
+    for kept in kept {
+        let Some(machine) = world.machine(kept.side) else { continue };
+        let boot_id = machine.identity().boot_id.clone();
+        let open = machine.open_entries();
+        let ours = open.iter().filter(|entry| entry.turn.hold == Hold::Held || entry.is_over(&boot_id));
+        let entries: Vec<EntryId> = ours.map(|entry| entry.id).collect();
+        restored.extend(restore(machine, &entries, force));
+    }
+    restored
+}
+
+/// Before anything is turned: puts back what an owner that is gone had left, and sets aside what cannot be read.
+pub(crate) fn clear(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failure> {
+    let machines = kept.iter().filter_map(|kept| world.machine(kept.side).map(|machine| held_in_force(machine)));
+    let were_held: usize = machines.sum();
+    let restored = put_back(world, kept, false);
+    let left = restored.failed.len() + restored.elsewhere.len();
+    if were_held > left {
+        output::remark(&format!("put back {} settings that an interrupted powerband had left", were_held - left));
+    }
+    for it in &restored.elsewhere {
+        output::remark(&format!(
+            "an interrupted powerband left {} at {} turned: {}; `powerband undo --left --force` lets go of it",
+            it.knob, it.site, it.why
+        ));
+    }
+    sort_out(world, kept)?;
+    if restored.failed.is_empty() {
+        return Ok(());
+    }
+    let places: Vec<String> = kept.iter().map(Kept::ledger).collect();
+    let sentence = format!(
+        "could not put back what an interrupted powerband had left: {}; {} says what was there",
+        restored.left().join(", "),
+        places.join(" or ")
+    );
+    Err(Failure::new(Exit::CannotRestore, sentence))
+}
+
+fn held_in_force(machine: &dyn Machine) -> usize {
+    in_force(machine).iter().filter(|entry| entry.turn.hold == Hold::Held).count()
+}
+
+/// Sets damaged lines aside. What they announced only a person can put back.
+///
+/// # Errors
+/// [`Exit::CannotRestore`] when a line mattered: once, as the next command finds it set aside.
+pub(crate) fn sort_out(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failure> {
+    let mut told = Vec::new();
+    for kept in kept {
+        let Some(machine) = world.machine(kept.side) else { continue };
+        let damage = machine.set_damage_aside().map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+        for harmless in damage.iter().filter(|damage| !damage.matters) {
+            output::remark(&format!(
+                "line {} of {} was damaged; nothing is lost with it",
+                harmless.line,
+                kept.ledger()
+            ));
+        }
+        told.extend(describe(&damage, kept).map(|damaged| {
+            format!("{damaged}: look at it, set it right by hand and delete {}", kept.damaged().display())
+        }));
+    }
+    if told.is_empty() { Ok(()) } else { Err(Failure::new(Exit::CannotRestore, told.join("; "))) }
+}
+
+/// `entry 3 of LEDGER is damaged (it turned …)`, for every line that matters.
+fn describe(damage: &[Damage], kept: &Kept) -> Option<String> {
+    let ledger = kept.ledger();
+    let lost = damage.iter().filter(|damage| damage.matters);
+    let lost: Vec<String> = lost.map(|it| format!("{it} of {ledger} is damaged ({})", it.story())).collect();
+    (!lost.is_empty()).then(|| lost.join(", "))
+}
+
+/// One line each on standard error about what is still turned without an owner, and about what was damaged. Says
+/// nothing of what one may not read.
+pub(crate) fn warn(kept: &[Kept]) {
+    for kept in kept {
+        if kept.damaged().exists() {
+            output::remark(&format!(
+                "{} holds what a damaged ledger had announced: look at it, set it right by hand and delete it",
+                kept.damaged().display()
+            ));
+        }
+        let boot_id = powerband_host::boot_id();
+        let ledger = match Ledger::load(Box::new(FileLedger::new(&kept.folder)), &boot_id) {
+            Ok(ledger) => ledger,
+            Err(error) if error.errno() == Some(Errno::EACCES) => continue,
+            Err(error) => {
+                output::remark(&error.to_string());
+                continue;
+            }
+        };
+        if let Some(damaged) = describe(ledger.damage(), kept) {
+            output::remark(&format!("{damaged}; the next command that turns sets it aside"));
+        }
+        let is_left =
+            |entry: &&OpenEntry| entry.turn.hold == Hold::Held && tells(&entry.turn) && !entry.is_over(&boot_id);
+        let left = ledger.open().iter().filter(is_left).count();
+        if left > 0 && holder(&kept.folder).is_none() {
+            let (settings, are, them) = if left == 1 { ("setting", "is", "it") } else { ("settings", "are", "them") };
+            output::remark(&format!(
+                "{left} {settings} {are} still turned by an interrupted powerband; `powerband undo --left` or the next \
+                 command that turns puts {them} back"
+            ));
+        }
+    }
+}
+
+/// How an entry that is held is told of: by whom, if its owner lives.
+pub(crate) fn holder_words(folder: Option<&Path>) -> (Option<u32>, String) {
+    match folder.and_then(holder) {
+        Some(holder) if holder.pid != 0 => (Some(holder.pid), format!("held by powerband {}", holder.pid)),
+        Some(_) => (None, "held by another powerband".into()),
+        None => (None, "left by an interrupted powerband; `powerband undo --left` puts it back".into()),
+    }
+}
