@@ -191,8 +191,9 @@ pub fn stand_guard(folder: &Path) -> Option<Lock> {
     // Refused only to the leader of a group, which a child is not.
     let _ = rustix::process::setsid();
     crate::group::leave_own();
-    // Who puts back is the last to go when memory runs out; without the right to say so it is at least small.
-    let _ = crate::files::write("/proc/self/oom_score_adj", "-1000");
+    // Who puts back is the last to go when memory runs out; without the right to say that, no earlier than others.
+    let _ =
+        ["-1000", "0"].iter().find(|adjustment| crate::files::write("/proc/self/oom_score_adj", adjustment).is_ok());
     // Keeps no file system busy.
     let _ = rustix::process::chdir("/");
     say_ready();

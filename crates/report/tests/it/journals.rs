@@ -36,6 +36,7 @@ fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> St
         far_typed: None,
         system: "Linux 3.3.7".into(),
         load: serde_json::json!({"kind": "counter", "for_ns": 5 * S}),
+        user: None,
         seed: 7,
         settings: settings.iter().map(setting).collect(),
         metrics,
