@@ -9,6 +9,7 @@
 pub mod cpufreq;
 
 mod board;
+mod fault;
 mod machine;
 mod network;
 mod noise;
@@ -22,6 +23,7 @@ mod tree;
 mod work;
 mod world;
 
+pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, Written};
 pub use noise::NoiseSpec;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{

@@ -1,0 +1,49 @@
+//! What another program wrote over a value that was set stays, unless `undo` was forced; no file is taken back that was
+//! never turned, and none a second time.
+use powerband_machine::Hold;
+use powerband_sim::{Hand, Written};
+
+use super::play::{Done, Record};
+use super::story::Deed;
+
+pub(super) fn check(record: &Record) -> Result<(), String> {
+    for (place, write) in record.written.iter().enumerate() {
+        let Hand::Undo { hold, .. } = write.hand else { continue };
+        let earlier = &record.written[..place];
+        let Some(turned) = earlier.iter().rfind(|it| it.path == write.path && it.hand == Hand::Act) else {
+            return Err(format!("{} was taken back and never turned (step {})", write.path, write.step));
+        };
+        let between = |done: &&Done| done.closed && turned.step <= done.steps.1 && done.steps.1 < write.step;
+        if let Some(done) = record.done.iter().find(between) {
+            return Err(format!(
+                "{} was taken back in step {} though everything was back after step {}",
+                write.path, write.step, done.steps.1
+            ));
+        }
+        if hold == Hold::Set && unforced(record, write.step) {
+            spared(earlier, write)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a step belongs to an `undo` without force.
+fn unforced(record: &Record, step: u64) -> bool {
+    let within = |done: &&Done| done.steps.0 < step && step <= done.steps.1;
+    matches!(record.done.iter().find(within).map(|done| &done.deed), Some(Deed::Undo { force: false, .. }))
+}
+
+/// Whether what a stranger left there was not overwritten. A value of ours in a stranger's hand cannot be told from ours.
+fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
+    let mut there = earlier.iter().filter(|it| it.path == write.path);
+    let Some(last) = there.next_back() else { return Ok(()) };
+    let ours = |it: &&Written| it.hand == Hand::Act && (it.reads == write.was || it.text == write.was);
+    if last.hand != Hand::Stranger || last.text.is_none() || last.reads != write.was || last.was == last.reads {
+        return Ok(());
+    }
+    if write.text == write.was || earlier.iter().filter(|it| it.path == write.path).any(|it| ours(&it)) {
+        return Ok(());
+    }
+    let found = write.was.as_deref().unwrap_or_default();
+    Err(format!("{} read {found}, which another program wrote, and step {} overwrote it", write.path, write.step))
+}
