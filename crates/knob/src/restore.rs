@@ -1,7 +1,7 @@
 //! Putting back: ledger entries in reverse, with what only a knob can judge about somebody else's hand.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_machine::{Action, EntryId, Hold, Machine, OpenEntry, Turn, Undone};
+use powerband_machine::{Action, EntryId, Errno, Hold, Machine, OpenEntry, Turn, Undone};
 use serde::Serialize;
 
 use crate::policy::steps_khz;
@@ -94,9 +94,10 @@ impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
     fn undo(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
         let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
-        let foreign = self.open.get(&id).filter(|_| !force).and_then(|entry| foreign_outcome(machine, entry));
-        let mut outcome = match foreign {
-            Some(foreign) => foreign,
+        let entry = self.open.get(&id);
+        let foreign = entry.filter(|_| !force).and_then(|entry| foreign_outcome(machine, entry));
+        let mut outcome = match foreign.or_else(|| asleep(machine, entry?)) {
+            Some(outcome) => outcome,
             None => machine.undo(id, force).unwrap_or_else(failed),
         };
         if let Undone::Foreign { found, .. } = &outcome
@@ -174,6 +175,14 @@ fn foreign_outcome(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undon
     let found = machine.read(turn.read_back.as_ref()?).ok()?.trim().to_owned();
     let ours = entry.reads_back.as_ref().unwrap_or(&turn.asked).trim().to_owned();
     (found != before && found != ours).then_some(Undone::Foreign { found, ours })
+}
+
+/// Under old kernels a policy without a CPU in service has no files. It has them again, and in them what we left, when one
+/// comes back: the entry must not be taken for one whose file is gone for good.
+fn asleep(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undone> {
+    let path = entry.turn.read_back.as_deref().filter(|path| path.contains("/cpufreq/scaling_"))?;
+    let here = entry.boot_id == machine.identity().boot_id;
+    (here && machine.read(path) == Err(Errno::ENOENT)).then(|| Undone::Failed { why: Errno::ENOENT.to_string() })
 }
 
 fn is_keepsake(entry: &OpenEntry) -> bool {

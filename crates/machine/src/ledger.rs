@@ -301,13 +301,30 @@ fn settle(
             return Undone::Foreign { found: now.clone(), ours: ours.clone() };
         }
     }
+    if let Some(Err(errno)) = &now
+        && *errno != Errno::ENOENT
+        && entry.turn.hold == Hold::Set
+        && !force
+    {
+        // What cannot be compared may be somebody else's.
+        return Undone::Failed { why: errno.to_string() };
+    }
     match act(undo) {
         Ok(()) => Undone::Undone,
         Err(Errno::ENOENT) if matches!(undo, Action::RemoveFile { .. } | Action::RemoveGroup { .. }) => {
             Undone::AlreadyBack
         }
+        Err(errno) if has_no_place(entry, undo, now.as_ref(), errno) => Undone::AlreadyBack,
         Err(errno) => Undone::Failed { why: errno.to_string() },
     }
+}
+
+/// Whether the kernel took the file away and with it what was written there, as it does with the tunables of a governor
+/// that has left; its set speed stays and says so. What was only kept waits for the governor to come back.
+fn has_no_place(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>, errno: Errno) -> bool {
+    let gone = errno == Errno::ENOENT && now == Some(&Err(Errno::ENOENT)) && is_volatile(undo);
+    let unsupported = matches!(now, Some(Ok(text)) if text == "<unsupported>");
+    *undo != entry.turn.action && (gone || unsupported)
 }
 
 /// Whether the kernel forgets this at a reboot.

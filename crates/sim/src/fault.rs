@@ -26,7 +26,7 @@ pub use log::{Hand, Written};
 pub struct FaultPlan {
     /// Seed of everything that strikes.
     pub seed: u64,
-    /// Something strikes in one of this many steps; never when 0.
+    /// Something strikes in one of this many steps, less often in readings and more often in waits; never when 0.
     pub one_in: u64,
     /// A mistake the machine makes all along.
     pub blunder: Option<Blunder>,
@@ -143,6 +143,15 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// Most steps are readings and few are waits: the rate of each, so that no kind of step has all the faults.
+    fn weigh(self, one_in: u64) -> u64 {
+        match self {
+            Step::Look => one_in.saturating_mul(8),
+            Step::Spawn | Step::Wait => one_in.div_ceil(4),
+            _ => one_in,
+        }
+    }
+
     /// What can strike here.
     fn faults(self) -> &'static [Fault] {
         use Fault::{
@@ -292,7 +301,7 @@ impl Faults {
             }
             return Strike::Dead(Some(stream));
         }
-        let one_in = state.plan.one_in;
+        let one_in = step.weigh(state.plan.one_in);
         if state.healed || one_in == 0 || !stream.next_u64().is_multiple_of(one_in) {
             return Strike::Nothing;
         }

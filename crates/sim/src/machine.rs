@@ -177,6 +177,7 @@ impl Machine for SimMachine {
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+        self.hands().intend(&turn.action);
         let (entry, (refusal, reads_back)) = if self.blunder(Blunder::ActsBeforeTheIntent) {
             let turned = self.turn(turn);
             (self.ledger.intend(turn)?, turned)

@@ -39,14 +39,22 @@ impl Hands<'_> {
         self.board.read(path)
     }
 
+    /// Notes what the owner is about to announce.
+    pub(crate) fn intend(&mut self, action: &Action) {
+        let (Some(faults), Some(place)) = (self.faults, place(action)) else { return };
+        let mut state = faults.0.borrow_mut();
+        if state.ended.is_some() {
+            return;
+        }
+        if !state.turned.iter().any(|known| known == place) {
+            state.turned.push(place.to_owned());
+        }
+        let (step, path) = (state.step, place.to_owned());
+        state.written.push(Written { step, hand: Hand::Intent, path, was: None, text: None, reads: None });
+    }
+
     /// Turns as the owner.
     pub(crate) fn act(&mut self, turn: &Turn) -> Result<(), Refusal> {
-        if let (Some(faults), Some(place)) = (self.faults, place(&turn.action)) {
-            let mut state = faults.0.borrow_mut();
-            if !state.turned.iter().any(|known| known == place) {
-                state.turned.push(place.to_owned());
-            }
-        }
         self.perform(&turn.action, Step::Perform, Hand::Act)
     }
 

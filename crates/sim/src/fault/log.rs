@@ -4,6 +4,8 @@ use powerband_machine::{EntryId, Hold};
 /// Whose hand it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hand {
+    /// The owner, about to write down what it will turn: nothing is written to the file yet.
+    Intent,
     /// The owner, turning.
     Act,
     /// The owner, taking an entry back.

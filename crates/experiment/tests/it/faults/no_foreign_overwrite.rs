@@ -10,7 +10,7 @@ pub(super) fn check(record: &Record) -> Result<(), String> {
     for (place, write) in record.written.iter().enumerate() {
         let Hand::Undo { hold, .. } = write.hand else { continue };
         let earlier = &record.written[..place];
-        let Some(turned) = earlier.iter().rfind(|it| it.path == write.path && it.hand == Hand::Act) else {
+        let Some(turned) = earlier.iter().rfind(|it| it.path == write.path && it.hand == Hand::Intent) else {
             return Err(format!("{} was taken back and never turned (step {})", write.path, write.step));
         };
         let between = |done: &&Done| done.closed && turned.step <= done.steps.1 && done.steps.1 < write.step;
@@ -35,7 +35,7 @@ fn unforced(record: &Record, step: u64) -> bool {
 
 /// Whether what a stranger left there was not overwritten. A value of ours in a stranger's hand cannot be told from ours.
 fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
-    let mut there = earlier.iter().filter(|it| it.path == write.path);
+    let mut there = earlier.iter().filter(|it| it.path == write.path && it.hand != Hand::Intent);
     let Some(last) = there.next_back() else { return Ok(()) };
     let ours = |it: &&Written| it.hand == Hand::Act && (it.reads == write.was || it.text == write.was);
     if last.hand != Hand::Stranger || last.text.is_none() || last.reads != write.was || last.was == last.reads {
