@@ -74,7 +74,7 @@ pub fn restore(machine: &mut dyn Machine, entries: &[EntryId], force: bool) -> R
         }
     }
     for (id, first) in again {
-        match work.undo(machine, id, force) {
+        match work.undo(machine, id, force || work.waits_in_vain(id)) {
             Some(second) => work.report(id, second),
             None => drop(first),
         }
@@ -94,6 +94,7 @@ impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
     fn undo(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
         let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
+        let force = force && !self.waits(id);
         let entry = self.open.get(&id);
         let foreign = entry.filter(|_| !force).and_then(|entry| foreign_outcome(machine, entry));
         let mut outcome = match foreign.or_else(|| asleep(machine, entry?)) {
@@ -118,6 +119,16 @@ impl Work {
         None
     }
 
+    /// Whether an entry keeps what a governor has lost that is not back.
+    fn waits(&self, id: EntryId) -> bool {
+        self.open.get(&id).is_some_and(|entry| is_keepsake(entry) && self.held_up.contains(&entry.step))
+    }
+
+    /// Whether it keeps something for a governor that is not to come: what was there before is back, and is another one.
+    fn waits_in_vain(&self, id: EntryId) -> bool {
+        !self.waits(id) && self.open.get(&id).is_some_and(is_keepsake)
+    }
+
     fn report(&mut self, id: EntryId, outcome: Undone) {
         let (knob, site) = self.open.get(&id).map_or_else(
             || (format!("ledger entry {}", id.0), "-".into()),
@@ -126,8 +137,7 @@ impl Work {
         match outcome {
             Undone::Foreign { found, ours } => self.restored.foreign.push(Foreign { knob, site, found, ours }),
             // What waits for a governor that is not back is no news of its own; the entry stays open with it.
-            Undone::Failed { .. }
-                if self.open.get(&id).is_some_and(|it| is_keepsake(it) && self.held_up.contains(&it.step)) => {}
+            Undone::Failed { .. } if self.waits(id) => {}
             Undone::Failed { why } => self.restored.failed.push(Failed { knob, site, why }),
             Undone::Undone | Undone::AlreadyBack | Undone::Rebooted => {}
         }

@@ -314,17 +314,21 @@ fn settle(
         Err(Errno::ENOENT) if matches!(undo, Action::RemoveFile { .. } | Action::RemoveGroup { .. }) => {
             Undone::AlreadyBack
         }
-        Err(errno) if has_no_place(entry, undo, now.as_ref(), errno) => Undone::AlreadyBack,
+        Err(errno) if (force || !is_kept(entry)) && has_no_place(undo, now.as_ref(), errno) => Undone::AlreadyBack,
         Err(errno) => Undone::Failed { why: errno.to_string() },
     }
 }
 
+/// Whether an entry only keeps what a governor loses: it waits for the governor to come back.
+fn is_kept(entry: &OpenEntry) -> bool {
+    entry.turn.undo.as_ref() == Some(&entry.turn.action)
+}
+
 /// Whether the kernel took the file away and with it what was written there, as it does with the tunables of a governor
-/// that has left; its set speed stays and says so. What was only kept waits for the governor to come back.
-fn has_no_place(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>, errno: Errno) -> bool {
+/// that has left; its set speed stays and says so.
+fn has_no_place(undo: &Action, now: Option<&Result<String, Errno>>, errno: Errno) -> bool {
     let gone = errno == Errno::ENOENT && now == Some(&Err(Errno::ENOENT)) && is_volatile(undo);
-    let unsupported = matches!(now, Some(Ok(text)) if text == "<unsupported>");
-    *undo != entry.turn.action && (gone || unsupported)
+    gone || matches!(now, Some(Ok(text)) if text == "<unsupported>")
 }
 
 /// Whether the kernel forgets this at a reboot.

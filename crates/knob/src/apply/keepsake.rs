@@ -1,4 +1,5 @@
-//! What a governor switch loses and the kernel does not bring back: the outgoing governor's tunables and set speed.
+//! What a governor switch loses and the kernel does not bring back: the outgoing governor's tunables and set speed. The
+//! set speed too where a limit clamps it.
 //!
 //! Each is kept as a ledger entry that precedes the switch: writing the value that is there already, with writing it
 //! again as the undo. Undone in reverse, that happens after the governor is back, when its tunables exist again at
@@ -6,9 +7,9 @@
 //! somebody else's hand.
 use powerband_machine::{Action, EntryId, Errno, Turn};
 
-use super::Run;
+use super::{Reached, Run};
 use crate::plan::Move;
-use crate::{KnobError, catalogue::tunable_folder};
+use crate::{KnobError, Landed, catalogue::tunable_folder};
 
 /// The entries kept for one folder of tunables.
 pub(super) struct Kept {
@@ -45,6 +46,24 @@ impl Run<'_> {
             kept.push(Kept { folder, entries });
         }
         Ok(kept)
+    }
+
+    /// Keeps the set speeds that limits in `moves` are about to clamp, where the setting turns the speed as well: read
+    /// after the limit, what was there before would be lost. A governor this call has switched has had its own kept.
+    pub(super) fn keep_speeds(&mut self, moves: &[Move]) -> Result<(), KnobError> {
+        let mut seen: Vec<&str> = Vec::new();
+        for policy in moves.iter().filter_map(|step| step.site.policy.as_ref()) {
+            let is_switch = |it: &Reached| it.named.name == "cpufreq.governor" && it.landed != Landed::Already;
+            let switched = self.applied.sites.iter().any(|it| is_switch(it) && it.site.name == policy.name);
+            if switched || seen.contains(&policy.name.as_str()) {
+                continue;
+            }
+            seen.push(&policy.name);
+            if policy.khz(self.machine, "scaling_setspeed").is_some() {
+                self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
+            }
+        }
+        Ok(())
     }
 
     /// Writable files of a folder, so that writing them back in reverse never has conservative's thresholds crossed:

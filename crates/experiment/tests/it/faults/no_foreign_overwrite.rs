@@ -1,5 +1,8 @@
 //! What another program wrote over a value that was set stays, unless `undo` was forced; no file is taken back that was
 //! never turned, and none a second time.
+//!
+//! Excused is what was only kept because a governor loses it: nothing tells another hand from the governor's own default,
+//! so it is written back whatever reads there.
 use powerband_machine::Hold;
 use powerband_sim::{Hand, Written};
 
@@ -41,7 +44,9 @@ fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
     if last.hand != Hand::Stranger || last.text.is_none() || last.reads != write.was || last.was == last.reads {
         return Ok(());
     }
-    if write.text == write.was || earlier.iter().filter(|it| it.path == write.path).any(|it| ours(&it)) {
+    let turned = earlier.iter().rfind(|it| it.path == write.path && it.hand == Hand::Act);
+    let was_kept = turned.is_some_and(|turned| turned.text == turned.was && turned.text == write.text);
+    if was_kept || write.text == write.was || earlier.iter().filter(|it| it.path == write.path).any(|it| ours(&it)) {
         return Ok(());
     }
     let found = write.was.as_deref().unwrap_or_default();

@@ -99,9 +99,10 @@ impl<'r> Excuses<'r> {
         let disturbed = all.iter().any(|path| {
             self.forgot(path) || self.set.contains(path.as_str()) || self.others.iter().any(|it| it.path == *path)
         });
+        let theirs = self.others.iter().any(|it| it.path == format!("{folder}/scaling_governor"));
         let had = |path: &String| after.is_some() && self.record.before.get(path).map(String::as_str) == after;
         disturbed
             && (all.iter().any(|path| had(path) || self.allows(path, after))
-                || (name == "scaling_setspeed" && after.is_none()))
+                || (name == "scaling_setspeed" && (theirs || after.is_none())))
     }
 }
