@@ -66,13 +66,15 @@ impl Restored {
 pub fn restore(machine: &mut dyn Machine, entries: &[EntryId], force: bool) -> Restored {
     let open: BTreeMap<EntryId, OpenEntry> =
         machine.open_entries().into_iter().map(|entry| (entry.id, entry)).collect();
-    let mut work = Work { open, held_up: BTreeSet::new(), restored: Restored::default() };
+    let (held_up, stuck) = (BTreeSet::new(), BTreeSet::new());
+    let mut work = Work { open, held_up, stuck, restored: Restored::default() };
     let mut again = Vec::new();
     for &id in entries.iter().rev() {
         if let Some(outcome) = work.undo(machine, id, force) {
             again.push((id, outcome));
         }
     }
+    work.stuck.clear();
     for (id, first) in again {
         match work.undo(machine, id, force || work.waits_in_vain(id)) {
             Some(second) => work.report(id, second),
@@ -87,12 +89,28 @@ struct Work {
     open: BTreeMap<EntryId, OpenEntry>,
     /// Steps in which a governor is not back, so that its tunables cannot be.
     held_up: BTreeSet<EntryId>,
+    /// Files of which a newer entry is not back: an older one taken back first would be overwritten by it later.
+    stuck: BTreeSet<String>,
     restored: Restored,
 }
 
 impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
     fn undo(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
+        let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.clone());
+        let newer = path.as_ref().is_some_and(|path| self.stuck.contains(path));
+        let outcome = if newer {
+            Some(Undone::Failed { why: "a newer entry of the same file is not back".into() })
+        } else {
+            self.undo_now(machine, id, force)
+        };
+        if outcome.is_some() {
+            self.stuck.extend(path);
+        }
+        outcome
+    }
+
+    fn undo_now(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
         let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
         let force = force && !self.waits(id);
         let entry = self.open.get(&id);

@@ -287,8 +287,11 @@ fn settle(
         return Undone::Rebooted;
     }
     let now = entry.turn.read_back.as_ref().map(|path| read(path).map(|text| text.trim_end().to_owned()));
-    if let (Some(Ok(now)), Some(before)) = (&now, &entry.turn.before) {
-        if now == before.trim_end() {
+    let before = entry.turn.before.as_ref();
+    // A file that was not there before reads as nothing did.
+    let made = matches!(undo, Action::RemoveFile { .. });
+    if let Some(Ok(now)) = now.as_ref().filter(|_| before.is_some() || made) {
+        if before.is_some_and(|before| now == before.trim_end()) {
             return Undone::AlreadyBack;
         }
         let written = match &entry.turn.action {

@@ -124,7 +124,7 @@ pub(crate) enum Step {
     Look,
     /// Is about to act.
     Perform,
-    /// Reads what came of it.
+    /// Reads what came of it. No other hand moves before it: what it wrote could not be told from what came of ours.
     ReadBack,
     /// Reads before taking back.
     Compare,
@@ -161,7 +161,7 @@ impl Step {
         match self {
             Step::Look => &[Unreadable, Unreadable, Unreadable, Foreign, Vanished],
             Step::Perform => &[RefusedOnce, RefusedOften, RefusedLasting, ClampedLate, Foreign],
-            Step::ReadBack => &[Unreadable, Foreign],
+            Step::ReadBack => &[Unreadable],
             Step::Compare => &[Unreadable, Foreign, Foreign, Vanished],
             Step::TakeBack => &[RefusedOnce, RefusedOften, RefusedLasting],
             Step::Append => &[DiskFull, DiskFullLasting],

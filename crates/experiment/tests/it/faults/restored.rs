@@ -76,8 +76,20 @@ impl<'r> Excuses<'r> {
     fn allows(&self, path: &str, after: Option<&str>) -> bool {
         let others = self.others.iter().filter(|it| it.path == path);
         self.set.contains(path)
+            || (path.ends_with("scaling_setspeed") && self.was_clamped(path))
             || others.clone().any(|it| it.reads.as_deref() == after || it.text.as_deref() == after)
             || (self.forgot(path) && self.by_itself(path, after))
+    }
+
+    /// Whether a set speed was turned while a limit of an earlier command may have clamped it: the kernel shows the
+    /// clamped one and has no file for the one it remembers.
+    fn was_clamped(&self, path: &str) -> bool {
+        let Some((folder, _)) = path.rsplit_once('/') else { return false };
+        let command = |step: u64| self.record.done.iter().position(|done| step <= done.steps.1);
+        let acts = || self.record.written.iter().filter(|it| it.hand == Hand::Act);
+        let limits = acts().filter(|it| it.path != path && LIMITS.iter().any(|name| it.path == format!("{folder}/{name}")));
+        let first = limits.filter_map(|it| command(it.step)).min();
+        acts().any(|it| it.path == path && first.is_some_and(|first| command(it.step) > Some(first)))
     }
 
     /// Whether the kernel may have forgotten what this file was set to.
