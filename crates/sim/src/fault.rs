@@ -147,7 +147,7 @@ impl Step {
     fn weigh(self, one_in: u64) -> u64 {
         match self {
             Step::Look => one_in.saturating_mul(8),
-            Step::Spawn | Step::Wait => one_in.div_ceil(4),
+            Step::Spawn | Step::Wait => one_in.div_ceil(8),
             _ => one_in,
         }
     }
@@ -160,14 +160,14 @@ impl Step {
         };
         match self {
             Step::Look => &[Unreadable, Unreadable, Unreadable, Foreign, Vanished],
-            Step::Perform => &[RefusedOnce, RefusedOften, RefusedLasting, ClampedLate, Foreign],
+            Step::Perform => &[RefusedOnce, RefusedOften, RefusedLasting, ClampedLate, ClampedLate, Foreign, Foreign],
             Step::ReadBack => &[Unreadable],
             Step::Compare => &[Unreadable, Foreign, Foreign, Vanished],
             Step::TakeBack => &[RefusedOnce, RefusedOften, RefusedLasting],
             Step::Append => &[DiskFull, DiskFullLasting],
             Step::Replace => &[DiskFull],
             Step::Spawn => &[SpawnRefused, SpawnRefused, Foreign],
-            Step::Wait => &[LoadDied, LoadDied, Foreign, Foreign, Offline, Online, Vanished],
+            Step::Wait => &[LoadDied, Foreign, Foreign, Offline, Offline, Online, Vanished],
             Step::Journal => &[JournalRefused],
         }
     }

@@ -85,9 +85,17 @@ impl Run<'_> {
         files
     }
 
-    /// Keeps one file. One that cannot be read holds nothing that could be kept; one that takes no value it shows is said.
+    /// Keeps one file. One that shows nothing holds nothing that could be kept; one that takes no value it shows is said.
+    /// One that fails to be read may hold what would be lost.
     fn keep_file(&mut self, knob: &str, site: &str, path: &str) -> Result<Option<EntryId>, KnobError> {
-        let Ok(text) = self.machine.read(path) else { return Ok(None) };
+        let text = match self.machine.read(path) {
+            Ok(text) => text,
+            Err(errno @ (Errno::EIO | Errno::ENODEV | Errno::EBUSY | Errno::EAGAIN | Errno::EINTR)) => {
+                let (knob, path) = (knob.to_owned(), path.to_owned());
+                return Err(KnobError::Unreadable { knob, path, errno });
+            }
+            Err(_) => return Ok(None),
+        };
         let asked = text.trim_end().to_owned();
         let rewrite = Action::WriteFile { path: path.to_owned(), text: asked.clone() };
         let acted = self.machine.act(&Turn {

@@ -78,7 +78,11 @@ impl Hands<'_> {
                         Fault::RefusedOften => 2 + below(&mut stream, 3) as u32,
                         _ => FOR_GOOD,
                     };
-                    let refusal = (*pick(&mut stream, &REFUSALS), writes);
+                    let errno = *pick(&mut stream, &REFUSALS);
+                    // What a file shows is a value it takes.
+                    let shown = matches!(action, Action::WriteFile { path, text }
+                        if self.board.shows(path).as_deref() == Some(text.trim_end()));
+                    let refusal = (if shown && errno == Errno::EINVAL { Errno::EBUSY } else { errno }, writes);
                     faults.0.borrow_mut().refusing.insert(place.to_owned(), refusal);
                     faults.struck(fault);
                 }

@@ -52,7 +52,7 @@ impl Story {
         let mut draw = Draw::new(seed, 0);
         let machine = draw.pick(&MACHINES);
         let cpus = if machine != "omap3530" && draw.chance(1, 3) { Some(draw.pick(&["0", "1", "0-2"])) } else { None };
-        let one_in = draw.pick(&[0, 10, 30, 30, 100, 100, 300]);
+        let one_in = draw.pick(&[0, 8, 15, 15, 40, 40, 150]);
         let found = if draw.chance(1, 2) { setting(&mut draw, machine, false) } else { String::new() };
         let mut commands: Vec<Command> =
             deeds(&mut draw, machine).into_iter().map(|deed| Command { ends: ending(&mut draw, 11), deed }).collect();
