@@ -114,8 +114,10 @@ impl Work {
         let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
         let force = force && !self.waits(id);
         let entry = self.open.get(&id);
-        let foreign = entry.filter(|_| !force).and_then(|entry| foreign_outcome(machine, entry));
-        let mut outcome = match foreign.or_else(|| asleep(machine, entry?)) {
+        let asleep = entry.and_then(|entry| asleep(machine, entry));
+        // The comparison last: the shorter the time to the undo, the less can happen between.
+        let kept = asleep.or_else(|| foreign_outcome(machine, entry.filter(|_| !force)?));
+        let mut outcome = match kept {
             Some(outcome) => outcome,
             None => machine.undo(id, force).unwrap_or_else(failed),
         };
@@ -200,7 +202,11 @@ fn foreign_outcome(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undon
         return None;
     }
     let before = shown_before(turn)?;
-    let found = machine.read(turn.read_back.as_ref()?).ok()?.trim().to_owned();
+    let found = match machine.read(turn.read_back.as_ref()?) {
+        Ok(text) => text.trim().to_owned(),
+        Err(Errno::ENOENT) => return None,
+        Err(errno) => return Some(Undone::Failed { why: errno.to_string() }),
+    };
     let ours = entry.reads_back.as_ref().unwrap_or(&turn.asked).trim().to_owned();
     (found != before && found != ours).then_some(Undone::Foreign { found, ours })
 }

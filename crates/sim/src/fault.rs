@@ -126,9 +126,9 @@ pub(crate) enum Step {
     Perform,
     /// Reads what came of it. No other hand moves before it: what it wrote could not be told from what came of ours.
     ReadBack,
-    /// Reads before taking back.
+    /// Reads before taking back. No other hand moves from here until it is taken back: no comparison could see that.
     Compare,
-    /// Is about to take back. No other hand moves between the comparison and this: no comparison could see that.
+    /// Is about to take back.
     TakeBack,
     /// Writes a record of the ledger.
     Append,
@@ -159,10 +159,10 @@ impl Step {
             RefusedOften, RefusedOnce, SpawnRefused, Unreadable, Vanished,
         };
         match self {
-            Step::Look => &[Unreadable, Unreadable, Unreadable, Foreign, Vanished],
+            Step::Look => &[Unreadable, Unreadable, Foreign, Foreign, Vanished],
             Step::Perform => &[RefusedOnce, RefusedOften, RefusedLasting, ClampedLate, ClampedLate, Foreign, Foreign],
             Step::ReadBack => &[Unreadable],
-            Step::Compare => &[Unreadable, Foreign, Foreign, Vanished],
+            Step::Compare => &[Unreadable],
             Step::TakeBack => &[RefusedOnce, RefusedOften, RefusedLasting],
             Step::Append => &[DiskFull, DiskFullLasting],
             Step::Replace => &[DiskFull],

@@ -84,8 +84,8 @@ pub(super) fn play(story: &Story) -> Record {
         player.command(command);
     }
     player.world.heal();
-    player.command(&Command { deed: Deed::PutBack, ends: None });
-    player.command(&Command { deed: story.last.clone(), ends: None });
+    player.command(&Command::whole(Deed::PutBack));
+    player.command(&Command::whole(story.last.clone()));
     player.record(before)
 }
 
@@ -116,6 +116,9 @@ impl Player<'_> {
         let ready = self.world.succeed().is_ok();
         let open = ready.then(|| self.machine().open_entries().iter().map(|entry| entry.id.0).collect());
         self.found.push(Found { image, open });
+        // Somebody types it, or the guardian wakes up; a limit may take effect meanwhile.
+        let now_ns = self.world.now_ns();
+        self.world.wait(Some(now_ns + command.after_ms * 1_000_000));
         if ready && self.put_back() {
             self.perform(&command.deed);
         }

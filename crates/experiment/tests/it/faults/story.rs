@@ -23,6 +23,8 @@ pub(super) enum Deed {
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     pub(super) deed: Deed,
+    /// Time that passes before it, ms.
+    pub(super) after_ms: u64,
     /// Steps after its beginning, and how.
     pub(super) ends: Option<(u64, Ending)>,
 }
@@ -52,13 +54,12 @@ impl Story {
         let mut draw = Draw::new(seed, 0);
         let machine = draw.pick(&MACHINES);
         let cpus = if machine != "omap3530" && draw.chance(1, 3) { Some(draw.pick(&["0", "1", "0-2"])) } else { None };
-        let one_in = draw.pick(&[0, 8, 15, 15, 40, 40, 150]);
+        let one_in = draw.pick(&[0, 5, 10, 20, 20, 40, 150]);
         let found = if draw.chance(1, 2) { setting(&mut draw, machine, false) } else { String::new() };
         let mut commands: Vec<Command> =
-            deeds(&mut draw, machine).into_iter().map(|deed| Command { ends: ending(&mut draw, 11), deed }).collect();
+            deeds(&mut draw, machine).into_iter().map(|deed| Command::of(&mut draw, deed, 11)).collect();
         for _ in 0..draw.below(4) {
-            let ends = ending(&mut draw, 6);
-            commands.push(Command { deed: Deed::PutBack, ends });
+            commands.push(Command::of(&mut draw, Deed::PutBack, 6));
         }
         let last = match draw.below(4) {
             0 => Deed::PutBack,
@@ -69,11 +70,18 @@ impl Story {
     }
 }
 
-/// When and how a command ends in the middle, if it does.
-fn ending(draw: &mut Draw, bits: u64) -> Option<(u64, Ending)> {
-    let how = draw.pick(&[None, None, Some(Ending::Crash), Some(Ending::Crash), Some(Ending::PowerCut)]);
-    let when = draw.spread(bits);
-    how.map(|how| (when, how))
+impl Command {
+    /// One that may end in the middle, after up to 2 to the power of `bits` steps.
+    fn of(draw: &mut Draw, deed: Deed, bits: u64) -> Self {
+        let how = draw.pick(&[None, None, Some(Ending::Crash), Some(Ending::Crash), Some(Ending::PowerCut)]);
+        let when = draw.spread(bits);
+        Command { deed, after_ms: draw.below(40), ends: how.map(|how| (when, how)) }
+    }
+
+    /// One that runs to its end.
+    pub(super) fn whole(deed: Deed) -> Self {
+        Command { deed, after_ms: 40, ends: None }
+    }
 }
 
 fn deeds(draw: &mut Draw, machine: &str) -> Vec<Deed> {

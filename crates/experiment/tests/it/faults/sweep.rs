@@ -122,10 +122,9 @@ fn ended_at(step: u64, ending: Ending, deed: &Deed) -> Record {
     let mut story = Story::of(7);
     (story.machine, story.one_in, story.cpus) = ("quadcore", 0, None);
     story.found = "governor=ondemand up_threshold=70".into();
-    let command = |deed: Deed, ends| Command { deed, ends };
-    story.commands = vec![command(deed.clone(), Some((step, ending)))];
+    story.commands = vec![Command { ends: Some((step, ending)), ..Command::whole(deed.clone()) }];
     if matches!(deed, Deed::Undo { .. }) {
-        let set = |setting: &str| command(Deed::Set { setting: setting.into() }, None);
+        let set = |setting: &str| Command::whole(Deed::Set { setting: setting.into() });
         story.commands.splice(0..0, [set("governor=powersave"), set("sysctl.vm.swappiness=7 file:/tmp/new.conf=1")]);
     }
     story.last = Deed::Undo { all: true, force: false };
