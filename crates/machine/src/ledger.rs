@@ -282,7 +282,8 @@ fn settle(
     read: &mut dyn FnMut(&str) -> Result<String, Errno>,
     act: &mut dyn FnMut(&Action) -> Result<(), Errno>,
 ) -> Undone {
-    let Some(undo) = &entry.turn.undo else { return Undone::AlreadyBack };
+    // What the kernel refused is closed at once, unless that could not be written down.
+    let Some(undo) = entry.turn.undo.as_ref().filter(|_| entry.errno.is_none()) else { return Undone::AlreadyBack };
     if entry.boot_id != boot_id && is_volatile(undo) {
         return Undone::Rebooted;
     }

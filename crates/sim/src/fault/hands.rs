@@ -49,8 +49,12 @@ impl Hands<'_> {
         if !state.turned.iter().any(|known| known == place) {
             state.turned.push(place.to_owned());
         }
+        let text = match action {
+            Action::WriteFile { text, .. } => Some(text.trim_end().to_owned()),
+            _ => None,
+        };
         let (step, path) = (state.step, place.to_owned());
-        state.written.push(Written { step, hand: Hand::Intent, path, was: None, text: None, reads: None });
+        state.written.push(Written { step, hand: Hand::Intent, path, was: None, text, reads: None });
     }
 
     /// Turns as the owner.

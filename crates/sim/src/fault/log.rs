@@ -32,7 +32,7 @@ pub struct Written {
     pub path: String,
     /// What read there before, trimmed; `None` when nothing could be read.
     pub was: Option<String>,
-    /// What was written, trimmed; `None` for a removal.
+    /// What was or will be written, trimmed; `None` for a removal.
     pub text: Option<String>,
     /// What reads there since, trimmed.
     pub reads: Option<String>,

@@ -38,15 +38,18 @@ fn unforced(record: &Record, step: u64) -> bool {
 
 /// Whether what a stranger left there was not overwritten. A value of ours in a stranger's hand cannot be told from ours.
 fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
-    let mut there = earlier.iter().filter(|it| it.path == write.path && it.hand != Hand::Intent);
-    let Some(last) = there.next_back() else { return Ok(()) };
-    let ours = |it: &&Written| it.hand == Hand::Act && (it.reads == write.was || it.text == write.was);
+    let here = || earlier.iter().filter(|it| it.path == write.path);
+    let Some(last) = here().rfind(|it| it.hand != Hand::Intent) else { return Ok(()) };
     if last.hand != Hand::Stranger || last.text.is_none() || last.reads != write.was || last.was == last.reads {
         return Ok(());
     }
-    let turned = earlier.iter().rfind(|it| it.path == write.path && it.hand == Hand::Act);
-    let was_kept = turned.is_some_and(|turned| turned.text == turned.was && turned.text == write.text);
-    if was_kept || write.text == write.was || earlier.iter().filter(|it| it.path == write.path).any(|it| ours(&it)) {
+    let ours = |it: &Written| match it.hand {
+        Hand::Intent => it.text == write.was,
+        Hand::Act => it.reads == write.was,
+        _ => false,
+    };
+    let was_kept = here().rfind(|it| it.hand == Hand::Intent).is_some_and(|it| it.text == write.text);
+    if was_kept || write.text == write.was || here().any(ours) {
         return Ok(());
     }
     let found = write.was.as_deref().unwrap_or_default();
