@@ -192,6 +192,8 @@ struct State {
     step: u64,
     healed: bool,
     end_at: Option<(u64, Ending)>,
+    /// What strikes at a step whatever the seed says.
+    planned: BTreeMap<u64, Fault>,
     ended: Option<Ending>,
     /// Files that refuse: why, and how many writes more.
     refusing: BTreeMap<String, (Errno, u32)>,
@@ -213,6 +215,7 @@ impl Faults {
             step: 0,
             healed: false,
             end_at: None,
+            planned: BTreeMap::new(),
             ended: None,
             refusing: BTreeMap::new(),
             full: 0,
@@ -233,6 +236,11 @@ impl Faults {
     /// Lets the owner end at this step, or at the next one when that is over.
     pub fn end_at(&self, step: u64, ending: Ending) {
         self.0.borrow_mut().end_at = Some((step, ending));
+    }
+
+    /// Lets a fault strike at this very step, if it can there.
+    pub fn strike_at(&self, step: u64, fault: Fault) {
+        self.0.borrow_mut().planned.insert(step, fault);
     }
 
     /// How the owner has ended, if it has and nobody has succeeded it.
@@ -301,6 +309,10 @@ impl Faults {
             }
             return Strike::Dead(Some(stream));
         }
+        let number = state.step;
+        if let Some(fault) = state.planned.remove(&number).filter(|fault| step.faults().contains(fault)) {
+            return Strike::Fault(fault, stream);
+        }
         let one_in = step.weigh(state.plan.one_in);
         if state.healed || one_in == 0 || !stream.next_u64().is_multiple_of(one_in) {
             return Strike::Nothing;
@@ -317,6 +329,7 @@ impl Faults {
         let mut state = self.0.borrow_mut();
         state.healed = true;
         state.end_at = None;
+        state.planned.clear();
         state.refusing.clear();
         state.full = 0;
         state.late.clear();

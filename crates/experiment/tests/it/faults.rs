@@ -8,6 +8,7 @@ mod ledger_replays;
 mod mutants;
 mod no_foreign_overwrite;
 mod play;
+mod reduced;
 mod restored;
 mod story;
 mod sweep;

@@ -33,13 +33,13 @@ impl Run<'_> {
             if governor == "userspace" {
                 self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
             }
-            let Some((folder, shared)) = tunable_folder(self.machine, policy, &governor) else { continue };
+            let Some((folder, shared)) = tunable_folder(self.machine, policy, &governor)? else { continue };
             if kept.iter().any(|kept| kept.folder == folder) {
                 continue;
             }
             let site = if shared { "-" } else { &policy.name };
             let mut entries = Vec::new();
-            for file in self.files_in_order(&folder) {
+            for file in self.files_in_order(&folder)? {
                 let path = format!("{folder}/{file}");
                 entries.extend(self.keep_file(&format!("{governor}.{file}"), site, &path)?);
             }
@@ -59,20 +59,20 @@ impl Run<'_> {
                 continue;
             }
             seen.push(&policy.name);
-            if policy.khz(self.machine, "scaling_setspeed").is_some() {
-                self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
-            }
+            self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
         }
         Ok(())
     }
 
     /// Writable files of a folder, so that writing them back in reverse never has conservative's thresholds crossed:
     /// the lower one first, unless it would pass the default of the upper one.
-    fn files_in_order(&mut self, folder: &str) -> Vec<String> {
+    fn files_in_order(&mut self, folder: &str) -> Result<Vec<String>, KnobError> {
+        let unreadable =
+            |errno| KnobError::Unreadable { knob: "cpufreq.governor".into(), path: folder.to_owned(), errno };
         let mut files: Vec<String> = self
             .machine
             .list(folder)
-            .unwrap_or_default()
+            .map_err(unreadable)?
             .into_iter()
             .filter(|entry| !entry.folder && entry.mode & 0o222 != 0)
             .map(|entry| entry.name)
@@ -82,13 +82,15 @@ impl Run<'_> {
         if low.is_some_and(|low| low < DEFAULT_UP_THRESHOLD) {
             files.sort_by_key(|file| file == "down_threshold");
         }
-        files
+        Ok(files)
     }
 
     /// Keeps one file. One that shows nothing holds nothing that could be kept; one that takes no value it shows is said.
     /// One that fails to be read may hold what would be lost.
     fn keep_file(&mut self, knob: &str, site: &str, path: &str) -> Result<Option<EntryId>, KnobError> {
         let text = match self.machine.read(path) {
+            // A set speed under another governor than userspace.
+            Ok(text) if text.trim_end() == "<unsupported>" => return Ok(None),
             Ok(text) => text,
             Err(errno @ (Errno::EIO | Errno::ENODEV | Errno::EBUSY | Errno::EAGAIN | Errno::EINTR)) => {
                 let (knob, path) = (knob.to_owned(), path.to_owned());

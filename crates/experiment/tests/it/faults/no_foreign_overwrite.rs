@@ -48,7 +48,7 @@ fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
         Hand::Act => it.reads == write.was,
         _ => false,
     };
-    let was_kept = here().rfind(|it| it.hand == Hand::Intent).is_some_and(|it| it.text == write.text);
+    let was_kept = here().any(|it| it.hand == Hand::Intent && it.text == write.text);
     if was_kept || write.text == write.was || here().any(ours) {
         return Ok(());
     }

@@ -76,20 +76,30 @@ impl<'r> Excuses<'r> {
     fn allows(&self, path: &str, after: Option<&str>) -> bool {
         let others = self.others.iter().filter(|it| it.path == path);
         self.set.contains(path)
-            || (path.ends_with("scaling_setspeed") && self.was_clamped(path))
+            || self.was_clamped(path)
+            || self.was_left_behind(path)
             || others.clone().any(|it| it.reads.as_deref() == after || it.text.as_deref() == after)
             || (self.forgot(path) && self.by_itself(path, after))
     }
 
-    /// Whether a set speed was turned while a limit of an earlier command may have clamped it: the kernel shows the
-    /// clamped one and has no file for the one it remembers.
+    /// Whether a limit or set speed was turned while a limit of an earlier command may have clamped it: the kernel shows
+    /// the clamped one and has no file for the one it remembers.
     fn was_clamped(&self, path: &str) -> bool {
-        let Some((folder, _)) = path.rsplit_once('/') else { return false };
+        let Some((folder, _)) = path.rsplit_once('/').filter(|(_, name)| LIMITS.contains(name)) else { return false };
         let command = |step: u64| self.record.done.iter().position(|done| step <= done.steps.1);
         let acts = || self.record.written.iter().filter(|it| it.hand == Hand::Act);
-        let limits = acts().filter(|it| it.path != path && LIMITS.iter().any(|name| it.path == format!("{folder}/{name}")));
-        let first = limits.filter_map(|it| command(it.step)).min();
+        let is_other = |it: &&Written| it.path != path && LIMITS.iter().any(|name| it.path == format!("{folder}/{name}"));
+        let first = acts().filter(is_other).filter_map(|it| command(it.step)).min();
         acts().any(|it| it.path == path && first.is_some_and(|first| command(it.step) > Some(first)))
+    }
+
+    /// Whether a tunable could not be taken back before its governor was, and another hand has brought that governor again:
+    /// old kernels remember what was set, and have no file for it meanwhile.
+    fn was_left_behind(&self, path: &str) -> bool {
+        let refused = [Fault::RefusedOnce, Fault::RefusedOften, Fault::RefusedLasting];
+        let theirs = self.others.iter().any(|it| it.path.ends_with("scaling_governor"));
+        let is_tunable = ["/ondemand/", "/conservative/", "/schedutil/"].iter().any(|folder| path.contains(folder));
+        is_tunable && theirs && refused.iter().any(|fault| self.record.tally.contains_key(fault))
     }
 
     /// Whether the kernel may have forgotten what this file was set to.
@@ -111,10 +121,12 @@ impl<'r> Excuses<'r> {
         let disturbed = all.iter().any(|path| {
             self.forgot(path) || self.set.contains(path.as_str()) || self.others.iter().any(|it| it.path == *path)
         });
-        let theirs = self.others.iter().any(|it| it.path == format!("{folder}/scaling_governor"));
+        let governor = format!("{folder}/scaling_governor");
+        let set_free = self.set.contains(governor.as_str())
+            || self.others.iter().any(|it| it.path == governor || all.contains(&it.path));
         let had = |path: &String| after.is_some() && self.record.before.get(path).map(String::as_str) == after;
         disturbed
             && (all.iter().any(|path| had(path) || self.allows(path, after))
-                || (name == "scaling_setspeed" && (theirs || after.is_none())))
+                || (name == "scaling_setspeed" && (set_free || after.is_none())))
     }
 }

@@ -135,7 +135,7 @@ fn assignment(draw: &mut Draw, kind: u32, steps: &[&str], load: bool) -> String 
             0 => {
                 format!("governor=conservative up_threshold={} down_threshold={}", 60 + draw.below(30), 12 + draw.below(40))
             }
-            _ => format!("governor=ondemand up_threshold={} sampling_down_factor={}", 40 + draw.below(50), 1 + draw.below(5)),
+            _ => format!("governor=ondemand up_threshold={} ignore_nice_load={}", 40 + draw.below(50), draw.below(2)),
         },
         3 => format!("sysctl.vm.swappiness={}", draw.below(200)),
         4 => format!("sysctl.kernel.numa_balancing=1 sysctl.net.core.busy_poll={}", 1 + draw.below(90)),
