@@ -201,8 +201,7 @@ impl Machine for SimMachine {
         let hold = self.ledger.find(entry).map_or(Hold::Held, |entry| entry.turn.hold);
         let hands = RefCell::new(Hands { board: &mut self.board, faults: self.faults.as_ref() });
         let mut read = |path: &str| hands.borrow_mut().read(path, Step::Compare);
-        let mut act =
-            |action: &Action| hands.borrow_mut().take_back(action, entry, hold).map_err(|(errno, _)| errno);
+        let mut act = |action: &Action| hands.borrow_mut().take_back(action, entry, hold).map_err(|(errno, _)| errno);
         self.ledger.undo(entry, force, &mut read, &mut act)
     }
 

@@ -1,5 +1,6 @@
 //! The experiment loop against benches that compute their answers: what ends it, what it says, how often it errs.
 mod ends;
+#[cfg(test)]
 mod faults;
 mod verdicts;
 

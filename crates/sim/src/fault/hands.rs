@@ -216,8 +216,11 @@ impl Board {
 
     /// Takes a CPU out of service or back; the first one stays.
     fn switch_cpu(&mut self, online: bool, stream: &mut ChaCha8Rng) -> bool {
-        let cpus: Vec<u32> =
-            (1_u32..).zip(self.cpus.iter().skip(1)).filter(|(_, cpu)| cpu.online != online).map(|(cpu, _)| cpu).collect();
+        let cpus: Vec<u32> = (1_u32..)
+            .zip(self.cpus.iter().skip(1))
+            .filter(|(_, cpu)| cpu.online != online)
+            .map(|(cpu, _)| cpu)
+            .collect();
         if cpus.is_empty() {
             return false;
         }

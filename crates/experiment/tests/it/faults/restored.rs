@@ -88,7 +88,8 @@ impl<'r> Excuses<'r> {
         let Some((folder, _)) = path.rsplit_once('/').filter(|(_, name)| LIMITS.contains(name)) else { return false };
         let command = |step: u64| self.record.done.iter().position(|done| step <= done.steps.1);
         let acts = || self.record.written.iter().filter(|it| it.hand == Hand::Act);
-        let is_other = |it: &&Written| it.path != path && LIMITS.iter().any(|name| it.path == format!("{folder}/{name}"));
+        let is_other =
+            |it: &&Written| it.path != path && LIMITS.iter().any(|name| it.path == format!("{folder}/{name}"));
         let first = acts().filter(is_other).filter_map(|it| command(it.step)).min();
         acts().any(|it| it.path == path && first.is_some_and(|first| command(it.step) > Some(first)))
     }
@@ -116,7 +117,9 @@ impl<'r> Excuses<'r> {
 
     /// The limits of a policy and its set speed move one another: what another hand did to one shows in the others.
     fn allow_as_limit(&self, path: &str, after: Option<&str>) -> bool {
-        let Some((folder, name)) = path.rsplit_once('/').filter(|(_, name)| LIMITS.contains(name)) else { return false };
+        let Some((folder, name)) = path.rsplit_once('/').filter(|(_, name)| LIMITS.contains(name)) else {
+            return false;
+        };
         let all = LIMITS.map(|name| format!("{folder}/{name}"));
         let disturbed = all.iter().any(|path| {
             self.forgot(path) || self.set.contains(path.as_str()) || self.others.iter().any(|it| it.path == *path)

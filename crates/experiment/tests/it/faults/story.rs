@@ -133,7 +133,11 @@ fn assignment(draw: &mut Draw, kind: u32, steps: &[&str], load: bool) -> String 
         1 => format!("governor=userspace freq={}", draw.pick(steps)),
         2 => match draw.below(2) {
             0 => {
-                format!("governor=conservative up_threshold={} down_threshold={}", 60 + draw.below(30), 12 + draw.below(40))
+                format!(
+                    "governor=conservative up_threshold={} down_threshold={}",
+                    60 + draw.below(30),
+                    12 + draw.below(40)
+                )
             }
             _ => format!("governor=ondemand up_threshold={} ignore_nice_load={}", 40 + draw.below(50), draw.below(2)),
         },
