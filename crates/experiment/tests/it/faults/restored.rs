@@ -125,7 +125,9 @@ impl<'r> Excuses<'r> {
             self.forgot(path) || self.set.contains(path.as_str()) || self.others.iter().any(|it| it.path == *path)
         });
         let governor = format!("{folder}/scaling_governor");
+        // A CPU that came back has the limits and the speed it starts with, whatever is kept for it meanwhile.
         let set_free = self.set.contains(governor.as_str())
+            || self.record.tally.contains_key(&Fault::Offline)
             || self.others.iter().any(|it| it.path == governor || all.contains(&it.path));
         let had = |path: &String| after.is_some() && self.record.before.get(path).map(String::as_str) == after;
         disturbed
