@@ -94,13 +94,14 @@ impl<'r> Excuses<'r> {
         acts().any(|it| it.path == path && first.is_some_and(|first| command(it.step) > Some(first)))
     }
 
-    /// Whether a tunable could not be taken back before its governor was, and another hand has brought that governor again:
-    /// old kernels remember what was set, and have no file for it meanwhile.
+    /// Whether a tunable could not be taken back because its governor left first, for a refusal or by another hand, and
+    /// another hand has brought that governor again: old kernels remember what was set, and have no file for it meanwhile.
     fn was_left_behind(&self, path: &str) -> bool {
         let refused = [Fault::RefusedOnce, Fault::RefusedOften, Fault::RefusedLasting];
+        let refused = refused.iter().any(|fault| self.record.tally.contains_key(fault));
         let theirs = self.others.iter().any(|it| it.path.ends_with("scaling_governor"));
         let is_tunable = ["/ondemand/", "/conservative/", "/schedutil/"].iter().any(|folder| path.contains(folder));
-        is_tunable && theirs && refused.iter().any(|fault| self.record.tally.contains_key(fault))
+        is_tunable && theirs && (refused || !self.record.before.contains_key(path))
     }
 
     /// Whether the kernel may have forgotten what this file was set to.
