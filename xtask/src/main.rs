@@ -17,7 +17,8 @@ usage: cargo xtask CHORE
 
   test [--tier lint|pure|host|services|guest]…   check everything, or the tiers named
   tidy                                           the rules of the tree that no compiler holds
-  sweep [--seeds N] [--seed S]                   the long Monte Carlo forms of the tests, in release
+  sweep [--seeds N] [--seed S] [--only faults|chance]
+                                                 N stories of faults and the long Monte Carlo forms, in release
   bench [NAME] [-- ARGUMENTS]                    the benchmarks under bench/, in release
 ";
 

@@ -1,4 +1,4 @@
-//! `cargo xtask sweep`: the long Monte Carlo forms of the tests, each round with a seed nobody has seen before.
+//! `cargo xtask sweep`: stories of faults and the long Monte Carlo forms of the tests, from a seed nobody has seen before.
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
@@ -8,8 +8,11 @@ use crate::metadata::packages;
 use crate::tally::Tally;
 use crate::value;
 
-/// Package, and the filter that picks its long forms (`""`: its tests look at [`LONG`] themselves).
-const SWEPT: [(&str, &str); 2] = [("powerband-stats", ""), ("powerband", "sweep_")];
+/// Where the stories of faults are: package, and the arguments behind `--` that pick and show them.
+const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--nocapture"]);
+
+/// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
+const CHANCE: [(&str, &[&str]); 2] = [("powerband-stats", &[]), ("powerband", &["sweep_"])];
 
 /// Asks tests for their long forms.
 const LONG: &str = "POWERBAND_SWEEP";
@@ -17,13 +20,39 @@ const LONG: &str = "POWERBAND_SWEEP";
 /// The seed they start from.
 const SEED: &str = "POWERBAND_SWEEP_SEED";
 
+/// How many seeds from there on, where each is a story.
+const COUNT: &str = "POWERBAND_SWEEP_COUNT";
+
+/// Stories when no number is given.
+const STORIES: u32 = 1_000;
+
+/// A kind of sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Machines on which things go wrong.
+    Faults,
+    /// How often a claim is wrong.
+    Chance,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Faults => "faults",
+            Kind::Chance => "chance",
+        }
+    }
+}
+
 /// What to sweep.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// Rounds.
+    /// Stories of faults, at consecutive seeds.
     seeds: u32,
-    /// The first round's seed; a fresh one when absent.
+    /// The first seed; a fresh one when absent.
     seed: Option<u64>,
+    /// One kind alone.
+    only: Option<Kind>,
 }
 
 /// Reads the words behind `sweep`.
@@ -31,7 +60,7 @@ pub(crate) struct Asked {
 /// # Errors
 /// When a word is not an option or not a number.
 pub(crate) fn parse(words: &[String]) -> Result<Asked> {
-    let mut asked = Asked { seeds: 1, seed: None };
+    let mut asked = Asked { seeds: STORIES, seed: None, only: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -43,38 +72,50 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
                 let text = value(word, &mut words)?;
                 asked.seed = Some(text.parse().ok().context("--seed needs a number, as a sweep prints it")?);
             }
+            "--only" => {
+                let text = value(word, &mut words)?;
+                let kind = [Kind::Faults, Kind::Chance].into_iter().find(|kind| kind.name() == text);
+                asked.only = Some(kind.context("--only takes faults or chance")?);
+            }
             _ => bail!("'{word}' means nothing to sweep\n\n{}", crate::USAGE),
         }
     }
     Ok(asked)
 }
 
-/// Runs the rounds and answers whether nothing failed.
+/// Sweeps and answers whether nothing failed.
 ///
 /// # Errors
 /// When cargo cannot be started at all.
 pub(crate) fn run(asked: &Asked) -> Result<bool> {
     let packages = packages()?;
+    let seed = asked.seed.unwrap_or_else(fresh_seed);
     let mut sum = Tally::default();
-    let mut bad = Vec::new();
-    let mut seed = asked.seed.unwrap_or_else(fresh_seed);
-    for round in 1..=asked.seeds {
-        println!("── round {round} of {}, seed {seed}", asked.seeds);
+    let mut again = Vec::new();
+    for kind in [Kind::Faults, Kind::Chance] {
+        if asked.only.is_some_and(|only| only != kind) {
+            continue;
+        }
+        let (what, swept) = match kind {
+            Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
+            Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
+        };
+        println!("── {what} from seed {seed}");
         let mut tally = Tally::default();
-        for (package, filter) in SWEPT {
-            if packages.iter().any(|known| known.name == package) {
-                tally.add(one(package, filter, seed)?);
+        for (package, arguments) in swept {
+            if packages.iter().any(|known| known.name == *package) {
+                tally.add(one(package, arguments, seed, (kind == Kind::Faults).then_some(asked.seeds))?);
             }
         }
         if !tally.well() {
-            bad.push(seed);
+            let seeds = if kind == Kind::Faults { format!(" --seeds {}", asked.seeds) } else { String::new() };
+            again.push(format!("failed; again: cargo xtask sweep --only {}{seeds} --seed {seed}", kind.name()));
         }
         sum.add(tally);
-        seed = next_seed(seed);
     }
     println!();
-    for seed in bad {
-        println!("failed with seed {seed}; again: cargo xtask sweep --seed {seed}");
+    for line in again {
+        println!("{line}");
     }
     if sum == Tally::default() {
         println!("no test took part");
@@ -83,12 +124,15 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     Ok(sum.well() && sum.passed > 0)
 }
 
-fn one(package: &str, filter: &str, seed: u64) -> Result<Tally> {
+fn one(package: &str, arguments: &[&str], seed: u64, count: Option<u32>) -> Result<Tally> {
     let mut command = cargo();
     command.env(LONG, "1").env(SEED, seed.to_string());
+    if let Some(count) = count {
+        command.env(COUNT, count.to_string());
+    }
     command.args(["test", "--release", "--no-fail-fast", "-p", package]);
-    if !filter.is_empty() {
-        command.args(["--", filter]);
+    if !arguments.is_empty() {
+        command.arg("--").args(arguments);
     }
     counted(&mut command)
 }
@@ -99,7 +143,7 @@ fn fresh_seed() -> u64 {
     next_seed(since.as_secs().wrapping_mul(1_000_000_007) ^ u64::from(since.subsec_nanos()))
 }
 
-/// The seed of the next round (splitmix64, Steele, Lea and Flood 2014), kept below 2^53 so that every tool can hold it.
+/// One step of splitmix64 (Steele, Lea and Flood 2014), kept below 2^53 so that every tool can hold it.
 fn next_seed(seed: u64) -> u64 {
     let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -117,15 +161,16 @@ mod tests {
 
     #[test]
     fn words_are_read() {
-        assert_eq!(parsed(&[]).unwrap(), Asked { seeds: 1, seed: None });
-        assert_eq!(parsed(&["--seeds", "20", "--seed", "7"]).unwrap(), Asked { seeds: 20, seed: Some(7) });
-        for bad in [&["--seeds", "0"][..], &["--seeds"], &["--seed", "x"], &["7"]] {
+        assert_eq!(parsed(&[]).unwrap(), Asked { seeds: STORIES, seed: None, only: None });
+        let asked = parsed(&["--seeds", "20", "--seed", "7", "--only", "faults"]).unwrap();
+        assert_eq!(asked, Asked { seeds: 20, seed: Some(7), only: Some(Kind::Faults) });
+        for bad in [&["--seeds", "0"][..], &["--seeds"], &["--seed", "x"], &["7"], &["--only", "luck"]] {
             assert!(parsed(bad).is_err(), "{bad:?}");
         }
     }
 
     #[test]
-    fn rounds_differ_and_repeat_from_their_seed() {
+    fn fresh_seeds_are_spread_and_small() {
         let seeds: Vec<u64> = std::iter::successors(Some(1), |seed| Some(next_seed(*seed))).take(1000).collect();
         let mut unique = seeds.clone();
         unique.sort_unstable();

@@ -152,6 +152,9 @@ impl Run<'_> {
     fn phase(&mut self, parts: &[Part], phase: Phase) -> Result<(), KnobError> {
         let moves = moves(parts, phase, self.machine, true)?;
         let keepsakes = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
+        if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
+            self.keep_speeds(&moves)?;
+        }
         for step in moves {
             self.turn(step)?;
         }

@@ -221,8 +221,15 @@ pub(crate) fn moves(
             _ => part.named.knob.sites(&part.named.name, machine, &part.at)?.sites,
         };
         for site in sites {
-            let from =
-                site.path.as_ref().and_then(|path| machine.read(path).ok()).map(|text| text.trim_end().to_owned());
+            let from = match site.path.as_ref().map(|path| machine.read(path)) {
+                Some(Ok(text)) => Some(text.trim_end().to_owned()),
+                // What a switch will lose hangs on which governor it is that leaves.
+                Some(Err(errno)) if now && phase == Phase::Governor => {
+                    let (knob, path) = (part.named.name.clone(), site.path.unwrap_or_default());
+                    return Err(KnobError::Unreadable { knob, path, errno });
+                }
+                _ => None,
+            };
             moves.push(Move { named: part.named.clone(), value: part.value.clone(), site, from });
         }
     }

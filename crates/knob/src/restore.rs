@@ -3,7 +3,7 @@ mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_machine::{Action, EntryId, Hold, LastChange, Machine, OpenEntry, Turn, Undone, World};
+use powerband_machine::{Action, EntryId, Errno, Hold, LastChange, Machine, OpenEntry, Turn, Undone, World};
 use powerband_record::Side;
 use serde::Serialize;
 
@@ -126,15 +126,16 @@ pub fn restore(machine: &mut dyn Machine, entries: &[EntryId], force: bool) -> R
     let open: BTreeMap<EntryId, OpenEntry> =
         machine.open_entries().into_iter().map(|entry| (entry.id, entry)).collect();
     let in_order = order::order(entries, &open);
-    let mut work = Work { open, held_up: BTreeSet::new(), not_ours: BTreeSet::new(), restored: Restored::default() };
+    let mut work = Work { open, ..Work::default() };
     let mut again = Vec::new();
     for id in in_order {
         if let Some(outcome) = work.undo(machine, id, force) {
             again.push((id, outcome));
         }
     }
+    work.stuck.clear();
     for (id, first) in again {
-        match work.undo(machine, id, force) {
+        match work.undo(machine, id, force || work.waits_in_vain(id)) {
             Some(second) => work.report(machine, id, second),
             None => drop(first),
         }
@@ -143,22 +144,43 @@ pub fn restore(machine: &mut dyn Machine, entries: &[EntryId], force: bool) -> R
     work.restored
 }
 
+#[derive(Default)]
 struct Work {
     open: BTreeMap<EntryId, OpenEntry>,
     /// Steps in which a governor is not back, so that its tunables cannot be.
     held_up: BTreeSet<EntryId>,
     /// Entries whose files are no longer what was turned, so that what reads there says nothing.
     not_ours: BTreeSet<EntryId>,
+    /// Files of which a newer entry is not back: an older one taken back first would be overwritten by it later.
+    stuck: BTreeSet<String>,
     restored: Restored,
 }
 
 impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
     fn undo(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
+        let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.clone());
+        let newer = path.as_ref().is_some_and(|path| self.stuck.contains(path));
+        let outcome = if newer {
+            Some(Undone::Failed { why: "a newer entry of the same file is not back".into() })
+        } else {
+            self.undo_now(machine, id, force)
+        };
+        if outcome.is_some() {
+            self.stuck.extend(path);
+        }
+        outcome
+    }
+
+    fn undo_now(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
         let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
-        let foreign = self.open.get(&id).filter(|_| !force).and_then(|entry| foreign_outcome(machine, entry));
-        let mut outcome = match foreign {
-            Some(foreign) => foreign,
+        let force = force && !self.waits(id);
+        let entry = self.open.get(&id);
+        let asleep = entry.and_then(|entry| asleep(machine, entry));
+        // The comparison last: the shorter the time to the undo, the less can happen between.
+        let kept = asleep.or_else(|| foreign_outcome(machine, entry.filter(|_| !force)?));
+        let mut outcome = match kept {
+            Some(outcome) => outcome,
             None => machine.undo(id, force).unwrap_or_else(failed),
         };
         if let Undone::Foreign { found, .. } = &outcome
@@ -192,6 +214,16 @@ impl Work {
         None
     }
 
+    /// Whether an entry keeps what a governor has lost that is not back.
+    fn waits(&self, id: EntryId) -> bool {
+        self.open.get(&id).is_some_and(|entry| is_keepsake(entry) && self.held_up.contains(&entry.step))
+    }
+
+    /// Whether it keeps something for a governor that is not to come: what was there before is back, and is another one.
+    fn waits_in_vain(&self, id: EntryId) -> bool {
+        !self.waits(id) && self.open.get(&id).is_some_and(is_keepsake)
+    }
+
     fn report(&mut self, machine: &mut dyn Machine, id: EntryId, outcome: Undone) {
         let (knob, site) = self.open.get(&id).map_or_else(
             || (format!("ledger entry {}", id.0), "-".into()),
@@ -204,8 +236,7 @@ impl Work {
                 self.restored.foreign.push(Foreign { knob, site, found, ours, path, changed });
             }
             // What waits for a governor that is not back is no news of its own; the entry stays open with it.
-            Undone::Failed { .. }
-                if self.open.get(&id).is_some_and(|it| is_keepsake(it) && self.held_up.contains(&it.step)) => {}
+            Undone::Failed { .. } if self.waits(id) => {}
             Undone::Failed { why } => self.restored.failed.push(Failed { knob, site, why }),
             Undone::Elsewhere => {
                 let why = "it was turned in another network namespace; run undo there".into();
@@ -261,9 +292,21 @@ fn foreign_outcome(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undon
         return None;
     }
     let before = shown_before(turn)?;
-    let found = machine.read(turn.read_back.as_ref()?).ok()?.trim().to_owned();
+    let found = match machine.read(turn.read_back.as_ref()?) {
+        Ok(text) => text.trim().to_owned(),
+        Err(Errno::ENOENT) => return None,
+        Err(errno) => return Some(Undone::Failed { why: errno.to_string() }),
+    };
     let ours = entry.reads_back.as_ref().unwrap_or(&turn.asked).trim().to_owned();
     (found != before && found != ours).then_some(Undone::Foreign { found, ours })
+}
+
+/// Under old kernels a policy without a CPU in service has no files. It has them again, and in them what we left, when one
+/// comes back: the entry must not be taken for one whose file is gone for good.
+fn asleep(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undone> {
+    let path = entry.turn.read_back.as_deref().filter(|path| path.contains("/cpufreq/scaling_"))?;
+    let here = entry.boot_id == machine.identity().boot_id;
+    (here && machine.read(path) == Err(Errno::ENOENT)).then(|| Undone::Failed { why: Errno::ENOENT.to_string() })
 }
 
 fn is_keepsake(entry: &OpenEntry) -> bool {

@@ -5,10 +5,12 @@
 //! [`powerband_machine::World::wait`], by events; a machine on which nothing runs costs none. Work is cycles that a
 //! CPU retires at its clock, so that whatever turns the clock is felt in what a load reports and in what the modelled
 //! meter reads. All running arithmetic is in integers (ns, kHz, millionths of a cycle, fJ), all random draws are keyed by
-//! seed, component and index: equal seeds give equal bytes.
+//! seed, component and index: equal seeds give equal bytes. What may go wrong on a machine is drawn in the same way, and only
+//! on request ([`SimWorld::inject`]).
 pub mod cpufreq;
 
 mod board;
+mod fault;
 mod machine;
 mod network;
 mod noise;
@@ -22,6 +24,7 @@ mod tree;
 mod work;
 mod world;
 
+pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, Written};
 pub use noise::NoiseSpec;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{

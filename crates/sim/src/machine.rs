@@ -11,6 +11,7 @@ use powerband_record::Side;
 
 use crate::SimError;
 use crate::board::Board;
+use crate::fault::{Blunder, Ending, FaultPlan, Faults, Hands, Refusal, Step};
 use crate::profile::Profile;
 use crate::schedule::Group;
 
@@ -20,6 +21,7 @@ pub(crate) struct SimMachine {
     ledger: Ledger,
     /// What was held before this boot, and is not done again.
     forgotten: BTreeSet<EntryId>,
+    faults: Option<Faults>,
 }
 
 impl SimMachine {
@@ -27,7 +29,7 @@ impl SimMachine {
     pub(crate) fn boot(profile: Profile, side: Side, has_far: bool, seed: u64) -> Result<Self, SimError> {
         let board = Board::boot(profile, side, has_far, seed)?;
         let ledger = Ledger::load(Box::new(MemoryLedger::default()), &board.identity.boot_id)?;
-        Ok(SimMachine { board, ledger, forgotten: BTreeSet::new() })
+        Ok(SimMachine { board, ledger, forgotten: BTreeSet::new(), faults: None })
     }
 
     /// Keeps the ledger in `store` from now on, and does again what it says is set and not undone.
@@ -50,8 +52,63 @@ impl SimMachine {
     }
 }
 
-/// A refusal with the words that go with it.
-type Refusal = (Errno, Option<String>);
+impl SimMachine {
+    /// Lets things go wrong from now on, and keeps the ledger on a disk of theirs.
+    pub(crate) fn inject(&mut self, plan: FaultPlan) -> Result<Faults, SimError> {
+        let faults = Faults::new(plan);
+        self.ledger = Ledger::load(faults.store(), &self.board.identity.boot_id)?;
+        self.faults = Some(faults.clone());
+        Ok(faults)
+    }
+
+    /// Somebody else owns the machine from now on: what its last owner ran is ended, and after a power cut `fresh` is
+    /// what has booted.
+    pub(crate) fn succeed(&mut self, fresh: Option<Board>) -> Result<(), SimError> {
+        if let Some(mut fresh) = fresh {
+            fresh.keep_files_of(&self.board);
+            self.board = fresh;
+        }
+        self.board.end_all();
+        self.board.end_records();
+        self.board.close_all();
+        if let Some(faults) = &self.faults {
+            let loaded = Ledger::load(faults.store(), &self.board.identity.boot_id);
+            self.ledger = loaded.inspect_err(|_| faults.give_up())?;
+        }
+        Ok(())
+    }
+
+    /// How the owner has ended, if it has.
+    pub(crate) fn ended(&self) -> Option<Ending> {
+        self.faults.as_ref().and_then(Faults::ended)
+    }
+
+    pub(crate) fn faults(&self) -> Option<&Faults> {
+        self.faults.as_ref()
+    }
+
+    pub(crate) fn hands(&mut self) -> Hands<'_> {
+        Hands { board: &mut self.board, faults: self.faults.as_ref() }
+    }
+
+    fn blunder(&self, blunder: Blunder) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.blunder(blunder))
+    }
+
+    fn intend(&mut self, turn: &Turn) -> Result<EntryId, LedgerError> {
+        let Self { ledger, board, .. } = self;
+        ledger.intend(turn, &mut |path| board.read(path))
+    }
+
+    /// Acts and reads back.
+    fn turn(&mut self, turn: &Turn) -> (Option<Refusal>, Option<String>) {
+        let mut hands = self.hands();
+        let refusal = hands.act(turn).err();
+        let mut read = |path: &String| hands.read(path, Step::ReadBack).ok().map(|text| text.trim_end().to_owned());
+        let reads_back = turn.read_back.as_ref().and_then(&mut read);
+        (refusal, reads_back)
+    }
+}
 
 impl Board {
     /// Does one action.
@@ -97,20 +154,25 @@ impl Machine for SimMachine {
     }
 
     fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        self.hands().meet(Step::Look)?;
         self.board.list(folder)
     }
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.board.read(path)
+        self.hands().read(path, Step::Look)
     }
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        self.hands().meet(Step::Look)?;
         self.board.open(path)
     }
 
     fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
         into.clear();
-        into.extend(handles.iter().map(|&handle| self.board.read_handle(handle)));
+        for &handle in handles {
+            let met = self.hands().meet(Step::Look);
+            into.push(met.and_then(|()| self.board.read_handle(handle)));
+        }
     }
 
     fn close(&mut self, handle: Handle) {
@@ -126,16 +188,23 @@ impl Machine for SimMachine {
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
-        let Self { ledger, board, .. } = self;
-        let entry = ledger.intend(turn, &mut |path| board.read(path))?;
-        let (errno, words) = match self.board.perform(&turn.action) {
-            Ok(()) => (None, None),
-            Err((errno, words)) => (Some(errno), words),
+        self.hands().intend(&turn.action);
+        let (entry, (refusal, reads_back)) = if self.blunder(Blunder::ActsBeforeTheIntent) {
+            let turned = self.turn(turn);
+            (self.intend(turn)?, turned)
+        } else {
+            (self.intend(turn)?, self.turn(turn))
         };
-        let read = |path: &String| self.board.read(path).ok().map(|text| text.trim_end().to_owned());
-        let reads_back = turn.read_back.as_ref().and_then(read);
-        self.ledger.done(entry, errno, reads_back.clone())?;
-        Ok(Acted { entry, errno, words, reads_back })
+        let errno = refusal.as_ref().map(|(errno, _)| *errno);
+        if let Err(why) = self.ledger.done(entry, errno, reads_back.clone()) {
+            // The caller is told that nothing was turned, so nothing may stay turned. If this fails too, the intent
+            // stands in the ledger and is undone later.
+            if let (None, Some(undo)) = (errno, &turn.undo) {
+                let _refused = self.hands().take_back(undo, entry, turn.hold);
+            }
+            return Err(why);
+        }
+        Ok(Acted { entry, errno, words: refusal.and_then(|(_, words)| words), reads_back })
     }
 
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
@@ -143,9 +212,11 @@ impl Machine for SimMachine {
             self.ledger.close(entry, Undone::Rebooted)?;
             return Ok(Undone::Rebooted);
         }
-        let board = RefCell::new(&mut self.board);
-        let mut read = |path: &str| board.borrow_mut().read(path);
-        let mut act = |action: &Action| board.borrow_mut().perform(action).map_err(|(errno, _)| errno);
+        let force = force || self.blunder(Blunder::AlwaysForces);
+        let hold = self.ledger.find(entry).map_or(Hold::Held, |entry| entry.turn.hold);
+        let hands = RefCell::new(Hands { board: &mut self.board, faults: self.faults.as_ref() });
+        let mut read = |path: &str| hands.borrow_mut().read(path, Step::Compare);
+        let mut act = |action: &Action| hands.borrow_mut().take_back(action, entry, hold).map_err(|(errno, _)| errno);
         self.ledger.undo(entry, force, &mut read, &mut act)
     }
 
@@ -171,11 +242,15 @@ impl Machine for SimMachine {
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
+        self.hands().meet(Step::Spawn).map_err(refused)?;
         self.board.spawn(job)
     }
 
     fn end(&mut self, process: ProcessId, force: bool) {
-        self.board.end(process, force);
+        if self.ended().is_none() {
+            self.board.end(process, force);
+        }
     }
 
     fn finished(&mut self, process: ProcessId) -> Option<Finished> {

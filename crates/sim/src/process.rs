@@ -213,6 +213,22 @@ impl Board {
         self.follow_cpufreq();
     }
 
+    /// The processes that run.
+    pub(crate) fn running(&self) -> Vec<ProcessId> {
+        self.processes.iter().filter(|process| !matches!(process.body, Body::Gone)).map(|process| process.id).collect()
+    }
+
+    /// Ends every process, whose owner is gone and asks nothing any more.
+    pub(crate) fn end_all(&mut self) {
+        for id in self.running() {
+            self.end(id, true);
+        }
+        for process in &mut self.processes {
+            process.finished = None;
+        }
+        self.wakes.clear();
+    }
+
     /// Ends every process of a group.
     pub(crate) fn end_group(&mut self, group: u32) {
         let of_group =

@@ -196,6 +196,40 @@ fn is_kernels(path: &str) -> bool {
 }
 
 impl Board {
+    /// The ordinary files there are.
+    pub(crate) fn ordinary_files(&self) -> Vec<String> {
+        let files = self.tree.nodes.iter().filter(|(_, node)| matches!(node, Node::File(_)));
+        files.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Files whose value anybody may change: kernel settings, ordinary files, governors and limits.
+    pub(crate) fn settable(&self) -> Vec<String> {
+        let own = self.tree.nodes.iter().filter(|(_, node)| matches!(node, Node::File(_) | Node::Sysctl { .. }));
+        let mut all: Vec<String> = own.map(|(path, _)| path.clone()).collect();
+        for policy in &self.profile.cpufreq.policies {
+            let first = policy.cpus.first().copied().unwrap_or_default();
+            let folder = format!("{CPU}/cpufreq/policy{first}");
+            let folder = if self.shows_folder(&folder) { folder } else { format!("{CPU}/cpu{first}/cpufreq") };
+            let file = |name: &&str| format!("{folder}/{name}");
+            all.extend(["scaling_governor", "scaling_min_freq", "scaling_max_freq"].iter().map(file));
+        }
+        all
+    }
+
+    /// What a disk brings over a reboot: the ordinary files of the machine before.
+    pub(crate) fn keep_files_of(&mut self, before: &Board) {
+        for (path, node) in &before.tree.nodes {
+            if let Node::File(_) = node {
+                self.tree.nodes.insert(path.clone(), node.clone());
+            }
+        }
+    }
+
+    /// Forgets what somebody held open.
+    pub(crate) fn close_all(&mut self) {
+        self.tree.handles.clear();
+    }
+
     /// Resolves a path and the `cpufreq` links on it.
     fn locate(&self, path: &str) -> Result<Place, Errno> {
         let path = normal(path)?;
@@ -238,7 +272,12 @@ impl Board {
     }
 
     fn cpufreq_is_in(&self, folder: &str) -> bool {
-        match self.locate(&format!("{folder}/cpufreq")) {
+        self.shows_folder(&format!("{folder}/cpufreq"))
+    }
+
+    /// Whether a path below cpufreq can be listed.
+    fn shows_folder(&self, folder: &str) -> bool {
+        match self.locate(folder) {
             Ok(Place::Cpufreq(path)) => self.cpufreq.list(&path).is_ok(),
             _ => false,
         }

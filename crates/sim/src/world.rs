@@ -1,4 +1,6 @@
 //! A World of simulated machines: one clock, which moves only while somebody waits.
+mod faulty;
+
 use std::collections::VecDeque;
 
 use powerband_machine::{LedgerError, LedgerStore, Machine, StopSignal, Wake, World};
@@ -37,6 +39,9 @@ const EVENTS_BETWEEN_LOOKS: u32 = 4_096;
 
 /// One or two simulated machines on one clock.
 pub struct SimWorld {
+    seed: u64,
+    /// Times the machines have booted again.
+    reboots: u64,
     now_ns: u64,
     machines: Vec<SimMachine>,
     wakes: VecDeque<Wake>,
@@ -56,7 +61,8 @@ impl SimWorld {
         if let Some(far) = far {
             machines.push(SimMachine::boot(far, Side::Far, has_far, seed)?);
         }
-        Ok(SimWorld { now_ns: 0, machines, wakes: VecDeque::new(), interrupts: None, since_look: 0, events: 0 })
+        let wakes = VecDeque::new();
+        Ok(SimWorld { seed, reboots: 0, now_ns: 0, machines, wakes, interrupts: None, since_look: 0, events: 0 })
     }
 
     /// Keeps a machine's ledger in `store` instead of in memory. What the store says was set and is not undone is done
@@ -151,6 +157,9 @@ impl World for SimWorld {
     fn wait(&mut self, until_ns: Option<u64>) -> Wake {
         if let Some(stop) = self.look() {
             return stop;
+        }
+        if let Some(lost) = self.meet_in_wait() {
+            return lost;
         }
         loop {
             self.deliver();

@@ -1,4 +1,5 @@
-//! What a governor switch loses and the kernel does not bring back: the outgoing governor's tunables and set speed.
+//! What a governor switch loses and the kernel does not bring back: the outgoing governor's tunables and set speed. The
+//! set speed too where a limit clamps it.
 //!
 //! Each is kept as a ledger entry that precedes the switch: writing the value that is there already, with writing it
 //! again as the undo. Undone in reverse, that happens after the governor is back, when its tunables exist again at
@@ -6,10 +7,10 @@
 //! somebody else's hand.
 use powerband_machine::{Action, EntryId, Errno, Turn};
 
-use super::Run;
+use super::{Reached, Run};
 use crate::error::advice;
 use crate::plan::Move;
-use crate::{KnobError, catalogue::tunable_folder};
+use crate::{KnobError, Landed, catalogue::tunable_folder};
 
 /// The entries kept for one folder of tunables.
 pub(super) struct Kept {
@@ -33,13 +34,13 @@ impl Run<'_> {
             if governor == "userspace" {
                 self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
             }
-            let Some((folder, shared)) = tunable_folder(self.machine, policy, &governor) else { continue };
+            let Some((folder, shared)) = tunable_folder(self.machine, policy, &governor)? else { continue };
             if kept.iter().any(|kept| kept.folder == folder) {
                 continue;
             }
             let site = if shared { "-" } else { &policy.name };
             let mut entries = Vec::new();
-            for file in self.files_in_order(&folder) {
+            for file in self.files_in_order(&folder)? {
                 let path = format!("{folder}/{file}");
                 entries.extend(self.keep_file(&format!("{governor}.{file}"), site, &path)?);
             }
@@ -48,13 +49,31 @@ impl Run<'_> {
         Ok(kept)
     }
 
+    /// Keeps the set speeds that limits in `moves` are about to clamp, where the setting turns the speed as well: read
+    /// after the limit, what was there before would be lost. A governor this call has switched has had its own kept.
+    pub(super) fn keep_speeds(&mut self, moves: &[Move]) -> Result<(), KnobError> {
+        let mut seen: Vec<&str> = Vec::new();
+        for policy in moves.iter().filter_map(|step| step.site.policy.as_ref()) {
+            let is_switch = |it: &Reached| it.named.name == "cpufreq.governor" && it.landed != Landed::Already;
+            let switched = self.applied.sites.iter().any(|it| is_switch(it) && it.site.name == policy.name);
+            if switched || seen.contains(&policy.name.as_str()) {
+                continue;
+            }
+            seen.push(&policy.name);
+            self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
+        }
+        Ok(())
+    }
+
     /// Writable files of a folder, so that writing them back in reverse never has conservative's thresholds crossed:
     /// the lower one first, unless it would pass the default of the upper one.
-    fn files_in_order(&mut self, folder: &str) -> Vec<String> {
+    fn files_in_order(&mut self, folder: &str) -> Result<Vec<String>, KnobError> {
+        let unreadable =
+            |errno| KnobError::Unreadable { knob: "cpufreq.governor".into(), path: folder.to_owned(), errno };
         let mut files: Vec<String> = self
             .machine
             .list(folder)
-            .unwrap_or_default()
+            .map_err(unreadable)?
             .into_iter()
             .filter(|entry| !entry.folder && entry.mode & 0o222 != 0)
             .map(|entry| entry.name)
@@ -64,12 +83,22 @@ impl Run<'_> {
         if low.is_some_and(|low| low < DEFAULT_UP_THRESHOLD) {
             files.sort_by_key(|file| file == "down_threshold");
         }
-        files
+        Ok(files)
     }
 
-    /// Keeps one file. One that cannot be read holds nothing that could be kept; one that takes no value it shows is said.
+    /// Keeps one file. One that shows nothing holds nothing that could be kept; one that takes no value it shows is said.
+    /// One that fails to be read may hold what would be lost.
     fn keep_file(&mut self, knob: &str, site: &str, path: &str) -> Result<Option<EntryId>, KnobError> {
-        let Ok(text) = self.machine.read(path) else { return Ok(None) };
+        let text = match self.machine.read(path) {
+            // A set speed under another governor than userspace.
+            Ok(text) if text.trim_end() == "<unsupported>" => return Ok(None),
+            Ok(text) => text,
+            Err(errno @ (Errno::EIO | Errno::ENODEV | Errno::EBUSY | Errno::EAGAIN | Errno::EINTR)) => {
+                let (knob, path) = (knob.to_owned(), path.to_owned());
+                return Err(KnobError::Unreadable { knob, path, errno });
+            }
+            Err(_) => return Ok(None),
+        };
         let asked = text.trim_end().to_owned();
         let rewrite = Action::WriteFile { path: path.to_owned(), text: asked.clone() };
         let acted = self.machine.act(&Turn {

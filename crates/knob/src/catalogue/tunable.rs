@@ -3,7 +3,7 @@ mod table;
 
 pub(super) use table::*;
 
-use powerband_machine::Machine;
+use powerband_machine::{Errno, Machine};
 
 use crate::policy::{CPUFREQ, Policy, policies};
 use crate::value::parse_number;
@@ -22,20 +22,29 @@ pub struct Tunable {
 
 /// Where a governor keeps its tunables for a policy, and whether all policies share them there; `None` while the
 /// governor is not in force.
-pub(crate) fn folder(machine: &mut dyn Machine, policy: &Policy, governor: &str) -> Option<(String, bool)> {
-    let shared = format!("{CPUFREQ}/{governor}");
-    if machine.list(&shared).is_ok() {
-        return Some((shared, true));
+///
+/// # Errors
+/// [`KnobError::Unreadable`] when a folder is there, or may be, and cannot be listed.
+pub(crate) fn folder(
+    machine: &mut dyn Machine,
+    policy: &Policy,
+    governor: &str,
+) -> Result<Option<(String, bool)>, KnobError> {
+    for (path, shared) in [(format!("{CPUFREQ}/{governor}"), true), (policy.file(governor), false)] {
+        match machine.list(&path) {
+            Ok(_) => return Ok(Some((path, shared))),
+            Err(Errno::ENOENT | Errno::ENOTDIR) => {}
+            Err(errno) => return Err(KnobError::Unreadable { knob: governor.to_owned(), path, errno }),
+        }
     }
-    let own = policy.file(governor);
-    machine.list(&own).is_ok().then_some((own, false))
+    Ok(None)
 }
 
 impl Tunable {
     /// The tunable's site for one policy that runs its governor.
     fn site(&self, name: &str, machine: &mut dyn Machine, policy: &Policy) -> Result<Site, KnobError> {
         let governor = self.governor;
-        let Some((folder, shared)) = folder(machine, policy, governor) else {
+        let Some((folder, shared)) = folder(machine, policy, governor)? else {
             let why = format!("the driver of {} keeps no tunables for {governor}", policy.name);
             return Err(KnobError::absent(name, why));
         };

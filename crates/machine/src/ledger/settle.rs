@@ -82,7 +82,8 @@ pub(super) fn settle(
     read: Read<'_>,
     act: &mut dyn FnMut(&Action) -> Result<(), Errno>,
 ) -> Undone {
-    let Some(undo) = &entry.turn.undo else { return Undone::AlreadyBack };
+    // What the kernel refused is closed at once, unless that could not be written down.
+    let Some(undo) = entry.turn.undo.as_ref().filter(|_| entry.errno.is_none()) else { return Undone::AlreadyBack };
     if entry.is_over(stand.boot_id) {
         return Undone::Rebooted;
     }
@@ -90,27 +91,55 @@ pub(super) fn settle(
         return if stand.force { Undone::GivenUp } else { away };
     }
     let now = entry.turn.read_back.as_ref().map(|path| read(path).map(|text| text.trim_end().to_owned()));
-    if let (Some(Ok(now)), Some(before)) = (&now, &entry.turn.before) {
-        if now == before.trim_end() {
-            return Undone::AlreadyBack;
-        }
-        let written = match &entry.turn.action {
-            Action::WriteFile { text, .. } => text,
-            _ => &entry.turn.asked,
-        };
-        // Without a reading we were interrupted between acting and writing down what came of it.
-        let ours = entry.reads_back.as_ref().unwrap_or(written);
-        if now != ours.trim_end() && entry.turn.hold == Hold::Set && !stand.force {
-            return Undone::Foreign { found: now.clone(), ours: ours.clone() };
-        }
+    if let Some(compared) = compare(entry, undo, now.as_ref(), stand.force) {
+        return compared;
     }
     match act(undo) {
         Ok(()) => Undone::Undone,
         Err(Errno::ENOENT) if matches!(undo, Action::RemoveFile { .. } | Action::RemoveGroup { .. }) => {
             Undone::AlreadyBack
         }
+        Err(errno) if (stand.force || !is_kept(entry)) && has_no_place(undo, now.as_ref(), errno) => {
+            Undone::AlreadyBack
+        }
         Err(errno) => Undone::Failed { why: errno.to_string() },
     }
+}
+
+/// What comparing says, when it says that nothing is to be done.
+fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>, force: bool) -> Option<Undone> {
+    let is_spared = entry.turn.hold == Hold::Set && !force;
+    let before = entry.turn.before.as_ref();
+    // A file that was not there before reads as nothing did.
+    let made = matches!(undo, Action::RemoveFile { .. });
+    match now? {
+        Ok(now) if before.is_some_and(|before| now == before.trim_end()) => Some(Undone::AlreadyBack),
+        Ok(now) if before.is_some() || made => {
+            let written = match &entry.turn.action {
+                Action::WriteFile { text, .. } => text,
+                _ => &entry.turn.asked,
+            };
+            // Without a reading we were interrupted between acting and writing down what came of it.
+            let ours = entry.reads_back.as_ref().unwrap_or(written);
+            let is_foreign = is_spared && now != ours.trim_end();
+            is_foreign.then(|| Undone::Foreign { found: now.clone(), ours: ours.clone() })
+        }
+        // What cannot be compared may be somebody else's.
+        Err(errno) if is_spared && *errno != Errno::ENOENT => Some(Undone::Failed { why: errno.to_string() }),
+        _ => None,
+    }
+}
+
+/// Whether an entry only keeps what a governor loses: it waits for the governor to come back.
+fn is_kept(entry: &OpenEntry) -> bool {
+    entry.turn.undo.as_ref() == Some(&entry.turn.action)
+}
+
+/// Whether the kernel took the file away and with it what was written there, as it does with the tunables of a governor
+/// that has left; its set speed stays and says so.
+fn has_no_place(undo: &Action, now: Option<&Result<String, Errno>>, errno: Errno) -> bool {
+    let gone = errno == Errno::ENOENT && now == Some(&Err(Errno::ENOENT)) && is_volatile(undo);
+    gone || matches!(now, Some(Ok(text)) if text == "<unsupported>")
 }
 
 /// Whether what was turned is not what the path leads to here: another namespace's, or another device's of that name.

@@ -6,6 +6,8 @@ mod cpufreq;
 #[cfg(test)]
 mod determinism;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod fuzz;

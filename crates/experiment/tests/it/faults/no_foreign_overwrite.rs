@@ -1,0 +1,57 @@
+//! What another program wrote over a value that was set stays, unless `undo` was forced; no file is taken back that was
+//! never turned, and none a second time.
+//!
+//! Excused is what was only kept because a governor loses it: nothing tells another hand from the governor's own default,
+//! so it is written back whatever reads there.
+use powerband_machine::Hold;
+use powerband_sim::{Hand, Written};
+
+use super::play::{Done, Record};
+use super::story::Deed;
+
+pub(super) fn check(record: &Record) -> Result<(), String> {
+    for (place, write) in record.written.iter().enumerate() {
+        let Hand::Undo { hold, .. } = write.hand else { continue };
+        let earlier = &record.written[..place];
+        let Some(turned) = earlier.iter().rfind(|it| it.path == write.path && it.hand == Hand::Intent) else {
+            return Err(format!("{} was taken back and never turned (step {})", write.path, write.step));
+        };
+        let between = |done: &&Done| done.closed && turned.step <= done.steps.1 && done.steps.1 < write.step;
+        if let Some(done) = record.done.iter().find(between) {
+            return Err(format!(
+                "{} was taken back in step {} though everything was back after step {}",
+                write.path, write.step, done.steps.1
+            ));
+        }
+        if hold == Hold::Set && unforced(record, write.step) {
+            spared(earlier, write)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a step belongs to an `undo` without force.
+fn unforced(record: &Record, step: u64) -> bool {
+    let within = |done: &&Done| done.steps.0 < step && step <= done.steps.1;
+    matches!(record.done.iter().find(within).map(|done| &done.deed), Some(Deed::Undo { force: false, .. }))
+}
+
+/// Whether what a stranger left there was not overwritten. A value of ours in a stranger's hand cannot be told from ours.
+fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
+    let here = || earlier.iter().filter(|it| it.path == write.path);
+    let Some(last) = here().rfind(|it| it.hand != Hand::Intent) else { return Ok(()) };
+    if last.hand != Hand::Stranger || last.text.is_none() || last.reads != write.was || last.was == last.reads {
+        return Ok(());
+    }
+    let ours = |it: &Written| match it.hand {
+        Hand::Intent => it.text == write.was,
+        Hand::Act => it.reads == write.was,
+        _ => false,
+    };
+    let was_kept = here().any(|it| it.hand == Hand::Intent && it.text == write.text);
+    if was_kept || write.text == write.was || here().any(ours) {
+        return Ok(());
+    }
+    let found = write.was.as_deref().unwrap_or_default();
+    Err(format!("{} read {found}, which another program wrote, and step {} overwrote it", write.path, write.step))
+}
