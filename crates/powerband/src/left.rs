@@ -63,6 +63,13 @@ pub(crate) fn put_back(world: &mut dyn World, kept: &[Kept], force: bool) -> Res
 
 /// Before anything is turned: puts back what an owner that is gone had left, and sets aside what cannot be read.
 pub(crate) fn clear(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failure> {
+    let put_back = put_back_first(world, kept);
+    sort_out(world, kept)?;
+    put_back
+}
+
+/// Puts back what an owner that is gone had left, and tells of it.
+pub(crate) fn put_back_first(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failure> {
     let machines = kept.iter().filter_map(|kept| world.machine(kept.side).map(|machine| held_in_force(machine)));
     let were_held: usize = machines.sum();
     let restored = put_back(world, kept, false);
@@ -76,7 +83,6 @@ pub(crate) fn clear(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failure>
             it.knob, it.site, it.why
         ));
     }
-    sort_out(world, kept)?;
     if restored.failed.is_empty() {
         return Ok(());
     }

@@ -19,7 +19,7 @@ pub(crate) enum Purpose {
     Look,
     /// `set` and `undo`: what is set stays, on simulated machines in their log.
     Turn,
-    /// `undo --left`: as [`Purpose::Turn`], but what was left is the verb's own business.
+    /// `undo`: as [`Purpose::Turn`], but what was left and what is damaged is the verb's own business.
     PutBack,
     /// Trials: a simulated machine starts from its boot.
     Measure,

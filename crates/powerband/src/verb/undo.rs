@@ -21,16 +21,15 @@ struct Step {
 }
 
 pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
-    let purpose = match (args.list, args.left) {
-        (true, _) => Purpose::Look,
-        (_, true) => Purpose::PutBack,
-        _ => Purpose::Turn,
-    };
+    let purpose = if args.list { Purpose::Look } else { Purpose::PutBack };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     if args.left {
         return undo_left(shared, args, rig);
     }
-    let ledger = rig.ledger_place();
+    let (kept, ledger) = (rig.kept(), rig.ledger_place());
+    if !args.list {
+        left::put_back_first(rig.world(), &kept)?;
+    }
     let steps: Vec<Step> = [Side::Near, Side::Far].into_iter().flat_map(|side| steps(rig.world(), side)).collect();
     if args.list {
         let left = unowned(&mut rig);
@@ -40,6 +39,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let newest = |step: &&Step| args.all || steps.iter().all(|other| other.side != step.side || other.id <= step.id);
     let wanted: Vec<&Step> = steps.iter().filter(newest).collect();
     if wanted.is_empty() {
+        left::sort_out(rig.world(), &kept)?;
         output::say(if shared.json { "{\n  \"version\": 1,\n  \"undone\": []\n}" } else { "nothing is turned" });
         return Ok(Exit::Fine as u8);
     }
@@ -52,7 +52,14 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
         }
     }
     report(shared, &restored, steps.len() - wanted.len())?;
-    outcome(&restored, &ledger, "undo")
+    let outcome = outcome(&restored, &ledger, "undo");
+    // Last, as it needs somebody to look: the rest is put back by now.
+    left::sort_out(rig.world(), &kept).inspect_err(|_| {
+        if let Err(other) = &outcome {
+            output::complain(&other.sentence);
+        }
+    })?;
+    outcome
 }
 
 /// Puts back what an interrupted powerband has left and closes what a reboot has ended, and nothing else.
