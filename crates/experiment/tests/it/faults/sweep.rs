@@ -120,7 +120,7 @@ fn tell(seed: u64) {
 /// A story without any other fault, ended at one step.
 fn ended_at(step: u64, ending: Ending, deed: &Deed) -> Record {
     let mut story = Story::of(7);
-    (story.machine, story.one_in, story.cpus) = ("quadcore", 0, None);
+    (story.machine, story.one_in, story.cpus, story.course) = ("quadcore", 0, None, None);
     story.found = "governor=ondemand up_threshold=70".into();
     story.commands = vec![Command { ends: Some((step, ending)), ..Command::whole(deed.clone()) }];
     if matches!(deed, Deed::Undo { .. }) {

@@ -1,0 +1,134 @@
+//! What becomes of an experiment that is interrupted, drawn from the seed: what it tries, on which ground, and how each of
+//! its owners ends before the last.
+use powerband_experiment::{Plan, Resolved, resolve};
+use powerband_load::{CounterLoad, Load};
+use powerband_record::{Metric, Started};
+use powerband_sim::{Ending, SimWorld};
+
+use super::draw::Draw;
+use super::files::{MACHINES, profile};
+use super::story::setting;
+
+/// Time a load runs and a setting settles, ms.
+const LOAD_MS: u64 = 4;
+const SETTLE_MS: u64 = 3;
+
+/// Time of a trial that is only computed, ns.
+pub(super) const TRIAL_NS: u64 = 1_000_000_000;
+
+/// What answers the trials, and how those that stand come again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// A simulated machine from its boot: everything is computed again.
+    Boot,
+    /// One machine that outlives its owners. What a trial comes to depends on its number alone, so that it can be compared.
+    Survivor,
+    /// No machine: a formula by number, and experiments as long as they get.
+    Formula,
+}
+
+/// How an owner is interrupted, each after so many of what it names.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Break {
+    /// It ends at a step.
+    Ends(u64, Ending),
+    /// From this step on the ledger's disk is full.
+    LedgerFull(u64),
+    /// The journal takes so many events and no more.
+    JournalFull(u64),
+    /// It is asked to stop when it has waited so often; on a formula, in that trial.
+    Stop(u64),
+}
+
+/// A mistake in going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slip {
+    /// One event more stands than does.
+    KeepsAnEventTooMany,
+    /// The last finished trial does not stand.
+    LosesAFinishedTrial,
+    /// What was compared is appended once more.
+    AppendsWhatStands,
+    /// A trial that stands is run again.
+    RunsOneAgain,
+    /// A trial that stands is answered with what another came to.
+    AnswersFromAnother,
+    /// Time begins again with each owner.
+    ClockFromZero,
+}
+
+/// An experiment and its interruptions.
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    pub(super) seed: u64,
+    pub(super) machine: &'static str,
+    /// Settings beside the machine as found.
+    pub(super) settings: Vec<String>,
+    pub(super) blocks: u32,
+    pub(super) warmup: u32,
+    /// One for each owner but the last.
+    pub(super) breaks: Vec<Break>,
+    /// Whether a power cut takes the events that were not synced.
+    pub(super) loses: bool,
+    pub(super) slip: Option<Slip>,
+}
+
+impl Course {
+    /// The course of a seed.
+    pub(super) fn of(seed: u64) -> Self {
+        let mut draw = Draw::new(seed, 1);
+        let machine = draw.pick(&MACHINES);
+        let settings = (0..1 + draw.below(2)).map(|_| setting(&mut draw, machine, true)).collect();
+        let number = |n: u64| u32::try_from(n).unwrap();
+        let (blocks, warmup) = (number(1 + draw.below(3)), number(draw.below(3)));
+        let breaks = (0..1 + draw.below(4)).map(|_| Break::of(&mut draw)).collect();
+        Course { seed, machine, settings, blocks, warmup, breaks, loses: draw.chance(1, 2), slip: None }
+    }
+
+    /// The machine, booted.
+    pub(super) fn world(&self) -> SimWorld {
+        SimWorld::new(profile(self.machine), None, self.seed).unwrap()
+    }
+
+    /// The experiment as it begins; `None` when the machine cannot do it.
+    pub(super) fn begin(&self) -> Option<Resolved> {
+        let load = Load::Counter(CounterLoad { for_ns: LOAD_MS * 1_000_000, ..CounterLoad::default() });
+        let mut plan = Plan::of(load);
+        plan.settings.push("found:".into());
+        plan.settings.extend((0..).zip(&self.settings).map(|(n, setting): (u32, _)| format!("s{n}:{setting}")));
+        plan.settle = Some(format!("{SETTLE_MS}ms"));
+        plan.seed = Some(self.seed);
+        (plan.blocks, plan.warmup) = (Some(self.blocks), Some(self.warmup));
+        resolve(&plan, &mut self.world()).ok()
+    }
+
+    /// The same as an experiment over formulas: more settings, more blocks, now and then a knee or a budget.
+    pub(super) fn computed(&self, begun: &Started) -> Started {
+        let mut draw = Draw::new(self.seed, 2);
+        let mut started = begun.clone();
+        let others = 1 + u32::try_from(draw.below(4)).unwrap();
+        let setting = |n: u32| powerband_record::PlannedSetting { label: format!("f{n}"), turns: String::new() };
+        started.settings = (0..=others).map(setting).collect();
+        started.metrics.truncate(1);
+        started.metrics.iter_mut().for_each(|metric: &mut Metric| metric.judged = true);
+        (started.max_blocks, started.warmup) = (2 + u32::try_from(draw.below(14)).unwrap(), self.warmup * 2);
+        match draw.below(3) {
+            0 => started.cost_order = (1..=others).chain([0]).collect(),
+            1 => started.budget_ns = Some((5 + draw.below(60)) * TRIAL_NS),
+            _ => {}
+        }
+        started
+    }
+}
+
+impl Break {
+    fn of(draw: &mut Draw) -> Self {
+        match draw.below(6) {
+            0 | 1 => Break::Ends(draw.spread(11), Ending::Crash),
+            2 => Break::Ends(draw.spread(11), Ending::PowerCut),
+            3 => Break::LedgerFull(draw.spread(11)),
+            4 => Break::JournalFull(draw.spread(6)),
+            _ => Break::Stop(draw.spread(5)),
+        }
+    }
+}
