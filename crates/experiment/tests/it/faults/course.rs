@@ -13,6 +13,9 @@ use super::story::setting;
 const LOAD_MS: u64 = 4;
 const SETTLE_MS: u64 = 3;
 
+/// A whole experiment, for the place of an interruption.
+pub(super) const PARTS: u64 = 1 << 20;
+
 /// Time of a trial that is only computed, ns.
 pub(super) const TRIAL_NS: u64 = 1_000_000_000;
 
@@ -27,16 +30,16 @@ pub(super) enum Ground {
     Formula,
 }
 
-/// How an owner is interrupted, each after so many of what it names.
+/// How an owner is interrupted, after a part of what the whole experiment takes, in [`PARTS`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Break {
     /// It ends at a step.
     Ends(u64, Ending),
-    /// From this step on the ledger's disk is full.
+    /// From a step on the ledger's disk is full.
     LedgerFull(u64),
     /// The journal takes so many events and no more.
     JournalFull(u64),
-    /// It is asked to stop when it has waited so often; on a formula, in that trial.
+    /// It is asked to stop in one of its waits; on a formula, in one of its trials.
     Stop(u64),
 }
 
@@ -123,12 +126,13 @@ impl Course {
 
 impl Break {
     fn of(draw: &mut Draw) -> Self {
+        let part = draw.below(PARTS);
         match draw.below(6) {
-            0 | 1 => Break::Ends(draw.spread(11), Ending::Crash),
-            2 => Break::Ends(draw.spread(11), Ending::PowerCut),
-            3 => Break::LedgerFull(draw.spread(11)),
-            4 => Break::JournalFull(draw.spread(6)),
-            _ => Break::Stop(draw.spread(5)),
+            0 | 1 => Break::Ends(part, Ending::Crash),
+            2 => Break::Ends(part, Ending::PowerCut),
+            3 => Break::LedgerFull(part),
+            4 => Break::JournalFull(part),
+            _ => Break::Stop(part),
         }
     }
 }

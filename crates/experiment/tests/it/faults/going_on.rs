@@ -1,4 +1,7 @@
 //! Playing an experiment that is interrupted and gone on with until it ends by itself, beside one that is left alone.
+use std::cell::Cell;
+use std::rc::Rc;
+
 use powerband_experiment::{
     Bench, Fatal, FormulaBench, Journal, JournalError, Past, Resolved, ResumeError, WorldBench, check_rig, rebuild,
     resume, run, standing,
@@ -9,34 +12,46 @@ use powerband_record::{Event, Outcome, PlannedTrial, Side, Started, Void};
 use powerband_sim::{Ending, Fault, FaultPlan, Faults, SimWorld};
 
 use super::careless::careless;
-use super::course::{Break, Course, Ground, Slip, TRIAL_NS};
+use super::course::{Break, Course, Ground, PARTS, Slip, TRIAL_NS};
 use super::draw::Draw;
 
 /// Appends a full disk is tried with.
 const FULL_FOR: u64 = 64;
 
+/// What a full journal says.
+const FULL: &str = "the journal's disk is full";
+
 /// What became of an experiment on one ground.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) ground: Ground,
-    /// The journal of the same experiment, never interrupted.
-    pub(super) whole: Vec<Event>,
+    pub(super) whole: Whole,
     pub(super) legs: Vec<Leg>,
     /// The journal at the end.
     pub(super) journal: Vec<Event>,
 }
 
+/// The same experiment, never interrupted.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) journal: Vec<Event>,
+    steps: u64,
+    waits: u64,
+    trials: u64,
+}
+
 /// What one owner did.
 #[derive(Debug)]
 pub(super) struct Leg {
-    pub(super) broken: Option<Break>,
     /// The journal it found and the one it left.
     pub(super) found: Vec<Event>,
     pub(super) left: Vec<Event>,
     /// Trials that were run, not answered from the journal.
     pub(super) ran: Vec<u32>,
-    /// Why it did not come to the experiment's end.
-    pub(super) why: Option<String>,
+    /// Whether a fault met it, ending it or not.
+    pub(super) struck: bool,
+    /// Why it did not go on to a last event, when nothing struck that would explain it.
+    pub(super) failed: Option<String>,
 }
 
 /// Plays a course on a simulated machine from its boot, on one that survives, and on a formula.
@@ -107,7 +122,7 @@ impl Journal for Pages<'_> {
             }
             return refused("killed");
         }
-        let Some(room) = self.room.checked_sub(1) else { return refused("the disk is full") };
+        let Some(room) = self.room.checked_sub(1) else { return refused(FULL) };
         self.room = room;
         self.book.append(event);
         Ok(())
@@ -172,6 +187,7 @@ struct Player<'c> {
     begun: &'c Resolved,
     world: SimWorld,
     faults: Faults,
+    whole: Whole,
     book: Book,
     draw: Draw,
     legs: Vec<Leg>,
@@ -181,7 +197,8 @@ impl<'c> Player<'c> {
     fn new(course: &'c Course, ground: Ground, begun: &'c Resolved) -> Self {
         let (world, faults) = boot(course);
         let draw = Draw::new(course.seed, u64::MAX - ground as u64);
-        Player { course, ground, begun, world, faults, book: Book::default(), draw, legs: Vec::new() }
+        let whole = whole(course, ground, begun);
+        Player { course, ground, begun, world, faults, whole, book: Book::default(), draw, legs: Vec::new() }
     }
 
     fn play(mut self) -> Told {
@@ -191,15 +208,7 @@ impl<'c> Player<'c> {
             }
             self.leg(broken);
         }
-        Told { ground: self.ground, whole: self.whole(), journal: self.book.events(), legs: self.legs }
-    }
-
-    fn whole(&self) -> Vec<Event> {
-        let (mut world, _) = boot(self.course);
-        let mut journal = Vec::new();
-        let mut bench = bench(self.ground, self.begun, &mut world, None);
-        let _ended = run(&self.begun.started, &mut bench, &mut journal);
-        journal
+        Told { ground: self.ground, whole: self.whole, journal: self.book.events(), legs: self.legs }
     }
 
     /// One owner, from finding the journal to its end.
@@ -207,9 +216,12 @@ impl<'c> Player<'c> {
         let found = self.book.events();
         self.succeed();
         self.arm(broken);
+        let struck = self.faults.tally();
         let (ran, ended) = self.own(&found, broken);
         let left = self.book.events();
-        self.legs.push(Leg { broken, found, left, ran, why: ended.err() });
+        let struck = self.faults.tally() != struck;
+        let failed = ended.err().filter(|why| !struck && why != FULL && *why != Fatal::StoppedComputing.to_string());
+        self.legs.push(Leg { found, left, ran, struck, failed });
         if self.faults.ended() == Some(Ending::PowerCut) && self.course.loses {
             self.book.go_dark(&mut self.draw);
         }
@@ -230,15 +242,15 @@ impl<'c> Player<'c> {
 
     /// Prepares what will strike.
     fn arm(&mut self, broken: Option<Break>) {
-        let from = self.faults.steps();
+        let step = |part: u64| self.faults.steps() + 1 + part * self.whole.steps / PARTS;
         match broken {
-            Some(Break::Ends(after, ending)) => self.faults.end_at(from + after, ending),
-            Some(Break::LedgerFull(after)) => {
-                (0..FULL_FOR).for_each(|more| self.faults.strike_at(from + after + more, Fault::DiskFull));
+            Some(Break::Ends(part, ending)) => self.faults.end_at(step(part), ending),
+            Some(Break::LedgerFull(part)) => {
+                (0..FULL_FOR).for_each(|more| self.faults.strike_at(step(part) + more, Fault::DiskFull));
             }
             _ => {}
         }
-        let mut looks = if let Some(Break::Stop(looks)) = broken { Some(looks) } else { None };
+        let mut looks = if let Some(Break::Stop(part)) = broken { Some(part * self.whole.waits / PARTS) } else { None };
         self.world.interrupt_source(Box::new(move || {
             looks = looks?.checked_sub(1);
             looks.is_none().then_some(StopSignal::Interrupt)
@@ -259,8 +271,9 @@ impl<'c> Player<'c> {
         if self.course.slip == Some(Slip::AppendsWhatStands) {
             stands.iter().for_each(|event| self.book.append(event));
         }
-        let room = if let Some(Break::JournalFull(room)) = broken { room } else { u64::MAX };
-        let stop = if let Some(Break::Stop(trials)) = broken { Some(trials) } else { None };
+        let events = self.whole.journal.len() as u64;
+        let room = if let Some(Break::JournalFull(part)) = broken { part * events / PARTS } else { u64::MAX };
+        let stop = if let Some(Break::Stop(part)) = broken { Some(part * self.whole.trials / PARTS) } else { None };
         let mut bench = bench(self.ground, &again, &mut self.world, stop.filter(|_| self.ground == Ground::Formula));
         let mut pages = Pages { book: &mut self.book, faults: &self.faults, room, draw: &mut self.draw };
         let started = &again.started;
@@ -292,6 +305,22 @@ impl<'c> Player<'c> {
         };
         found[..keep].to_vec()
     }
+}
+
+fn whole(course: &Course, ground: Ground, begun: &Resolved) -> Whole {
+    let (mut world, faults) = boot(course);
+    let waits = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&waits);
+    world.interrupt_source(Box::new(move || {
+        counted.set(counted.get() + 1);
+        None
+    }));
+    let mut book = Book::default();
+    let mut pages = Pages { book: &mut book, faults: &faults, room: u64::MAX, draw: &mut Draw::new(course.seed, 0) };
+    let mut bench = bench(ground, begun, &mut world, None);
+    run(&begun.started, &mut bench, &mut pages).unwrap();
+    let trials = bench.ran.len() as u64;
+    Whole { journal: book.events(), steps: faults.steps(), waits: waits.get(), trials }
 }
 
 fn boot(course: &Course) -> (SimWorld, Faults) {

@@ -1,6 +1,7 @@
 //! Each checker sees a mistake made on purpose, and is content with the same stories without it.
 use powerband_sim::Blunder;
 
+use super::course::{Course, Slip};
 use super::judge;
 use super::play::play;
 use super::story::Story;
@@ -48,4 +49,40 @@ fn taking_back_the_oldest_first_is_seen_by_restored() {
 #[test]
 fn forcing_every_undo_is_seen_by_no_foreign_overwrite() {
     seen("no_foreign_overwrite", |story| story.blunder = Some(Blunder::AlwaysForces));
+}
+
+/// Lets every interrupted experiment be gone on with by a slip.
+#[track_caller]
+fn slipped(slip: Slip) {
+    seen("resume_is_equivalent", |story| story.course = Some(Course { slip: Some(slip), ..Course::of(story.seed) }));
+}
+
+#[test]
+fn an_event_too_many_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::KeepsAnEventTooMany);
+}
+
+#[test]
+fn a_finished_trial_too_few_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::LosesAFinishedTrial);
+}
+
+#[test]
+fn appending_what_stands_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::AppendsWhatStands);
+}
+
+#[test]
+fn running_a_trial_again_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::RunsOneAgain);
+}
+
+#[test]
+fn answering_from_another_trial_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::AnswersFromAnother);
+}
+
+#[test]
+fn a_clock_from_zero_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::ClockFromZero);
 }

@@ -1,8 +1,8 @@
 //! However often an experiment was interrupted: what comes out is what would have come without. No finished trial is lost,
 //! none that the journal had kept is run twice, the one that was interrupted is run again.
 //!
-//! Excused are times on a machine that goes on living, since another owner needs its own time to begin, and how much that
-//! owner put back, since it counts only its own.
+//! Excused are times on a machine that goes on living, since another owner needs its own time to begin, and how much the
+//! last owner put back, where it counts only its own or needed two tries for a disk that was full.
 use powerband_record::Event;
 
 use super::course::Ground;
@@ -19,12 +19,19 @@ fn judge(told: &Told) -> Result<(), String> {
         if told.ground != Ground::Boot {
             nothing_is_repeated(leg)?;
         }
-        if let (None, Some(why)) = (leg.broken, &leg.why) {
+        if let Some(why) = &leg.failed {
             return Err(format!("nothing struck, and it did not go on: {why}"));
         }
     }
-    let excused = |event: &Event| if told.ground == Ground::Survivor { timeless(event) } else { event.clone() };
-    let [whole, journal] = [&told.whole, &told.journal].map(|events| events.iter().map(excused).collect::<Vec<_>>());
+    let survived = told.ground == Ground::Survivor;
+    let recounted = survived || told.legs.last().is_some_and(|leg| leg.struck);
+    let excused = |event: &Event| match event {
+        Event::Restored { failed, .. } if recounted => Event::Restored { entries: 0, failed: failed.clone() },
+        event if survived => timeless(event),
+        event => event.clone(),
+    };
+    let [whole, journal] =
+        [&told.whole.journal, &told.journal].map(|events| events.iter().map(excused).collect::<Vec<_>>());
     let differs = (0..whole.len().max(journal.len())).find(|&place| line(whole.get(place)) != line(journal.get(place)));
     if let Some(place) = differs {
         let [should, is] = [&whole, &journal].map(|events| line(events.get(place)));
@@ -56,7 +63,7 @@ fn line(event: Option<&Event>) -> String {
     event.map_or("none".into(), |event| serde_json::to_string(event).unwrap())
 }
 
-/// An event without its time and without what only the last owner counted.
+/// An event without its time.
 fn timeless(event: &Event) -> Event {
     let mut event = event.clone();
     match &mut event {
@@ -64,7 +71,6 @@ fn timeless(event: &Event) -> Event {
         Event::TrialDone { at_ns, .. } | Event::TrialVoid { at_ns, .. } => *at_ns = 0,
         Event::BlockDone(done) => done.at_ns = 0,
         Event::Closed(finding) => finding.at_ns = 0,
-        Event::Restored { entries, .. } => *entries = 0,
         _ => {}
     }
     event
