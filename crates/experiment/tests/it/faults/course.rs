@@ -30,6 +30,11 @@ pub(super) enum Ground {
     Formula,
 }
 
+impl Ground {
+    /// All of them.
+    pub(super) const ALL: [Ground; 3] = [Ground::Boot, Ground::Survivor, Ground::Formula];
+}
+
 /// How an owner is interrupted, after a part of what the whole experiment takes, in [`PARTS`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Break {
@@ -64,6 +69,7 @@ pub(super) enum Slip {
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     pub(super) seed: u64,
+    pub(super) ground: Ground,
     pub(super) machine: &'static str,
     /// Settings beside the machine as found.
     pub(super) settings: Vec<String>,
@@ -80,12 +86,13 @@ impl Course {
     /// The course of a seed.
     pub(super) fn of(seed: u64) -> Self {
         let mut draw = Draw::new(seed, 1);
+        let ground = draw.pick(&Ground::ALL);
         let machine = draw.pick(&MACHINES);
         let settings = (0..1 + draw.below(2)).map(|_| setting(&mut draw, machine, true)).collect();
         let number = |n: u64| u32::try_from(n).unwrap();
         let (blocks, warmup) = (number(1 + draw.below(3)), number(draw.below(3)));
         let breaks = (0..1 + draw.below(4)).map(|_| Break::of(&mut draw)).collect();
-        Course { seed, machine, settings, blocks, warmup, breaks, loses: draw.chance(1, 2), slip: None }
+        Course { seed, ground, machine, settings, blocks, warmup, breaks, loses: draw.chance(1, 2), slip: None }
     }
 
     /// The machine, booted.
@@ -102,25 +109,27 @@ impl Course {
         plan.settle = Some(format!("{SETTLE_MS}ms"));
         plan.seed = Some(self.seed);
         (plan.blocks, plan.warmup) = (Some(self.blocks), Some(self.warmup));
-        resolve(&plan, &mut self.world()).ok()
+        let mut begun = resolve(&plan, &mut self.world()).ok()?;
+        if self.ground == Ground::Formula {
+            self.enlarge(&mut begun.started);
+        }
+        Some(begun)
     }
 
-    /// The same as an experiment over formulas: more settings, more blocks, now and then a knee or a budget.
-    pub(super) fn computed(&self, begun: &Started) -> Started {
+    /// What formulas answer may be larger: more settings, more blocks, now and then a knee or a budget.
+    fn enlarge(&self, started: &mut Started) {
         let mut draw = Draw::new(self.seed, 2);
-        let mut started = begun.clone();
         let others = 1 + u32::try_from(draw.below(4)).unwrap();
         let setting = |n: u32| powerband_record::PlannedSetting { label: format!("f{n}"), turns: String::new() };
         started.settings = (0..=others).map(setting).collect();
         started.metrics.truncate(1);
         started.metrics.iter_mut().for_each(|metric: &mut Metric| metric.judged = true);
-        (started.max_blocks, started.warmup) = (2 + u32::try_from(draw.below(14)).unwrap(), self.warmup * 2);
+        (started.max_blocks, started.warmup) = (2 + u32::try_from(draw.below(9)).unwrap(), self.warmup * 2);
         match draw.below(3) {
             0 => started.cost_order = (1..=others).chain([0]).collect(),
             1 => started.budget_ns = Some((5 + draw.below(60)) * TRIAL_NS),
             _ => {}
         }
-        started
     }
 }
 

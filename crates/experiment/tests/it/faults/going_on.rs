@@ -21,7 +21,7 @@ const FULL_FOR: u64 = 64;
 /// What a full journal says.
 const FULL: &str = "the journal's disk is full";
 
-/// What became of an experiment on one ground.
+/// What became of an interrupted experiment.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) ground: Ground,
@@ -54,13 +54,9 @@ pub(super) struct Leg {
     pub(super) failed: Option<String>,
 }
 
-/// Plays a course on a simulated machine from its boot, on one that survives, and on a formula.
-pub(super) fn go_on(course: &Course) -> Vec<Told> {
-    let Some(begun) = course.begin() else { return Vec::new() };
-    let formula = Resolved { started: course.computed(&begun.started), ..begun.clone() };
-    [(Ground::Boot, &begun), (Ground::Survivor, &begun), (Ground::Formula, &formula)]
-        .map(|(ground, begun)| Player::new(course, ground, begun).play())
-        .into()
+/// Plays a course; `None` when the machine cannot do what it asks for.
+pub(super) fn go_on(course: &Course) -> Option<Told> {
+    course.begin().map(|begun| Player::new(course, begun).play())
 }
 
 /// A journal that can be set back. A disk that goes dark keeps a beginning of what was done to it.
@@ -183,8 +179,7 @@ fn by_number(name: &str, seed: u64, trial: &PlannedTrial) -> Result<Outcome, Voi
 
 struct Player<'c> {
     course: &'c Course,
-    ground: Ground,
-    begun: &'c Resolved,
+    begun: Resolved,
     world: SimWorld,
     faults: Faults,
     whole: Whole,
@@ -194,11 +189,11 @@ struct Player<'c> {
 }
 
 impl<'c> Player<'c> {
-    fn new(course: &'c Course, ground: Ground, begun: &'c Resolved) -> Self {
+    fn new(course: &'c Course, begun: Resolved) -> Self {
         let (world, faults) = boot(course);
-        let draw = Draw::new(course.seed, u64::MAX - ground as u64);
-        let whole = whole(course, ground, begun);
-        Player { course, ground, begun, world, faults, whole, book: Book::default(), draw, legs: Vec::new() }
+        let draw = Draw::new(course.seed, u64::MAX);
+        let whole = whole(course, &begun);
+        Player { course, begun, world, faults, whole, book: Book::default(), draw, legs: Vec::new() }
     }
 
     fn play(mut self) -> Told {
@@ -208,7 +203,7 @@ impl<'c> Player<'c> {
             }
             self.leg(broken);
         }
-        Told { ground: self.ground, whole: self.whole, journal: self.book.events(), legs: self.legs }
+        Told { ground: self.course.ground, whole: self.whole, journal: self.book.events(), legs: self.legs }
     }
 
     /// One owner, from finding the journal to its end.
@@ -229,7 +224,7 @@ impl<'c> Player<'c> {
 
     /// The next owner finds everything with room again, and puts back what is held, as every command does.
     fn succeed(&mut self) {
-        if self.ground == Ground::Boot {
+        if self.course.ground == Ground::Boot {
             (self.world, self.faults) = boot(self.course);
         }
         self.world.heal();
@@ -261,7 +256,7 @@ impl<'c> Player<'c> {
     fn own(&mut self, found: &[Event], broken: Option<Break>) -> (Vec<u32>, Result<(), String>) {
         let stands = self.stands(found);
         let again = match stands.first() {
-            Some(Event::Started(started)) if self.ground != Ground::Formula => match self.rebuilt(started) {
+            Some(Event::Started(started)) if self.course.ground != Ground::Formula => match self.rebuilt(started) {
                 Ok(again) => again,
                 Err(why) => return (Vec::new(), Err(why)),
             },
@@ -274,10 +269,11 @@ impl<'c> Player<'c> {
         let events = self.whole.journal.len() as u64;
         let room = if let Some(Break::JournalFull(part)) = broken { part * events / PARTS } else { u64::MAX };
         let stop = if let Some(Break::Stop(part)) = broken { Some(part * self.whole.trials / PARTS) } else { None };
-        let mut bench = bench(self.ground, &again, &mut self.world, stop.filter(|_| self.ground == Ground::Formula));
+        let mut bench =
+            bench(self.course.ground, &again, &mut self.world, stop.filter(|_| self.course.ground == Ground::Formula));
         let mut pages = Pages { book: &mut self.book, faults: &self.faults, room, draw: &mut self.draw };
         let started = &again.started;
-        let past = if self.ground == Ground::Boot { Past::Computed } else { Past::Recalled };
+        let past = if self.course.ground == Ground::Boot { Past::Computed } else { Past::Recalled };
         let slip = self.course.slip.filter(|slip| slip.is_in_the_bench() && past == Past::Recalled);
         let ended = match (stands.is_empty(), slip) {
             (true, _) => run(started, &mut bench, &mut pages),
@@ -307,7 +303,7 @@ impl<'c> Player<'c> {
     }
 }
 
-fn whole(course: &Course, ground: Ground, begun: &Resolved) -> Whole {
+fn whole(course: &Course, begun: &Resolved) -> Whole {
     let (mut world, faults) = boot(course);
     let waits = Rc::new(Cell::new(0));
     let counted = Rc::clone(&waits);
@@ -317,7 +313,7 @@ fn whole(course: &Course, ground: Ground, begun: &Resolved) -> Whole {
     }));
     let mut book = Book::default();
     let mut pages = Pages { book: &mut book, faults: &faults, room: u64::MAX, draw: &mut Draw::new(course.seed, 0) };
-    let mut bench = bench(ground, begun, &mut world, None);
+    let mut bench = bench(course.ground, begun, &mut world, None);
     run(&begun.started, &mut bench, &mut pages).unwrap();
     let trials = bench.ran.len() as u64;
     Whole { journal: book.events(), steps: faults.steps(), waits: waits.get(), trials }

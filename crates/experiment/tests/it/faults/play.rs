@@ -33,8 +33,8 @@ pub(super) struct Record {
     /// Commands that ended by themselves and left a load running.
     pub(super) outlived: Vec<String>,
     pub(super) tally: BTreeMap<Fault, u32>,
-    /// What became of the interrupted experiment, ground by ground.
-    pub(super) told: Vec<Told>,
+    /// What became of the interrupted experiment.
+    pub(super) told: Option<Told>,
 }
 
 /// What became of a command.
@@ -225,7 +225,7 @@ impl Player<'_> {
             groups: self.world.groups(Side::Near),
             outlived: self.outlived,
             tally: self.faults.tally(),
-            told: self.story.course.as_ref().map(go_on).unwrap_or_default(),
+            told: self.story.course.as_ref().and_then(go_on),
         }
     }
 }
