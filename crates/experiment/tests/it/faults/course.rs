@@ -1,7 +1,7 @@
 //! What becomes of an experiment that is interrupted, drawn from the seed: what it tries, on which ground, and how each of
 //! its owners ends before the last.
 use powerband_experiment::{Plan, Resolved, resolve};
-use powerband_load::{CounterLoad, Load};
+use powerband_load::{CounterLoad, Load, StreamLoad};
 use powerband_record::{Metric, Started};
 use powerband_sim::{Ending, SimWorld};
 
@@ -71,6 +71,8 @@ pub(super) struct Course {
     pub(super) seed: u64,
     pub(super) ground: Ground,
     pub(super) machine: &'static str,
+    /// The other end of a stream; only where both boot anew, since what strikes an owner does not reach there.
+    pub(super) far: Option<&'static str>,
     /// Settings beside the machine as found.
     pub(super) settings: Vec<String>,
     pub(super) blocks: u32,
@@ -88,21 +90,26 @@ impl Course {
         let mut draw = Draw::new(seed, 1);
         let ground = draw.pick(&Ground::ALL);
         let machine = draw.pick(&MACHINES);
-        let settings = (0..1 + draw.below(2)).map(|_| setting(&mut draw, machine, true)).collect();
+        let far = (ground == Ground::Boot && draw.chance(1, 2)).then(|| draw.pick(&MACHINES));
+        let settings = (0..1 + draw.below(2)).map(|_| both(&mut draw, machine, far)).collect();
         let number = |n: u64| u32::try_from(n).unwrap();
         let (blocks, warmup) = (number(1 + draw.below(3)), number(draw.below(3)));
         let breaks = (0..1 + draw.below(4)).map(|_| Break::of(&mut draw)).collect();
-        Course { seed, ground, machine, settings, blocks, warmup, breaks, loses: draw.chance(1, 2), slip: None }
+        Course { seed, ground, machine, far, settings, blocks, warmup, breaks, loses: draw.chance(1, 2), slip: None }
     }
 
-    /// The machine, booted.
+    /// The machines, booted.
     pub(super) fn world(&self) -> SimWorld {
-        SimWorld::new(profile(self.machine), None, self.seed).unwrap()
+        SimWorld::new(profile(self.machine), self.far.map(profile), self.seed).unwrap()
     }
 
     /// The experiment as it begins; `None` when the machine cannot do it.
     pub(super) fn begin(&self) -> Option<Resolved> {
-        let load = Load::Counter(CounterLoad { for_ns: LOAD_MS * 1_000_000, ..CounterLoad::default() });
+        let for_ns = LOAD_MS * 1_000_000;
+        let load = match self.far {
+            Some(_) => Load::Stream(StreamLoad { for_ns, ..StreamLoad::default() }),
+            None => Load::Counter(CounterLoad { for_ns, ..CounterLoad::default() }),
+        };
         let mut plan = Plan::of(load);
         plan.settings.push("found:".into());
         plan.settings.extend((0..).zip(&self.settings).map(|(n, setting): (u32, _)| format!("s{n}:{setting}")));
@@ -131,6 +138,16 @@ impl Course {
             _ => {}
         }
     }
+}
+
+/// A setting of the near machine, and of the far one beside it.
+fn both(draw: &mut Draw, near: &str, far: Option<&str>) -> String {
+    let mut both = setting(draw, near, true);
+    for word in far.map(|far| setting(draw, far, false)).unwrap_or_default().split(' ').filter(|word| !word.is_empty())
+    {
+        both += &format!(" far/{word}");
+    }
+    both
 }
 
 impl Break {
