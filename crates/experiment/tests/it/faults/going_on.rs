@@ -68,13 +68,13 @@ struct Book {
 }
 
 enum Entry {
-    Append(Event),
+    Append(Box<Event>),
     Rewind(usize),
 }
 
 impl Book {
     fn append(&mut self, event: &Event) {
-        self.done.push(Entry::Append(event.clone()));
+        self.done.push(Entry::Append(Box::new(event.clone())));
         if matches!(event, Event::Closed(_)) {
             self.synced = self.done.len();
         }
@@ -84,7 +84,7 @@ impl Book {
         let mut events = Vec::new();
         for entry in &self.done {
             match entry {
-                Entry::Append(event) => events.push(event.clone()),
+                Entry::Append(event) => events.push(event.as_ref().clone()),
                 Entry::Rewind(keep) => events.truncate(*keep),
             }
         }

@@ -101,7 +101,7 @@ fn sweep_faults_leave_every_machine_as_it_was() {
         println!("{said}\n    again: cargo xtask sweep --only faults --seeds 1 --seed {seed}");
     }
     if let (1, Some((seed, _))) = (seeds, tally.failed.first()) {
-        tell(*seed);
+        println!("{}", tell(*seed));
     }
     assert!(tally.failed.is_empty(), "{} of {seeds} stories are not as they must be", tally.failed.len());
     if seeds >= SEEDS {
@@ -110,23 +110,16 @@ fn sweep_faults_leave_every_machine_as_it_was() {
     }
 }
 
-/// Tells a story that did not end well: what was done, and every hand on every file.
-fn tell(seed: u64) {
+/// A story that did not end well: what was done, every hand on every file, and each owner of the experiment.
+fn tell(seed: u64) -> String {
     let story = Story::of(seed);
     let record = play(&story);
-    println!("{story:#?}");
-    for done in &record.done {
-        println!("{done:?}");
-    }
-    for written in &record.written {
-        println!("{written:?}");
-    }
-    for entry in &record.open {
-        println!("{entry:?}");
-    }
-    for leg in record.told.iter().flat_map(|told| &told.legs) {
-        println!("{leg:?}");
-    }
+    let mut lines = vec![format!("{story:#?}")];
+    lines.extend(record.done.iter().map(|done| format!("{done:?}")));
+    lines.extend(record.written.iter().map(|written| format!("{written:?}")));
+    lines.extend(record.open.iter().map(|entry| format!("{entry:?}")));
+    lines.extend(record.told.iter().flat_map(|told| &told.legs).map(|leg| format!("{leg:?}")));
+    lines.join("\n")
 }
 
 /// A story without any other fault, ended at one step.
