@@ -61,6 +61,8 @@ pub(super) enum Slip {
     RunsOneAgain,
     /// A trial that stands is answered with what another came to.
     AnswersFromAnother,
+    /// What the last owner turned stays.
+    LeavesWhatIsHeld,
     /// Time begins again with each owner.
     ClockFromZero,
 }

@@ -14,6 +14,7 @@ use powerband_sim::{Ending, Fault, FaultPlan, Faults, SimWorld};
 use super::careless::careless;
 use super::course::{Break, Course, Ground, PARTS, Slip, TRIAL_NS};
 use super::draw::Draw;
+use super::files::{Files, snapshot};
 
 /// Appends a full disk is tried with.
 const FULL_FOR: u64 = 64;
@@ -29,12 +30,15 @@ pub(super) struct Told {
     pub(super) legs: Vec<Leg>,
     /// The journal at the end.
     pub(super) journal: Vec<Event>,
+    /// What the machine's files read at the end, where it survives.
+    pub(super) files: Files,
 }
 
 /// The same experiment, never interrupted.
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) journal: Vec<Event>,
+    pub(super) files: Files,
     steps: u64,
     waits: u64,
     trials: u64,
@@ -203,7 +207,9 @@ impl<'c> Player<'c> {
             }
             self.leg(broken);
         }
-        Told { ground: self.course.ground, whole: self.whole, journal: self.book.events(), legs: self.legs }
+        self.succeed();
+        let (ground, journal) = (self.course.ground, self.book.events());
+        Told { ground, whole: self.whole, journal, files: files(ground, &mut self.world), legs: self.legs }
     }
 
     /// One owner, from finding the journal to its end.
@@ -229,6 +235,9 @@ impl<'c> Player<'c> {
         }
         self.world.heal();
         self.world.succeed().unwrap();
+        if self.course.slip == Some(Slip::LeavesWhatIsHeld) {
+            return;
+        }
         let near = self.world.machine(Side::Near).unwrap();
         let entries = near.open_entries().into_iter().filter(|entry| entry.turn.hold == Hold::Held);
         let held: Vec<EntryId> = entries.map(|entry| entry.id).collect();
@@ -315,8 +324,19 @@ fn whole(course: &Course, begun: &Resolved) -> Whole {
     let mut pages = Pages { book: &mut book, faults: &faults, room: u64::MAX, draw: &mut Draw::new(course.seed, 0) };
     let mut bench = bench(course.ground, begun, &mut world, None);
     run(&begun.started, &mut bench, &mut pages).unwrap();
-    let trials = bench.ran.len() as u64;
-    Whole { journal: book.events(), steps: faults.steps(), waits: waits.get(), trials }
+    let (steps, waits, trials) = (faults.steps(), waits.get(), bench.ran.len() as u64);
+    drop(bench);
+    Whole { journal: book.events(), files: files(course.ground, &mut world), steps, waits, trials }
+}
+
+/// What a surviving machine's files read once limits have had a moment to take effect.
+fn files(ground: Ground, world: &mut SimWorld) -> Files {
+    if ground != Ground::Survivor {
+        return Files::new();
+    }
+    let now_ns = world.now_ns();
+    world.wait(Some(now_ns + 40_000_000));
+    snapshot(world.machine(Side::Near).unwrap())
 }
 
 fn boot(course: &Course) -> (SimWorld, Faults) {

@@ -95,3 +95,8 @@ fn answering_from_another_trial_is_seen_by_resume_is_equivalent() {
 fn a_clock_from_zero_is_seen_by_resume_is_equivalent() {
     slipped(Slip::ClockFromZero, &RECALLED);
 }
+
+#[test]
+fn leaving_what_is_held_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::LeavesWhatIsHeld, &[Ground::Survivor]);
+}

@@ -3,6 +3,8 @@
 //!
 //! Excused are times on a machine that goes on living, since another owner needs its own time to begin, and how much the
 //! last owner put back, where it counts only its own or needed two tries for a disk that was full.
+use std::collections::BTreeSet;
+
 use powerband_record::Event;
 
 use super::course::Ground;
@@ -36,6 +38,13 @@ fn judge(told: &Told) -> Result<(), String> {
     if let Some(place) = differs {
         let [should, is] = [&whole, &journal].map(|events| line(events.get(place)));
         return Err(format!("event {place} is {is} and would have been {should}"));
+    }
+    let paths: BTreeSet<&String> = told.whole.files.keys().chain(told.files.keys()).collect();
+    for path in paths {
+        let [should, reads] = [&told.whole.files, &told.files].map(|files| files.get(path));
+        if reads != should {
+            return Err(format!("{path} reads {reads:?} in the end and would have read {should:?}"));
+        }
     }
     let times: Vec<u64> = told.journal.iter().filter_map(at_ns).collect();
     let back = times.windows(2).find(|pair| pair[0] > pair[1]);
