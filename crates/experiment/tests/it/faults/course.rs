@@ -57,6 +57,8 @@ pub(super) enum Slip {
     LosesAFinishedTrial,
     /// What was compared is appended once more.
     AppendsWhatStands,
+    /// What stands is not compared: no mistake yet.
+    ComparesNothing,
     /// A trial that stands is run again.
     RunsOneAgain,
     /// A trial that stands is answered with what another came to.

@@ -63,6 +63,16 @@ fn slipped(slip: Slip, grounds: &[Ground]) {
     }
 }
 
+#[test]
+fn comparing_nothing_is_no_mistake_as_long_as_nothing_else_slips() {
+    for seed in 1..=100 {
+        for ground in RECALLED {
+            let course = Course { ground, slip: Some(Slip::ComparesNothing), ..Course::of(seed) };
+            judge(&play(&Story { course: Some(course), ..Story::of(seed) })).unwrap();
+        }
+    }
+}
+
 /// Where trials that stand are answered, not computed again.
 const RECALLED: [Ground; 2] = [Ground::Survivor, Ground::Formula];
 
