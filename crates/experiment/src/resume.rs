@@ -182,4 +182,8 @@ impl Bench for Recalled<'_> {
     fn restored(&self) -> u32 {
         self.live.restored()
     }
+
+    fn left(&mut self) -> Vec<String> {
+        self.live.left()
+    }
 }

@@ -2,14 +2,18 @@
 //!
 //! One seed is one story: a machine, what its owners do one after the other, what strikes them. The checkers are pure
 //! functions over what the story left behind.
+mod careless;
+mod course;
 mod draw;
 mod files;
+mod going_on;
 mod ledger_replays;
 mod mutants;
 mod no_foreign_overwrite;
 mod play;
 mod reduced;
 mod restored;
+mod resume_is_equivalent;
 mod story;
 mod sweep;
 
@@ -19,10 +23,11 @@ use play::Record;
 type Checker = (&'static str, fn(&Record) -> Result<(), String>);
 
 /// All of them.
-const CHECKERS: [Checker; 3] = [
+const CHECKERS: [Checker; 4] = [
     ("restored", restored::check),
     ("ledger_replays", ledger_replays::check),
     ("no_foreign_overwrite", no_foreign_overwrite::check),
+    ("resume_is_equivalent", resume_is_equivalent::check),
 ];
 
 /// What the first checker that is not content says, with its name.

@@ -198,6 +198,34 @@ fn ended_ns(event: &Event) -> Option<u64> {
     }
 }
 
+/// A bench that could not put back everything.
+struct Leaves(FormulaBench<fn(&PlannedTrial) -> Answer>);
+
+impl Bench for Leaves {
+    fn now_ns(&self) -> u64 {
+        self.0.now_ns()
+    }
+
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Answer, Fatal> {
+        self.0.trial(trial, journal)
+    }
+
+    fn left(&mut self) -> Vec<String> {
+        vec!["a limit".into()]
+    }
+}
+
+#[test]
+fn what_is_left_after_going_on_is_told() {
+    let scene = &scenes()[1];
+    let whole = scene.whole();
+    for past in [Past::Computed, Past::Recalled] {
+        let journal = gone_on(&scene.started, &whole[..12], past, &mut Leaves(scene.bench())).unwrap();
+        let told = |event: &Event| matches!(event, Event::Restored { failed, .. } if failed == &["a limit"]);
+        assert_eq!(count(&journal, told), 1, "{past:?}");
+    }
+}
+
 #[test]
 fn twice_interrupted_is_as_good_as_once() {
     let scene = &scenes()[1];

@@ -1,6 +1,7 @@
 //! Each checker sees a mistake made on purpose, and is content with the same stories without it.
 use powerband_sim::Blunder;
 
+use super::course::{Course, Ground, Slip};
 use super::judge;
 use super::play::play;
 use super::story::Story;
@@ -48,4 +49,64 @@ fn taking_back_the_oldest_first_is_seen_by_restored() {
 #[test]
 fn forcing_every_undo_is_seen_by_no_foreign_overwrite() {
     seen("no_foreign_overwrite", |story| story.blunder = Some(Blunder::AlwaysForces));
+}
+
+/// Lets every interrupted experiment be gone on with by a slip, on each of these grounds.
+#[track_caller]
+fn slipped(slip: Slip, grounds: &[Ground]) {
+    for &ground in grounds {
+        seen("resume_is_equivalent", |story| {
+            let course = Course { ground, ..Course::of(story.seed) };
+            judge(&play(&Story { course: Some(course.clone()), ..story.clone() })).unwrap();
+            story.course = Some(Course { slip: Some(slip), ..course });
+        });
+    }
+}
+
+#[test]
+fn comparing_nothing_is_no_mistake_as_long_as_nothing_else_slips() {
+    for seed in 1..=100 {
+        for ground in RECALLED {
+            let course = Course { ground, slip: Some(Slip::ComparesNothing), ..Course::of(seed) };
+            judge(&play(&Story { course: Some(course), ..Story::of(seed) })).unwrap();
+        }
+    }
+}
+
+/// Where trials that stand are answered, not computed again.
+const RECALLED: [Ground; 2] = [Ground::Survivor, Ground::Formula];
+
+#[test]
+fn an_event_too_many_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::KeepsAnEventTooMany, &Ground::ALL);
+}
+
+#[test]
+fn a_finished_trial_too_few_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::LosesAFinishedTrial, &RECALLED);
+}
+
+#[test]
+fn appending_what_stands_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::AppendsWhatStands, &Ground::ALL);
+}
+
+#[test]
+fn running_a_trial_again_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::RunsOneAgain, &RECALLED);
+}
+
+#[test]
+fn answering_from_another_trial_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::AnswersFromAnother, &RECALLED);
+}
+
+#[test]
+fn a_clock_from_zero_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::ClockFromZero, &RECALLED);
+}
+
+#[test]
+fn leaving_what_is_held_is_seen_by_resume_is_equivalent() {
+    slipped(Slip::LeavesWhatIsHeld, &[Ground::Survivor]);
 }

@@ -9,6 +9,7 @@ use powerband_record::{Event, Setting, Side, Work};
 use powerband_sim::{Ending, Fault, FaultPlan, Faults, Image, SimWorld, Written};
 
 use super::files::{Files, profile, snapshot, write};
+use super::going_on::{Told, go_on};
 use super::story::{Command, Deed, Story};
 
 /// Time a load runs and a setting settles, ns.
@@ -32,6 +33,8 @@ pub(super) struct Record {
     /// Commands that ended by themselves and left a load running.
     pub(super) outlived: Vec<String>,
     pub(super) tally: BTreeMap<Fault, u32>,
+    /// What became of the interrupted experiment.
+    pub(super) told: Option<Told>,
 }
 
 /// What became of a command.
@@ -222,6 +225,7 @@ impl Player<'_> {
             groups: self.world.groups(Side::Near),
             outlived: self.outlived,
             tally: self.faults.tally(),
+            told: self.story.course.as_ref().and_then(go_on),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a story is: the machine, how it was found, what its owners do one after the other, drawn from the seed.
 use powerband_sim::{Blunder, Ending};
 
+use super::course::Course;
 use super::draw::Draw;
 use super::files::MACHINES;
 
@@ -43,6 +44,8 @@ pub(super) struct Story {
     pub(super) commands: Vec<Command>,
     /// What is asked for at the very end, when nothing fails any more.
     pub(super) last: Deed,
+    /// An experiment beside all this that is interrupted and gone on with.
+    pub(super) course: Option<Course>,
     pub(super) blunder: Option<Blunder>,
     /// The mutant that takes back the oldest first.
     pub(super) backwards: bool,
@@ -66,7 +69,18 @@ impl Story {
             1 => Deed::Undo { all: true, force: false },
             _ => Deed::Undo { all: true, force: true },
         };
-        Story { seed, machine, found, cpus, one_in, commands, last, blunder: None, backwards: false }
+        Story {
+            seed,
+            machine,
+            found,
+            cpus,
+            one_in,
+            commands,
+            last,
+            course: Some(Course::of(seed)),
+            blunder: None,
+            backwards: false,
+        }
     }
 }
 
@@ -109,7 +123,7 @@ fn deeds(draw: &mut Draw, machine: &str) -> Vec<Deed> {
 }
 
 /// A setting of one to three knobs for a machine, as it is typed.
-fn setting(draw: &mut Draw, machine: &str, load: bool) -> String {
+pub(super) fn setting(draw: &mut Draw, machine: &str, load: bool) -> String {
     let steps: &[&str] = match machine {
         "omap3530" => &["125000", "250000", "500000", "550000", "600000"],
         "pc" => &["1200000", "1800000", "2400000", "3000000"],

@@ -17,6 +17,9 @@ struct Tally {
     stories: u64,
     crashed: u64,
     cut: u64,
+    /// Experiments that were gone on with, and their owners.
+    gone_on: u64,
+    owners: u64,
     /// Stories that met each fault, and how often it struck.
     met: BTreeMap<Fault, (u64, u64)>,
     failed: Vec<(u64, String)>,
@@ -26,10 +29,13 @@ impl Tally {
     fn of(seed: u64) -> Self {
         let record = play(&Story::of(seed));
         let ended = |how| u64::from(record.done.iter().any(|done| done.ended == Some(how)));
+        let owners = record.told.as_ref().map_or(0, |told| told.legs.len() as u64);
         Tally {
             stories: 1,
             crashed: ended(Ending::Crash),
             cut: ended(Ending::PowerCut),
+            gone_on: u64::from(owners > 1),
+            owners: if owners > 1 { owners } else { 0 },
             met: record.tally.iter().map(|(fault, times)| (*fault, (1, u64::from(*times)))).collect(),
             failed: judge(&record).err().map(|(name, said)| (seed, format!("{name}: {said}"))).into_iter().collect(),
         }
@@ -41,6 +47,8 @@ impl AddAssign for Tally {
         self.stories += more.stories;
         self.crashed += more.crashed;
         self.cut += more.cut;
+        self.gone_on += more.gone_on;
+        self.owners += more.owners;
         for (fault, (stories, times)) in more.met {
             let met = self.met.entry(fault).or_default();
             *met = (met.0 + stories, met.1 + times);
@@ -85,6 +93,7 @@ fn sweep_faults_leave_every_machine_as_it_was() {
     };
     let tally = sweep(first, seeds);
     println!("{} stories, {} with a crash, {} with a power cut", tally.stories, tally.crashed, tally.cut);
+    println!("{} experiments were gone on with, by {} owners", tally.gone_on, tally.owners);
     for (fault, (stories, times)) in &tally.met {
         println!("    {:<16} in {stories} stories, {times} times", format!("{fault:?}"));
     }
@@ -92,7 +101,7 @@ fn sweep_faults_leave_every_machine_as_it_was() {
         println!("{said}\n    again: cargo xtask sweep --only faults --seeds 1 --seed {seed}");
     }
     if let (1, Some((seed, _))) = (seeds, tally.failed.first()) {
-        tell(*seed);
+        println!("{}", tell(*seed));
     }
     assert!(tally.failed.is_empty(), "{} of {seeds} stories are not as they must be", tally.failed.len());
     if seeds >= SEEDS {
@@ -101,26 +110,22 @@ fn sweep_faults_leave_every_machine_as_it_was() {
     }
 }
 
-/// Tells a story that did not end well: what was done, and every hand on every file.
-fn tell(seed: u64) {
+/// A story that did not end well: what was done, every hand on every file, and each owner of the experiment.
+fn tell(seed: u64) -> String {
     let story = Story::of(seed);
     let record = play(&story);
-    println!("{story:#?}");
-    for done in &record.done {
-        println!("{done:?}");
-    }
-    for written in &record.written {
-        println!("{written:?}");
-    }
-    for entry in &record.open {
-        println!("{entry:?}");
-    }
+    let mut lines = vec![format!("{story:#?}")];
+    lines.extend(record.done.iter().map(|done| format!("{done:?}")));
+    lines.extend(record.written.iter().map(|written| format!("{written:?}")));
+    lines.extend(record.open.iter().map(|entry| format!("{entry:?}")));
+    lines.extend(record.told.iter().flat_map(|told| &told.legs).map(|leg| format!("{leg:?}")));
+    lines.join("\n")
 }
 
 /// A story without any other fault, ended at one step.
 fn ended_at(step: u64, ending: Ending, deed: &Deed) -> Record {
     let mut story = Story::of(7);
-    (story.machine, story.one_in, story.cpus) = ("quadcore", 0, None);
+    (story.machine, story.one_in, story.cpus, story.course) = ("quadcore", 0, None, None);
     story.found = "governor=ondemand up_threshold=70".into();
     story.commands = vec![Command { ends: Some((step, ending)), ..Command::whole(deed.clone()) }];
     if matches!(deed, Deed::Undo { .. }) {
