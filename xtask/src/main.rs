@@ -19,6 +19,7 @@ usage: cargo xtask CHORE
   tidy                                           the rules of the tree that no compiler holds
   sweep [--seeds N] [--seed S]                   the long Monte Carlo forms of the tests, in release
   bench [NAME] [-- ARGUMENTS]                    the benchmarks under bench/, in release
+  bench up [--machine NAME] [-- COMMAND]         powerband in a kernel of its own, with P-states and a power meter
 ";
 
 /// Every chore by name, for dispatch and for the check of what the documents promise.

@@ -2,6 +2,7 @@
 //! booted in QEMU from Debian's packages alone, for the tests that need a kernel and for trying things out.
 mod archive;
 mod board;
+mod clocks;
 mod error;
 mod guest;
 mod kernel;
@@ -12,6 +13,7 @@ mod qmp;
 mod silicon;
 
 pub use board::{Board, State};
+pub use clocks::{Speed, measure};
 pub use error::{BenchError, Result};
 pub use guest::{Cable, Guest, Options};
 pub use kernel::Kernel;

@@ -1,10 +1,10 @@
 //! `cargo xtask bench up`: boots a guest, runs one command of powerband in it, and ends it.
-#![expect(clippy::print_stderr, reason = "a chore talks to the terminal it was started from")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the terminal it was started from")]
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use powerband_bench_virtual::{Guest, Options, Result};
+use powerband_bench_virtual::{Guest, Options, Result, Speed, measure};
 
 /// Boots a Linux kernel with P-states and a power meter in QEMU and runs a command of powerband in it.
 #[derive(Parser, Debug)]
@@ -13,6 +13,9 @@ struct Arguments {
     /// The machine whose clocks and power it has: a name in machines/sim, or the path of a machine file
     #[arg(long, value_name = "NAME", default_value = "quadcore")]
     machine: String,
+    /// Measure how well its speed follows its clock, over this many rounds, instead of running a command
+    #[arg(long, value_name = "ROUNDS", conflicts_with = "command")]
+    clocks: Option<u32>,
     /// What powerband is told
     #[arg(last = true, value_name = "COMMAND", default_value = "info")]
     command: Vec<String>,
@@ -31,10 +34,33 @@ fn main() -> ExitCode {
 /// Answers the code the command ended with.
 fn run(arguments: &Arguments) -> Result<u8> {
     let mut guest = Guest::boot(&Options::machine(&arguments.machine)?)?;
+    if let Some(rounds) = arguments.clocks {
+        print_speeds(&measure(&mut guest, rounds)?);
+        return Ok(0);
+    }
     let words: Vec<&str> = std::iter::once("powerband").chain(arguments.command.iter().map(String::as_str)).collect();
     let ran = guest.run(&words)?;
     // Whoever closed our output does not want the rest.
     let _ = std::io::stdout().write_all(&ran.out);
     let _ = std::io::stderr().write_all(&ran.err);
     Ok(u8::try_from(ran.code).unwrap_or(1))
+}
+
+/// Each clock's speed, beside what it would be if it followed the clock exactly.
+fn print_speeds(speeds: &[Speed]) {
+    let Some(fastest) = speeds.iter().max_by_key(|speed| speed.khz) else { return };
+    println!("{:>8}  {:>11}  {:>10}  {:>8}  {:>8}", "clock", "turns/s", "rounds ±", "of top", "wanted");
+    for speed in speeds {
+        let mean = speed.mean_per_s();
+        let squares: f64 = speed.turns_per_s.iter().map(|one| (one - mean) * (one - mean)).sum();
+        let count = speed.turns_per_s.len().saturating_sub(1).max(1);
+        let spread = (squares / f64::from(u32::try_from(count).unwrap_or(u32::MAX))).sqrt() / mean;
+        println!(
+            "{:>4} MHz  {mean:>11.0}  {:>8.1} %  {:>8.3}  {:>8.3}",
+            speed.khz / 1000,
+            spread * 100.0,
+            mean / fastest.mean_per_s(),
+            f64::from(speed.khz) / f64::from(fastest.khz)
+        );
+    }
 }

@@ -23,11 +23,12 @@ fn is_triple(folder: &Path) -> bool {
     folder.parent().is_some_and(|parent| parent.join("CACHEDIR.TAG").is_file())
 }
 
-/// The folder programs are built into: ours, without `deps` for a test.
+/// The folder programs are built into: ours, without `deps` for a test and `examples` for an example.
 fn program_folder() -> Result<PathBuf> {
     let ours = std::env::current_exe().map_err(BenchError::file("find", Path::new("/proc/self/exe")))?;
     let folder = ours.parent().unwrap_or(Path::new("/"));
-    Ok(if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder }.to_path_buf())
+    let below = folder.ends_with("deps") || folder.ends_with("examples");
+    Ok(if below { folder.parent().unwrap_or(folder) } else { folder }.to_path_buf())
 }
 
 /// The command, built now in the profile this program was built in, without its symbols: the file's bytes.

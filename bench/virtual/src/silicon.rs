@@ -27,6 +27,8 @@ pub struct Readings {
     pub power_mw: u64,
     /// P-state of each CPU, 0 the fastest.
     pub states: Vec<u8>,
+    /// Share of the last window each CPU's thread ran, millionths.
+    pub ran: Vec<u64>,
     /// What stopped it, if something did.
     pub trouble: Option<String>,
 }
@@ -162,7 +164,9 @@ impl Work {
         let fixed = *locked(&self.shared.fixed_mw);
         let byte = self.board.meter_byte(fixed.unwrap_or_else(|| self.board.draw_mw(&cpus, window_ns)));
         self.qmp.set_port(METER_PORT, byte)?;
-        locked(&self.shared.readings).power_mw = u64::from(byte) * self.board.meter_step_mw;
+        let mut readings = locked(&self.shared.readings);
+        readings.power_mw = u64::from(byte) * self.board.meter_step_mw;
+        readings.ran = passed.iter().map(|passed| passed.ran_ns * 1_000_000 / window_ns.max(1)).collect();
         Ok(())
     }
 
