@@ -108,7 +108,7 @@ impl Board {
     fn meter_source(&self) -> String {
         let covered: Vec<String> = (0..self.cpus).map(|cpu| format!("\\_SB.CPUS.C00{cpu}")).collect();
         let (covered, step_mw) = (covered.join(", "), self.meter_step_mw);
-        // _PMC: measures, in mW, what goes in, exact, every 100 ms; no averaging to choose, no limit to set.
+        // _PMC: measures, in mW, what goes in, exact, the mean of each 100 ms; no limit to set.
         format!(
             "  Device (\\_SB.PMTR)
   {{
@@ -118,6 +118,7 @@ impl Board {
     Method (_STA) {{ Return (0x0F) }}
     Name (_PMC, Package () {{ 1, 0, 0, 100000, 100, 100, 100, 0, 0, 0, 0, \"virtual\", \"1\", \"powerband\" }})
     Method (_PMM) {{ Return (DRAW * {step_mw}) }}
+    Method (_GAI) {{ Return (100) }}
     Method (_PMD) {{ Return (Package () {{ {covered} }}) }}
   }}\n"
         )

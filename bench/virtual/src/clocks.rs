@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_round_is_read() {
-        assert_eq!(read("1600000 10.25 12.25"), Some((1_600_000, 200_000.0)));
+        assert_eq!(read("1600000 10.25 12.25"), Some((1_600_000, f64::from(TURNS) / 2.0)));
         assert_eq!(read("1600000 10.25"), None);
         let speed = Speed { khz: 1, turns_per_s: vec![1.0, 2.0] };
         assert!((speed.mean_per_s() - 1.5).abs() < 1e-12);

@@ -217,9 +217,10 @@ impl Emulator {
         Ok(())
     }
 
-    /// Whether it runs; what ended has no command line any more.
+    /// Whether it runs. What ended stays a zombie until its keeper is told to end.
     pub(crate) fn lives(&self) -> bool {
-        fs::read(format!("/proc/{}/cmdline", self.process)).is_ok_and(|line| !line.is_empty())
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process)).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
     }
 
     /// What the guest's console shows so far.

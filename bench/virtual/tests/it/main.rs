@@ -1,0 +1,7 @@
+//! Tests in a kernel of its own: powerband turns real P-states, is killed, loses its power, and reads a real meter.
+mod board;
+mod cut;
+mod desk;
+mod experiment;
+mod killed;
+mod turning;
