@@ -23,18 +23,18 @@ use crate::silicon::{Readings, Silicon};
 const BOOT: Duration = Duration::from_secs(300);
 /// How long a command may take.
 const COMMAND: Duration = Duration::from_secs(300);
+/// Where a guest's cable lies in its folder.
+const CABLE: &str = "cable.sock";
 /// Bytes of the disk; nothing of it is used that nobody writes.
 const DISK_BYTES: u64 = 64 << 20;
 
-/// A guest's end of a cable to another guest.
-#[derive(Clone, Debug)]
-pub struct Cable {
-    /// The socket the two emulators meet at.
-    pub socket: PathBuf,
-    /// Whether this end waits at it; the other comes.
-    pub first: bool,
-    /// Address and prefix length of `eth0`.
-    pub address: String,
+/// The cable of a guest's network card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cable {
+    /// One whose other end is free; a second guest may come to it. `eth0` is 10.0.0.1/24.
+    Open,
+    /// The free end of another guest's, by [`Guest::cable`]. `eth0` is 10.0.0.2/24.
+    Into(PathBuf),
 }
 
 /// What to boot.
@@ -42,7 +42,7 @@ pub struct Cable {
 pub struct Options {
     /// The machine whose clocks and power the guest has.
     pub profile: Profile,
-    /// A cable, if it has one.
+    /// A network card with a cable, if it has one.
     pub cable: Option<Cable>,
     /// Files put into the guest before it boots: path and bytes. Its folder must be one the guest has.
     pub files: Vec<(String, Vec<u8>)>,
@@ -92,6 +92,9 @@ impl Guest {
         let silicon = Silicon::begin(board, pace, emulator.process, &threads, own_qmp)?;
         let mut guest = Guest { silicon, port, qmp: guest_qmp, emulator };
         guest.up()?;
+        if matches!(options.cable, Some(Cable::Into(_))) {
+            guest.meet()?;
+        }
         Ok(guest)
     }
 
@@ -139,6 +142,12 @@ impl Guest {
         self.up()
     }
 
+    /// The free end of the guest's cable, when it was booted with [`Cable::Open`].
+    #[must_use]
+    pub fn cable(&self) -> PathBuf {
+        self.emulator.folder.path().join(CABLE)
+    }
+
     /// The P-state the guest chose for a CPU, 0 the fastest, as the firmware's port holds it now.
     ///
     /// # Errors
@@ -157,6 +166,13 @@ impl Guest {
     /// Makes the meter show this power, mW, whatever the guest does; `None` lets it follow the guest again.
     pub fn fix_power(&self, power_mw: Option<u64>) {
         self.silicon.fix_power(power_mw);
+    }
+
+    /// Waits until the guest at the other end answers: links take a few seconds to come up.
+    fn meet(&mut self) -> Result<()> {
+        let tries = "for try in $(seq 60); do ping -c 1 -W 2 10.0.0.1 && exit 0; done; exit 1";
+        let ran = self.script(tries)?;
+        if ran.code == 0 { Ok(()) } else { Err(self.emulator.failed("the guest at the other end does not answer")) }
     }
 
     fn up(&mut self) -> Result<()> {
@@ -267,13 +283,17 @@ fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk:
     add("-device virtio-serial-pci,max_ports=2 -device virtserialport,chardev=port,nr=1,name=bench".into());
     add(format!("-chardev socket,id=port,path={place}/port.sock,server=on,wait=off"));
     add(format!("-drive file={},if=virtio,format=raw", disk.display()));
-    if let Some(cable) = &options.cable {
-        let (role, number) = if cable.first { ("on", 1) } else { ("off", 2) };
-        add(format!("-netdev stream,id=n0,server={role},addr.type=unix,addr.path={}", cable.socket.display()));
-        add(format!("-device e1000e,netdev=n0,romfile=,mac=52:54:00:70:62:{number:02}"));
-        line = format!("{line} bench.address={}", cable.address);
-    } else {
-        add("-nic none".into());
+    match &options.cable {
+        None => add("-nic none".into()),
+        Some(cable) => {
+            let (number, role, socket) = match cable {
+                Cable::Open => (1, "on", folder.join(CABLE)),
+                Cable::Into(socket) => (2, "off", socket.clone()),
+            };
+            add(format!("-netdev stream,id=n0,server={role},addr.type=unix,addr.path={}", socket.display()));
+            add(format!("-device e1000e,netdev=n0,romfile=,mac=52:54:00:70:62:{number:02}"));
+            line = format!("{line} bench.address=10.0.0.{number}/24");
+        }
     }
     words.extend(["-append".into(), format!("{} {line}", kernel_line())]);
     Ok(words)

@@ -10,6 +10,7 @@ mod pace;
 mod places;
 mod port;
 mod qmp;
+mod repeatable;
 mod silicon;
 
 pub use board::{Board, State};
@@ -19,4 +20,5 @@ pub use guest::{Cable, Guest, Options};
 pub use kernel::Kernel;
 pub use port::Ran;
 pub use qmp::Qmp;
+pub use repeatable::run_counted;
 pub use silicon::Readings;

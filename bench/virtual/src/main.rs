@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use powerband_bench_virtual::{Guest, Options, Result, Speed, measure};
+use powerband_bench_virtual::{Cable, Guest, Options, Result, Speed, measure};
 
 /// Boots a Linux kernel with P-states and a power meter in QEMU and runs a command of powerband in it.
 #[derive(Parser, Debug)]
@@ -13,6 +13,9 @@ struct Arguments {
     /// The machine whose clocks and power it has: a name in machines/sim, or the path of a machine file
     #[arg(long, value_name = "NAME", default_value = "quadcore")]
     machine: String,
+    /// Boot a second machine at the other end of a cable: 10.0.0.2, itself being 10.0.0.1
+    #[arg(long)]
+    two: bool,
     /// Measure how well its speed follows its clock, over this many rounds, instead of running a command
     #[arg(long, value_name = "ROUNDS", conflicts_with = "command")]
     clocks: Option<u32>,
@@ -33,7 +36,11 @@ fn main() -> ExitCode {
 
 /// Answers the code the command ended with.
 fn run(arguments: &Arguments) -> Result<u8> {
-    let mut guest = Guest::boot(&Options::machine(&arguments.machine)?)?;
+    let mut options = Options::machine(&arguments.machine)?;
+    options.cable = arguments.two.then_some(Cable::Open);
+    let mut guest = Guest::boot(&options)?;
+    options.cable = arguments.two.then(|| Cable::Into(guest.cable()));
+    let _second = if arguments.two { Some(Guest::boot(&options)?) } else { None };
     if let Some(rounds) = arguments.clocks {
         print_speeds(&measure(&mut guest, rounds)?);
         return Ok(0);

@@ -3,7 +3,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use powerband_bench_virtual::{BenchError, Guest, Options};
+use powerband_bench_virtual::{BenchError, Cable, Guest, Options};
 use serde_json::Value;
 
 /// How long anything may take that is waited for here; far beyond what it takes.
@@ -24,7 +24,9 @@ pub(crate) fn desk() -> Option<Desk> {
     static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
     let mut shared = GUEST.lock().unwrap_or_else(PoisonError::into_inner);
     if shared.is_none() {
-        *shared = Some(boot(&Options::machine("quadcore").unwrap())?);
+        let mut options = Options::machine("quadcore").unwrap();
+        options.cable = Some(Cable::Open);
+        *shared = Some(had(Guest::boot(&options))?);
     }
     let mut desk = Desk(shared);
     desk.fix_power(None);
@@ -35,10 +37,10 @@ pub(crate) fn desk() -> Option<Desk> {
     Some(desk)
 }
 
-/// Boots a guest; nothing when this machine lacks what that takes, which in CI it must not.
-pub(crate) fn boot(options: &Options) -> Option<Guest> {
-    match Guest::boot(options) {
-        Ok(guest) => Some(guest),
+/// What was made; nothing when this machine lacks what that takes, which in CI it must not.
+pub(crate) fn had<T>(made: powerband_bench_virtual::Result<T>) -> Option<T> {
+    match made {
+        Ok(made) => Some(made),
         Err(error @ (BenchError::Missing(_) | BenchError::Program { .. })) => {
             let must = std::env::var("CI").is_ok_and(|value| value == "true");
             assert!(!must, "{error}, and CI=true lets nothing be skipped");
