@@ -104,7 +104,7 @@ impl Guest {
     /// When the guest does not answer in time.
     pub fn run<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Result<Ran> {
         let words: Vec<Vec<u8>> = words.iter().map(|word| quoted(word.as_ref())).collect();
-        self.script(&words.join(&b' '))
+        self.script(words.join(&b' '))
     }
 
     /// Runs a shell script in the guest to its end. What it leaves in the background must have its own output.
