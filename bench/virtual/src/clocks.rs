@@ -1,26 +1,26 @@
 //! How well a guest's speed follows the clock it chose, measured with counted work.
+use std::time::{Duration, Instant};
+
 use crate::error::{BenchError, Result};
 use crate::guest::Guest;
 
 /// Turns of the counting loop.
-const TURNS: u32 = 60_000;
+const TURNS: u32 = 60000;
+/// The loop, alone on the first CPU, between two readings of the guest's clock.
+const LOOP: &str = "read start rest </proc/uptime
+taskset 1 sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
+read end rest </proc/uptime
+echo $start $end";
 
-/// One clock and how fast the first CPU worked at it.
+/// One clock, and what the first CPU did at it in each round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Speed {
     /// Clock, kHz.
     pub khz: u32,
-    /// Turns of a counting loop a second, for each round in the order of the rounds.
+    /// Turns of a counting loop a second.
     pub turns_per_s: Vec<f64>,
-}
-
-impl Speed {
-    /// Mean over the rounds, turns a second.
-    #[must_use]
-    pub fn mean_per_s(&self) -> f64 {
-        let count = self.turns_per_s.len().max(1);
-        self.turns_per_s.iter().sum::<f64>() / u32::try_from(count).map_or(1.0, f64::from)
-    }
+    /// Share of one CPU of the host that the emulator's thread had.
+    pub shares: Vec<f64>,
 }
 
 /// Runs counted work on the guest's first CPU at each of its clocks, once a round. The guest's governor is put back.
@@ -29,45 +29,39 @@ impl Speed {
 /// When the guest does not answer, or refuses a clock.
 pub fn measure(guest: &mut Guest, rounds: u32) -> Result<Vec<Speed>> {
     let folder = "/sys/devices/system/cpu/cpu0/cpufreq";
-    let script = format!(
-        "cd {folder} || exit 1
-         before=$(cat scaling_governor)
-         echo userspace >scaling_governor
-         round=0
-         while [ $round -lt {rounds} ]; do
-             for khz in $(cat scaling_available_frequencies); do
-                 echo $khz >scaling_setspeed
-                 sleep 0.1
-                 read start rest </proc/uptime
-                 taskset 1 sh -c 'i=0; while [ $i -lt {TURNS} ]; do i=$((i+1)); done'
-                 read end rest </proc/uptime
-                 echo $khz $start $end
-             done
-             round=$((round+1))
-         done
-         echo $before >scaling_governor"
-    );
-    let ran = guest.script(&script)?;
-    let mut speeds: Vec<Speed> = Vec::new();
-    for line in ran.text().lines() {
-        let (khz, turns_per_s) =
-            read(line).ok_or_else(|| BenchError::Missing(format!("the guest measured '{line}'")))?;
-        match speeds.iter_mut().find(|speed| speed.khz == khz) {
-            Some(speed) => speed.turns_per_s.push(turns_per_s),
-            None => speeds.push(Speed { khz, turns_per_s: vec![turns_per_s] }),
+    let before = said(guest, &format!("cd {folder} && cat scaling_governor && echo userspace >scaling_governor"))?;
+    let clocks = said(guest, &format!("cat {folder}/scaling_available_frequencies"))?;
+    let clocks = clocks.split_whitespace().filter_map(|khz| khz.parse().ok());
+    let mut speeds: Vec<Speed> = clocks.map(|khz| Speed { khz, turns_per_s: vec![], shares: vec![] }).collect();
+    for _ in 0..rounds {
+        for speed in &mut speeds {
+            said(guest, &format!("echo {} >{folder}/scaling_setspeed && sleep 0.2", speed.khz))?;
+            let (began, ran_ns) = (Instant::now(), guest.ran_ns(0)?);
+            let line = said(guest, LOOP)?;
+            let ran_s = Duration::from_nanos(guest.ran_ns(0)? - ran_ns).as_secs_f64();
+            speed.shares.push(ran_s / began.elapsed().as_secs_f64());
+            let turns_per_s = read(&line).ok_or_else(|| BenchError::Missing(format!("the guest measured '{line}'")))?;
+            speed.turns_per_s.push(turns_per_s);
         }
     }
-    if ran.code == 0 && !speeds.is_empty() {
-        return Ok(speeds);
+    said(guest, &format!("echo {before} >{folder}/scaling_governor"))?;
+    Ok(speeds)
+}
+
+/// What a script that ended well printed.
+fn said(guest: &mut Guest, script: &str) -> Result<String> {
+    let ran = guest.script(script)?;
+    if ran.code == 0 {
+        return Ok(ran.text().trim().to_owned());
     }
     Err(BenchError::Missing(format!("the guest cannot turn its clock: {}", String::from_utf8_lossy(&ran.err).trim())))
 }
 
-fn read(line: &str) -> Option<(u32, f64)> {
-    let mut words = line.split(' ');
-    let khz = words.next()?.parse().ok()?;
+/// Turns a second, from the guest's time before and after the loop.
+fn read(line: &str) -> Option<f64> {
+    let mut words = line.split_whitespace();
     let (start_s, end_s): (f64, f64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    Some((khz, f64::from(TURNS) / (end_s - start_s)))
+    Some(f64::from(TURNS) / (end_s - start_s))
 }
 
 #[cfg(test)]
@@ -76,9 +70,8 @@ mod tests {
 
     #[test]
     fn a_round_is_read() {
-        assert_eq!(read("1600000 10.25 12.25"), Some((1_600_000, f64::from(TURNS) / 2.0)));
-        assert_eq!(read("1600000 10.25"), None);
-        let speed = Speed { khz: 1, turns_per_s: vec![1.0, 2.0] };
-        assert!((speed.mean_per_s() - 1.5).abs() < 1e-12);
+        assert_eq!(read("10.25\n12.25"), Some(f64::from(TURNS) / 2.0));
+        assert_eq!(read("10.25"), None);
+        assert!(LOOP.contains(&format!("-lt {TURNS} ")));
     }
 }

@@ -17,7 +17,7 @@ use crate::pace::Pace;
 use crate::places;
 use crate::port::{Port, Ran, quoted};
 use crate::qmp::Qmp;
-use crate::silicon::{Readings, Silicon};
+use crate::silicon::{Readings, Silicon, run_time_ns};
 
 /// How long a boot may take; it takes 5 to 15 s where CPUs are free.
 const BOOT: Duration = Duration::from_secs(300);
@@ -153,8 +153,16 @@ impl Guest {
     /// # Errors
     /// When there is no such CPU or the emulator is gone.
     pub fn pstate(&mut self, cpu: usize) -> Result<u8> {
-        let port = STATE_PORTS.get(cpu).ok_or_else(|| BenchError::Missing(format!("the board has no CPU {cpu}")))?;
+        let port = STATE_PORTS.get(cpu).ok_or_else(|| no_cpu(cpu))?;
         self.qmp.port(*port)
+    }
+
+    /// How long the emulator's thread of a CPU has run, ns since it began.
+    ///
+    /// # Errors
+    /// When there is no such CPU or the emulator is gone.
+    pub fn ran_ns(&self, cpu: usize) -> Result<u64> {
+        self.silicon.times.get(cpu).map_or_else(|| Err(no_cpu(cpu)), |path| run_time_ns(path))
     }
 
     /// What the silicon did last.
@@ -372,6 +380,10 @@ fn threads(qmp: &mut Qmp) -> Result<Vec<u64>> {
         .collect();
     cpus.sort_unstable();
     Ok(cpus.into_iter().map(|(_, thread)| thread).collect())
+}
+
+fn no_cpu(cpu: usize) -> BenchError {
+    BenchError::Missing(format!("the board has no CPU {cpu}"))
 }
 
 /// Bytes as the shell's `printf %b` takes them.

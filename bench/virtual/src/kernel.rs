@@ -63,7 +63,7 @@ impl Kernel {
             let kernel = Kernel { folder, release };
             kernel.image().is_file().then_some(kernel)
         });
-        found.max_by(|a, b| a.release.cmp(&b.release))
+        found.max_by_key(|kernel| numbers(&kernel.release))
     }
 
     /// Its release, as `uname -r` says.
@@ -118,6 +118,11 @@ fn depends(module: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(text).split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
+/// The numbers of a release, so that 6.1.0-10 comes behind 6.1.0-9.
+fn numbers(release: &str) -> Vec<u64> {
+    release.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+}
+
 /// The release Debian's newest kernel package depends on.
 fn newest_release() -> Result<String> {
     let text = run(Command::new("apt-cache").args(["depends", "linux-image-amd64"]))?;
@@ -136,6 +141,11 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn releases_are_ordered_as_numbers() {
+        assert!(numbers("6.1.0-10-amd64") > numbers("6.1.0-9-amd64"));
+    }
 
     #[test]
     fn modules_load_behind_what_they_need_and_once() {

@@ -53,21 +53,31 @@ fn run(arguments: &Arguments) -> Result<u8> {
     Ok(u8::try_from(ran.code).unwrap_or(1))
 }
 
-/// Each clock's speed, beside what it would be if it followed the clock exactly.
+/// What each clock gave, beside what it would give if speed followed the clock exactly.
 fn print_speeds(speeds: &[Speed]) {
     let Some(fastest) = speeds.iter().max_by_key(|speed| speed.khz) else { return };
-    println!("{:>8}  {:>11}  {:>10}  {:>8}  {:>8}", "clock", "turns/s", "rounds ±", "of top", "wanted");
+    println!(
+        "{:>8}  {:>9}  {:>8}  {:>8}  {:>16}  {:>8}",
+        "clock", "turns/s", "rounds ±", "of top", "host CPU, of top", "wanted"
+    );
     for speed in speeds {
-        let mean = speed.mean_per_s();
-        let squares: f64 = speed.turns_per_s.iter().map(|one| (one - mean) * (one - mean)).sum();
-        let count = speed.turns_per_s.len().saturating_sub(1).max(1);
-        let spread = (squares / f64::from(u32::try_from(count).unwrap_or(u32::MAX))).sqrt() / mean;
+        let (turns_per_s, spread) = mean_and_spread(&speed.turns_per_s);
+        let share = mean_and_spread(&speed.shares).0;
         println!(
-            "{:>4} MHz  {mean:>11.0}  {:>8.1} %  {:>8.3}  {:>8.3}",
+            "{:>4} MHz  {turns_per_s:>9.0}  {:>6.1} %  {:>8.3}  {share:>8.3}{:>8.3}  {:>8.3}",
             speed.khz / 1000,
             spread * 100.0,
-            mean / fastest.mean_per_s(),
+            turns_per_s / mean_and_spread(&fastest.turns_per_s).0,
+            share / mean_and_spread(&fastest.shares).0,
             f64::from(speed.khz) / f64::from(fastest.khz)
         );
     }
+}
+
+/// Mean, and standard deviation as a share of it.
+fn mean_and_spread(values: &[f64]) -> (f64, f64) {
+    let count = u32::try_from(values.len()).map_or(1.0, f64::from);
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    (mean, (squares / (count - 1.0).max(1.0)).sqrt() / mean)
 }

@@ -1,7 +1,7 @@
 //! What a processor does by itself: it runs at the clock chosen and draws what that costs. A thread of ours reads the
 //! P-states from the guest's ports, sets the pace of its CPU threads, and writes what they draw into the meter's port.
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -44,6 +44,8 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct Silicon {
     shared: Arc<Shared>,
+    /// Where each CPU thread's run time stands.
+    pub(crate) times: Vec<PathBuf>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -52,14 +54,16 @@ impl Silicon {
     pub(crate) fn begin(board: Board, pace: Pace, process: u32, threads: &[u64], qmp: Qmp) -> Result<Self> {
         pace.take(process, threads)?;
         let shared = Arc::new(Shared::default());
-        let times = threads.iter().map(|thread| format!("/proc/{process}/task/{thread}/schedstat").into()).collect();
-        let mut work = Work { shares: vec![0; threads.len()], board, pace, times, qmp, shared: Arc::clone(&shared) };
+        let times: Vec<PathBuf> =
+            threads.iter().map(|thread| format!("/proc/{process}/task/{thread}/schedstat").into()).collect();
+        let shares = vec![0; threads.len()];
+        let mut work = Work { board, pace, times: times.clone(), shares, qmp, shared: Arc::clone(&shared) };
         let thread = std::thread::spawn(move || {
             if let Err(error) = work.run() {
                 locked(&work.shared.readings).trouble = Some(error.to_string());
             }
         });
-        Ok(Silicon { shared, thread: Some(thread) })
+        Ok(Silicon { shared, times, thread: Some(thread) })
     }
 
     pub(crate) fn readings(&self) -> Readings {
@@ -170,13 +174,14 @@ impl Work {
         Ok(())
     }
 
-    /// How long each thread ran since it began, ns.
     fn run_times(&self) -> Result<Vec<u64>> {
-        let times = self.times.iter().map(|path| {
-            let text = fs::read_to_string(path).map_err(BenchError::file("read", path))?;
-            let time = text.split(' ').next().and_then(|first| first.parse().ok());
-            time.ok_or_else(|| BenchError::Missing(format!("{} holds no run time", path.display())))
-        });
-        times.collect()
+        self.times.iter().map(|path| run_time_ns(path)).collect()
     }
+}
+
+/// How long a thread ran since it began, ns, from its `schedstat`.
+pub(crate) fn run_time_ns(path: &Path) -> Result<u64> {
+    let text = fs::read_to_string(path).map_err(BenchError::file("read", path))?;
+    let time = text.split(' ').next().and_then(|first| first.parse().ok());
+    time.ok_or_else(|| BenchError::Missing(format!("{} holds no run time", path.display())))
 }
