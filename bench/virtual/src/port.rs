@@ -30,26 +30,33 @@ impl Ran {
 #[derive(Debug)]
 pub(crate) struct Port {
     stream: BufReader<UnixStream>,
+    /// A command was given up before it answered: what comes next would be its answer, not that of a later one.
+    lost: bool,
 }
 
 impl Port {
     pub(crate) fn connect(socket: &Path) -> Result<Self> {
         let stream = connect(socket)?;
-        Ok(Port { stream: BufReader::new(stream) })
+        Ok(Port { stream: BufReader::new(stream), lost: false })
     }
 
     /// Waits until a guest that boots says that it takes requests. What a boot before left unfinished is dropped.
     pub(crate) fn ready(&mut self, within: Duration) -> std::result::Result<(), String> {
         let deadline = Instant::now() + within;
         while self.line(deadline)? != "ready" {}
+        self.lost = false;
         Ok(())
     }
 
     /// Runs a script and answers what came of it.
     pub(crate) fn run(&mut self, script: &[u8], within: Duration) -> std::result::Result<Ran, String> {
+        if std::mem::replace(&mut self.lost, true) {
+            return Err("an earlier command was given up; only a reset brings the guest back".into());
+        }
         let request = hexadecimal(script) + "\n";
         self.stream.get_mut().write_all(request.as_bytes()).map_err(|why| format!("the port takes nothing: {why}"))?;
         let line = self.line(Instant::now() + within)?;
+        self.lost = false;
         answer(&line).ok_or_else(|| format!("the guest answered {line:?}"))
     }
 

@@ -54,6 +54,7 @@ fn steps() -> Vec<Step> {
     governors(&mut steps);
     speeds(&mut steps);
     tunables(&mut steps);
+    steps.push(write(format!("{CPU}cpufreq/schedutil/rate_limit_us"), "10000"));
     for text in ["0", "2", "x", "1"] {
         steps.push(write(format!("{CPU}cpu1/online"), text));
         steps.extend(

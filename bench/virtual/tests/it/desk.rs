@@ -16,22 +16,26 @@ for file in policy*/scaling_governor policy*/scaling_min_freq policy*/scaling_ma
     if [ -f $file ]; then echo $file: $(cat $file); fi
 done";
 
-/// The shared guest, held by one test.
-pub(crate) struct Desk(MutexGuard<'static, Option<Guest>>);
+/// The shared guest, held by one test, and how its knobs stood after its first boot.
+pub(crate) struct Desk(MutexGuard<'static, Option<(Guest, String)>>);
 
 /// The guest, booted by whoever needs it first. Nothing when it cannot be had here; in CI it must.
 pub(crate) fn desk() -> Option<Desk> {
-    static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
+    static GUEST: Mutex<Option<(Guest, String)>> = Mutex::new(None);
     let mut shared = GUEST.lock().unwrap_or_else(PoisonError::into_inner);
-    if shared.is_none() {
+    let fresh = shared.is_none();
+    if fresh {
         let mut options = Options::machine("quadcore").unwrap();
         options.cable = Some(Cable::Open);
-        *shared = Some(had(Guest::boot(&options))?);
+        *shared = Some((had(Guest::boot(&options))?, String::new()));
     }
     let mut desk = Desk(shared);
     desk.fix_power(None);
     // A test that failed may have left anything; the others begin with what a boot gives.
-    if desk.knobs() != desk.knobs_at_boot() {
+    let knobs = desk.knobs();
+    if fresh {
+        desk.0.as_mut().unwrap().1 = knobs;
+    } else if knobs != desk.0.as_ref().unwrap().1 {
         desk.reset().unwrap();
     }
     Some(desk)
@@ -54,13 +58,13 @@ pub(crate) fn had<T>(made: powerband_bench_virtual::Result<T>) -> Option<T> {
 impl Deref for Desk {
     type Target = Guest;
     fn deref(&self) -> &Guest {
-        self.0.as_ref().unwrap()
+        &self.0.as_ref().unwrap().0
     }
 }
 
 impl DerefMut for Desk {
     fn deref_mut(&mut self) -> &mut Guest {
-        self.0.as_mut().unwrap()
+        &mut self.0.as_mut().unwrap().0
     }
 }
 
@@ -92,19 +96,6 @@ impl Desk {
     #[track_caller]
     pub(crate) fn knobs(&mut self) -> String {
         self.sh(KNOBS)
-    }
-
-    /// How they stand after a boot.
-    fn knobs_at_boot(&mut self) -> String {
-        let policy = |number: u32, file: &str, value: &str| format!("policy{number}/scaling_{file}: {value}\n");
-        let all: Vec<String> = [("governor", "schedutil"), ("min_freq", "1600000"), ("max_freq", "2400000")]
-            .iter()
-            .chain(&[("setspeed", "<unsupported>")])
-            .flat_map(|(file, value)| [policy(0, file, value), policy(1, file, value)])
-            .collect();
-        // The only tunable that is there then; its value is the kernel's business.
-        let tunable = self.sh("cd /sys/devices/system/cpu/cpufreq; grep . schedutil/* /dev/null || true");
-        all.concat() + &tunable.replacen(':', ": ", 1)
     }
 
     /// Starts a command that runs on in the guest and answers its process.

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on has failed, and one that is left out says so"
 )]
 mod alike;
+mod arriving;
 mod board;
 mod cable;
 mod counted;
