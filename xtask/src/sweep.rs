@@ -9,8 +9,7 @@ use crate::tally::Tally;
 use crate::value;
 
 /// Package, and the filter that picks its long forms (`""`: its tests look at [`LONG`] themselves).
-const SWEPT: [(&str, &str); 3] =
-    [("powerband-stats", ""), ("powerband", "sweep_"), ("powerband-bench-virtual", "sweep_")];
+const SWEPT: [(&str, &str); 2] = [("powerband-stats", ""), ("powerband", "sweep_")];
 
 /// Asks tests for their long forms.
 const LONG: &str = "POWERBAND_SWEEP";
