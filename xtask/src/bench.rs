@@ -1,14 +1,25 @@
 //! `cargo xtask bench`: the benchmarks under `bench/`, in release. They print their own tables.
-use anyhow::{Result, bail};
+use std::os::unix::process::CommandExt as _;
+
+use anyhow::{Context as _, Result, bail};
 
 use crate::cargo::{cargo, succeeds};
 use crate::metadata::{Package, packages};
 
+/// The package that boots a kernel. It measures nothing by itself, so that it is no benchmark.
+const VIRTUAL: &str = "powerband-bench-virtual";
+
 /// Runs the benchmark named, or all of them, and answers whether each ended well. Words behind `--` go to it.
+/// `up` boots a kernel instead and hands it all other words.
 ///
 /// # Errors
 /// When there is no such benchmark, or cargo cannot be started.
 pub(crate) fn run(words: &[String]) -> Result<bool> {
+    if let Some(("up", rest)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        // In our place, so that its code and a Ctrl-C need no one to pass them on.
+        let error = cargo().args(["run", "--quiet", "-p", VIRTUAL, "--"]).args(rest).exec();
+        return Err(error).context("cannot start cargo");
+    }
     let packages = packages()?;
     let asked = pick(&packages, words)?;
     let mut well = true;
@@ -32,7 +43,7 @@ fn pick(packages: &[Package], words: &[String]) -> Result<Asked> {
     };
     let all: Vec<&str> = packages
         .iter()
-        .filter(|package| package.folder.starts_with("bench/") && package.program)
+        .filter(|package| package.folder.starts_with("bench/") && package.program && package.name != VIRTUAL)
         .map(|package| package.name.as_str())
         .collect();
     let names = match before {
@@ -60,6 +71,7 @@ mod tests {
         let packages = [
             package("bench-simulator", "bench/simulator"),
             package("bench-verdict", "bench/verdict"),
+            package(VIRTUAL, "bench/virtual"),
             package("xtask", "xtask"),
         ];
         pick(&packages, &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
@@ -67,7 +79,11 @@ mod tests {
 
     #[test]
     fn benchmarks_are_picked_by_either_name() {
-        assert_eq!(picked(&[]).unwrap().names, ["bench-simulator", "bench-verdict"]);
+        assert_eq!(
+            picked(&[]).unwrap().names,
+            ["bench-simulator", "bench-verdict"],
+            "a kernel is booted by name alone"
+        );
         assert_eq!(picked(&["verdict"]).unwrap().names, ["bench-verdict"]);
         let asked = picked(&["bench-verdict", "--", "--quick", "3"]).unwrap();
         assert_eq!((asked.names.len(), asked.arguments.join(" ").as_str()), (1, "--quick 3"));

@@ -20,6 +20,7 @@ usage: cargo xtask CHORE
   sweep [--seeds N] [--seed S] [--only faults|chance]
                                                  N stories of faults and the long Monte Carlo forms, in release
   bench [NAME] [-- ARGUMENTS]                    the benchmarks under bench/, in release
+  bench up [--machine NAME] [-- COMMAND]         powerband in a kernel of its own, with P-states and a power meter
 ";
 
 /// Every chore by name, for dispatch and for the check of what the documents promise.

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 8] = [
+const PACKAGES: [(&str, &str); 12] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -13,6 +13,10 @@ const PACKAGES: [(&str, &str); 8] = [
     ("mke2fs", "e2fsprogs"),
     ("script", "bsdutils"),
     ("sudo", "sudo"),
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("iasl", "acpica-tools"),
+    ("busybox", "busybox-static"),
+    ("strip", "binutils"),
 ];
 
 /// Packages that are on their way.

@@ -18,8 +18,11 @@ pub(crate) enum Tier {
     Guest,
 }
 
-/// Packages whose tests use this machine. Every other package of the workspace is pure.
+/// Packages whose tests use this machine. Every package that is in no list is pure.
 const HOST: [&str; 2] = ["powerband-host", "powerband"];
+
+/// Packages whose tests boot a kernel. What they can test without one belongs to the same tier: it needs no more.
+const GUEST: [&str; 1] = ["powerband-bench-virtual"];
 
 /// Test binaries whose name begins so are disturbed by neighbours and run one test at a time.
 const QUIET: &str = "quiet";
@@ -38,7 +41,8 @@ impl Tier {
         match self {
             Tier::Lint | Tier::Pure => &["cc", "make"],
             Tier::Host => &["cc", "make", "ip", "unshare", "ps", "mke2fs", "script", "sudo"],
-            Tier::Services | Tier::Guest => &[],
+            Tier::Services => &[],
+            Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],
         }
     }
 
@@ -53,10 +57,12 @@ impl Tier {
     /// The words behind `cargo test`, for each run of it. Empty when there is nothing in the tier.
     pub(crate) fn runs(self, packages: &[Package]) -> Vec<Vec<String>> {
         let on_host = |package: &&Package| HOST.contains(&package.name.as_str());
+        let in_guest = |package: &&Package| GUEST.contains(&package.name.as_str());
         match self {
-            Tier::Pure => pure(packages.iter().filter(|package| !on_host(package))),
+            Tier::Pure => pure(packages.iter().filter(|package| !on_host(package) && !in_guest(package))),
             Tier::Host => host(&packages.iter().filter(on_host).collect::<Vec<_>>()),
-            Tier::Lint | Tier::Services | Tier::Guest => Vec::new(),
+            Tier::Guest => host(&packages.iter().filter(in_guest).collect::<Vec<_>>()),
+            Tier::Lint | Tier::Services => Vec::new(),
         }
     }
 }
@@ -132,6 +138,9 @@ mod tests {
             ["--no-fail-fast -p powerband -- --test-threads 2", "--no-fail-fast -p powerband-host -- --test-threads 2"]
         );
         assert_eq!(runs(Tier::Guest, &packages), [""; 0]);
+        let guest = [package("powerband-bench-virtual", true, &["it"])];
+        assert_eq!(runs(Tier::Guest, &guest), ["--no-fail-fast -p powerband-bench-virtual -- --test-threads 2"]);
+        assert_eq!(runs(Tier::Pure, &guest), [""; 0]);
     }
 
     #[test]

@@ -1,0 +1,392 @@
+//! A guest: booted, told what to run, its power cut, ended.
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use powerband_sim::Profile;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::archive::Archive;
+use crate::board::{Board, STATE_PORTS};
+use crate::error::{BenchError, Result};
+use crate::kernel::Kernel;
+use crate::pace::Pace;
+use crate::places;
+use crate::port::{Port, Ran, quoted};
+use crate::qmp::Qmp;
+use crate::silicon::{Readings, Silicon, run_time_ns};
+
+/// How long a boot may take; it takes 5 to 15 s where CPUs are free.
+const BOOT: Duration = Duration::from_secs(300);
+/// How long a command may take.
+const COMMAND: Duration = Duration::from_secs(300);
+/// Where a guest's cable lies in its folder.
+const CABLE: &str = "cable.sock";
+/// Bytes of the disk; nothing of it is used that nobody writes.
+const DISK_BYTES: u64 = 64 << 20;
+
+/// The cable of a guest's network card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cable {
+    /// One whose other end is free; a second guest may come to it. `eth0` is 10.0.0.1/24.
+    Open,
+    /// The free end of another guest's, by [`Guest::cable`]. `eth0` is 10.0.0.2/24.
+    Into(PathBuf),
+}
+
+/// What to boot.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The machine whose clocks and power the guest has.
+    pub profile: Profile,
+    /// A network card with a cable, if it has one.
+    pub cable: Option<Cable>,
+    /// Files put into the guest before it boots: path and bytes. Its folder must be one the guest has.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+impl Options {
+    /// A machine by its name in `machines/sim` or the path of its file; no cable, no files.
+    ///
+    /// # Errors
+    /// When there is no such machine.
+    pub fn machine(name: &str) -> Result<Self> {
+        let profile = if name.contains(['/', '.']) {
+            let text = places::read(Path::new(name))?;
+            Profile::parse(&String::from_utf8_lossy(&text))?
+        } else {
+            Profile::builtin(name)?
+        };
+        Ok(Options { profile, cable: None, files: Vec::new() })
+    }
+}
+
+/// A running guest. Everything of it is gone when it is dropped, or when our process ends in whatever manner.
+#[derive(Debug)]
+pub struct Guest {
+    silicon: Silicon,
+    port: Port,
+    qmp: Qmp,
+    emulator: Emulator,
+}
+
+impl Guest {
+    /// Boots a guest and waits until it takes commands.
+    ///
+    /// # Errors
+    /// When something it needs is missing on this machine, or it does not come up; with the end of its console.
+    pub fn boot(options: &Options) -> Result<Self> {
+        let board = Board::new(&options.profile)?;
+        let pace = Pace::find()?;
+        let kernel = Kernel::get()?;
+        let folder = folder()?;
+        let disk = make_disk(folder.path())?;
+        let words = words(options, &board, &kernel, folder.path(), &disk)?;
+        let emulator = Emulator::start(folder, pace.top(), &words)?;
+        let (port, qmp, own_qmp) = emulator.attach()?;
+        let mut guest_qmp = qmp;
+        let threads = threads(&mut guest_qmp)?;
+        let silicon = Silicon::begin(board, pace, emulator.process, &threads, own_qmp)?;
+        let mut guest = Guest { silicon, port, qmp: guest_qmp, emulator };
+        guest.up()?;
+        if matches!(options.cable, Some(Cable::Into(_))) {
+            guest.meet()?;
+        }
+        Ok(guest)
+    }
+
+    /// Runs a program with its arguments in the guest, without input, to its end.
+    ///
+    /// # Errors
+    /// When the guest does not answer in time.
+    pub fn run<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Result<Ran> {
+        let words: Vec<Vec<u8>> = words.iter().map(|word| quoted(word.as_ref())).collect();
+        self.script(words.join(&b' '))
+    }
+
+    /// Runs a shell script in the guest to its end. What it leaves in the background must have its own output.
+    ///
+    /// # Errors
+    /// When the guest does not answer in time.
+    pub fn script(&mut self, script: impl AsRef<[u8]>) -> Result<Ran> {
+        self.port.run(script.as_ref(), COMMAND).map_err(|what| self.emulator.failed(&what))
+    }
+
+    /// Puts a file into the guest.
+    ///
+    /// # Errors
+    /// When the guest does not answer or refuses the path.
+    pub fn put(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
+        let script = [b"printf %b ", &quoted(&octal(bytes))[..], b" >", &quoted(path.as_bytes())].concat();
+        let ran = self.script(&script)?;
+        if ran.code == 0 { Ok(()) } else { Err(self.emulator.failed(&String::from_utf8_lossy(&ran.err))) }
+    }
+
+    /// A command of the emulator's machine protocol.
+    ///
+    /// # Errors
+    /// When the emulator refuses it.
+    pub fn qmp(&mut self, command: &str, arguments: Value) -> Result<Value> {
+        self.qmp.execute(command, arguments)
+    }
+
+    /// Cuts the power and waits until the guest is up again. Its disk is kept, its memory is not.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub fn reset(&mut self) -> Result<()> {
+        self.qmp.execute("system_reset", json!({}))?;
+        self.up()
+    }
+
+    /// The free end of the guest's cable, when it was booted with [`Cable::Open`].
+    #[must_use]
+    pub fn cable(&self) -> PathBuf {
+        self.emulator.folder.path().join(CABLE)
+    }
+
+    /// The P-state the guest chose for a CPU, 0 the fastest, as the firmware's port holds it now.
+    ///
+    /// # Errors
+    /// When there is no such CPU or the emulator is gone.
+    pub fn pstate(&mut self, cpu: usize) -> Result<u8> {
+        let port = STATE_PORTS.get(cpu).ok_or_else(|| no_cpu(cpu))?;
+        self.qmp.port(*port)
+    }
+
+    /// How long the emulator's thread of a CPU has run, ns since it began.
+    ///
+    /// # Errors
+    /// When there is no such CPU or the emulator is gone.
+    pub fn ran_ns(&self, cpu: usize) -> Result<u64> {
+        self.silicon.times.get(cpu).map_or_else(|| Err(no_cpu(cpu)), |path| run_time_ns(path))
+    }
+
+    /// What the silicon did last.
+    #[must_use]
+    pub fn readings(&self) -> Readings {
+        self.silicon.readings()
+    }
+
+    /// Makes the meter show this power, mW, whatever the guest does; `None` lets it follow the guest again.
+    pub fn fix_power(&self, power_mw: Option<u64>) {
+        self.silicon.fix_power(power_mw);
+    }
+
+    /// Waits until the guest at the other end answers: links take a few seconds to come up.
+    fn meet(&mut self) -> Result<()> {
+        let tries = "for try in $(seq 60); do ping -c 1 -W 2 10.0.0.1 && exit 0; done; exit 1";
+        let ran = self.script(tries)?;
+        if ran.code == 0 { Ok(()) } else { Err(self.emulator.failed("the guest at the other end does not answer")) }
+    }
+
+    fn up(&mut self) -> Result<()> {
+        self.port.ready(BOOT).map_err(|why| self.emulator.failed(&format!("the guest does not boot: {why}")))
+    }
+}
+
+/// The emulator's process with everything that lies around it.
+#[derive(Debug)]
+pub(crate) struct Emulator {
+    keeper: Child,
+    pub(crate) process: u32,
+    /// Removed by the keeper too, should we not come to it.
+    folder: TempDir,
+}
+
+impl Emulator {
+    /// Starts it under a keeper, which ends it when we end.
+    pub(crate) fn start(folder: TempDir, group: &Path, words: &[String]) -> Result<Self> {
+        use std::os::unix::process::CommandExt as _;
+        let place = folder.path();
+        let mut command = Command::new("sh");
+        command.args(["-c", include_str!("../guest/keeper.sh"), "keeper"]).arg(place).arg(group);
+        command.arg("qemu-system-x86_64").args(words);
+        // A Ctrl-C is for us; the keeper and the emulator end after us, in order.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut keeper = command.spawn().map_err(BenchError::file("start", Path::new("sh")))?;
+        let mut line = String::new();
+        if let Some(stdout) = keeper.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line).map_err(BenchError::file("hear from", Path::new("sh")))?;
+        }
+        let process = line.trim().parse().unwrap_or(0);
+        let emulator = Emulator { keeper, process, folder };
+        if process == 0 { Err(emulator.failed("the emulator's keeper did not start it")) } else { Ok(emulator) }
+    }
+
+    /// Connects the port and two monitors.
+    fn attach(&self) -> Result<(Port, Qmp, Qmp)> {
+        let place = self.folder.path();
+        let attached = self.wait_for(&place.join("silicon.sock")).and_then(|()| {
+            Ok((
+                Port::connect(&place.join("port.sock"))?,
+                Qmp::connect(&place.join("monitor.sock"))?,
+                Qmp::connect(&place.join("silicon.sock"))?,
+            ))
+        });
+        attached.map_err(|error| self.failed(&error.to_string()))
+    }
+
+    fn wait_for(&self, socket: &Path) -> Result<()> {
+        let deadline = Instant::now() + BOOT;
+        while !socket.exists() {
+            if !self.lives() || Instant::now() > deadline {
+                return Err(BenchError::Missing("the emulator did not start".into()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Whether it runs. What ended stays a zombie until its keeper is told to end.
+    pub(crate) fn lives(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process)).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    }
+
+    /// What the guest's console shows so far.
+    pub(crate) fn console(&self) -> String {
+        let text = fs::read(self.folder.path().join("console.log")).unwrap_or_default();
+        String::from_utf8_lossy(&text).replace('\r', "")
+    }
+
+    /// An error that shows what the emulator and the guest said last.
+    pub(crate) fn failed(&self, what: &str) -> BenchError {
+        let said = fs::read_to_string(self.folder.path().join("emulator.log")).unwrap_or_default();
+        let console = said + &self.console();
+        let lines: Vec<&str> = console.lines().collect();
+        let console = lines[lines.len().saturating_sub(30)..].join("\n");
+        BenchError::Guest { what: what.to_owned(), console }
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // It ends the emulator at once and cannot fail to end itself.
+        let _ = self.keeper.wait();
+    }
+}
+
+/// A private folder for sockets, disk and console.
+pub(crate) fn folder() -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("powerband-bench-").tempdir();
+    made.map_err(BenchError::file("make", Path::new("a temporary folder")))
+}
+
+/// Kernel, first file system and devices on the emulator's command line.
+fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk: &Path) -> Result<Vec<String>> {
+    let initramfs = folder.join("initramfs");
+    places::write(&initramfs, &archive(kernel, &options.files)?)?;
+    let table = board.compiled(folder)?;
+    let place = folder.display();
+    let mut line = "bench.disk=1".to_owned();
+    let mut words = machine_words(board.cpus, &table, kernel, &initramfs, folder);
+    let mut add = |text: String| words.extend(text.split(' ').map(str::to_owned));
+    add("-accel tcg,thread=multi".into());
+    add(format!("-qmp unix:{place}/monitor.sock,server=on,wait=off -qmp unix:{place}/silicon.sock,server=on,wait=off"));
+    add("-device virtio-serial-pci,max_ports=2 -device virtserialport,chardev=port,nr=1,name=bench".into());
+    add(format!("-chardev socket,id=port,path={place}/port.sock,server=on,wait=off"));
+    add(format!("-drive file={},if=virtio,format=raw", disk.display()));
+    match &options.cable {
+        None => add("-nic none".into()),
+        Some(cable) => {
+            let (number, role, socket) = match cable {
+                Cable::Open => (1, "on", folder.join(CABLE)),
+                Cable::Into(socket) => (2, "off", socket.clone()),
+            };
+            add(format!("-netdev stream,id=n0,server={role},addr.type=unix,addr.path={}", socket.display()));
+            add(format!("-device e1000e,netdev=n0,romfile=,mac=52:54:00:70:62:{number:02}"));
+            line = format!("{line} bench.address=10.0.0.{number}/24");
+        }
+    }
+    words.extend(["-append".into(), format!("{} {line}", kernel_line())]);
+    Ok(words)
+}
+
+/// What every guest has: the board, the kernel, four serial ports of which only the first is one.
+pub(crate) fn machine_words(
+    cpus: usize,
+    table: &Path,
+    kernel: &Kernel,
+    initramfs: &Path,
+    folder: &Path,
+) -> Vec<String> {
+    // With another vendor acpi-cpufreq leaves the P-states to drivers of its own.
+    let text = format!(
+        "-nodefaults -display none -cpu max,vendor=GenuineIntel -M q35 -m 512 -smp {cpus} -acpitable file={} -kernel {} \
+         -initrd {} -serial file:{}/console.log -serial null -serial null -serial null",
+        table.display(),
+        kernel.image().display(),
+        initramfs.display(),
+        folder.display()
+    );
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// The kernel's command line. A kernel that gives up stands still, so that its last words can be read.
+pub(crate) fn kernel_line() -> &'static str {
+    "console=ttyS0 loglevel=5 panic=0 rdinit=/init"
+}
+
+/// The guest's first file system: busybox, the command, modules, init, and files for it.
+pub(crate) fn archive(kernel: &Kernel, files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+    let mut archive = Archive::default();
+    for folder in ["bin", "dev", "etc", "modules", "proc", "root", "run", "sys", "tmp", "var", "var/lib"] {
+        archive.folder(folder);
+    }
+    archive.device("dev/console", (5, 1));
+    archive.device("dev/null", (1, 3));
+    archive.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n");
+    archive.file("etc/group", b"root:x:0:\nnogroup:x:65534:\n");
+    archive.program("init", include_bytes!("../guest/init.sh"));
+    archive.program("bin/busybox", &places::read(Path::new("/bin/busybox"))?);
+    archive.program("bin/powerband", &places::command()?);
+    let mut order = String::new();
+    for (name, bytes) in kernel.modules()? {
+        order.push_str(&format!("{name}\n"));
+        archive.file(&format!("modules/{name}"), &bytes);
+    }
+    archive.file("modules/order", order.as_bytes());
+    for (path, bytes) in files {
+        archive.file(path, bytes);
+    }
+    Ok(archive.finished())
+}
+
+fn make_disk(folder: &Path) -> Result<PathBuf> {
+    let disk = folder.join("disk");
+    let file = fs::File::create(&disk).map_err(BenchError::file("make", &disk))?;
+    file.set_len(DISK_BYTES).map_err(BenchError::file("size", &disk))?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    // An ordinary user's path does not look where Debian puts it.
+    places::run(
+        Command::new("mke2fs").env("PATH", format!("{path}:/usr/sbin:/sbin")).args(["-q", "-t", "ext4"]).arg(&disk),
+    )?;
+    Ok(disk)
+}
+
+/// The emulator's thread of each CPU, in the CPUs' order.
+fn threads(qmp: &mut Qmp) -> Result<Vec<u64>> {
+    let answer = qmp.execute("query-cpus-fast", json!({}))?;
+    let mut cpus: Vec<(u64, u64)> = answer
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|cpu| Some((cpu["cpu-index"].as_u64()?, cpu["thread-id"].as_u64()?)))
+        .collect();
+    cpus.sort_unstable();
+    Ok(cpus.into_iter().map(|(_, thread)| thread).collect())
+}
+
+fn no_cpu(cpu: usize) -> BenchError {
+    BenchError::Missing(format!("the board has no CPU {cpu}"))
+}
+
+/// Bytes as the shell's `printf %b` takes them.
+fn octal(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().flat_map(|byte| format!("\\0{byte:03o}").into_bytes()).collect()
+}

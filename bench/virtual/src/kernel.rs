@@ -1,0 +1,165 @@
+//! The guest's kernel: Debian's package fetched and unpacked without installing it, and the order of its modules.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::{BenchError, Result};
+use crate::places::{cache, read, run};
+
+/// What the guest loads; what these need is found in the modules themselves. `crc32c` is asked for by ext4 by name alone.
+const MODULES: [&str; 13] = [
+    "virtio_pci",
+    "virtio_blk",
+    "virtio_console",
+    "crc32c_generic",
+    "ext4",
+    "e1000e",
+    "cpufreq_ondemand",
+    "cpufreq_conservative",
+    "cpufreq_powersave",
+    "cpufreq_userspace",
+    "acpi-cpufreq",
+    "acpi_power_meter",
+    "msr",
+];
+
+/// An unpacked kernel package.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    folder: PathBuf,
+    release: String,
+}
+
+impl Kernel {
+    /// The kernel in the cache, fetched first when there is none.
+    ///
+    /// # Errors
+    /// When Debian's package tools are missing or cannot fetch it.
+    pub fn get() -> Result<Self> {
+        let cache = cache()?;
+        if let Some(kernel) = Self::cached(&cache) {
+            return Ok(kernel);
+        }
+        let release = newest_release()
+            .or_else(|_| run(Command::new("apt-get").args(["update", "-qq"])).and_then(|_| newest_release()))?;
+        let place = tempfile::tempdir_in(&cache).map_err(BenchError::file("make a folder in", &cache))?;
+        let package = format!("linux-image-{release}-unsigned");
+        let mut download = Command::new("apt-get");
+        // As root apt-get would download as a user of its own, who may not write here.
+        run(download.current_dir(place.path()).args(["-qq", "-o", "APT::Sandbox::User=root", "download", &package]))?;
+        let file = files(place.path())?.into_iter().find(|file| file.extension().is_some_and(|end| end == "deb"));
+        let file = file.ok_or_else(|| BenchError::Missing(format!("apt-get brought no {package}")))?;
+        let unpacked = place.path().join("unpacked");
+        run(Command::new("dpkg").arg("-x").arg(&file).arg(&unpacked))?;
+        let folder = cache.join(format!("linux-{release}"));
+        // Somebody else may have been quicker; then theirs is as good.
+        let _ = std::fs::rename(&unpacked, &folder);
+        Self::cached(&cache).ok_or_else(|| BenchError::Missing(format!("{package} holds no kernel")))
+    }
+
+    fn cached(cache: &Path) -> Option<Self> {
+        let found = files(cache).ok()?.into_iter().filter_map(|folder| {
+            let release = folder.file_name()?.to_str()?.strip_prefix("linux-")?.to_owned();
+            let kernel = Kernel { folder, release };
+            kernel.image().is_file().then_some(kernel)
+        });
+        found.max_by_key(|kernel| numbers(&kernel.release))
+    }
+
+    /// Its release, as `uname -r` says.
+    #[must_use]
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// The file the emulator boots.
+    #[must_use]
+    pub fn image(&self) -> PathBuf {
+        self.folder.join(format!("boot/vmlinuz-{}", self.release))
+    }
+
+    /// The modules the guest loads, in an order in which each finds what it needs: file name and bytes.
+    pub(crate) fn modules(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let top = self.folder.join("lib/modules").join(&self.release);
+        let order = read(&top.join("modules.order"))?;
+        let order = String::from_utf8_lossy(&order);
+        let known: BTreeMap<String, PathBuf> = order
+            .lines()
+            .filter_map(|line| {
+                let stem = Path::new(line).file_stem()?.to_str()?;
+                Some((stem.replace('-', "_"), top.join(line)))
+            })
+            .collect();
+        let mut loaded = Vec::new();
+        for name in MODULES {
+            load(&name.replace('-', "_"), &known, &mut loaded)?;
+        }
+        Ok(loaded)
+    }
+}
+
+/// A module behind everything it depends on. What the kernel has built in is in no file.
+fn load(name: &str, known: &BTreeMap<String, PathBuf>, loaded: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
+    let file = format!("{name}.ko");
+    let Some(path) = known.get(name).filter(|_| loaded.iter().all(|(other, _)| *other != file)) else { return Ok(()) };
+    let bytes = read(path)?;
+    for needed in depends(&bytes) {
+        load(&needed.replace('-', "_"), known, loaded)?;
+    }
+    loaded.push((file, bytes));
+    Ok(())
+}
+
+/// What a module says it needs: the `depends=` text of its information section.
+fn depends(module: &[u8]) -> Vec<String> {
+    let key = b"\0depends=";
+    let Some(at) = module.windows(key.len()).position(|window| window == key) else { return Vec::new() };
+    let text = module[at + key.len()..].split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// The numbers of a release, so that 6.1.0-10 comes behind 6.1.0-9.
+fn numbers(release: &str) -> Vec<u64> {
+    release.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+}
+
+/// The release Debian's newest kernel package depends on.
+fn newest_release() -> Result<String> {
+    let text = run(Command::new("apt-cache").args(["depends", "linux-image-amd64"]))?;
+    let release = text.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
+    release.map(str::to_owned).ok_or_else(|| {
+        BenchError::Missing("apt-cache knows no linux-image-amd64; the virtual bench needs Debian's packages".into())
+    })
+}
+
+/// What lies in a folder.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(BenchError::file("list", folder))?;
+    Ok(entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_ordered_as_numbers() {
+        assert!(numbers("6.1.0-10-amd64") > numbers("6.1.0-9-amd64"));
+    }
+
+    #[test]
+    fn modules_load_behind_what_they_need_and_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut known = BTreeMap::new();
+        for (name, needs) in [("ext4", "mbcache,jbd2,built_in"), ("jbd2", "mbcache"), ("mbcache", "")] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("ELF\0license=GPL\0depends={needs}\0name={name}\0")).unwrap();
+            known.insert(name.to_owned(), path);
+        }
+        let mut loaded = Vec::new();
+        load("ext4", &known, &mut loaded).unwrap();
+        load("jbd2", &known, &mut loaded).unwrap();
+        let names: Vec<&str> = loaded.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["mbcache.ko", "jbd2.ko", "ext4.ko"]);
+    }
+}

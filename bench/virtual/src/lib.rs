@@ -1,0 +1,24 @@
+//! A real Linux kernel with P-states that slow it down, a power meter that follows what it does, and a network card:
+//! booted in QEMU from Debian's packages alone, for the tests that need a kernel and for trying things out.
+mod archive;
+mod board;
+mod clocks;
+mod error;
+mod guest;
+mod kernel;
+mod pace;
+mod places;
+mod port;
+mod qmp;
+mod repeatable;
+mod silicon;
+
+pub use board::{Board, State};
+pub use clocks::{Speed, measure};
+pub use error::{BenchError, Result};
+pub use guest::{Cable, Guest, Options};
+pub use kernel::Kernel;
+pub use port::Ran;
+pub use qmp::Qmp;
+pub use repeatable::run_counted;
+pub use silicon::Readings;

@@ -1,0 +1,64 @@
+//! A guest whose time is counted in instructions: the same script takes the same steps at the same times, run after run.
+//! It has one CPU whose speed does not follow its clock, no disk, no cable and nobody to talk to.
+use std::time::{Duration, Instant};
+
+use crate::board::Board;
+use crate::error::Result;
+use crate::guest::{Emulator, Options, archive, folder, kernel_line, machine_words};
+use crate::kernel::Kernel;
+use crate::places;
+
+/// How long boot and script may take.
+const WHOLE: Duration = Duration::from_secs(300);
+
+/// Boots a guest in which time is counted, runs a script in it, and answers what the script printed on the console.
+///
+/// # Errors
+/// When something is missing on this machine, or the script did not end well in time.
+pub fn run_counted(options: &Options, script: &str) -> Result<String> {
+    let mut board = Board::new(&options.profile)?;
+    board.cpus = 1;
+    let kernel = Kernel::get()?;
+    let folder = folder()?;
+    let mut files = options.files.clone();
+    files.push(("script".into(), script.as_bytes().to_vec()));
+    let initramfs = folder.path().join("initramfs");
+    places::write(&initramfs, &archive(&kernel, &files)?)?;
+    let table = board.compiled(folder.path())?;
+    let mut words = machine_words(1, &table, &kernel, &initramfs, folder.path());
+    // An instruction takes 2 ns. Everything that would bring in this machine's time or chance is fixed.
+    let counted = "-accel tcg,thread=single -icount shift=1,sleep=off,align=off -rtc base=2020-01-01,clock=vm -seed 1 \
+                   -nic none -no-reboot";
+    words.extend(counted.split(' ').map(str::to_owned));
+    words.extend(["-append".to_owned(), format!("{} nokaslr", kernel_line())]);
+    let no_group = folder.path().join("no-group");
+    let emulator = Emulator::start(folder, &no_group, &words)?;
+    let deadline = Instant::now() + WHOLE;
+    while emulator.lives() {
+        if Instant::now() > deadline {
+            return Err(emulator.failed("the script did not end in time"));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let console = emulator.console();
+    printed(&console).map(str::to_owned).ok_or_else(|| emulator.failed("the script did not end well"))
+}
+
+/// What stands on the console between the marks around a script that ended well.
+fn printed(console: &str) -> Option<&str> {
+    let (_, rest) = console.split_once("bench: begin\n")?;
+    rest.split_once("bench: end 0\n").map(|(printed, _)| printed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_output_of_a_script_that_ended_well_counts() {
+        assert_eq!(printed("[1] boot\nbench: begin\na\nb\nbench: end 0\n[9] down\n"), Some("a\nb\n"));
+        for console in ["bench: begin\na\nbench: end 1\n", "bench: begin\na\n", "a\n"] {
+            assert_eq!(printed(console), None, "{console}");
+        }
+    }
+}

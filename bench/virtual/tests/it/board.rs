@@ -1,0 +1,98 @@
+//! What the board gives the kernel, and what powerband sees of it.
+use crate::desk::{Desk, desk};
+
+const FILES: [&str; 16] = [
+    "affected_cpus",
+    "bios_limit",
+    "cpuinfo_max_freq",
+    "cpuinfo_min_freq",
+    "cpuinfo_transition_latency",
+    "freqdomain_cpus",
+    "related_cpus",
+    "scaling_available_frequencies",
+    "scaling_available_governors",
+    "scaling_cur_freq",
+    "scaling_driver",
+    "scaling_governor",
+    "scaling_max_freq",
+    "scaling_min_freq",
+    "scaling_setspeed",
+    "stats",
+];
+
+/// Sorted words.
+fn words(text: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    words.sort_unstable();
+    words
+}
+
+#[test]
+fn the_kernel_drives_the_boards_p_states() {
+    let Some(mut desk) = desk() else { return };
+    for cpu in 0..2 {
+        let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq");
+        assert_eq!(words(&desk.sh(&format!("ls {folder}"))), FILES);
+        assert_eq!(
+            words(&desk.sh(&format!("ls {folder}/stats"))),
+            ["reset", "time_in_state", "total_trans", "trans_table"]
+        );
+        let mut read = |file: &str| desk.sh(&format!("cat {folder}/{file}")).trim().to_owned();
+        assert_eq!(read("scaling_driver"), "acpi-cpufreq");
+        assert_eq!(read("scaling_available_frequencies"), "2400000 2133000 1867000 1600000");
+        let governors = ["conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"];
+        assert_eq!(words(&read("scaling_available_governors")), governors);
+        assert_eq!((read("bios_limit").as_str(), read("cpuinfo_transition_latency").as_str()), ("2400000", "10000"));
+        assert_eq!(read("freqdomain_cpus"), cpu.to_string());
+    }
+}
+
+#[test]
+fn a_chosen_clock_reaches_the_board_and_paces_the_cpu() {
+    let Some(mut desk) = desk() else { return };
+    let ran_at = |desk: &mut Desk, khz: u32, state: u8| {
+        desk.powerband(0, &["set", "governor=userspace", &format!("freq={khz}kHz")]);
+        assert_eq!(desk.states(), [state; 2]);
+        let spinner = desk.start("taskset 2 sh -c 'while :; do :; done'");
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        let ran = desk.readings().ran[1];
+        desk.sh(&format!("kill {spinner}"));
+        desk.powerband(0, &["undo", "--all"]);
+        ran
+    };
+    let (slow, fast) = (ran_at(&mut desk, 1_600_000, 3), ran_at(&mut desk, 2_400_000, 0));
+    // Two thirds where nothing else runs; a busy machine takes more from the faster.
+    assert!(slow * 100 < fast * 95, "{slow} against {fast} millionths");
+    assert!(slow > 200_000, "{slow} millionths");
+}
+
+#[test]
+fn the_meter_reads_what_the_silicon_wrote() {
+    let Some(mut desk) = desk() else { return };
+    let average = "cat /sys/class/hwmon/hwmon0/device/power1_average";
+    for power_mw in [7_200, 17_280, 14_400] {
+        desk.fix_power(Some(power_mw));
+        desk.until("the silicon has written", |desk| desk.readings().power_mw == power_mw);
+        desk.until("the meter shows it", |desk| desk.sh(average).trim() == format!("{power_mw}000"));
+    }
+    desk.fix_power(None);
+    desk.until("the meter follows the guest again", |desk| desk.readings().power_mw != 14_400);
+}
+
+#[test]
+fn info_sees_policies_governors_and_the_meter() {
+    let Some(mut desk) = desk() else { return };
+    let info = desk.json(&["info"]);
+    let policies = info["cpu"]["policies"].as_array().unwrap();
+    assert_eq!(policies.len(), 2);
+    for (number, policy) in policies.iter().enumerate() {
+        assert_eq!(policy["name"], format!("policy{number}"));
+        assert_eq!(policy["driver"], "acpi-cpufreq");
+        assert_eq!(policy["available_governors"].as_array().unwrap().len(), 6);
+        assert_eq!(policy["steps_khz"], serde_json::json!([1_600_000, 1_867_000, 2_133_000, 2_400_000]));
+        assert_eq!(policy["latency_ns"], 10_000);
+    }
+    let meter = &info["meters"]["meters"][0];
+    assert_eq!((meter["meter"].as_str(), meter["interval_ns"].as_u64()), (Some("hwmon"), Some(100_000_000)));
+    assert_eq!(info["turned"], serde_json::json!([]));
+}

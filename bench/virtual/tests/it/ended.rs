@@ -1,0 +1,69 @@
+//! However the owner of a guest ends, nothing of the guest stays on this machine.
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use powerband_bench_virtual::Kernel;
+
+use crate::desk::had;
+
+/// Fields of `/proc/PID/stat` behind the name: state, parent, process group.
+fn processes() -> Vec<(u32, u32, u32)> {
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let read = pids.filter_map(|pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(1);
+        Some((pid, fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    });
+    read.collect()
+}
+
+fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(180);
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The private folder of a guest, from its emulator's command line.
+fn folder_of(emulator: u32) -> Option<PathBuf> {
+    let line = fs::read_to_string(format!("/proc/{emulator}/cmdline")).ok()?;
+    let console = line.split('\0').find_map(|word| word.strip_prefix("file:"))?;
+    Some(PathBuf::from(console).parent()?.to_path_buf())
+}
+
+fn guest_of(owner: &Child) -> (u32, PathBuf) {
+    until("the emulator runs", || {
+        let all = processes();
+        let keeper = all.iter().find(|(pid, parent, group)| *parent == owner.id() && pid == group)?.0;
+        let emulator = all.iter().find(|(_, parent, _)| *parent == keeper)?.0;
+        Some((keeper, folder_of(emulator)?))
+    })
+}
+
+#[test]
+fn a_killed_owner_leaves_nothing() {
+    if had(Kernel::get()).is_none() {
+        return;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
+    let mut owner = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let (keeper, folder) = guest_of(&owner);
+    // Now its control groups are there as well.
+    until("the silicon begins", || folder.join("silicon.sock").exists().then_some(()));
+    std::thread::sleep(Duration::from_millis(500));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    until("emulator and keeper end", || processes().iter().all(|(_, _, group)| *group != keeper).then_some(()));
+    assert!(!folder.exists(), "{}", folder.display());
+    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/unified"];
+    let prefix = format!("powerband-bench-{}-", owner.id());
+    for entry in mounts.iter().filter_map(|mount| fs::read_dir(mount).ok()).flatten().flatten() {
+        assert!(!entry.file_name().to_string_lossy().starts_with(&prefix), "{}", entry.path().display());
+    }
+}

@@ -1,0 +1,76 @@
+//! Killed while it holds six knobs of a real kernel; looked at from outside.
+use crate::desk::{Desk, desk};
+
+/// Two policies, three knobs each.
+const HELD: &str = "setsid powerband with governor=powersave min_freq=1600MHz max_freq=2133MHz -- sleep 600";
+
+/// Knuth's MMIX generator; its upper bits are the good ones.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Kills the owner some time after it began to turn, every third time its guardian too. Answers how many rounds met
+/// something turned.
+fn kills(desk: &mut Desk, rounds: u32, seed: u64) -> u32 {
+    let mut chance = Chance(seed);
+    desk.sh(
+        "cd /sys/devices/system/cpu/cpufreq
+         for policy in policy*; do echo performance >$policy/scaling_governor; echo 1867000 >$policy/scaling_min_freq; done",
+    );
+    let before = desk.knobs();
+    desk.until("the clock is up", |desk| desk.states() == [0, 0]);
+    let mut turned = 0;
+    for round in 0..rounds {
+        let what = format!("round {round} of seed {seed}");
+        let owner = desk.start(HELD);
+        // The first rounds find all six turned, the others may come amid the turning.
+        if round < 2 {
+            desk.until(&format!("all is turned, {what}"), |desk| desk.knobs().matches(": 2133000").count() == 2);
+            assert_eq!(desk.states(), [3, 3], "{what}");
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(100 + chance.below(1_200)));
+        }
+        turned += u32::from(desk.knobs() != before);
+        let both = round % 3 == 2;
+        desk.sh(&format!("kill -9 {}", if both { "$(pidof powerband) || true".into() } else { owner.to_string() }));
+        if both {
+            desk.until_nobody();
+            desk.powerband(0, &["with", "sysctl.vm.swappiness=50", "--", "true"]);
+        } else {
+            desk.until(&format!("everything is back, {what}"), |desk| desk.knobs() == before);
+        }
+        desk.until_nobody();
+        assert_eq!(desk.knobs(), before, "{what}");
+        assert_eq!(desk.states(), [0, 0], "{what}");
+        assert_eq!(desk.json(&["info", "turned"])["turned"], serde_json::json!([]), "{what}");
+        desk.sh("pkill sleep || true");
+    }
+    desk.sh(
+        "cd /sys/devices/system/cpu/cpufreq
+         for policy in policy*; do echo schedutil >$policy/scaling_governor; echo 1600000 >$policy/scaling_min_freq; done",
+    );
+    turned
+}
+
+#[test]
+fn killed_while_it_holds_six_knobs_nothing_stays() {
+    let Some(mut desk) = desk() else { return };
+    assert!(kills(&mut desk, 6, 20_120_417) >= 2);
+}
+
+#[test]
+fn sweep_killed_a_hundred_times_nothing_stays() {
+    let set = |name| std::env::var(name).ok();
+    if set("POWERBAND_SWEEP").is_some_and(|value| value == "1") {
+        let Some(mut desk) = desk() else { return };
+        let seed = set("POWERBAND_SWEEP_SEED").and_then(|text| text.parse().ok()).unwrap_or(1);
+        let turned = kills(&mut desk, 100, seed);
+        eprintln!("something was turned in {turned} of 100 rounds when killed");
+        assert!(turned > 20, "{turned}");
+    }
+}

@@ -1,0 +1,17 @@
+//! Tests in a kernel of its own: powerband turns real P-states, is killed, loses its power, and reads a real meter.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on has failed, and one that is left out says so"
+)]
+mod alike;
+mod arriving;
+mod board;
+mod cable;
+mod counted;
+mod cut;
+mod desk;
+mod ended;
+mod experiment;
+mod killed;
+mod turning;
