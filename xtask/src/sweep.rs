@@ -12,7 +12,8 @@ use crate::value;
 const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--nocapture"]);
 
 /// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
-const CHANCE: [(&str, &[&str]); 2] = [("powerband-stats", &[]), ("powerband", &["sweep_"])];
+const CHANCE: [(&str, &[&str]); 3] =
+    [("powerband-stats", &[]), ("powerband", &["sweep_"]), ("powerband-bench-virtual", &["sweep_"])];
 
 /// Asks tests for their long forms.
 const LONG: &str = "POWERBAND_SWEEP";

@@ -20,6 +20,14 @@ struct Step {
     entries: Vec<OpenEntry>,
 }
 
+impl Step {
+    /// What somebody asked for. A step that found everything as it was asked for is still a step, and told of as a whole.
+    fn told(&self) -> impl Iterator<Item = &OpenEntry> {
+        let any = self.entries.iter().any(|entry| tells(&entry.turn));
+        self.entries.iter().filter(move |entry| !any || tells(&entry.turn))
+    }
+}
+
 pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let purpose = if args.list { Purpose::Look } else { Purpose::PutBack };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
@@ -100,9 +108,9 @@ fn unowned(rig: &mut Rig) -> Vec<(Side, OpenEntry)> {
 
 fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &str) -> Answer {
     if shared.json {
-        let told = steps.iter().flat_map(|step| step.entries.iter().map(|entry| (step.side, entry)));
-        let told = told.chain(left.iter().map(|(side, entry)| (*side, entry)));
-        let told = told.filter(|(_, entry)| tells(&entry.turn));
+        let told = steps.iter().flat_map(|step| step.told().map(|entry| (step.side, entry)));
+        let left = left.iter().map(|(side, entry)| (*side, entry)).filter(|(_, entry)| tells(&entry.turn));
+        let told = told.chain(left);
         let entries: Vec<_> =
             told.map(|(side, entry)| json!({ "side": side, "was": before(&entry.turn), "entry": entry })).collect();
         return output::say_json(&json!({ "version": 1, "ledger": ledger, "open": entries }));
@@ -111,7 +119,7 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
     for step in steps.iter().rev() {
         let side = if step.side == Side::Far { " on the far machine" } else { "" };
         text += &format!("step {}{side}:\n", step.id.0);
-        text.extend(step.entries.iter().map(|entry| &entry.turn).filter(|turn| tells(turn)).map(line));
+        text.extend(step.told().map(|entry| line(&entry.turn)));
     }
     if !left.is_empty() {
         text += "left by an interrupted powerband; `powerband undo --left` takes it back:\n";

@@ -9,7 +9,6 @@
 )]
 mod called;
 mod chance;
-mod compared;
 mod confirmed;
 mod counter;
 mod desk;

@@ -191,3 +191,15 @@ fn what_was_set_at_the_far_end_is_taken_back_by_its_own_name() {
     assert_eq!(undone["restored"]["inexact"], serde_json::json!([]));
     assert_eq!(read(&desk, &near, "governor"), before);
 }
+
+#[test]
+fn a_step_that_changed_nothing_is_listed_with_what_it_asked_for() {
+    let desk = Desk::new();
+    let machine = ["--machine", "sim:pc"];
+    for _ in 0..2 {
+        desk.run(&[&machine[..], &["set", "governor=userspace", "freq=2400MHz", "-c", "0"]].concat()).ended(0);
+    }
+    let list = desk.run(&[&machine[..], &["undo", "--list"]].concat()).ended(0).out;
+    let (_, second) = list.split_once("step ").unwrap();
+    assert!(second.lines().nth(1).is_some_and(|line| line.contains("cpufreq.freq at policy0")), "{list}");
+}
