@@ -50,9 +50,7 @@ pub(crate) fn set(device: &str, values: &Coalescing) -> Result<(), Refusal> {
     };
     match refused {
         None => Ok(()),
-        Some(refused) if lacks_netlink(refused.errno) && refused.message.is_none() => {
-            Ok(set_by_ioctl(device, values)?)
-        }
+        Some(refused) if lacks_netlink(refused.errno) && refused.message.is_none() => Ok(set_by_ioctl(device, values)?),
         Some(refused) => Err(in_words(refused)),
     }
 }

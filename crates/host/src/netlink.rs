@@ -109,8 +109,8 @@ impl Family {
     /// The kernel's error number; `ENOENT` when it has no such family.
     pub(crate) fn find(name: &str) -> Result<Family, Errno> {
         let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
-        let socket = rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, Some(netlink::GENERIC))
-            .map_err(errno)?;
+        let socket =
+            rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, Some(netlink::GENERIC)).map_err(errno)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).map_err(errno)?;
         crate::raw::want_extended_acks(socket.as_fd()).map_err(|error| io_errno(&error))?;
         let mut family = Family { socket, id: CONTROL };
@@ -181,7 +181,8 @@ fn verdict(flags: u16, body: &[u8], request: &[u8]) -> Result<(), Refused> {
     let mut refused = Refused::from(Errno(-number));
     if flags & HAS_ACK_ATTRIBUTES != 0 {
         // The request comes back before the words, all of it or its header.
-        let quoted = if flags & CAPPED != 0 { HEADER } else { u32_at(body, 4).map_or(HEADER, |length| length as usize) };
+        let quoted =
+            if flags & CAPPED != 0 { HEADER } else { u32_at(body, 4).map_or(HEADER, |length| length as usize) };
         let words = body.get(4 + quoted.next_multiple_of(4)..).unwrap_or_default();
         for (kind, value) in attributes(words) {
             match kind {

@@ -2,7 +2,8 @@
 use serde::Serialize;
 
 use crate::{
-    Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId,
+    SpawnError, Turn, Undone,
 };
 
 /// What a machine is.
