@@ -168,7 +168,9 @@ impl<'w> WorldBench<'w> {
             measured.extend(metered.values);
             measured
         });
-        Ok(concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused)))
+        let histograms = self.load.histograms(&ran.finishes);
+        let outcome = concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused));
+        Ok(outcome.map(|outcome| Outcome { histograms, ..outcome }))
     }
 
     /// The metrics asked for, from what was measured and printed.
@@ -203,7 +205,7 @@ impl<'w> WorldBench<'w> {
             .map(|(name, f)| ((*name).to_owned(), printed(f)))
             .filter(|(_, output)| said(output))
             .collect();
-        Ok(Outcome { metrics, output })
+        Ok(Outcome { metrics, output, ..Outcome::default() })
     }
 
     /// Whether every knob is still where it was put.

@@ -6,7 +6,7 @@ use crate::value::parse_number;
 use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value};
 
 /// Where the kernel lists its network devices.
-const DEVICES: &str = "/sys/class/net";
+const DEVICES: &str = "/proc/net/dev";
 
 /// What every name begins with.
 const FAMILY: &str = "nic.";
@@ -117,7 +117,7 @@ pub(crate) fn overridden_by(knob: &str) -> Option<&'static Nic> {
 
 /// Whether a device's link is up.
 pub(crate) fn has_carrier(machine: &mut dyn Machine, device: &str) -> bool {
-    machine.read(&format!("{DEVICES}/{device}/carrier")).is_ok_and(|text| text.trim() == "1")
+    machine.read(&format!("/sys/class/net/{device}/carrier")).is_ok_and(|text| text.trim() == "1")
 }
 
 impl Nic {
@@ -128,12 +128,13 @@ impl Nic {
 
     /// The devices whose drivers have it.
     fn everywhere(&self, name: &str, machine: &mut dyn Machine) -> Result<Sites, KnobError> {
-        let devices: Vec<String> =
-            machine.list(DEVICES).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
+        // Of our own network namespace, while /sys is that of who mounted it. Two lines of headings come first.
+        let text = machine.read(DEVICES).unwrap_or_default();
+        let devices = text.lines().skip(2).filter_map(|line| line.rsplit_once(':').map(|(name, _)| name.trim()));
         let (mut sites, mut others) = (Vec::new(), Vec::new());
         for device in devices {
-            match machine.coalescing(&device) {
-                Ok(has) if has.get(self.about.short).is_some() => sites.push(self.site(&device)),
+            match machine.coalescing(device) {
+                Ok(has) if has.get(self.about.short).is_some() => sites.push(self.site(device)),
                 Ok(has) => others.push(format!("that of {device} has {}", listed(&has))),
                 Err(Errno::EOPNOTSUPP) => others.push(format!("that of {device} coalesces nothing")),
                 Err(errno) => others.push(format!("{device} answers {errno}")),
@@ -141,7 +142,7 @@ impl Nic {
         }
         match (sites.is_empty(), others.is_empty()) {
             (false, _) => Ok(Sites { sites, ..Sites::default() }),
-            (true, true) => Err(KnobError::absent(name, format!("there is no network device in {DEVICES}"))),
+            (true, true) => Err(KnobError::absent(name, "there is no network device".to_owned())),
             (true, false) => {
                 let why = format!("no driver of a network device has it ({})", others.join(", "));
                 Err(KnobError::absent(name, why))
