@@ -42,8 +42,23 @@ pub(crate) fn get(device: &str) -> Result<Coalescing, Errno> {
     }
 }
 
-/// Sets some of them, all in one request.
+/// Sets some of them, all in one request and all or none: the kernel calls a driver once for a mode and once for values,
+/// so a refusal of the second may come after the first was taken.
 pub(crate) fn set(device: &str, values: &Coalescing) -> Result<(), Refusal> {
+    let before = get(device);
+    let result = set_at_once(device, values);
+    if let (Err(_), Ok(before), Ok(now)) = (&result, before, get(device)) {
+        let changed = before.0.into_iter().filter(|(name, value)| now.get(name) != Some(*value));
+        let back = Coalescing(changed.collect());
+        if !back.0.is_empty() {
+            // What fails here too is told by the refusal that came first.
+            let _told = set_at_once(device, &back);
+        }
+    }
+    result
+}
+
+fn set_at_once(device: &str, values: &Coalescing) -> Result<(), Refusal> {
     let refused = match Family::find(FAMILY) {
         Ok(family) => set_by_netlink(&family, device, values).err(),
         Err(errno) => Some(errno.into()),

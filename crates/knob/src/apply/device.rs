@@ -5,7 +5,7 @@ use super::{Reached, Run, failure};
 use crate::catalogue::nic::has_carrier;
 use crate::landed::judge;
 use crate::plan::Move;
-use crate::{KnobError, Landed};
+use crate::{KnobError, Landed, Named};
 
 /// One request as it is put together.
 #[derive(Default)]
@@ -14,6 +14,22 @@ struct Request {
     values: Coalescing,
     undo: Coalescing,
     before: Vec<Option<String>>,
+}
+
+impl Request {
+    /// The error of a refusal: of the knob the kernel named, or of all of them.
+    fn refused(&self, acted: &Acted) -> Option<KnobError> {
+        let words = acted.words.as_deref().unwrap_or_default();
+        let is_named = |step: &&Move| words.ends_with(&format!(": {}", step.named.knob.about().short));
+        let (blamed, others) = match self.steps.iter().find(is_named) {
+            Some(step) => (step, &[][..]),
+            None => self.steps.split_last()?,
+        };
+        let others: String = others.iter().map(|step| format!("{}={} ", step.named.name, step.value)).collect();
+        let named = Named { knob: blamed.named.knob, name: others + &blamed.named.name };
+        let landed = judge(&named, &blamed.value, acted);
+        failure(&named, &blamed.value, &blamed.site, &landed)
+    }
 }
 
 impl Run<'_> {
@@ -36,18 +52,16 @@ impl Run<'_> {
         }
         self.note_link(&device);
         let acted = self.machine.act(&self.together(&device, &request))?;
-        if acted.errno.is_none() {
-            self.applied.entries.push(acted.entry);
+        if acted.errno.is_some() {
+            return request.refused(&acted).map_or(Ok(()), Err);
         }
+        self.applied.entries.push(acted.entry);
         let values: Vec<&str> = acted.reads_back.iter().flat_map(|text| text.split_whitespace()).collect();
         for (place, (step, before)) in request.steps.into_iter().zip(request.before).enumerate() {
             let reads_back = values.get(place).map(|&value| value.to_owned());
             let alone = Acted { words: acted.words.clone(), reads_back: reads_back.clone(), ..acted };
             let Move { named, value, site, .. } = step;
             let landed = judge(&named, &value, &alone);
-            if let Some(error) = failure(&named, &value, &site, &landed) {
-                return Err(error);
-            }
             self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed });
         }
         Ok(())

@@ -9,6 +9,7 @@
 )]
 mod called;
 mod chance;
+mod coalesced;
 mod compared;
 mod confirmed;
 mod counter;

@@ -1,5 +1,6 @@
 //! Tests of simulated machines through their public interface, in one binary.
 #[cfg(test)]
+mod cards;
 mod counter;
 #[cfg(test)]
 mod cpufreq;
