@@ -235,7 +235,7 @@ fn throttle(usecs: u32) -> Option<Settings> {
     let setting = match usecs {
         2 => return None,
         mode if mode <= ITR_MODES => mode,
-        usecs if ITR_USECS.contains(&usecs) => 1_000_000 / usecs & !3,
+        usecs if ITR_USECS.contains(&usecs) => (1_000_000 / usecs) & !3,
         _ => return None,
     };
     Some(Settings::Throttle { setting })

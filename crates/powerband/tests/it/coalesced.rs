@@ -1,6 +1,8 @@
 //! Interrupt coalescing through the binary: of a real tap device in a network namespace, and of modelled cards on a cable.
 use std::process::{Child, Stdio};
 
+use powerband_record::Verdict;
+
 use crate::desk::{Desk, root, typical, until};
 use crate::elsewhere::Namespace;
 
@@ -110,6 +112,9 @@ fn small_packets_follow_the_throttle_of_the_cards_they_cross() {
     let words = ["try", "both/nic.rx-usecs@eth0=10,100,1000", "--load", "ping", "--for", "2s", "--blocks", "5"];
     let report = desk.report(&[&words[..], &PAIR[..], &["--json"]].concat());
     let rtt = |setting: &str| typical(&report, setting, "rtt_ms");
+    let verdicts: Vec<Verdict> =
+        report.settings.iter().skip(1).map(|setting| setting.verdicts["rtt_ms"].verdict).collect();
+    assert_eq!(verdicts, [Verdict::Same, Verdict::Worse, Verdict::Worse]);
     let labels: Vec<String> = report.settings.iter().map(|setting| setting.label.clone()).collect();
     let [found, ten, hundred, thousand] = &labels[..] else { panic!("{labels:?}") };
     // 20 us of CPU at each end and 20 us on the way; the rest is waiting for the near card.
