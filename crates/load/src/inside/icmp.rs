@@ -37,7 +37,9 @@ impl Icmp {
         };
         let (socket, raw) = match open(SocketType::DGRAM) {
             Ok(socket) => (socket, false),
-            Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => (open(SocketType::RAW)?, true),
+            Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => {
+                (open(SocketType::RAW).map_err(not_allowed)?, true)
+            }
             Err(error) => return Err(error.into()),
         };
         rustix::net::connect(&socket, &SocketAddr::new(address, 0))?;
@@ -79,6 +81,13 @@ impl Icmp {
         let ours = !self.raw || header[4..6] == self.identifier.to_be_bytes();
         (header[0] == self.types.1 && ours).then(|| number(payload))?
     }
+}
+
+/// What would help, where neither kind of socket is allowed.
+fn not_allowed(error: rustix::io::Errno) -> io::Error {
+    let error = io::Error::from(error);
+    let why = format!("{error}; only root and the groups of net.ipv4.ping_group_range may, so use udp or tcp");
+    io::Error::new(error.kind(), why)
 }
 
 /// The internet checksum (RFC 1071) of a message whose own field is 0.
