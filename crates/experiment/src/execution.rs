@@ -81,7 +81,7 @@ impl<'w> Execution<'w> {
 
     fn start(&mut self, part: &Part) -> Result<(), SpawnError> {
         let mut work = part.work.clone();
-        if let (Work::StreamSend { port, .. }, Some(before)) = (&mut work, part.after) {
+        if let (Work::StreamSend { port, .. } | Work::Ping { port, .. }, Some(before)) = (&mut work, part.after) {
             *port = self.ports.get(before).copied().unwrap_or(0);
         }
         let Place { group, user } = if part.side == Side::Near { self.place.clone() } else { Place::default() };

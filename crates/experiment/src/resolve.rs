@@ -23,9 +23,6 @@ const DEFAULT_ALPHA: f64 = 0.05;
 const DEFAULT_BLOCKS: u32 = 30;
 const BLOCKS_BY_TIME: u32 = 10_000;
 
-/// Time to settle after turning, ns.
-const DEFAULT_SETTLE_NS: u64 = 1_000_000_000;
-
 /// Warm-up trials at most.
 const DEFAULT_WARMUP: u32 = 5;
 
@@ -99,10 +96,15 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         robust: plan.robust,
         max_blocks: max_blocks(plan)?,
         budget_ns: duration("budget", plan.budget.as_deref())?,
-        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or(DEFAULT_SETTLE_NS),
+        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
     };
     Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+}
+
+/// How long a machine takes to settle after any of the settings, ns.
+fn settles_ns(settings: &[Setting]) -> u64 {
+    settings.iter().map(powerband_knob::settles_ns).max().unwrap_or_default()
 }
 
 fn identity(world: &mut dyn World, side: Side, what: impl FnOnce(powerband_machine::Identity) -> String) -> String {

@@ -11,6 +11,11 @@ use crate::execution::{Execution, Place};
 use crate::metering::Metering;
 use crate::{Bench, Fatal, Journal, Resolved};
 
+/// How long the link of a network device may stay down beyond the time to settle, ns …
+const LINK_NS: u64 = 30_000_000_000;
+/// … and how often it is looked at.
+const LINK_LOOK_NS: u64 = 100_000_000;
+
 /// Answers trials on the machines of a World.
 pub struct WorldBench<'w> {
     world: &'w mut dyn World,
@@ -87,12 +92,39 @@ impl<'w> WorldBench<'w> {
         Ok(Ok(()))
     }
 
-    /// Waits for the machine to settle after a switch.
-    fn settle(&mut self, trial: &PlannedTrial) -> Result<Result<(), Void>, Fatal> {
-        if self.last.replace(trial.setting) == Some(trial.setting) {
+    /// Waits for the machine to settle after a switch, and for the links of network devices that were turned.
+    fn settle(&mut self, trial: &PlannedTrial, in_force: &InForce) -> Result<Result<(), Void>, Fatal> {
+        let same = self.last.replace(trial.setting) == Some(trial.setting);
+        if same && in_force.iter().all(|(_, applied)| applied.links.is_empty()) {
             return Ok(Ok(()));
         }
-        let until_ns = self.world.now_ns() + self.settle_ns;
+        let began_ns = self.world.now_ns();
+        if let Err(void) = self.wait(began_ns + self.settle_ns)? {
+            return Ok(Err(void));
+        }
+        while let Some(down) = self.link_down(in_force) {
+            let now_ns = self.world.now_ns();
+            if now_ns > began_ns + self.settle_ns + LINK_NS {
+                return Ok(Err(Void::NotTurned {
+                    why: format!("the link of {down} did not come back after the turn"),
+                }));
+            }
+            if let Err(void) = self.wait(now_ns + LINK_LOOK_NS)? {
+                return Ok(Err(void));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Network devices that were turned and whose link is still down, if any are.
+    fn link_down(&mut self, in_force: &InForce) -> Option<String> {
+        in_force.iter().find_map(|(side, applied)| {
+            let machine = self.world.machine(*side)?;
+            (!applied.links_are_back(machine)).then(|| applied.links.join(", "))
+        })
+    }
+
+    fn wait(&mut self, until_ns: u64) -> Result<Result<(), Void>, Fatal> {
         loop {
             match self.world.wait(Some(until_ns)) {
                 Wake::Deadline => return Ok(Ok(())),
@@ -136,7 +168,9 @@ impl<'w> WorldBench<'w> {
             measured.extend(metered.values);
             measured
         });
-        Ok(concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused)))
+        let histograms = self.load.histograms(&ran.finishes);
+        let outcome = concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused));
+        Ok(outcome.map(|outcome| Outcome { histograms, ..outcome }))
     }
 
     /// The metrics asked for, from what was measured and printed.
@@ -171,7 +205,7 @@ impl<'w> WorldBench<'w> {
             .map(|(name, f)| ((*name).to_owned(), printed(f)))
             .filter(|(_, output)| said(output))
             .collect();
-        Ok(Outcome { metrics, output })
+        Ok(Outcome { metrics, output, ..Outcome::default() })
     }
 
     /// Whether every knob is still where it was put.
@@ -268,7 +302,7 @@ impl WorldBench<'_> {
         if let Err(error) = self.turn(trial.setting as usize, in_force)? {
             return Ok(Err(Void::NotTurned { why: error.to_string() }));
         }
-        if let Err(void) = self.settle(trial)? {
+        if let Err(void) = self.settle(trial, in_force)? {
             return Ok(Err(void));
         }
         let outcome = self.measure(in_force, trial.trial, journal)?;

@@ -1,4 +1,4 @@
-//! Doing an action: files, groups, programs.
+//! Doing an action: files, groups, network devices, programs.
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
@@ -46,6 +46,7 @@ pub(crate) fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Re
             groups.make(group, *quota).map(|in_force| Effect { reads_back: Some(in_force), words: None })
         }
         Action::RemoveGroup { group } => groups.remove(group).map(|()| Effect::default()),
+        Action::Coalesce { device, values } => crate::coalescing::set(device, values).map(|()| Effect::default()),
         Action::Run { argv } => run(argv, WORDS_BYTES).map(|said| Effect { reads_back: None, words: Some(said) }),
         _ => Err(Refusal { errno: Errno::EOPNOTSUPP, words: Some("this powerband cannot do that here".into()) }),
     }

@@ -12,6 +12,7 @@ use rustix::process::Signal;
 
 use crate::actions::{Effect, Refusal, perform};
 use crate::child::Child;
+use crate::coalescing::read_place;
 use crate::group::Groups;
 use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
@@ -112,7 +113,7 @@ impl LocalMachine {
             Err(refusal) => (Some(refusal), Effect::default()),
         };
         if let Some(path) = &turn.read_back {
-            let text = crate::files::read(path, &mut self.buffer);
+            let text = read_place(path, &mut self.buffer);
             effect.reads_back = text.ok().map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned());
         }
         (refusal, effect)
@@ -129,7 +130,7 @@ impl Machine for LocalMachine {
     }
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
-        crate::files::read(path, &mut self.buffer)
+        read_place(path, &mut self.buffer)
     }
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
@@ -172,7 +173,7 @@ impl Machine for LocalMachine {
             .reserve(entry_bytes)
             .map_err(|errno| LedgerError::Unwritable { place: self.store.place(), errno })?;
         let Self { ledger, buffer, .. } = self;
-        let entry = ledger.intend(turn, &mut |path| crate::files::read(path, buffer))?;
+        let entry = ledger.intend(turn, &mut |path| read_place(path, buffer))?;
         let (refusal, effect) = self.perform(turn);
         let errno = refusal.as_ref().map(|refusal| refusal.errno);
         if let Err(why) = self.ledger.done(entry, errno, effect.reads_back.clone()) {
@@ -189,7 +190,7 @@ impl Machine for LocalMachine {
 
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
         let Self { ledger, groups, buffer, .. } = self;
-        ledger.undo(entry, force, &mut |path| crate::files::read(path, buffer), &mut |action: &Action| {
+        ledger.undo(entry, force, &mut |path| read_place(path, buffer), &mut |action: &Action| {
             perform(groups, action).map(drop).map_err(|refusal| refusal.errno)
         })
     }

@@ -1,7 +1,7 @@
 //! The system calls rustix has no safe form of, each in one small function. The only unsafe code of this crate.
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use powerband_record::{ExitStatus, Usage};
 use rustix::process::Pid;
@@ -155,6 +155,42 @@ pub(crate) fn close_all_at_exec() {
             for fd in 3..1024 {
                 libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
             }
+        }
+    }
+}
+
+/// Lets a netlink socket's refusals carry words.
+#[expect(unsafe_code, reason = "rustix has no options of netlink")]
+pub(crate) fn want_extended_acks(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let (on, length): (libc::c_int, libc::socklen_t) = (1, 4);
+    // SAFETY: pointer and length describe one live integer.
+    unsafe {
+        let value = (&raw const on).cast();
+        match libc::setsockopt(socket.as_raw_fd(), libc::SOL_NETLINK, libc::NETLINK_EXT_ACK, value, length) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// One request of ethtool's ioctl, on a structure of numbers alone, in place.
+#[expect(unsafe_code, reason = "rustix has no SIOCETHTOOL")]
+pub(crate) fn ethtool(socket: BorrowedFd<'_>, device: &str, words: &mut [u32; 23]) -> io::Result<()> {
+    let mut request = MaybeUninit::<libc::ifreq>::zeroed();
+    // SAFETY: zeroed is a valid ifreq; the name leaves room for its final zero; the kernel reads and writes the
+    // structure the first word says, which is the one `words` has the size of, and it outlives the call.
+    unsafe {
+        let name = &mut request.assume_init_mut().ifr_name;
+        if device.len() >= name.len() {
+            return Err(io::Error::from_raw_os_error(libc::ENODEV));
+        }
+        for (to, from) in name.iter_mut().zip(device.bytes()) {
+            *to = from.cast_signed() as libc::c_char;
+        }
+        request.assume_init_mut().ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        match libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, request.as_mut_ptr()) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 }

@@ -19,12 +19,22 @@ pub enum Phase {
     Sysctl,
     /// Any file.
     File,
+    /// Network devices, last: a card that is turned may be away for a moment.
+    Nic,
 }
 
 impl Phase {
     /// All, in the order of turning.
-    pub const ALL: [Phase; 7] =
-        [Phase::Governor, Phase::Tunable, Phase::Limit, Phase::Frequency, Phase::Quota, Phase::Sysctl, Phase::File];
+    pub const ALL: [Phase; 8] = [
+        Phase::Governor,
+        Phase::Tunable,
+        Phase::Limit,
+        Phase::Frequency,
+        Phase::Quota,
+        Phase::Sysctl,
+        Phase::File,
+        Phase::Nic,
+    ];
 }
 
 /// How far one site of a knob reaches.
@@ -37,6 +47,8 @@ pub enum Scope {
     Governor,
     /// Only what the load runs.
     Load,
+    /// One network device.
+    Device,
     /// The whole machine.
     System,
 }
@@ -49,6 +61,7 @@ impl Scope {
             Scope::Policy => "each policy (the CPUs that share a clock)",
             Scope::Governor => "all policies together, or each policy where the driver keeps governors per policy",
             Scope::Load => "the load alone",
+            Scope::Device => "one network device",
             Scope::System => "the whole machine",
         }
     }

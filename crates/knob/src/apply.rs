@@ -1,13 +1,15 @@
 //! Turning a setting: steps one after the other through the ledger, all of them or none.
+mod device;
 mod keepsake;
 
 use powerband_machine::{Action, EntryId, Hold, Machine, Turn};
 use powerband_record::{ReachedSite, Setting};
 use serde::Serialize;
 
+use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
 use crate::landed::{judge, judge_reading};
-use crate::plan::{Move, Part, moves, plan};
+use crate::plan::{Move, Part, in_one_request, moves, plan};
 use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, restore};
 
 /// One knob at one site after turning.
@@ -76,11 +78,19 @@ pub struct Applied {
     pub group: Option<String>,
     /// How much was reached, for knobs that sit on policies.
     pub reach: Vec<Reach>,
+    /// Network devices that were turned and had their link up before.
+    pub links: Vec<String>,
     /// What a person should know.
     pub notes: Vec<String>,
 }
 
 impl Applied {
+    /// Whether the links that were up before the turn are up again: many drivers reset their card.
+    #[must_use]
+    pub fn links_are_back(&self, machine: &mut dyn Machine) -> bool {
+        self.links.iter().all(|device| has_carrier(machine, device))
+    }
+
     /// Reads everything again and judges anew. Since Linux 5.3 limits take effect a moment after the write returns:
     /// call this once the machine has settled.
     pub fn look_again(&mut self, machine: &mut dyn Machine) {
@@ -155,8 +165,15 @@ impl Run<'_> {
         if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
             self.keep_speeds(&moves)?;
         }
-        for step in moves {
-            self.turn(step)?;
+        for mut request in in_one_request(moves) {
+            match request.pop() {
+                Some(step) if request.is_empty() => self.turn(step)?,
+                Some(last) => {
+                    request.push(last);
+                    self.turn_together(request)?;
+                }
+                None => {}
+            }
         }
         self.drop_needless(&keepsakes)
     }
@@ -176,6 +193,10 @@ impl Run<'_> {
         }
         let group = match &turning.action {
             Action::MakeGroup { group, .. } => Some(group.clone()),
+            Action::Coalesce { device, .. } => {
+                self.note_link(device);
+                None
+            }
             _ => None,
         };
         let acted = self.machine.act(&Turn {

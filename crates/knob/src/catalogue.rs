@@ -5,6 +5,7 @@ mod frequency_file;
 mod governor;
 mod max_freq;
 mod min_freq;
+pub(crate) mod nic;
 mod quota;
 mod sysctl;
 mod tunable;
@@ -17,6 +18,7 @@ pub use frequency_file::FrequencyFile;
 pub use governor::Governor;
 pub use max_freq::MAX_FREQ;
 pub use min_freq::MIN_FREQ;
+pub use nic::Nic;
 pub use quota::CpuQuota;
 pub use sysctl::Sysctl;
 pub use tunable::Tunable;
@@ -45,4 +47,31 @@ pub const ALL: &[&dyn Knob] = &[
     &CpuQuota,
     &Sysctl,
     &File,
+    &nic::RX_USECS,
+    &nic::RX_FRAMES,
+    &nic::RX_USECS_IRQ,
+    &nic::RX_FRAMES_IRQ,
+    &nic::TX_USECS,
+    &nic::TX_FRAMES,
+    &nic::TX_USECS_IRQ,
+    &nic::TX_FRAMES_IRQ,
+    &nic::STATS_BLOCK_USECS,
+    &nic::ADAPTIVE_RX,
+    &nic::ADAPTIVE_TX,
+    &nic::PKT_RATE_LOW,
+    &nic::RX_USECS_LOW,
+    &nic::RX_FRAMES_LOW,
+    &nic::TX_USECS_LOW,
+    &nic::TX_FRAMES_LOW,
+    &nic::PKT_RATE_HIGH,
+    &nic::RX_USECS_HIGH,
+    &nic::RX_FRAMES_HIGH,
+    &nic::TX_USECS_HIGH,
+    &nic::TX_FRAMES_HIGH,
+    &nic::SAMPLE_INTERVAL,
+    &nic::CQE_MODE_TX,
+    &nic::CQE_MODE_RX,
+    &nic::TX_AGGR_MAX_BYTES,
+    &nic::TX_AGGR_MAX_FRAMES,
+    &nic::TX_AGGR_TIME_USECS,
 ];

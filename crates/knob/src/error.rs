@@ -191,7 +191,9 @@ fn rights(errno: Errno, path: &str) -> String {
         Errno::EROFS => "; the file system is read-only here, as in most containers: run it on the host".into(),
         Errno::EACCES | Errno::EPERM => match path {
             // Only root may write a file there, whatever its mode says.
-            _ if path.starts_with("/proc/sys/") => "; only root may turn it: write `sudo powerband …`".into(),
+            _ if path.starts_with("/proc/sys/") || powerband_machine::CoalescingPlace::of(path).is_some() => {
+                "; only root may turn it: write `sudo powerband …`".into()
+            }
             _ if path.starts_with("/sys/") => format!(
                 "; write `sudo powerband …`, or let the group powerband write it by a line in /etc/tmpfiles.d/powerband.conf: \
                  `z {} 0664 root powerband`",

@@ -6,6 +6,9 @@ use powerband_record::CpuList;
 
 use crate::{About, KnobError, Landed, Policy, Value};
 
+/// How long a machine takes to settle after most knobs, ns.
+pub(crate) const SETTLES_NS: u64 = 1_000_000_000;
+
 /// One knob of the catalogue. Implementations are unit structs or constants: they hold no state of a machine.
 pub trait Knob: Sync + fmt::Debug {
     /// What it says of itself.
@@ -40,6 +43,11 @@ pub trait Knob: Sync + fmt::Debug {
     /// not mean that nothing is left to undo: a request that is held down now would come up later.
     fn shows_outcome(&self) -> bool {
         false
+    }
+
+    /// How long the machine takes to settle after it was turned, ns.
+    fn settles_ns(&self) -> u64 {
+        SETTLES_NS
     }
 
     /// Whether writing what already reads there can be left out.

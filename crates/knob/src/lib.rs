@@ -33,7 +33,7 @@ pub use expand::{Expanded, expand};
 pub use knob::{Knob, Named, Selection, Site, Sites, Turning};
 pub use landed::Landed;
 pub use look::{PolicyInfo, Reading, cpufreq, get};
-pub use plan::{StepLine, Steps, describe_steps, for_side, governors_in_force, names, plan};
+pub use plan::{StepLine, Steps, describe_steps, for_side, governors_in_force, names, plan, settles_ns};
 pub use policy::{Policies, Policy, policies};
 pub use resolve::{resolve, resolve_among, resolve_here};
 pub use restore::{Failed, Foreign, Restored, restore};

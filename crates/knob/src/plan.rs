@@ -1,4 +1,5 @@
 //! From a setting to ordered steps: everything that can be checked before anything is written is checked here.
+mod device;
 mod order;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use crate::expand::{parse_at, sites_or_later};
 use crate::policy::{Policies, policies};
 use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve, resolve_here};
 
+pub(crate) use device::in_one_request;
 pub(crate) use order::put_in_order;
 
 /// One assignment, resolved.
@@ -89,8 +91,15 @@ pub fn governors_in_force(machine: &mut dyn Machine) -> Vec<String> {
     read.into_iter().collect()
 }
 
+/// How long a machine takes to settle after a setting, ns: as long as the slowest of its knobs.
+#[must_use]
+pub fn settles_ns(setting: &Setting) -> u64 {
+    let knobs = setting.assignments.iter().filter_map(|assignment| resolve(&assignment.knob.name).ok());
+    knobs.map(|named| named.knob.settles_ns()).fold(crate::knob::SETTLES_NS, u64::max)
+}
+
 /// Resolves a setting for a machine and puts it in the order of turning: governor, its tunables, limits, frequency,
-/// quota, sysctl, files. Writes nothing. Sides are not looked at; see [`for_side`].
+/// quota, sysctl, files, network devices. Writes nothing. Sides are not looked at; see [`for_side`].
 ///
 /// # Errors
 /// [`KnobError`] for the first thing that cannot be: a name, a site, a value, a governor that would be missing.
@@ -117,6 +126,7 @@ pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) ->
         refuse_twice(&steps.parts, &part)?;
         steps.parts.push(part);
     }
+    device::switch_off_what_overrides(&mut steps, machine);
     steps.notes.dedup();
     for phase in Phase::ALL {
         let moves = moves(&steps.parts, phase, machine, false)?;

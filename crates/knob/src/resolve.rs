@@ -27,11 +27,11 @@ pub fn resolve_among(name: &str, governors: &[String]) -> Result<Named, KnobErro
         let knob = ALL.iter().find(|knob| knob.about().name == *family);
         return knob.map(|&knob| Named { knob, name: name.to_owned() }).ok_or_else(|| unknown(name));
     }
-    let wanted = name.to_lowercase().replace('-', "_");
+    let wanted = plain(name);
     let is_meant = |knob: &&&dyn Knob| {
         let about = knob.about();
         !FAMILIES.contains(&about.name)
-            && (about.name == wanted || about.short == wanted || about.aliases.contains(&wanted.as_str()))
+            && [about.name, about.short].iter().chain(about.aliases).any(|spelling| plain(spelling) == wanted)
     };
     let mut found: Vec<&'static dyn Knob> = ALL.iter().filter(is_meant).copied().collect();
     if found.len() > 1 {
@@ -68,19 +68,26 @@ pub fn resolve_here(name: &str, chosen: &[String], machine: &mut dyn Machine) ->
     }
 }
 
+/// A name without what is forgiven: capitals, and dashes for underscores.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace('-', "_")
+}
+
 fn unknown(name: &str) -> KnobError {
     KnobError::Unknown { name: name.to_owned(), nearest: nearest(name) }
 }
 
 /// The catalogue's name most like `name`, if any is like it at all.
 fn nearest(name: &str) -> Option<String> {
-    let wanted = name.to_lowercase().replace('-', "_");
+    let wanted = plain(name);
     let spellings = ALL.iter().flat_map(|knob| {
         let about = knob.about();
         [about.name, about.short].into_iter().chain(about.aliases.iter().copied())
     });
-    let (distance, best) =
-        spellings.filter(|spelling| !spelling.is_empty()).map(|s| (distance(&wanted, s), s)).min_by_key(|&(d, _)| d)?;
+    let (distance, best) = spellings
+        .filter(|spelling| !spelling.is_empty())
+        .map(|s| (distance(&wanted, &plain(s)), s))
+        .min_by_key(|&(d, _)| d)?;
     (distance * 3 <= wanted.len().max(best.len())).then(|| best.to_owned())
 }
 
@@ -119,6 +126,8 @@ mod tests {
             ("scaling_setspeed", "cpufreq.freq"),
             ("Cpu-Quota", "cgroup.cpu_quota"),
             ("freq_step", "conservative.freq_step"),
+            ("rx-usecs", "nic.rx-usecs"),
+            ("NIC.adaptive_rx", "nic.adaptive-rx"),
             ("ondemand.up-threshold", "ondemand.up_threshold"),
             ("sysctl.net.ipv4.tcp-x", "sysctl.net.ipv4.tcp-x"),
             ("file:/tmp/a-b", "file:/tmp/a-b"),

@@ -5,12 +5,15 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use powerband_record::Work;
+use powerband_record::{Schedule, Work};
 use rustix::time::{ClockId, Timespec};
 use serde_json::{Value, json};
 use thiserror::Error;
 
 mod counter;
+mod echo;
+mod icmp;
+mod ping;
 mod stream;
 
 /// The environment variable with the number of the control descriptor; `host` sets it.
@@ -66,6 +69,12 @@ fn work(json: &str) -> Result<(), Failure> {
         Work::StreamReceive { address, port } => stream::receive(&address, port, &mut control)?,
         Work::StreamSend { address, port, for_ns, rtt_exchanges } => {
             stream::send(&address, port, for_ns, rtt_exchanges)?
+        }
+        Work::Echo { protocol, address, port } => echo::answer(protocol, &address, port, &mut control)?,
+        Work::Ping { protocol, address, port, for_ns, rate_per_s, arrivals, seed, size_bytes } => {
+            let times = Schedule::new(arrivals, rate_per_s, seed);
+            let way = ping::Way::to(protocol, &address, port, size_bytes)?;
+            ping::ping(way, times.take_while(|&at_ns| at_ns < for_ns))?
         }
         Work::Idle { for_ns } => idle(for_ns),
         other => return Err(Failure::Work(format!("{} is not built in", other.kind()))),

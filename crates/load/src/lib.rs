@@ -8,6 +8,7 @@ mod idle;
 pub mod inside;
 mod load;
 mod pick;
+mod ping;
 mod stream;
 
 pub use command::CommandLoad;
@@ -15,4 +16,5 @@ pub use counter::CounterLoad;
 pub use idle::IdleLoad;
 pub use load::{Finishes, Load, LoadError, Part, Rig};
 pub use pick::{MetricSpec, PickError, Source};
+pub use ping::PingLoad;
 pub use stream::{Direction, StreamLoad};

@@ -2,11 +2,11 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::Finished;
-use powerband_record::{Better, CpuList, Metric, Side, Void, Work};
+use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{CommandLoad, CounterLoad, IdleLoad, StreamLoad};
+use crate::{CommandLoad, CounterLoad, IdleLoad, PingLoad, StreamLoad};
 
 /// What makes the machine work, as a plan spells it: `kind = "counter"`, ….
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,8 @@ pub enum Load {
     Counter(CounterLoad),
     /// One bulk TCP transfer for a fixed time.
     Stream(StreamLoad),
+    /// Small packets there and back.
+    Ping(PingLoad),
     /// Any program.
     Command(CommandLoad),
     /// Nothing: the machine as it idles.
@@ -35,7 +37,7 @@ pub struct Rig {
 /// One process of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// `load`, `send`, `receive`.
+    /// `load`, `send`, `receive`, `echo`.
     pub name: &'static str,
     /// Where it runs.
     pub side: Side,
@@ -55,7 +57,7 @@ pub type Finishes = BTreeMap<&'static str, Finished>;
 #[non_exhaustive]
 pub enum LoadError {
     /// No such load.
-    #[error("there is no load '{name}'; there are: counter, stream, idle, or any command behind --")]
+    #[error("there is no load '{name}'; there are: counter, stream, ping, idle, or any command behind --")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -63,6 +65,9 @@ pub enum LoadError {
     /// A fixed duration that is zero.
     #[error("a {0} needs a length above zero; write e.g. --for 5s")]
     NoTime(&'static str),
+    /// A rate that is none.
+    #[error("ping: {0}; write e.g. rate = 200, size = 64")]
+    Ping(&'static str),
     /// A command without a program.
     #[error("the command is empty; put a program behind --")]
     Empty,
@@ -81,6 +86,9 @@ impl Load {
             "stream" => Load::Stream(
                 for_ns.map_or_else(StreamLoad::default, |for_ns| StreamLoad { for_ns, ..StreamLoad::default() }),
             ),
+            "ping" => {
+                Load::Ping(for_ns.map_or_else(PingLoad::default, |for_ns| PingLoad { for_ns, ..PingLoad::default() }))
+            }
             "idle" => Load::Idle(for_ns.map_or_else(IdleLoad::default, |for_ns| IdleLoad { for_ns })),
             _ => return Err(LoadError::Unknown { name: name.into() }),
         };
@@ -96,6 +104,7 @@ impl Load {
             Load::Command(command) if command.argv.first().is_none_or(String::is_empty) => Err(LoadError::Empty),
             Load::Command(_) => Ok(()),
             timed if timed.length_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
+            Load::Ping(ping) => ping.mistake().map_or(Ok(()), |why| Err(LoadError::Ping(why))),
             _ => Ok(()),
         }
     }
@@ -106,6 +115,7 @@ impl Load {
         match self {
             Load::Counter(_) => "counter",
             Load::Stream(_) => "stream",
+            Load::Ping(_) => "ping",
             Load::Command(_) => "command",
             Load::Idle(_) => "idle",
         }
@@ -129,6 +139,7 @@ impl Load {
         match self {
             Load::Counter(counter) => Some(counter.for_ns),
             Load::Stream(stream) => Some(stream.for_ns),
+            Load::Ping(ping) => Some(ping.for_ns),
             Load::Idle(idle) => Some(idle.for_ns),
             Load::Command(_) => None,
         }
@@ -149,6 +160,14 @@ impl Load {
                 metric("retransmits", Better::Lower, false),
                 metric("rtt_ms", Better::Lower, false),
             ],
+            Load::Ping(_) => vec![
+                metric("rtt_ms", Better::Lower, true),
+                metric("p50_us", Better::Lower, false),
+                metric("p90_us", Better::Lower, false),
+                metric("p99_us", Better::Lower, false),
+                metric("max_us", Better::Lower, false),
+                metric("lost_percent", Better::Lower, false),
+            ],
             Load::Command(_) => vec![
                 metric("real_s", Better::Lower, true),
                 metric("user_s", Better::Lower, false),
@@ -165,6 +184,7 @@ impl Load {
         match self {
             Load::Counter(counter) => counter.parts(),
             Load::Stream(stream) => stream.parts(rig),
+            Load::Ping(ping) => ping.parts(rig),
             Load::Command(command) => command.parts(),
             Load::Idle(idle) => idle.parts(),
         }
@@ -184,8 +204,20 @@ impl Load {
         match self {
             Load::Counter(_) => counter_metrics(finishes),
             Load::Stream(_) => crate::stream::metrics(finishes),
+            Load::Ping(_) => crate::ping::metrics(finishes),
             Load::Command(_) => crate::command::metrics(finishes),
             Load::Idle(_) => Ok(BTreeMap::new()),
+        }
+    }
+}
+
+impl Load {
+    /// Distributions behind its metrics, by name and unit.
+    #[must_use]
+    pub fn histograms(&self, finishes: &Finishes) -> BTreeMap<String, Histogram> {
+        match self {
+            Load::Ping(_) => crate::ping::histogram(finishes).map(|it| ("rtt_ns".to_owned(), it)).into_iter().collect(),
+            _ => BTreeMap::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Actions: everything that changes a machine, as data with its undo.
 use serde::{Deserialize, Serialize};
 
-use crate::{EntryId, Errno};
+use crate::{Coalescing, EntryId, Errno};
 
 /// One change of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,13 @@ pub enum Action {
     RemoveGroup {
         /// Its name.
         group: String,
+    },
+    /// Set interrupt coalescing of a network device, all values in one request.
+    Coalesce {
+        /// Its name.
+        device: String,
+        /// What is set; the driver's other parameters stay.
+        values: Coalescing,
     },
     /// Run a program that turns something no file turns.
     Run {
@@ -74,7 +81,7 @@ pub struct Turn {
     pub asked: String,
     /// What the knob showed before, for messages and for the three-way undo.
     pub before: Option<String>,
-    /// File that shows what is in force afterwards; usually the one written.
+    /// Where what is in force afterwards reads from: usually the file written, or a [`crate::CoalescingPlace`].
     pub read_back: Option<String>,
     /// First entry of the command this belongs to (one step of `undo`); `None` starts a new step.
     pub step: Option<EntryId>,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::format::Damage;
 use self::format::{Kind, Part, Record, encode};
 pub use self::settle::Origin;
-use self::settle::{Read, Stand, is_volatile, path_of, settle};
+use self::settle::{Read, Stand, is_volatile, settle};
 pub use self::store::{LedgerError, LedgerStore, MemoryLedger};
 use crate::{Action, Errno, Hold, Turn};
 
@@ -211,8 +211,7 @@ impl Ledger {
     /// [`LedgerError`]: do not act.
     pub fn intend(&mut self, turn: &Turn, read: Read<'_>) -> Result<EntryId, LedgerError> {
         let id = EntryId(self.next);
-        let path = path_of(&turn.action);
-        let origin = path.map_or_else(Origin::default, |path| Origin::of(path, self.net_ns, read));
+        let origin = Origin::of(&turn.action, self.net_ns, read);
         let (boot_id, turn) = (self.boot_id.clone(), Box::new(turn.clone()));
         self.write(Record::Intent { id, boot_id, origin, turn })?;
         Ok(id)

@@ -4,6 +4,7 @@
 //! blocking call, [`World::wait`]. `host` implements both over the operating system, `sim` over arithmetic; everything
 //! above runs unchanged on either.
 mod action;
+mod coalescing;
 mod errno;
 mod job;
 pub mod ledger;
@@ -11,6 +12,7 @@ mod machine;
 mod world;
 
 pub use action::{Acted, Action, CpuQuota, Hold, Turn};
+pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
 pub use errno::Errno;
 pub use job::{Finished, Job, ProcessId, SpawnError, User};
 pub use ledger::{Damage, EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};

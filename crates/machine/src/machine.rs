@@ -2,7 +2,8 @@
 use serde::Serialize;
 
 use crate::{
-    Acted, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId,
+    SpawnError, Turn, Undone,
 };
 
 /// What a machine is.
@@ -70,11 +71,20 @@ pub trait Machine {
     /// The kernel's error number.
     fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno>;
 
-    /// The whole text of a file, final newline included.
+    /// The whole text of a file, final newline included; a [`CoalescingPlace`] reads like one.
     ///
     /// # Errors
     /// The kernel's error number; `EILSEQ` when it is not UTF-8, `EFBIG` beyond 1 MiB.
     fn read(&mut self, path: &str) -> Result<String, Errno>;
+
+    /// Interrupt coalescing of a network device: exactly the parameters its driver has.
+    ///
+    /// # Errors
+    /// The kernel's error number: `EOPNOTSUPP` when the driver has none, `ENODEV` when there is no such device.
+    fn coalescing(&mut self, device: &str) -> Result<Coalescing, Errno> {
+        let place = CoalescingPlace { device, names: Vec::new() };
+        self.read(&place.to_string()).map(|text| Coalescing::parse(&text))
+    }
 
     /// Opens a file for repeated reading.
     ///

@@ -2,6 +2,7 @@
 //!
 //! Pure and at the bottom: nothing here reads a file, a clock or the machine. A shape that is written to disk or sent
 //! over a wire lives here, so that the store, the journal, `--json` and the agent speak one spelling.
+mod arrivals;
 mod cpulist;
 mod event;
 mod metric;
@@ -10,16 +11,17 @@ mod quantity;
 mod setting;
 mod work;
 
+pub use arrivals::{Arrivals, Schedule};
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{
     BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
     PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict,
 };
 pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
-pub use outcome::{ExitStatus, Outcome, Output, Usage, Void};
+pub use outcome::{ExitStatus, Histogram, Outcome, Output, Usage, Void};
 pub use quantity::{
     FrequencyError, QuantityError, format_duration, format_khz, format_number, parse_duration_ns, parse_frequency_khz,
     parse_percent,
 };
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
-pub use work::{Demand, Work};
+pub use work::{Demand, Protocol, Work};

@@ -54,6 +54,9 @@ pub struct Output {
     pub cut: bool,
 }
 
+/// How often each value came, ascending: `(value, count)`. Those of several trials can be added up.
+pub type Histogram = Vec<(u64, u64)>;
+
 /// One valid trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -62,6 +65,9 @@ pub struct Outcome {
     /// What the load printed, by the name of its process (`load`, `send`, `receive`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub output: BTreeMap<String, Output>,
+    /// Distributions behind metrics, by name and unit (`rtt_ns`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub histograms: BTreeMap<String, Histogram>,
 }
 
 /// Why a trial does not count. It is kept and repeated, and never enters a mean.

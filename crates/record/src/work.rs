@@ -1,6 +1,8 @@
 //! Work: what a load asks a machine to do, as data. A local machine runs it as a child process, a simulated one models it.
 use serde::{Deserialize, Serialize};
 
+use crate::Arrivals;
+
 /// One piece of work for one process of one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -33,6 +35,37 @@ pub enum Work {
         /// One-byte exchanges before the transfer; the round trip reported is their median.
         rtt_exchanges: u32,
     },
+    /// Answer what is sent, with the same bytes, to one caller until it says that it is done. Says
+    /// `{"ready": {"port": P}}` once it listens; reports `{"answered": N}`.
+    Echo {
+        /// How it is called; `icmp` needs no such process.
+        protocol: Protocol,
+        /// Address to listen on.
+        address: String,
+        /// Port, 0 for any free one.
+        port: u16,
+    },
+    /// Send to an echo at times fixed beforehand, whatever the answers do, and measure from those times. Reports
+    /// `{"sent": N, "received": N, "mean_ns": M, "max_ns": X, "histogram": [[ns, count], …]}`, the histogram's values
+    /// exact to three digits.
+    Ping {
+        /// Over which protocol.
+        protocol: Protocol,
+        /// Where the echo is.
+        address: String,
+        /// Its port; 0 for `icmp`.
+        port: u16,
+        /// How long to send, ns.
+        for_ns: u64,
+        /// Sends a second, on average.
+        rate_per_s: f64,
+        /// The law of the gaps between them.
+        arrivals: Arrivals,
+        /// Seed of the gaps.
+        seed: u64,
+        /// Payload of one packet.
+        size_bytes: u32,
+    },
     /// Any program. Its exit status, time, memory and output are what it reports.
     Command {
         /// Program and arguments.
@@ -46,6 +79,19 @@ pub enum Work {
         /// How long, ns.
         for_ns: u64,
     },
+}
+
+/// What echoes travel by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Datagrams to an echo of our own.
+    #[default]
+    Udp,
+    /// A connection to an echo of our own.
+    Tcp,
+    /// Echo requests, which the kernel at the other end answers.
+    Icmp,
 }
 
 /// What a command costs, so that a simulated machine can stand in for it.
@@ -77,6 +123,8 @@ impl Work {
             Work::Counter { .. } => "counter",
             Work::StreamReceive { .. } => "stream_receive",
             Work::StreamSend { .. } => "stream_send",
+            Work::Echo { .. } => "echo",
+            Work::Ping { .. } => "ping",
             Work::Command { .. } => "command",
             Work::Idle { .. } => "idle",
         }

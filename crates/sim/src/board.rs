@@ -8,6 +8,7 @@ use powerband_record::Side;
 use crate::SimError;
 use crate::cpufreq::{Change, Cpufreq, Util};
 use crate::network::{Answer, Call, Packet};
+use crate::nic::Nic;
 use crate::noise::{Noise, fnv1a, keyed};
 use crate::power::Package;
 use crate::process::Process;
@@ -63,6 +64,8 @@ pub(crate) enum Event {
     Answered(Box<Answer>),
     /// Something arrived for a connected process.
     Arrived { process: u32, packet: Packet },
+    /// The card interrupts for something that arrived.
+    Heard { process: u32, packet: Packet },
     /// A recorder reads.
     Sample { recorder: u32 },
 }
@@ -108,6 +111,7 @@ pub(crate) struct Board {
     pub(crate) listeners: BTreeMap<u16, u32>,
     /// When the outgoing link is done with what was handed to it, ns.
     pub(crate) link_free_ns: u64,
+    pub(crate) nic: Nic,
     pub(crate) noise: Noise,
     pub(crate) tree: Tree,
     pub(crate) recorders: Vec<Recorder>,
@@ -162,6 +166,7 @@ impl Board {
             processes: Vec::new(),
             listeners: BTreeMap::new(),
             link_free_ns: 0,
+            nic: Nic::new(profile.network.driver, &profile.name),
             noise: Noise::new(profile.noise.clone(), seed, &component),
             tree: Tree::new(&profile),
             recorders: Vec::new(),
@@ -209,6 +214,7 @@ impl Board {
             Event::Called(call) => self.called(&call),
             Event::Answered(answer) => self.answered(&answer),
             Event::Arrived { process, packet } => self.arrived(process, packet),
+            Event::Heard { process, packet } => self.heard(process, packet),
             Event::Sample { recorder } => self.sample(recorder),
         }
         self.follow_cpufreq();

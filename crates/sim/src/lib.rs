@@ -13,6 +13,7 @@ mod board;
 mod fault;
 mod machine;
 mod network;
+mod nic;
 mod noise;
 mod power;
 mod process;
@@ -25,6 +26,7 @@ mod work;
 mod world;
 
 pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, Written};
+pub use nic::Driver;
 pub use noise::NoiseSpec;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{

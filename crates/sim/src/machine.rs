@@ -12,6 +12,7 @@ use powerband_record::Side;
 use crate::SimError;
 use crate::board::Board;
 use crate::fault::{Blunder, Ending, FaultPlan, Faults, Hands, Refusal, Step};
+use crate::nic;
 use crate::profile::Profile;
 use crate::schedule::Group;
 
@@ -133,6 +134,8 @@ impl Board {
                 self.groups[number as usize].exists = false;
                 Ok(())
             }
+            Action::Coalesce { device, .. } if device != nic::DEVICE => Err(plain(Errno::ENODEV)),
+            Action::Coalesce { values, .. } => self.nic.coalesce(values, self.now_ns),
             Action::Run { argv } => {
                 let program = argv.first().map_or("", String::as_str);
                 let words = format!("{} is simulated and runs no programs, so not '{program}'", self.identity.name);

@@ -2,7 +2,7 @@
 //!
 //! A connection's data travels in batches. The sender's CPU prepares a batch, the link takes it as fast as its goodput
 //! lets it, the receiver's CPU takes it in, and its acknowledgement frees the window. The three overlap, so the rate is
-//! the smallest of what each could do alone.
+//! the smallest of what each could do alone. What comes over the cable is heard of when the card interrupts (`nic.rs`).
 use powerband_machine::{Errno, SpawnError, Wake};
 use powerband_record::Side;
 use serde_json::json;
@@ -13,9 +13,11 @@ use crate::process::Body;
 use crate::profile::NetworkSpec;
 use crate::schedule::Booking;
 
+mod ping;
 mod receive;
 mod send;
 
+pub(crate) use ping::Ping;
 pub(crate) use receive::Receive;
 pub(crate) use send::Send;
 
@@ -71,6 +73,22 @@ pub(crate) enum Packet {
     Closed,
     /// The other end is gone.
     Reset,
+}
+
+/// Headers of one frame, bytes, and the least one has.
+const HEADER_BYTES: u64 = 66;
+
+impl Packet {
+    /// Frames and bytes it takes on the wire.
+    fn on_the_wire(self) -> (u32, u64) {
+        match self {
+            Packet::Data { bytes } => {
+                let frames = bytes.div_ceil(FRAME_BYTES);
+                (u32::try_from(frames).unwrap_or(u32::MAX), bytes + frames * HEADER_BYTES)
+            }
+            _ => (1, HEADER_BYTES),
+        }
+    }
 }
 
 /// A connection as one of its ends sees it.
@@ -150,6 +168,10 @@ impl Board {
     /// Sends a packet; data waits for the link, the rest finds room between.
     fn transmit(&mut self, route: &Route, packet: Packet) {
         let mut leaves_ns = self.now_ns;
+        if route.to != self.side {
+            let (frames, bytes) = packet.on_the_wire();
+            self.nic.sends(frames, bytes, self.now_ns);
+        }
         if let (Packet::Data { bytes }, Some(kbit_s)) = (packet, route.kbit_s) {
             let on_link_ns = bytes * 8 * 1_000_000 / kbit_s;
             leaves_ns = self.link_free_ns.max(self.now_ns) + on_link_ns;
@@ -159,8 +181,29 @@ impl Board {
         self.outbox.push(Outgoing { at_ns: leaves_ns + route.latency_ns, to: route.to, event });
     }
 
-    /// Something arrives for a process, if it is still there.
+    /// Something arrives for a process: at once, or when the card interrupts for it.
     pub(crate) fn arrived(&mut self, process: u32, packet: Packet) {
+        let over_the_cable = self.route_of(process).is_some_and(|route| route.to != self.side);
+        if over_the_cable && packet != Packet::Reset {
+            let (frames, bytes) = packet.on_the_wire();
+            let heard_ns = self.nic.receives(frames, bytes, self.now_ns);
+            // Behind those that wait already, so that nothing is overtaken.
+            if heard_ns > self.now_ns || self.nic.waiting > 0 {
+                self.nic.waiting += 1;
+                return self.plan(heard_ns, Event::Heard { process, packet });
+            }
+        }
+        self.delivered(process, packet);
+    }
+
+    /// The card has interrupted for something that waited.
+    pub(crate) fn heard(&mut self, process: u32, packet: Packet) {
+        self.nic.waiting -= 1;
+        self.delivered(process, packet);
+    }
+
+    /// Something is there for a process, if that still is.
+    fn delivered(&mut self, process: u32, packet: Packet) {
         if packet == Packet::Reset {
             if !matches!(self.process(process).body, Body::Gone) {
                 self.fail(process, "connection reset by peer".into());
@@ -170,19 +213,25 @@ impl Board {
         match &self.process(process).body {
             Body::Receive(_) => self.receiver_gets(process, packet),
             Body::Send(_) => self.sender_gets(process, packet),
+            Body::Ping(_) => self.pinger_gets(process, packet),
             _ => {}
         }
     }
 
     /// A process is about to be ended: its peer learns of it.
     pub(crate) fn hang_up(&mut self, process: u32) {
-        let route = match &self.process(process).body {
+        if let Some(route) = self.route_of(process) {
+            self.transmit(&route, Packet::Reset);
+        }
+    }
+
+    /// The connection of a process, if it has one.
+    fn route_of(&self, process: u32) -> Option<Route> {
+        match &self.processes.get(process as usize)?.body {
             Body::Receive(receive) => receive.route,
             Body::Send(send) => send.route(),
+            Body::Ping(ping) => ping.route(),
             _ => None,
-        };
-        if let Some(route) = route {
-            self.transmit(&route, Packet::Reset);
         }
     }
 

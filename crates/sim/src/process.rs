@@ -4,7 +4,7 @@ use powerband_record::{ExitStatus, Output, Side, Usage, Work};
 use serde_json::Value;
 
 use crate::board::{Board, Event};
-use crate::network::{Receive, Send};
+use crate::network::{Ping, Receive, Send};
 use crate::noise::Factors;
 use crate::schedule::{State, Task};
 use crate::work::{Command, Counter};
@@ -21,6 +21,7 @@ pub(crate) enum Body {
     Command(Command),
     Receive(Box<Receive>),
     Send(Box<Send>),
+    Ping(Box<Ping>),
     Gone,
 }
 
@@ -44,6 +45,12 @@ fn not_modelled(machine: &str, work: String) -> SpawnError {
     let hint = "state what it costs, e.g. in a plan: demand = { cycles = 2000000000, memory_share = 0.2, sleep_ns = 0, \
                 repeat = 1 }";
     SpawnError::NotModelled { machine: machine.into(), work, hint: hint.into() }
+}
+
+/// Kernels answer echo requests by themselves, and here no kernel runs.
+fn no_icmp(machine: &str) -> SpawnError {
+    let (work, hint) = ("ping by icmp".into(), "ping by udp or tcp, e.g. in a plan: protocol = \"udp\"".into());
+    SpawnError::NotModelled { machine: machine.into(), work, hint }
 }
 
 fn refused(what: String, errno: Errno) -> SpawnError {
@@ -77,6 +84,8 @@ impl Board {
             Work::StreamSend { address, port, for_ns, rtt_exchanges } => {
                 Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges)))
             }
+            Work::Echo { address, port, .. } => Body::Receive(Box::new(Receive::echo(self.free_port(address, *port)?))),
+            Work::Ping { .. } => Body::Ping(Box::new(Ping::of(&job.work).ok_or_else(|| no_icmp(&self.identity.name))?)),
             other => return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", other.kind()))),
         };
         let index = u32::try_from(self.processes.len()).map_err(|_| refused("more".into(), Errno::EAGAIN))?;
@@ -122,8 +131,9 @@ impl Board {
             Work::Idle { for_ns } => self.set_timer(process, self.now_ns.saturating_add(*for_ns)),
             Work::Counter { .. } => self.start_counter(process, task),
             Work::Command { .. } => self.start_command(process, task),
-            Work::StreamReceive { .. } => self.start_receive(process, task),
+            Work::StreamReceive { .. } | Work::Echo { .. } => self.start_receive(process, task),
             Work::StreamSend { .. } => self.start_send(process, task),
+            Work::Ping { .. } => self.start_ping(process, task),
             // Refused before it became a process.
             _ => {}
         }
@@ -149,6 +159,7 @@ impl Board {
             Body::Idle => self.exit(process, ExitStatus::Code(0), None, String::new()),
             Body::Counter(_) => self.counter_timer(process),
             Body::Command(_) => self.command_timer(process),
+            Body::Ping(_) => self.ping_timer(process),
             Body::Receive(_) | Body::Send(_) | Body::Gone => {}
         }
     }
@@ -159,6 +170,7 @@ impl Board {
             Body::Command(_) => self.command_done(process),
             Body::Receive(_) => self.received(process),
             Body::Send(_) => self.sent(process),
+            Body::Ping(_) => self.pinged(process),
             Body::Idle | Body::Counter(_) | Body::Gone => {}
         }
     }

@@ -5,6 +5,7 @@ use powerband_record::CpuList;
 use thiserror::Error;
 
 use crate::cpufreq::{Config, Governor, PolicyConfig, Rules};
+use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
 
@@ -68,6 +69,8 @@ pub struct NetworkSpec {
     pub send_own_ps_per_bit: u64,
     /// Cycles one exchange of one byte costs this end.
     pub exchange_cycles: u64,
+    /// Driver of its card; none that coalesces interrupts when `None`.
+    pub driver: Option<Driver>,
 }
 
 /// A simulated machine, ready to boot.

@@ -1,9 +1,10 @@
 //! The files of a simulated machine: what can be listed, read and written, with the kernel's refusals.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Entry, Errno, Handle};
+use powerband_machine::{CoalescingPlace, Entry, Errno, Handle};
 
 use crate::board::Board;
+use crate::nic::DEVICE;
 use crate::profile::Profile;
 use crate::schedule::Times;
 
@@ -42,6 +43,22 @@ enum Show {
     BootId,
     Energy,
     Boundary,
+    Interrupts,
+    NetDevices,
+    Card(Card),
+}
+
+/// A file of the network card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Card {
+    Address,
+    Carrier,
+    OperState,
+    Speed,
+    RxPackets,
+    RxBytes,
+    TxPackets,
+    TxBytes,
 }
 
 /// One name of the tree.
@@ -116,8 +133,22 @@ impl Tree {
             ("/proc/sys/kernel/random/boot_id", Show::BootId),
             ("/sys/kernel/powerband/energy_uj", Show::Energy),
             ("/sys/kernel/powerband/boundary", Show::Boundary),
+            ("/proc/interrupts", Show::Interrupts),
+            ("/proc/net/dev", Show::NetDevices),
         ] {
             tree.add(path.into(), Node::Show(show));
+        }
+        for (name, card) in [
+            ("address", Card::Address),
+            ("carrier", Card::Carrier),
+            ("operstate", Card::OperState),
+            ("speed", Card::Speed),
+            ("statistics/rx_packets", Card::RxPackets),
+            ("statistics/rx_bytes", Card::RxBytes),
+            ("statistics/tx_packets", Card::TxPackets),
+            ("statistics/tx_bytes", Card::TxBytes),
+        ] {
+            tree.add(format!("/sys/class/net/{DEVICE}/{name}"), Node::Show(Show::Card(card)));
         }
         tree
     }
@@ -284,6 +315,9 @@ impl Board {
     }
 
     pub(crate) fn read(&mut self, path: &str) -> Result<String, Errno> {
+        if let Some(place) = CoalescingPlace::of(path) {
+            return if place.device == DEVICE { self.nic.coalescing()?.read(&place) } else { Err(Errno::ENODEV) };
+        }
         let text = match self.locate(path)? {
             Place::Cpufreq(path) => {
                 let times = Times::of(&self.cpus, self.now_ns, &self.profile);

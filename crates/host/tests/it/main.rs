@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
 mod groups;
 mod ledger;
+mod pinging;
 mod processes;
 mod signals;
 mod stream;

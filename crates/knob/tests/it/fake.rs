@@ -30,6 +30,10 @@ pub(crate) struct Fake {
     /// Refuses the action of this number (from 0), once.
     pub(crate) refuse_action: Option<usize>,
     pub(crate) groups: Vec<String>,
+    /// Network cards by device: what their drivers have. One with `rx-usecs` takes no more than 100.
+    pub(crate) cards: BTreeMap<String, Coalescing>,
+    /// What cards were asked, request by request.
+    pub(crate) requests: Vec<Coalescing>,
     /// What a group's quota reads back as; nothing when absent.
     pub(crate) quota_reads: Option<&'static str>,
     /// What was written, in order.
@@ -59,6 +63,8 @@ pub(crate) fn bare() -> Fake {
         speeds: BTreeMap::new(),
         refuse_action: None,
         groups: Vec::new(),
+        cards: BTreeMap::new(),
+        requests: Vec::new(),
         quota_reads: None,
         written: Vec::new(),
         acts: 0,
@@ -256,7 +262,26 @@ impl Fake {
                 self.groups.retain(|other| other != group);
                 Ok(())
             }
+            Action::Coalesce { device, values } => {
+                self.requests.push(values.clone());
+                let card = self.cards.get_mut(device).ok_or(Errno::ENODEV)?;
+                if values.0.keys().any(|name| card.get(name).is_none()) {
+                    return Err(Errno::EINVAL);
+                }
+                let taken = |(name, &value): (&String, &u32)| {
+                    (name.clone(), if name == "rx-usecs" { value.min(100) } else { value })
+                };
+                card.0.extend(values.0.iter().map(taken));
+                Ok(())
+            }
             _ => Err(Errno::ENOSYS),
+        }
+    }
+
+    fn look(&self, path: &str) -> Result<String, Errno> {
+        match CoalescingPlace::of(path) {
+            Some(place) => self.cards.get(place.device).ok_or(Errno::ENODEV)?.read(&place),
+            None => self.files.get(path).cloned().ok_or(Errno::ENOENT),
         }
     }
 }
@@ -300,7 +325,7 @@ impl Machine for Fake {
         if entries.is_empty() { Err(Errno::ENOENT) } else { Ok(entries) }
     }
     fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.files.get(path).cloned().ok_or(Errno::ENOENT)
+        self.look(path)
     }
     fn open(&mut self, _path: &str) -> Result<Handle, Errno> {
         Err(Errno::ENOSYS)
@@ -315,7 +340,7 @@ impl Machine for Fake {
     }
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         let mut ledger = self.ledger.take().unwrap();
-        let entry = ledger.intend(turn, &mut |path| self.files.get(path).cloned().ok_or(Errno::ENOENT))?;
+        let entry = ledger.intend(turn, &mut |path| self.look(path))?;
         let refused = self.refuse_action == Some(self.acts);
         self.acts += 1;
         let errno = if refused { Some(Errno::EIO) } else { self.perform(&turn.action).err() };
@@ -330,11 +355,9 @@ impl Machine for Fake {
     }
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
         let mut ledger = self.ledger.take().unwrap();
-        let seen = self.files.clone();
-        let undone =
-            ledger.undo(entry, force, &mut |path| seen.get(path).cloned().ok_or(Errno::ENOENT), &mut |action| {
-                self.perform(action)
-            });
+        let this = std::cell::RefCell::new(&mut *self);
+        let mut look = |path: &str| this.borrow().look(path);
+        let undone = ledger.undo(entry, force, &mut look, &mut |action| this.borrow_mut().perform(action));
         self.ledger = Some(ledger);
         self.settle();
         undone

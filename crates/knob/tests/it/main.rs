@@ -4,5 +4,6 @@
 mod fake;
 mod landing;
 mod names_and_values;
+mod network_cards;
 mod restoring;
 mod simulated;

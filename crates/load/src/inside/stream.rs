@@ -86,20 +86,20 @@ pub(super) fn send(address: &str, port: u16, for_ns: u64, exchanges: u32) -> Res
     }))
 }
 
-fn socket_address(address: &str, port: u16) -> Result<SocketAddr, Failure> {
+pub(super) fn socket_address(address: &str, port: u16) -> Result<SocketAddr, Failure> {
     let ip: IpAddr = address
         .parse()
         .map_err(|_| Failure::Work(format!("'{address}' is not an IP address; write e.g. 127.0.0.1 or ::1")))?;
     Ok(SocketAddr::new(ip, port))
 }
 
-fn prepare(stream: &TcpStream) -> io::Result<()> {
+pub(super) fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(STILL))?;
     stream.set_write_timeout(Some(STILL))?;
     stream.set_nodelay(true)
 }
 
-fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+pub(super) fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let mut fds = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
     match rustix::event::poll(&mut fds, Some(&Timespec { tv_sec: COME_S, tv_nsec: 0 }))? {
         0 => Err(ErrorKind::TimedOut.into()),

@@ -13,15 +13,15 @@ pub struct Origin {
     /// The network namespace, by its inode, for settings each has of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub net_ns: Option<u64>,
-    /// The address (MAC) of the network device the path names.
+    /// The address (MAC) of the network device the action is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
 }
 
 impl Origin {
-    /// Of a path, seen from a namespace.
-    pub(super) fn of(path: &str, net_ns: Option<u64>, read: Read<'_>) -> Origin {
-        let Some(network) = Network::of(path) else { return Origin::default() };
+    /// Of an action, seen from a namespace.
+    pub(super) fn of(action: &Action, net_ns: Option<u64>, read: Read<'_>) -> Origin {
+        let Some(network) = Network::of(action) else { return Origin::default() };
         Origin { net_ns, device: network.device.and_then(|device| address(device, read)) }
     }
 
@@ -31,13 +31,21 @@ impl Origin {
     }
 }
 
-/// What a path below a network namespace's own folders names.
+/// What an action is about that belongs to a network namespace.
 struct Network<'p> {
     device: Option<&'p str>,
 }
 
 impl<'p> Network<'p> {
-    fn of(path: &'p str) -> Option<Network<'p>> {
+    fn of(action: &'p Action) -> Option<Network<'p>> {
+        match action {
+            Action::WriteFile { path, .. } | Action::RemoveFile { path } => Network::of_path(path),
+            Action::Coalesce { device, .. } => Some(Network { device: Some(device) }),
+            Action::MakeGroup { .. } | Action::RemoveGroup { .. } | Action::Run { .. } => None,
+        }
+    }
+
+    fn of_path(path: &'p str) -> Option<Network<'p>> {
         let first = |rest: &'p str| rest.split('/').next().filter(|name| !name.is_empty());
         if let Some(rest) = path.strip_prefix("/proc/sys/net/") {
             // net/ipv4/conf/DEVICE/…, net/ipv6/neigh/DEVICE/…; two names there are no devices.
@@ -58,14 +66,6 @@ impl<'p> Network<'p> {
 fn address(device: &str, read: Read<'_>) -> Option<String> {
     let address = read(&format!("/sys/class/net/{device}/address")).ok()?.trim().to_owned();
     (!address.is_empty()).then_some(address)
-}
-
-/// The file an action or its undo is about.
-pub(super) fn path_of(action: &Action) -> Option<&str> {
-    match action {
-        Action::WriteFile { path, .. } | Action::RemoveFile { path } => Some(path),
-        Action::MakeGroup { .. } | Action::RemoveGroup { .. } | Action::Run { .. } => None,
-    }
 }
 
 /// Who undoes: this boot, this namespace, and whether somebody insists.
@@ -150,7 +150,7 @@ fn away(entry: &OpenEntry, undo: &Action, net_ns: Option<u64>, read: Read<'_>) -
         return Some(Undone::Elsewhere);
     }
     let ours = entry.origin.device.as_ref()?;
-    let device = path_of(undo).and_then(Network::of)?.device?;
+    let device = Network::of(undo)?.device?;
     let found = address(device, read);
     (found.as_ref() != Some(ours)).then(|| Undone::OtherDevice { device: device.to_owned(), ours: ours.clone(), found })
 }
@@ -161,7 +161,7 @@ pub(super) fn is_volatile(undo: &Action) -> bool {
         Action::WriteFile { path, .. } | Action::RemoveFile { path } => {
             ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root))
         }
-        Action::MakeGroup { .. } | Action::RemoveGroup { .. } => true,
+        Action::Coalesce { .. } | Action::MakeGroup { .. } | Action::RemoveGroup { .. } => true,
         Action::Run { .. } => false,
     }
 }

@@ -62,7 +62,8 @@ fn words(machine: &Description) -> String {
     }
     let costs = (format_number(machine.receive_cycles_per_bit), format_number(machine.send_cycles_per_bit));
     let link = format!("{} Mbit/s, {} one way", format_number(machine.link_mbit_s), us(machine.latency_us));
-    line("network", format!("{link}; a bit costs {} cycles to receive, {} to send", costs.0, costs.1));
+    let driver = machine.network_driver.map_or_else(String::new, |driver| format!("; driver {driver}"));
+    line("network", format!("{link}; a bit costs {} cycles to receive, {} to send{driver}", costs.0, costs.1));
     line("counter", format!("{} cycles an iteration", format_number(machine.counter_cycles)));
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let noise = (percent(machine.noise_sigma), percent(machine.noise_link_sigma), percent(machine.noise_rtt_sigma));

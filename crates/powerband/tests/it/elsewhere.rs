@@ -5,24 +5,29 @@ use std::process::Command;
 use crate::desk::{Desk, Ran, root, text};
 
 /// A network namespace of its own, by name; gone when dropped.
-struct Namespace(String);
+pub(crate) struct Namespace(String);
 
 impl Namespace {
-    fn new(name: &str) -> Namespace {
+    pub(crate) fn new(name: &str) -> Namespace {
         let name = format!("powerband-{name}-{}", std::process::id());
         run("ip", &["netns", "add", &name]);
         Namespace(name)
     }
 
-    fn run(&self, program: &str, words: &[&str]) {
+    pub(crate) fn run(&self, program: &str, words: &[&str]) {
         run("ip", &[&["netns", "exec", &self.0, program], words].concat());
     }
 
-    fn powerband(&self, desk: &Desk, words: &[&str]) -> Ran {
+    /// The binary with these words, in there.
+    pub(crate) fn command(&self, desk: &Desk, words: &[&str]) -> Command {
         let mut command = Command::new("ip");
         desk.furnish(&mut command);
         command.args(["netns", "exec", &self.0, env!("CARGO_BIN_EXE_powerband")]).args(words);
-        Ran::of(&command.output().unwrap())
+        command
+    }
+
+    pub(crate) fn powerband(&self, desk: &Desk, words: &[&str]) -> Ran {
+        Ran::of(&self.command(desk, words).output().unwrap())
     }
 
     fn read(&self, path: &str) -> String {

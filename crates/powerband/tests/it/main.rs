@@ -9,6 +9,7 @@
 )]
 mod called;
 mod chance;
+mod coalesced;
 mod confirmed;
 mod counter;
 mod desk;

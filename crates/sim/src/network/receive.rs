@@ -1,4 +1,4 @@
-//! The receiving end of a stream.
+//! The receiving end of a stream, and an echo.
 use std::collections::VecDeque;
 
 use powerband_record::ExitStatus;
@@ -21,11 +21,28 @@ pub(crate) struct Receive {
     /// When the first byte arrived, and the process's CPU time by then, ns.
     first: Option<(u64, u64)>,
     last_ns: u64,
+    /// Whether it only echoes, and how often it has.
+    echoes: bool,
+    answered: u64,
 }
 
 impl Receive {
     pub(crate) fn new(port: u16) -> Self {
-        Receive { port, route: None, inbox: VecDeque::new(), bytes: 0, first: None, last_ns: 0 }
+        Receive {
+            port,
+            route: None,
+            inbox: VecDeque::new(),
+            bytes: 0,
+            first: None,
+            last_ns: 0,
+            echoes: false,
+            answered: 0,
+        }
+    }
+
+    /// One that only echoes.
+    pub(crate) fn echo(port: u16) -> Self {
+        Receive { echoes: true, ..Receive::new(port) }
     }
 }
 
@@ -77,7 +94,10 @@ impl Board {
         let (Some(packet), Some(route)) = (receive.inbox.pop_front(), receive.route) else { return self.rest(task) };
         let next = receive.inbox.front().copied();
         match packet {
-            Packet::Ping => self.transmit(&route, Packet::Pong),
+            Packet::Ping => {
+                receive.answered += 1;
+                self.transmit(&route, Packet::Pong);
+            }
             Packet::Data { bytes } => {
                 receive.bytes += bytes;
                 receive.last_ns = now;
@@ -86,10 +106,14 @@ impl Board {
             Packet::Close => {
                 let (first_ns, spent) = receive.first.unwrap_or((now, 0));
                 let seconds = receive.last_ns.saturating_sub(first_ns) as f64 / 1e9;
-                let bytes = receive.bytes;
+                let (bytes, echoes, answered) = (receive.bytes, receive.echoes, receive.answered);
                 let cpu_seconds = (this.user_ns + this.system_ns).saturating_sub(spent) as f64 / 1e9;
                 self.transmit(&route, Packet::Closed);
-                let report = json!({ "bytes": bytes, "seconds": seconds, "cpu_seconds": cpu_seconds });
+                let report = if echoes {
+                    json!({ "answered": answered })
+                } else {
+                    json!({ "bytes": bytes, "seconds": seconds, "cpu_seconds": cpu_seconds })
+                };
                 return self.exit(process, ExitStatus::Code(0), Some(report), String::new());
             }
             _ => {}

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::{Answer, BATCH_BYTES, Call, Packet, Route, batch_cycles, send_booking};
 use crate::board::{Board, Event, Outgoing};
-use crate::noise::scaled;
 use crate::process::Body;
 use crate::schedule::{State, Task};
 
@@ -97,6 +96,9 @@ impl Board {
     pub(crate) fn answered(&mut self, answer: &Answer) {
         let process = answer.process;
         let route = answer.accepted.map(|(peer, theirs)| self.route(answer.from, peer, self.terms(process), theirs));
+        if let Body::Ping(_) = &self.process(process).body {
+            return self.ping_begins(process, route);
+        }
         let Body::Send(send) = &self.process(process).body else {
             // It was ended while it called.
             return route.into_iter().for_each(|route| self.transmit(&route, Packet::Reset));
@@ -132,10 +134,6 @@ impl Board {
             Packet::Closed => self.report(process),
             _ => {}
         }
-    }
-
-    fn cost_of_half_an_exchange(&self, process: u32) -> u64 {
-        scaled(self.profile.network.exchange_cycles / 2, self.processes[process as usize].factors.cpu_ppb)
     }
 
     /// The task of a sender has done its job.

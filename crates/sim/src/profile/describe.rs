@@ -40,6 +40,8 @@ pub struct Description {
     pub link_mbit_s: f64,
     /// Its share of the one-way time, µs.
     pub latency_us: f64,
+    /// Driver of its card, where it is one whose coalescing is modelled.
+    pub network_driver: Option<&'static str>,
     /// Cycles a received bit costs.
     pub receive_cycles_per_bit: f64,
     /// Cycles a sent bit costs.
@@ -85,13 +87,15 @@ pub struct IdleDescription {
 }
 
 /// What no simulated machine can do.
-const NONE_CAN: [&str; 7] = [
+const NONE_CAN: [&str; 9] = [
     "It runs no programs: a command needs a stated demand (cycles, sleep), and it prints nothing.",
     "Memory, caches, disks and temperature are not modelled; a process's peak memory reads 0.",
     "/proc/sys values (vm/swappiness, kernel/numa_balancing, net/core/busy_poll) keep what is written and change nothing.",
     "Background activity is ten wake-ups of each idle CPU a second that cost nothing, until ten seconds after the last thing happened.",
     "A running task is not moved to balance the load; only a CPU that falls idle takes over one that waits.",
     "A CPU sinks into deeper idle states by time alone; leaving one costs no time.",
+    "Coalesced interrupts delay packets and are counted in /proc/interrupts; the CPU time that fewer of them save is not modelled, and adaptive modes add nothing.",
+    "Neither UDP nor TCP packets of a ping are lost, and echo requests (ICMP) are not modelled.",
     "TCP loses nothing and sends no more than its window: retransmits read 0 because none can happen.",
 ];
 
@@ -138,6 +142,7 @@ impl Profile {
             idle: idle.collect(),
             link_mbit_s: network.link_kbit_s as f64 / 1e3,
             latency_us: network.latency_ns as f64 / 1e3,
+            network_driver: network.driver.map(crate::nic::Driver::name),
             receive_cycles_per_bit: network.receive_millicycles_per_bit as f64 / 1e3,
             send_cycles_per_bit: network.send_millicycles_per_bit as f64 / 1e3,
             counter_cycles: self.counter_millicycles as f64 / 1e3,

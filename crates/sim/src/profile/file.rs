@@ -8,6 +8,7 @@ use super::{
     Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules,
 };
 use super::{governor_name, rules_name};
+use crate::nic::Driver;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -100,6 +101,8 @@ struct Network {
     send_cycles_per_bit: f64,
     send_own_ns_per_bit: f64,
     exchange_cycles: u64,
+    driver: Option<String>,
+    clock_mhz: Option<u32>,
 }
 
 #[derive(Default, Deserialize)]
@@ -321,7 +324,21 @@ impl Network {
             send_millicycles_per_bit: scaled("network.send_cycles_per_bit", self.send_cycles_per_bit, 1e3, cost)?,
             send_own_ps_per_bit: scaled("network.send_own_ns_per_bit", self.send_own_ns_per_bit, 1e3, cost)?,
             exchange_cycles: self.exchange_cycles,
+            driver: self.driver()?,
         })
+    }
+
+    fn driver(&self) -> Result<Option<Driver>, ProfileError> {
+        match (self.driver.as_deref(), self.clock_mhz) {
+            (None, None) => Ok(None),
+            (Some("e1000e"), None) => Ok(Some(Driver::E1000e)),
+            (Some("stmmac"), Some(clock_mhz @ 16..=1_000)) => Ok(Some(Driver::Stmmac { clock_mhz })),
+            (Some("stmmac"), _) => wrong("network.clock_mhz", "must be 16 to 1000 with the driver stmmac"),
+            (Some("e1000e") | None, Some(_)) => wrong("network.clock_mhz", "belongs to the driver stmmac alone"),
+            (Some(other), _) => {
+                wrong("network.driver", format!("is '{other}'; write e1000e or stmmac, or leave it out"))
+            }
+        }
     }
 }
 

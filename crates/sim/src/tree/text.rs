@@ -3,8 +3,9 @@ use std::fmt::Write as _;
 
 use powerband_record::CpuList;
 
-use super::Show;
+use super::{Card, Show};
 use crate::board::Board;
+use crate::nic::DEVICE;
 use crate::profile::{Arch, rules_name};
 
 /// One unit of /proc/stat, ns (USER_HZ is 100).
@@ -38,7 +39,43 @@ impl Board {
             Show::CpuInfo => self.cpuinfo(),
             Show::Stat => self.stat(),
             Show::Uptime => self.uptime(),
+            Show::Interrupts => self.interrupts(),
+            Show::NetDevices => self.net_devices(),
+            Show::Card(card) => self.card(card),
         }
+    }
+
+    /// All of the card's come to the first CPU.
+    fn interrupts(&self) -> String {
+        let online: Vec<usize> = (0..self.cpus.len()).filter(|&cpu| self.cpus[cpu].online).collect();
+        let heading: String = online.iter().map(|cpu| format!(" {:>10}", format!("CPU{cpu}"))).collect();
+        let counts: String =
+            online.iter().map(|&cpu| format!(" {:>10}", if cpu == 0 { self.nic.interrupts } else { 0 })).collect();
+        format!("    {heading}\n 24:{counts}  {DEVICE}\n")
+    }
+
+    fn net_devices(&self) -> String {
+        let (rx, tx) = (self.nic.received, self.nic.sent);
+        let head = "Inter-|   Receive                                                |  Transmit\n \
+                    face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n";
+        let device = |name: &str, [rx_bytes, rx_frames, tx_bytes, tx_frames]: [u64; 4]| {
+            format!("{name:>6}: {rx_bytes} {rx_frames} 0 0 0 0 0 0 {tx_bytes} {tx_frames} 0 0 0 0 0 0\n")
+        };
+        format!("{head}{}", device(DEVICE, [rx.bytes, rx.frames, tx.bytes, tx.frames]))
+    }
+
+    fn card(&self, card: Card) -> String {
+        let text = match card {
+            Card::Address => self.nic.address().to_owned(),
+            Card::Carrier => "1".into(),
+            Card::OperState => "up".into(),
+            Card::Speed => speed_mbit_s(self.profile.network.link_kbit_s).to_string(),
+            Card::RxPackets => self.nic.received.frames.to_string(),
+            Card::RxBytes => self.nic.received.bytes.to_string(),
+            Card::TxPackets => self.nic.sent.frames.to_string(),
+            Card::TxBytes => self.nic.sent.bytes.to_string(),
+        };
+        text + "\n"
     }
 
     fn cpus_that_are(&self, online: bool) -> CpuList {
@@ -104,6 +141,12 @@ impl Board {
         let seconds = |ns: u64| format!("{}.{:02}", ns / 1_000_000_000, ns / STAT_UNIT_NS % 100);
         format!("{} {}\n", seconds(self.now_ns), seconds(idle))
     }
+}
+
+/// The slowest standard Ethernet with that goodput.
+fn speed_mbit_s(goodput_kbit_s: u64) -> u64 {
+    let fits = |speed: &u64| goodput_kbit_s <= speed * 1_000;
+    [10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 100_000, 400_000].into_iter().find(fits).unwrap_or(800_000)
 }
 
 /// user nice system idle iowait irq softirq steal guest guest_nice.

@@ -1,6 +1,6 @@
 //! Random lives of two machines: whatever is started, ended, throttled, turned off or cut, the sums stay right.
-use powerband_machine::{Action, Hold, ProcessId, Turn, World};
-use powerband_record::{CpuList, Demand, Side, Work};
+use powerband_machine::{Action, Coalescing, Hold, ProcessId, Turn, World};
+use powerband_record::{Arrivals, CpuList, Demand, Protocol, Side, Work};
 use powerband_sim::{Profile, SimWorld};
 use proptest::prelude::*;
 
@@ -12,6 +12,9 @@ enum Deed {
     Demand { cycles: u64, sleep_ns: u64, group: bool },
     Listen,
     Send { far: bool, for_ns: u64 },
+    Echo,
+    Ping { far: bool, for_ns: u64, rate: u32 },
+    Coalesce { usecs: u32 },
     Kill { which: usize },
     Online { cpu: u32, online: bool },
     Group { make: bool, millionths: u64 },
@@ -34,6 +37,13 @@ fn deed() -> impl Strategy<Value = Deed> {
         }),
         Just(Deed::Listen),
         (any::<bool>(), 0_u64..60_000_000).prop_map(|(far, for_ns)| Deed::Send { far, for_ns }),
+        Just(Deed::Echo),
+        (any::<bool>(), 0_u64..60_000_000, 1_u32..20_000).prop_map(|(far, for_ns, rate)| Deed::Ping {
+            far,
+            for_ns,
+            rate
+        }),
+        prop::sample::select(vec![0, 3, 5, 10, 300, 10_000]).prop_map(|usecs| Deed::Coalesce { usecs }),
         (0_usize..12).prop_map(|which| Deed::Kill { which }),
         (1_u32..4, any::<bool>()).prop_map(|(cpu, online)| Deed::Online { cpu, online }),
         (any::<bool>(), 0_u64..3_000_000).prop_map(|(make, millionths)| Deed::Group { make, millionths }),
@@ -92,6 +102,27 @@ fn perform(world: &mut SimWorld, deed: Deed, ids: &mut Vec<(Side, ProcessId)>) {
         Deed::Send { far, for_ns } => {
             let send = Work::StreamSend { address: "near".into(), port: 5001, for_ns, rtt_exchanges: 3 };
             start(world, if far { Side::Far } else { Side::Near }, send, None, false, ids);
+        }
+        Deed::Echo => {
+            let echo = Work::Echo { protocol: Protocol::Udp, address: "near".into(), port: 0 };
+            start(world, Side::Near, echo, None, false, ids);
+        }
+        Deed::Ping { far, for_ns, rate } => {
+            let ping = Work::Ping {
+                protocol: Protocol::Udp,
+                address: "near".into(),
+                port: 5001,
+                for_ns,
+                rate_per_s: f64::from(rate),
+                arrivals: Arrivals::Exponential,
+                seed: for_ns,
+                size_bytes: 56,
+            };
+            start(world, if far { Side::Far } else { Side::Near }, ping, None, false, ids);
+        }
+        Deed::Coalesce { usecs } => {
+            let values = Coalescing([("rx-usecs".to_owned(), usecs)].into());
+            act(world, Action::Coalesce { device: "eth0".into(), values });
         }
         Deed::Kill { which } => {
             if let Some(&(side, id)) = ids.get(which) {

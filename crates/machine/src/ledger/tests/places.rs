@@ -1,5 +1,6 @@
 //! Entries that belong to a network namespace, a device or a boot.
 use super::*;
+use crate::Coalescing;
 
 const QUEUE: &str = "/sys/class/net/eth9/tx_queue_len";
 
@@ -60,6 +61,25 @@ fn another_device_of_that_name_is_not_touched() {
     }
     let (_, store, id) = turned("/proc/sys/net/ipv4/conf/all/forwarding", None);
     assert_eq!(undo_from(&store, id, None, "", false), (Undone::Undone, 1), "it names no device");
+}
+
+#[test]
+fn coalescing_belongs_to_its_namespace_and_its_device() {
+    let coalesce = |value| {
+        let values = Coalescing([("rx-usecs".to_owned(), value)].into());
+        Action::Coalesce { device: "eth9".into(), values }
+    };
+    let mut turn = turn("coalesce:eth9/rx-usecs", "3", "1", Hold::Set);
+    (turn.action, turn.undo) = (coalesce(1), Some(coalesce(3)));
+    let store = Shared::default();
+    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap().in_network(Some(4001));
+    let id = ledger.intend(&turn, &mut with_address("02:00:00:00:00:01")).unwrap();
+    ledger.done(id, None, Some("1".into())).unwrap();
+    assert_eq!(undo_from(&store, id, Some(4002), "02:00:00:00:00:01", false), (Undone::Elsewhere, 0));
+    let (outcome, acts) = undo_from(&store, id, Some(4001), "02:00:00:00:00:02", false);
+    assert!(matches!(outcome, Undone::OtherDevice { .. }) && acts == 0, "{outcome:?}");
+    assert!(ledger.find(id).unwrap().is_over("boot2"), "a reboot forgets it");
+    assert_eq!(undo_from(&store, id, Some(4001), "02:00:00:00:00:01", false), (Undone::Undone, 1));
 }
 
 #[test]

@@ -1,0 +1,232 @@
+//! `nic.*`: interrupt coalescing of network devices, one knob for each name of `ethtool -C`.
+use powerband_machine::{Action, Coalescing, CoalescingPlace, Errno, Machine, Parameter};
+
+use crate::knob::Turning;
+use crate::value::parse_number;
+use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value};
+
+/// Where the kernel lists its network devices.
+const DEVICES: &str = "/proc/net/dev";
+
+/// What every name begins with.
+const FAMILY: &str = "nic.";
+
+/// How long a card that was turned may take to carry packets as before, ns: many drivers reset it.
+const SETTLES_NS: u64 = 3_000_000_000;
+
+/// One parameter of interrupt coalescing.
+#[derive(Clone, Copy, Debug)]
+pub struct Nic {
+    about: &'static About,
+}
+
+/// A number of `unit`.
+const fn number(name: &'static str, unit: &'static str, summary: &'static str) -> About {
+    About { name, short: parameter(name), unit, summary, accepts: "a whole number from 0 up", ..ABOUT }
+}
+
+/// On or off.
+const fn switch(name: &'static str, summary: &'static str) -> About {
+    About { name, short: parameter(name), summary, accepts: "on, off", ..ABOUT }
+}
+
+/// The name without its family.
+const fn parameter(name: &'static str) -> &'static str {
+    name.split_at(FAMILY.len()).1
+}
+
+const ABOUT: About = About {
+    name: FAMILY,
+    short: FAMILY,
+    aliases: &[],
+    unit: "",
+    scope: Scope::Device,
+    summary: "",
+    doc: "Named as `ethtool -C` names it. Each driver has some of these parameters and takes some of their values; what it \
+          makes of a value reads back. Several parameters of one device are set in one request. While the driver adapts by \
+          itself (adaptive-rx, adaptive-tx) the fixed values of that direction do not count, so setting one turns it off; \
+          both are put back. Some drivers take the link down for a moment.",
+    accepts: "",
+    needs: "a network device whose driver can coalesce; loopback, bridges and veth cannot",
+    source: "Linux include/uapi/linux/ethtool_netlink.h, Documentation/networking/ethtool-netlink.rst; ethtool(8)",
+    invalid: "the driver takes no such value; `powerband get` shows what is in force",
+    phase: Phase::Nic,
+};
+
+pub(super) const RX_USECS: Nic = Nic {
+    about: &number("nic.rx-usecs", "us", "how long the card may keep a received packet back before it interrupts"),
+};
+pub(super) const RX_FRAMES: Nic =
+    Nic { about: &number("nic.rx-frames", "", "how many received packets may wait for one interrupt") };
+pub(super) const RX_USECS_IRQ: Nic =
+    Nic { about: &number("nic.rx-usecs-irq", "us", "rx-usecs while the host serves an interrupt of the card") };
+pub(super) const RX_FRAMES_IRQ: Nic =
+    Nic { about: &number("nic.rx-frames-irq", "", "rx-frames while the host serves an interrupt of the card") };
+pub(super) const TX_USECS: Nic =
+    Nic { about: &number("nic.tx-usecs", "us", "how long the card may keep back the news that a packet was sent") };
+pub(super) const TX_FRAMES: Nic =
+    Nic { about: &number("nic.tx-frames", "", "how many sent packets may wait for one interrupt") };
+pub(super) const TX_USECS_IRQ: Nic =
+    Nic { about: &number("nic.tx-usecs-irq", "us", "tx-usecs while the host serves an interrupt of the card") };
+pub(super) const TX_FRAMES_IRQ: Nic =
+    Nic { about: &number("nic.tx-frames-irq", "", "tx-frames while the host serves an interrupt of the card") };
+pub(super) const STATS_BLOCK_USECS: Nic =
+    Nic { about: &number("nic.stats-block-usecs", "us", "how often the card writes its statistics to memory") };
+pub(super) const ADAPTIVE_RX: Nic =
+    Nic { about: &switch("nic.adaptive-rx", "whether the driver chooses how received packets wait") };
+pub(super) const ADAPTIVE_TX: Nic =
+    Nic { about: &switch("nic.adaptive-tx", "whether the driver chooses how sent packets wait") };
+pub(super) const PKT_RATE_LOW: Nic =
+    Nic { about: &number("nic.pkt-rate-low", "packets/s", "the packet rate below which the low values count") };
+pub(super) const RX_USECS_LOW: Nic = Nic { about: &number("nic.rx-usecs-low", "us", "rx-usecs at low packet rates") };
+pub(super) const RX_FRAMES_LOW: Nic = Nic { about: &number("nic.rx-frames-low", "", "rx-frames at low packet rates") };
+pub(super) const TX_USECS_LOW: Nic = Nic { about: &number("nic.tx-usecs-low", "us", "tx-usecs at low packet rates") };
+pub(super) const TX_FRAMES_LOW: Nic = Nic { about: &number("nic.tx-frames-low", "", "tx-frames at low packet rates") };
+pub(super) const PKT_RATE_HIGH: Nic =
+    Nic { about: &number("nic.pkt-rate-high", "packets/s", "the packet rate above which the high values count") };
+pub(super) const RX_USECS_HIGH: Nic =
+    Nic { about: &number("nic.rx-usecs-high", "us", "rx-usecs at high packet rates") };
+pub(super) const RX_FRAMES_HIGH: Nic =
+    Nic { about: &number("nic.rx-frames-high", "", "rx-frames at high packet rates") };
+pub(super) const TX_USECS_HIGH: Nic =
+    Nic { about: &number("nic.tx-usecs-high", "us", "tx-usecs at high packet rates") };
+pub(super) const TX_FRAMES_HIGH: Nic =
+    Nic { about: &number("nic.tx-frames-high", "", "tx-frames at high packet rates") };
+pub(super) const SAMPLE_INTERVAL: Nic =
+    Nic { about: &number("nic.sample-interval", "s", "how often the driver looks at the packet rate") };
+pub(super) const CQE_MODE_TX: Nic =
+    Nic { about: &switch("nic.cqe-mode-tx", "whether each sent packet restarts the wait of tx-usecs") };
+pub(super) const CQE_MODE_RX: Nic =
+    Nic { about: &switch("nic.cqe-mode-rx", "whether each received packet restarts the wait of rx-usecs") };
+pub(super) const TX_AGGR_MAX_BYTES: Nic =
+    Nic { about: &number("nic.tx-aggr-max-bytes", "bytes", "how many bytes are sent as one block at most") };
+pub(super) const TX_AGGR_MAX_FRAMES: Nic =
+    Nic { about: &number("nic.tx-aggr-max-frames", "", "how many packets are sent as one block at most") };
+pub(super) const TX_AGGR_TIME_USECS: Nic = Nic {
+    about: &number("nic.tx-aggr-time-usecs", "us", "how long a packet may wait for others to be sent as one block"),
+};
+
+/// The switch that takes a knob out of force while it is on.
+pub(crate) fn overridden_by(knob: &str) -> Option<&'static Nic> {
+    match knob.strip_prefix(FAMILY)? {
+        "rx-usecs" | "rx-frames" => Some(&ADAPTIVE_RX),
+        "tx-usecs" | "tx-frames" => Some(&ADAPTIVE_TX),
+        _ => None,
+    }
+}
+
+/// Whether a device's link is up.
+pub(crate) fn has_carrier(machine: &mut dyn Machine, device: &str) -> bool {
+    machine.read(&format!("/sys/class/net/{device}/carrier")).is_ok_and(|text| text.trim() == "1")
+}
+
+impl Nic {
+    fn site(&self, device: &str) -> Site {
+        let place = CoalescingPlace { device, names: vec![self.about.short] };
+        Site { name: device.to_owned(), path: Some(place.to_string()), policy: None }
+    }
+
+    /// The devices whose drivers have it.
+    fn everywhere(&self, name: &str, machine: &mut dyn Machine) -> Result<Sites, KnobError> {
+        // Of our own network namespace, while /sys is that of who mounted it. Two lines of headings come first.
+        let text = machine.read(DEVICES).unwrap_or_default();
+        let devices = text.lines().skip(2).filter_map(|line| line.rsplit_once(':').map(|(name, _)| name.trim()));
+        let (mut sites, mut others) = (Vec::new(), Vec::new());
+        for device in devices {
+            match machine.coalescing(device) {
+                Ok(has) if has.get(self.about.short).is_some() => sites.push(self.site(device)),
+                Ok(has) => others.push(format!("that of {device} has {}", listed(&has))),
+                Err(Errno::EOPNOTSUPP) => others.push(format!("that of {device} coalesces nothing")),
+                Err(errno) => others.push(format!("{device} answers {errno}")),
+            }
+        }
+        match (sites.is_empty(), others.is_empty()) {
+            (false, _) => Ok(Sites { sites, ..Sites::default() }),
+            (true, true) => Err(KnobError::absent(name, "there is no network device".to_owned())),
+            (true, false) => {
+                let why = format!("no driver of a network device has it ({})", others.join(", "));
+                Err(KnobError::absent(name, why))
+            }
+        }
+    }
+}
+
+fn listed(has: &Coalescing) -> String {
+    let names: Vec<&str> = has.0.keys().map(String::as_str).collect();
+    if names.is_empty() { "none of these parameters".into() } else { names.join(", ") }
+}
+
+impl Knob for Nic {
+    fn about(&self) -> &'static About {
+        self.about
+    }
+
+    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+        let Some(device) = at.site.as_deref().filter(|site| *site != "-") else {
+            return self.everywhere(name, machine);
+        };
+        match machine.coalescing(device) {
+            // Whether the driver has the parameter, the kernel says in its own words.
+            Ok(_) => Ok(Sites { sites: vec![self.site(device)], ..Sites::default() }),
+            Err(Errno::ENODEV | Errno::EINVAL | Errno::ERANGE) => {
+                let there = self.everywhere(name, machine)?.sites.into_iter().map(|site| site.name).collect();
+                Err(KnobError::NoSite { knob: name.into(), site: device.into(), there })
+            }
+            Err(Errno::EOPNOTSUPP) => Err(KnobError::absent(name, format!("the driver of {device} coalesces nothing"))),
+            Err(errno) => Err(KnobError::absent(name, format!("{device} answers {errno}"))),
+        }
+    }
+
+    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Machine, _site: &Site) -> Result<Value, KnobError> {
+        if !self.is_switch() {
+            let number = parse_number(text, 0, u64::from(u32::MAX), self.about.unit);
+            return number.map(Value::Number).map_err(|why| KnobError::value(name, why));
+        }
+        match text.trim().to_lowercase().as_str() {
+            word @ ("on" | "off") => Ok(Value::Word(word.into())),
+            other => Err(KnobError::value(name, format!("'{other}' is not a value of it; write on or off"))),
+        }
+    }
+
+    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+        let words: &[&str] = if self.is_switch() { &["off", "on"] } else { &[] };
+        words.iter().map(|word| Value::Word((*word).into())).collect()
+    }
+
+    fn skips_when_equal(&self) -> bool {
+        true
+    }
+
+    fn settles_ns(&self) -> u64 {
+        SETTLES_NS
+    }
+
+    fn landed_elsewhere(&self, reads: &str) -> Landed {
+        if self.is_switch() {
+            Landed::ReadsOther { reads: reads.to_owned() }
+        } else {
+            Landed::Clamped { to: reads.to_owned() }
+        }
+    }
+
+    fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {
+        let parameter = Parameter::named(self.about.short).ok_or(Errno::EINVAL)?;
+        let before = machine.coalescing(&site.name)?.get(parameter.name);
+        let set = |value: u32| Action::Coalesce {
+            device: site.name.clone(),
+            values: Coalescing([(parameter.name.to_owned(), value)].into()),
+        };
+        Ok(Turning {
+            action: set(parameter.parse(&value.typed()).ok_or(Errno::EINVAL)?),
+            // What a driver does not show it does not have, and the kernel will refuse.
+            undo: Some(set(before.unwrap_or(0))),
+            before: before.map(|before| parameter.typed(before)),
+        })
+    }
+}
+
+impl Nic {
+    fn is_switch(&self) -> bool {
+        Parameter::named(self.about.short).is_some_and(|parameter| parameter.switch)
+    }
+}

@@ -1,0 +1,192 @@
+//! `ping`: small packets to an echo and back, sent at a fixed rate whatever the answers do. On a rig the near machine sends
+//! and the far one answers, on a single machine both ends are on loopback.
+use std::collections::BTreeMap;
+
+use powerband_record::{Arrivals, CpuList, Histogram, Protocol, Side, Void, Work};
+use serde::{Deserialize, Serialize};
+
+use crate::load::reported;
+use crate::{Finishes, Part, Rig};
+
+/// Small packets there and back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PingLoad {
+    /// How long to send, ns; a plan writes `for = "10s"`.
+    #[serde(rename = "for", with = "crate::load::duration")]
+    pub for_ns: u64,
+    /// `udp`, `tcp` (both to an echo of our own) or `icmp` (to the other kernel).
+    pub protocol: Protocol,
+    /// Packets a second, on average.
+    #[serde(rename = "rate")]
+    pub rate_per_s: f64,
+    /// `constant` or `exponential` gaps.
+    pub arrivals: Arrivals,
+    /// Seed of exponential gaps; every trial has the same.
+    pub seed: u64,
+    /// Payload of one packet.
+    #[serde(rename = "size")]
+    pub size_bytes: u32,
+    /// CPUs the sender is pinned to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<CpuList>,
+}
+
+impl Default for PingLoad {
+    fn default() -> Self {
+        PingLoad {
+            for_ns: 10_000_000_000,
+            protocol: Protocol::default(),
+            rate_per_s: 200.0,
+            arrivals: Arrivals::default(),
+            seed: 1,
+            size_bytes: 56,
+            pin: None,
+        }
+    }
+}
+
+/// The number of a packet and a mark of ours have to fit in; one datagram has to hold it.
+const SIZES: std::ops::RangeInclusive<u32> = 16..=1400;
+
+impl PingLoad {
+    /// What makes no sense about it.
+    pub(crate) fn mistake(&self) -> Option<&'static str> {
+        if !(self.rate_per_s >= 0.1 && self.rate_per_s <= 100_000.0) {
+            Some("its rate must be 0.1 to 100000 packets a second")
+        } else if !SIZES.contains(&self.size_bytes) {
+            Some("its size must be 16 to 1400 bytes")
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn parts(&self, rig: &Rig) -> Vec<Part> {
+        let (side, address) = match &rig.far {
+            Some(far) => (Side::Far, far.clone()),
+            None => (Side::Near, rig.near.clone()),
+        };
+        let protocol = self.protocol;
+        let echo = Work::Echo { protocol, address: address.clone(), port: 0 };
+        let ping = Work::Ping {
+            protocol,
+            address,
+            port: 0,
+            for_ns: self.for_ns,
+            rate_per_s: self.rate_per_s,
+            arrivals: self.arrivals,
+            seed: self.seed,
+            size_bytes: self.size_bytes,
+        };
+        let part = |name, side, work, cpus, after| Part { name, side, work, cpus, after };
+        match protocol {
+            Protocol::Icmp => vec![part("load", Side::Near, ping, self.pin.clone(), None)],
+            Protocol::Udp | Protocol::Tcp => vec![
+                part("echo", side, echo, None, None),
+                part("load", Side::Near, ping, self.pin.clone(), Some("echo")),
+            ],
+        }
+    }
+}
+
+/// How often each round trip came, ns.
+pub(crate) fn histogram(finishes: &Finishes) -> Option<Histogram> {
+    let report = finishes.get("load")?.report.as_ref()?;
+    serde_json::from_value(report.get("histogram")?.clone()).ok()
+}
+
+pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+    let number = |key| reported(finishes, "load", key);
+    let (sent, received) = (number("sent")?, number("received")?);
+    if received <= 0.0 {
+        return Err(Void::LoadFailed { why: format!("none of {sent} pings was answered") });
+    }
+    let trips = histogram(finishes).unwrap_or_default();
+    let percentile_us = |share: f64| {
+        // The smallest value that this share of all trips does not exceed.
+        let wanted = (share * received).ceil() as u64;
+        let mut seen = 0;
+        let reaches = |(_, count): &&(u64, u64)| {
+            seen += count;
+            seen >= wanted
+        };
+        trips.iter().find(reaches).map_or(f64::NAN, |&(ns, _)| ns as f64 / 1e3)
+    };
+    let (p50, p90, p99) = (percentile_us(0.5), percentile_us(0.9), percentile_us(0.99));
+    if p50.is_nan() || p90.is_nan() || p99.is_nan() {
+        return Err(Void::LoadFailed {
+            why: "the part 'load' of the load reported a histogram that is not whole".into(),
+        });
+    }
+    Ok([
+        ("rtt_ms".to_owned(), number("mean_ns")? / 1e6),
+        ("p50_us".to_owned(), p50),
+        ("p90_us".to_owned(), p90),
+        ("p99_us".to_owned(), p99),
+        ("max_us".to_owned(), number("max_ns")? / 1e3),
+        ("lost_percent".to_owned(), 100.0 * (sent - received) / sent),
+    ]
+    .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use powerband_machine::Finished;
+    use powerband_record::{ExitStatus, Output, Usage};
+    use serde_json::json;
+
+    use super::*;
+    use crate::Load;
+
+    fn finishes(report: serde_json::Value) -> Finishes {
+        let (status, usage, output) = (ExitStatus::Code(0), Usage::default(), Output::default());
+        [("load", Finished { status, usage, report: Some(report), output })].into()
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_histogram() {
+        let load = Load::builtin("ping", None).unwrap();
+        let report = json!({ "sent": 125, "received": 100, "mean_ns": 20_500.0, "max_ns": 900_000,
+            "histogram": [[10_000, 50], [20_000, 40], [30_000, 9], [900_000, 1]] });
+        let finishes = finishes(report);
+        let metrics = load.conclude(&finishes).unwrap();
+        assert_eq!((metrics["p50_us"], metrics["p90_us"], metrics["p99_us"]), (10.0, 20.0, 30.0));
+        assert_eq!((metrics["rtt_ms"], metrics["max_us"], metrics["lost_percent"]), (0.0205, 900.0, 20.0));
+        assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
+        assert_eq!(load.histograms(&finishes)["rtt_ns"].len(), 4);
+    }
+
+    #[test]
+    fn what_nobody_answers_is_a_failed_load() {
+        let load = Load::builtin("ping", None).unwrap();
+        let silent = finishes(json!({ "sent": 3, "received": 0, "mean_ns": 0.0, "max_ns": 0, "histogram": [] }));
+        assert!(matches!(load.conclude(&silent), Err(Void::LoadFailed { why }) if why.contains("none of 3 pings")));
+    }
+
+    #[test]
+    fn the_far_machine_answers_and_its_kernel_alone_for_icmp() {
+        let pair = Rig { near: "near".into(), far: Some("far".into()) };
+        let sides = |ping: &PingLoad, rig: &Rig| -> Vec<_> {
+            ping.parts(rig).iter().map(|part| (part.name, part.side)).collect()
+        };
+        let udp = PingLoad::default();
+        assert_eq!(sides(&udp, &pair), [("echo", Side::Far), ("load", Side::Near)]);
+        let alone = Rig { near: "127.0.0.1".into(), far: None };
+        assert_eq!(sides(&udp, &alone), [("echo", Side::Near), ("load", Side::Near)]);
+        let icmp = PingLoad { protocol: Protocol::Icmp, ..udp };
+        assert_eq!(sides(&icmp, &pair), [("load", Side::Near)]);
+    }
+
+    #[test]
+    fn plans_spell_it() {
+        let written =
+            json!({ "kind": "ping", "for": "3s", "protocol": "tcp", "rate": 1000, "arrivals": "exponential" });
+        let load: Load = serde_json::from_value(written).unwrap();
+        assert_eq!(serde_json::from_value::<Load>(serde_json::to_value(&load).unwrap()).unwrap(), load);
+        let Load::Ping(ping) = load else { panic!("{load:?}") };
+        assert_eq!((ping.for_ns, ping.size_bytes, ping.arrivals), (3_000_000_000, 56, Arrivals::Exponential));
+        for wrong in [json!({"kind": "ping", "rate": 0}), json!({"kind": "ping", "size": 8})] {
+            assert!(serde_json::from_value::<Load>(wrong).unwrap().check().is_err());
+        }
+    }
+}

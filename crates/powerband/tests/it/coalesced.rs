@@ -1,0 +1,123 @@
+//! Interrupt coalescing through the binary: of a real tap device in a network namespace, and of modelled cards on a cable.
+use std::process::{Child, Stdio};
+
+use powerband_record::Verdict;
+
+use crate::desk::{Desk, root, typical, until};
+use crate::elsewhere::Namespace;
+
+/// A namespace with a tap device `t0`, whose driver has rx-frames alone and takes no more than 64.
+fn with_a_tap(name: &str) -> Namespace {
+    let there = Namespace::new(name);
+    there.run("ip", &["tuntap", "add", "dev", "t0", "mode", "tap"]);
+    there
+}
+
+fn rx_frames(there: &Namespace, desk: &Desk) -> String {
+    let value = there.powerband(desk, &["get", "rx-frames@t0", "--json"]).ended(0).value();
+    value["readings"][0]["reading"]["value"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_real_driver_is_set_read_back_and_put_back() {
+    if !root() {
+        return;
+    }
+    let (desk, there) = (Desk::new(), with_a_tap("tap"));
+    let set = there.powerband(&desk, &["set", "rx-frames=100"]).ended(0);
+    assert!(set.out.contains("nic.rx-frames at t0: 100, clamped to 64"), "{}", set.out);
+    assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("64", 1));
+    let why = desk.run(&["undo"]).refused(1);
+    assert!(why.contains("it was turned in another network namespace; run undo there"), "{why}");
+    assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("64", 1), "left alone");
+    there.powerband(&desk, &["undo"]).ended(0);
+    assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("0", 0));
+
+    let look = format!("{} get rx-frames", env!("CARGO_BIN_EXE_powerband"));
+    let with = there.powerband(&desk, &["with", "rx-frames=12", "--", "sh", "-c", &look]).ended(0);
+    assert!(with.out.contains("nic.rx-frames@t0 = 12"), "{}", with.out);
+    assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("0", 0));
+
+    let words = ["try", "rx-frames=0,7", "--settle", "0", "--blocks", "2", "--warmup", "0", "--json", "--", "true"];
+    let report = there.powerband(&desk, &words).ended(0).report();
+    assert_eq!(report.settings.len(), 3, "{:?}", report.settings);
+    assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("0", 0));
+}
+
+#[test]
+fn a_refusal_has_the_kernels_own_words_and_changes_nothing() {
+    if !root() {
+        return;
+    }
+    let (desk, there) = (Desk::new(), with_a_tap("words"));
+    let why = there.powerband(&desk, &["set", "rx-frames=5", "tx-usecs@t0=5"]).refused(2);
+    assert!(
+        why.contains("refused nic.tx-usecs=5 at t0")
+            && why.contains("(cannot modify an unsupported parameter: tx-usecs)"),
+        "{why}"
+    );
+    assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("0", 0));
+    let why = there.powerband(&desk, &["set", "rx-usecs@lo=5"]).refused(4);
+    assert!(why.contains("the driver of lo coalesces nothing"), "{why}");
+}
+
+/// A binary in a namespace that does not outlive its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_killed_owner_leaves_no_card_turned() {
+    if !root() {
+        return;
+    }
+    let (desk, there) = (Desk::new(), with_a_tap("killed"));
+    let mut command = there.command(&desk, &["with", "rx-frames=12", "--", "sleep", "60"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let running = Running(child);
+    until("it is turned", || rx_frames(&there, &desk) == "12");
+    // `ip` has become powerband: the one that holds it is killed.
+    drop(running);
+    until("it is back", || rx_frames(&there, &desk) == "0");
+    until("nothing is turned", || desk.turned() == 0);
+}
+
+#[test]
+fn a_simulated_driver_refuses_as_the_real_one_does() {
+    let desk = Desk::new();
+    let on = |words: &[&str]| desk.run(&[&["--machine", "sim:pc"], words].concat());
+    for value in ["5", "999999"] {
+        let why = on(&["set", &format!("rx-usecs={value}")]).refused(2);
+        assert!(why.contains("at eth0: invalid argument (EINVAL)"), "{why}");
+    }
+    let why = on(&["set", "tx-usecs@eth0=5"]).refused(2);
+    assert!(why.contains("(cannot modify an unsupported parameter: tx-usecs)"), "{why}");
+    let set = on(&["set", "rx-usecs=3000"]).ended(0);
+    assert!(set.out.contains("3000, clamped to 3012"), "{}", set.out);
+    assert!(on(&["get", "rx-usecs"]).ended(0).out.contains("nic.rx-usecs@eth0 = 3012"));
+    on(&["undo"]).ended(0);
+    assert!(on(&["get", "rx-usecs"]).ended(0).out.contains("nic.rx-usecs@eth0 = 3\n"));
+}
+
+const PAIR: [&str; 4] = ["--machine", "sim:pc", "--far", "sim:pc"];
+
+#[test]
+fn small_packets_follow_the_throttle_of_the_cards_they_cross() {
+    let desk = Desk::new();
+    let words = ["try", "both/nic.rx-usecs@eth0=10,100,1000", "--load", "ping", "--for", "2s", "--blocks", "5"];
+    let report = desk.report(&[&words[..], &PAIR[..], &["--json"]].concat());
+    let rtt = |setting: &str| typical(&report, setting, "rtt_ms");
+    let verdicts: Vec<Verdict> =
+        report.settings.iter().skip(1).map(|setting| setting.verdicts["rtt_ms"].verdict).collect();
+    assert_eq!(verdicts, [Verdict::Same, Verdict::Worse, Verdict::Worse]);
+    let labels: Vec<String> = report.settings.iter().map(|setting| setting.label.clone()).collect();
+    let [found, ten, hundred, thousand] = &labels[..] else { panic!("{labels:?}") };
+    // 20 us of CPU at each end and 20 us on the way; the rest is waiting for the near card.
+    assert!((rtt(found) - 0.06).abs() < 0.001 && (rtt(ten) - 0.06).abs() < 0.001, "{}", rtt(ten));
+    assert!((0.1..0.13).contains(&rtt(hundred)) && (1.0..1.03).contains(&rtt(thousand)), "{}", rtt(thousand));
+}

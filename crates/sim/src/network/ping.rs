@@ -1,0 +1,196 @@
+//! The asking end of an echo: packets at times fixed beforehand, whatever the answers do.
+use std::collections::{BTreeMap, VecDeque};
+use std::iter::Peekable;
+
+use powerband_record::{ExitStatus, Protocol, Schedule, Work};
+use serde_json::json;
+
+use super::{Call, Packet, Route, send_booking};
+use crate::board::{Board, Event, Outgoing};
+use crate::noise::scaled;
+use crate::process::Body;
+use crate::schedule::{State, Task};
+
+/// What the task of a pinger works on, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Job {
+    /// Send the packet that was meant to leave then, ns.
+    Send(u64),
+    /// Take an answer in.
+    Take,
+}
+
+/// A pinger.
+#[derive(Debug)]
+pub(crate) struct Ping {
+    address: String,
+    port: u16,
+    for_ns: u64,
+    times: Peekable<Schedule>,
+    route: Option<Route>,
+    began_ns: u64,
+    jobs: VecDeque<Job>,
+    /// When the packets under way were meant to leave, ns. Nothing is lost and nothing overtakes.
+    under_way: VecDeque<u64>,
+    sent: u32,
+    trips: BTreeMap<u64, u64>,
+    closing: bool,
+}
+
+impl Ping {
+    /// Of the work of that kind.
+    pub(crate) fn of(work: &Work) -> Option<Self> {
+        let Work::Ping {
+            protocol: Protocol::Udp | Protocol::Tcp,
+            address,
+            port,
+            for_ns,
+            rate_per_s,
+            arrivals,
+            seed,
+            ..
+        } = work
+        else {
+            return None;
+        };
+        Some(Ping {
+            address: address.clone(),
+            port: *port,
+            for_ns: *for_ns,
+            times: Schedule::new(*arrivals, *rate_per_s, *seed).peekable(),
+            route: None,
+            began_ns: 0,
+            jobs: VecDeque::new(),
+            under_way: VecDeque::new(),
+            sent: 0,
+            trips: BTreeMap::new(),
+            closing: false,
+        })
+    }
+
+    pub(super) fn route(&self) -> Option<Route> {
+        self.route
+    }
+
+    /// When the next packet is meant to leave, ns since boot.
+    fn next_ns(&mut self) -> Option<u64> {
+        let (began_ns, for_ns) = (self.began_ns, self.for_ns);
+        self.times.peek().filter(|&&after_ns| after_ns < for_ns).map(|after_ns| began_ns + after_ns)
+    }
+
+    fn report(&self) -> serde_json::Value {
+        let received: u64 = self.trips.values().sum();
+        let sum: u128 = self.trips.iter().map(|(&ns, &count)| u128::from(ns) * u128::from(count)).sum();
+        let cells: Vec<(u64, u64)> = self.trips.iter().map(|(&ns, &count)| (ns, count)).collect();
+        json!({
+            "sent": self.sent,
+            "received": received,
+            "mean_ns": sum as f64 / received.max(1) as f64,
+            "max_ns": self.trips.keys().next_back().copied().unwrap_or(0),
+            "histogram": cells,
+        })
+    }
+}
+
+impl Board {
+    pub(crate) fn start_ping(&mut self, process: u32, mut task: Task) {
+        (task.urgent, task.booking) = (true, send_booking(&self.profile.network));
+        let task = self.new_task(task);
+        let terms = self.terms(process);
+        let this = self.process(process);
+        this.task = Some(task);
+        let Body::Ping(ping) = &this.body else { return };
+        let (address, port) = (ping.address.clone(), ping.port);
+        let Some(to) = self.resolve(&address) else {
+            return self.fail(process, format!("cannot reach {address}:{port}: no route to host"));
+        };
+        let latency_ns = if to == self.side { self.profile.network.loopback_ns } else { terms.latency_ns };
+        let call = Call { port, from: self.side, process, terms };
+        self.outbox.push(Outgoing { at_ns: self.now_ns + latency_ns, to, event: Event::Called(Box::new(call)) });
+    }
+
+    /// The echo has been found, or has not.
+    pub(super) fn ping_begins(&mut self, process: u32, route: Option<Route>) {
+        let now = self.now_ns;
+        let Body::Ping(ping) = &mut self.process(process).body else { return };
+        let (address, port) = (ping.address.clone(), ping.port);
+        if route.is_none() {
+            return self.fail(process, format!("cannot reach {address}:{port}: connection refused"));
+        }
+        (ping.route, ping.began_ns) = (route, now);
+        self.plan_ping(process);
+    }
+
+    /// Plans the next packet, or the end.
+    fn plan_ping(&mut self, process: u32) {
+        let Body::Ping(ping) = &mut self.process(process).body else { return };
+        let next = ping.next_ns();
+        let finished = next.is_none() && ping.under_way.is_empty() && ping.jobs.is_empty() && !ping.closing;
+        let route = ping.route;
+        ping.closing |= finished;
+        match (next, route) {
+            (Some(at_ns), _) => self.set_timer(process, at_ns.max(self.now_ns)),
+            (None, Some(route)) if finished => self.transmit(&route, Packet::Close),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn ping_timer(&mut self, process: u32) {
+        let Body::Ping(ping) = &mut self.process(process).body else { return };
+        let Some(meant_ns) = ping.next_ns() else { return };
+        ping.times.next();
+        self.add_ping_job(process, Job::Send(meant_ns));
+        self.plan_ping(process);
+    }
+
+    pub(super) fn pinger_gets(&mut self, process: u32, packet: Packet) {
+        match packet {
+            Packet::Pong => self.add_ping_job(process, Job::Take),
+            Packet::Closed => {
+                let Body::Ping(ping) = &self.process(process).body else { return };
+                let report = ping.report();
+                self.exit(process, ExitStatus::Code(0), Some(report), String::new());
+            }
+            _ => {}
+        }
+    }
+
+    fn add_ping_job(&mut self, process: u32, job: Job) {
+        let cycles = self.cost_of_half_an_exchange(process);
+        let this = self.process(process);
+        let (Body::Ping(ping), Some(task)) = (&mut this.body, this.task) else { return };
+        ping.jobs.push_back(job);
+        if self.task(task).state == State::Blocked {
+            self.task(task).give(cycles.max(1));
+            self.wake(task);
+        }
+    }
+
+    /// The task of a pinger has done its first job.
+    pub(crate) fn pinged(&mut self, process: u32) {
+        let (now, cycles) = (self.now_ns, self.cost_of_half_an_exchange(process));
+        let this = self.process(process);
+        let (Body::Ping(ping), Some(task)) = (&mut this.body, this.task) else { return };
+        let (job, route) = (ping.jobs.pop_front(), ping.route);
+        let more = !ping.jobs.is_empty();
+        match (job, route) {
+            (Some(Job::Send(meant_ns)), Some(route)) => {
+                ping.sent += 1;
+                ping.under_way.push_back(meant_ns);
+                self.transmit(&route, Packet::Ping);
+            }
+            (Some(Job::Take), _) => {
+                if let Some(meant_ns) = ping.under_way.pop_front() {
+                    *ping.trips.entry(now.saturating_sub(meant_ns)).or_default() += 1;
+                }
+                self.plan_ping(process);
+            }
+            _ => {}
+        }
+        if more { self.go_on(task, cycles.max(1)) } else { self.rest(task) }
+    }
+
+    pub(super) fn cost_of_half_an_exchange(&self, process: u32) -> u64 {
+        scaled(self.profile.network.exchange_cycles / 2, self.processes[process as usize].factors.cpu_ppb)
+    }
+}

@@ -1,0 +1,245 @@
+//! A network card: its driver's rules of interrupt coalescing, and when it interrupts for what arrives.
+//!
+//! e1000e throttles: at least so long lies between two interrupts of the card, those for packets it has sent included. An
+//! exchange therefore takes no less than that: its request starts the time, its answer waits for the end of it. In the
+//! driver's own modes (0, 1, 3, 4) nothing is added, as the machine's `latency_us` was measured in them.
+//! stmmac waits: a received frame is kept back for so long after the first one that nobody was told of.
+use std::collections::BTreeMap;
+
+use powerband_machine::{Coalescing, Errno};
+
+use crate::noise::fnv1a;
+
+/// Device of the cable.
+pub(crate) const DEVICE: &str = "eth0";
+
+/// What ethtool's core says of a parameter that a driver lacks (Linux 6.1 net/ethtool/coalesce.c).
+const UNSUPPORTED: &str = "cannot modify an unsupported parameter";
+
+/// A driver, as a machine file names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// Intel's gigabit cards (Linux 6.1 drivers/net/ethernet/intel/e1000e).
+    E1000e,
+    /// Synopsys' core in many ARM boards (Linux 6.1 drivers/net/ethernet/stmicro/stmmac).
+    Stmmac {
+        /// Its bus clock, of which its timer counts 256 at a time, MHz.
+        clock_mhz: u32,
+    },
+}
+
+impl Driver {
+    /// Its name in machine files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Driver::E1000e => "e1000e",
+            Driver::Stmmac { .. } => "stmmac",
+        }
+    }
+}
+
+/// What the driver has been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Settings {
+    /// No driver that coalesces.
+    Fixed,
+    /// A mode up to 4, or interrupts a second.
+    Throttle { setting: u32 },
+    /// Units of the receive timer, and what is counted.
+    Watchdog { units: u32, rx_frames: u32, tx_usecs: u32, tx_frames: u32 },
+}
+
+/// One card.
+#[derive(Debug)]
+pub(crate) struct Nic {
+    driver: Option<Driver>,
+    settings: Settings,
+    address: String,
+    /// When the interrupt that is under way comes, and before when none may follow it, ns.
+    due_ns: u64,
+    free_ns: u64,
+    /// Frames handed over that no interrupt has told of.
+    untold: u32,
+    /// Packets that arrived and wait for an interrupt.
+    pub(crate) waiting: u32,
+    pub(crate) interrupts: u64,
+    pub(crate) received: Traffic,
+    pub(crate) sent: Traffic,
+}
+
+/// Frames and bytes since boot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Traffic {
+    fn count(&mut self, frames: u32, bytes: u64) {
+        self.frames += u64::from(frames);
+        self.bytes += bytes;
+    }
+}
+
+/// e1000e: one default mode, and the bounds of a fixed interval, µs.
+const ITR_DEFAULT: u32 = 3;
+const ITR_MODES: u32 = 4;
+const ITR_USECS: std::ops::RangeInclusive<u32> = 10..=10_000;
+
+/// stmmac: the timer's bounds and default, and those of what is sent.
+const RIWT: std::ops::RangeInclusive<u32> = 0x10..=0xff;
+const RIWT_DEFAULT: u32 = 0xa0;
+const RIWT_CLOCKS: u32 = 256;
+const TX_USECS: (u32, u32) = (1_000, 100_000);
+const TX_FRAMES: (u32, u32) = (25, 256);
+
+impl Nic {
+    /// The card of a machine, by whose name its address is made.
+    pub(crate) fn new(driver: Option<Driver>, machine: &str) -> Self {
+        let settings = match driver {
+            None => Settings::Fixed,
+            Some(Driver::E1000e) => Settings::Throttle { setting: ITR_DEFAULT },
+            Some(Driver::Stmmac { .. }) => {
+                Settings::Watchdog { units: RIWT_DEFAULT, rx_frames: 0, tx_usecs: TX_USECS.0, tx_frames: TX_FRAMES.0 }
+            }
+        };
+        let hash = fnv1a(machine.as_bytes()).to_le_bytes();
+        // Locally administered, so nobody's.
+        let address = format!("02:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", hash[0], hash[1], hash[2], hash[3], hash[4]);
+        Nic {
+            driver,
+            settings,
+            address,
+            due_ns: 0,
+            free_ns: 0,
+            untold: 0,
+            waiting: 0,
+            interrupts: 0,
+            received: Traffic::default(),
+            sent: Traffic::default(),
+        }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What `ethtool -c` shows.
+    pub(crate) fn coalescing(&self) -> Result<Coalescing, Errno> {
+        let values: &[(&str, u32)] = match self.settings {
+            Settings::Fixed => return Err(Errno::EOPNOTSUPP),
+            Settings::Throttle { setting } if setting <= ITR_MODES => &[("rx-usecs", setting)],
+            Settings::Throttle { setting } => &[("rx-usecs", 1_000_000 / setting)],
+            Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames } => &[
+                ("rx-usecs", units * RIWT_CLOCKS / self.clock_mhz()),
+                ("rx-frames", rx_frames),
+                ("tx-usecs", tx_usecs),
+                ("tx-frames", tx_frames),
+            ],
+        };
+        Ok(Coalescing(values.iter().map(|&(name, value)| (name.to_owned(), value)).collect()))
+    }
+
+    fn clock_mhz(&self) -> u32 {
+        match self.driver {
+            Some(Driver::Stmmac { clock_mhz }) => clock_mhz,
+            _ => 1,
+        }
+    }
+
+    /// What `ethtool -C` does, with the kernel's words where it has some. What is refused changes nothing.
+    pub(crate) fn coalesce(&mut self, values: &Coalescing, now_ns: u64) -> Result<(), (Errno, Option<String>)> {
+        let has = self.coalescing().map_err(|errno| (errno, None))?;
+        if let Some(name) = values.0.keys().find(|name| has.get(name).is_none()) {
+            return Err((Errno::EINVAL, Some(format!("{UNSUPPORTED}: {name}"))));
+        }
+        let mut merged: BTreeMap<&str, u32> = has.0.iter().map(|(name, &value)| (name.as_str(), value)).collect();
+        merged.extend(values.0.iter().map(|(name, &value)| (name.as_str(), value)));
+        if merged.iter().all(|(name, &value)| has.get(name) == Some(value)) {
+            return Ok(());
+        }
+        let value = |name: &str| merged.get(name).copied().unwrap_or_default();
+        let settings = match self.settings {
+            Settings::Fixed => None,
+            Settings::Throttle { .. } => throttle(value("rx-usecs")),
+            Settings::Watchdog { units, rx_frames, .. } => {
+                let units = match value("rx-usecs") {
+                    // Leaves what is received as it is, the frames too.
+                    0 => Some((units, rx_frames)),
+                    usecs => self.riwt(usecs).map(|units| (units, value("rx-frames"))),
+                };
+                let (tx_usecs, tx_frames) = (value("tx-usecs"), value("tx-frames"));
+                let sendable = (tx_usecs, tx_frames) != (0, 0) && tx_usecs <= TX_USECS.1 && tx_frames <= TX_FRAMES.1;
+                let received = units.filter(|_| sendable);
+                received.map(|(units, rx_frames)| Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames })
+            }
+        };
+        self.settings = settings.ok_or((Errno::EINVAL, None))?;
+        self.free_ns = now_ns;
+        Ok(())
+    }
+
+    /// A time as units of the receive timer, if it can count them.
+    fn riwt(&self, usecs: u32) -> Option<u32> {
+        let units = u64::from(usecs) * u64::from(self.clock_mhz()) / u64::from(RIWT_CLOCKS);
+        u32::try_from(units).ok().filter(|units| RIWT.contains(units))
+    }
+
+    /// Frames go out.
+    pub(crate) fn sends(&mut self, frames: u32, bytes: u64, now_ns: u64) {
+        self.sent.count(frames, bytes);
+        match self.settings {
+            Settings::Fixed => self.interrupts += 1,
+            Settings::Throttle { .. } => drop(self.raise(now_ns)),
+            // A timer of the driver's, which is no interrupt of the card, tells of the rest.
+            Settings::Watchdog { tx_frames: 0, .. } => {}
+            Settings::Watchdog { tx_frames, .. } => {
+                self.untold += frames;
+                self.interrupts += u64::from(self.untold / tx_frames);
+                self.untold %= tx_frames;
+            }
+        }
+    }
+
+    /// Frames come in; answers when the kernel hears of them, ns.
+    pub(crate) fn receives(&mut self, frames: u32, bytes: u64, now_ns: u64) -> u64 {
+        self.received.count(frames, bytes);
+        self.raise(now_ns)
+    }
+
+    /// Asks for an interrupt; answers when it comes, which may be one that is under way.
+    fn raise(&mut self, now_ns: u64) -> u64 {
+        if self.due_ns > now_ns {
+            return self.due_ns;
+        }
+        let at_ns = match self.settings {
+            Settings::Throttle { setting } if setting > ITR_MODES => {
+                let at_ns = self.free_ns.max(now_ns);
+                self.free_ns = at_ns + 1_000_000_000 / u64::from(setting);
+                at_ns
+            }
+            Settings::Watchdog { units, rx_frames: 0, .. } => {
+                now_ns + u64::from(units * RIWT_CLOCKS) * 1_000 / u64::from(self.clock_mhz())
+            }
+            Settings::Fixed | Settings::Throttle { .. } | Settings::Watchdog { .. } => now_ns,
+        };
+        self.due_ns = at_ns;
+        self.interrupts += 1;
+        at_ns
+    }
+}
+
+/// e1000e: a mode as it is, a time as interrupts a second in steps of four.
+fn throttle(usecs: u32) -> Option<Settings> {
+    let setting = match usecs {
+        2 => return None,
+        mode if mode <= ITR_MODES => mode,
+        usecs if ITR_USECS.contains(&usecs) => (1_000_000 / usecs) & !3,
+        _ => return None,
+    };
+    Some(Settings::Throttle { setting })
+}
+
+#[cfg(test)]
+mod tests;

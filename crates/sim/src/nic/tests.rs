@@ -1,0 +1,80 @@
+//! The drivers' rules, value by value, and the times of their interrupts.
+use super::*;
+
+fn set(nic: &mut Nic, name: &str, value: u32) -> Result<(), (Errno, Option<String>)> {
+    nic.coalesce(&Coalescing([(name.to_owned(), value)].into()), 0)
+}
+
+fn reads(nic: &Nic, name: &str) -> u32 {
+    nic.coalescing().unwrap().get(name).unwrap()
+}
+
+#[test]
+fn e1000e_takes_its_modes_and_times_and_rounds_to_interrupts_a_second() {
+    let mut nic = Nic::new(Some(Driver::E1000e), "pc");
+    assert_eq!(reads(&nic, "rx-usecs"), 3);
+    for (usecs, back) in
+        [(0, 0), (1, 1), (4, 4), (3, 3), (10, 10), (100, 100), (1000, 1000), (3000, 3012), (10_000, 10_000)]
+    {
+        set(&mut nic, "rx-usecs", usecs).unwrap();
+        assert_eq!(reads(&nic, "rx-usecs"), back, "{usecs}");
+    }
+    for usecs in [2, 5, 9, 10_001, 999_999] {
+        assert_eq!(set(&mut nic, "rx-usecs", usecs), Err((Errno::EINVAL, None)), "{usecs}");
+    }
+    assert_eq!(reads(&nic, "rx-usecs"), 10_000, "what is refused changes nothing");
+    let words = "cannot modify an unsupported parameter: tx-usecs".to_owned();
+    assert_eq!(set(&mut nic, "tx-usecs", 0), Err((Errno::EINVAL, Some(words))));
+}
+
+#[test]
+fn stmmac_counts_in_units_of_its_clock() {
+    // Default, smallest and largest time at each clock; what reads back is cut to whole microseconds twice.
+    for (clock_mhz, default, least, most) in [(50, 819, 82, 1_310), (125, 327, 33, 524), (300, 136, 14, 218)] {
+        let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz }), "board");
+        assert_eq!(reads(&nic, "rx-usecs"), default);
+        assert_eq!(set(&mut nic, "rx-usecs", least - 1), Err((Errno::EINVAL, None)));
+        set(&mut nic, "rx-usecs", least).unwrap();
+        assert_eq!(reads(&nic, "rx-usecs"), 0x10 * 256 / clock_mhz);
+        set(&mut nic, "rx-usecs", most).unwrap();
+        assert_eq!(reads(&nic, "rx-usecs"), 0xff * 256 / clock_mhz);
+        assert_eq!(set(&mut nic, "rx-usecs", most + 6), Err((Errno::EINVAL, None)));
+        set(&mut nic, "rx-usecs", 0).unwrap();
+        assert_eq!(reads(&nic, "rx-usecs"), 0xff * 256 / clock_mhz, "nothing leaves it as it is");
+    }
+    let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz: 125 }), "board");
+    let both_off = Coalescing([("tx-usecs".to_owned(), 0), ("tx-frames".to_owned(), 0)].into());
+    assert_eq!(nic.coalesce(&both_off, 0), Err((Errno::EINVAL, None)));
+    set(&mut nic, "tx-usecs", 0).unwrap();
+    assert_eq!(set(&mut nic, "tx-frames", 257), Err((Errno::EINVAL, None)));
+    assert_eq!(set(&mut nic, "tx-usecs", 100_001), Err((Errno::EINVAL, None)));
+}
+
+#[test]
+fn a_card_without_a_driver_that_coalesces_answers_so() {
+    let mut nic = Nic::new(None, "board");
+    assert_eq!(nic.coalescing(), Err(Errno::EOPNOTSUPP));
+    assert_eq!(set(&mut nic, "rx-usecs", 10), Err((Errno::EOPNOTSUPP, None)));
+    assert_eq!((nic.receives(1, 60, 7), nic.interrupts), (7, 1));
+}
+
+#[test]
+fn a_throttle_keeps_interrupts_apart_and_a_watchdog_waits_for_more() {
+    let mut throttled = Nic::new(Some(Driver::E1000e), "pc");
+    set(&mut throttled, "rx-usecs", 100).unwrap();
+    throttled.sends(1, 60, 1_000_000);
+    // The request took the interrupt; its answer waits, and so does what comes in between, for the same one.
+    assert_eq!(throttled.receives(1, 60, 1_010_000), 1_100_000);
+    assert_eq!(throttled.receives(1, 60, 1_020_000), 1_100_000);
+    assert_eq!(throttled.interrupts, 2);
+    assert_eq!(throttled.receives(1, 60, 9_000_000), 9_000_000, "a quiet card interrupts at once");
+    let mut waits = Nic::new(Some(Driver::Stmmac { clock_mhz: 250 }), "board");
+    set(&mut waits, "rx-usecs", 100).unwrap();
+    assert_eq!(reads(&waits, "rx-usecs"), 99);
+    assert_eq!(waits.receives(1, 60, 1_000_000), 1_099_328);
+    assert_eq!(waits.receives(1, 60, 1_050_000), 1_099_328);
+    waits.sends(60, 0, 1_060_000);
+    assert_eq!(waits.interrupts, 3, "one for what came, two for fifty of sixty frames sent");
+    set(&mut waits, "rx-frames", 1).unwrap();
+    assert_eq!(waits.receives(1, 60, 2_000_000), 2_000_000);
+}
