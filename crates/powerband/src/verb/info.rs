@@ -107,7 +107,7 @@ fn turned(rig: &mut Rig) -> Told {
         for entry in entries.into_iter().filter(|entry| left::tells(&entry.turn)) {
             let turn = &entry.turn;
             let (held_by, how) = match turn.hold {
-                Hold::Held => left::holder_words(rig.folder(side)),
+                Hold::Held => left::holder_words(rig.kept_of(side)),
                 Hold::Set => (None, "set; `powerband undo` takes it back".into()),
             };
             text += &format!("turned: {there}{} at {} to {} ({how})\n", turn.knob, turn.site, turn.asked);

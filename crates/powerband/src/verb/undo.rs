@@ -1,7 +1,6 @@
 //! `undo`: take back what `set` turned, the last step first.
 use std::collections::BTreeMap;
 
-use powerband_host::holder;
 use powerband_knob::{Foreign, Restored, restore};
 use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::Side;
@@ -89,7 +88,7 @@ fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
 fn unowned(rig: &mut Rig) -> Vec<(Side, OpenEntry)> {
     let mut left = Vec::new();
     for kept in rig.kept() {
-        if holder(&kept.folder).is_some() {
+        if kept.is_held() {
             continue;
         }
         let open = rig.world().machine(kept.side).map(|machine| left::in_force(machine)).unwrap_or_default();
