@@ -204,7 +204,10 @@ impl Link {
         let until_ns = crate::now_ns() + FIRST_WORD_NS;
         // One that ended has perhaps said why.
         let said = self.say(&FromOwner::Hello(hello), until_ns);
-        let first = self.ear.hear(until_ns).map_err(|silence| said.err().unwrap_or(silence))?;
+        let first = self.ear.hear(until_ns).map_err(|silence| match silence {
+            Silence::Wire(_) => silence,
+            _ => said.err().unwrap_or(silence),
+        })?;
         self.spoke_ns = crate::now_ns();
         Ok(first_message(&first)?)
     }

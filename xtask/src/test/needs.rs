@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 8] = [
+const PACKAGES: [(&str, &str); 11] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -13,6 +13,9 @@ const PACKAGES: [(&str, &str); 8] = [
     ("mke2fs", "e2fsprogs"),
     ("script", "bsdutils"),
     ("sudo", "sudo"),
+    ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
+    ("sshd", "openssh-server"),
 ];
 
 /// Packages that are on their way.

@@ -155,7 +155,7 @@ pub(crate) fn check_addresses(load: &Load, world: &mut dyn World) -> Result<(), 
     if load.parts(&ends).iter().all(|part| part.side == Side::Near) {
         return Ok(());
     }
-    match [near, far].into_iter().find(|machine| machine.address.is_empty()) {
+    match [far, near].into_iter().find(|machine| machine.address.is_empty()) {
         None => Ok(()),
         Some(unknown) => Err(usage(format!(
             "the load '{}' needs the address of {}, and nobody tells it; write it into the name, e.g. cmd@10.0.0.2:COMMAND",
