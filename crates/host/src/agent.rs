@@ -29,7 +29,9 @@ pub enum AgentError {
     #[error("cannot take standard input and output: {0}")]
     NoStreams(Errno),
     /// Nobody there speaks the protocol.
-    #[error("an agent speaks to another powerband through its standard input and output, and there is none: {0}; name it with `--far 'cmd:…'` or `--far ssh:HOST`")]
+    #[error(
+        "an agent speaks to another powerband through its standard input and output, and there is none: {0}; name it with `--far 'cmd:…'` or `--far ssh:HOST`"
+    )]
     NoOwner(String),
 }
 

@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use powerband_machine::wire::Hello;
 use powerband_machine::Errno;
+use powerband_machine::wire::Hello;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal};
@@ -88,7 +88,10 @@ impl Ssh {
         let arch = way.wait_for("powerband-arch", until_ns).map_err(|why| self.unreachable(why))?;
         if arch != std::env::consts::ARCH {
             let ours = std::env::consts::ARCH;
-            let why = format!("it is {arch} and this powerband is built for {ours}; install one for {arch} there and use cmd:ssh {} powerband agent", self.host);
+            let why = format!(
+                "it is {arch} and this powerband is built for {ours}; install one for {arch} there and use cmd:ssh {} powerband agent",
+                self.host
+            );
             return Err(RemoteError::Refused { name: self.name.clone(), exit: 4, why });
         }
         let folder = way.wait_for("powerband-folder", until_ns).map_err(|why| self.unreachable(why))?;

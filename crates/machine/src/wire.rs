@@ -159,7 +159,9 @@ pub enum WireError {
     #[error("what came is not powerband's protocol: {0}")]
     NotOurs(String),
     /// The other end is another powerband.
-    #[error("the far end is powerband {powerband} and speaks version {wire} of the protocol, this one speaks version {WIRE_VERSION}; use the same powerband at both ends")]
+    #[error(
+        "the far end is powerband {powerband} and speaks version {wire} of the protocol, this one speaks version {WIRE_VERSION}; use the same powerband at both ends"
+    )]
     OtherVersion {
         /// Its version of the protocol.
         wire: u32,

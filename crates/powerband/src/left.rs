@@ -135,9 +135,10 @@ pub(crate) fn sort_out(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failu
                 kept.ledger()
             ));
         }
-        told.extend(describe(&damage, kept).map(|damaged| {
-            format!("{damaged}: look at it, set it right by hand and delete {}", kept.damaged())
-        }));
+        told.extend(
+            describe(&damage, kept)
+                .map(|damaged| format!("{damaged}: look at it, set it right by hand and delete {}", kept.damaged())),
+        );
     }
     if told.is_empty() { Ok(()) } else { Err(Failure::new(Exit::CannotRestore, told.join("; "))) }
 }

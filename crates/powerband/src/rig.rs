@@ -53,7 +53,11 @@ impl Names {
 
     /// As a plan would have them, under its seed: one that is given wins over one behind the machine's name.
     pub(crate) fn write_into(self, plan: &mut Plan) {
-        let near = if plan.seed.is_some() && self.simulated() { self.near.split('#').next().unwrap_or_default().into() } else { self.near };
+        let near = if plan.seed.is_some() && self.simulated() {
+            self.near.split('#').next().unwrap_or_default().into()
+        } else {
+            self.near
+        };
         (plan.machine, plan.far) = (Some(near), self.far);
     }
 

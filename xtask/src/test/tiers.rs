@@ -37,7 +37,9 @@ impl Tier {
     pub(crate) fn programs(self) -> &'static [&'static str] {
         match self {
             Tier::Lint | Tier::Pure => &["cc", "make"],
-            Tier::Host => &["cc", "make", "ip", "unshare", "ps", "mke2fs", "script", "sudo", "ssh", "ssh-keygen", "sshd"],
+            Tier::Host => {
+                &["cc", "make", "ip", "unshare", "ps", "mke2fs", "script", "sudo", "ssh", "ssh-keygen", "sshd"]
+            }
             Tier::Services | Tier::Guest => &[],
         }
     }

@@ -42,7 +42,7 @@ struct Opening {
 
 /// A machine before the rig is complete.
 enum Member {
-    Local(LocalMachine, Option<String>),
+    Local(Box<LocalMachine>, Option<String>),
     Remote(Box<RemoteMachine>, Option<String>),
 }
 
@@ -77,7 +77,7 @@ impl Opening {
         self.kept.push(kept.clone());
         self.here.push(kept);
         let machine = LocalMachine::new(FileLedger::new(&folder)).map_err(ledger_failure)?;
-        Ok(Member::Local(if looks { machine } else { machine.guarded() }, None))
+        Ok(Member::Local(Box::new(if looks { machine } else { machine.guarded() }), None))
     }
 }
 
@@ -120,7 +120,8 @@ impl Member {
 /// alone has its loopback.
 fn introduce(near: &mut Member, far: Option<&mut Member>) {
     let Some(far) = far else { return near.set_address("127.0.0.1".into()) };
-    let way = |other: &Member| other.address().as_deref().and_then(powerband_host::address_towards).or_else(|| other.peer());
+    let way =
+        |other: &Member| other.address().as_deref().and_then(powerband_host::address_towards).or_else(|| other.peer());
     if let Some(found) = near.address().or_else(|| way(far)) {
         near.set_address(found);
     }

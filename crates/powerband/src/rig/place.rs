@@ -111,15 +111,10 @@ mod tests {
     fn words_are_split_as_a_shell_splits_them() {
         let split = |line| words(line).unwrap();
         assert_eq!(split("  a  b\tc "), ["a", "b", "c"]);
-        assert_eq!(split(r#"sh -c 'a "b" \c' "d 'e' \" \x" f\ g '' h"i"'j'"#), [
-            "sh",
-            "-c",
-            r#"a "b" \c"#,
-            r#"d 'e' " \x"#,
-            "f g",
-            "",
-            "hij"
-        ]);
+        assert_eq!(
+            split(r#"sh -c 'a "b" \c' "d 'e' \" \x" f\ g '' h"i"'j'"#),
+            ["sh", "-c", r#"a "b" \c"#, r#"d 'e' " \x"#, "f g", "", "hij"]
+        );
         assert!(split("").is_empty());
         assert!(words("a 'b").is_err() && words("a \"b").is_err() && words("a\\").is_err());
     }

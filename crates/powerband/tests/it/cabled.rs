@@ -96,13 +96,16 @@ impl Sshd {
         );
         fs::write(folder.join("config"), config).unwrap();
         let client = sh("command -v ssh");
-        fs::write(folder.join("bin/ssh"), format!("#!/bin/sh\nexec {} -F {at}/config \"$@\"\n", client.trim())).unwrap();
+        fs::write(folder.join("bin/ssh"), format!("#!/bin/sh\nexec {} -F {at}/config \"$@\"\n", client.trim()))
+            .unwrap();
         sh(&format!("chmod 755 {at}/bin/ssh"));
         // Its folder below /run is one of its own.
-        let start = format!("mount -t tmpfs none /run; mkdir -m 755 /run/sshd; exec $(command -v sshd) -D -e -f {at}/sshd");
+        let start =
+            format!("mount -t tmpfs none /run; mkdir -m 755 /run/sshd; exec $(command -v sshd) -D -e -f {at}/sshd");
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &cable.far, "sh", "-ec", &start]);
-        let child = command.stdin(Stdio::null()).stderr(fs::File::create(folder.join("said")).unwrap()).spawn().unwrap();
+        let child =
+            command.stdin(Stdio::null()).stderr(fs::File::create(folder.join("said")).unwrap()).spawn().unwrap();
         let sshd = Sshd { two, cable, folder, child };
         until("sshd listens", || text(&sshd.folder.join("said")).contains("listening"));
         Some(sshd)
@@ -150,7 +153,8 @@ impl Drop for Sshd {
 fn pids(namespace: &str, what: &str) -> Vec<i32> {
     let pids = sh(&format!("ip netns pids {namespace}"));
     let is_one = |pid: &i32| {
-        fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(what))
+        fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(what))
     };
     pids.lines().filter_map(|pid| pid.trim().parse().ok()).filter(is_one).collect()
 }
@@ -165,9 +169,12 @@ fn a_stream_runs_from_one_namespace_to_the_other() {
     let two = Two::new();
     let far = format!("cmd@{FAR}:ip netns exec {} {}", cable.far, two.way());
     let b = format!("b:{}", two.turns("7"));
-    let words = ["--json", "--far", &far, "try", "-s", "a:", "-s", &b, "--load", "stream", "--for", "300ms", "--blocks", "2"];
+    let words =
+        ["--json", "--far", &far, "try", "-s", "a:", "-s", &b, "--load", "stream", "--for", "300ms", "--blocks", "2"];
     let before = counted(&cable.far, "tx_bytes");
-    let ran = Ran::of(&cable.command(&two.near, &[&words[..], &["--warmup", "0", "--settle", "0"]].concat()).output().unwrap());
+    let ran = Ran::of(
+        &cable.command(&two.near, &[&words[..], &["--warmup", "0", "--settle", "0"]].concat()).output().unwrap(),
+    );
     let report = ran.ended(0).report();
     let rate = typical(&report, "b", "rate_mbit_s");
     let crossed = counted(&cable.far, "tx_bytes") - before;
@@ -186,11 +193,13 @@ fn a_machine_behind_ssh_needs_nothing_installed_and_keeps_nothing() {
     let b = format!("b:{}", sshd.two.turns("7"));
     let words = ["--json", "--far", "ssh:far", "try", "-s", "a:", "-s", &b, "--load", "stream", "--for", "300ms"];
     // Both addresses are known by ssh.
-    let report = sshd.run(&[&words[..], &["--blocks", "2", "--warmup", "0", "--settle", "0"]].concat()).ended(0).report();
+    let report =
+        sshd.run(&[&words[..], &["--blocks", "2", "--warmup", "0", "--settle", "0"]].concat()).ended(0).report();
     assert!(typical(&report, "b", "rate_mbit_s") > 0.0);
     let plan = sshd.two.near.beside("plan.toml");
     let load = "[load]\nkind = \"counter\"\nfor = \"200ms\"\n";
-    let text = format!("far = \"ssh:far\"\nsettings = [\"a:\", \"{b}\"]\nblocks = 2\nwarmup = 0\nsettle = \"0s\"\n{load}");
+    let text =
+        format!("far = \"ssh:far\"\nsettings = [\"a:\", \"{b}\"]\nblocks = 2\nwarmup = 0\nsettle = \"0s\"\n{load}");
     fs::write(&plan, text).unwrap();
     sshd.run(&["run", &plan.display().to_string()]).ended(0);
     assert!(sshd.two.is_clean());

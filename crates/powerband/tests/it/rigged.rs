@@ -82,7 +82,17 @@ fn a_machine_behind_an_agent_can_be_the_near_one() {
     let info = two.near.json(&["--machine", &there, "info"]);
     assert_eq!(info["machine"], there.as_str());
     let turned = format!("{knob}=5");
-    let with = two.near.run(&["--machine", &there, "with", &turned, "--", "sh", "-c", "cat \"$0\"; echo oh >&2; exit 3", &knob[5..]]);
+    let with = two.near.run(&[
+        "--machine",
+        &there,
+        "with",
+        &turned,
+        "--",
+        "sh",
+        "-c",
+        "cat \"$0\"; echo oh >&2; exit 3",
+        &knob[5..],
+    ]);
     let with = with.ended(3);
     assert_eq!((with.out.as_str(), with.err.as_str()), ("5", "oh\n"));
     two.near.run(&["--machine", &there, "set", &turned]).ended(0);
@@ -206,7 +216,8 @@ fn a_silent_way_is_a_lost_machine_on_both_sides() {
 
 /// The `cat`s among the grandchildren of a process.
 fn cats_of(pid: u32) -> Vec<Pid> {
-    let stats = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    let stats =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
     let processes: Vec<(i32, String, i32)> = stats
         .filter_map(|stat| {
             let (head, tail) = stat.rsplit_once(") ")?;
