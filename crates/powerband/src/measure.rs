@@ -24,7 +24,9 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     let mut store = if measuring.dry_run { None } else { Some(open_store(shared)?) };
     let mut rig = rig::open(&names, plan.seed, purpose)?;
     let plan = named(plan, names);
-    let mut resolved = resolve(&plan, rig.world()).map_err(rig::resolve_failure)?;
+    let resolved = resolve(&plan, rig.world());
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    let mut resolved = resolved.map_err(rig::resolve_failure)?;
     resolved.started.user = real.then(|| caller::number(user.as_ref()));
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));

@@ -35,6 +35,8 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         text += &told.text;
         all[name] = told.json;
     }
+    // What a lost machine does not answer is not what it is.
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     left::warn(&rig.kept());
     if shared.json {
         return output::say_json(&all);

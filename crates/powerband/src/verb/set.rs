@@ -86,7 +86,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool, hold: 
             Ok((_, Some(applied))) => told.tell(side, applied),
             Err(failure) => {
                 put_back(rig, &told.applied)?;
-                return Err(failure);
+                return Err(rig::lost(rig.world()).unwrap_or(failure));
             }
         }
     }

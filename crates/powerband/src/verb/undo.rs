@@ -30,6 +30,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
         left::put_back_first(rig.world(), &kept)?;
     }
     let steps: Vec<Step> = [Side::Near, Side::Far].into_iter().flat_map(|side| steps(rig.world(), side)).collect();
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     if args.list {
         let left = unowned(&mut rig);
         return list(shared, &steps, &left, &ledger);
@@ -50,6 +51,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
             restored.extend(restore(machine, &entries, args.force));
         }
     }
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     report(shared, &restored, steps.len() - wanted.len())?;
     let outcome = outcome(&restored, &ledger, "undo");
     // Last, as it needs somebody to look: the rest is put back by now.
@@ -65,6 +67,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
 fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig) -> Answer {
     let (kept, ledger) = (rig.kept(), rig.ledger_place());
     let restored = left::put_back(rig.world(), &kept, args.force);
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     if shared.json || restored != Restored::default() {
         report(shared, &restored, 0)?;
     } else {

@@ -36,7 +36,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
             Ok(applied) => in_force.push((side, applied)),
             Err(failure) => {
                 put_back(world, &in_force)?;
-                return Err(failure);
+                return Err(rig::lost(world).unwrap_or(failure));
             }
         }
     }

@@ -4,8 +4,10 @@ use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use powerband_machine::wire::{Call, Frames, FromAgent, FromOwner, Hello, Purpose, WIRE_VERSION, frame, message};
-use powerband_machine::{Action, Hold, Turn};
+use powerband_machine::wire::{
+    Call, Frames, FromAgent, FromOwner, Hello, Purpose, WIRE_VERSION, Welcome, frame, message,
+};
+use powerband_machine::{Action, Hold, Identity, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::desk::{Desk, text, until};
@@ -204,8 +206,11 @@ fn a_killed_owner_leaves_neither_side_turned() {
 fn a_silent_way_is_a_lost_machine_on_both_sides() {
     let two = Two::new();
     let far = format!("cmd:sh -c \"cat | {} | cat\"", two.way());
-    let running = two.near.start(&["--far", &far, "with", &two.turns("4"), "--", "sleep", "100"]);
-    until("it is turned", || two.reads() == "4");
+    let runs = two.near.beside("runs");
+    let script = format!("echo > {}; sleep 100", runs.display());
+    let running = two.near.start(&["--far", &far, "with", &two.turns("4"), "--", "sh", "-c", &script]);
+    until("the load runs", || runs.exists());
+    assert_eq!(two.reads(), "4");
     let cats: Vec<Pid> = cats_of(running.pid());
     assert_eq!(cats.len(), 2);
     cats.iter().for_each(|&cat| kill_process(cat, Signal::STOP).unwrap());
@@ -365,4 +370,48 @@ fn an_agent_that_hears_nonsense_puts_back_and_says_one_sentence() {
     spoken.child.stdin = None;
     spoken.end();
     assert!(two.is_clean());
+}
+
+/// A welcome by nobody.
+fn welcome(wire: u32) -> Vec<u8> {
+    let identity = Identity {
+        name: "nobody".into(),
+        system: "none".into(),
+        boot_id: String::new(),
+        address: String::new(),
+        privileged: false,
+        owner: 1,
+    };
+    let (powerband, folder) = ("test".into(), "/nowhere".into());
+    let welcome = Welcome { wire, powerband, identity, peer_address: None, folder, held: None };
+    frame(&FromAgent::Welcome(Box::new(welcome))).unwrap()
+}
+
+#[test]
+fn a_far_end_that_says_anything_at_all_costs_one_sentence() {
+    let desk = Desk::new();
+    let answer = |value: serde_json::Value| frame(&FromAgent::Answer(1, value)).unwrap();
+    let endings: [(Vec<u8>, &str); 7] = [
+        (b"\xff\xff\xff\x7f".to_vec(), "sleep 100"),
+        (b"\x05\0\0\0{[}]\"".to_vec(), "sleep 100"),
+        (b"\x40\0\0\0{\"answer\"".to_vec(), "true"),
+        (Vec::new(), "true"),
+        // Nothing more for ever: the deadline of the call.
+        (Vec::new(), "sleep 100"),
+        (answer(serde_json::json!({ "Ok": 42 })), "sleep 100"),
+        (welcome(WIRE_VERSION), "sleep 100"),
+    ];
+    for (place, (bytes, then)) in endings.iter().enumerate() {
+        let said = desk.beside("said");
+        fs::write(&said, [&welcome(WIRE_VERSION), bytes.as_slice()].concat()).unwrap();
+        let far = format!("cmd:sh -c 'cat {}; {then}'", said.display());
+        let sentence = desk.run(&["--far", &far, "get", "far/file:/etc/hostname"]).refused(8);
+        assert!(sentence.contains("lost the far machine"), "{place}: {sentence}");
+        let sentence = desk.run(&["--machine", &far, "info", "turned"]).refused(8);
+        assert!(sentence.contains("lost the near machine"), "{place}: {sentence}");
+    }
+    fs::write(desk.beside("said"), welcome(WIRE_VERSION + 1)).unwrap();
+    let far = format!("cmd:cat {}", desk.beside("said").display());
+    let sentence = desk.run(&["--far", &far, "get", "far/file:/etc/hostname"]).refused(8);
+    assert!(sentence.contains("use the same powerband at both ends"), "{sentence}");
 }
