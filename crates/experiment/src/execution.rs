@@ -156,9 +156,17 @@ impl<'w> Execution<'w> {
         }
     }
 
+    /// What runs on a lost machine is its own to end.
+    fn give_up_lost(&mut self) {
+        if let Some((lost, _)) = self.world.lost() {
+            self.running.retain(|_, (side, _)| *side != lost);
+        }
+    }
+
     /// Ends what runs: asks, and after a grace or a second signal makes it.
     fn end_all(&mut self) {
         let mut force = false;
+        self.give_up_lost();
         while !self.running.is_empty() {
             for &(side, process) in self.running.values() {
                 if let Some(machine) = self.world.machine(side) {
@@ -173,6 +181,7 @@ impl<'w> Execution<'w> {
                     Wake::Deadline | Wake::Lost(..) => break,
                     _ => {}
                 }
+                self.give_up_lost();
                 if self.running.is_empty() {
                     return;
                 }

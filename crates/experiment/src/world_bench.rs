@@ -7,7 +7,7 @@ use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, World};
 use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
-use crate::execution::{Execution, Place};
+use crate::execution::{Execution, Place, Ran};
 use crate::metering::Metering;
 use crate::{Bench, Fatal, Journal, Resolved};
 
@@ -31,11 +31,19 @@ pub struct WorldBench<'w> {
     /// Setting of the trial before: the same one again needs no settling.
     last: Option<u32>,
     restored: u32,
+    /// How long the longest load has run so far, ns: the silence of one whose length nobody knows.
+    longest_ns: u64,
     /// What was put back and read differently than before the first time it was turned.
     differs: Vec<(Side, Restored)>,
     /// What was left alone, a few words each.
     left: BTreeSet<String>,
 }
+
+/// How long a load whose length nobody knows is expected to run at first, ns.
+const UNKNOWN_LENGTH_NS: u64 = 30_000_000_000;
+
+/// What a load takes beyond its length to begin and to end, ns.
+const SILENCE_BEYOND_NS: u64 = 2_000_000_000;
 
 /// What is in force during a trial, by side.
 type InForce = Vec<(Side, Applied)>;
@@ -59,6 +67,7 @@ impl<'w> WorldBench<'w> {
             user: None,
             last: None,
             restored: 0,
+            longest_ns: UNKNOWN_LENGTH_NS,
             differs: Vec::new(),
             left: BTreeSet::new(),
         }
@@ -158,7 +167,7 @@ impl<'w> WorldBench<'w> {
             in_force.iter().find(|(side, _)| *side == Side::Near).and_then(|(_, applied)| applied.group.clone());
         let place = Place { group, user: self.user.clone() };
         let session = self.metering.start(self.world);
-        let ran = Execution::run(self.world, &self.load, &self.rig, place)?;
+        let ran = self.run_in_silence(place)?;
         let metered = self.metering.stop(self.world, session);
         let ran = match ran {
             Ok(ran) => ran,
@@ -171,6 +180,16 @@ impl<'w> WorldBench<'w> {
         let histograms = self.load.histograms(&ran.finishes);
         let outcome = concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused));
         Ok(outcome.map(|outcome| Outcome { histograms, ..outcome }))
+    }
+
+    /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.
+    fn run_in_silence(&mut self, place: Place) -> Result<Result<Ran, Void>, Fatal> {
+        let from_ns = self.world.now_ns();
+        self.world.hush(self.load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS));
+        let ran = Execution::run(self.world, &self.load, &self.rig, place)?;
+        self.world.hush(0);
+        self.longest_ns = self.longest_ns.max(self.world.now_ns() - from_ns);
+        Ok(ran)
     }
 
     /// The metrics asked for, from what was measured and printed.
@@ -222,8 +241,15 @@ impl<'w> WorldBench<'w> {
     /// Puts everything back, newest first.
     fn put_back(&mut self, in_force: &InForce) -> Result<(), Fatal> {
         for (side, applied) in in_force.iter().rev() {
+            // A lost machine puts back by itself; the other one must not wait for it.
+            if self.is_lost(*side) {
+                continue;
+            }
             let Some(machine) = self.world.machine(*side) else { continue };
             let restored = restore(machine, &applied.entries, false);
+            if self.is_lost(*side) {
+                continue;
+            }
             self.restored += u32::try_from(restored.undone).unwrap_or(u32::MAX);
             if !restored.failed.is_empty() {
                 return Err(Fatal::CannotRestore { what: restored.left().join(", ") });
@@ -236,6 +262,18 @@ impl<'w> WorldBench<'w> {
 }
 
 impl WorldBench<'_> {
+    fn is_lost(&self, side: Side) -> bool {
+        self.world.lost().is_some_and(|(lost, _)| lost == side)
+    }
+
+    /// Nothing that went wrong counts beside a machine that was lost.
+    fn all_here(&self) -> Result<(), Fatal> {
+        match self.world.lost() {
+            Some((side, why)) => Err(Fatal::Lost { side: side.to_string(), why }),
+            None => Ok(()),
+        }
+    }
+
     /// Remembers what reads differently than before; of one file only the first time, which knows what was found there.
     fn note_differences(&mut self, side: Side, restored: Restored) {
         if restored.inexact.is_empty() {
@@ -265,6 +303,7 @@ impl Bench for WorldBench<'_> {
         let result = self.turned_trial(trial, &mut in_force, journal);
         // Before anything else is said or decided, the machine is as it was.
         self.put_back(&in_force)?;
+        self.all_here()?;
         result
     }
 
@@ -273,6 +312,7 @@ impl Bench for WorldBench<'_> {
             let mut in_force = InForce::new();
             let turned = self.turn(setting, &mut in_force);
             self.put_back(&in_force)?;
+            self.all_here()?;
             turned??;
         }
         Ok(())

@@ -35,6 +35,19 @@ pub fn unix_time_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// The address of ours that the kernel would use to reach `other`; sends nothing. `None` without a way there, or when
+/// `other` is no address.
+#[must_use]
+pub fn address_towards(other: &str) -> Option<String> {
+    let other: std::net::IpAddr = other.parse().ok()?;
+    let any: std::net::IpAddr =
+        if other.is_ipv4() { std::net::Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
+    let socket = std::net::UdpSocket::bind((any, 0)).ok()?;
+    // The port does not matter: connecting only asks for the route.
+    socket.connect((other, 9)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip().to_string())
+}
+
 /// Identity of this boot; empty where it is hidden, as in some containers: then every boot looks the same.
 #[must_use]
 pub fn boot_id() -> String {

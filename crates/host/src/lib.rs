@@ -8,8 +8,11 @@
 //! own session, control group and set of CPUs. Built-in work is ourselves again, under the verb [`INSIDE_VERB`].
 //! What is held is watched over by a guardian ([`stand_guard`], the hidden verb [`GUARDIAN_VERB`]): a process of its own
 //! that outlives its owner and puts back what it held.
+//! A machine at a far end is a [`RemoteMachine`]: an [`Agent`] there, spoken to through the pipes of a child process, which
+//! [`Ssh`] may start.
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
 mod actions;
+mod agent;
 mod caller;
 mod capture;
 mod child;
@@ -27,21 +30,29 @@ mod netlink;
 mod owner;
 mod raw;
 mod recorder;
+mod remote;
 mod shim;
 mod signals;
+mod ssh;
+mod talk;
 mod world;
 
+pub use agent::{Agent, AgentError, Opened, Parting};
 pub use caller::{Caller, CallerError, end_with_sudo, own_uid, with_rights_for};
 pub use confirmation::{ConfirmError, Confirmation, confirm};
-pub use facts::{ObserverUsage, boot_id, hostname, observer_usage, state_folder, store_folder, unix_time_s};
+pub use facts::{
+    ObserverUsage, address_towards, boot_id, hostname, observer_usage, state_folder, store_folder, unix_time_s,
+};
 pub use guardian::{GUARDIAN_VERB, stand_guard};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError, holder};
 pub use owner::{is_alive, this_process};
+pub use remote::{RemoteError, RemoteMachine};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
-pub use world::HostWorld;
+pub use ssh::Ssh;
+pub use world::{HostMachine, HostWorld};
 
 use powerband_machine::Errno;
 

@@ -74,6 +74,13 @@ impl LocalMachine {
         self
     }
 
+    /// Where the other machine of a rig reaches this one.
+    #[must_use]
+    pub fn reached_at(mut self, address: &str) -> Self {
+        self.identity.address = address.into();
+        self
+    }
+
     /// With a guardian from the first held turn on, for a program that serves [`crate::GUARDIAN_VERB`] and holds the
     /// ledger folder's lock.
     #[must_use]
@@ -283,11 +290,11 @@ impl Member for LocalMachine {
         }
     }
 
-    fn next_sample_ns(&self) -> Option<u64> {
+    fn next_due_ns(&self) -> Option<u64> {
         self.recorders.values().map(Recorder::due_ns).min()
     }
 
-    fn sample(&mut self) {
+    fn tend(&mut self) {
         let numbers: Vec<u32> = self.recorders.keys().copied().collect();
         for number in numbers {
             let now = crate::now_ns();
@@ -300,13 +307,21 @@ impl Member for LocalMachine {
             }
         }
     }
+
+    fn end_loads(&mut self) {
+        for (_, child) in std::mem::take(&mut self.running) {
+            let pid = child.pid();
+            child.abandon();
+            if let Some(guard) = &mut self.guard {
+                guard.ended(pid);
+            }
+        }
+    }
 }
 
 impl Drop for LocalMachine {
     fn drop(&mut self) {
-        for (_, child) in std::mem::take(&mut self.running) {
-            child.abandon();
-        }
+        self.end_loads();
         if let Some(guard) = self.guard.take() {
             let held = self.ledger.open().iter().any(|entry| entry.turn.hold == Hold::Held);
             guard.dismiss(held);

@@ -1,11 +1,13 @@
 //! The World over the operating system: one poll(2) for everything that can happen.
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 
 use powerband_machine::{Errno, Machine, ProcessId, Wake, World};
 use powerband_record::Side;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::local::LocalMachine;
+use crate::remote::RemoteMachine;
 use crate::signals::StopPipes;
 
 /// What a machine must offer to be waited for together with others.
@@ -19,11 +21,22 @@ pub(crate) trait Member {
     /// Takes what is ready; `ready` answers what [`Member::watch`] added, in its order; `now_ns` is when poll returned.
     fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>);
 
-    /// When the next sample of a recorder is due.
-    fn next_sample_ns(&self) -> Option<u64>;
+    /// When it wants to be tended next: a sample of a recorder is due, a far end has to be told that we are here.
+    fn next_due_ns(&self) -> Option<u64>;
 
-    /// Takes the samples that are due.
-    fn sample(&mut self);
+    /// Does what is due.
+    fn tend(&mut self);
+
+    /// Silence is announced, ns; 0 ends it.
+    fn hush(&mut self, _for_ns: u64) {}
+
+    /// Why it can no longer be reached.
+    fn lost(&self) -> Option<String> {
+        None
+    }
+
+    /// Kills and reaps what it runs.
+    fn end_loads(&mut self) {}
 }
 
 /// What a machine reports.
@@ -33,9 +46,35 @@ pub(crate) enum News {
     Said(ProcessId, serde_json::Value),
     /// A process has ended.
     Ended(ProcessId),
+    /// It can no longer be reached, and why.
+    Lost(String),
 }
 
-/// Real time and real machines; so far the near one.
+/// A machine of a rig: this one, or one at a far end.
+pub struct HostMachine(Box<dyn Member>);
+
+impl From<LocalMachine> for HostMachine {
+    fn from(machine: LocalMachine) -> Self {
+        HostMachine(Box::new(machine))
+    }
+}
+
+impl From<RemoteMachine> for HostMachine {
+    fn from(machine: RemoteMachine) -> Self {
+        HostMachine(Box::new(machine))
+    }
+}
+
+/// What a wait that also listens to somebody came to.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// The descriptor has something, or its end.
+    Input,
+    /// Anything else.
+    Wake(Wake),
+}
+
+/// Real time and real machines.
 ///
 /// While it lives SIGINT, SIGTERM and SIGHUP come as [`Wake::Stop`], each delivery once; once one has lived, these
 /// signals no longer end the process by themselves.
@@ -52,36 +91,65 @@ impl HostWorld {
     ///
     /// # Errors
     /// The kernel's error number when no pipe for signals could be made.
-    pub fn new(near: LocalMachine) -> Result<Self, Errno> {
+    pub fn new(near: impl Into<HostMachine>) -> Result<Self, Errno> {
         Ok(HostWorld {
-            members: vec![(Side::Near, Box::new(near))],
+            members: vec![(Side::Near, near.into().0)],
             stops: StopPipes::new()?,
             queue: VecDeque::new(),
             told_overdue: false,
         })
     }
 
-    /// Polls until `until_ns`, a sample that is due or something that happens, and queues what happened.
-    fn gather(&mut self, until_ns: Option<u64>) {
-        let samples = self.members.iter().filter_map(|(_, member)| member.next_sample_ns());
-        let wake_ns = samples.chain(until_ns).min();
+    /// With a far end.
+    #[must_use]
+    pub fn with_far(mut self, far: impl Into<HostMachine>) -> Self {
+        self.members.push((Side::Far, far.into().0));
+        self
+    }
+
+    /// Kills and reaps whatever runs on its machines.
+    pub fn end_loads(&mut self) {
+        self.members.iter_mut().for_each(|(_, member)| member.end_loads());
+    }
+
+    /// Waits as [`World::wait`] does, and for `input`. What a machine tells goes before it.
+    pub(crate) fn wait_or_input(&mut self, input: BorrowedFd<'_>, until_ns: u64) -> Heard {
+        loop {
+            if let Some(wake) = self.queue.pop_front() {
+                return Heard::Wake(wake);
+            }
+            if crate::now_ns() >= until_ns {
+                return Heard::Wake(Wake::Deadline);
+            }
+            if self.gather(Some(until_ns), Some(input)) && self.queue.is_empty() {
+                return Heard::Input;
+            }
+        }
+    }
+
+    /// Polls until `until_ns`, something that is due or something that happens, and queues what happened. Answers
+    /// whether `input` has something.
+    fn gather(&mut self, until_ns: Option<u64>, input: Option<BorrowedFd<'_>>) -> bool {
+        let due = self.members.iter().filter_map(|(_, member)| member.next_due_ns());
+        let wake_ns = due.chain(until_ns).min();
         let mut fds: Vec<PollFd<'_>> = self.stops.fds().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let mut ends = vec![fds.len()];
         for (_, member) in &self.members {
             member.watch(&mut fds);
             ends.push(fds.len());
         }
+        fds.extend(input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let timeout = wake_ns.map(crate::time_until);
         let polled = rustix::event::poll(&mut fds, timeout.as_ref());
         let now_ns = crate::now_ns();
         let ready: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
         drop(fds);
         for (_, member) in &mut self.members {
-            member.sample();
+            member.tend();
         }
         // Interrupted by a signal: its byte is in the pipe, and the next poll finds it.
         if polled.is_err() {
-            return;
+            return false;
         }
         self.queue.extend(self.stops.take().into_iter().map(Wake::Stop));
         let mut news = Vec::new();
@@ -90,8 +158,10 @@ impl HostWorld {
             self.queue.extend(news.drain(..).map(|news| match news {
                 News::Said(process, said) => Wake::Said(*side, process, said),
                 News::Ended(process) => Wake::Ended(*side, process),
+                News::Lost(why) => Wake::Lost(*side, why),
             }));
         }
+        input.is_some() && ready.last().is_some_and(|flags| !flags.is_empty())
     }
 }
 
@@ -121,8 +191,16 @@ impl World for HostWorld {
             if overdue && looked {
                 return Wake::Deadline;
             }
-            self.gather(until_ns);
+            self.gather(until_ns, None);
             looked = true;
         }
+    }
+
+    fn hush(&mut self, for_ns: u64) {
+        self.members.iter_mut().for_each(|(_, member)| member.hush(for_ns));
+    }
+
+    fn lost(&self) -> Option<(Side, String)> {
+        self.members.iter().find_map(|(side, member)| member.lost().map(|why| (*side, why)))
     }
 }

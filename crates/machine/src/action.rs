@@ -88,7 +88,7 @@ pub struct Turn {
 }
 
 /// What came of an action.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acted {
     /// The ledger entry that was written before.
     pub entry: EntryId,

@@ -18,7 +18,8 @@ pub struct Job {
     pub group: Option<String>,
     /// Whose rights and surroundings it has; ours when `None`.
     pub user: Option<User>,
-    /// At most this much of each output stream is kept, bytes; `None` passes them on to our own as they come.
+    /// At most this much of each output stream is kept, bytes; `None` passes them on to our own as they come, which a
+    /// machine at a far end cannot: it keeps 1 MiB of each.
     pub output_limit: Option<usize>,
 }
 
@@ -40,7 +41,7 @@ pub struct User {
 }
 
 /// A process that has ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
     /// How.
     pub status: ExitStatus,
@@ -53,7 +54,8 @@ pub struct Finished {
 }
 
 /// Why work could not be started.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpawnError {
     /// A simulated machine has no model of it.

@@ -9,6 +9,7 @@ mod errno;
 mod job;
 pub mod ledger;
 mod machine;
+pub mod wire;
 mod world;
 
 pub use action::{Acted, Action, CpuQuota, Hold, Turn};

@@ -1,5 +1,5 @@
 //! One machine: what can be read of it, done to it, run on it. Nothing here waits.
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId,
@@ -7,15 +7,15 @@ use crate::{
 };
 
 /// What a machine is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// As it is named on the command line: `local`, `sim:omap3530`.
+    /// As it is named on the command line: `local`, `sim:omap3530`, `ssh:HOST`.
     pub name: String,
     /// Kernel release, or the rules a simulated machine follows and the nearest published kernel.
     pub system: String,
     /// Identity of this boot; changes when volatile settings are lost.
     pub boot_id: String,
-    /// Where the other machine of the rig reaches it: an address for `StreamSend`.
+    /// Where the other machine of the rig reaches it: an address for `StreamSend`; empty when nobody knows.
     pub address: String,
     /// Whether the caller may write what only root may.
     pub privileged: bool,
@@ -24,7 +24,7 @@ pub struct Identity {
 }
 
 /// One name in a folder.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Entry {
     /// Name without path.
     pub name: String,
@@ -35,15 +35,15 @@ pub struct Entry {
 }
 
 /// A file kept open for repeated reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Handle(pub u32);
 
 /// A sampler that runs on the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RecorderId(pub u32);
 
 /// One moment of a recorder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// The machine's clock, ns.
     pub at_ns: u64,
@@ -52,7 +52,7 @@ pub struct Sample {
 }
 
 /// What a machine knows of the last change of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastChange {
     /// When its content last changed, Unix seconds.
     pub unix_s: u64,

@@ -41,4 +41,13 @@ pub trait World {
     /// Waits until something happens or `until_ns` comes; without a deadline, until something happens. In a simulated
     /// World this is where virtual time passes, and nowhere else. Recorders run meanwhile.
     fn wait(&mut self, until_ns: Option<u64>) -> Wake;
+
+    /// Says that for this long the machines will have nothing to tell each other (a load that is measured, ns), so that
+    /// nobody takes silence for a loss; 0 when that is over. Nothing to do where machines share one box.
+    fn hush(&mut self, _for_ns: u64) {}
+
+    /// The machine that can no longer be reached, and why: for good, once [`Wake::Lost`] or a failed call has told.
+    fn lost(&self) -> Option<(Side, String)> {
+        None
+    }
 }

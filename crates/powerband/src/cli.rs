@@ -24,10 +24,11 @@ const EXIT_CODES: &str = "Exit codes: 0 fine (also undecided) · 1 a check faile
 /// Options every verb takes, before or after it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Shared {
-    /// The machine: `local`, or `sim:NAME` for a simulated one (`sim:NAME#SEED`)
+    /// The machine: `local`, `ssh:HOST`, `cmd:COMMAND` that leads to a `powerband agent`, or `sim:NAME` for a simulated one
+    /// (`sim:NAME#SEED`)
     #[arg(long, global = true, value_name = "MACHINE", env = "POWERBAND_MACHINE")]
     pub(crate) machine: Option<String>,
-    /// The machine at the other end of the cable
+    /// The machine at the other end of the cable; `cmd@ADDRESS:COMMAND` says where the near one reaches it
     #[arg(long, global = true, value_name = "MACHINE")]
     pub(crate) far: Option<String>,
     /// Seed of the orders and of a simulated machine's noise
@@ -75,6 +76,8 @@ pub(crate) enum Verb {
     Export(Export),
     /// The simulated machines there are
     Sim(Sim),
+    /// Serve a powerband at the other end of standard input and output, which turns and measures this machine
+    Agent(Agent),
     /// Print completions for a shell
     Completions(Completions),
     /// Print the manual page
@@ -313,6 +316,14 @@ pub(crate) enum SimVerb {
         /// Its name
         name: String,
     },
+}
+
+/// `agent`.
+#[derive(Args, Debug)]
+pub(crate) struct Agent {
+    /// The program and its folder were carried here for this run: remove both
+    #[arg(long, hide = true)]
+    pub(crate) carried: bool,
 }
 
 /// `completions`.

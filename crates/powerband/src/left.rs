@@ -1,5 +1,5 @@
 //! What an earlier powerband left: putting it back before anything else is turned, and telling of it when one only looks.
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use powerband_host::{FileLedger, holder};
 use powerband_knob::{Restored, restore};
@@ -16,17 +16,37 @@ pub(crate) struct Kept {
     pub(crate) side: Side,
     /// Ledger, lock, and what was set aside.
     pub(crate) folder: PathBuf,
+    /// Set when that folder is on another machine.
+    pub(crate) away: Option<Away>,
+}
+
+/// What an agent said of a ledger that cannot be looked at from here.
+#[derive(Clone, Debug)]
+pub(crate) struct Away {
+    /// The machine, as named.
+    pub(crate) machine: String,
+    /// Who held it when we came, if anybody else did.
+    pub(crate) held: Option<String>,
 }
 
 impl Kept {
     /// The ledger's path.
     pub(crate) fn ledger(&self) -> String {
-        FileLedger::new(&self.folder).place()
+        self.there(FileLedger::new(&self.folder).place())
+    }
+
+    /// Whether anybody holds it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.away.as_ref().map_or_else(|| holder(&self.folder).is_some(), |away| away.held.is_some())
+    }
+
+    fn there(&self, path: String) -> String {
+        self.away.as_ref().map_or_else(|| path.clone(), |away| format!("{path} on {}", away.machine))
     }
 
     /// The path of what was set aside.
-    fn damaged(&self) -> PathBuf {
-        FileLedger::damaged(&self.folder)
+    fn damaged(&self) -> String {
+        self.there(FileLedger::damaged(&self.folder).display().to_string())
     }
 }
 
@@ -115,9 +135,10 @@ pub(crate) fn sort_out(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failu
                 kept.ledger()
             ));
         }
-        told.extend(describe(&damage, kept).map(|damaged| {
-            format!("{damaged}: look at it, set it right by hand and delete {}", kept.damaged().display())
-        }));
+        told.extend(
+            describe(&damage, kept)
+                .map(|damaged| format!("{damaged}: look at it, set it right by hand and delete {}", kept.damaged())),
+        );
     }
     if told.is_empty() { Ok(()) } else { Err(Failure::new(Exit::CannotRestore, told.join("; "))) }
 }
@@ -133,11 +154,11 @@ fn describe(damage: &[Damage], kept: &Kept) -> Option<String> {
 /// One line each on standard error about what is still turned without an owner, and about what was damaged. Says
 /// nothing of what one may not read.
 pub(crate) fn warn(kept: &[Kept]) {
-    for kept in kept {
-        if kept.damaged().exists() {
+    for kept in kept.iter().filter(|kept| kept.away.is_none()) {
+        if FileLedger::damaged(&kept.folder).exists() {
             output::remark(&format!(
                 "{} holds what a damaged ledger had announced: look at it, set it right by hand and delete it",
-                kept.damaged().display()
+                kept.damaged()
             ));
         }
         let boot_id = powerband_host::boot_id();
@@ -166,8 +187,13 @@ pub(crate) fn warn(kept: &[Kept]) {
 }
 
 /// How an entry that is held is told of: by whom, if its owner lives.
-pub(crate) fn holder_words(folder: Option<&Path>) -> (Option<u32>, String) {
-    match folder.and_then(holder) {
+pub(crate) fn holder_words(kept: Option<&Kept>) -> (Option<u32>, String) {
+    if let Some(away) = kept.and_then(|kept| kept.away.as_ref())
+        && let Some(held) = &away.held
+    {
+        return (None, format!("held there: {held}"));
+    }
+    match kept.filter(|kept| kept.away.is_none()).and_then(|kept| holder(&kept.folder)) {
         Some(holder) if holder.pid != 0 => (Some(holder.pid), format!("held by powerband {}", holder.pid)),
         Some(_) => (None, "held by another powerband".into()),
         None => (None, "left by an interrupted powerband; `powerband undo --left` puts it back".into()),

@@ -66,6 +66,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Show(args) => verb::show::run(&shared, &args),
         Verb::Export(args) => verb::export::run(&shared, &args),
         Verb::Sim(args) => verb::sim::run(&shared, &args),
+        Verb::Agent(args) => verb::agent::run(&args),
         Verb::Completions(args) => verb::completions::run(&args),
         Verb::Man => verb::man::run(),
     }

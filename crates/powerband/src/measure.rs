@@ -19,13 +19,16 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
     let real = !names.simulated();
-    let user = if real { caller::user_of_loads(measuring.as_root)? } else { None };
+    let user = if names.here() { caller::user_of_loads(measuring.as_root)? } else { None };
     // The store first: without a place for results nothing may be turned.
     let mut store = if measuring.dry_run { None } else { Some(open_store(shared)?) };
     let mut rig = rig::open(&names, plan.seed, purpose)?;
     let plan = named(plan, names);
-    let mut resolved = resolve(&plan, rig.world()).map_err(rig::resolve_failure)?;
+    let resolved = resolve(&plan, rig.world());
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    let mut resolved = resolved.map_err(rig::resolve_failure)?;
     resolved.started.user = real.then(|| caller::number(user.as_ref()));
+    rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
     let steps = dry::steps(&resolved, rig.world())?;
     let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps) };

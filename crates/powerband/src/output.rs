@@ -22,6 +22,13 @@ pub(crate) fn say_json(value: &impl serde::Serialize) -> Answer {
     Ok(Exit::Fine as u8)
 }
 
+/// Prints what a command printed elsewhere, each stream to its own.
+pub(crate) fn pass_on(stdout: &str, stderr: &str) {
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+    let _ = out.write_all(stdout.as_bytes()).and_then(|()| out.flush());
+    let _ = err.write_all(stderr.as_bytes());
+}
+
 /// Prints one line about what went wrong.
 pub(crate) fn complain(sentence: &str) {
     let line = sentence.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");

@@ -1,9 +1,13 @@
 //! The rig: from the names of machines to a World, its ledgers, and the lock that makes us the only one who turns.
+mod far;
+mod place;
+
 use std::path::{Path, PathBuf};
 
 use powerband_experiment::{Plan, PlanError, ResolveError};
-use powerband_host::{FileLedger, HostWorld, LocalMachine, Lock, LockError};
+use powerband_host::{FileLedger, Lock, LockError};
 use powerband_knob::{ErrorKind, KnobError, Selection};
+pub(crate) use powerband_machine::wire::Purpose;
 use powerband_machine::{EntryId, Errno, LedgerError, World};
 use powerband_record::{Side, Started};
 use powerband_sim::{Profile, SimWorld};
@@ -11,19 +15,8 @@ use powerband_sim::{Profile, SimWorld};
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure, usage};
 use crate::left::{self, Kept};
-
-/// What the rig is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// Reading only: no lock, nothing is put back.
-    Look,
-    /// `set` and `undo`: what is set stays, on simulated machines in their log.
-    Turn,
-    /// `undo`: as [`Purpose::Turn`], but what was left and what is damaged is the verb's own business.
-    PutBack,
-    /// Trials: a simulated machine starts from its boot.
-    Measure,
-}
+pub(crate) use far::{check_addresses, is_lost, lost};
+use place::Place;
 
 /// The machines of a rig as they are named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +53,17 @@ impl Names {
 
     /// As a plan would have them, under its seed: one that is given wins over one behind the machine's name.
     pub(crate) fn write_into(self, plan: &mut Plan) {
-        let near = if plan.seed.is_some() { self.near.split('#').next().unwrap_or_default().into() } else { self.near };
+        let near = if plan.seed.is_some() && self.simulated() {
+            self.near.split('#').next().unwrap_or_default().into()
+        } else {
+            self.near
+        };
         (plan.machine, plan.far) = (Some(near), self.far);
+    }
+
+    /// Whether the near machine is this one.
+    pub(crate) fn here(&self) -> bool {
+        self.near == "local"
     }
 
     /// Whether the near machine is a simulated one, which comes to the same again from its seed.
@@ -71,7 +73,7 @@ impl Names {
 
     /// Whether the near machine is the one of this name; a seed behind it may have been without effect.
     pub(crate) fn is_on(&self, machine: &str) -> bool {
-        self.near == machine || machine.split('#').next() == Some(&self.near)
+        self.near == machine || (self.simulated() && machine.split('#').next() == Some(&self.near))
     }
 
     /// For people.
@@ -81,7 +83,7 @@ impl Names {
 
     /// The seed written behind the near machine's name, `sim:NAME#SEED`.
     pub(crate) fn seed(&self) -> Result<Option<u64>, Failure> {
-        let Some((_, seed)) = self.near.split_once('#') else { return Ok(None) };
+        let Some((_, seed)) = self.near.split_once('#').filter(|_| self.simulated()) else { return Ok(None) };
         seed.parse().map(Some).map_err(|_| usage(format!("'{seed}' is not a seed; write e.g. sim:omap3530#7")))
     }
 }
@@ -111,9 +113,9 @@ impl Rig {
         self.kept.clone()
     }
 
-    /// The folder of one machine's ledger.
-    pub(crate) fn folder(&self, side: Side) -> Option<&Path> {
-        self.kept.iter().find(|kept| kept.side == side).map(|kept| kept.folder.as_path())
+    /// Where one machine's ledger is kept.
+    pub(crate) fn kept_of(&self, side: Side) -> Option<&Kept> {
+        self.kept.iter().find(|kept| kept.side == side)
     }
 
     /// Tells others that a step waits to be confirmed.
@@ -136,31 +138,34 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
     match (simulated(&names.near), names.far.as_deref().map(|far| (far, simulated(far)))) {
         (Some(near), None) => open_simulated(names, near, None, seed, purpose),
         (Some(near), Some((_, Some(far)))) => open_simulated(names, near, Some(far), seed, purpose),
-        (None, None) if names.near == "local" => open_local(purpose),
         (None, Some((_, Some(_)))) | (Some(_), Some((_, None))) => {
             Err(usage("the machines of one rig are either all real or all simulated; both share one clock"))
         }
-        (None, None) => Err(unknown_machine(&names.near)),
-        (None, Some(("local", None))) => {
+        (None, Some(("local", None))) if names.near == "local" => {
             Err(usage("this machine cannot be its own far end; without --far a stream runs over its loopback"))
         }
-        (None, Some((far, None))) => Err(unknown_machine(far)),
+        (None, _) => far::open(names, purpose),
     }
 }
 
 /// A kind of machine there is going to be is not supported yet; anything else is a slip of the keyboard.
 fn unknown_machine(name: &str) -> Failure {
-    let to_come = ["recorded:", "table:", "ssh:", "cmd:", "sh:"].iter().any(|kind| name.starts_with(kind));
+    let to_come = ["recorded:", "table:", "sh:"].iter().any(|kind| name.starts_with(kind));
     let exit = if to_come { Exit::Unsupported } else { Exit::Usage };
     Failure::new(
         exit,
-        format!("there is no machine '{name}'; use local, or sim:NAME for one that `powerband sim list` shows"),
+        format!(
+            "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, or sim:NAME for one that `powerband sim list` shows"
+        ),
     )
 }
 
 /// The profile name in `sim:NAME[#SEED]`.
 fn simulated(name: &str) -> Option<&str> {
-    name.strip_prefix("sim:").map(|rest| rest.split('#').next().unwrap_or(rest))
+    match Place::of(name) {
+        Some(Place::Simulated(name)) => Some(name),
+        _ => None,
+    }
 }
 
 /// A built-in machine file, or one at a path.
@@ -198,12 +203,12 @@ fn open_simulated(
             "both ends are sim:{near}, and what is set on it is kept once; name another far machine"
         )));
     }
-    let mut kept = vec![Kept { side: Side::Near, folder: simulated_folder(near)? }];
+    let mut kept = vec![Kept { side: Side::Near, folder: simulated_folder(near)?, away: None }];
     if let Some(far) = far {
-        kept.push(Kept { side: Side::Far, folder: simulated_folder(far)? });
+        kept.push(Kept { side: Side::Far, folder: simulated_folder(far)?, away: None });
     }
     let locks = if purpose == Purpose::Look { Vec::new() } else { lock_all(&kept)? };
-    for Kept { side, folder } in &kept {
+    for Kept { side, folder, .. } in &kept {
         let store = Box::new(FileLedger::new(folder));
         world.keep_ledger(*side, store).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
     }
@@ -225,8 +230,8 @@ pub(crate) fn kept(names: &Names) -> Vec<Kept> {
         None if name == "local" => powerband_host::state_folder(),
         None => None,
     };
-    let near = folder(&names.near).map(|folder| Kept { side: Side::Near, folder });
-    let far = names.far.as_deref().and_then(folder).map(|folder| Kept { side: Side::Far, folder });
+    let near = folder(&names.near).map(|folder| Kept { side: Side::Near, folder, away: None });
+    let far = names.far.as_deref().and_then(folder).map(|folder| Kept { side: Side::Far, folder, away: None });
     near.into_iter().chain(far).collect()
 }
 
@@ -249,34 +254,20 @@ fn no_place() -> Failure {
     usage("there is no place for results: set HOME, or POWERBAND_STATE_DIR to a folder")
 }
 
-fn open_local(purpose: Purpose) -> Result<Rig, Failure> {
-    // Whoever only looks needs no place of his own; a ledger that is not there is an empty one.
-    let folder =
-        if purpose == Purpose::Look { powerband_host::state_folder().unwrap_or_default() } else { state_folder()? };
-    let kept = vec![Kept { side: Side::Near, folder: folder.clone() }];
-    let locks = if purpose == Purpose::Look { Vec::new() } else { lock_all(&kept)? };
-    let store = FileLedger::new(&folder);
-    let machine = LocalMachine::new(store).map_err(ledger_failure)?;
-    let machine = if purpose == Purpose::Look { machine } else { machine.guarded() };
-    let mut world = HostWorld::new(machine).map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
-    if matches!(purpose, Purpose::Turn | Purpose::Measure) {
-        left::clear(&mut world, &kept)?;
-    }
-    Ok(Rig { world: Box::new(world), kept, locks })
-}
-
-fn ledger_failure(error: LedgerError) -> Failure {
+/// The exit code a ledger that cannot be used asks for.
+pub(crate) fn ledger_failure(error: LedgerError) -> Failure {
     let denied = matches!(error.errno(), Some(Errno::EACCES | Errno::EPERM));
     Failure::new(if denied { Exit::Denied } else { Exit::CannotGoOn }, error)
 }
 
 fn lock_all(kept: &[Kept]) -> Result<Vec<Lock>, Failure> {
-    kept.iter().map(|kept| lock(&kept.folder)).collect()
+    let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    kept.iter().map(|kept| lock(&kept.folder, &doing)).collect()
 }
 
-fn lock(folder: &Path) -> Result<Lock, Failure> {
-    let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-    Lock::acquire(folder, &doing).map_err(|error| {
+/// The lock of a ledger's folder.
+pub(crate) fn lock(folder: &Path, doing: &str) -> Result<Lock, Failure> {
+    Lock::acquire(folder, doing).map_err(|error| {
         let denied = matches!(
             &error,
             LockError::Unusable { errno: Errno::EACCES | Errno::EPERM, .. } | LockError::NotOurs { .. }

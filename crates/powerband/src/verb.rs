@@ -1,4 +1,5 @@
 //! The verbs, one a file.
+pub(crate) mod agent;
 pub(crate) mod completions;
 pub(crate) mod confirm;
 pub(crate) mod export;

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 12] = [
+const PACKAGES: [(&str, &str); 15] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -17,6 +17,9 @@ const PACKAGES: [(&str, &str); 12] = [
     ("iasl", "acpica-tools"),
     ("busybox", "busybox-static"),
     ("strip", "binutils"),
+    ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
+    ("sshd", "openssh-server"),
 ];
 
 /// Packages that are on their way.

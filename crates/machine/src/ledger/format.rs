@@ -28,7 +28,7 @@ pub(super) enum Record {
 }
 
 /// What can be told of a damaged line; nobody acts on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// Number of the line, from 1.
     pub line: u32,
@@ -42,17 +42,20 @@ pub struct Damage {
     pub before: Option<String>,
     /// Whether what the line announced may still be in force, so that a person has to look.
     pub matters: bool,
-    /// The line as found.
+    /// The line as found; it stays on its machine.
+    #[serde(skip)]
     pub(super) bytes: Vec<u8>,
+    #[serde(skip)]
     pub(super) kind: Kind,
 }
 
 /// What kind of record a damaged line was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     Intent,
     Done,
     Closed,
+    #[default]
     Unknown,
 }
 

@@ -1,10 +1,12 @@
 //! Where a ledger's bytes are kept, and why they cannot be.
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::Errno;
 
 /// Why the ledger cannot be used. Nothing was turned.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LedgerError {
     /// It cannot be read.
     #[error("cannot read the ledger {place}: {errno}")]
@@ -30,6 +32,15 @@ pub enum LedgerError {
         /// Why.
         why: String,
     },
+    /// The machine that keeps it can no longer be reached. What it was asked for last may have been done; what is held there
+    /// it puts back by itself.
+    #[error("{machine} is lost: {why}")]
+    Lost {
+        /// The machine's name.
+        machine: String,
+        /// Why.
+        why: String,
+    },
 }
 
 impl LedgerError {
@@ -38,7 +49,7 @@ impl LedgerError {
     pub fn errno(&self) -> Option<Errno> {
         match self {
             LedgerError::Unreadable { errno, .. } | LedgerError::Unwritable { errno, .. } => Some(*errno),
-            LedgerError::Untrusted { .. } => None,
+            LedgerError::Untrusted { .. } | LedgerError::Lost { .. } => None,
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
             readings.extend(found.into_iter().map(|reading| (side, reading)));
         }
     }
+    // What a lost machine does not answer is no reading.
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     if shared.json {
         let rows: Vec<_> = readings.iter().map(|(side, r)| serde_json::json!({ "side": side, "reading": r })).collect();
         return output::say_json(&serde_json::json!({ "version": 1, "readings": rows }));

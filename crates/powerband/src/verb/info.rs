@@ -35,6 +35,8 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         text += &told.text;
         all[name] = told.json;
     }
+    // What a lost machine does not answer is not what it is.
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     left::warn(&rig.kept());
     if shared.json {
         return output::say_json(&all);
@@ -107,7 +109,7 @@ fn turned(rig: &mut Rig) -> Told {
         for entry in entries.into_iter().filter(|entry| left::tells(&entry.turn)) {
             let turn = &entry.turn;
             let (held_by, how) = match turn.hold {
-                Hold::Held => left::holder_words(rig.folder(side)),
+                Hold::Held => left::holder_words(rig.kept_of(side)),
                 Hold::Set => (None, "set; `powerband undo` takes it back".into()),
             };
             text += &format!("turned: {there}{} at {} to {} ({how})\n", turn.knob, turn.site, turn.asked);

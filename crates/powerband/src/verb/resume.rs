@@ -33,7 +33,7 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let resolved = rebuild(started).map_err(|error| refused(error.to_string()))?;
     let home = enter(&seen, &names).map_err(&refused)?;
     let begun = Cli::try_parse_from(&seen.command_line).ok();
-    let user = user_of_loads(started, begun.as_ref()).map_err(|failure| refused(failure.sentence))?;
+    let user = user_of_loads(started, begun.as_ref(), &names).map_err(|failure| refused(failure.sentence))?;
     let seed = names.seed()?.unwrap_or(started.seed);
     let mut rig = rig::open(&names, Some(seed), Purpose::Measure)?;
     check_rig(started, rig.world()).map_err(|error| refused(error.to_string()))?;
@@ -67,9 +67,10 @@ fn conduct(
 }
 
 /// Whom the loads go on as: the user they ran as.
-fn user_of_loads(started: &Started, begun: Option<&Cli>) -> Result<Option<User>, Failure> {
+fn user_of_loads(started: &Started, begun: Option<&Cli>, names: &Names) -> Result<Option<User>, Failure> {
     let Some(then) = started.user else { return Ok(None) };
-    let user = caller::user_of_loads(begun.and_then(measuring).is_some_and(|measuring| measuring.as_root))?;
+    let as_root = begun.and_then(measuring).is_some_and(|measuring| measuring.as_root);
+    let user = if names.here() { caller::user_of_loads(as_root)? } else { None };
     match caller::number(user.as_ref()) {
         now if now == then => Ok(user),
         now => Err(usage(format!(

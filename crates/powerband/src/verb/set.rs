@@ -27,7 +27,12 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let setting = Setting { name: None, assignments };
     let within_ns = args.confirm_within.as_deref().map(confirmation_time_ns).transpose()?;
     let purpose = if args.dry_run { Purpose::Look } else { Purpose::Turn };
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
+    let names = rig::Names::plain(shared);
+    if within_ns.is_some() && !names.here() && !names.simulated() {
+        let sentence = format!("--confirm-within waits beside the machine; run it on {} itself", names.words());
+        return Err(Failure::new(Exit::Unsupported, sentence));
+    }
+    let mut rig = rig::open(&names, shared.seed, purpose)?;
     // Before anything is turned: a confirmation must find somebody who hears it.
     let confirmation = Confirmation::listen().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     let hold = if within_ns.is_some() { Hold::Held } else { Hold::Set };
@@ -81,7 +86,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool, hold: 
             Ok((_, Some(applied))) => told.tell(side, applied),
             Err(failure) => {
                 put_back(rig, &told.applied)?;
-                return Err(failure);
+                return Err(rig::lost(rig.world()).unwrap_or(failure));
             }
         }
     }
@@ -164,9 +169,12 @@ fn wait(rig: &mut Rig, confirmation: &Confirmation, within_ns: u64) -> Heard {
 
 fn put_back(rig: &mut Rig, applied: &[(Side, Applied)]) -> Result<(), Failure> {
     for (side, applied) in applied.iter().rev() {
+        if rig::is_lost(rig.world(), *side) {
+            continue;
+        }
         let Some(machine) = rig.world().machine(*side) else { continue };
         let restored = restore(machine, &applied.entries, false);
-        if !restored.failed.is_empty() {
+        if !restored.failed.is_empty() && !rig::is_lost(rig.world(), *side) {
             let sentence = format!(
                 "could not put back {}; `powerband undo --list` shows what is left",
                 restored.left().join(", ")

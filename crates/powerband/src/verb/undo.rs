@@ -1,7 +1,6 @@
 //! `undo`: take back what `set` turned, the last step first.
 use std::collections::BTreeMap;
 
-use powerband_host::holder;
 use powerband_knob::{Foreign, Restored, restore};
 use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::Side;
@@ -39,6 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
         left::put_back_first(rig.world(), &kept)?;
     }
     let steps: Vec<Step> = [Side::Near, Side::Far].into_iter().flat_map(|side| steps(rig.world(), side)).collect();
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     if args.list {
         let left = unowned(&mut rig);
         return list(shared, &steps, &left, &ledger);
@@ -59,6 +59,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
             restored.extend(restore(machine, &entries, args.force));
         }
     }
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     report(shared, &restored, steps.len() - wanted.len())?;
     let outcome = outcome(&restored, &ledger, "undo");
     // Last, as it needs somebody to look: the rest is put back by now.
@@ -74,6 +75,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
 fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig) -> Answer {
     let (kept, ledger) = (rig.kept(), rig.ledger_place());
     let restored = left::put_back(rig.world(), &kept, args.force);
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
     if shared.json || restored != Restored::default() {
         report(shared, &restored, 0)?;
     } else {
@@ -97,7 +99,7 @@ fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
 fn unowned(rig: &mut Rig) -> Vec<(Side, OpenEntry)> {
     let mut left = Vec::new();
     for kept in rig.kept() {
-        if holder(&kept.folder).is_some() {
+        if kept.is_held() {
             continue;
         }
         let open = rig.world().machine(kept.side).map(|machine| left::in_force(machine)).unwrap_or_default();

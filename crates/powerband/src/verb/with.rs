@@ -17,7 +17,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
         args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
     let setting = Setting { name: None, assignments };
     let names = rig::Names::plain(shared);
-    let user = if !names.simulated() { caller::user_of_loads(args.as_root)? } else { None };
+    let user = if names.here() { caller::user_of_loads(args.as_root)? } else { None };
     let mut rig = rig::open(&names, shared.seed, Purpose::Measure)?;
     let narrow = rig::narrow(shared);
     let world = rig.world();
@@ -36,14 +36,15 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
             Ok(applied) => in_force.push((side, applied)),
             Err(failure) => {
                 put_back(world, &in_force)?;
-                return Err(failure);
+                return Err(rig::lost(world).unwrap_or(failure));
             }
         }
     }
-    let group = in_force.first().and_then(|(_, applied)| applied.group.clone());
+    let near = in_force.iter().find(|(side, _)| *side == Side::Near);
+    let group = near.and_then(|(_, applied)| applied.group.clone());
     let ran = execute(world, args, group, user);
     put_back(world, &in_force)?;
-    ran
+    rig::lost(world).map_or(ran, Err)
 }
 
 fn execute(world: &mut dyn World, args: &With, group: Option<String>, user: Option<User>) -> Answer {
@@ -56,6 +57,8 @@ fn execute(world: &mut dyn World, args: &With, group: Option<String>, user: Opti
         return Ok(Exit::Stopped as u8);
     }
     let Some(finished) = finished else { return Err(Failure::new(Exit::CannotGoOn, "the command's end was missed")) };
+    // A machine at a far end has no terminal of ours, and sends what was printed.
+    output::pass_on(&finished.output.stdout, &finished.output.stderr);
     Ok(match finished.status {
         ExitStatus::Code(code) => u8::try_from(code & 0xff).unwrap_or(1),
         // As shells do.
@@ -78,7 +81,14 @@ fn wait(world: &mut dyn World, process: ProcessId) -> (Option<Finished>, bool) {
                 stopped = true;
                 until_ns = Some(world.now_ns() + GRACE_NS);
             }
-            Wake::Lost(..) => return (None, stopped),
+            Wake::Lost(Side::Near, _) => return (None, stopped),
+            Wake::Lost(..) => {
+                // What it was started for no longer holds at the other end.
+                if let Some(machine) = world.machine(Side::Near) {
+                    machine.end(process, false);
+                }
+                until_ns = Some(world.now_ns() + GRACE_NS);
+            }
             _ => {}
         }
     }
@@ -86,12 +96,15 @@ fn wait(world: &mut dyn World, process: ProcessId) -> (Option<Finished>, bool) {
 
 fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Result<(), Failure> {
     for (side, applied) in in_force.iter().rev() {
+        if rig::is_lost(world, *side) {
+            continue;
+        }
         let Some(machine) = world.machine(*side) else { continue };
         let mut restored = restore(machine, &applied.entries, false);
         restored.wait_for_limits(world, *side);
         restored.differs().iter().for_each(|differs| output::remark(differs));
         restored.elsewhere.iter().for_each(|it| output::remark(&format!("left {} turned: {}", it.knob, it.why)));
-        if !restored.failed.is_empty() {
+        if !restored.failed.is_empty() && !rig::is_lost(world, *side) {
             let sentence = format!(
                 "could not put back {}; `powerband undo --list` shows what is left",
                 restored.left().join(", ")

@@ -7,6 +7,7 @@
     clippy::print_stderr,
     reason = "a test that cannot go on has failed, and stands outside the World it looks at"
 )]
+mod cabled;
 mod called;
 mod chance;
 mod coalesced;
@@ -24,6 +25,7 @@ mod mistakes;
 mod places;
 mod repeated;
 mod resumed;
+mod rigged;
 mod rights;
 mod router;
 mod simulated;

@@ -1,0 +1,481 @@
+//! A machine at a far end: an agent there, spoken to through the pipes of a child process (ssh, `ip netns exec`, anything).
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use powerband_machine::wire::{
+    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Welcome, first_message, message,
+};
+use powerband_machine::{
+    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, Machine, OpenEntry,
+    ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::io_errno;
+use crate::talk::{Ear, Mouth, Silence};
+use crate::world::{Member, News};
+
+/// How long an agent may take to come up, ns: ssh connects, what was left there is put back first.
+const FIRST_WORD_NS: u64 = 60_000_000_000;
+/// How long a call may take, ns.
+const CALL_NS: u64 = 10_000_000_000;
+/// How long one that turns something may take, ns: a program of ten seconds among them.
+const TURN_NS: u64 = 25_000_000_000;
+/// How long the answer to "are you there" may take, ns.
+const SIGN_OF_LIFE_NS: u64 = 5_000_000_000;
+/// How long the agent has to put back and end once we let go, ns.
+const PARTING_NS: u64 = 10_000_000_000;
+/// How long one that is killed may take to die, ns.
+const DYING_NS: u64 = 1_000_000_000;
+
+/// Why there is no machine at the far end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// The program that leads there cannot be started.
+    #[error("cannot start '{program}', which leads to {name}: {errno}; check its spelling")]
+    NotStarted {
+        /// The machine as named.
+        name: String,
+        /// The program.
+        program: String,
+        /// Why.
+        errno: Errno,
+    },
+    /// The agent there says no.
+    #[error("{name}: {why}")]
+    Refused {
+        /// The machine as named.
+        name: String,
+        /// The exit code the agent's refusal asks for.
+        exit: u8,
+        /// Its sentence.
+        why: String,
+    },
+    /// Nothing sensible came.
+    #[error("cannot reach {name}: {why}; try it by hand: {by_hand}")]
+    Unreachable {
+        /// The machine as named.
+        name: String,
+        /// Why.
+        why: String,
+        /// A command that shows what is wrong.
+        by_hand: String,
+    },
+}
+
+/// A machine at a far end. Dropping it lets the agent put back what it holds and end.
+pub struct RemoteMachine {
+    identity: Identity,
+    welcome: Welcome,
+    /// The end the agent is heard at, to be polled beside the borrowed link.
+    watched: OwnedFd,
+    link: RefCell<Link>,
+    ended: BTreeMap<u64, Finished>,
+}
+
+/// The connection; once lost it stays so.
+#[derive(Debug)]
+struct Link {
+    child: Child,
+    mouth: Option<Mouth>,
+    ear: Ear,
+    last: u64,
+    /// Why it is lost, and whether the World was told.
+    lost: Option<(String, bool)>,
+    /// News that came while an answer was waited for.
+    news: VecDeque<FromAgent>,
+    /// How long we may be silent, ns.
+    silent_ns: u64,
+    /// When we last said anything, ns.
+    spoke_ns: u64,
+    /// A call nobody waits for, by when it must have been answered, ns.
+    unanswered: Option<(u64, u64)>,
+}
+
+impl RemoteMachine {
+    /// Starts `words`, which lead to an agent, and introduces us. `name` is how the machine is named.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn connect(name: &str, words: &[String], hello: Hello) -> Result<RemoteMachine, RemoteError> {
+        let unreachable = |why: String| RemoteError::Unreachable {
+            name: name.into(),
+            why,
+            by_hand: format!("{} < /dev/null", words.join(" ")),
+        };
+        let (program, arguments) = words.split_first().ok_or_else(|| unreachable("there is no command".into()))?;
+        let mut link = Link::start(program, arguments).map_err(|errno| RemoteError::NotStarted {
+            name: name.into(),
+            program: program.clone(),
+            errno,
+        })?;
+        match link.introduce(hello) {
+            Ok(FromAgent::Welcome(welcome)) => {
+                let identity = Identity { name: name.into(), ..welcome.identity.clone() };
+                let watched = link.ear.fd().try_clone().map_err(|error| unreachable(error.to_string()))?;
+                let (welcome, link) = (*welcome, RefCell::new(link));
+                Ok(RemoteMachine { identity, welcome, watched, link, ended: BTreeMap::new() })
+            }
+            Ok(FromAgent::Refused(refusal)) => {
+                Err(RemoteError::Refused { name: name.into(), exit: refusal.exit, why: refusal.why })
+            }
+            Ok(_) => Err(unreachable("its first word is no welcome".into())),
+            Err(Silence::TooLate) => Err(unreachable("it says nothing".into())),
+            Err(Silence::Ended) => Err(unreachable(link.ending("it ended before it said anything"))),
+            Err(silence) => Err(unreachable(silence.to_string())),
+        }
+    }
+
+    /// What the agent said of itself and its machine.
+    #[must_use]
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// Where the other machine of a rig reaches it.
+    #[must_use]
+    pub fn reached_at(mut self, address: &str) -> Self {
+        self.identity.address = address.into();
+        self
+    }
+
+    /// A call whose answer is waited for; `None` when the machine is lost, before or with it.
+    fn call<T: DeserializeOwned>(&self, call: Call) -> Option<T> {
+        let mut link = self.link.borrow_mut();
+        if link.lost.is_some() {
+            return None;
+        }
+        let answer = link.ask(call).and_then(|value| serde_json::from_value(value).map_err(not_an_answer));
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(silence) => {
+                link.lose(&silence);
+                None
+            }
+        }
+    }
+
+    fn ledger<T: DeserializeOwned>(&self, call: Call) -> Result<T, LedgerError> {
+        self.call::<Result<T, LedgerError>>(call).unwrap_or_else(|| {
+            let why = Member::lost(self).unwrap_or_default();
+            Err(LedgerError::Lost { machine: self.identity.name.clone(), why })
+        })
+    }
+
+    fn file<T: DeserializeOwned>(&self, call: Call) -> Result<T, Errno> {
+        self.call::<Result<T, Errno>>(call).unwrap_or(Err(Errno::ENOLINK))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+fn not_an_answer(error: serde_json::Error) -> Silence {
+    Silence::Wire(powerband_machine::wire::WireError::NotOurs(error.to_string()))
+}
+
+impl Link {
+    fn start(program: &str, arguments: &[String]) -> Result<Link, Errno> {
+        let mut command = Command::new(program);
+        // A group of its own: Ctrl-C is for us, and the agent is told by us.
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().map_err(|error| io_errno(&error))?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (input, output) = pipes.ok_or(Errno::EPIPE)?;
+        Ok(Link {
+            child,
+            mouth: Some(Mouth::new(OwnedFd::from(input))),
+            ear: Ear::new(OwnedFd::from(output)),
+            last: 0,
+            lost: None,
+            news: VecDeque::new(),
+            silent_ns: IDLE_SILENCE_NS,
+            spoke_ns: crate::now_ns(),
+            unanswered: None,
+        })
+    }
+
+    fn introduce(&mut self, hello: Hello) -> Result<FromAgent, Silence> {
+        let until_ns = crate::now_ns() + FIRST_WORD_NS;
+        // One that ended has perhaps said why.
+        let said = self.say(&FromOwner::Hello(hello), until_ns);
+        let first = self.ear.hear(until_ns).map_err(|silence| match silence {
+            Silence::Wire(_) => silence,
+            _ => said.err().unwrap_or(silence),
+        })?;
+        self.spoke_ns = crate::now_ns();
+        Ok(first_message(&first)?)
+    }
+
+    fn say(&mut self, message: &FromOwner, until_ns: u64) -> Result<(), Silence> {
+        self.spoke_ns = crate::now_ns();
+        self.mouth.as_ref().ok_or(Silence::Ended)?.say(message, until_ns)
+    }
+
+    fn ask(&mut self, call: Call) -> Result<serde_json::Value, Silence> {
+        let until_ns = crate::now_ns() + if call.turns() { TURN_NS } else { CALL_NS };
+        self.last += 1;
+        let number = self.last;
+        self.say(&FromOwner::Call(number, call), until_ns)?;
+        loop {
+            let json = self.ear.hear(until_ns)?;
+            match message(&json)? {
+                FromAgent::Answer(answered, value) if answered == number => {
+                    self.unanswered = None;
+                    // News that came in the same breath are not to be polled for.
+                    while let Some(json) = self.ear.heard()? {
+                        self.take(message(&json)?)?;
+                    }
+                    return Ok(value);
+                }
+                other => self.take(other)?,
+            }
+        }
+    }
+
+    /// News are kept; an answer nobody waits for is a sign of life.
+    fn take(&mut self, message: FromAgent) -> Result<(), Silence> {
+        match message {
+            FromAgent::Answer(..) => self.unanswered = None,
+            FromAgent::Said(..) | FromAgent::Ended(..) => self.news.push_back(message),
+            FromAgent::Welcome(_) => return Err(not_expected("a second welcome")),
+            FromAgent::Refused(refusal) => return Err(not_expected(&refusal.why)),
+        }
+        Ok(())
+    }
+
+    /// Takes what poll(2) said is there.
+    fn listen(&mut self) -> Result<(), Silence> {
+        self.ear.listen()?;
+        while let Some(json) = self.ear.heard()? {
+            self.take(message(&json)?)?;
+        }
+        Ok(())
+    }
+
+    /// The same when nobody polled: whether there is anything after all.
+    fn listen_at_once(&mut self) -> Result<(), Silence> {
+        let json = self.ear.hear(crate::now_ns())?;
+        self.take(message(&json)?)
+    }
+
+    /// Renews the lease without waiting for the answer.
+    fn renew(&mut self) -> Result<(), Silence> {
+        let until_ns = crate::now_ns() + SIGN_OF_LIFE_NS;
+        self.last += 1;
+        self.unanswered = Some((self.last, until_ns));
+        let lease = Call::Lease(self.silent_ns.saturating_add(LEASE_MARGIN_NS));
+        self.say(&FromOwner::Call(self.last, lease), until_ns)
+    }
+
+    fn lose(&mut self, silence: &Silence) {
+        if self.lost.is_some() {
+            return;
+        }
+        let why = match silence {
+            Silence::Ended => self.ending("the connection ended"),
+            other => other.to_string(),
+        };
+        self.mouth = None;
+        self.kill();
+        self.lost = Some((why, false));
+    }
+
+    /// How the child ended, when it has.
+    fn ending(&mut self, what: &str) -> String {
+        self.mouth = None;
+        self.wait(DYING_NS);
+        match self.child.try_wait() {
+            Ok(Some(status)) => format!("{what} ({status})"),
+            _ => what.into(),
+        }
+    }
+
+    /// Waits for the child's end.
+    fn wait(&mut self, for_ns: u64) {
+        let Ok(pidfd) = rustix::process::pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()) else { return };
+        let until_ns = crate::now_ns() + for_ns;
+        while crate::now_ns() < until_ns && matches!(self.child.try_wait(), Ok(None)) {
+            let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+            let _ = rustix::event::poll(&mut fds, Some(&crate::time_until(until_ns)));
+        }
+    }
+
+    /// Kills the child and its group, and reaps it.
+    fn kill(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            self.wait(DYING_NS);
+        }
+    }
+}
+
+fn not_expected(what: &str) -> Silence {
+    Silence::Wire(powerband_machine::wire::WireError::NotOurs(what.into()))
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The end of its input lets the agent go.
+        self.mouth = None;
+        self.wait(PARTING_NS);
+        self.kill();
+    }
+}
+
+impl Machine for RemoteMachine {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        self.file(Call::List(folder.into()))
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.file(Call::Read(path.into()))
+    }
+
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        self.file(Call::Open(path.into()))
+    }
+
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        let texts: Option<Vec<_>> = self.call(Call::ReadMany(handles.to_vec()));
+        *into = texts.unwrap_or_default();
+        into.resize(handles.len(), Err(Errno::ENOLINK));
+    }
+
+    fn close(&mut self, handle: Handle) {
+        let _: Option<()> = self.call(Call::Close(handle));
+    }
+
+    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
+        self.call(Call::Record(handles.to_vec(), period_ns)).unwrap_or(RecorderId(u32::MAX))
+    }
+
+    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
+        self.call(Call::EndRecord(recorder)).unwrap_or_default()
+    }
+
+    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+        self.ledger(Call::Act(Box::new(turn.clone())))
+    }
+
+    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
+        self.ledger(Call::Undo(entry, force))
+    }
+
+    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
+        self.ledger(Call::Keep(entries.to_vec()))
+    }
+
+    fn open_entries(&self) -> Vec<OpenEntry> {
+        self.call(Call::OpenEntries).unwrap_or_default()
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        self.call(Call::Damage).unwrap_or_default()
+    }
+
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        self.ledger(Call::SetDamageAside)
+    }
+
+    fn last_change(&mut self, path: &str) -> Option<LastChange> {
+        self.call(Call::LastChange(path.into())).unwrap_or_default()
+    }
+
+    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        self.call::<Result<ProcessId, SpawnError>>(Call::Spawn(Box::new(job.clone()))).unwrap_or_else(|| {
+            let what = format!("{} on {}", job.work.kind(), self.identity.name);
+            Err(SpawnError::Refused { what, errno: Errno::ENOLINK })
+        })
+    }
+
+    fn end(&mut self, process: ProcessId, force: bool) {
+        let _: Option<()> = self.call(Call::End(process, force));
+    }
+
+    fn finished(&mut self, process: ProcessId) -> Option<Finished> {
+        self.ended.remove(&process.0)
+    }
+}
+
+impl Member for RemoteMachine {
+    fn machine(&mut self) -> &mut dyn Machine {
+        self
+    }
+
+    fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        if self.link.borrow().lost.is_none() {
+            fds.push(PollFd::new(&self.watched, PollFlags::IN));
+        }
+    }
+
+    fn collect(&mut self, _now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
+        let link = self.link.get_mut();
+        if link.lost.is_none()
+            && ready.first().is_some_and(|flags| !flags.is_empty())
+            && let Err(silence) = link.listen()
+        {
+            link.lose(&silence);
+        }
+        for told in link.news.drain(..) {
+            match told {
+                FromAgent::Said(process, value) => news.push(News::Said(process, value)),
+                FromAgent::Ended(process, finished) => {
+                    self.ended.insert(process.0, *finished);
+                    news.push(News::Ended(process));
+                }
+                _ => {}
+            }
+        }
+        if let Some((why, told @ false)) = &mut link.lost {
+            *told = true;
+            news.push(News::Lost(why.clone()));
+        }
+    }
+
+    fn next_due_ns(&self) -> Option<u64> {
+        let link = self.link.borrow();
+        match &link.lost {
+            _ if !link.news.is_empty() => Some(0),
+            Some((_, told)) => (!told).then_some(0),
+            None => Some(link.unanswered.map_or(link.spoke_ns + link.silent_ns, |(_, until_ns)| until_ns)),
+        }
+    }
+
+    fn tend(&mut self) {
+        let link = self.link.get_mut();
+        let now_ns = crate::now_ns();
+        if link.lost.is_some() {
+            return;
+        }
+        let tended = match link.unanswered {
+            Some((_, until_ns)) if until_ns <= now_ns => Err(Silence::TooLate),
+            None if link.spoke_ns + link.silent_ns <= now_ns => link.renew(),
+            _ => Ok(()),
+        };
+        // An answer that came while we slept is still in the pipe: it counts.
+        let tended = if tended == Err(Silence::TooLate) { link.listen_at_once() } else { tended };
+        if let Err(silence) = tended {
+            link.lose(&silence);
+        }
+    }
+
+    fn hush(&mut self, for_ns: u64) {
+        let silent_ns = for_ns.max(IDLE_SILENCE_NS);
+        self.link.get_mut().silent_ns = silent_ns;
+        let _: Option<()> = self.call(Call::Lease(silent_ns.saturating_add(LEASE_MARGIN_NS)));
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.link.borrow().lost.as_ref().map(|(why, _)| why.clone())
+    }
+}

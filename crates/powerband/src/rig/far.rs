@@ -1,0 +1,179 @@
+//! Rigs of real machines: this one and those behind an agent, each with its own ledger, lock and guardian.
+use powerband_host::{FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RemoteError, RemoteMachine, Ssh};
+use powerband_load::{Load, Rig as Ends};
+use powerband_machine::wire::{Hello, WIRE_VERSION};
+use powerband_machine::{Machine, World};
+use powerband_record::Side;
+
+use super::place::{Place, words};
+use super::{Names, Purpose, Rig, ledger_failure, lock_all, state_folder, unknown_machine};
+use crate::exit::{Exit, Failure, usage};
+use crate::left::{self, Kept};
+
+/// Opens a rig none of whose machines is simulated.
+pub(super) fn open(names: &Names, purpose: Purpose) -> Result<Rig, Failure> {
+    let near = Place::of(&names.near).ok_or_else(|| unknown_machine(&names.near))?;
+    let far = names.far.as_deref().map(|far| Place::of(far).ok_or_else(|| unknown_machine(far))).transpose()?;
+    let mut opening = Opening { purpose, kept: Vec::new(), locks: Vec::new(), here: Vec::new() };
+    let mut near = opening.machine(Side::Near, &names.near, &near)?;
+    let mut far = match names.far.as_deref().zip(far.as_ref()) {
+        Some((name, place)) => Some(opening.machine(Side::Far, name, place)?),
+        None => None,
+    };
+    introduce(&mut near, far.as_mut());
+    let mut world = HostWorld::new(near.into_machine()).map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
+    if let Some(far) = far {
+        world = world.with_far(far.into_machine());
+    }
+    if matches!(purpose, Purpose::Turn | Purpose::Measure) {
+        left::clear(&mut world, &opening.here)?;
+    }
+    Ok(Rig { world: Box::new(world), kept: opening.kept, locks: opening.locks })
+}
+
+/// What there is so far.
+struct Opening {
+    purpose: Purpose,
+    kept: Vec<Kept>,
+    locks: Vec<Lock>,
+    /// Those of `kept` that are ours to clear; an agent clears its own.
+    here: Vec<Kept>,
+}
+
+/// A machine before the rig is complete.
+enum Member {
+    Local(Box<LocalMachine>, Option<String>),
+    Remote(Box<RemoteMachine>, Option<String>),
+}
+
+impl Opening {
+    fn machine(&mut self, side: Side, name: &str, place: &Place<'_>) -> Result<Member, Failure> {
+        let (remote, address) = match *place {
+            Place::Local => return self.local(side),
+            Place::Simulated(_) => return Err(unknown_machine(name)),
+            Place::Behind { address, command } => {
+                let words = words(command).map_err(usage)?;
+                (RemoteMachine::connect(name, &words, hello(self.purpose)), address)
+            }
+            Place::Ssh { address, host } => {
+                (Ssh { name: name.into(), host: host.into() }.connect(hello(self.purpose)), address)
+            }
+        };
+        let remote = remote.map_err(remote_failure)?;
+        let welcome = remote.welcome();
+        let (folder, held) = (welcome.folder.clone().into(), welcome.held.clone());
+        self.kept.push(Kept { side, folder, away: Some(left::Away { machine: name.into(), held }) });
+        Ok(Member::Remote(Box::new(remote), address.map(str::to_owned)))
+    }
+
+    fn local(&mut self, side: Side) -> Result<Member, Failure> {
+        // Whoever only looks needs no place of his own; a ledger that is not there is an empty one.
+        let looks = self.purpose == Purpose::Look;
+        let folder = if looks { powerband_host::state_folder().unwrap_or_default() } else { state_folder()? };
+        let kept = Kept { side, folder: folder.clone(), away: None };
+        if !looks {
+            self.locks.extend(lock_all(std::slice::from_ref(&kept))?);
+        }
+        self.kept.push(kept.clone());
+        self.here.push(kept);
+        let machine = LocalMachine::new(FileLedger::new(&folder)).map_err(ledger_failure)?;
+        Ok(Member::Local(Box::new(if looks { machine } else { machine.guarded() }), None))
+    }
+}
+
+impl Member {
+    /// Where the other one reaches it, as far as it is known by itself.
+    fn address(&self) -> Option<String> {
+        match self {
+            Member::Local(_, address) => address.clone(),
+            Member::Remote(remote, typed) => {
+                let told = Some(remote.identity().address.clone()).filter(|told| !told.is_empty());
+                typed.clone().or(told)
+            }
+        }
+    }
+
+    /// Where this one sees the machine we run on.
+    fn peer(&self) -> Option<String> {
+        match self {
+            Member::Local(..) => None,
+            Member::Remote(remote, _) => remote.welcome().peer_address.clone(),
+        }
+    }
+
+    fn set_address(&mut self, found: String) {
+        match self {
+            Member::Local(_, address) | Member::Remote(_, address) => *address = Some(found),
+        }
+    }
+
+    fn into_machine(self) -> HostMachine {
+        let address = self.address().unwrap_or_default();
+        match self {
+            Member::Local(machine, _) => machine.reached_at(&address).into(),
+            Member::Remote(machine, _) => machine.reached_at(&address).into(),
+        }
+    }
+}
+
+/// Tells each where the other reaches it: as named, as ssh knows it, or by the way the kernel would take. One that is
+/// alone has its loopback.
+fn introduce(near: &mut Member, far: Option<&mut Member>) {
+    let Some(far) = far else { return near.set_address("127.0.0.1".into()) };
+    let way =
+        |other: &Member| other.address().as_deref().and_then(powerband_host::address_towards).or_else(|| other.peer());
+    if let Some(found) = near.address().or_else(|| way(far)) {
+        near.set_address(found);
+    }
+    if let Some(found) = far.address().or_else(|| way(near)) {
+        far.set_address(found);
+    }
+}
+
+/// What we say to an agent.
+fn hello(purpose: Purpose) -> Hello {
+    let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    Hello { wire: WIRE_VERSION, powerband: env!("CARGO_PKG_VERSION").into(), purpose, doing }
+}
+
+fn remote_failure(error: RemoteError) -> Failure {
+    let exit = match &error {
+        RemoteError::NotStarted { .. } => Exit::Usage,
+        RemoteError::Refused { exit, .. } => {
+            let known = [Exit::Usage, Exit::Denied, Exit::Unsupported, Exit::CannotRestore];
+            known.into_iter().find(|known| *known as u8 == *exit).unwrap_or(Exit::CannotGoOn)
+        }
+        _ => Exit::CannotGoOn,
+    };
+    Failure::new(exit, error)
+}
+
+/// A load with two ends needs to know where they are.
+pub(crate) fn check_addresses(load: &Load, world: &mut dyn World) -> Result<(), Failure> {
+    let mut of = |side| world.machine(side).map(|machine| machine.identity().clone());
+    let (Some(near), Some(far)) = (of(Side::Near), of(Side::Far)) else { return Ok(()) };
+    let ends = Ends { near: near.address.clone(), far: Some(far.address.clone()) };
+    if load.parts(&ends).iter().all(|part| part.side == Side::Near) {
+        return Ok(());
+    }
+    match [far, near].into_iter().find(|machine| machine.address.is_empty()) {
+        None => Ok(()),
+        Some(unknown) => Err(usage(format!(
+            "the load '{}' needs the address of {}, and nobody tells it; write it into the name, e.g. cmd@10.0.0.2:COMMAND",
+            load.describe(),
+            unknown.name
+        ))),
+    }
+}
+
+/// The sentence about a machine that was lost while a verb was at work, if one was.
+pub(crate) fn lost(world: &dyn World) -> Option<Failure> {
+    let (side, why) = world.lost()?;
+    let sentence = format!("lost the {side} machine: {why}; what is held there goes back by itself");
+    Some(Failure::new(Exit::CannotGoOn, sentence))
+}
+
+/// Whether a machine of this side cannot be reached any more, so that there is nothing to put back from here.
+pub(crate) fn is_lost(world: &dyn World, side: Side) -> bool {
+    world.lost().is_some_and(|(lost, _)| lost == side)
+}

@@ -1,0 +1,121 @@
+//! Where a machine is, from its name: here, simulated, or behind a command or ssh.
+
+/// A machine's name, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place<'n> {
+    /// This box.
+    Local,
+    /// `sim:NAME[#SEED]`, without the seed.
+    Simulated(&'n str),
+    /// `cmd[@ADDRESS]:COMMAND`.
+    Behind {
+        /// Where the other machine of the rig reaches it.
+        address: Option<&'n str>,
+        /// The command that leads to its agent.
+        command: &'n str,
+    },
+    /// `ssh[@ADDRESS]:HOST`.
+    Ssh {
+        /// Where the other machine of the rig reaches it.
+        address: Option<&'n str>,
+        /// As ssh takes it.
+        host: &'n str,
+    },
+}
+
+impl<'n> Place<'n> {
+    /// `None` for a name no machine has.
+    pub(crate) fn of(name: &'n str) -> Option<Place<'n>> {
+        if name == "local" {
+            return Some(Place::Local);
+        }
+        if let Some(rest) = name.strip_prefix("sim:") {
+            return Some(Place::Simulated(rest.split('#').next().unwrap_or(rest)));
+        }
+        let behind = |(address, command)| Place::Behind { address, command };
+        let ssh = |(address, host)| Place::Ssh { address, host };
+        let there = |kind| name.strip_prefix(kind).and_then(address_and_way).filter(|(_, way)| !way.trim().is_empty());
+        there("cmd").map(behind).or_else(|| there("ssh").map(ssh))
+    }
+}
+
+/// `:WAY`, `@ADDRESS:WAY` or `@[ADDRESS]:WAY` for an address with colons.
+fn address_and_way(rest: &str) -> Option<(Option<&str>, &str)> {
+    let Some(rest) = rest.strip_prefix('@') else { return Some((None, rest.strip_prefix(':')?)) };
+    let (address, way) = match rest.strip_prefix('[') {
+        Some(rest) => rest.split_once("]:")?,
+        None => rest.split_once(':')?,
+    };
+    (!address.is_empty()).then_some((Some(address), way))
+}
+
+/// The words of a command line, quoted as for a shell; nothing is expanded.
+///
+/// # Errors
+/// A sentence about a quote that is not closed.
+pub(crate) fn words(line: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), c) if c == open => quote = None,
+            (None | Some('"'), '\\') => {
+                let next = chars.next().ok_or_else(|| format!("nothing stands behind the last \\ of: {line}"))?;
+                let word = word.get_or_insert_default();
+                if quote.is_some() && !matches!(next, '"' | '\\' | '$' | '`') {
+                    word.push('\\');
+                }
+                word.push(next);
+            }
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if let Some(open) = quote {
+        return Err(format!("a {open} is not closed in: {line}"));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_where_a_machine_is() {
+        let behind = |address, command| Some(Place::Behind { address, command });
+        let ssh = |address, host| Some(Place::Ssh { address, host });
+        for (name, place) in [
+            ("local", Some(Place::Local)),
+            ("sim:pc#7", Some(Place::Simulated("pc"))),
+            ("cmd:powerband agent", behind(None, "powerband agent")),
+            ("cmd@10.0.0.2:a b#c", behind(Some("10.0.0.2"), "a b#c")),
+            ("cmd@[fd00::2]:a", behind(Some("fd00::2"), "a")),
+            ("ssh:root@b2", ssh(None, "root@b2")),
+            ("ssh@10.0.0.2:b2", ssh(Some("10.0.0.2"), "b2")),
+            ("cmd:", None),
+            ("cmd@:a", None),
+            ("ssh", None),
+            ("locale", None),
+        ] {
+            assert_eq!(Place::of(name), place, "{name}");
+        }
+    }
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them() {
+        let split = |line| words(line).unwrap();
+        assert_eq!(split("  a  b\tc "), ["a", "b", "c"]);
+        assert_eq!(
+            split(r#"sh -c 'a "b" \c' "d 'e' \" \x" f\ g '' h"i"'j'"#),
+            ["sh", "-c", r#"a "b" \c"#, r#"d 'e' " \x"#, "f g", "", "hij"]
+        );
+        assert!(split("").is_empty());
+        assert!(words("a 'b").is_err() && words("a \"b").is_err() && words("a\\").is_err());
+    }
+}

@@ -1,0 +1,256 @@
+//! Rigs over a network: two namespaces with a cable between them, an sshd in the far one with keys and settings of its own.
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::desk::{Desk, Ran, root, text, typical, until};
+use crate::rigged::Two;
+
+/// Two namespaces and the cable; gone with everybody in them when dropped.
+struct Cable {
+    near: String,
+    far: String,
+}
+
+const NEAR: &str = "10.231.7.1";
+const FAR: &str = "10.231.7.2";
+
+#[track_caller]
+fn sh(script: &str) -> String {
+    let ran = Ran::of(&Command::new("sh").args(["-ec", script]).stdin(Stdio::null()).output().unwrap());
+    ran.ended(0).out
+}
+
+impl Cable {
+    /// `None` without root.
+    fn new() -> Option<Cable> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        if !root() {
+            return None;
+        }
+        let name = format!("pb{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let cable = Cable { near: format!("{name}a"), far: format!("{name}b") };
+        let Cable { near, far } = &cable;
+        sh(&format!(
+            "ip netns add {near}; ip netns add {far}
+             ip -n {near} link add cable type veth peer name cable netns {far}
+             ip -n {near} link set cable addrgenmode none; ip -n {far} link set cable addrgenmode none
+             ip -n {near} addr add {NEAR}/24 dev cable; ip -n {far} addr add {FAR}/24 dev cable
+             for n in {near} {far}; do ip -n $n link set lo up; ip -n $n link set cable up; done"
+        ));
+        Some(cable)
+    }
+
+    /// The binary of a desk, in the near namespace.
+    fn command(&self, desk: &Desk, words: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.near, env!("CARGO_BIN_EXE_powerband")]).args(words);
+        desk.furnish(&mut command);
+        command
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        let Cable { near, far } = self;
+        let script = format!(
+            "for n in {near} {far}; do for p in $(ip netns pids $n); do kill -9 $p; done; ip netns del $n; done"
+        );
+        let _ = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).status();
+    }
+}
+
+/// An sshd in the far namespace, and an ssh that knows it as `far`.
+struct Sshd {
+    two: Two,
+    cable: Cable,
+    folder: PathBuf,
+    child: Child,
+}
+
+impl Sshd {
+    fn new() -> Option<Sshd> {
+        let cable = Cable::new()?;
+        let two = Two::new();
+        let folder = two.far.beside("ssh");
+        let at = folder.display();
+        let state = two.far.state();
+        fs::create_dir_all(folder.join("bin")).unwrap();
+        fs::create_dir_all(folder.join("tmp")).unwrap();
+        sh(&format!("ssh-keygen -q -t ed25519 -N '' -f {at}/host; ssh-keygen -q -t ed25519 -N '' -f {at}/user"));
+        let host_key = text(&folder.join("host.pub"));
+        fs::write(folder.join("known"), format!("[{FAR}]:2231 {host_key}")).unwrap();
+        let config = format!(
+            "Port 2231\nListenAddress {FAR}\nHostKey {at}/host\nAuthorizedKeysFile {at}/user.pub\nStrictModes no\nUsePAM no\n\
+             PermitRootLogin yes\nPidFile none\nSetEnv POWERBAND_STATE_DIR={} TMPDIR={at}/tmp\n",
+            state.display()
+        );
+        fs::write(folder.join("sshd"), config).unwrap();
+        let config = format!(
+            "Host far\n HostName {FAR}\n Port 2231\n User root\n IdentityFile {at}/user\n IdentitiesOnly yes\n\
+             UserKnownHostsFile {at}/known\n StrictHostKeyChecking yes\n"
+        );
+        fs::write(folder.join("config"), config).unwrap();
+        let client = sh("command -v ssh");
+        fs::write(folder.join("bin/ssh"), format!("#!/bin/sh\nexec {} -F {at}/config \"$@\"\n", client.trim()))
+            .unwrap();
+        sh(&format!("chmod 755 {at}/bin/ssh"));
+        // Its folder below /run is one of its own.
+        let start =
+            format!("mount -t tmpfs none /run; mkdir -m 755 /run/sshd; exec $(command -v sshd) -D -e -f {at}/sshd");
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &cable.far, "sh", "-ec", &start]);
+        let child =
+            command.stdin(Stdio::null()).stderr(fs::File::create(folder.join("said")).unwrap()).spawn().unwrap();
+        let sshd = Sshd { two, cable, folder, child };
+        until("sshd listens", || text(&sshd.folder.join("said")).contains("listening"));
+        Some(sshd)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.cable.command(&self.two.near, words);
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", self.folder.join("bin").display()));
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(&self.command(words).output().unwrap())
+    }
+
+    /// `try` of the far file, once that is turned.
+    fn measuring(&self) -> Child {
+        let b = format!("b:{}", self.two.turns("7"));
+        let words = ["--far", "ssh:far", "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0"];
+        let mut command = self.command(&[&words[..], &["--load", "counter", "--for", "2s"]].concat());
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        until("it is turned", || self.two.reads() == "7");
+        std::thread::sleep(Duration::from_millis(300));
+        child
+    }
+
+    /// The owner ends as it should; the far side is as found.
+    #[track_caller]
+    fn is_lost(&self, owner: Child) {
+        let ran = Ran::of(&owner.wait_with_output().unwrap()).ended(8);
+        assert!(ran.err.contains("lost the far machine"), "{}", ran.err);
+        until("the far side is back", || self.two.is_clean());
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Processes in a namespace whose command line holds `what`.
+fn pids(namespace: &str, what: &str) -> Vec<i32> {
+    let pids = sh(&format!("ip netns pids {namespace}"));
+    let is_one = |pid: &i32| {
+        fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(what))
+    };
+    pids.lines().filter_map(|pid| pid.trim().parse().ok()).filter(is_one).collect()
+}
+
+fn kill(pid: i32) {
+    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_stream_runs_from_one_namespace_to_the_other() {
+    let Some(cable) = Cable::new() else { return };
+    let two = Two::new();
+    let far = format!("cmd@{FAR}:ip netns exec {} {}", cable.far, two.way());
+    let b = format!("b:{}", two.turns("7"));
+    let words =
+        ["--json", "--far", &far, "try", "-s", "a:", "-s", &b, "--load", "stream", "--for", "300ms", "--blocks", "2"];
+    let before = counted(&cable.far, "tx_bytes");
+    let ran = Ran::of(
+        &cable.command(&two.near, &[&words[..], &["--warmup", "0", "--settle", "0"]].concat()).output().unwrap(),
+    );
+    let report = ran.ended(0).report();
+    let rate = typical(&report, "b", "rate_mbit_s");
+    let crossed = counted(&cable.far, "tx_bytes") - before;
+    // Four trials of 0.3 s crossed the cable from the far end.
+    assert!(rate > 0.0 && crossed as f64 > 4.0 * 0.3 * rate * 1e6 / 8.0 / 10.0, "{rate} Mbit/s, {crossed} bytes");
+    assert!(two.is_clean());
+}
+
+fn counted(namespace: &str, what: &str) -> u64 {
+    sh(&format!("ip netns exec {namespace} cat /sys/class/net/cable/statistics/{what}")).trim().parse().unwrap()
+}
+
+#[test]
+fn a_machine_behind_ssh_needs_nothing_installed_and_keeps_nothing() {
+    let Some(sshd) = Sshd::new() else { return };
+    let b = format!("b:{}", sshd.two.turns("7"));
+    let words = ["--json", "--far", "ssh:far", "try", "-s", "a:", "-s", &b, "--load", "stream", "--for", "300ms"];
+    // Both addresses are known by ssh.
+    let report =
+        sshd.run(&[&words[..], &["--blocks", "2", "--warmup", "0", "--settle", "0"]].concat()).ended(0).report();
+    assert!(typical(&report, "b", "rate_mbit_s") > 0.0);
+    let plan = sshd.two.near.beside("plan.toml");
+    let load = "[load]\nkind = \"counter\"\nfor = \"200ms\"\n";
+    let text =
+        format!("far = \"ssh:far\"\nsettings = [\"a:\", \"{b}\"]\nblocks = 2\nwarmup = 0\nsettle = \"0s\"\n{load}");
+    fs::write(&plan, text).unwrap();
+    sshd.run(&["run", &plan.display().to_string()]).ended(0);
+    assert!(sshd.two.is_clean());
+    let left: Vec<_> = fs::read_dir(sshd.folder.join("tmp")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_cut_connection_and_a_killed_agent_leave_the_far_side_as_found() {
+    let Some(sshd) = Sshd::new() else { return };
+    let owner = sshd.measuring();
+    let clients = pids(&sshd.cable.near, "-T -o BatchMode=yes");
+    assert!(!clients.is_empty());
+    clients.into_iter().for_each(kill);
+    sshd.is_lost(owner);
+
+    let owner = sshd.measuring();
+    let agents = pids(&sshd.cable.far, "agent --carried");
+    let agent = *agents.last().unwrap();
+    kill(agent);
+    sshd.is_lost(owner);
+
+    let mut again = sshd.command(&["resume"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("it goes on", || sshd.two.reads() == "7");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&again), Signal::INT).unwrap();
+    assert_eq!(again.wait().unwrap().code(), Some(130));
+    assert!(sshd.two.is_clean());
+}
+
+#[test]
+fn packets_that_no_longer_come_are_a_loss_for_both_sides() {
+    let Some(sshd) = Sshd::new() else { return };
+    let owner = sshd.measuring();
+    sh(&format!("ip -n {} link set cable down", sshd.cable.far));
+    sshd.is_lost(owner);
+}
+
+#[test]
+fn while_a_trial_is_measured_nothing_of_ours_crosses_the_cable() {
+    let Some(sshd) = Sshd::new() else { return };
+    let seen = sshd.two.near.beside("seen");
+    // The load counts what crosses in its own time, without the acknowledgement of its beginning.
+    let count = "cat /sys/class/net/cable/statistics/rx_bytes /sys/class/net/cable/statistics/tx_bytes | tr '\\n' ' '";
+    let script = format!("(sleep 0.7; {count}; sleep 7; {count}; echo) >> {}", seen.display());
+    let b = format!("b:{}", sshd.two.turns("7"));
+    let words = ["--far", "ssh:far", "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--blocks", "1"];
+    sshd.run(&[&words[..], &["--", "sh", "-c", &script]].concat()).ended(0);
+    let lines: Vec<Vec<u64>> =
+        text(&seen).lines().map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect();
+    assert!(lines.len() >= 2, "{lines:?}");
+    for line in &lines {
+        assert!(line[0] > 0 && line[..2] == line[2..], "{lines:?}");
+    }
+}
