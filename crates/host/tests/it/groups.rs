@@ -40,8 +40,8 @@ fn half_a_cpu_counts_half_as_far() {
     assert_eq!((acted.errno, acted.words, acted.reads_back.as_deref()), (None, None, Some("50%")));
     assert!(exists(&name));
     // What is counted per second with the quota, against what is counted per second of CPU without: others share these
-    // CPUs, and the free run may not get a whole one. The least disturbed of five rounds counts.
-    let ratios: Vec<f64> = (0..5)
+    // CPUs, which slows the one run or the other. The middle one of five rounds counts.
+    let mut ratios: Vec<f64> = (0..5)
         .map(|_| {
             let free = stage.run(&job(counter(500)));
             let held = stage.run(&Job { group: Some(name.clone()), ..job(counter(700)) });
@@ -50,8 +50,8 @@ fn half_a_cpu_counts_half_as_far() {
             count(&held.report) / held.usage.real_ns as f64 / speed
         })
         .collect();
-    let best = ratios.iter().copied().fold(0.0, f64::max);
-    assert!((0.35..=0.65).contains(&best), "{ratios:?}");
+    ratios.sort_by(f64::total_cmp);
+    assert!((0.35..=0.65).contains(&ratios[2]), "{ratios:?}");
     assert_eq!(stage.near().undo(acted.entry, false).unwrap(), Undone::Undone);
     assert!(!exists(&name) && stage.near().open_entries().is_empty());
 }
