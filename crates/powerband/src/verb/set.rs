@@ -1,6 +1,6 @@
 //! `set`: turn knobs until `undo`, or until nobody has confirmed them in time.
 use powerband_host::Confirmation;
-use powerband_knob::{Applied, apply_steps, describe_steps, for_side, plan, restore};
+use powerband_knob::{Applied, apply_steps, describe_steps, for_side, plan};
 use powerband_machine::{EntryId, Hold, StopSignal, Wake};
 use powerband_record::{Assignment, Setting, Side, format_duration, parse_duration_ns};
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use crate::cli::{Set, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
 use crate::rig::{self, Purpose, Rig};
+use crate::verb::with::put_back;
 
 /// How often somebody who waits for a confirmation looks up, ns: stop signals and a lost guardian are noticed then.
 const LOOK_UP_NS: u64 = 100_000_000;
@@ -85,7 +86,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool, hold: 
             }
             Ok((_, Some(applied))) => told.tell(side, applied),
             Err(failure) => {
-                put_back(rig, &told.applied)?;
+                put_back(rig.world(), &told.applied)?;
                 return Err(rig::lost(rig.world()).unwrap_or(failure));
             }
         }
@@ -130,7 +131,7 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
             })?;
         }
     } else {
-        put_back(rig, &told.applied)?;
+        put_back(rig.world(), &told.applied)?;
     }
     if shared.json {
         output::say_json(&json!({ "version": 1, "dry_run": false, "steps": told.rows, "confirmed": kept }))?;
@@ -165,22 +166,4 @@ fn wait(rig: &mut Rig, confirmation: &Confirmation, within_ns: u64) -> Heard {
             return Heard::Stopped;
         }
     }
-}
-
-fn put_back(rig: &mut Rig, applied: &[(Side, Applied)]) -> Result<(), Failure> {
-    for (side, applied) in applied.iter().rev() {
-        if rig::is_lost(rig.world(), *side) {
-            continue;
-        }
-        let Some(machine) = rig.world().machine(*side) else { continue };
-        let restored = restore(machine, &applied.entries, false);
-        if !restored.failed.is_empty() && !rig::is_lost(rig.world(), *side) {
-            let sentence = format!(
-                "could not put back {}; `powerband undo --list` shows what is left",
-                restored.left().join(", ")
-            );
-            return Err(Failure::new(Exit::CannotRestore, sentence));
-        }
-    }
-    Ok(())
 }

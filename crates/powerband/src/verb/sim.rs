@@ -38,7 +38,7 @@ fn words(machine: &Description) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<12} {value}");
     };
-    line("kernel", format!("{} published; rules of {}: {}", machine.kernel, machine.rules, machine.rules_why));
+    line("kernel", format!("published: {}; rules of {}: {}", machine.kernel, machine.rules, machine.rules_why));
     line("CPUs", format!("{} (possible {}), {} ticks a second", machine.present, machine.possible, machine.hz));
     line("policies", machine.policies.join(" "));
     line("governors", format!("{}; {} at boot", machine.governors.join(" "), machine.default_governor));

@@ -94,7 +94,8 @@ fn wait(world: &mut dyn World, process: ProcessId) -> (Option<Finished>, bool) {
     }
 }
 
-fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Result<(), Failure> {
+/// Puts back what was held on each side, newest first, and tells what reads otherwise than before.
+pub(super) fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Result<(), Failure> {
     for (side, applied) in in_force.iter().rev() {
         if rig::is_lost(world, *side) {
             continue;
