@@ -52,6 +52,8 @@ pub(crate) enum Verb {
     Info(Info),
     /// Read knobs
     Get(Get),
+    /// Say who set a knob when the machine booted, and what has set it since
+    Why(WhyKnob),
     /// List the knobs there are, or explain one
     Knobs(Knobs),
     /// Turn knobs, for good or until `undo`
@@ -108,6 +110,14 @@ pub(crate) struct Get {
     /// Knobs, e.g. governor or max_freq@policy0
     #[arg(required = true, value_name = "KNOB[@SITE]")]
     pub(crate) knobs: Vec<String>,
+}
+
+/// `why`.
+#[derive(Args, Debug)]
+pub(crate) struct WhyKnob {
+    /// The knob
+    #[arg(default_value = "governor", value_name = "KNOB[@SITE]")]
+    pub(crate) knob: String,
 }
 
 /// `knobs`.

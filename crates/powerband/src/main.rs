@@ -54,6 +54,7 @@ fn dispatch(cli: Cli) -> Answer {
     match cli.verb {
         Verb::Info(args) => verb::info::run(&shared, &args),
         Verb::Get(args) => verb::get::run(&shared, &args),
+        Verb::Why(args) => verb::why::run(&shared, &args),
         Verb::Knobs(args) => verb::knobs::run(&shared, &args),
         Verb::Set(args) => verb::set::run(&shared, &args),
         Verb::Confirm => verb::confirm::run(&shared),

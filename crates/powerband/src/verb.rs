@@ -15,4 +15,5 @@ pub(crate) mod show;
 pub(crate) mod sim;
 pub(crate) mod try_;
 pub(crate) mod undo;
+pub(crate) mod why;
 pub(crate) mod with;

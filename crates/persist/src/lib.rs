@@ -1,0 +1,59 @@
+//! What keeps a knob where it is over reboots: who set it, in the order of time.
+//!
+//! [`why`] walks every place of a machine that sets a knob when it boots, from the kernel's own default to what
+//! powerband itself has `set`, one source a file (`source/`), and judges in the end which of them is in force and
+//! whether that explains what reads now (`verdict.rs`). Files are only read, never run: what a script would do is
+//! recognised from the commands in it (`shell.rs`), without evaluating its conditions.
+//! Everything goes through [`powerband_machine::Machine`]; a file that is broken or may not be read is a [`Finding`]
+//! that says so.
+mod finding;
+mod glob;
+mod keys;
+mod scene;
+mod service;
+mod shell;
+mod source;
+mod target;
+mod verdict;
+
+use powerband_knob::{KnobError, Reading, Selection, get, resolve_here};
+use powerband_machine::Machine;
+use powerband_record::KnobRef;
+use serde::Serialize;
+
+pub use finding::{Finding, Phase, Standing};
+
+use scene::Scene;
+use target::Target;
+
+/// Who set a knob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Why {
+    /// Canonical name.
+    pub knob: String,
+    /// The whole chain in one sentence, without a final stop.
+    pub sentence: String,
+    /// What reads now, a site each.
+    pub readings: Vec<Reading>,
+    /// Every place that sets it or could, in the order in which they act.
+    pub findings: Vec<Finding>,
+}
+
+/// Finds out who set a knob on a machine.
+///
+/// # Errors
+/// [`KnobError`] when the name, the site or the knob is not there.
+pub fn why(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Result<Why, KnobError> {
+    let named = resolve_here(&knob.name, &[], machine)?;
+    let sites = named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
+    let readings = get(machine, knob, narrow)?;
+    let target = Target::new(named, sites.sites, machine);
+    let mut scene = Scene::new(machine, target);
+    for source in source::ALL {
+        scene.enter(source.phase);
+        (source.look)(&mut scene);
+    }
+    let (target, mut findings) = scene.leave();
+    let sentence = verdict::judge(&target, &mut findings);
+    Ok(Why { knob: target.named.name, sentence, readings, findings })
+}

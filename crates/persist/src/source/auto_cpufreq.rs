@@ -1,0 +1,51 @@
+//! auto-cpufreq, a daemon that sets its values again and again, by the power supply and the load.
+use crate::finding::{Finding, Standing};
+use crate::keys::keys;
+use crate::scene::{Scene, of_service};
+
+const CONFIGS: [&str; 2] = ["/etc/auto-cpufreq.conf", "/usr/local/etc/auto-cpufreq.conf"];
+
+/// What it takes without a configuration, the first that is offered: on the mains from the front, on battery from the
+/// back.
+const WANTED: [&str; 6] = ["performance", "ondemand", "conservative", "schedutil", "userspace", "powersave"];
+
+pub(super) fn look(scene: &mut Scene<'_>) {
+    let name = match scene.target.name() {
+        "cpufreq.governor" => "governor",
+        "cpufreq.min_freq" => "scaling_min_freq",
+        "cpufreq.max_freq" => "scaling_max_freq",
+        _ => return,
+    };
+    let service = scene.service("auto-cpufreq");
+    if !service.is_there() {
+        return;
+    }
+    let finding = of_service("auto-cpufreq", &service);
+    let mains = scene.on_mains();
+    let section = if mains == Some(false) { "battery" } else { "charger" };
+    for path in CONFIGS {
+        let Some(text) = scene.text(path) else { continue };
+        let key = keys(&text).into_iter().rfind(|key| key.section == section && key.name == name);
+        if let Some(key) = key {
+            let finding = Finding { path: path.to_owned(), ..finding }.line(key.line, &key.text);
+            let sites = scene.target.everywhere();
+            return scene.push(finding.sets(vec![key.value], sites).because(format!("its section {section}")));
+        }
+    }
+    if name != "governor" {
+        return;
+    }
+    let mut wanted = WANTED.to_vec();
+    if mains == Some(false) {
+        wanted.reverse();
+    }
+    let values = scene.first_offered(&wanted);
+    let sites = scene.target.everywhere();
+    let finding = finding.sets(values, sites).because("by itself, without a configuration");
+    let chosen = scene.machine().list("/opt/auto-cpufreq").unwrap_or_default();
+    if chosen.iter().any(|entry| entry.name == "override.pickle") && finding.standing == Standing::Acts {
+        let why = "/opt/auto-cpufreq/override.pickle overrides it by hand".to_owned();
+        return scene.push(finding.standing(Standing::Unsure { why }));
+    }
+    scene.push(finding);
+}

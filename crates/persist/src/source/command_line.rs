@@ -1,0 +1,57 @@
+//! What the boot loader told the kernel, as /proc/cmdline has it.
+use crate::finding::{Finding, Standing};
+use crate::scene::Scene;
+use crate::shell::sysctl_path;
+
+const PATH: &str = "/proc/cmdline";
+
+/// Options that are not the parameter of a module, and the files that show what they set.
+const FILES: [(&str, &str); 3] = [
+    ("cpuidle.governor", "/sys/devices/system/cpu/cpuidle/current_governor"),
+    ("intel_pstate", "/sys/devices/system/cpu/intel_pstate/status"),
+    ("amd_pstate", "/sys/devices/system/cpu/amd_pstate/status"),
+];
+
+/// Options that choose the driver, and with it which governors there are.
+const DRIVERS: [&str; 4] = ["intel_pstate", "amd_pstate", "cpufreq.off", "amd_prefcore"];
+
+pub(super) fn look(scene: &mut Scene<'_>) {
+    let Some(line) = scene.text(PATH) else { return };
+    for word in line.split_whitespace() {
+        // What follows is for init, not for the kernel.
+        if word == "--" {
+            break;
+        }
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let name = name.replace('-', "_");
+        let finding = Finding::new("the command line", PATH).line(1, word).how(word);
+        if name == "cpufreq.default_governor" && scene.target.is_governor() {
+            let sites = scene.target.everywhere();
+            scene.push(finding.verb("starts with").sets(vec![value.to_owned()], sites));
+        } else if DRIVERS.contains(&name.as_str()) && scene.target.is_governor() {
+            let why = "it chooses the driver, which decides which governors there are".to_owned();
+            scene.push(finding.standing(Standing::Off { why }));
+        } else {
+            let sites = scene.target.at_path(&file_of(&name));
+            if !sites.is_empty() {
+                scene.push(finding.sets(vec![value.to_owned()], sites));
+            }
+        }
+    }
+}
+
+/// The file that shows what an option sets: a table, `sysctl.KEY`, or the parameter of a module, `MODULE.NAME`.
+fn file_of(name: &str) -> String {
+    if let Some((_, file)) = FILES.iter().find(|(option, _)| *option == name) {
+        return (*file).to_owned();
+    }
+    if let Some(key) = name.strip_prefix("sysctl.") {
+        return sysctl_path(key);
+    }
+    name.split_once('.').map_or_else(String::new, |(module, name)| parameter(module, name))
+}
+
+/// The file of a module's parameter.
+pub(super) fn parameter(module: &str, name: &str) -> String {
+    format!("/sys/module/{}/parameters/{name}", module.replace('-', "_"))
+}

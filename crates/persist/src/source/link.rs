@@ -1,0 +1,126 @@
+//! .link files of systemd: what udev sets on a network card when it appears. One file a card, the first that fits.
+use crate::finding::{Finding, Standing};
+use crate::glob;
+use crate::keys::{Key, keys};
+use crate::scene::Scene;
+
+pub(super) fn look(scene: &mut Scene<'_>) {
+    let Some(wanted) = scene.target.parameter().and_then(option_of) else { return };
+    let mut free: Vec<String> = scene.target.everywhere();
+    for path in scene.shelved("systemd/network", ".link") {
+        let Some(text) = scene.text(&path) else { continue };
+        let keys = keys(&text);
+        let mut standings: Vec<(String, Standing)> = Vec::new();
+        for device in free.clone() {
+            match fits(scene, &keys, &device) {
+                Some(true) => standings.push((device, Standing::Acts)),
+                Some(false) => {}
+                None => {
+                    let why = "whether it is for this card cannot be told from here".to_owned();
+                    standings.push((device, Standing::Unsure { why }));
+                }
+            }
+        }
+        let key = keys.iter().rfind(|key| key.section == "Link" && key.name == wanted);
+        for (device, standing) in standings {
+            if standing == Standing::Acts {
+                free.retain(|other| *other != device);
+            }
+            let value = key.and_then(|key| value(&wanted, &key.value).map(|value| (key, value)));
+            if let Some((key, value)) = value {
+                let finding = Finding::new("udev", path.clone()).line(key.line, &key.text).standing(standing);
+                scene.push(finding.how("when the card appears").sets(vec![value], vec![device]));
+            }
+        }
+    }
+}
+
+/// What systemd.link(5) calls a parameter of coalescing.
+fn option_of(parameter: &str) -> Option<String> {
+    Some(match parameter {
+        "adaptive-rx" => "UseAdaptiveRxCoalesce".into(),
+        "adaptive-tx" => "UseAdaptiveTxCoalesce".into(),
+        "pkt-rate-low" => "CoalescePacketRateLow".into(),
+        "pkt-rate-high" => "CoalescePacketRateHigh".into(),
+        "sample-interval" => "CoalescePacketRateSampleIntervalSec".into(),
+        "stats-block-usecs" => "StatisticsBlockCoalesceSec".into(),
+        other => {
+            let (way, rest) = other.split_at_checked(2)?;
+            let way = match way {
+                "rx" => "Rx",
+                "tx" => "Tx",
+                _ => return None,
+            };
+            let rest = rest.strip_prefix('-')?;
+            let (kind, when) = rest.split_once('-').unwrap_or((rest, ""));
+            let when = match when {
+                "" => "",
+                "irq" => "Irq",
+                "low" => "Low",
+                "high" => "High",
+                _ => return None,
+            };
+            match kind {
+                "usecs" => format!("{way}{when}CoalesceSec"),
+                "frames" => format!("{way}Max{when}CoalescedFrames"),
+                _ => return None,
+            }
+        }
+    })
+}
+
+/// The value as `ethtool -C` takes it: microseconds, seconds for the sample interval, on or off.
+fn value(option: &str, text: &str) -> Option<String> {
+    if option.starts_with("UseAdaptive") {
+        let on = matches!(text.to_lowercase().as_str(), "yes" | "true" | "on" | "1");
+        return Some(if on { "on" } else { "off" }.to_owned());
+    }
+    if option.ends_with("Sec") {
+        let us = time_us(text)?;
+        return Some(if option.contains("SampleInterval") { us / 1_000_000 } else { us }.to_string());
+    }
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// A time as systemd writes it, in microseconds; a bare number is seconds.
+fn time_us(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number: u64 = text[..digits].parse().ok()?;
+    let unit = match text[digits..].trim() {
+        "us" | "usec" | "µs" => 1,
+        "ms" | "msec" => 1000,
+        "" | "s" | "sec" | "second" | "seconds" => 1_000_000,
+        _ => return None,
+    };
+    number.checked_mul(unit)
+}
+
+/// Whether a file is for a device; `None` when it asks what cannot be told from here.
+fn fits(scene: &mut Scene<'_>, keys: &[Key], device: &str) -> Option<bool> {
+    let mut sure = true;
+    for key in keys.iter().filter(|key| key.section == "Match") {
+        let (wanted, negated) = key.value.strip_prefix('!').map_or((key.value.as_str(), false), |rest| (rest, true));
+        let folder = format!("/sys/class/net/{device}");
+        let found = match key.name.as_str() {
+            // The name it had before udev gave it another is forgotten.
+            "OriginalName" if wanted == "*" => Some(true),
+            "OriginalName" | "Name" => wanted.split_whitespace().any(|name| glob::matches(name, device)).then_some(true),
+            "MACAddress" | "PermanentMACAddress" => {
+                let address = scene.peek(&format!("{folder}/address")).unwrap_or_default().trim().to_lowercase();
+                Some(wanted.split_whitespace().any(|one| one.to_lowercase().replace('-', ":") == address))
+            }
+            "Driver" => scene.peek(&format!("{folder}/device/uevent")).map(|text| {
+                let driver = text.lines().find_map(|line| line.strip_prefix("DRIVER=")).unwrap_or_default().to_owned();
+                wanted.split_whitespace().any(|name| glob::matches(name, &driver))
+            }),
+            _ => None,
+        };
+        match found {
+            Some(found) if found == negated => return Some(false),
+            Some(_) => {}
+            None => sure = false,
+        }
+    }
+    sure.then_some(true)
+}

@@ -1,0 +1,185 @@
+//! A machine that is nothing but prepared files.
+use std::collections::BTreeMap;
+
+use powerband_knob::{Selection, catalogue};
+use powerband_machine::{
+    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, Ledger, LedgerError, Machine,
+    MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+};
+use powerband_persist::{Finding, Standing, Why, why};
+use powerband_record::KnobRef;
+
+/// Files by path; an error where one cannot be read. A path that ends with a slash is an empty folder.
+pub(crate) struct Tree {
+    files: BTreeMap<String, Result<String, Errno>>,
+    scripts: Vec<String>,
+    ledger: Ledger,
+    identity: Identity,
+}
+
+/// Nothing at all.
+pub(crate) fn empty() -> Tree {
+    let identity = Identity {
+        name: "tree".into(),
+        system: "prepared".into(),
+        boot_id: "boot".into(),
+        address: String::new(),
+        privileged: true,
+        owner: 0,
+    };
+    Tree {
+        files: BTreeMap::new(),
+        scripts: Vec::new(),
+        ledger: Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap(),
+        identity,
+    }
+}
+
+/// Four CPUs in two policies under `driver`, all reading `governor`.
+pub(crate) fn cpus(driver: &str, governors: &str, governor: &str) -> Tree {
+    let mut tree = empty();
+    for (policy, cpus) in [(0, "0 1"), (2, "2 3")] {
+        for (file, text) in [
+            ("affected_cpus", cpus),
+            ("related_cpus", cpus),
+            ("scaling_driver", driver),
+            ("scaling_available_governors", governors),
+            ("scaling_governor", governor),
+            ("cpuinfo_min_freq", "800000"),
+            ("cpuinfo_max_freq", "3000000"),
+            ("scaling_min_freq", "800000"),
+            ("scaling_max_freq", "3000000"),
+        ] {
+            tree = tree.file(&format!("/sys/devices/system/cpu/cpufreq/policy{policy}/{file}"), &format!("{text}\n"));
+        }
+    }
+    tree.file("/proc/sys/kernel/osrelease", "6.1.0\n").file("/proc/cmdline", "root=/dev/sda1 ro quiet\n")
+}
+
+impl Tree {
+    pub(crate) fn file(mut self, path: &str, text: &str) -> Tree {
+        self.files.insert(path.to_owned(), Ok(text.to_owned()));
+        self
+    }
+
+    pub(crate) fn unreadable(mut self, path: &str, errno: Errno) -> Tree {
+        self.files.insert(path.to_owned(), Err(errno));
+        self
+    }
+
+    pub(crate) fn executable(mut self, path: &str, text: &str) -> Tree {
+        self.scripts.push(path.to_owned());
+        self.file(path, text)
+    }
+
+    /// Runs under systemd, with these units there.
+    pub(crate) fn systemd(self, units: &[&str]) -> Tree {
+        let tree = self.file("/run/systemd/system/", "");
+        units.iter().fold(tree, |tree, unit| {
+            let enabled = unit.strip_prefix('+');
+            let unit = enabled.unwrap_or(unit);
+            let tree = tree.file(&format!("/usr/lib/systemd/system/{unit}.service"), "[Service]\nExecStart=/usr/bin/x\n");
+            match enabled {
+                None => tree,
+                Some(_) => tree.file(&format!("/etc/systemd/system/multi-user.target.wants/{unit}.service"), "[Unit]\n"),
+            }
+        })
+    }
+
+    /// The kernel's default, in the configuration of its release.
+    pub(crate) fn default_governor(self, governor: &str) -> Tree {
+        let option = governor.to_uppercase();
+        let text = format!("CONFIG_CPU_FREQ=y\n# CONFIG_CPU_FREQ_DEFAULT_GOV_X is not set\nCONFIG_CPU_FREQ_DEFAULT_GOV_{option}=y\n");
+        self.file("/boot/config-6.1.0", &text)
+    }
+
+    pub(crate) fn why(&mut self, knob: &str) -> Why {
+        why(self, &KnobRef::parse(knob).unwrap(), &Selection::everywhere()).unwrap()
+    }
+
+    /// Turns a file for good, as `set` does.
+    pub(crate) fn set(&mut self, turn: &Turn) {
+        let entry = self.ledger.intend(turn, &mut |_| Err(Errno::ENOENT)).unwrap();
+        self.ledger.done(entry, None, turn.before.clone()).unwrap();
+    }
+}
+
+/// The findings that are not merely off.
+pub(crate) fn acting(why: &Why) -> Vec<&Finding> {
+    why.findings.iter().filter(|f| matches!(f.standing, Standing::Acts | Standing::Overridden { .. })).collect()
+}
+
+/// The finding at a path.
+#[track_caller]
+pub(crate) fn at<'w>(why: &'w Why, path: &str) -> &'w Finding {
+    let found = why.findings.iter().find(|finding| finding.path == path);
+    found.unwrap_or_else(|| panic!("nothing at {path}: {why:#?}"))
+}
+
+/// Names of every knob that can be asked for.
+pub(crate) fn every_knob() -> Vec<&'static str> {
+    catalogue::ALL.iter().map(|knob| knob.about().name).filter(|name| !name.ends_with(['.', ':'])).collect()
+}
+
+impl Machine for Tree {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        let inside = format!("{folder}/");
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut there = false;
+        for path in self.files.keys() {
+            let Some(rest) = path.strip_prefix(&inside) else { continue };
+            there = true;
+            let (name, folder) = rest.split_once('/').map_or((rest, false), |(name, _)| (name, true));
+            let mode = if folder || self.scripts.contains(path) { 0o755 } else { 0o644 };
+            if !name.is_empty() && entries.iter().all(|entry| entry.name != name) {
+                entries.push(Entry { name: name.into(), folder, mode });
+            }
+        }
+        if there { Ok(entries) } else { Err(Errno::ENOENT) }
+    }
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.files.get(path).cloned().unwrap_or(Err(Errno::ENOENT))
+    }
+    fn open(&mut self, _path: &str) -> Result<Handle, Errno> {
+        Err(Errno::ENOSYS)
+    }
+    fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
+    fn close(&mut self, _handle: Handle) {}
+    fn record(&mut self, _handles: &[Handle], _period_ns: u64) -> RecorderId {
+        RecorderId(0)
+    }
+    fn end_record(&mut self, _recorder: RecorderId) -> Vec<Sample> {
+        Vec::new()
+    }
+    fn act(&mut self, _turn: &Turn) -> Result<Acted, LedgerError> {
+        panic!("`why` turns nothing")
+    }
+    fn undo(&mut self, _entry: EntryId, _force: bool) -> Result<Undone, LedgerError> {
+        panic!("`why` takes nothing back")
+    }
+    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
+        self.ledger.keep(entries)
+    }
+    fn open_entries(&self) -> Vec<OpenEntry> {
+        self.ledger.open().to_vec()
+    }
+    fn damage(&self) -> Vec<Damage> {
+        Vec::new()
+    }
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        Ok(Vec::new())
+    }
+    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
+        None
+    }
+    fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
+        panic!("`why` runs nothing")
+    }
+    fn end(&mut self, _process: ProcessId, _force: bool) {}
+    fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
+        None
+    }
+}
