@@ -165,9 +165,10 @@ impl Services {
     /// Units that somebody wrote here, and those that are wanted at boot; paths by name.
     pub(crate) fn units_of_interest(&self) -> Vec<(String, String)> {
         let is_ours = |path: &str| path.starts_with("/etc/") || path.starts_with("/usr/local/");
-        let interesting = self.units.iter().filter(|(name, path)| {
-            name.ends_with(".service") && (is_ours(path) || self.wanted.contains_key(*name))
-        });
+        let interesting = self
+            .units
+            .iter()
+            .filter(|(name, path)| name.ends_with(".service") && (is_ours(path) || self.wanted.contains_key(*name)));
         interesting.map(|(name, path)| (name.clone(), path.clone())).collect()
     }
 

@@ -103,7 +103,8 @@ impl Reader<'_> {
                         |values| &values[..],
                     ),
                 };
-                let longer = spellings.iter().flat_map(|before| values.iter().map(move |value| format!("{before}{value}")));
+                let longer =
+                    spellings.iter().flat_map(|before| values.iter().map(move |value| format!("{before}{value}")));
                 spellings = longer.take(MOST_WORDS).collect();
             }
             found.extend(spellings);
@@ -123,23 +124,19 @@ impl Reader<'_> {
         let words = self.assign(words);
         let (program, arguments) = words.split_first()?;
         let name = program.rsplit('/').next().unwrap_or_default();
-        let mut claim = |value: Option<String>, sites: Vec<String>| {
-            if !sites.is_empty() {
-                let value = value.filter(|value| !value.contains(UNKNOWN));
-                self.claims.push(Claim { line: number, text: line.trim().to_owned(), value, sites });
-            }
-        };
+        let target = self.target;
+        let mut claim = |value: Option<String>, sites: Vec<String>| self.claim(number, line, value, sites);
         match name {
             "echo" | "printf" => {
                 let value = printed_by(name, arguments);
                 for path in to {
-                    claim(Some(value.clone()), self.target.at_path(path));
+                    claim(Some(value.clone()), target.at_path(path));
                 }
                 return Some(value);
             }
             "tee" => {
                 for path in arguments.iter().filter(|word| word.starts_with(['/', '*'])) {
-                    claim(printed.clone(), self.target.at_path(path));
+                    claim(printed.clone(), target.at_path(path));
                 }
             }
             "sh" | "bash" | "dash" | "ash" if arguments.first().is_some_and(|word| word.ends_with('c')) => {
@@ -153,12 +150,12 @@ impl Reader<'_> {
             }
             "sysctl" => {
                 for (key, value) in arguments.iter().filter_map(|word| word.split_once('=')) {
-                    claim(Some(value.to_owned()), self.target.at_path(&sysctl_path(key.trim())));
+                    claim(Some(value.to_owned()), target.at_path(&sysctl_path(key.trim())));
                 }
             }
             "ethtool" => self.coalesce(number, line, arguments),
             "cpupower" | "cpufreq-set" | "set_cpu_governor" => {
-                for (value, sites) in clock(name, arguments, self.target) {
+                for (value, sites) in clock(name, arguments, target) {
                     claim(Some(value), sites);
                 }
             }
@@ -195,10 +192,21 @@ impl Reader<'_> {
             return;
         }
         let Some(pair) = pairs.chunks(2).find(|pair| pair[0] == parameter) else { return };
-        let sites = self.target.at_device(device);
-        if let (Some(value), false) = (pair.get(1), sites.is_empty()) {
-            let value = Some(value.clone()).filter(|value| !value.contains(UNKNOWN));
-            self.claims.push(Claim { line: number, text: line.trim().to_owned(), value, sites });
+        if let Some(value) = pair.get(1) {
+            self.claim(number, line, Some(value.clone()), self.target.at_device(device));
+        }
+    }
+
+    /// Something is set. A loop that sets the same at many sites says it once.
+    fn claim(&mut self, line: usize, text: &str, value: Option<String>, sites: Vec<String>) {
+        let value = value.filter(|value| !value.contains(UNKNOWN));
+        match self.claims.last_mut() {
+            _ if sites.is_empty() => {}
+            Some(last) if (last.line, &last.value) == (line, &value) => {
+                let more: Vec<String> = sites.into_iter().filter(|site| !last.sites.contains(site)).collect();
+                last.sites.extend(more);
+            }
+            _ => self.claims.push(Claim { line, text: text.trim().to_owned(), value, sites }),
         }
     }
 }
@@ -283,7 +291,8 @@ pub(crate) fn scripts(line: &str) -> Vec<String> {
         _ => None,
     };
     let known = ["/sys/", "/proc/", "/dev/"];
-    let mut found: Vec<String> = commands(line).iter().flat_map(|command| command.words.iter().filter_map(path)).collect();
+    let mut found: Vec<String> =
+        commands(line).iter().flat_map(|command| command.words.iter().filter_map(path)).collect();
     found.retain(|path| !known.iter().any(|folder| path.starts_with(folder)));
     found
 }

@@ -102,11 +102,15 @@ fn chain(target: &Target, findings: &[Finding], place: &Place) -> String {
         let told = if clauses.is_empty() { "nothing found here sets it".into() } else { clauses.join(", then ") };
         return format!("{told}; what is in force now cannot be read");
     };
-    let name = target.name();
     let Some((last, _)) = acting.split_last() else {
-        let told = format!("nothing found here sets {name}; it reads {reads} now");
-        let default = if target.is_governor() || place.site.policy.is_some() { "" } else { "its own default, or " };
-        return format!("{told}: {default}something set it by hand or at run time{}", hints(target, findings, place));
+        let known = findings.iter().any(|finding| finding.phase == Phase::Kernel && !finding.values.is_empty());
+        let default = match target.is_governor() {
+            true if known => "",
+            true => "it is the kernel's own default, which cannot be read here, or ",
+            false => "it is its own default, or ",
+        };
+        let hints = hints(target, findings, place);
+        return format!("nothing found here sets {reads}; {default}something set it by hand or at run time{hints}");
     };
     let clauses: Vec<String> = acting.iter().map(|finding| clause(finding)).collect();
     let told = clauses.join(", then ");
@@ -116,7 +120,9 @@ fn chain(target: &Target, findings: &[Finding], place: &Place) -> String {
         return format!("{told}{alone}; it reads {reads} now");
     }
     let hints = hints(target, findings, place);
-    format!("{told}; but it reads {reads} now, and nothing found here sets that: something set it by hand or at run time{hints}")
+    format!(
+        "{told}; but it reads {reads} now, and nothing found here sets that: something set it by hand or at run time{hints}"
+    )
 }
 
 /// `the kernel starts with userspace (CONFIG…)`.

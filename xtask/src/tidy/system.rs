@@ -21,7 +21,7 @@ const SYSTEM: [&str; 10] = [
 const MAY_CALL: [&str; 6] = ["crates/host", "crates/store", "crates/mount", "crates/web", "crates/powerband", "xtask"];
 
 /// Crates that run unchanged on every machine.
-const UNAWARE: [&str; 4] = ["crates/knob", "crates/meter", "crates/load", "crates/experiment"];
+const UNAWARE: [&str; 5] = ["crates/knob", "crates/meter", "crates/load", "crates/experiment", "crates/persist"];
 
 /// Crates without a clock and without chance, not even for a moment. (`stats` draws from a seed it is handed.)
 const TIMELESS: [&str; 3] = ["crates/record", "crates/report", "crates/advice"];

@@ -176,7 +176,8 @@ impl Split {
                 let default = inside[end..].strip_prefix(":-").or_else(|| inside[end..].strip_prefix('-'));
                 let default = default.filter(|text| !text.contains('$')).map(str::to_owned);
                 // A variable with a part cut off is another value than the variable.
-                let name = if end == inside.len() || default.is_some() { inside[..end].to_owned() } else { String::new() };
+                let name =
+                    if end == inside.len() || default.is_some() { inside[..end].to_owned() } else { String::new() };
                 Some(Part::Variable(name, default))
             }
             c if is_of_a_name(c) => {

@@ -21,7 +21,8 @@ fn jobs(scene: &mut Scene<'_>, path: &str, names_user: bool) {
     for (number, line) in (1..).zip(text.lines()) {
         let Some(command) = line.trim_start().strip_prefix("@reboot") else { continue };
         let command = command.trim_start();
-        let command = if names_user { command.split_once(char::is_whitespace).map_or("", |(_, rest)| rest) } else { command };
+        let command =
+            if names_user { command.split_once(char::is_whitespace).map_or("", |(_, rest)| rest) } else { command };
         let finding = Finding::new("cron", path).line(number, line).how("@reboot");
         scene.command(&finding, command);
     }

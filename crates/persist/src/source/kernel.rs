@@ -48,7 +48,8 @@ fn without(scene: &mut Scene<'_>) {
     let compressed = "/proc/config.gz";
     let there = scene.machine().list("/proc").is_ok_and(|all| all.iter().any(|entry| entry.name == "config.gz"));
     if there {
-        let why = format!("it is compressed, and powerband reads text; `zgrep {OPTION} {compressed}` shows the default");
+        let why =
+            format!("it is compressed, and powerband reads text; `zgrep {OPTION} {compressed}` shows the default");
         scene.push(Finding::new("the kernel", compressed).standing(Standing::Unreadable { why }));
     }
 }

@@ -1,11 +1,13 @@
 //! What powerband itself has turned and not taken back.
-use powerband_machine::Hold;
+use powerband_machine::{EntryId, Hold};
 
 use crate::finding::Finding;
 use crate::scene::Scene;
 
 pub(super) fn look(scene: &mut Scene<'_>) {
     let boot_id = scene.machine().identity().boot_id.clone();
+    // One command turns many sites; it is one finding.
+    let mut steps: Vec<(EntryId, Finding, usize)> = Vec::new();
     for entry in scene.machine().open_entries() {
         let turn = &entry.turn;
         // What only keeps a value that a governor would forget was not asked for.
@@ -14,13 +16,26 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         if entry.is_over(&boot_id) || !asked || turn.knob != scene.target.name() || !site {
             continue;
         }
+        let same = |(step, finding, _): &&mut (EntryId, Finding, usize)| {
+            *step == entry.step && finding.values == [turn.asked.clone()]
+        };
+        if let Some((_, finding, entries)) = steps.iter_mut().find(same) {
+            finding.sites.push(turn.site.clone());
+            *entries += 1;
+            continue;
+        }
         let how = match turn.hold {
             Hold::Set => "`powerband undo` takes it back",
             Hold::Held => "held until its owner ends; `powerband info turned` says by whom",
         };
         let text = format!("entry {}", entry.id.0);
-        let finding = Finding { text, ..Finding::new("powerband", "its ledger") };
-        let values = vec![turn.asked.clone()];
-        scene.push(finding.how(how).sets(values, vec![turn.site.clone()]));
+        let finding = Finding { text, ..Finding::new("powerband", "its ledger") }.how(how);
+        steps.push((entry.step, finding.sets(vec![turn.asked.clone()], vec![turn.site.clone()]), 1));
+    }
+    for (_, mut finding, entries) in steps {
+        if entries > 1 {
+            finding.text += &format!(" and {} more of its step", entries - 1);
+        }
+        scene.push(finding);
     }
 }

@@ -105,7 +105,9 @@ fn fits(scene: &mut Scene<'_>, keys: &[Key], device: &str) -> Option<bool> {
         let found = match key.name.as_str() {
             // The name it had before udev gave it another is forgotten.
             "OriginalName" if wanted == "*" => Some(true),
-            "OriginalName" | "Name" => wanted.split_whitespace().any(|name| glob::matches(name, device)).then_some(true),
+            "OriginalName" | "Name" => {
+                wanted.split_whitespace().any(|name| glob::matches(name, device)).then_some(true)
+            }
             "MACAddress" | "PermanentMACAddress" => {
                 let address = scene.peek(&format!("{folder}/address")).unwrap_or_default().trim().to_lowercase();
                 Some(wanted.split_whitespace().any(|one| one.to_lowercase().replace('-', ":") == address))

@@ -30,7 +30,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         let Some((path, key)) = all.iter().rev().find(|(_, key)| key.name == name && !key.value.is_empty()) else {
             continue;
         };
-        let finding = Finding { path: path.clone(), ..of_service("tlp", &service) }.line(key.line, &key.text);
+        let finding = Finding { path: path.clone(), ..of_service("TLP", &service) }.line(key.line, &key.text);
         let power = if on { "on the mains" } else { "on battery" };
         let standing = match (&finding.standing, mains) {
             (Standing::Acts, _) if off => Standing::Off { why: "its configuration says TLP_ENABLE=0".into() },

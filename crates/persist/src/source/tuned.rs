@@ -90,9 +90,10 @@ fn sysctl(scene: &mut Scene<'_>, finding: Finding) {
     let keys = scene.keys("/etc/tuned/tuned-main.conf");
     let again = last(&keys, "reapply_sysctl").is_none_or(|key| !matches!(key.value.as_str(), "0" | "no" | "false"));
     let administrator = ["/etc/sysctl.", "/run/sysctl."];
-    let theirs = scene.findings().iter().find(|other| {
-        other.counts() && administrator.iter().any(|folder| other.path.starts_with(folder))
-    });
+    let theirs = scene
+        .findings()
+        .iter()
+        .find(|other| other.counts() && administrator.iter().any(|folder| other.path.starts_with(folder)));
     match theirs.map(Finding::place).filter(|_| again && finding.standing == Standing::Acts) {
         Some(place) => {
             let why = format!("TuneD applies {place} again after its own (reapply_sysctl)");

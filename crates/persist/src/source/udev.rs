@@ -115,7 +115,9 @@ mod tests {
             pairs(line).iter().map(|pair| format!("{} {} {}", pair.key, pair.operator, pair.value)).collect()
         };
         assert_eq!(
-            told(r#"SUBSYSTEM=="cpu", ACTION!="remove",ATTR{cpufreq/scaling_governor}="performance", RUN+="/bin/sh -c 'echo \"a, b\"'""#),
+            told(
+                r#"SUBSYSTEM=="cpu", ACTION!="remove",ATTR{cpufreq/scaling_governor}="performance", RUN+="/bin/sh -c 'echo \"a, b\"'""#
+            ),
             [
                 "SUBSYSTEM == cpu",
                 "ACTION != remove",

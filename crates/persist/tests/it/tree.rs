@@ -78,10 +78,13 @@ impl Tree {
         units.iter().fold(tree, |tree, unit| {
             let enabled = unit.strip_prefix('+');
             let unit = enabled.unwrap_or(unit);
-            let tree = tree.file(&format!("/usr/lib/systemd/system/{unit}.service"), "[Service]\nExecStart=/usr/bin/x\n");
+            let tree =
+                tree.file(&format!("/usr/lib/systemd/system/{unit}.service"), "[Service]\nExecStart=/usr/bin/x\n");
             match enabled {
                 None => tree,
-                Some(_) => tree.file(&format!("/etc/systemd/system/multi-user.target.wants/{unit}.service"), "[Unit]\n"),
+                Some(_) => {
+                    tree.file(&format!("/etc/systemd/system/multi-user.target.wants/{unit}.service"), "[Unit]\n")
+                }
             }
         })
     }
@@ -89,7 +92,9 @@ impl Tree {
     /// The kernel's default, in the configuration of its release.
     pub(crate) fn default_governor(self, governor: &str) -> Tree {
         let option = governor.to_uppercase();
-        let text = format!("CONFIG_CPU_FREQ=y\n# CONFIG_CPU_FREQ_DEFAULT_GOV_X is not set\nCONFIG_CPU_FREQ_DEFAULT_GOV_{option}=y\n");
+        let text = format!(
+            "CONFIG_CPU_FREQ=y\n# CONFIG_CPU_FREQ_DEFAULT_GOV_X is not set\nCONFIG_CPU_FREQ_DEFAULT_GOV_{option}=y\n"
+        );
         self.file("/boot/config-6.1.0", &text)
     }
 

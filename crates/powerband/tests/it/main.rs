@@ -15,6 +15,7 @@ mod confirmed;
 mod counter;
 mod desk;
 mod elsewhere;
+mod explained;
 mod full;
 mod guarded;
 mod interrupted;

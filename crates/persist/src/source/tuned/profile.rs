@@ -5,8 +5,8 @@ use crate::scene::Scene;
 /// Where profiles lie, what wins first.
 const FOLDERS: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 
-/// Profiles that include one another are followed so far.
-const DEEPEST: usize = 16;
+/// More profiles than this are not read for one.
+const MOST: usize = 64;
 
 /// One setting of a plugin.
 #[derive(Clone, Debug)]
@@ -28,25 +28,31 @@ pub(super) struct Profile {
     lines: Vec<Line>,
     /// Profiles that are named and are not there.
     pub(super) missing: Vec<String>,
-    depth: usize,
+    /// Those that are being read: one that includes itself is not read again.
+    open: Vec<String>,
+    count: usize,
 }
 
 impl Profile {
     /// Reads a profile over what was read before: what it includes first, then its own.
     pub(super) fn read(&mut self, scene: &mut Scene<'_>, name: &str) {
+        self.count += 1;
+        if self.count > MOST || self.open.iter().any(|open| open == name) {
+            return;
+        }
         let path = FOLDERS.iter().map(|folder| format!("{folder}/{name}/tuned.conf"));
         let found = path.into_iter().find_map(|path| scene.text(&path).map(|text| (path, text)));
-        let Some((path, text)) = found.filter(|_| !name.contains('/') && self.depth < DEEPEST) else {
+        let Some((path, text)) = found.filter(|_| !name.contains('/')) else {
             return self.missing.push(name.to_owned());
         };
         let keys = keys(&text);
         let included = keys.iter().rfind(|key| key.section == "main" && key.name == "include");
         if let Some(included) = included {
-            self.depth += 1;
+            self.open.push(name.to_owned());
             for name in included.value.split([',', ' ', ';']).filter(|name| !name.is_empty()) {
                 self.read(scene, name);
             }
-            self.depth -= 1;
+            self.open.pop();
         }
         for key in &keys {
             if key.name == "replace" && matches!(key.value.as_str(), "1" | "true") {
@@ -78,9 +84,8 @@ impl Profile {
         let of = |section: &str, name: &str| {
             all.iter().find(|line| line.section == section && line.name == name).map(|line| line.value.clone())
         };
-        self.lines.retain(|line| {
-            of(&line.section, "enabled").is_none_or(|on| !matches!(on.as_str(), "0" | "false" | "no"))
-        });
+        self.lines
+            .retain(|line| of(&line.section, "enabled").is_none_or(|on| !matches!(on.as_str(), "0" | "false" | "no")));
         let variables: Vec<&Line> = all.iter().filter(|line| line.section == "variables").collect();
         for line in &mut self.lines {
             if let Some(plugin) = of(&line.section, "type") {
