@@ -125,38 +125,37 @@ impl Reader<'_> {
         let (program, arguments) = words.split_first()?;
         let name = program.rsplit('/').next().unwrap_or_default();
         let target = self.target;
-        let mut claim = |value: Option<String>, sites: Vec<String>| self.claim(number, line, value, sites);
         match name {
             "echo" | "printf" => {
                 let value = printed_by(name, arguments);
                 for path in to {
-                    claim(Some(value.clone()), target.at_path(path));
+                    self.claim(number, line, Some(value.clone()), target.at_path(path));
                 }
                 return Some(value);
             }
             "tee" => {
                 for path in arguments.iter().filter(|word| word.starts_with(['/', '*'])) {
-                    claim(printed.clone(), target.at_path(path));
+                    self.claim(number, line, printed.clone(), target.at_path(path));
                 }
             }
-            "sh" | "bash" | "dash" | "ash" if arguments.first().is_some_and(|word| word.ends_with('c')) => {
-                if self.depth < DEEPEST {
+            "sh" | "bash" | "dash" | "ash" if self.depth < DEEPEST => {
+                if let [option, inner, ..] = arguments
+                    && option.ends_with('c')
+                {
                     self.depth += 1;
-                    for inner in &arguments[1..] {
-                        self.line(number, inner);
-                    }
+                    self.line(number, inner);
                     self.depth -= 1;
                 }
             }
             "sysctl" => {
                 for (key, value) in arguments.iter().filter_map(|word| word.split_once('=')) {
-                    claim(Some(value.to_owned()), target.at_path(&sysctl_path(key.trim())));
+                    self.claim(number, line, Some(value.to_owned()), target.at_path(&sysctl_path(key.trim())));
                 }
             }
             "ethtool" => self.coalesce(number, line, arguments),
             "cpupower" | "cpufreq-set" | "set_cpu_governor" => {
                 for (value, sites) in clock(name, arguments, target) {
-                    claim(Some(value), sites);
+                    self.claim(number, line, Some(value), sites);
                 }
             }
             _ => {}

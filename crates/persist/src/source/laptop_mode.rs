@@ -12,7 +12,10 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         "cpufreq.max_freq" => "MAXFREQ",
         _ => return,
     };
-    let keys = scene.keys(CONFIG);
+    // These leave to the driver what it does anyway.
+    let as_it_is = ["auto", "fastest", "slowest"];
+    let mut keys = scene.keys(CONFIG);
+    keys.retain(|key| !as_it_is.contains(&key.value.as_str()) || key.name == "CONTROL_CPU_FREQUENCY");
     if keys.is_empty() {
         return;
     }

@@ -8,6 +8,7 @@ use crate::desk::{Desk, Ran, root};
 
 /// A root of nothing but these files and the binary.
 fn prepare(root: &Path, files: &[(&str, &str)]) {
+    fs::create_dir(root).unwrap();
     for (path, text) in files {
         let path = root.join(path.trim_start_matches('/'));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
