@@ -53,7 +53,8 @@ pub fn why(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Res
         scene.enter(source.phase);
         (source.look)(&mut scene);
     }
+    let side_by_side = scene.services().has_systemd();
     let (target, mut findings) = scene.leave();
-    let sentence = verdict::judge(&target, &mut findings);
+    let sentence = verdict::judge(&target, &mut findings, side_by_side);
     Ok(Why { knob: target.named.name, sentence, readings, findings })
 }

@@ -162,13 +162,12 @@ impl<'m> Scene<'m> {
         }
     }
 
-    /// The first of these governors that is offered; any of them when the kernel does not say what is.
+    /// The first of these governors that is offered; all of them when none is known to be.
     pub(crate) fn first_offered(&self, governors: &[&str]) -> Vec<String> {
         let offered = |name: &&&str| self.target.governors.iter().any(|offered| offered == **name);
         match governors.iter().find(offered) {
             Some(first) => vec![(*first).to_owned()],
-            None if self.target.governors.is_empty() => governors.iter().map(|name| (*name).to_owned()).collect(),
-            None => Vec::new(),
+            None => governors.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
 

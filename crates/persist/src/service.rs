@@ -124,13 +124,27 @@ impl Services {
     /// A unit of systemd.
     pub(crate) fn unit(&self, machine: &mut dyn Machine, name: &str) -> Service {
         let Some(path) = self.units.get(name) else { return Service::absent() };
-        let start = match self.wanted.get(name) {
+        let start = match self.wanted_by(name) {
             // A masked unit leads to /dev/null.
             _ if machine.read(path).is_ok_and(|text| text.is_empty()) => Start::Off(format!("{name} is masked")),
-            Some(targets) => Start::On(format!("enabled for {}", targets.first().map_or("", String::as_str))),
+            Some(how) => Start::On(how),
             None => Start::Off(format!("{name} is not enabled")),
         };
         Service { path: path.clone(), start }
+    }
+
+    /// How a unit comes to be started: a target wants it or an instance of it, or a timer of its name does.
+    fn wanted_by(&self, name: &str) -> Option<String> {
+        if let Some(targets) = self.wanted.get(name) {
+            return Some(format!("enabled for {}", targets.first().map_or("", String::as_str)));
+        }
+        let stem = name.strip_suffix(".service")?;
+        let timer = format!("{stem}.timer");
+        if self.wanted.contains_key(&timer) {
+            return Some(format!("started by {timer}"));
+        }
+        let instance = self.wanted.keys().find(|wanted| stem.ends_with('@') && wanted.starts_with(stem));
+        instance.map(|instance| format!("enabled as {instance}"))
     }
 
     /// A script under /etc/init.d.
@@ -168,7 +182,7 @@ impl Services {
         let interesting = self
             .units
             .iter()
-            .filter(|(name, path)| name.ends_with(".service") && (is_ours(path) || self.wanted.contains_key(*name)));
+            .filter(|(name, path)| name.ends_with(".service") && (is_ours(path) || self.wanted_by(name).is_some()));
         interesting.map(|(name, path)| (name.clone(), path.clone())).collect()
     }
 

@@ -26,6 +26,9 @@ pub(crate) struct Claim {
 /// A variable of this many values, or a word that becomes as many, is cut short.
 const MOST_WORDS: usize = 64;
 
+/// A word that becomes longer than this is not one of ours, bytes.
+const LONGEST: usize = 4096;
+
 /// Shells in shells are followed so far.
 const DEEPEST: usize = 4;
 
@@ -103,8 +106,7 @@ impl Reader<'_> {
                         |values| &values[..],
                     ),
                 };
-                let longer =
-                    spellings.iter().flat_map(|before| values.iter().map(move |value| format!("{before}{value}")));
+                let longer = spellings.iter().flat_map(|before| values.iter().map(move |value| longer(before, value)));
                 spellings = longer.take(MOST_WORDS).collect();
             }
             found.extend(spellings);
@@ -213,6 +215,11 @@ impl Reader<'_> {
 /// Words that may stand before a command.
 const BEFORE: [&str; 15] =
     ["sudo", "exec", "do", "then", "else", "nohup", "time", "env", "if", "while", "!", "{", "local", "export", "eval"];
+
+/// A word with a part more. One that grows without end stands for anything.
+fn longer(before: &str, value: &str) -> String {
+    if before.len() + value.len() > LONGEST { UNKNOWN.to_owned() } else { format!("{before}{value}") }
+}
 
 fn printed_by(name: &str, arguments: &[String]) -> String {
     let words: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| !is_option_of_echo(word)).collect();

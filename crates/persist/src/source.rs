@@ -1,6 +1,7 @@
 //! The sources, one a file, in the order in which they act at boot.
 mod auto_cpufreq;
 mod command_line;
+mod connections;
 mod cpufrequtils;
 mod cpupower;
 mod cpuspeed;
@@ -13,7 +14,6 @@ mod laptop_mode;
 mod ledger;
 mod link;
 mod modprobe;
-mod network_manager;
 mod ondemand;
 mod power_profiles;
 mod rc_local;
@@ -53,7 +53,7 @@ pub(crate) const ALL: &[Source] = &[
     source(Phase::Settings, tmpfiles::look),
     source(Phase::Settings, sysfs::look),
     source(Phase::Network, interfaces::look),
-    source(Phase::Network, network_manager::look),
+    source(Phase::Network, connections::look),
     source(Phase::Services, init_scripts::look),
     source(Phase::Services, cpuspeed::look),
     source(Phase::Services, cpufrequtils::look),

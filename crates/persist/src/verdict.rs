@@ -7,12 +7,13 @@ use crate::target::{Place, Target};
 /// More names of sites than this are told as a range.
 const MOST_NAMES: usize = 4;
 
-/// Settles the standing of every finding, says which explains what reads, and puts the chain in a sentence.
-pub(crate) fn judge(target: &Target, findings: &mut [Finding]) -> String {
+/// Settles the standing of every finding, says which explains what reads, and puts the chain in a sentence. Services
+/// start one after the other or, under systemd, `side_by_side`.
+pub(crate) fn judge(target: &Target, findings: &mut [Finding], side_by_side: bool) -> String {
     refuse_what_is_not_offered(target, findings);
     let mut in_force: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for place in &target.places {
-        if let Some(last) = last_at(target, findings, place) {
+        if let Some(last) = last_at(target, findings, place, side_by_side) {
             in_force.entry(last).or_default().push(place.site.name.clone());
             findings[last].explains |= explains(target, &findings[last], place);
         }
@@ -20,7 +21,7 @@ pub(crate) fn judge(target: &Target, findings: &mut [Finding]) -> String {
     override_the_others(findings, &in_force);
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for place in &target.places {
-        let told = chain(target, findings, place);
+        let told = chain(target, findings, place, side_by_side);
         match groups.iter_mut().find(|(sentence, _)| *sentence == told) {
             Some((_, sites)) => sites.push(place.site.name.clone()),
             None => groups.push((told, vec![place.site.name.clone()])),
@@ -52,12 +53,12 @@ fn refuse_what_is_not_offered(target: &Target, findings: &mut [Finding]) {
     }
 }
 
-/// The finding that acts last at a place. Services of systemd start side by side: among those that disagree, the one
-/// whose value reads there came last.
-fn last_at(target: &Target, findings: &[Finding], place: &Place) -> Option<usize> {
+/// The finding that acts last at a place. Among services that start side by side and disagree, the one whose value reads
+/// there came last.
+fn last_at(target: &Target, findings: &[Finding], place: &Place, side_by_side: bool) -> Option<usize> {
     let acting: Vec<usize> = (0..findings.len()).filter(|&i| acts_at(&findings[i], place)).collect();
     let &last = acting.last()?;
-    let beside = |i: &&usize| matches!(findings[**i].phase, Phase::Services | Phase::Daemons);
+    let beside = |i: &&usize| side_by_side && matches!(findings[**i].phase, Phase::Services | Phase::Daemons);
     if explains(target, &findings[last], place) || !beside(&&last) {
         return Some(last);
     }
@@ -90,10 +91,10 @@ fn override_the_others(findings: &mut [Finding], in_force: &BTreeMap<usize, Vec<
 }
 
 /// The chain that leads to what reads at one place.
-fn chain(target: &Target, findings: &[Finding], place: &Place) -> String {
+fn chain(target: &Target, findings: &[Finding], place: &Place, side_by_side: bool) -> String {
     let mut acting: Vec<&Finding> = findings.iter().filter(|finding| acts_at(finding, place)).collect();
     // The one in force is told last, also where it came before another in the list.
-    if let Some(last) = last_at(target, findings, place) {
+    if let Some(last) = last_at(target, findings, place, side_by_side) {
         acting.retain(|finding| !std::ptr::eq(*finding, &raw const findings[last]));
         acting.push(&findings[last]);
     }

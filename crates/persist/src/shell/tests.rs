@@ -1,3 +1,4 @@
+//! What counts as setting a knob in shell text, and what only looks like it.
 use powerband_knob::{Selection, resolve};
 use powerband_sim::{Profile, SimWorld};
 

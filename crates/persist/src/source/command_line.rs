@@ -27,7 +27,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         let finding = Finding::new("the command line", PATH).line(1, word).how(word);
         if name == "cpufreq.default_governor" && scene.target.is_governor() {
             let sites = scene.target.everywhere();
-            scene.push(finding.verb("starts with").sets(vec![value.to_owned()], sites));
+            scene.push(finding.verb("asks for").sets(vec![value.to_owned()], sites));
         } else if DRIVERS.contains(&name.as_str()) && scene.target.is_governor() {
             let why = "it chooses the driver, which decides which governors there are".to_owned();
             scene.push(finding.standing(Standing::Off { why }));

@@ -6,7 +6,7 @@ use crate::scene::Scene;
 const OPTION: &str = "CONFIG_CPU_FREQ_DEFAULT_GOV_";
 
 /// The governor the kernel starts with, on kernels that tell (5.9 and later).
-pub(super) const PARAMETER: &str = "/sys/module/cpufreq/parameters/default_governor";
+const PARAMETER: &str = "/sys/module/cpufreq/parameters/default_governor";
 
 pub(super) fn look(scene: &mut Scene<'_>) {
     if !scene.target.is_governor() {

@@ -56,7 +56,7 @@ fn whatever_the_files_hold_there_is_an_answer() {
     let texts = [
         String::new(),
         "\n\n\0\u{1}\u{fffd}=\"".repeat(50),
-        "x".repeat(1 << 20),
+        "x".repeat(1 << 18),
         "[".repeat(5000),
         "=\n".repeat(5000),
         "\"'`$({${".repeat(500),
@@ -66,6 +66,8 @@ fn whatever_the_files_hold_there_is_an_answer() {
         "for i in `seq 1 9`; do echo ${x:-é} > /sys/é{1..999999999}/scaling_governor; done | tee".into(),
         "ATTR{a}==\"é, ACTION=e\"\\\", RUN+=\"%é$é".into(),
         "w - - - - -\nw / - - - - x\niface\nup\n@reboot\n@reboot é\nethtool -C\nethtool -C x rx-usecs\n-é=-é\ncpupower frequency-set -é -g".into(),
+        format!("x=aa\n{}echo $x > /sys/$x/scaling_governor\n", "x=$x$x$x$x\n".repeat(100)),
+        format!("[variables]\n{}[cpu]\ngovernor=${{a}}\n", "a=${a}${a}\n".repeat(100)),
         "ExecStart=\nExecStart=-\nExecStart=/bin/sh -c\nsh -c 'sh -c \"sh -c x\"'\nRxCoalesceSec=99999999999999999999s\n[Match]\nDriver=\n".into(),
     ];
     let mut knobs = every_knob();

@@ -28,6 +28,20 @@ fn of_two_that_set_it_the_later_wins() {
 }
 
 #[test]
+fn scripts_start_one_after_the_other() {
+    let why = cpus("acpi-cpufreq", ALL, "ondemand")
+        .executable("/etc/init.d/cpuspeed", "#!/bin/sh\n")
+        .file("/etc/rc2.d/S06cpuspeed", "")
+        .executable("/etc/init.d/ktune", "#!/bin/sh\n")
+        .file("/etc/rc2.d/S27ktune", "")
+        .file("/etc/tune-profiles/active-profile", "latency\n")
+        .file("/etc/tune-profiles/latency/ktune.sh", "start() {\n  set_cpu_governor performance\n}\n")
+        .why("governor");
+    assert!(why.sentence.contains("by its profile latency; but it reads ondemand now"), "{}", why.sentence);
+    assert!(why.findings.iter().all(|finding| !finding.explains));
+}
+
+#[test]
 fn of_daemons_that_start_side_by_side_the_one_that_reads_came_last() {
     let both = |reads: &str| {
         cpus("acpi-cpufreq", ALL, reads)

@@ -82,6 +82,9 @@ fn profiles_that_are_not_there_or_go_in_circles_are_told() {
     let told: Vec<String> = why.findings.iter().map(|finding| format!("{:?}", finding.standing)).collect();
     assert!(told.iter().any(|told| told.contains("there is no profile 'nowhere'")), "{told:?}");
     assert!(why.sentence.ends_with("it reads schedutil now"), "{}", why.sentence);
+    let why = tuned("schedutil", "[cpu]\ngovernor=interactive|x\n").why("governor");
+    let off = &at(&why, "/etc/tuned/profiles/mine/tuned.conf").standing;
+    assert!(matches!(off, Standing::Off { why } if why.starts_with("acpi-cpufreq offers only")), "{off:?}");
     let mut chosen = machine("powersave", &["+tuned"]).file("/etc/tuned/active_profile", "\n");
     assert!(chosen.why("governor").sentence.contains("perhaps TuneD (/etc/tuned/active_profile): it chooses"));
 }
@@ -189,6 +192,15 @@ fn a_unit_of_ones_own_is_read_through_to_its_script() {
         );
         assert_eq!(why.findings.len(), 2, "what it does at its end is no matter: {:?}", why.findings);
     }
+    let text = "[Service]\nExecStart=/usr/bin/cpupower frequency-set -g performance\n";
+    let timed = machine("performance", &[]).file(unit, text);
+    let why =
+        timed.file("/etc/systemd/system/timers.target.wants/fast.timer", "[Timer]\nOnBootSec=1min\n").why("governor");
+    assert_eq!((at(&why, unit).how.as_deref(), at(&why, unit).explains), (Some("started by fast.timer"), true));
+    let template = machine("performance", &[]).file("/etc/systemd/system/set@.service", text);
+    let instance = "/etc/systemd/system/basic.target.wants/set@0.service";
+    let why = template.file(instance, text).why("governor");
+    assert_eq!(at(&why, "/etc/systemd/system/set@.service").how.as_deref(), Some("enabled as set@0.service"));
     let off = machine("schedutil", &[])
         .file(unit, "ExecStart=/usr/bin/cpupower frequency-set -g performance\n")
         .why("governor");

@@ -165,7 +165,7 @@ fn the_command_line_wins_over_the_configuration() {
     let why = tree.file("/proc/cmdline", line).why("governor");
     assert_eq!(
         why.sentence,
-        "the kernel starts with schedutil (CONFIG_CPU_FREQ_DEFAULT_GOV_SCHEDUTIL), then the command line starts with \
+        "the kernel starts with schedutil (CONFIG_CPU_FREQ_DEFAULT_GOV_SCHEDUTIL), then the command line asks for \
          performance (cpufreq.default_governor=performance); it reads performance now"
     );
     assert!(why.findings.iter().any(|finding| finding.text == "intel_pstate=disable"));

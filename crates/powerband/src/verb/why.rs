@@ -52,7 +52,8 @@ fn remarks(finding: &Finding) -> String {
         [one] => format!(" ({one})"),
         several => format!(" (one of {})", several.join(", ")),
     };
-    let (who, how) = (&finding.who, finding.how.as_ref().map(|how| format!(", {how}")).unwrap_or_default());
+    let how = finding.how.as_ref().filter(|how| !finding.text.contains(how.as_str()));
+    let (who, how) = (&finding.who, how.map(|how| format!(", {how}")).unwrap_or_default());
     match &finding.standing {
         Standing::Acts if finding.values.is_empty() => format!("acts: {who}{how}; what it sets cannot be told"),
         Standing::Acts if finding.explains => format!("acts: {who}{value}{how}; what reads now comes from here"),

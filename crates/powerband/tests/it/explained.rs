@@ -57,7 +57,7 @@ fn the_chain_of_a_prepared_root_is_told() {
         "cpufreq.governor: the kernel starts with userspace (CONFIG_CPU_FREQ_DEFAULT_GOV_USERSPACE), then cpuspeed (on in \
          runlevel 3) sets ondemand, because the driver is acpi-cpufreq; it reads ondemand now\n\
          kernel\n    /boot/config-2.6.32-754.el6.x86_64:2: CONFIG_CPU_FREQ_DEFAULT_GOV_USERSPACE=y\n        overridden: the \
-         kernel (userspace), CONFIG_CPU_FREQ_DEFAULT_GOV_USERSPACE; cpuspeed acts after it\n\
+         kernel (userspace); cpuspeed acts after it\n\
          services\n    /etc/rc.d/init.d/cpuspeed\n        acts: cpuspeed (ondemand), on in runlevel 3; what reads now comes \
          from here\n"
     );

@@ -5,6 +5,9 @@ use crate::scene::Scene;
 /// Where profiles lie, what wins first.
 const FOLDERS: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 
+/// A value that becomes longer than this by its variables stays as it is written, bytes.
+const LONGEST: usize = 4096;
+
 /// More profiles than this are not read for one.
 const MOST: usize = 64;
 
@@ -92,10 +95,11 @@ impl Profile {
                 line.plugin = plugin;
             }
             line.devices = of(&line.section, "devices").filter(|devices| devices != "*");
-            // A variable may hold another.
-            for _ in 0..3 {
-                for variable in &variables {
-                    line.value = line.value.replace(&format!("${{{}}}", variable.name), &variable.value);
+            // A variable may hold another, or itself.
+            for variable in variables.iter().chain(&variables) {
+                let filled = line.value.replace(&format!("${{{}}}", variable.name), &variable.value);
+                if filled.len() <= LONGEST {
+                    line.value = filled;
                 }
             }
         }
