@@ -47,6 +47,8 @@ pub struct Part {
     pub cpus: Option<CpuList>,
     /// The part that must have said it is ready before this one starts.
     pub after: Option<&'static str>,
+    /// Whether it makes the load on its side: meters are read around this part. One a side at most.
+    pub metered: bool,
 }
 
 /// What the parts came to, by name.
@@ -282,7 +284,8 @@ mod tests {
 
     fn finished(report: serde_json::Value, status: ExitStatus, stderr: &str) -> Finished {
         let output = Output { stdout: String::new(), stderr: stderr.into(), cut: false };
-        Finished { status, usage: Usage { real_ns: 1_500_000_000, ..Usage::default() }, report: Some(report), output }
+        let usage = Usage { real_ns: 1_500_000_000, ..Usage::default() };
+        Finished { status, usage, report: Some(report), output, around: Vec::new() }
     }
 
     #[test]
