@@ -199,7 +199,8 @@ impl Machine for LocalMachine {
         };
         let mut around: Vec<Watching> = job.around.iter().map(Watching::new).collect();
         let Self { program, files, .. } = self;
-        let child = Child::start(program, job, group, &mut || around.iter_mut().for_each(|watching| watching.read(files)))?;
+        let child =
+            Child::start(program, job, group, &mut || around.iter_mut().for_each(|watching| watching.read(files)))?;
         if let Some((guard, load)) = self.guard.as_mut().zip(Load::of(child.pid())) {
             guard.runs(load);
         }

@@ -27,9 +27,11 @@ impl OpenFiles {
         let Self { files, buffer } = self;
         let file = |handle: &Handle| usize::try_from(handle.0).ok().and_then(|index| files.get(index)?.as_ref());
         into.clear();
-        into.extend(handles.iter().map(|handle| {
-            file(handle).ok_or(Errno::EBADF).and_then(|file| crate::files::read_open(file, buffer))
-        }));
+        into.extend(
+            handles
+                .iter()
+                .map(|handle| file(handle).ok_or(Errno::EBADF).and_then(|file| crate::files::read_open(file, buffer))),
+        );
     }
 
     /// Gives one up.

@@ -98,7 +98,10 @@ impl Session {
     #[must_use]
     pub fn watches(&self) -> Vec<Watch> {
         let handles = |members: &[usize]| members.iter().filter_map(|&i| self.meters[i].handle.ok()).collect();
-        let watch = |(period_ns, members): &(Option<u64>, Vec<usize>)| Watch { handles: handles(members), period_ns: *period_ns };
+        let watch = |(period_ns, members): &(Option<u64>, Vec<usize>)| Watch {
+            handles: handles(members),
+            period_ns: *period_ns,
+        };
         self.watched.iter().map(watch).collect()
     }
 
@@ -151,10 +154,13 @@ fn parse(text: Result<String, Errno>) -> Result<u64, String> {
 /// Energy by a counter, J, and how many readings it rests on. The first and the last must have come; of those between
 /// them, which are for its wraps alone, some may be missing.
 fn counted(samples: &[Sample], (start_ns, end_ns): (u64, u64), wrap: Option<Wrap>) -> Result<(f64, usize), String> {
-    if let Some(Err(why)) = [samples.first(), samples.last()].into_iter().flatten().map(|it| &it.1).find(|it| it.is_err()) {
+    if let Some(Err(why)) =
+        [samples.first(), samples.last()].into_iter().flatten().map(|it| &it.1).find(|it| it.is_err())
+    {
         return Err(why.clone());
     }
-    let readings: Vec<(u64, u64)> = samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
+    let readings: Vec<(u64, u64)> =
+        samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
     match advance_uj(&readings, wrap).map_err(|error| error.to_string())? {
         0 => Err(format!(
             "the counter did not move in {} ms: the meter is dead, or too coarse for so short a load",

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, SpawnError, Turn,
-    Undone,
+    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, SpawnError, Turn, Undone,
 };
 use powerband_record::Side;
 

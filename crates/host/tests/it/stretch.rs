@@ -30,9 +30,8 @@ fn open_files_are_read_before_during_and_after_a_load() {
     assert!(often.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
     let span = often.last().unwrap().at_ns - often[0].at_ns;
     assert!(span >= finished.usage.real_ns && often[0].at_ns > began && often.last().unwrap().at_ns < ended);
-    let uptime = |sample: &Sample| -> f64 {
-        sample.texts[0].as_ref().unwrap().split(' ').next().unwrap().parse().unwrap()
-    };
+    let uptime =
+        |sample: &Sample| -> f64 { sample.texts[0].as_ref().unwrap().split(' ').next().unwrap().parse().unwrap() };
     assert!(uptime(often.last().unwrap()) - uptime(&often[0]) > 0.2, "read anew each time");
     assert!(often[0].texts[1].is_err());
     assert!(stage.sh("true").around.is_empty(), "nothing is read around a job that does not ask for it");
