@@ -1,10 +1,10 @@
 //! What is read around a load: before, meanwhile and after, by the machine that runs it.
-use powerband_machine::{Job, Sample, Wake, Watch, World};
+use powerband_machine::{Errno, Job, Sample, Wake, Watch, World};
 use powerband_record::{Protocol, Side, Work};
 
 use crate::pinging::ping;
 use crate::stream::{receive, send};
-use crate::{Stage, command, job, sh};
+use crate::{Stage, can_be_root, command, job, sh};
 
 #[test]
 fn open_files_are_read_before_during_and_after_a_load() {
@@ -84,4 +84,21 @@ fn a_stretch_begins_when_what_a_receiver_waits_for_has_come() {
         assert!(samples[0].at_ns >= came && samples.len() > 3, "what was read while it waited does not count");
         assert!(received.usage.real_ns > 900_000_000, "though it ran for all that time");
     }
+}
+
+#[test]
+fn a_file_that_vanishes_meanwhile_is_an_error_and_no_number() {
+    if !can_be_root() {
+        return;
+    }
+    let mut stage = Stage::new();
+    let (here, there) = (format!("pbv{}", std::process::id()), format!("pbw{}", std::process::id()));
+    assert!(stage.sh(&format!("ip link add {here} type veth peer name {there}")).status.success());
+    let number = stage.near().open(&format!("/sys/class/net/{here}/ifindex")).unwrap();
+    let around = vec![Watch { handles: vec![number], period_ns: None }];
+    let finished = stage.run(&Job { around, ..sh(&format!("ip link del {here}")) });
+    assert!(finished.status.success(), "{finished:?}");
+    let texts: Vec<_> = finished.around[0].iter().map(|sample| sample.texts[0].clone()).collect();
+    assert!(texts[0].is_ok());
+    assert_eq!(texts[1], Err(Errno::ENODEV));
 }
