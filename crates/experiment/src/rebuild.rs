@@ -28,7 +28,7 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
         started: started.clone(),
         settings: started.settings.iter().map(setting).collect::<Result<_, _>>()?,
         load,
-        picks: started.picks.iter().map(pick).collect::<Result<_, _>>()?,
+        picks: started.picks.iter().map(|text| pick(text)).collect::<Result<_, _>>()?,
         narrow: started.cpus.clone().map_or_else(Selection::everywhere, Selection::cpus),
         notes: Vec::new(),
     })
@@ -65,14 +65,14 @@ pub fn check_rig(started: &Started, world: &mut dyn World) -> Result<(), ResumeE
 
 /// What a meter's metric is called where it is measured.
 fn measured_as(started: &Started, metric: &Metric) -> Result<String, ResumeError> {
-    let picks = started.picks.iter().map(pick).collect::<Result<Vec<_>, _>>()?;
+    let picks = started.picks.iter().map(|text| pick(text)).collect::<Result<Vec<_>, _>>()?;
     Ok(match picks.into_iter().find(|pick| pick.metric.name == metric.name).map(|pick| pick.source) {
         Some(Source::Measured(name)) => name,
         _ => metric.name.clone(),
     })
 }
 
-fn pick(text: &String) -> Result<MetricSpec, ResumeError> {
+fn pick(text: &str) -> Result<MetricSpec, ResumeError> {
     MetricSpec::parse(text).map_err(|error| ResumeError::Unreadable { what: "a metric", why: error.to_string() })
 }
 
