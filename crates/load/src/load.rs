@@ -324,6 +324,25 @@ mod tests {
     }
 
     #[test]
+    fn meters_are_read_around_one_part_of_each_side_that_has_any() {
+        let mut loads: Vec<Load> =
+            ["counter", "stream", "ping", "idle"].map(|name| Load::builtin(name, None).unwrap()).into();
+        loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));
+        loads.push(Load::Command(CommandLoad::default()));
+        for far in [None, Some("far".to_owned())] {
+            let rig = Rig { near: "near".into(), far };
+            for load in &loads {
+                let parts = load.parts(&rig);
+                for side in [Side::Near, Side::Far] {
+                    let here: Vec<_> = parts.iter().filter(|part| part.side == side).collect();
+                    let metered = here.iter().filter(|part| part.metered).count();
+                    assert_eq!(metered, here.len().min(1), "{} on the {side} machine", load.kind());
+                }
+            }
+        }
+    }
+
+    #[test]
     fn failures_are_one_sentence() {
         let load = Load::Command(CommandLoad { argv: vec!["false".into()], ..CommandLoad::default() });
         let finishes: Finishes =
