@@ -17,7 +17,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const PLANNED: u64 = 24;
 
 fn job(work: Work, cpus: Option<CpuList>, group: Option<&str>) -> Job {
-    Job { work, cpus, group: group.map(str::to_owned), user: None, output_limit: Some(0) }
+    Job { work, cpus, group: group.map(str::to_owned), user: None, output_limit: Some(0), around: Vec::new() }
 }
 
 fn turn(action: Action) -> Turn {

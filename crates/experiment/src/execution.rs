@@ -1,11 +1,13 @@
 //! Running a load's parts on the machines of a World: start in order, hear who is ready, wait for the ends, stop on request.
+//! A machine that is to be metered and has no part of the load idles beside it, metered.
 use std::collections::BTreeMap;
 
 use powerband_load::{Finishes, Load, Part, Rig};
-use powerband_machine::{Job, ProcessId, SpawnError, User, Wake, World};
+use powerband_machine::{Job, ProcessId, SpawnError, User, Wake, Watch, World};
 use powerband_record::{Side, Void, Work, format_duration};
 
 use crate::Fatal;
+use crate::metering::Around;
 
 /// Grace between asking a load to end and making it.
 const GRACE_NS: u64 = 3_000_000_000;
@@ -17,10 +19,15 @@ const SLACK_NS: u64 = 30_000_000_000;
 /// At most this much of each output stream is kept with a trial, bytes.
 const OUTPUT_LIMIT: usize = 64 * 1024;
 
+/// The part that is added where a machine is metered and has none.
+const BESIDE: &str = "idle";
+
 /// How a load's run ended.
 pub(crate) struct Ran {
     /// The parts that ended, by name.
     pub(crate) finishes: Finishes,
+    /// What was read around them.
+    pub(crate) around: Around,
 }
 
 /// What the near parts of a load run in.
@@ -32,6 +39,18 @@ pub(crate) struct Place {
     pub(crate) user: Option<User>,
 }
 
+/// The parts of a load, and one that idles where a machine is to be metered and none of them is.
+fn with_idle(load: &Load, rig: &Rig, watches: &BTreeMap<Side, Vec<Watch>>) -> Vec<Part> {
+    let mut parts = load.parts(rig);
+    for (&side, _) in watches.iter().filter(|(_, watches)| !watches.is_empty()) {
+        if !parts.iter().any(|part| part.metered && part.side == side) {
+            let work = Work::Idle { for_ns: load.length_ns().unwrap_or(u64::MAX) };
+            parts.insert(0, Part { name: BESIDE, side, work, cpus: None, after: None, metered: true });
+        }
+    }
+    parts
+}
+
 /// One load on its way.
 pub(crate) struct Execution<'w> {
     world: &'w mut dyn World,
@@ -41,10 +60,15 @@ pub(crate) struct Execution<'w> {
     ports: BTreeMap<&'static str, u16>,
     finishes: Finishes,
     place: Place,
+    /// What is to be read, and what was.
+    watches: BTreeMap<Side, Vec<Watch>>,
+    around: Around,
+    /// What ends from now on was asked to.
+    ending: bool,
 }
 
 impl<'w> Execution<'w> {
-    /// Runs `load` to its end; the near parts in `place`.
+    /// Runs `load` to its end; the near parts in `place`, `watches` read around the metered part of each side.
     ///
     /// # Errors
     /// [`Fatal::Lost`] when a machine is lost. A load that fails, hangs or is stopped is `Ok(Err(void))`.
@@ -53,20 +77,29 @@ impl<'w> Execution<'w> {
         load: &Load,
         rig: &Rig,
         place: Place,
+        watches: BTreeMap<Side, Vec<Watch>>,
     ) -> Result<Result<Ran, Void>, Fatal> {
-        let mut execution =
-            Execution { world, running: BTreeMap::new(), ports: BTreeMap::new(), finishes: Finishes::new(), place };
+        let mut execution = Execution {
+            world,
+            running: BTreeMap::new(),
+            ports: BTreeMap::new(),
+            finishes: Finishes::new(),
+            place,
+            watches,
+            around: Around::new(),
+            ending: false,
+        };
         let from_ns = execution.world.now_ns();
         let until_ns = load.length_ns().map(|length| from_ns + SLACK_FACTOR * length + SLACK_NS);
         let result = execution.drive(load, rig, until_ns);
         if !matches!(result, Ok(Ok(()))) {
             execution.end_all();
         }
-        Ok(result?.map(|()| Ran { finishes: execution.finishes }))
+        Ok(result?.map(|()| Ran { finishes: execution.finishes, around: execution.around }))
     }
 
     fn drive(&mut self, load: &Load, rig: &Rig, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
-        for part in load.parts(rig) {
+        for part in with_idle(load, rig, &self.watches) {
             if let Some(before) = part.after
                 && let Err(void) = self.wait_until(until_ns, load, |execution| execution.ports.contains_key(before))?
             {
@@ -75,6 +108,15 @@ impl<'w> Execution<'w> {
             if let Err(why) = self.start(&part) {
                 return Ok(Err(Void::LoadFailed { why: why.to_string() }));
             }
+        }
+        if load.length_ns().is_none() {
+            // Nobody knew for how long the others are to idle.
+            let ended =
+                self.wait_until(until_ns, load, |execution| execution.running.keys().all(|name| *name == BESIDE))?;
+            if let Err(void) = ended {
+                return Ok(Err(void));
+            }
+            self.end_all();
         }
         self.wait_until(until_ns, load, |execution| execution.running.is_empty())
     }
@@ -85,7 +127,8 @@ impl<'w> Execution<'w> {
             *port = self.ports.get(before).copied().unwrap_or(0);
         }
         let Place { group, user } = if part.side == Side::Near { self.place.clone() } else { Place::default() };
-        let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit: Some(OUTPUT_LIMIT) };
+        let around = self.watches.get(&part.side).filter(|_| part.metered).cloned().unwrap_or_default();
+        let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit: Some(OUTPUT_LIMIT), around };
         let Some(machine) = self.world.machine(part.side) else {
             return Err(SpawnError::Refused {
                 what: format!("{} on the {} machine", part.name, part.side),
@@ -143,7 +186,13 @@ impl<'w> Execution<'w> {
     fn take(&mut self, side: Side, process: ProcessId) {
         let Some(name) = self.part_of(side, process) else { return };
         self.running.remove(name);
-        if let Some(finished) = self.world.machine(side).and_then(|machine| machine.finished(process)) {
+        let Some(mut finished) = self.world.machine(side).and_then(|machine| machine.finished(process)) else { return };
+        let around = std::mem::take(&mut finished.around);
+        let idled = name == BESIDE && (finished.status.success() || self.ending);
+        if name != BESIDE || idled {
+            self.around.entry(side).or_default().extend(around);
+        }
+        if !idled {
             self.finishes.insert(name, finished);
         }
     }
@@ -166,6 +215,7 @@ impl<'w> Execution<'w> {
     /// Ends what runs: asks, and after a grace or a second signal makes it.
     fn end_all(&mut self) {
         let mut force = false;
+        self.ending = true;
         self.give_up_lost();
         while !self.running.is_empty() {
             for &(side, process) in self.running.values() {

@@ -15,6 +15,7 @@ mod rebuild;
 mod resolve;
 mod resume;
 mod run;
+mod unmeasured;
 mod world_bench;
 
 pub use bench::{Bench, Fatal, FormulaBench, Journal, JournalError};

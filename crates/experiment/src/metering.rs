@@ -1,17 +1,27 @@
-//! Metering of trials: the meter of the near machine, started and stopped around a load.
+//! Metering of trials: one meter a machine, and their metrics by side.
 use std::collections::BTreeMap;
 
-use powerband_machine::World;
+use powerband_machine::{Sample, Watch, World};
 use powerband_meter::{MeterInstance, Session, find_all};
 use powerband_record::Side;
 
-/// The meter that is read during trials: the first of those found, as the numbers of two are never added up.
+/// What every meter gives.
+const METRICS: [&str; 2] = ["power_w", "energy_j"];
+
+/// The sides a metric can be of.
+const SIDES: [Side; 3] = [Side::Near, Side::Far, Side::Both];
+
+/// The meters that are read during trials: of each machine the first of those found, as the numbers of two on one machine
+/// may overlap and are never added up. Those of two machines never do.
 #[derive(Debug, Default)]
 pub(crate) struct Metering {
-    meter: Option<MeterInstance>,
+    meters: BTreeMap<Side, MeterInstance>,
 }
 
-/// What the meter said about one run.
+/// What was read around a load, by side.
+pub(crate) type Around = BTreeMap<Side, Vec<Vec<Sample>>>;
+
+/// What the meters said about one run.
 #[derive(Debug, Default)]
 pub(crate) struct Metered {
     /// Value by metric name.
@@ -20,40 +30,100 @@ pub(crate) struct Metered {
     pub(crate) refused: BTreeMap<String, String>,
 }
 
+/// Meters open for one run.
+pub(crate) struct Sessions(BTreeMap<Side, Session>);
+
 impl Metering {
-    /// Looks for meters on the near machine.
+    /// Looks for meters on the machines of a rig.
     pub(crate) fn find(world: &mut dyn World) -> Self {
-        let meters = world.machine(Side::Near).map(|machine| find_all(machine).meters).unwrap_or_default();
-        Metering { meter: meters.into_iter().next() }
+        let mut meters = BTreeMap::new();
+        for side in [Side::Near, Side::Far] {
+            let found = world.machine(side).map(|machine| find_all(machine).meters).unwrap_or_default();
+            meters.extend(found.into_iter().next().map(|meter| (side, meter)));
+        }
+        Metering { meters }
     }
 
-    /// What it measures, with the boundary of each.
+    /// Whether a machine has one.
+    pub(crate) fn has(&self, side: Side) -> bool {
+        self.meters.contains_key(&side)
+    }
+
+    /// What they measure, the near machine's first, with the boundary of each.
     pub(crate) fn metrics(&self) -> Vec<(String, String)> {
-        let of = |meter: &MeterInstance| {
-            ["power_w", "energy_j"].map(|name| (name.to_owned(), meter.boundary.clone())).to_vec()
+        let of = |side: Side| {
+            let boundary = self.boundary(side)?;
+            Some(METRICS.map(|metric| (named(side, metric), boundary.clone())))
         };
-        self.meter.as_ref().map(of).unwrap_or_default()
+        SIDES.into_iter().filter_map(of).flatten().collect()
     }
 
-    /// Begins to read.
-    pub(crate) fn start(&self, world: &mut dyn World) -> Option<Session> {
-        let (meter, now_ns) = (self.meter.as_ref()?, world.now_ns());
-        Some(Session::start(world.machine(Side::Near)?, std::slice::from_ref(meter), now_ns))
+    /// What the numbers of a side cover; of both, if both have a meter.
+    fn boundary(&self, side: Side) -> Option<String> {
+        let of = |side: &Side| self.meters.get(side).map(|meter| &meter.boundary);
+        Some(match side {
+            Side::Near => of(&Side::Near)?.clone(),
+            Side::Far => format!("far {}", of(&Side::Far)?),
+            Side::Both => format!("near {} + far {}", of(&Side::Near)?, of(&Side::Far)?),
+        })
     }
 
-    /// Ends reading.
-    pub(crate) fn stop(&self, world: &mut dyn World, session: Option<Session>) -> Metered {
+    /// Opens the meters of some machines for a run.
+    pub(crate) fn open(&self, world: &mut dyn World, sides: &[Side]) -> Sessions {
+        let mut sessions = BTreeMap::new();
+        for (&side, meter) in self.meters.iter().filter(|(side, _)| sides.contains(side)) {
+            if let Some(machine) = world.machine(side) {
+                sessions.insert(side, Session::open(machine, std::slice::from_ref(meter)));
+            }
+        }
+        Sessions(sessions)
+    }
+}
+
+impl Sessions {
+    /// What is to be read around the load, by side.
+    pub(crate) fn watches(&self) -> BTreeMap<Side, Vec<Watch>> {
+        self.0.iter().map(|(&side, session)| (side, session.watches())).collect()
+    }
+
+    /// Closes the meters and tells what the machines read around the load.
+    pub(crate) fn close(self, world: &mut dyn World, around: &Around) -> Metered {
+        let mut told: BTreeMap<(Side, &str), Result<f64, String>> = BTreeMap::new();
+        for (side, session) in self.0 {
+            let Some(machine) = world.machine(side) else { continue };
+            for reading in session.close(machine, around.get(&side).map_or(&[], Vec::as_slice)) {
+                let notes: String = reading.notes.iter().map(|note| format!("; {note}")).collect();
+                let refusal = || format!("{}{notes}", reading.refusal().unwrap_or_default());
+                told.insert((side, reading.metric), reading.value().ok_or_else(refusal));
+            }
+        }
+        for metric in METRICS {
+            if let (Some(near), Some(far)) = (told.get(&(Side::Near, metric)), told.get(&(Side::Far, metric))) {
+                let refusal = |side: Side, told: &Result<f64, String>| {
+                    told.clone().map_err(|why| format!("the {side} machine: {why}"))
+                };
+                let sum = refusal(Side::Near, near).and_then(|near| Ok(near + refusal(Side::Far, far)?));
+                told.insert((Side::Both, metric), sum);
+            }
+        }
         let mut metered = Metered::default();
-        let now_ns = world.now_ns();
-        let (Some(session), Some(machine)) = (session, world.machine(Side::Near)) else { return metered };
-        for reading in session.stop(machine, now_ns) {
-            match reading.value() {
-                Some(value) => drop(metered.values.insert(reading.metric.to_owned(), value)),
-                None => drop(
-                    metered.refused.insert(reading.metric.to_owned(), reading.refusal().unwrap_or_default().to_owned()),
-                ),
+        for ((side, metric), told) in told {
+            match told {
+                Ok(value) => drop(metered.values.insert(named(side, metric), value)),
+                Err(why) => drop(metered.refused.insert(named(side, metric), why)),
             }
         }
         metered
     }
+}
+
+/// The machines whose meters a metric asks for, by its name.
+pub(crate) fn sides_of(metric: &str) -> &'static [Side] {
+    let is = |side: &&Side| METRICS.iter().any(|name| named(**side, name) == metric);
+    SIDES.iter().find(is).map_or(&[], |side| side.each())
+}
+
+/// A metric with its side; the near machine's goes without.
+fn named(side: Side, metric: &str) -> String {
+    if side == Side::Near { metric.to_owned() } else { format!("{side}/{metric}") }
 }

@@ -129,6 +129,16 @@ pub enum PlanError {
         /// What there is.
         known: String,
     },
+    /// A metric of a machine without a meter.
+    #[error(
+        "'{name}' needs a meter, and the {side} machine has none; powerband info meters says there what is missing"
+    )]
+    NoMeter {
+        /// What was asked for.
+        name: String,
+        /// Which machine.
+        side: powerband_record::Side,
+    },
     /// No metric at all to judge by.
     #[error(
         "the load '{0}' measures nothing by itself and no meter was found; add --metric, or use a machine with a meter"

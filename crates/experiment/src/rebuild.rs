@@ -1,7 +1,9 @@
 //! Rebuilding: an experiment from what its journal begins with, whether the rig is still the one it was begun on, and
 //! what tells two plans apart.
+use std::collections::BTreeMap;
+
 use powerband_knob::Selection;
-use powerband_load::{Load, MetricSpec};
+use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_record::{Metric, PlannedSetting, Setting, Side, Started, format_duration, format_number};
 
@@ -22,12 +24,11 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
         read.map(|setting| Setting { name: Some(planned.label.clone()), ..setting })
             .map_err(|error| unreadable("a setting")(error.to_string()))
     };
-    let pick = |text: &String| MetricSpec::parse(text).map_err(|error| unreadable("a metric")(error.to_string()));
     Ok(Resolved {
         started: started.clone(),
         settings: started.settings.iter().map(setting).collect::<Result<_, _>>()?,
         load,
-        picks: started.picks.iter().map(pick).collect::<Result<_, _>>()?,
+        picks: started.picks.iter().map(|text| pick(text)).collect::<Result<_, _>>()?,
         narrow: started.cpus.clone().map_or_else(Selection::everywhere, Selection::cpus),
         notes: Vec::new(),
     })
@@ -51,18 +52,28 @@ pub fn check_rig(started: &Started, world: &mut dyn World) -> Result<(), ResumeE
     same("the machine", &started.machine, &name)?;
     same("the far machine", started.far.as_deref().unwrap_or("none"), &far)?;
     same("what runs on the machine", &started.system, &system)?;
-    let meters = Metering::find(world).metrics();
-    let is_lost = |metric: &&Metric| {
-        metric.boundary.as_ref().is_some_and(|boundary| meters.iter().all(|(_, covered)| covered != boundary))
-    };
-    match started.metrics.iter().find(is_lost) {
-        None => Ok(()),
-        Some(metric) => {
-            let boundary = metric.boundary.as_deref().unwrap_or_default();
-            let now = meters.first().map_or("not there", |(_, covered)| covered);
-            same(&format!("the meter of {}", metric.name), &format!("one of {boundary}"), now)
+    let meters: BTreeMap<String, String> = Metering::find(world).metrics().into_iter().collect();
+    for metric in &started.metrics {
+        let Some(then) = &metric.boundary else { continue };
+        let now = meters.get(measured_as(started, metric)?.as_str()).map_or("not there", String::as_str);
+        if now != then {
+            return same(&format!("the meter of {}", metric.name), &format!("one of {then}"), now);
         }
     }
+    Ok(())
+}
+
+/// What a meter's metric is called where it is measured.
+fn measured_as(started: &Started, metric: &Metric) -> Result<String, ResumeError> {
+    let picks = started.picks.iter().map(|text| pick(text)).collect::<Result<Vec<_>, _>>()?;
+    Ok(match picks.into_iter().find(|pick| pick.metric.name == metric.name).map(|pick| pick.source) {
+        Some(Source::Measured(name)) => name,
+        _ => metric.name.clone(),
+    })
+}
+
+fn pick(text: &str) -> Result<MetricSpec, ResumeError> {
+    MetricSpec::parse(text).map_err(|error| ResumeError::Unreadable { what: "a metric", why: error.to_string() })
 }
 
 /// The first thing in which the experiment a plan describes now differs from the one that was begun, in words; titles

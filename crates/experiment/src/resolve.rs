@@ -7,7 +7,7 @@ use powerband_record::{
     parse_frequency_khz, parse_percent,
 };
 
-use crate::metering::Metering;
+use crate::metering::{Metering, sides_of};
 use crate::{Plan, PlanError, ResolveError};
 
 /// Most settings in one experiment.
@@ -46,6 +46,18 @@ pub struct Resolved {
     pub notes: Vec<String>,
 }
 
+impl Resolved {
+    /// What its metrics are measured as, by the load or a meter: of one that has another name, the measured one.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = &str> {
+        let renamed = |name: &str| self.picks.iter().find(|pick| pick.metric.name == name);
+        self.started.metrics.iter().filter_map(move |metric| match renamed(&metric.name).map(|pick| &pick.source) {
+            None => Some(metric.name.as_str()),
+            Some(Source::Measured(name)) => Some(name.as_str()),
+            Some(_) => None,
+        })
+    }
+}
+
 /// Resolves a plan against the machines it will run on. Reads them, turns nothing.
 ///
 /// # Errors
@@ -65,9 +77,9 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         .map(|text| MetricSpec::parse(text))
         .collect::<Result<Vec<_>, _>>()
         .map_err(PlanError::from)?;
-    let metrics = metrics(&plan.load, &picks, &metering)?;
-    let machine = identity(world, Side::Near, |machine| machine.name);
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
+    let metrics = metrics(&plan.load, &picks, &metering, far.is_some())?;
+    let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
     let started = Started {
         title: plan.title.clone(),
@@ -292,8 +304,9 @@ fn cost(text: &str) -> Option<f64> {
     plain.or_else(|| parse_frequency_khz(text).ok().map(f64::from))
 }
 
-/// What is judged and shown: the user's choice judged, or the load's own and the meters' by the kind of load.
-fn metrics(load: &Load, picks: &[MetricSpec], metering: &Metering) -> Result<Vec<Metric>, PlanError> {
+/// What is judged and shown: the user's choice judged, or the load's own and those of the near machine's meter by the kind
+/// of load. What the far machine's meter is for is asked for by name.
+fn metrics(load: &Load, picks: &[MetricSpec], metering: &Metering, has_far: bool) -> Result<Vec<Metric>, ResolveError> {
     let mut measured = load.metrics();
     let timed = load.length_ns().is_some();
     measured.extend(metering.metrics().into_iter().map(|(name, boundary)| {
@@ -307,16 +320,16 @@ fn metrics(load: &Load, picks: &[MetricSpec], metering: &Metering) -> Result<Vec
         let mut metric = pick.metric.clone();
         if let Source::Measured(name) = &pick.source {
             let source = measured.iter().find(|m| m.name == *name);
-            let source = source.ok_or_else(|| PlanError::NoMetric { name: name.clone(), known: known() })?;
+            let source = source.ok_or_else(|| unmeasured(name, metering, has_far, known))?;
             metric.boundary.clone_from(&source.boundary);
         }
         if metrics.iter().any(|m: &Metric| m.name == metric.name) {
-            return Err(PlanError::TwiceNamed(metric.name));
+            return Err(PlanError::TwiceNamed(metric.name).into());
         }
         metrics.push(metric);
     }
     let chosen = !metrics.is_empty();
-    for mut metric in measured {
+    for mut metric in measured.into_iter().filter(|metric| !sides_of(&metric.name).contains(&Side::Far)) {
         if metrics.iter().all(|m| m.name != metric.name) {
             metric.judged &= !chosen;
             metrics.push(metric);
@@ -324,9 +337,21 @@ fn metrics(load: &Load, picks: &[MetricSpec], metering: &Metering) -> Result<Vec
     }
     metrics.sort_by_key(|metric| !metric.judged);
     if metrics.first().is_none_or(|metric| !metric.judged) {
-        return Err(PlanError::NothingToJudge(load.kind().into()));
+        return Err(PlanError::NothingToJudge(load.kind().into()).into());
     }
     Ok(metrics)
+}
+
+/// Why nothing measures a metric.
+fn unmeasured(name: &str, metering: &Metering, has_far: bool, known: impl Fn() -> String) -> ResolveError {
+    let sides = sides_of(name);
+    if sides.contains(&Side::Far) && !has_far {
+        return ResolveError::NoFar(name.into());
+    }
+    match sides.iter().find(|side| !metering.has(**side)) {
+        Some(&side) => PlanError::NoMeter { name: name.into(), side }.into(),
+        None => PlanError::NoMetric { name: name.into(), known: known() }.into(),
+    }
 }
 
 /// Whether a metric is not simply measured under its own name.

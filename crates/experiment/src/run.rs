@@ -5,6 +5,7 @@ use powerband_stats::steady::warm_up_is_over;
 use powerband_stats::{Patience, Scale, Slot, block_order, reference_copies, slots};
 
 use crate::judging::{Judging, Look};
+use crate::unmeasured::Unmeasured;
 use crate::{Bench, Fatal, Journal};
 
 /// A slot that gives nothing valid this often in a row is given up.
@@ -83,6 +84,7 @@ struct Run<'a> {
     longest_block_ns: u64,
     look: Look,
     notes: Vec<String>,
+    unmeasured: Unmeasured,
 }
 
 impl<'a> Run<'a> {
@@ -107,6 +109,7 @@ impl<'a> Run<'a> {
             longest_block_ns: 0,
             look: Look::default(),
             notes: Vec::new(),
+            unmeasured: Unmeasured::default(),
         }
     }
 
@@ -237,6 +240,7 @@ impl<'a> Run<'a> {
                 Ok(outcome) => {
                     self.valid += 1;
                     self.judging.take(slot, &outcome);
+                    self.unmeasured.take(&outcome);
                     return Ok(());
                 }
                 Err(why) => last = why,
@@ -318,6 +322,7 @@ impl<'a> Run<'a> {
 
     fn close(mut self, reason: CloseReason, mut left: Vec<String>) -> Result<Finding, Fatal> {
         self.notes.extend(self.judging.notes());
+        self.notes.extend(self.unmeasured.notes(self.valid));
         let finding = Finding {
             reason,
             at_ns: self.clock(),

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
 use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
-use powerband_machine::{Hold, User, Wake, World};
+use powerband_machine::{Hold, User, Wake, Watch, World};
 use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
 use crate::execution::{Execution, Place, Ran};
-use crate::metering::Metering;
+use crate::metering::{Around, Metering, sides_of};
 use crate::{Bench, Fatal, Journal, Resolved};
 
 /// How long the link of a network device may stay down beyond the time to settle, ns …
@@ -27,6 +27,8 @@ pub struct WorldBench<'w> {
     rig: Rig,
     settle_ns: u64,
     metering: Metering,
+    /// Whose meters are read.
+    metered: Vec<Side>,
     user: Option<User>,
     /// Setting of the trial before: the same one again needs no settling.
     last: Option<u32>,
@@ -54,6 +56,7 @@ impl<'w> WorldBench<'w> {
         let mut address = |side| world.machine(side).map(|machine| machine.identity().address.clone());
         let rig = Rig { near: address(Side::Near).unwrap_or_default(), far: address(Side::Far) };
         let metering = Metering::find(world);
+        let metered = resolved.measured().flat_map(sides_of).copied().collect();
         WorldBench {
             world,
             settings: resolved.settings.clone(),
@@ -64,6 +67,7 @@ impl<'w> WorldBench<'w> {
             rig,
             settle_ns: resolved.started.settle_ns,
             metering,
+            metered,
             user: None,
             last: None,
             restored: 0,
@@ -166,9 +170,10 @@ impl<'w> WorldBench<'w> {
         let group =
             in_force.iter().find(|(side, _)| *side == Side::Near).and_then(|(_, applied)| applied.group.clone());
         let place = Place { group, user: self.user.clone() };
-        let session = self.metering.start(self.world);
-        let ran = self.run_in_silence(place)?;
-        let metered = self.metering.stop(self.world, session);
+        let sessions = self.metering.open(self.world, &self.metered);
+        let ran = self.run_in_silence(place, sessions.watches())?;
+        let nothing = Around::new();
+        let metered = sessions.close(self.world, ran.as_ref().map_or(&nothing, |ran| &ran.around));
         let ran = match ran {
             Ok(ran) => ran,
             Err(void) => return Ok(Err(void)),
@@ -183,10 +188,14 @@ impl<'w> WorldBench<'w> {
     }
 
     /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.
-    fn run_in_silence(&mut self, place: Place) -> Result<Result<Ran, Void>, Fatal> {
+    fn run_in_silence(
+        &mut self,
+        place: Place,
+        watches: BTreeMap<Side, Vec<Watch>>,
+    ) -> Result<Result<Ran, Void>, Fatal> {
         let from_ns = self.world.now_ns();
         self.world.hush(self.load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS));
-        let ran = Execution::run(self.world, &self.load, &self.rig, place)?;
+        let ran = Execution::run(self.world, &self.load, &self.rig, place, watches)?;
         self.world.hush(0);
         self.longest_ns = self.longest_ns.max(self.world.now_ns() - from_ns);
         Ok(ran)
@@ -199,7 +208,7 @@ impl<'w> WorldBench<'w> {
         finishes: Finishes,
         refused: &BTreeMap<String, String>,
     ) -> Result<Outcome, Void> {
-        let mut metrics = BTreeMap::new();
+        let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
         for metric in &self.metrics {
             let pick = self.picks.iter().find(|pick| pick.metric.name == metric.name);
             let value = match pick.map(|pick| (&pick.source, pick)) {
@@ -212,8 +221,8 @@ impl<'w> WorldBench<'w> {
             };
             match value {
                 Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
-                // What is only shown may be missing; what is judged may not.
-                Err(_) if !metric.judged => {}
+                // What is only shown may be missing, with its reason; what is judged may not.
+                Err(why) if !metric.judged => drop(unmeasured.insert(metric.name.clone(), why)),
                 Err(why) => return Err(Void::NoMetric { metric: metric.name.clone(), why }),
             }
         }
@@ -224,7 +233,7 @@ impl<'w> WorldBench<'w> {
             .map(|(name, f)| ((*name).to_owned(), printed(f)))
             .filter(|(_, output)| said(output))
             .collect();
-        Ok(Outcome { metrics, output, ..Outcome::default() })
+        Ok(Outcome { metrics, output, refused: unmeasured, ..Outcome::default() })
     }
 
     /// Whether every knob is still where it was put.

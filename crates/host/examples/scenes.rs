@@ -35,7 +35,7 @@ fn world(folder: &Path) -> HostWorld {
 
 fn sleep_job() -> Job {
     let work = Work::Command { argv: vec!["sleep".into(), "1000".into()], demand: None };
-    Job { work, cpus: None, group: None, user: None, output_limit: Some(100) }
+    Job { work, cpus: None, group: None, user: None, output_limit: Some(100), around: Vec::new() }
 }
 
 /// Prints each stop signal as it is told; ends after the second, or when the load ends by itself.

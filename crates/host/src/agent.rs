@@ -198,8 +198,6 @@ fn answer(machine: &mut dyn Machine, call: Call) -> Value {
             machine.close(handle);
             Value::Null
         }
-        Call::Record(handles, period_ns) => value(machine.record(&handles, period_ns)),
-        Call::EndRecord(recorder) => value(machine.end_record(recorder)),
         Call::Act(turn) => value(machine.act(&turn)),
         Call::Undo(entry, force) => value(machine.undo(entry, force)),
         Call::Keep(entries) => value(machine.keep(&entries)),

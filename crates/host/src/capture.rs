@@ -97,15 +97,16 @@ pub(crate) struct Control {
     pub(crate) drain: Drain,
     partial: Vec<u8>,
     report: Option<serde_json::Value>,
+    begins: bool,
 }
 
 impl Control {
     /// Reads from `drain`.
     pub(crate) fn new(drain: Drain) -> Self {
-        Control { drain, partial: Vec::new(), report: None }
+        Control { drain, partial: Vec::new(), report: None, begins: false }
     }
 
-    /// Reads what is there; answers what was said. The report is kept instead.
+    /// Reads what is there; answers what was said. The report, and that it begins, are kept instead.
     pub(crate) fn visit(&mut self) -> Vec<serde_json::Value> {
         let partial = &mut self.partial;
         self.drain.visit(|bytes| partial.extend_from_slice(bytes));
@@ -117,10 +118,16 @@ impl Control {
             let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(line) else { continue };
             match value.get_mut("report").map(serde_json::Value::take) {
                 Some(report) => self.report = Some(report),
+                None if value.get("begins").is_some() => self.begins = true,
                 None => said.push(value),
             }
         }
         said
+    }
+
+    /// Whether it said that it begins, since the last time.
+    pub(crate) fn begins(&mut self) -> bool {
+        std::mem::take(&mut self.begins)
     }
 
     /// The report, if it came.

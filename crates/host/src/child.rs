@@ -1,5 +1,5 @@
 //! One child: starting it through the shim, listening to it, and what is known when it has ended.
-use std::io::{IoSlice, Read, Write};
+use std::io::{BufRead, BufReader, IoSlice, Write};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -34,8 +34,14 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts a job through `program`, which is ourselves.
-    pub(crate) fn start(program: &Path, job: &Job, group: Option<PathBuf>) -> Result<Child, SpawnError> {
+    /// Starts a job through `program`, which is ourselves. Where something is read around it, `before` is called once
+    /// everything is set up and nothing but its execution is left.
+    pub(crate) fn start(
+        program: &Path,
+        job: &Job,
+        group: Option<PathBuf>,
+        before: &mut dyn FnMut(),
+    ) -> Result<Child, SpawnError> {
         let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
         let stream = || -> Result<(Option<Capture>, Stdio), SpawnError> {
             let Some(limit) = job.output_limit else { return Ok((None, Stdio::inherit())) };
@@ -51,7 +57,7 @@ impl Child {
                 (Some(Control::new(drain)), Some(end))
             }
         };
-        let (pid, started_ns) = run_shim(program, &instructions, control_end, (out_end, err_end))
+        let (pid, started_ns) = run_shim(program, &instructions, control_end, (out_end, err_end), before)
             .map_err(|(step, errno)| spawn_error(step, errno, job, &instructions))?;
         let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
@@ -83,6 +89,11 @@ impl Child {
         self.control.as_mut().map(Control::visit).unwrap_or_default()
     }
 
+    /// Whether it said since the last time that what it waited for has come, and that it begins.
+    pub(crate) fn begins(&mut self) -> bool {
+        self.control.as_mut().is_some_and(Control::begins)
+    }
+
     /// Reaps it. What a grandchild may still write into its pipes is not waited for.
     pub(crate) fn finish(self, ended_ns: u64) -> Finished {
         // It has ended and is ours alone to reap, so both failures would mean that somebody else reaped it.
@@ -95,6 +106,7 @@ impl Child {
             usage: Usage { real_ns: ended_ns.saturating_sub(self.started_ns), ..usage },
             report: self.control.and_then(Control::into_report),
             output: Output { stdout, stderr, cut: out_cut || err_cut },
+            around: Vec::new(),
         }
     }
 
@@ -144,6 +156,7 @@ fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instr
         enter: group.map(|folder| folder.join("cgroup.procs").to_string_lossy().into_owned()),
         cpus: job.cpus.as_ref().map(|cpus| cpus.as_slice().to_vec()),
         user: job.user.clone(),
+        waits: !job.around.is_empty(),
     })
 }
 
@@ -153,6 +166,7 @@ fn run_shim(
     instructions: &Instructions,
     control: Option<OwnedFd>,
     (stdout, stderr): (Stdio, Stdio),
+    before: &mut dyn FnMut(),
 ) -> Result<(Pid, u64), (Step, Errno)> {
     let failed = |error: std::io::Error| (Step::Start, io_errno(&error));
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -161,7 +175,7 @@ fn run_shim(
     let mut child = shim.spawn().map_err(failed)?;
     // With it go our copies of the pipes' writing ends.
     drop(shim);
-    let answers = instruct(&mut ours, instructions, control).and_then(|()| hear(&mut ours));
+    let answers = instruct(&mut ours, instructions, control).and_then(|()| hear(&ours, before));
     if answers.is_err() {
         // It hangs or is no shim; once it is dead `wait` returns.
         let _ = child.kill();
@@ -195,7 +209,8 @@ fn run_shim(
 fn instruct(ours: &mut UnixStream, instructions: &Instructions, control: Option<OwnedFd>) -> Result<(), Errno> {
     ours.set_write_timeout(Some(SHIM_PATIENCE)).map_err(|error| io_errno(&error))?;
     ours.set_read_timeout(Some(SHIM_PATIENCE)).map_err(|error| io_errno(&error))?;
-    let bytes = serde_json::to_vec(instructions).map_err(|_| Errno::EINVAL)?;
+    let mut bytes = serde_json::to_vec(instructions).map_err(|_| Errno::EINVAL)?;
+    bytes.push(b'\n');
     let mut sent = 0;
     if let Some(control) = control {
         let rights = [control.as_fd()];
@@ -205,17 +220,30 @@ fn instruct(ours: &mut UnixStream, instructions: &Instructions, control: Option<
         sent =
             rustix::net::sendmsg(&*ours, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL).map_err(errno)?;
     }
-    ours.write_all(&bytes[sent..]).and_then(|()| ours.shutdown(Shutdown::Write)).map_err(|error| io_errno(&error))
+    ours.write_all(&bytes[sent..]).map_err(|error| io_errno(&error))?;
+    // One that waits for our word still listens.
+    if instructions.waits { Ok(()) } else { ours.shutdown(Shutdown::Write).map_err(|error| io_errno(&error)) }
 }
 
-/// Everything the shim and the load-to-be answer, until the load is executed or both have ended.
-fn hear(ours: &mut UnixStream) -> Result<Vec<Answer>, Errno> {
-    let mut text = String::new();
-    ours.read_to_string(&mut text).map_err(|error| match io_errno(&error) {
-        Errno::EAGAIN => Errno::ETIMEDOUT,
-        other => other,
-    })?;
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+/// Everything the shim and the load-to-be answer, until the load is executed or both have ended. One that waits has our
+/// word once `before` is done.
+fn hear(mut ours: &UnixStream, before: &mut dyn FnMut()) -> Result<Vec<Answer>, Errno> {
+    let mut answers = Vec::new();
+    for line in BufReader::new(ours).lines() {
+        let line = line.map_err(|error| match io_errno(&error) {
+            Errno::EAGAIN => Errno::ETIMEDOUT,
+            other => other,
+        })?;
+        match serde_json::from_str(&line) {
+            Ok(Answer::Waits) => {
+                before();
+                ours.write_all(b"\n").map_err(|error| io_errno(&error))?;
+            }
+            Ok(answer) => answers.push(answer),
+            Err(_) => {}
+        }
+    }
+    Ok(answers)
 }
 
 fn kill_and_reap(pid: Pid) {

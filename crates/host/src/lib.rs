@@ -29,12 +29,12 @@ mod lock;
 mod netlink;
 mod owner;
 mod raw;
-mod recorder;
 mod remote;
 mod shim;
 mod signals;
 mod ssh;
 mod talk;
+mod watching;
 mod world;
 
 pub use agent::{Agent, AgentError, Opened, Parting};

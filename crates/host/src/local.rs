@@ -1,11 +1,10 @@
 //! This machine: reading, turning, starting. Waiting is the World's.
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, Machine, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+    LedgerError, LedgerStore, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -16,7 +15,7 @@ use crate::coalescing::read_place;
 use crate::group::Groups;
 use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
-use crate::recorder::Recorder;
+use crate::watching::{OpenFiles, Watching};
 use crate::world::{Member, News};
 
 /// The machine this process runs on. Loads that still run when it is dropped are killed and reaped; what is turned
@@ -27,13 +26,18 @@ pub struct LocalMachine {
     store: FileLedger,
     ledger: Ledger,
     groups: Groups,
-    files: Vec<Option<OwnedFd>>,
+    files: OpenFiles,
     buffer: Vec<u8>,
-    recorders: BTreeMap<u32, Recorder>,
     guard: Option<Guard>,
-    running: BTreeMap<u64, Child>,
+    running: BTreeMap<u64, Running>,
     ended: BTreeMap<u64, Finished>,
-    next: u32,
+    next: u64,
+}
+
+/// A load, and what is read around it.
+struct Running {
+    child: Child,
+    around: Vec<Watching>,
 }
 
 impl LocalMachine {
@@ -57,9 +61,8 @@ impl LocalMachine {
             program: "/proc/self/exe".into(),
             store: ledger,
             groups: Groups::default(),
-            files: Vec::new(),
+            files: OpenFiles::default(),
             buffer: Vec::new(),
-            recorders: BTreeMap::new(),
             guard: None,
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -91,26 +94,8 @@ impl LocalMachine {
 
     fn ensure_guardian(&mut self) {
         if let Some(guard) = &mut self.guard {
-            guard.ensure(&self.program, self.running.values().filter_map(|child| Load::of(child.pid())));
+            guard.ensure(&self.program, self.running.values().filter_map(|running| Load::of(running.child.pid())));
         }
-    }
-
-    fn number(&mut self) -> u32 {
-        self.next += 1;
-        self.next
-    }
-
-    fn file(&self, handle: Handle) -> Option<&OwnedFd> {
-        usize::try_from(handle.0).ok().and_then(|index| self.files.get(index)?.as_ref())
-    }
-
-    fn read_handles(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        into.clear();
-        into.extend(handles.iter().map(|&handle| {
-            self.file(handle).ok_or(Errno::EBADF).and_then(|file| crate::files::read_open(file, &mut buffer))
-        }));
-        self.buffer = buffer;
     }
 
     /// The action, and the file that shows what came of it.
@@ -141,33 +126,15 @@ impl Machine for LocalMachine {
     }
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        let file = Some(crate::files::open(path)?);
-        let index = self.files.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.files.push(None);
-            self.files.len() - 1
-        });
-        self.files[index] = file;
-        u32::try_from(index).map(Handle).map_err(|_| Errno::ENOMEM)
+        self.files.open(path)
     }
 
     fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
-        self.read_handles(handles, into);
+        self.files.read_many(handles, into);
     }
 
     fn close(&mut self, handle: Handle) {
-        if let Some(file) = usize::try_from(handle.0).ok().and_then(|index| self.files.get_mut(index)) {
-            *file = None;
-        }
-    }
-
-    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
-        let number = self.number();
-        self.recorders.insert(number, Recorder::new(handles, period_ns, crate::now_ns()));
-        RecorderId(number)
-    }
-
-    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
-        self.recorders.remove(&recorder.0).map(|recorder| recorder.samples).unwrap_or_default()
+        self.files.close(handle);
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
@@ -230,18 +197,21 @@ impl Machine for LocalMachine {
                 errno: refusal.errno,
             })?),
         };
-        let child = Child::start(&self.program, job, group)?;
+        let mut around: Vec<Watching> = job.around.iter().map(Watching::new).collect();
+        let Self { program, files, .. } = self;
+        let child =
+            Child::start(program, job, group, &mut || around.iter_mut().for_each(|watching| watching.read(files)))?;
         if let Some((guard, load)) = self.guard.as_mut().zip(Load::of(child.pid())) {
             guard.runs(load);
         }
-        let number = u64::from(self.number());
-        self.running.insert(number, child);
-        Ok(ProcessId(number))
+        self.next += 1;
+        self.running.insert(self.next, Running { child, around });
+        Ok(ProcessId(self.next))
     }
 
     fn end(&mut self, process: ProcessId, force: bool) {
-        if let Some(child) = self.running.get(&process.0) {
-            child.signal(if force { Signal::KILL } else { Signal::TERM });
+        if let Some(running) = self.running.get(&process.0) {
+            running.child.signal(if force { Signal::KILL } else { Signal::TERM });
         }
     }
 
@@ -256,7 +226,7 @@ impl Member for LocalMachine {
     }
 
     fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
-        let all = self.running.values().flat_map(Child::fds);
+        let all = self.running.values().flat_map(|running| running.child.fds());
         fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let guardian = self.guard.as_ref().and_then(Guard::fd);
         fds.extend(guardian.map(|fd| PollFd::new(fd, PollFlags::IN)));
@@ -266,21 +236,28 @@ impl Member for LocalMachine {
         let mut ready = ready.iter();
         let numbers: Vec<u64> = self.running.keys().copied().collect();
         for number in numbers {
-            let Some(child) = self.running.get_mut(&number) else { continue };
+            let Self { running, files, .. } = self;
+            let Some(Running { child, around }) = running.get_mut(&number) else { continue };
             let flags: Vec<bool> = ready.by_ref().take(child.fds().count()).map(|flags| !flags.is_empty()).collect();
             if !flags.contains(&true) {
                 continue;
             }
             let said = child.visit();
-            news.extend(said.into_iter().map(|said| News::Said(ProcessId(number), said)));
+            if child.begins() {
+                around.iter_mut().for_each(|watching| watching.begin_again(files));
+            }
             // The first of its descriptors is its pidfd.
-            if flags.first() == Some(&true)
-                && let Some(child) = self.running.remove(&number)
-            {
+            let ended = flags.first() == Some(&true);
+            if ended {
+                around.iter_mut().for_each(|watching| watching.read(files));
+            }
+            news.extend(said.into_iter().map(|said| News::Said(ProcessId(number), said)));
+            if ended && let Some(Running { child, around }) = self.running.remove(&number) {
                 if let Some(guard) = &mut self.guard {
                     guard.ended(child.pid());
                 }
-                self.ended.insert(number, child.finish(now_ns));
+                let around = around.into_iter().map(Watching::into_samples).collect();
+                self.ended.insert(number, Finished { around, ..child.finish(now_ns) });
                 news.push(News::Ended(ProcessId(number)));
             }
         }
@@ -291,25 +268,19 @@ impl Member for LocalMachine {
     }
 
     fn next_due_ns(&self) -> Option<u64> {
-        self.recorders.values().map(Recorder::due_ns).min()
+        self.running.values().flat_map(|running| &running.around).filter_map(Watching::due_ns).min()
     }
 
     fn tend(&mut self) {
-        let numbers: Vec<u32> = self.recorders.keys().copied().collect();
-        for number in numbers {
-            let now = crate::now_ns();
-            let due = self.recorders.get(&number).filter(|recorder| recorder.due_ns() <= now);
-            let Some(handles) = due.map(|recorder| recorder.handles.clone()) else { continue };
-            let mut texts = Vec::with_capacity(handles.len());
-            self.read_handles(&handles, &mut texts);
-            if let Some(recorder) = self.recorders.get_mut(&number) {
-                recorder.took(Sample { at_ns: now, texts }, now);
-            }
+        let Self { running, files, .. } = self;
+        let watching = running.values_mut().flat_map(|running| &mut running.around);
+        for due in watching.filter(|watching| watching.due_ns().is_some_and(|due| due <= crate::now_ns())) {
+            due.read(files);
         }
     }
 
     fn end_loads(&mut self) {
-        for (_, child) in std::mem::take(&mut self.running) {
+        for (_, Running { child, .. }) in std::mem::take(&mut self.running) {
             let pid = child.pid();
             child.abandon();
             if let Some(guard) = &mut self.guard {

@@ -10,7 +10,7 @@ use powerband_machine::wire::{
 };
 use powerband_machine::{
     Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, Machine, OpenEntry,
-    ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+    ProcessId, SpawnError, Turn, Undone,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -353,14 +353,6 @@ impl Machine for RemoteMachine {
 
     fn close(&mut self, handle: Handle) {
         let _: Option<()> = self.call(Call::Close(handle));
-    }
-
-    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
-        self.call(Call::Record(handles.to_vec(), period_ns)).unwrap_or(RecorderId(u32::MAX))
-    }
-
-    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
-        self.call(Call::EndRecord(recorder)).unwrap_or_default()
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {

@@ -1,8 +1,9 @@
 //! The small program between us and a load: what happens in the new process before the load is executed.
 //!
-//! Its standard input is a socket. Through it come the instructions (JSON, with the control pipe's writing end beside
-//! the first byte when there is one); through it go back the load's process number and, if anything is refused, which
-//! step and why. It closes when the load is executed.
+//! Its standard input is a socket. Through it come the instructions (a line of JSON, with the control pipe's writing end
+//! beside the first byte when there is one) and, when the load is to wait for it, one more line that lets it be executed;
+//! through it go back the load's process number and, if anything is refused, which step and why. It closes when the load
+//! is executed.
 use std::ffi::OsString;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -44,6 +45,8 @@ pub(crate) struct Instructions {
     pub(crate) cpus: Option<Vec<u32>>,
     /// Whom to become.
     pub(crate) user: Option<User>,
+    /// Whether it is executed only at our word.
+    pub(crate) waits: bool,
 }
 
 /// What the shim answers, one a line.
@@ -52,6 +55,8 @@ pub(crate) struct Instructions {
 pub(crate) enum Answer {
     /// The load's process.
     Pid(i32),
+    /// Everything is set up, and our word is waited for.
+    Waits,
     /// The load is being executed: the machine's clock right before, ns.
     Executes(u64),
     /// A step was refused.
@@ -141,8 +146,24 @@ fn become_load(instructions: &Instructions, control: Option<&OwnedFd>, socket: &
         load.env(CONTROL_FD_VARIABLE, control.as_raw_fd().to_string());
     }
     crate::raw::reset_signals();
+    if instructions.waits {
+        wait_for_word(socket).map_err(|errno| (Step::Start, errno))?;
+    }
     answer(socket, &Answer::Executes(crate::now_ns()));
     Err((Step::Execute, io_errno(&load.exec())))
+}
+
+/// Waits until the owner has read what it wants to have read before.
+fn wait_for_word(socket: &OwnedFd) -> Result<(), Errno> {
+    answer(socket, &Answer::Waits);
+    loop {
+        match rustix::io::read(socket, &mut [0; 1]) {
+            Err(rustix::io::Errno::INTR) => {}
+            // The owner is gone.
+            Ok(0) => return Err(Errno::ESRCH),
+            heard => return heard.map(drop).map_err(errno),
+        }
+    }
 }
 
 /// The kernel ends this process with its parent, which is `owner`.
@@ -196,11 +217,11 @@ fn receive(socket: &OwnedFd) -> Result<(Instructions, Option<OwnedFd>), Errno> {
                 control = fds.last().or(control);
             }
         }
-        if got == 0 {
+        bytes.extend_from_slice(&chunk[..got]);
+        if got == 0 || bytes.last() == Some(&b'\n') {
             let instructions = serde_json::from_slice(&bytes).map_err(|_| Errno::EINVAL)?;
             return Ok((instructions, control));
         }
-        bytes.extend_from_slice(&chunk[..got]);
     }
 }
 

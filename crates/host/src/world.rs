@@ -21,7 +21,7 @@ pub(crate) trait Member {
     /// Takes what is ready; `ready` answers what [`Member::watch`] added, in its order; `now_ns` is when poll returned.
     fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>);
 
-    /// When it wants to be tended next: a sample of a recorder is due, a far end has to be told that we are here.
+    /// When it wants to be tended next: a sample of a watch is due, a far end has to be told that we are here.
     fn next_due_ns(&self) -> Option<u64>;
 
     /// Does what is due.

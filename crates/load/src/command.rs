@@ -26,7 +26,7 @@ pub struct CommandLoad {
 impl CommandLoad {
     pub(crate) fn parts(&self) -> Vec<Part> {
         let work = Work::Command { argv: self.argv.clone(), demand: self.demand.clone() };
-        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None }]
+        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
     }
 }
 

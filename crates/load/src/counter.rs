@@ -32,6 +32,6 @@ impl Default for CounterLoad {
 impl CounterLoad {
     pub(crate) fn parts(&self) -> Vec<Part> {
         let work = Work::Counter { for_ns: self.for_ns, align_to_second: self.align_to_second };
-        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None }]
+        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
     }
 }

@@ -25,6 +25,7 @@ impl Default for IdleLoad {
 
 impl IdleLoad {
     pub(crate) fn parts(&self) -> Vec<Part> {
-        vec![Part { name: "load", side: Side::Near, work: Work::Idle { for_ns: self.for_ns }, cpus: None, after: None }]
+        let work = Work::Idle { for_ns: self.for_ns };
+        vec![Part { name: "load", side: Side::Near, work, cpus: None, after: None, metered: true }]
     }
 }

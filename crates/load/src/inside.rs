@@ -93,6 +93,16 @@ impl Control {
         pipe.map(|pipe| Control(Box::new(pipe) as Box<dyn Write>)).map_err(Failure::Control)
     }
 
+    /// Others may come to this port.
+    fn ready(&mut self, port: u16) -> Result<(), Failure> {
+        self.say(&json!({ "ready": { "port": port } }))
+    }
+
+    /// The one that was waited for has come: what is read around this work is read from here on.
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.say(&json!({ "begins": true }))
+    }
+
     fn say(&mut self, value: &Value) -> Result<(), Failure> {
         // One write, so that a line is never seen in parts.
         self.0.write_all(format!("{value}\n").as_bytes()).map_err(Failure::Control)

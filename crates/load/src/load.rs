@@ -47,6 +47,8 @@ pub struct Part {
     pub cpus: Option<CpuList>,
     /// The part that must have said it is ready before this one starts.
     pub after: Option<&'static str>,
+    /// Whether it makes the load on its side: meters are read around this part. One a side at most.
+    pub metered: bool,
 }
 
 /// What the parts came to, by name.
@@ -282,7 +284,8 @@ mod tests {
 
     fn finished(report: serde_json::Value, status: ExitStatus, stderr: &str) -> Finished {
         let output = Output { stdout: String::new(), stderr: stderr.into(), cut: false };
-        Finished { status, usage: Usage { real_ns: 1_500_000_000, ..Usage::default() }, report: Some(report), output }
+        let usage = Usage { real_ns: 1_500_000_000, ..Usage::default() };
+        Finished { status, usage, report: Some(report), output, around: Vec::new() }
     }
 
     #[test]
@@ -318,6 +321,25 @@ mod tests {
         let pair = Rig { near: "near".into(), far: Some("far".into()) };
         let sides: Vec<_> = stream.parts(&pair).iter().map(|part| (part.name, part.side)).collect();
         assert_eq!(sides, [("receive", Side::Near), ("send", Side::Far)]);
+    }
+
+    #[test]
+    fn meters_are_read_around_one_part_of_each_side_that_has_any() {
+        let mut loads: Vec<Load> =
+            ["counter", "stream", "ping", "idle"].map(|name| Load::builtin(name, None).unwrap()).into();
+        loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));
+        loads.push(Load::Command(CommandLoad::default()));
+        for far in [None, Some("far".to_owned())] {
+            let rig = Rig { near: "near".into(), far };
+            for load in &loads {
+                let parts = load.parts(&rig);
+                for side in [Side::Near, Side::Far] {
+                    let here: Vec<_> = parts.iter().filter(|part| part.side == side).collect();
+                    let metered = here.iter().filter(|part| part.metered).count();
+                    assert_eq!(metered, here.len().min(1), "{} on the {side} machine", load.kind());
+                }
+            }
+        }
     }
 
     #[test]

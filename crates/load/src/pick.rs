@@ -1,5 +1,5 @@
-//! Metrics picked out of a command's output: `NAME=SOURCE[:higher|lower]`, a source being a built-in metric, a regular
-//! expression with one group, or a JSON path.
+//! Metrics picked out of a command's output: `NAME=SOURCE[:higher|lower]`, a source being a measured metric (`far/` or `both/`
+//! in front of a meter's), a regular expression with one group, or a JSON path.
 use powerband_machine::Finished;
 use powerband_record::{Better, Metric, canonical_metric};
 use regex::Regex;
@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Source {
-    /// Measured by the load or by a meter, under this name.
+    /// Measured by the load or by a meter, under this name; `far/power_w` by a meter of the far machine.
     Measured(String),
     /// First group of the first match in standard output, else in standard error.
     Pattern(Regex),
@@ -50,6 +50,9 @@ pub enum PickError {
         /// The parser's words.
         why: String,
     },
+    /// A side that no rig has.
+    #[error("'{0}' names no machine; write far/ or both/ in front of a meter's metric, e.g. far/power_w")]
+    Side(String),
     /// Not a metric at all.
     #[error(
         "'{0}' is not a metric; write NAME, NAME=regex:PATTERN or NAME=json:$.PATH, with :higher or :lower behind it"
@@ -83,8 +86,8 @@ impl MetricSpec {
             let parsed =
                 JsonPath::parse(path).map_err(|e| PickError::Path { path: path.into(), why: e.to_string() })?;
             (named(source)?, Source::Path(parsed))
-        } else if source.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            let measured = canonical_metric(source).to_owned();
+        } else if source.chars().all(|c| c.is_ascii_alphanumeric() || "_/".contains(c)) {
+            let measured = measured_name(source)?;
             (
                 name.map_or_else(|| measured.clone(), |name| canonical_metric(name).to_owned()),
                 Source::Measured(measured),
@@ -118,6 +121,16 @@ impl MetricSpec {
                 value.ok_or_else(|| format!("{path} holds {node}, which is no number"))
             }
         }
+    }
+}
+
+/// The full name of what is measured: `far/watts` is `far/power_w`, and the near machine's goes without a side.
+fn measured_name(source: &str) -> Result<String, PickError> {
+    match source.split_once('/') {
+        None => Ok(canonical_metric(source).to_owned()),
+        Some(("near", name)) => Ok(canonical_metric(name).to_owned()),
+        Some((side @ ("far" | "both"), name)) => Ok(format!("{side}/{}", canonical_metric(name))),
+        Some(_) => Err(PickError::Side(source.to_owned())),
     }
 }
 

@@ -78,7 +78,8 @@ impl PingLoad {
             seed: self.seed,
             size_bytes: self.size_bytes,
         };
-        let part = |name, side, work, cpus, after| Part { name, side, work, cpus, after };
+        let metered = |name: &str| name == "load" || side == Side::Far;
+        let part = |name, side, work, cpus, after| Part { metered: metered(name), name, side, work, cpus, after };
         match protocol {
             Protocol::Icmp => vec![part("load", Side::Near, ping, self.pin.clone(), None)],
             Protocol::Udp | Protocol::Tcp => vec![
@@ -140,7 +141,7 @@ mod tests {
 
     fn finishes(report: serde_json::Value) -> Finishes {
         let (status, usage, output) = (ExitStatus::Code(0), Usage::default(), Output::default());
-        [("load", Finished { status, usage, report: Some(report), output })].into()
+        [("load", Finished { status, usage, report: Some(report), output, around: Vec::new() })].into()
     }
 
     #[test]

@@ -62,8 +62,8 @@ impl StreamLoad {
         let receive = Work::StreamReceive { address: address.clone(), port: 0 };
         let send = Work::StreamSend { address, port: 0, for_ns: self.for_ns, rtt_exchanges: RTT_EXCHANGES };
         vec![
-            Part { name: "receive", side: to, work: receive, cpus: pin(to), after: None },
-            Part { name: "send", side: from, work: send, cpus: pin(from), after: Some("receive") },
+            Part { name: "receive", side: to, work: receive, cpus: pin(to), after: None, metered: to != from },
+            Part { name: "send", side: from, work: send, cpus: pin(from), after: Some("receive"), metered: true },
         ]
     }
 }

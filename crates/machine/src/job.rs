@@ -3,6 +3,8 @@ use powerband_record::{CpuList, ExitStatus, Output, Usage, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::{Handle, Sample};
+
 /// Names a process started through [`crate::Machine::spawn`]; never reused within a World.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProcessId(pub u64);
@@ -21,6 +23,19 @@ pub struct Job {
     /// At most this much of each output stream is kept, bytes; `None` passes them on to our own as they come, which a
     /// machine at a far end cannot: it keeps 1 MiB of each.
     pub output_limit: Option<usize>,
+    /// What the machine reads around it.
+    pub around: Vec<Watch>,
+}
+
+/// Open files that are read around a piece of work, by the machine that runs it and by its clock: right before the work
+/// starts, every period meanwhile, and as soon as it has ended. Of work that waits for another's (a receiver, an echo) the
+/// stretch starts when the other's has come, as far as the machine can tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watch {
+    /// Read together, in this order.
+    pub handles: Vec<Handle>,
+    /// How often meanwhile, ns; `None`: only before and after.
+    pub period_ns: Option<u64>,
 }
 
 /// A user of the machine, as a load needs to know him.
@@ -51,6 +66,8 @@ pub struct Finished {
     pub report: Option<serde_json::Value>,
     /// What it printed.
     pub output: Output,
+    /// What was read around it, by the place of its [`Watch`] in the job: before the start first, after the end last.
+    pub around: Vec<Vec<Sample>>,
 }
 
 /// Why work could not be started.

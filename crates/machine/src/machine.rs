@@ -38,14 +38,10 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Handle(pub u32);
 
-/// A sampler that runs on the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RecorderId(pub u32);
-
-/// One moment of a recorder.
+/// What open files read at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The machine's clock, ns.
+    /// The machine's clock right before they were read, ns.
     pub at_ns: u64,
     /// What each handle read, in the order given.
     pub texts: Vec<Result<String, Errno>>,
@@ -98,12 +94,6 @@ pub trait Machine {
     /// Gives up a handle.
     fn close(&mut self, handle: Handle);
 
-    /// Reads `handles` every `period_ns` from now on, until taken back with [`Machine::end_record`].
-    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId;
-
-    /// Ends a recorder and answers what it saw.
-    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample>;
-
     /// Writes the ledger durably, then acts, then reads back. A refusal by the kernel is an answer, not an error.
     ///
     /// # Errors
@@ -138,7 +128,7 @@ pub trait Machine {
     /// Who last changed a file, and when, as far as the machine knows: not for what the kernel makes up when it is read.
     fn last_change(&mut self, path: &str) -> Option<LastChange>;
 
-    /// Starts work.
+    /// Starts work, and reads around it what the job says.
     ///
     /// # Errors
     /// [`SpawnError`] when it cannot run here.

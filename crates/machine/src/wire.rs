@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{EntryId, Finished, Handle, Identity, Job, ProcessId, RecorderId, Turn};
+use crate::{EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
 /// The longest frame, bytes without its length: two outputs of a load of 1 MiB each, escaped, fit.
 pub const MOST_FRAME_BYTES: usize = 16 << 20;
 /// How long the command is silent when nothing is measured, ns.
@@ -111,10 +111,6 @@ pub enum Call {
     ReadMany(Vec<Handle>),
     /// `close`: nothing.
     Close(Handle),
-    /// `record`, with its period in ns: `RecorderId`.
-    Record(Vec<Handle>, u64),
-    /// `end_record`: `Vec<Sample>`.
-    EndRecord(RecorderId),
     /// `act`: `Result<Acted, LedgerError>`.
     Act(Box<Turn>),
     /// `undo`, and whether to insist: `Result<Undone, LedgerError>`.

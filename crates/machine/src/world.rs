@@ -39,7 +39,7 @@ pub trait World {
     fn machine(&mut self, side: Side) -> Option<&mut dyn Machine>;
 
     /// Waits until something happens or `until_ns` comes; without a deadline, until something happens. In a simulated
-    /// World this is where virtual time passes, and nowhere else. Recorders run meanwhile.
+    /// World this is where virtual time passes, and nowhere else. What jobs watch is read meanwhile.
     fn wait(&mut self, until_ns: Option<u64>) -> Wake;
 
     /// Says that for this long the machines will have nothing to tell each other (a load that is measured, ns), so that

@@ -2,7 +2,7 @@
 //!
 //! A [`Meter`] describes itself and finds its instances ([`find_all`]: all meters there are, and why the others are
 //! absent). A [`Session`] reads instances around a piece of work: counters by difference (wrap handled once, in
-//! `counter.rs`), gauges by the machine's recorder and a time-weighted mean (`gauge.rs`). No number leaves without the
+//! `counter.rs`), gauges by what the machine read meanwhile and a time-weighted mean (`gauge.rs`). No number leaves without the
 //! name of its boundary, and what could not be measured is a refusal with its reason, never zero.
 mod counter;
 mod gauge;

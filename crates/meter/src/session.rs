@@ -1,7 +1,8 @@
-//! Reading meters around a piece of work: start, let it run, stop, and get numbers with their boundaries.
+//! Reading meters around a piece of work: open them, let the machine that runs it read them, and get numbers with their
+//! boundaries.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Handle, Machine, RecorderId};
+use powerband_machine::{Errno, Handle, Machine, Sample as Moment, Watch};
 use serde::Serialize;
 
 use crate::{Kind, MeterInstance, Sample, Wrap, advance_uj, mean};
@@ -66,84 +67,78 @@ impl Reading {
 /// Gauges are not read more often than this, however fast the chip is: 10 Hz.
 const SHORTEST_PERIOD_NS: u64 = 100_000_000;
 
-/// Meters being read.
+/// Meters open for one piece of work.
 #[derive(Debug)]
 pub struct Session {
-    start_ns: u64,
-    meters: Vec<Running>,
-    recorders: Vec<(RecorderId, Vec<usize>)>,
+    meters: Vec<Open>,
+    /// Places of the meters that are read at one period.
+    watched: Vec<(Option<u64>, Vec<usize>)>,
 }
 
-/// One meter being read.
+/// One open meter.
 #[derive(Debug)]
-struct Running {
+struct Open {
     instance: MeterInstance,
     handle: Result<Handle, Errno>,
-    first: Option<Result<u64, String>>,
 }
 
 impl Session {
-    /// Begins to read `instances`; `now_ns` is the World's clock. Call it right before the work starts. A meter that
-    /// cannot be opened is refused at the end, with the reason.
-    pub fn start(machine: &mut dyn Machine, instances: &[MeterInstance], now_ns: u64) -> Session {
-        let mut meters: Vec<Running> = instances
-            .iter()
-            .map(|instance| Running { handle: machine.open(&instance.source), instance: instance.clone(), first: None })
-            .collect();
-        let mut by_period: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-        for (i, running) in meters.iter().enumerate().filter(|(_, running)| running.handle.is_ok()) {
-            if let Some(period_ns) = period_ns(running.instance.kind) {
-                by_period.entry(period_ns).or_default().push(i);
-            }
+    /// Opens `instances`. One that cannot be opened is refused at the end, with the reason.
+    pub fn open(machine: &mut dyn Machine, instances: &[MeterInstance]) -> Session {
+        let open = |it: &MeterInstance| Open { handle: machine.open(&it.source), instance: it.clone() };
+        let meters: Vec<Open> = instances.iter().map(open).collect();
+        let mut watched: BTreeMap<Option<u64>, Vec<usize>> = BTreeMap::new();
+        for (i, open) in meters.iter().enumerate().filter(|(_, open)| open.handle.is_ok()) {
+            watched.entry(period_ns(open.instance.kind)).or_default().push(i);
         }
-        let recorders = by_period
-            .into_iter()
-            .map(|(period_ns, members)| {
-                let handles: Vec<Handle> = members.iter().filter_map(|&i| meters[i].handle.ok()).collect();
-                (machine.record(&handles, period_ns), members)
-            })
-            .collect();
-        // Counters last, so that nothing but their own reading lies between them and the work.
-        for (running, value) in read_counters(machine, &meters) {
-            meters[running].first = Some(value);
-        }
-        Session { start_ns: now_ns, meters, recorders }
+        Session { meters, watched: watched.into_iter().collect() }
     }
 
-    /// Ends reading; `now_ns` is the World's clock. Call it right after the work has ended. Every meter gives
-    /// `power_w` and `energy_j`, or says twice why not.
-    pub fn stop(self, machine: &mut dyn Machine, now_ns: u64) -> Vec<Reading> {
-        let mut last: BTreeMap<usize, Result<u64, String>> = read_counters(machine, &self.meters).into_iter().collect();
-        let mut recorded: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
-        for (recorder, members) in &self.recorders {
-            for moment in machine.end_record(*recorder) {
-                for (&i, text) in members.iter().zip(moment.texts) {
-                    recorded.entry(i).or_default().push((moment.at_ns, parse(text)));
+    /// What the work's job is to say of them.
+    #[must_use]
+    pub fn watches(&self) -> Vec<Watch> {
+        let handles = |members: &[usize]| members.iter().filter_map(|&i| self.meters[i].handle.ok()).collect();
+        let watch = |(period_ns, members): &(Option<u64>, Vec<usize>)| Watch {
+            handles: handles(members),
+            period_ns: *period_ns,
+        };
+        self.watched.iter().map(watch).collect()
+    }
+
+    /// Closes them and answers what the machine read around the work by [`Session::watches`]; nothing, when the work never
+    /// ran. Every meter gives `power_w` and `energy_j`, or says twice why not.
+    pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>]) -> Vec<Reading> {
+        let mut read: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
+        for ((_, members), moments) in self.watched.iter().zip(around) {
+            for moment in moments {
+                for (&i, text) in members.iter().zip(&moment.texts) {
+                    read.entry(i).or_default().push((moment.at_ns, parse(text.clone())));
                 }
             }
         }
-        let span = (self.start_ns, now_ns);
         let mut readings = Vec::new();
-        for (i, running) in self.meters.into_iter().enumerate() {
-            let between = recorded.remove(&i).unwrap_or_default();
-            let energy = match (running.handle, running.instance.kind) {
-                (Err(errno), _) => Err(format!("{} cannot be opened: {errno}", running.instance.source)),
-                (Ok(_), Kind::Counter { wrap }) => counted(running.first, &between, last.remove(&i), span, wrap),
-                (Ok(_), Kind::Gauge { interval_ns, window }) => mean(&between, span, interval_ns, window)
-                    .map(|uw| (uw * 1e-6 * seconds(span), between.iter().filter(|(_, it)| it.is_ok()).count()))
+        for (i, open) in self.meters.into_iter().enumerate() {
+            let samples = read.remove(&i).unwrap_or_default();
+            let span = samples.first().zip(samples.last()).map_or((0, 0), |(first, last)| (first.0, last.0));
+            let energy = match (open.handle, open.instance.kind) {
+                (Err(errno), _) => Err(format!("{} cannot be opened: {errno}", open.instance.source)),
+                (Ok(_), _) if samples.is_empty() => Err("it was not read".to_owned()),
+                (Ok(_), Kind::Counter { wrap }) => counted(&samples, span, wrap),
+                (Ok(_), Kind::Gauge { interval_ns, window }) => mean(&samples, span, interval_ns, window)
+                    .map(|uw| (uw * 1e-6 * seconds(span), samples.iter().filter(|(_, it)| it.is_ok()).count()))
                     .map_err(|error| error.to_string()),
             };
-            if let Ok(handle) = running.handle {
+            if let Ok(handle) = open.handle {
                 machine.close(handle);
             }
-            let steady = steady(&running.instance, &between);
-            readings.extend(report(running.instance, energy, span, steady));
+            let steady = steady(&open.instance, &samples);
+            readings.extend(report(open.instance, energy, span, steady));
         }
         readings
     }
 }
 
-/// How often the recorder reads it: gauges as often as they make numbers, counters only if they may wrap meanwhile.
+/// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap.
 fn period_ns(kind: Kind) -> Option<u64> {
     match kind {
         Kind::Gauge { interval_ns, .. } => Some(interval_ns.max(SHORTEST_PERIOD_NS)),
@@ -151,38 +146,21 @@ fn period_ns(kind: Kind) -> Option<u64> {
     }
 }
 
-fn read_counters(machine: &mut dyn Machine, meters: &[Running]) -> Vec<(usize, Result<u64, String>)> {
-    let is_counter = |running: &Running| matches!(running.instance.kind, Kind::Counter { .. });
-    let counters: Vec<(usize, Handle)> = meters
-        .iter()
-        .enumerate()
-        .filter(|(_, running)| is_counter(running))
-        .filter_map(|(i, running)| Some((i, running.handle.ok()?)))
-        .collect();
-    let handles: Vec<Handle> = counters.iter().map(|&(_, handle)| handle).collect();
-    let mut texts = Vec::new();
-    machine.read_many(&handles, &mut texts);
-    counters.into_iter().map(|(i, _)| i).zip(texts.into_iter().map(parse)).collect()
-}
-
 fn parse(text: Result<String, Errno>) -> Result<u64, String> {
     let text = text.map_err(|errno| errno.to_string())?;
     text.trim().parse().map_err(|_| format!("'{}' is not a number", text.trim()))
 }
 
-/// Energy by a counter, J, and how many readings it rests on.
-fn counted(
-    first: Option<Result<u64, String>>,
-    between: &[Sample],
-    last: Option<Result<u64, String>>,
-    (start_ns, end_ns): (u64, u64),
-    wrap: Option<Wrap>,
-) -> Result<(f64, usize), String> {
-    let missing = || Err("it was not read".to_owned());
-    let mut readings = vec![(start_ns, first.unwrap_or_else(missing)?)];
-    let inside = between.iter().filter(|(at, _)| (start_ns + 1..end_ns).contains(at));
-    readings.extend(inside.filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))));
-    readings.push((end_ns, last.unwrap_or_else(missing)?));
+/// Energy by a counter, J, and how many readings it rests on. The first and the last must have come; of those between
+/// them, which are for its wraps alone, some may be missing.
+fn counted(samples: &[Sample], (start_ns, end_ns): (u64, u64), wrap: Option<Wrap>) -> Result<(f64, usize), String> {
+    if let Some(Err(why)) =
+        [samples.first(), samples.last()].into_iter().flatten().map(|it| &it.1).find(|it| it.is_err())
+    {
+        return Err(why.clone());
+    }
+    let readings: Vec<(u64, u64)> =
+        samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
     match advance_uj(&readings, wrap).map_err(|error| error.to_string())? {
         0 => Err(format!(
             "the counter did not move in {} ms: the meter is dead, or too coarse for so short a load",

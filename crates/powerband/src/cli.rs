@@ -175,7 +175,8 @@ pub(crate) struct With {
 /// How to measure: what `try` and `run` share.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Measuring {
-    /// Judge by this metric: NAME, NAME=regex:PATTERN, NAME=json:$.PATH, with :higher or :lower behind it
+    /// Judge by this metric: NAME (far/power_w and both/power_w by the far machine's meter, and by both), NAME=regex:PATTERN,
+    /// NAME=json:$.PATH, with :higher or :lower behind it
     #[arg(long = "metric", value_name = "[NAME=]SOURCE")]
     pub(crate) metrics: Vec<String>,
     /// What counts as the same, e.g. 2%

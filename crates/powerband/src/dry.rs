@@ -2,6 +2,7 @@
 use powerband_experiment::Resolved;
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
+use powerband_meter::MeterInstance;
 use powerband_record::{Side, format_duration, format_number};
 use serde::Serialize;
 
@@ -42,6 +43,24 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
     Ok(all)
 }
 
+/// A meter that was found.
+#[derive(Serialize)]
+pub(crate) struct Found {
+    side: Side,
+    #[serde(flatten)]
+    meter: MeterInstance,
+}
+
+/// The meters of a rig; the first of each machine is the one that is read.
+pub(crate) fn meters(world: &mut dyn World) -> Vec<Found> {
+    let mut all = Vec::new();
+    for side in [Side::Near, Side::Far] {
+        let found = world.machine(side).map(|machine| powerband_meter::find_all(machine).meters).unwrap_or_default();
+        all.extend(found.into_iter().map(|meter| Found { side, meter }));
+    }
+    all
+}
+
 /// The shape of `--dry-run --json`.
 #[derive(Serialize)]
 struct Planned<'a> {
@@ -51,6 +70,7 @@ struct Planned<'a> {
     settings: &'a [Steps],
     judged: Vec<&'a str>,
     shown: Vec<&'a str>,
+    meters: &'a [Found],
     margin: f64,
     max_blocks: u32,
     trials_in_first_block: usize,
@@ -59,7 +79,7 @@ struct Planned<'a> {
 }
 
 /// Prints what would happen.
-pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps]) -> Answer {
+pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meters: &[Found]) -> Answer {
     let started = &resolved.started;
     let judged: Vec<_> = started.metrics.iter().filter(|m| m.judged).map(|m| m.name.as_str()).collect();
     let shown: Vec<_> = started.metrics.iter().filter(|m| !m.judged).map(|m| m.name.as_str()).collect();
@@ -79,6 +99,7 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps]) -> An
             settings: steps,
             judged,
             shown,
+            meters,
             margin: started.margin,
             max_blocks: started.max_blocks,
             trials_in_first_block: trials,
@@ -99,6 +120,11 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps]) -> An
         "judged by {}; also shown: {}\n",
         judged.join(", "),
         if shown.is_empty() { "nothing".into() } else { shown.join(", ") }
+    );
+    let found = |it: &Found| format!("{} {}", it.side, it.meter.boundary);
+    text += &format!(
+        "meters found: {}\n",
+        if meters.is_empty() { "none".into() } else { meters.iter().map(found).collect::<Vec<_>>().join(", ") }
     );
     text += &format!("same means within {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
     text += &format!("{trials} trials a block, at most {} blocks", started.max_blocks);

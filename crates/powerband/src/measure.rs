@@ -31,7 +31,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
     let steps = dry::steps(&resolved, rig.world())?;
-    let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps) };
+    let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps, &dry::meters(rig.world())) };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.quiet || shared.json);
     rig.close();

@@ -68,6 +68,9 @@ pub struct Outcome {
     /// Distributions behind metrics, by name and unit (`rtt_ns`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histograms: BTreeMap<String, Histogram>,
+    /// Why a metric that is shown could not be measured this time, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, String>,
 }
 
 /// Why a trial does not count. It is kept and repeated, and never enters a mean.

@@ -14,7 +14,6 @@ use crate::power::Package;
 use crate::process::Process;
 use crate::profile::{Profile, rules_name};
 use crate::queue::{Class, EventQueue};
-use crate::recorder::Recorder;
 use crate::schedule::{Cpu, Group, Task, Times};
 use crate::tree::Tree;
 
@@ -66,8 +65,8 @@ pub(crate) enum Event {
     Arrived { process: u32, packet: Packet },
     /// The card interrupts for something that arrived.
     Heard { process: u32, packet: Packet },
-    /// A recorder reads.
-    Sample { recorder: u32 },
+    /// What a process's job watches is read, by the place of the watch.
+    Sample { process: u32, watch: u32 },
 }
 
 impl Event {
@@ -114,7 +113,6 @@ pub(crate) struct Board {
     pub(crate) nic: Nic,
     pub(crate) noise: Noise,
     pub(crate) tree: Tree,
-    pub(crate) recorders: Vec<Recorder>,
     pub(crate) log: Option<String>,
     stirring: Stirring,
     /// Highest clock, kHz.
@@ -169,7 +167,6 @@ impl Board {
             nic: Nic::new(profile.network.driver, &profile.name),
             noise: Noise::new(profile.noise.clone(), seed, &component),
             tree: Tree::new(&profile),
-            recorders: Vec::new(),
             log: None,
             stirring: Stirring::default(),
             max_khz: profile.max_khz(),
@@ -215,7 +212,7 @@ impl Board {
             Event::Answered(answer) => self.answered(&answer),
             Event::Arrived { process, packet } => self.arrived(process, packet),
             Event::Heard { process, packet } => self.heard(process, packet),
-            Event::Sample { recorder } => self.sample(recorder),
+            Event::Sample { process, watch } => self.sample(process, watch),
         }
         self.follow_cpufreq();
         true

@@ -19,9 +19,9 @@ mod power;
 mod process;
 mod profile;
 mod queue;
-mod recorder;
 mod schedule;
 mod tree;
+mod watching;
 mod work;
 mod world;
 

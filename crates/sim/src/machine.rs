@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn,
-    Undone,
+    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, SpawnError, Turn, Undone,
 };
 use powerband_record::Side;
 
@@ -70,7 +69,6 @@ impl SimMachine {
             self.board = fresh;
         }
         self.board.end_all();
-        self.board.end_records();
         self.board.close_all();
         if let Some(faults) = &self.faults {
             let loaded = Ledger::load(faults.store(), &self.board.identity.boot_id);
@@ -180,14 +178,6 @@ impl Machine for SimMachine {
 
     fn close(&mut self, handle: Handle) {
         self.board.close(handle);
-    }
-
-    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
-        self.board.record(handles, period_ns)
-    }
-
-    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
-        self.board.end_record(recorder)
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {

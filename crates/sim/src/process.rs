@@ -7,6 +7,7 @@ use crate::board::{Board, Event};
 use crate::network::{Ping, Receive, Send};
 use crate::noise::Factors;
 use crate::schedule::{State, Task};
+use crate::watching::Watching;
 use crate::work::{Command, Counter};
 
 /// SIGKILL and SIGTERM.
@@ -37,6 +38,7 @@ pub(crate) struct Process {
     /// Timers set before the last one carry another stamp.
     pub(crate) stamp: u32,
     pub(crate) body: Body,
+    pub(crate) around: Vec<Watching>,
     finished: Option<Finished>,
 }
 
@@ -100,8 +102,10 @@ impl Board {
             factors,
             stamp: 0,
             body,
+            around: job.around.iter().map(Watching::new).collect(),
             finished: None,
         });
+        self.sample_all(index);
         let mut task = Task::new(index);
         (task.allowed, task.group) = (job.cpus.clone(), group);
         self.start(index, task, &job.work);
@@ -189,6 +193,7 @@ impl Board {
             self.retire(task);
         }
         self.listeners.retain(|_, owner| *owner != process);
+        self.sample_all(process);
         let (side, now) = (self.side, self.now_ns);
         let this = self.process(process);
         this.stamp = this.stamp.wrapping_add(1);
@@ -196,7 +201,8 @@ impl Board {
         let usage =
             Usage { real_ns: now - this.spawned_ns, user_ns: this.user_ns, sys_ns: this.system_ns, peak_rss_kib: 0 };
         let output = Output { stdout: String::new(), stderr, cut: false };
-        this.finished = Some(Finished { status, usage, report, output });
+        let around = std::mem::take(&mut this.around).into_iter().map(Watching::into_samples).collect();
+        this.finished = Some(Finished { status, usage, report, output, around });
         let id = this.id;
         self.wakes.push(Wake::Ended(side, id));
     }

@@ -8,6 +8,7 @@ mod pinging;
 mod processes;
 mod signals;
 mod stream;
+mod stretch;
 mod turning;
 mod waiting;
 
@@ -87,7 +88,7 @@ impl Drop for Stage {
 }
 
 fn job(work: Work) -> Job {
-    Job { work, cpus: None, group: None, user: None, output_limit: Some(10_000) }
+    Job { work, cpus: None, group: None, user: None, output_limit: Some(10_000), around: Vec::new() }
 }
 
 fn command(argv: &[&str]) -> Job {

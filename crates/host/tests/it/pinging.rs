@@ -6,7 +6,7 @@ use crate::{Stage, job};
 
 const RATE: f64 = 500.0;
 
-fn ping(protocol: Protocol, port: u16, ms: u64) -> Work {
+pub(crate) fn ping(protocol: Protocol, port: u16, ms: u64) -> Work {
     Work::Ping {
         protocol,
         address: "127.0.0.1".into(),

@@ -4,11 +4,11 @@ use powerband_record::{Side, Work};
 
 use crate::{Stage, job};
 
-fn receive() -> Work {
+pub(crate) fn receive() -> Work {
     Work::StreamReceive { address: "127.0.0.1".into(), port: 0 }
 }
 
-fn send(port: u16, ms: u64) -> Work {
+pub(crate) fn send(port: u16, ms: u64) -> Work {
     Work::StreamSend { address: "127.0.0.1".into(), port, for_ns: ms * 1_000_000, rtt_exchanges: 20 }
 }
 

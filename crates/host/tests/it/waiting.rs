@@ -1,8 +1,8 @@
-//! One wait for everything: deadlines, several at once, recorders.
+//! One wait for everything: deadlines, several at once.
 use powerband_machine::{Wake, World};
 use powerband_record::{Side, Work};
 
-use crate::{Stage, command, job, sh};
+use crate::{Stage, command, job};
 
 impl Stage {
     /// The clock, some ms from now.
@@ -52,29 +52,6 @@ fn a_talkative_load_does_not_hide_a_deadline() {
     let wakes: Vec<_> = (0..4).map(|_| stage.world.wait(Some(0))).collect();
     let deadlines = wakes.iter().filter(|wake| **wake == Wake::Deadline).count();
     assert_eq!(deadlines, 2, "{wakes:?}");
-}
-
-#[test]
-fn a_recorder_samples_while_we_wait() {
-    let mut stage = Stage::new();
-    let uptime = stage.near().open("/proc/uptime").unwrap();
-    let gone = stage.near().open("/proc/self/stat").unwrap();
-    stage.near().close(gone);
-    let began = stage.world.now_ns();
-    let recorder = stage.near().record(&[uptime, gone], 10_000_000);
-    let process = stage.near().spawn(&sh("sleep 0.5")).unwrap();
-    stage.end_of(process);
-    let samples = stage.near().end_record(recorder);
-    let most = (stage.world.now_ns() - began) / 10_000_000 + 2;
-    assert!(samples.len() >= 10 && samples.len() as u64 <= most, "{} samples", samples.len());
-    assert!(samples.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
-    let uptimes: Vec<f64> = samples
-        .iter()
-        .map(|sample| sample.texts[0].as_ref().unwrap().split(' ').next().unwrap().parse().unwrap())
-        .collect();
-    assert!(uptimes.last().unwrap() - uptimes[0] > 0.2, "read anew each time: {uptimes:?}");
-    assert!(samples[0].texts[1].is_err());
-    assert!(stage.near().end_record(recorder).is_empty());
 }
 
 #[test]

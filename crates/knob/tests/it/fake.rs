@@ -332,12 +332,6 @@ impl Machine for Fake {
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
     fn close(&mut self, _handle: Handle) {}
-    fn record(&mut self, _handles: &[Handle], _period_ns: u64) -> RecorderId {
-        RecorderId(0)
-    }
-    fn end_record(&mut self, _recorder: RecorderId) -> Vec<Sample> {
-        Vec::new()
-    }
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         let mut ledger = self.ledger.take().unwrap();
         let entry = ledger.intend(turn, &mut |path| self.look(path))?;

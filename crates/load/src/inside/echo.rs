@@ -20,24 +20,23 @@ const STILL: Duration = Duration::from_secs(60);
 pub(super) fn answer(protocol: Protocol, address: &str, port: u16, control: &mut Control) -> Result<Value, Failure> {
     let place = socket_address(address, port)?;
     let cannot = || Failure::of(format!("cannot listen on {place}"));
-    let mut ready = |port: u16| control.say(&json!({ "ready": { "port": port } }));
     let answered = match protocol {
         Protocol::Udp => {
             let socket = UdpSocket::bind(place).map_err(cannot())?;
-            ready(socket.local_addr().map_err(cannot())?.port())?;
-            answer_datagrams(&socket)?
+            control.ready(socket.local_addr().map_err(cannot())?.port())?;
+            answer_datagrams(&socket, control)?
         }
         Protocol::Tcp => {
             let listener = TcpListener::bind(place).map_err(cannot())?;
-            ready(listener.local_addr().map_err(cannot())?.port())?;
-            answer_stream(&listener)?
+            control.ready(listener.local_addr().map_err(cannot())?.port())?;
+            answer_stream(&listener, control)?
         }
         Protocol::Icmp => return Err(Failure::Work("the kernel itself answers icmp".into())),
     };
     Ok(json!({ "answered": answered }))
 }
 
-fn answer_datagrams(socket: &UdpSocket) -> Result<u64, Failure> {
+fn answer_datagrams(socket: &UdpSocket, control: &mut Control) -> Result<u64, Failure> {
     socket.set_read_timeout(Some(STILL)).map_err(Failure::of("cannot listen"))?;
     let mut packet = [0; 2048];
     let mut answered = 0;
@@ -54,15 +53,19 @@ fn answer_datagrams(socket: &UdpSocket) -> Result<u64, Failure> {
         if number == DONE {
             return Ok(answered);
         }
+        if answered == 0 {
+            control.begin()?;
+        }
         answered += 1;
     }
 }
 
-fn answer_stream(listener: &TcpListener) -> Result<u64, Failure> {
+fn answer_stream(listener: &TcpListener, control: &mut Control) -> Result<u64, Failure> {
     let mut stream = accept(listener).map_err(Failure::of("no caller came"))?;
     let lost = || Failure::of("the caller was lost");
     prepare(&stream).map_err(lost())?;
     stream.set_read_timeout(Some(STILL)).map_err(lost())?;
+    control.begin()?;
     let mut bytes = [0; 16 << 10];
     let mut answered = 0;
     loop {

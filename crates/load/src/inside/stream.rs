@@ -28,10 +28,11 @@ pub(super) fn receive(address: &str, port: u16, control: &mut Control) -> Result
     let place = socket_address(address, port)?;
     let listener = TcpListener::bind(place).map_err(Failure::of(format!("cannot listen on {place}")))?;
     let bound = listener.local_addr().map_err(Failure::of("cannot listen"))?;
-    control.say(&json!({ "ready": { "port": bound.port() } }))?;
+    control.ready(bound.port())?;
     let mut stream = accept(&listener).map_err(Failure::of("no sender came"))?;
     let lost = || Failure::of("the sender was lost");
     prepare(&stream).map_err(lost())?;
+    control.begin()?;
     let cpu_before = cpu_seconds();
     answer_exchanges(&mut stream).map_err(lost())?;
     let mut chunk = vec![0; CHUNK_BYTES];

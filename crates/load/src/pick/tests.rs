@@ -5,7 +5,7 @@ use super::*;
 
 fn printed(stdout: &str) -> Finished {
     let output = Output { stdout: stdout.into(), stderr: String::new(), cut: false };
-    Finished { status: ExitStatus::Code(0), usage: Usage::default(), report: None, output }
+    Finished { status: ExitStatus::Code(0), usage: Usage::default(), report: None, output, around: Vec::new() }
 }
 
 #[test]
@@ -45,5 +45,17 @@ fn bad_specs_are_refused_and_synonyms_known() {
     let watts = MetricSpec::parse("watts").unwrap();
     assert_eq!(watts.metric.name, "power_w");
     assert!(matches!(watts.source, Source::Measured(name) if name == "power_w"));
+    for (text, name, measured) in [
+        ("far/watts", "far/power_w", "far/power_w"),
+        ("both/joules:lower", "both/energy_j", "both/energy_j"),
+        ("near/watts", "power_w", "power_w"),
+        ("there_w=far/power_w", "there_w", "far/power_w"),
+    ] {
+        let spec = MetricSpec::parse(text).unwrap();
+        assert_eq!((spec.metric.name.as_str(), spec.metric.better), (name, Better::Lower));
+        assert!(matches!(spec.source, Source::Measured(from) if from == measured));
+    }
+    let unknown = MetricSpec::parse("left/power_w").unwrap_err().to_string();
+    assert!(unknown.starts_with("'left/power_w' names no machine; write far/ or both/"), "{unknown}");
     assert_eq!(MetricSpec::parse("real_s:higher").unwrap().metric.better, Better::Higher);
 }

@@ -1,4 +1,4 @@
-//! A machine made of a map of files, whose recorders sample when the test says so.
+//! A machine made of a map of files, which reads what is watched when the test says so.
 use std::collections::BTreeMap;
 
 use powerband_machine::*;
@@ -8,8 +8,6 @@ pub(crate) struct Fake {
     pub(crate) files: BTreeMap<String, String>,
     /// What may not be read.
     pub(crate) denied: Vec<String>,
-    /// Period and what it saw, by recorder.
-    pub(crate) recorders: Vec<(u64, Vec<Handle>, Vec<Sample>)>,
     pub(crate) open: Vec<Option<String>>,
 }
 
@@ -18,14 +16,11 @@ impl Fake {
         self.files.insert(path.into(), format!("{text}\n"));
     }
 
-    /// One moment of every recorder.
-    pub(crate) fn sample(&mut self, at_ns: u64) {
-        for i in 0..self.recorders.len() {
-            let handles = self.recorders[i].1.clone();
-            let mut texts = Vec::new();
-            self.read_many(&handles, &mut texts);
-            self.recorders[i].2.push(Sample { at_ns, texts });
-        }
+    /// One moment of a watch.
+    pub(crate) fn sample(&mut self, watch: &Watch, at_ns: u64) -> Sample {
+        let mut texts = Vec::new();
+        self.read_many(&watch.handles, &mut texts);
+        Sample { at_ns, texts }
     }
 
     pub(crate) fn still_open(&self) -> usize {
@@ -69,13 +64,6 @@ impl Machine for Fake {
     }
     fn close(&mut self, handle: Handle) {
         self.open[handle.0 as usize] = None;
-    }
-    fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
-        self.recorders.push((period_ns, handles.to_vec(), Vec::new()));
-        RecorderId(self.recorders.len() as u32 - 1)
-    }
-    fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
-        std::mem::take(&mut self.recorders[recorder.0 as usize].2)
     }
     fn act(&mut self, _turn: &Turn) -> Result<Acted, LedgerError> {
         unreachable!("meters turn nothing")

@@ -14,16 +14,21 @@ fn instance(kind: Kind) -> MeterInstance {
 fn run(kind: Kind, readings: &[Option<u64>]) -> Vec<Reading> {
     let mut machine = Fake::default();
     machine.put(FILE, &readings[0].unwrap().to_string());
-    let session = Session::start(&mut machine, &[instance(kind)], 100 * S);
+    let session = Session::open(&mut machine, &[instance(kind)]);
+    let watches = session.watches();
+    let [watch] = watches.as_slice() else { panic!("one meter, one watch: {watches:?}") };
+    let (mut moments, last) = (Vec::new(), readings.len() - 1);
     for (second, reading) in (100..).zip(readings) {
         match reading {
             Some(reading) => machine.put(FILE, &reading.to_string()),
             None => drop(machine.files.remove(FILE)),
         }
-        machine.sample(second * S);
+        let meanwhile = watch.period_ns.is_some_and(|period_ns| period_ns <= 2 * S);
+        if meanwhile || second == 100 || second == 100 + last as u64 {
+            moments.push(machine.sample(watch, second * S));
+        }
     }
-    let end = 100 + readings.len() as u64 - 1;
-    let readings = session.stop(&mut machine, end * S);
+    let readings = session.close(&mut machine, &[moments]);
     assert_eq!(machine.still_open(), 0);
     assert!(readings.iter().all(|it| it.boundary == "chip socket" && it.source == FILE));
     readings
@@ -107,20 +112,28 @@ fn a_short_load_and_a_dead_gauge_are_refused() {
 }
 
 #[test]
-fn meters_share_a_recorder_and_one_that_is_gone_is_said() {
+fn meters_share_a_watch_and_one_that_is_gone_is_said() {
     let mut machine = Fake::default();
-    for file in ["/a", "/b", "/c"] {
-        machine.put(file, "1");
+    for (file, uw) in [("/a", "1000000"), ("/b", "2000000"), ("/c", "3000000")] {
+        machine.put(file, uw);
     }
     let gauge = |source: &str, interval_ns| MeterInstance {
         source: source.into(),
         ..instance(Kind::Gauge { interval_ns, window: Window::Instant })
     };
     let meters = [gauge("/a", S), gauge("/b", S), gauge("/c", 1_000), gauge("/gone", S)];
-    let session = Session::start(&mut machine, &meters, 0);
-    let periods: Vec<(u64, usize)> = machine.recorders.iter().map(|it| (it.0, it.1.len())).collect();
-    assert_eq!(periods, [(100_000_000, 1), (S, 2)], "no faster than ten times a second");
-    let readings = session.stop(&mut machine, 0);
+    let session = Session::open(&mut machine, &meters);
+    let watches = session.watches();
+    let periods: Vec<(Option<u64>, usize)> = watches.iter().map(|it| (it.period_ns, it.handles.len())).collect();
+    assert_eq!(periods, [(Some(100_000_000), 1), (Some(S), 2)], "no faster than ten times a second");
+    let around: Vec<_> =
+        watches.iter().map(|watch| (0..=10).map(|second| machine.sample(watch, second * S)).collect()).collect();
+    let readings = session.close(&mut machine, &around);
+    assert_eq!(machine.still_open(), 0);
     assert_eq!(readings.len(), 8);
+    let joules: Vec<_> = readings.iter().filter(|it| it.metric == "energy_j").map(Reading::value).collect();
+    assert_eq!(joules, [Some(10.0), Some(20.0), Some(30.0), None], "each has its own numbers");
+    let unread = Session::open(&mut machine, &meters).close(&mut machine, &[]);
+    assert_eq!(unread[0].refusal(), Some("it was not read"));
     assert_eq!(readings[6].refusal(), Some("/gone cannot be opened: no such file or directory (ENOENT)"));
 }

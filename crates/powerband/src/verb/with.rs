@@ -49,7 +49,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
 
 fn execute(world: &mut dyn World, args: &With, group: Option<String>, user: Option<User>) -> Answer {
     let work = Work::Command { argv: args.command.clone(), demand: None };
-    let job = Job { work, cpus: None, group, user, output_limit: None };
+    let job = Job { work, cpus: None, group, user, output_limit: None, around: Vec::new() };
     let machine = world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let process = machine.spawn(&job).map_err(|error| Failure::new(Exit::LoadFailed, error))?;
     let (finished, stopped) = wait(world, process);

@@ -22,6 +22,7 @@ mod interrupted;
 mod killed;
 mod leavings;
 mod locked;
+mod metered;
 mod mistakes;
 mod places;
 mod repeated;

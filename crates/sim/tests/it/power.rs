@@ -1,6 +1,7 @@
 //! Energy adds up: what the meter shows at the end is the sum over states of power × time, computed here apart.
-use powerband_machine::World;
+use powerband_machine::{Finished, Job, Sample, Watch, World};
 use powerband_record::{Demand, Side, Work};
+use powerband_sim::SimWorld;
 
 use crate::rig::{SECOND, alone, counter, fix, governor, job, quiet, read, run, spawn, until_ended};
 
@@ -31,6 +32,35 @@ fn a_running_and_a_sleeping_core() {
     let shallow = 30e-6 * (0.3 * dynamic + leakage) + 270e-6 * (0.15 * dynamic + leakage) - 300e-6 * 0.5 * leakage;
     assert!(((microjoules(&mut world) - between) / 1e6 - (2.0 * idle_w + shallow)).abs() < 1e-4);
     assert_eq!(read(&mut world, "/sys/kernel/powerband/boundary"), "modelled\n");
+}
+
+#[test]
+fn what_is_read_around_work_on_either_machine_is_what_that_machine_drew() {
+    let mut world = SimWorld::new(quiet("omap3530"), Some(quiet("omap3530")), 1).unwrap();
+    fix(&mut world, 0, 600_000);
+    // Long enough for the far core to be in its deepest sleep.
+    let began = world.now_ns() + SECOND;
+    while world.now_ns() < began {
+        world.wait(Some(began));
+    }
+    let mut start = |side: Side, job: &Job| {
+        let handles = vec![world.machine(side).unwrap().open(METER).unwrap()];
+        let around = vec![Watch { handles, period_ns: None }];
+        spawn(&mut world, side, &Job { around, ..job.clone() })
+    };
+    let busy = start(Side::Near, &counter(3 * SECOND));
+    let idle = start(Side::Far, &job(Work::Idle { for_ns: 2 * SECOND }));
+    let joules = |finished: &Finished, seconds: u64| {
+        let [first, last] = finished.around[0].as_slice() else { panic!("{:?}", finished.around) };
+        assert_eq!((first.at_ns, last.at_ns), (began, began + seconds * SECOND), "its own stretch");
+        let uj = |sample: &Sample| sample.texts[0].as_ref().unwrap().trim().parse::<f64>().unwrap();
+        (uj(last) - uj(first)) / 1e6
+    };
+    let idled = joules(&until_ended(&mut world, Side::Far, idle), 2);
+    let worked = joules(&until_ended(&mut world, Side::Near, busy), 3);
+    let (dynamic, leakage) = omap_w(600.0, 1.35);
+    assert!((worked / (3.0 * (1.5 + dynamic + leakage)) - 1.0).abs() < 1e-4, "{worked}");
+    assert!((idled / (2.0 * (1.5 + 0.5 * leakage)) - 1.0).abs() < 1e-4, "{idled}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(crate) fn fix(world: &mut SimWorld, cpu: u32, khz: u32) {
 }
 
 pub(crate) fn job(work: Work) -> Job {
-    Job { work, cpus: None, group: None, user: None, output_limit: Some(1 << 16) }
+    Job { work, cpus: None, group: None, user: None, output_limit: Some(1 << 16), around: Vec::new() }
 }
 
 pub(crate) fn counter(for_ns: u64) -> Job {

@@ -1,8 +1,8 @@
-//! Waiting: deadlines, stops, idle hours, recorders, handles.
+//! Waiting: deadlines, stops, idle hours, what is watched, handles.
 use std::cell::Cell;
 use std::rc::Rc;
 
-use powerband_machine::{Errno, Handle, StopSignal, Wake, World};
+use powerband_machine::{Errno, Handle, Job, StopSignal, Wake, Watch, World};
 use powerband_record::{Side, Work};
 
 use crate::rig::{SECOND, alone, counter, cpufreq, fix, job, quiet, run, spawn};
@@ -36,18 +36,22 @@ fn a_stop_is_seen_while_waiting() {
 }
 
 #[test]
-fn a_recorder_reads_at_its_period() {
+fn what_is_watched_is_read_around_a_process_and_at_its_period() {
     let mut world = alone(quiet("quadcore"));
     let machine = world.machine(Side::Near).unwrap();
     let handles = [
         machine.open(&cpufreq(0, "scaling_cur_freq")).unwrap(),
         machine.open("/sys/kernel/powerband/energy_uj").unwrap(),
     ];
-    let recorder = machine.record(&handles, SECOND / 10);
-    run(&mut world, &counter(SECOND));
-    let samples = world.machine(Side::Near).unwrap().end_record(recorder);
+    let watch = |period_ns| Watch { handles: handles.to_vec(), period_ns };
+    let around = vec![watch(Some(SECOND / 10)), watch(None)];
+    let finished = run(&mut world, &Job { around, ..counter(SECOND) });
+    let samples = &finished.around[0];
     let times: Vec<u64> = samples.iter().map(|sample| sample.at_ns).collect();
-    assert_eq!(times, (0..=9).map(|i| i * SECOND / 10).collect::<Vec<_>>());
+    assert_eq!(times[..10], (0..=9).map(|i| i * SECOND / 10).collect::<Vec<_>>());
+    assert_eq!(times[times.len() - 1], finished.usage.real_ns, "the last at its very end");
+    assert!(times.len() <= 12 && finished.usage.real_ns >= SECOND);
+    assert_eq!(finished.around[1], [samples[0].clone(), samples[samples.len() - 1].clone()]);
     assert_eq!(samples[0].texts[0], Ok("1600000\n".into()));
     assert_eq!(samples[9].texts[0], Ok("2400000\n".into()));
     let energies: Vec<u64> = samples.iter().map(|s| s.texts[1].as_ref().unwrap().trim().parse().unwrap()).collect();

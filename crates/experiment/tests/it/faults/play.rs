@@ -195,7 +195,8 @@ impl Player<'_> {
         let narrow = self.narrow();
         let Ok(applied) = apply(self.machine(), &setting, Hold::Held, &narrow) else { return };
         let work = Work::Counter { for_ns: LOAD_NS, align_to_second: false };
-        let job = Job { work, cpus: None, group: applied.group.clone(), output_limit: None, user: None };
+        let job =
+            Job { work, cpus: None, group: applied.group.clone(), output_limit: None, user: None, around: Vec::new() };
         if let Ok(process) = self.machine().spawn(&job) {
             loop {
                 match self.world.wait(None) {

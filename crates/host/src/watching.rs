@@ -1,0 +1,110 @@
+//! What is read around a load: open files, and one watch over some of them with the deadline of its next sample.
+use std::os::fd::OwnedFd;
+
+use powerband_machine::{Errno, Handle, Sample, Watch};
+
+/// Files kept open for repeated reading, by handle.
+#[derive(Debug, Default)]
+pub(crate) struct OpenFiles {
+    files: Vec<Option<OwnedFd>>,
+    buffer: Vec<u8>,
+}
+
+impl OpenFiles {
+    /// Opens one more.
+    pub(crate) fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        let file = Some(crate::files::open(path)?);
+        let index = self.files.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.files.push(None);
+            self.files.len() - 1
+        });
+        self.files[index] = file;
+        u32::try_from(index).map(Handle).map_err(|_| Errno::ENOMEM)
+    }
+
+    /// Reads some from their beginnings, in order; `into` is cleared first.
+    pub(crate) fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        let Self { files, buffer } = self;
+        let file = |handle: &Handle| usize::try_from(handle.0).ok().and_then(|index| files.get(index)?.as_ref());
+        into.clear();
+        into.extend(
+            handles
+                .iter()
+                .map(|handle| file(handle).ok_or(Errno::EBADF).and_then(|file| crate::files::read_open(file, buffer))),
+        );
+    }
+
+    /// Gives one up.
+    pub(crate) fn close(&mut self, handle: Handle) {
+        if let Some(file) = usize::try_from(handle.0).ok().and_then(|index| self.files.get_mut(index)) {
+            *file = None;
+        }
+    }
+}
+
+/// A watch while its load runs.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    watch: Watch,
+    due_ns: Option<u64>,
+    samples: Vec<Sample>,
+}
+
+impl Watching {
+    /// Nothing is read yet.
+    pub(crate) fn new(watch: &Watch) -> Self {
+        Watching { watch: watch.clone(), due_ns: None, samples: Vec::new() }
+    }
+
+    /// When the next sample is due, if one ever is.
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        self.due_ns
+    }
+
+    /// Takes a sample now.
+    pub(crate) fn read(&mut self, files: &mut OpenFiles) {
+        let at_ns = crate::now_ns();
+        let mut texts = Vec::with_capacity(self.watch.handles.len());
+        files.read_many(&self.watch.handles, &mut texts);
+        self.took(Sample { at_ns, texts });
+    }
+
+    /// The load only begins now: what was read before does not count.
+    pub(crate) fn begin_again(&mut self, files: &mut OpenFiles) {
+        self.samples.clear();
+        self.read(files);
+    }
+
+    /// What was read.
+    pub(crate) fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+
+    /// The next is due at a whole multiple of the period: watches of one period wake us together, and what was missed is
+    /// not made up for in a burst.
+    fn took(&mut self, sample: Sample) {
+        let next = |period_ns: u64| (sample.at_ns / period_ns.max(1) + 1).saturating_mul(period_ns.max(1));
+        self.due_ns = self.watch.period_ns.map(next);
+        self.samples.push(sample);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_keep_to_multiples_of_the_period() {
+        let watch = |period_ns| Watching::new(&Watch { handles: Vec::new(), period_ns });
+        let sample = |at_ns| Sample { at_ns, texts: Vec::new() };
+        let mut watching = watch(Some(10));
+        for (now, due) in [(104, 110), (113, 120), (120, 130), (155, 160)] {
+            watching.took(sample(now));
+            assert_eq!(watching.due_ns(), Some(due));
+        }
+        assert_eq!(watching.into_samples().len(), 4);
+        let mut only_around = watch(None);
+        only_around.took(sample(104));
+        assert_eq!(only_around.due_ns(), None);
+    }
+}
