@@ -7,7 +7,7 @@ use powerband_record::Side;
 
 use crate::SimError;
 use crate::cpufreq::{Change, Cpufreq, Util};
-use crate::network::{Answer, Call, Packet};
+use crate::network::{Answer, Answering, Call, Packet};
 use crate::nic::Nic;
 use crate::noise::{Noise, fnv1a, keyed};
 use crate::power::Package;
@@ -16,7 +16,7 @@ use crate::profile::{Profile, rules_name};
 use crate::queue::{Class, EventQueue};
 use crate::recorder::Recorder;
 use crate::schedule::{Cpu, Group, Task, Times};
-use crate::tree::Tree;
+use crate::tree::{Tree, speed_mbit_s};
 
 /// Classes of events, in the order they are handled at one instant.
 const TASKS: Class = 0;
@@ -66,6 +66,8 @@ pub(crate) enum Event {
     Arrived { process: u32, packet: Packet },
     /// The card interrupts for something that arrived.
     Heard { process: u32, packet: Packet },
+    /// A process that slept runs at last.
+    Woken { process: u32 },
     /// A recorder reads.
     Sample { recorder: u32 },
 }
@@ -112,6 +114,7 @@ pub(crate) struct Board {
     /// When the outgoing link is done with what was handed to it, ns.
     pub(crate) link_free_ns: u64,
     pub(crate) nic: Nic,
+    pub(crate) answering: Answering,
     pub(crate) noise: Noise,
     pub(crate) tree: Tree,
     pub(crate) recorders: Vec<Recorder>,
@@ -166,7 +169,8 @@ impl Board {
             processes: Vec::new(),
             listeners: BTreeMap::new(),
             link_free_ns: 0,
-            nic: Nic::new(profile.network.driver, &profile.name),
+            nic: Nic::new(profile.network.driver, &profile.name, speed_mbit_s(profile.network.link_kbit_s)),
+            answering: Answering::default(),
             noise: Noise::new(profile.noise.clone(), seed, &component),
             tree: Tree::new(&profile),
             recorders: Vec::new(),
@@ -215,6 +219,7 @@ impl Board {
             Event::Answered(answer) => self.answered(&answer),
             Event::Arrived { process, packet } => self.arrived(process, packet),
             Event::Heard { process, packet } => self.heard(process, packet),
+            Event::Woken { process } => self.woken(process),
             Event::Sample { recorder } => self.sample(recorder),
         }
         self.follow_cpufreq();

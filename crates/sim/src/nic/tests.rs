@@ -11,7 +11,7 @@ fn reads(nic: &Nic, name: &str) -> u32 {
 
 #[test]
 fn e1000e_takes_its_modes_and_times_and_rounds_to_interrupts_a_second() {
-    let mut nic = Nic::new(Some(Driver::E1000e), "pc");
+    let mut nic = Nic::new(Some(Driver::E1000e), "pc", 1_000);
     assert_eq!(reads(&nic, "rx-usecs"), 3);
     for (usecs, back) in
         [(0, 0), (1, 1), (4, 4), (3, 3), (10, 10), (100, 100), (1000, 1000), (3000, 3012), (10_000, 10_000)]
@@ -31,7 +31,7 @@ fn e1000e_takes_its_modes_and_times_and_rounds_to_interrupts_a_second() {
 fn stmmac_counts_in_units_of_its_clock() {
     // Default, smallest and largest time at each clock; what reads back is cut to whole microseconds twice.
     for (clock_mhz, default, least, most) in [(50, 819, 82, 1_310), (125, 327, 33, 524), (300, 136, 14, 218)] {
-        let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz }), "board");
+        let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz }), "board", 1_000);
         assert_eq!(reads(&nic, "rx-usecs"), default);
         assert_eq!(set(&mut nic, "rx-usecs", least - 1), Err((Errno::EINVAL, None)));
         set(&mut nic, "rx-usecs", least).unwrap();
@@ -42,7 +42,7 @@ fn stmmac_counts_in_units_of_its_clock() {
         set(&mut nic, "rx-usecs", 0).unwrap();
         assert_eq!(reads(&nic, "rx-usecs"), 0xff * 256 / clock_mhz, "nothing leaves it as it is");
     }
-    let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz: 125 }), "board");
+    let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz: 125 }), "board", 1_000);
     let both_off = Coalescing([("tx-usecs".to_owned(), 0), ("tx-frames".to_owned(), 0)].into());
     assert_eq!(nic.coalesce(&both_off, 0), Err((Errno::EINVAL, None)));
     set(&mut nic, "tx-usecs", 0).unwrap();
@@ -52,7 +52,7 @@ fn stmmac_counts_in_units_of_its_clock() {
 
 #[test]
 fn a_card_without_a_driver_that_coalesces_answers_so() {
-    let mut nic = Nic::new(None, "board");
+    let mut nic = Nic::new(None, "board", 1_000);
     assert_eq!(nic.coalescing(), Err(Errno::EOPNOTSUPP));
     assert_eq!(set(&mut nic, "rx-usecs", 10), Err((Errno::EOPNOTSUPP, None)));
     assert_eq!((nic.receives(1, 60, 7), nic.interrupts), (7, 1));
@@ -60,7 +60,7 @@ fn a_card_without_a_driver_that_coalesces_answers_so() {
 
 #[test]
 fn a_throttle_keeps_interrupts_apart_and_a_watchdog_waits_for_more() {
-    let mut throttled = Nic::new(Some(Driver::E1000e), "pc");
+    let mut throttled = Nic::new(Some(Driver::E1000e), "pc", 1_000);
     set(&mut throttled, "rx-usecs", 100).unwrap();
     throttled.sends(1, 60, 1_000_000);
     // The request took the interrupt; its answer waits, and so does what comes in between, for the same one.
@@ -68,7 +68,7 @@ fn a_throttle_keeps_interrupts_apart_and_a_watchdog_waits_for_more() {
     assert_eq!(throttled.receives(1, 60, 1_020_000), 1_100_000);
     assert_eq!(throttled.interrupts, 2);
     assert_eq!(throttled.receives(1, 60, 9_000_000), 9_000_000, "a quiet card interrupts at once");
-    let mut waits = Nic::new(Some(Driver::Stmmac { clock_mhz: 250 }), "board");
+    let mut waits = Nic::new(Some(Driver::Stmmac { clock_mhz: 250 }), "board", 1_000);
     set(&mut waits, "rx-usecs", 100).unwrap();
     assert_eq!(reads(&waits, "rx-usecs"), 99);
     assert_eq!(waits.receives(1, 60, 1_000_000), 1_099_328);
