@@ -1,7 +1,7 @@
 //! From events to a model: what the latest event of each kind says, counted and sorted by setting and metric.
 use std::collections::BTreeMap;
 
-use powerband_record::{Event, Finding, Level, PlannedTrial, SettingVerdict, Started};
+use powerband_record::{Event, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Started};
 
 use super::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};
 
@@ -37,6 +37,7 @@ impl Gathering {
             turns: planned.turns.clone(),
             levels: vec![None; metrics],
             verdicts: vec![None; metrics],
+            distributions: BTreeMap::new(),
             left: None,
             landings: vec![],
         };
@@ -93,7 +94,7 @@ impl Gathering {
             }
             Event::TrialDone { trial, at_ns, outcome } => {
                 self.passed(*at_ns);
-                self.trial_done(*trial, &outcome.metrics);
+                self.trial_done(*trial, outcome);
             }
             Event::TrialVoid { trial, at_ns, why } => {
                 self.passed(*at_ns);
@@ -122,7 +123,7 @@ impl Gathering {
         self.model.elapsed_ns = self.model.elapsed_ns.max(at_ns);
     }
 
-    fn trial_done(&mut self, trial: u32, metrics: &BTreeMap<String, f64>) {
+    fn trial_done(&mut self, trial: u32, outcome: &Outcome) {
         let Some(planned) = self.planned.get(&trial) else { return };
         if planned.block == 0 {
             self.model.warmups += 1;
@@ -131,7 +132,11 @@ impl Gathering {
         self.model.trials += 1;
         let values = &mut self.values[index(planned.setting)];
         for (metric, values) in self.model.started.metrics.iter().zip(values) {
-            values.extend(metrics.get(&metric.name).filter(|value| value.is_finite()));
+            values.extend(outcome.metrics.get(&metric.name).filter(|value| value.is_finite()));
+        }
+        let distributions = &mut self.model.settings[index(planned.setting)].distributions;
+        for (name, histogram) in &outcome.histograms {
+            distributions.entry(name.clone()).or_default().add(histogram);
         }
     }
 
