@@ -12,6 +12,7 @@ struct Gathering {
     model: Model,
     planned: BTreeMap<u32, PlannedTrial>,
     values: Vec<Vec<Vec<f64>>>, // [setting][metric][valid trial in a block]
+    cut: Vec<u32>,              // trials whose load printed more than was kept
     levels: Vec<Level>,         // of the end
 }
 
@@ -56,7 +57,7 @@ impl Gathering {
             restored: None,
         };
         let values = vec![vec![vec![]; metrics]; started.settings.len()];
-        Gathering { model, planned: BTreeMap::new(), values, levels: vec![] }
+        Gathering { model, planned: BTreeMap::new(), values, cut: vec![], levels: vec![] }
     }
 
     /// Every setting an event names must have been planned; what comes after may index without asking.
@@ -125,6 +126,9 @@ impl Gathering {
 
     fn trial_done(&mut self, trial: u32, outcome: &Outcome) {
         let Some(planned) = self.planned.get(&trial) else { return };
+        if outcome.output.values().any(|output| output.cut) {
+            self.cut.push(trial);
+        }
         if planned.block == 0 {
             self.model.warmups += 1;
             return;
@@ -168,6 +172,13 @@ impl Gathering {
                 let setting = index(level.setting);
                 self.model.settings[setting].levels[place] = Some(level);
             }
+        }
+        if let [first, ..] = self.cut[..] {
+            let trials = self.cut.len();
+            self.model.notes.push(match trials {
+                1 => format!("trial {first}: its load printed more than is kept; the rest is missing"),
+                _ => format!("{trials} trials, the first of them {first}: their load printed more than is kept; the rest is missing"),
+            });
         }
         // Where the end told no level (it has not come, or came too early), at least what the trials say.
         let metrics = &self.model.started.metrics;
