@@ -232,6 +232,7 @@ fn table(labels: &[String], of: &[Column], lines: usize, width: usize) -> Vec<St
         .map(|(row, label)| {
             let cells = of.iter().map(|column| match (&column.cells[row], lines) {
                 (cell, 1) => one_line(cell),
+                (cell, _) if cell.interval.is_empty() => cell.value.clone(),
                 (cell, _) => format!("{}\n{}", cell.value, cell.interval),
             });
             [label.clone()].into_iter().chain(cells).collect()
