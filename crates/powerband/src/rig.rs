@@ -67,12 +67,11 @@ impl Names {
         self.near == "local"
     }
 
-    /// How a verb is typed that means the same near machine.
+    /// How a verb is typed that means the same machines.
     pub(crate) fn words_for(&self, verb: &str) -> String {
-        if self.here() {
-            return format!("powerband {verb}");
-        }
-        format!("powerband --machine {} {verb}", away::quoted(&self.near))
+        let near = if self.here() { String::new() } else { format!(" --machine {}", away::quoted(&self.near)) };
+        let far = self.far.as_ref().map(|far| format!(" --far {}", away::quoted(far))).unwrap_or_default();
+        format!("powerband{near}{far} {verb}")
     }
 
     /// Whether the near machine is a simulated one, which comes to the same again from its seed.

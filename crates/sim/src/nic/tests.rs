@@ -78,3 +78,29 @@ fn a_throttle_keeps_interrupts_apart_and_a_watchdog_waits_for_more() {
     set(&mut waits, "rx-frames", 1).unwrap();
     assert_eq!(waits.receives(1, 60, 2_000_000), 2_000_000);
 }
+
+#[test]
+fn on_a_slower_link_the_dynamic_modes_are_one_fixed_rate() {
+    for (speed_mbit_s, second) in [(1_000, 1_100_000), (100, 1_300_000)] {
+        let mut nic = Nic::new(Some(Driver::E1000e), "pc", speed_mbit_s);
+        nic.sends(1, 60, 1_000_000);
+        // 20 000 a second until the driver has seen an interrupt, then what its mode says.
+        assert_eq!(nic.receives(1, 60, 1_010_000), 1_050_000);
+        assert_eq!(nic.receives(1, 60, 1_060_000), second, "{speed_mbit_s} Mbit/s");
+    }
+}
+
+#[test]
+fn the_simplified_mode_follows_how_even_the_traffic_is() {
+    const LOOK_NS: u64 = 2_000_000_000;
+    for (sent, received, rate) in [(0, 0, 8_000), (5_000_000, 5_000_000, 2_000), (0, 5_000_000, 8_000)] {
+        let mut nic = Nic::new(Some(Driver::E1000e), "pc", 1_000);
+        set(&mut nic, "rx-usecs", 4).unwrap();
+        if sent + received > 0 {
+            nic.sends(1, sent, 10);
+            nic.receives(1, received, 10);
+        }
+        nic.sends(1, 60, LOOK_NS + 5);
+        assert_eq!(nic.receives(1, 60, LOOK_NS + 6), LOOK_NS + 5 + 1_000_000_000 / rate, "{sent} {received}");
+    }
+}
