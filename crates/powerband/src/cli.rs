@@ -304,6 +304,9 @@ pub(crate) struct Export {
     /// The events, one JSON value a line; the first line is the header, which alone differs between repeats
     #[arg(long)]
     pub(crate) journal: bool,
+    /// A table for spreadsheets: levels, verdicts and percentiles, a line each
+    #[arg(long, conflicts_with = "journal")]
+    pub(crate) csv: bool,
     /// To this file instead of the terminal
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

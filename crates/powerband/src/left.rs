@@ -6,6 +6,7 @@ use powerband_knob::{Restored, restore};
 use powerband_machine::{Damage, EntryId, Errno, Hold, Ledger, LedgerStore, Machine, OpenEntry, Turn, World};
 use powerband_record::Side;
 
+use crate::away;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -152,8 +153,9 @@ fn describe(damage: &[Damage], kept: &Kept) -> Option<String> {
 }
 
 /// One line each on standard error about what is still turned without an owner, and about what was damaged. Says
-/// nothing of what one may not read.
+/// nothing of what one may not read. Of machines behind an agent it knows what is noted here.
 pub(crate) fn warn(kept: &[Kept]) {
+    away::warn();
     for kept in kept.iter().filter(|kept| kept.away.is_none()) {
         if FileLedger::damaged(&kept.folder).exists() {
             output::remark(&format!(

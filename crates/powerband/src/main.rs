@@ -1,4 +1,5 @@
 //! The command: words in, one verb done, a code out.
+mod away;
 mod caller;
 mod cli;
 mod dry;

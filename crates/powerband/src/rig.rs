@@ -12,6 +12,7 @@ use powerband_machine::{EntryId, Errno, LedgerError, World};
 use powerband_record::{Side, Started};
 use powerband_sim::{Profile, SimWorld};
 
+use crate::away::{self, Noted};
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure, usage};
 use crate::left::{self, Kept};
@@ -66,6 +67,13 @@ impl Names {
         self.near == "local"
     }
 
+    /// How a verb is typed that means the same machines.
+    pub(crate) fn words_for(&self, verb: &str) -> String {
+        let near = if self.here() { String::new() } else { format!(" --machine {}", away::quoted(&self.near)) };
+        let far = self.far.as_ref().map(|far| format!(" --far {}", away::quoted(far))).unwrap_or_default();
+        format!("powerband{near}{far} {verb}")
+    }
+
     /// Whether the near machine is a simulated one, which comes to the same again from its seed.
     pub(crate) fn simulated(&self) -> bool {
         simulated(&self.near).is_some()
@@ -95,6 +103,8 @@ pub(crate) struct Rig {
     kept: Vec<Kept>,
     /// Held for as long as we may turn.
     locks: Vec<Lock>,
+    /// Machines behind an agent on which we may turn.
+    noted: Vec<(Side, Noted)>,
 }
 
 impl Rig {
@@ -126,10 +136,24 @@ impl Rig {
         }
     }
 
-    /// Lets go of the machines and the lock.
+    /// Lets go of the machines, then of the locks.
     pub(crate) fn close(self) {
-        drop(self.world);
-        drop(self.locks);
+        drop(self);
+    }
+}
+
+impl Drop for Rig {
+    /// Where nothing is held any more, nothing can be left. Of a lost machine nobody knows.
+    fn drop(&mut self) {
+        for (side, noted) in std::mem::take(&mut self.noted) {
+            if is_lost(self.world(), side) {
+                continue;
+            }
+            let holds = self.world().machine(side).is_none_or(|machine| !left::held(machine).is_empty());
+            if !holds && !is_lost(self.world(), side) {
+                noted.settle();
+            }
+        }
     }
 }
 
@@ -195,7 +219,7 @@ fn open_simulated(
     let interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     world.interrupt_source(Box::new(interrupts));
     if purpose == Purpose::Measure {
-        return Ok(Rig { world: Box::new(world), kept: Vec::new(), locks: Vec::new() });
+        return Ok(Rig { world: Box::new(world), kept: Vec::new(), locks: Vec::new(), noted: Vec::new() });
     }
     // What was set on a simulated machine is its ledger, done again on the fresh boot.
     if far == Some(near) {
@@ -215,7 +239,7 @@ fn open_simulated(
     if purpose == Purpose::Turn {
         left::clear(&mut world, &kept)?;
     }
-    Ok(Rig { world: Box::new(world), kept, locks })
+    Ok(Rig { world: Box::new(world), kept, locks, noted: Vec::new() })
 }
 
 /// Where the ledger of a simulated machine is kept.
@@ -235,9 +259,14 @@ pub(crate) fn kept(names: &Names) -> Vec<Kept> {
     near.into_iter().chain(far).collect()
 }
 
-/// Where the near machine's ledger and lock are kept.
-pub(crate) fn ledger_folder(names: &Names) -> Result<PathBuf, Failure> {
-    simulated(&names.near).map_or_else(state_folder, simulated_folder)
+/// Where the lock of whoever turns the near machine from here is kept: beside its ledger, where that is here.
+pub(crate) fn lock_folder(names: &Names) -> Result<PathBuf, Failure> {
+    match Place::of(&names.near) {
+        Some(Place::Simulated(name)) => simulated_folder(name),
+        Some(Place::Behind { .. } | Place::Ssh { .. }) => away::folder(&names.near).ok_or_else(no_place),
+        Some(Place::Local) => state_folder(),
+        None => Err(unknown_machine(&names.near)),
+    }
 }
 
 /// Where ledger and locks live.
@@ -260,8 +289,13 @@ pub(crate) fn ledger_failure(error: LedgerError) -> Failure {
     Failure::new(if denied { Exit::Denied } else { Exit::CannotGoOn }, error)
 }
 
+/// What we are doing, in the words we were called with.
+pub(crate) fn doing() -> String {
+    std::env::args().skip(1).collect::<Vec<_>>().join(" ")
+}
+
 fn lock_all(kept: &[Kept]) -> Result<Vec<Lock>, Failure> {
-    let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    let doing = doing();
     kept.iter().map(|kept| lock(&kept.folder, &doing)).collect()
 }
 

@@ -150,6 +150,9 @@ pub struct SettingRow {
     pub levels: BTreeMap<String, LevelRow>,
     /// Verdicts by metric.
     pub verdicts: BTreeMap<String, VerdictRow>,
+    /// Distributions behind metrics over its valid trials, by name and unit (`rtt_ns`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub distributions: BTreeMap<String, DistributionRow>,
     /// When and why it left the blocks early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<LeftRow>,
@@ -166,6 +169,40 @@ pub struct LevelRow {
     /// Typical value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typical: Option<f64>,
+    /// 95 % interval, lower end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+/// The values of all valid trials of a setting together, in `unit`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DistributionRow {
+    /// Unit of everything in it.
+    pub unit: String,
+    /// Valid trials in it.
+    pub trials: u32,
+    /// Values in it.
+    pub count: u64,
+    /// The least value.
+    pub min: u64,
+    /// The largest value.
+    pub max: u64,
+    /// `p50`, `p90`, `p99`, `p99.9` of all values.
+    pub percentiles: BTreeMap<String, PercentileRow>,
+    /// The largest value of each bin that is not empty, ascending; the same bins in every report.
+    pub bounds: Vec<u64>,
+    /// How many values each of these bins has.
+    pub counts: Vec<u64>,
+}
+
+/// A percentile; its interval comes from how trials differ, and with five of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PercentileRow {
+    /// The smallest value that so many do not exceed.
+    pub value: f64,
     /// 95 % interval, lower end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,

@@ -1,9 +1,11 @@
-//! What a report says, then text and JSON.
+//! What a report says, then text, JSON and CSV.
 //!
 //! Pure: events in, text out; no file, no clock, no terminal. [`Model`] gathers what a journal says without wording or
-//! rounding anything; [`sentence`] puts its findings into words; [`text`] and [`json`] are two ways to print it. The
+//! rounding anything; [`sentence`] puts its findings into words; [`text`], [`json`] and [`csv`] are three ways to print it. The
 //! words better, worse, same and undecided stand in a report only where an actual verdict is told, never in a legend.
 //! [`published`] reads the figures and claims of the articles that this project repeats.
+pub mod csv;
+mod distribution;
 pub mod json;
 pub mod list;
 mod model;
@@ -11,4 +13,5 @@ pub mod published;
 pub mod sentence;
 pub mod text;
 
+pub use distribution::{Distribution, Percentile};
 pub use model::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};

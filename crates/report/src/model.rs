@@ -1,9 +1,13 @@
 //! What a report says, neither worded nor rounded: one pass over the events of a journal.
+use std::collections::BTreeMap;
+
 use powerband_record::{
     CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, SettingVerdict, Started, Verdict,
     Void,
 };
 use thiserror::Error;
+
+use crate::Distribution;
 
 mod gather;
 
@@ -81,6 +85,8 @@ pub struct SettingReport {
     pub levels: Vec<Option<Level>>,
     /// Latest verdict by metric, in the same order; none for the reference and for metrics that are only shown.
     pub verdicts: Vec<Option<SettingVerdict>>,
+    /// Distributions behind metrics, by name and unit (`rtt_ns`), over its valid trials in blocks.
+    pub distributions: BTreeMap<String, Distribution>,
     /// When and why it left the blocks early.
     pub left: Option<Left>,
     /// How its knobs landed where that was not simply as asked, each kind once.

@@ -1,16 +1,19 @@
 //! A report for a terminal: the finding first, then how it was found; no line longer than the width given.
+use std::collections::BTreeSet;
+
 use powerband_record::{Better, format_duration};
 
 use crate::sentence;
-use crate::{End, Model};
+use crate::{Distribution, End, Model};
 
 mod cell;
 mod fold;
+mod picture;
 mod progress;
 mod tables;
 
 pub(crate) use fold::{clean, columns, cut, fold};
-pub(crate) use tables::fit;
+pub(crate) use tables::{fit, word};
 
 pub use progress::{State, progress};
 
@@ -60,6 +63,7 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
         );
         page.lines.extend(levels);
     }
+    distributions(model, &mut page);
     settings(model, &mut page);
     notes(model, &mut page);
     voids(model, &mut page);
@@ -132,6 +136,21 @@ fn facts(model: &Model, page: &mut Page) {
     }
     page.fact("certainty", &sentence::certainty(model));
     page.fact("order", &format!("at random inside each block, seed {}", plan.seed));
+}
+
+/// Percentiles of all values together, and a picture of how they lie, one scale for all settings.
+fn distributions(model: &Model, page: &mut Page) {
+    let names: BTreeSet<&String> = model.settings.iter().flat_map(|setting| setting.distributions.keys()).collect();
+    for name in names {
+        let of: Vec<(String, &Distribution)> = (0..)
+            .zip(&model.settings)
+            .filter_map(|(number, setting)| Some((model.label(number), setting.distributions.get(name)?)))
+            .collect();
+        page.blank();
+        page.text(&format!("{} of all values in valid trials together", picture::title(name)), 0);
+        page.lines.extend(tables::percentiles(name, &of, page.width));
+        page.lines.extend(picture::draw(name, &of, page.width));
+    }
 }
 
 /// What each setting turns, where its label does not say it; then what did not land as asked and who left early.

@@ -7,7 +7,7 @@ use powerband_record::Side;
 
 use crate::SimError;
 use crate::cpufreq::{Change, Cpufreq, Util};
-use crate::network::{Answer, Call, Packet};
+use crate::network::{Answer, Answering, Call, Packet};
 use crate::nic::Nic;
 use crate::noise::{Noise, fnv1a, keyed};
 use crate::power::Package;
@@ -15,7 +15,7 @@ use crate::process::Process;
 use crate::profile::{Profile, rules_name};
 use crate::queue::{Class, EventQueue};
 use crate::schedule::{Cpu, Group, Task, Times};
-use crate::tree::Tree;
+use crate::tree::{Tree, speed_mbit_s};
 
 /// Classes of events, in the order they are handled at one instant.
 const TASKS: Class = 0;
@@ -65,6 +65,8 @@ pub(crate) enum Event {
     Arrived { process: u32, packet: Packet },
     /// The card interrupts for something that arrived.
     Heard { process: u32, packet: Packet },
+    /// A process that slept runs at last.
+    Woken { process: u32 },
     /// What a process's job watches is read, by the place of the watch.
     Sample { process: u32, watch: u32 },
 }
@@ -111,6 +113,7 @@ pub(crate) struct Board {
     /// When the outgoing link is done with what was handed to it, ns.
     pub(crate) link_free_ns: u64,
     pub(crate) nic: Nic,
+    pub(crate) answering: Answering,
     pub(crate) noise: Noise,
     pub(crate) tree: Tree,
     pub(crate) log: Option<String>,
@@ -164,7 +167,8 @@ impl Board {
             processes: Vec::new(),
             listeners: BTreeMap::new(),
             link_free_ns: 0,
-            nic: Nic::new(profile.network.driver, &profile.name),
+            nic: Nic::new(profile.network.driver, &profile.name, speed_mbit_s(profile.network.link_kbit_s)),
+            answering: Answering::default(),
             noise: Noise::new(profile.noise.clone(), seed, &component),
             tree: Tree::new(&profile),
             log: None,
@@ -212,6 +216,7 @@ impl Board {
             Event::Answered(answer) => self.answered(&answer),
             Event::Arrived { process, packet } => self.arrived(process, packet),
             Event::Heard { process, packet } => self.heard(process, packet),
+            Event::Woken { process } => self.woken(process),
             Event::Sample { process, watch } => self.sample(process, watch),
         }
         self.follow_cpufreq();

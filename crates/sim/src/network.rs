@@ -8,15 +8,17 @@ use powerband_record::Side;
 use serde_json::json;
 
 use crate::board::{Board, Event, Outgoing};
-use crate::noise::scaled;
+use crate::noise::{Factors, scaled};
 use crate::process::Body;
 use crate::profile::NetworkSpec;
 use crate::schedule::Booking;
 
+mod answer;
 mod ping;
 mod receive;
 mod send;
 
+pub(crate) use answer::{Answering, KERNEL};
 pub(crate) use ping::Ping;
 pub(crate) use receive::Receive;
 pub(crate) use send::Send;
@@ -39,10 +41,10 @@ pub(crate) struct Terms {
     latency_ns: u64,
 }
 
-/// Somebody calls a port of this machine.
+/// Somebody calls a port of this machine, or asks for the machine itself.
 #[derive(Debug)]
 pub(crate) struct Call {
-    port: u16,
+    port: Option<u16>,
     from: Side,
     process: u32,
     terms: Terms,
@@ -61,6 +63,8 @@ pub(crate) struct Answer {
 pub(crate) enum Packet {
     /// One byte, to be answered.
     Ping,
+    /// The same for the kernel, which answers to this process.
+    Request { from: Side, process: u32, latency_ns: u64 },
     /// The answer.
     Pong,
     /// A batch of the stream.
@@ -128,7 +132,8 @@ impl Board {
     }
 
     fn terms(&self, process: u32) -> Terms {
-        let (spec, factors) = (&self.profile.network, self.processes[process as usize].factors);
+        let spec = &self.profile.network;
+        let factors = self.processes.get(process as usize).map_or(Factors::NONE, |process| process.factors);
         let kbit_s = u128::from(spec.link_kbit_s) * 1_000_000_000 / u128::from(factors.link_ppb.max(1));
         Terms {
             kbit_s: u64::try_from(kbit_s).unwrap_or(u64::MAX).max(1),
@@ -147,16 +152,19 @@ impl Board {
 
     /// A call reaches this machine.
     pub(crate) fn called(&mut self, call: &Call) {
-        let owner = self.listeners.get(&call.port).copied();
+        let owner = call.port.and_then(|port| self.listeners.get(&port).copied());
         let waiting = owner.filter(
             |&owner| matches!(&self.processes[owner as usize].body, Body::Receive(receive) if receive.route.is_none()),
         );
         let mut latency_ns = self.profile.network.latency_ns;
-        let accepted = waiting.map(|process| {
+        let whoever = waiting.or_else(|| call.port.is_none().then_some(KERNEL));
+        let accepted = whoever.map(|process| {
             let terms = self.terms(process);
             let route = self.route(call.from, call.process, terms, call.terms);
             latency_ns = route.latency_ns;
-            if let Body::Receive(receive) = &mut self.process(process).body {
+            if process != KERNEL
+                && let Body::Receive(receive) = &mut self.process(process).body
+            {
                 receive.route = Some(route);
             }
             (process, terms)
@@ -183,14 +191,20 @@ impl Board {
 
     /// Something arrives for a process: at once, or when the card interrupts for it.
     pub(crate) fn arrived(&mut self, process: u32, packet: Packet) {
-        let over_the_cable = self.route_of(process).is_some_and(|route| route.to != self.side);
-        if over_the_cable && packet != Packet::Reset {
+        let from = match packet {
+            Packet::Request { from, .. } => Some(from),
+            _ => self.route_of(process).map(|route| route.to),
+        };
+        if from.is_some_and(|from| from != self.side) && packet != Packet::Reset {
             let (frames, bytes) = packet.on_the_wire();
-            let heard_ns = self.nic.receives(frames, bytes, self.now_ns);
+            let due_ns = self.nic.receives(frames, bytes, self.now_ns);
+            let heard_ns = due_ns
+                + if self.is_timed(process) { self.noise.interrupt_late_ns(self.nic.received.frames) } else { 0 };
             // Behind those that wait already, so that nothing is overtaken.
             if heard_ns > self.now_ns || self.nic.waiting > 0 {
                 self.nic.waiting += 1;
-                return self.plan(heard_ns, Event::Heard { process, packet });
+                self.nic.heard_ns = self.nic.heard_ns.max(heard_ns);
+                return self.plan(self.nic.heard_ns, Event::Heard { process, packet });
             }
         }
         self.delivered(process, packet);
@@ -202,8 +216,21 @@ impl Board {
         self.delivered(process, packet);
     }
 
+    /// Whether interrupts are late by chance for it: for pings alone. Those of a stream are in the machine's latency, which
+    /// was fitted to a stream's exchanges.
+    fn is_timed(&self, process: u32) -> bool {
+        match self.processes.get(process as usize).map(|process| &process.body) {
+            Some(Body::Receive(receive)) => receive.echoes(),
+            Some(Body::Ping(_)) => true,
+            other => other.is_none(),
+        }
+    }
+
     /// Something is there for a process, if that still is.
     fn delivered(&mut self, process: u32, packet: Packet) {
+        if let Packet::Request { from, process, latency_ns } = packet {
+            return self.asked(Route { to: from, peer: process, kbit_s: None, latency_ns });
+        }
         if packet == Packet::Reset {
             if !matches!(self.process(process).body, Body::Gone) {
                 self.fail(process, "connection reset by peer".into());
@@ -220,7 +247,7 @@ impl Board {
 
     /// A process is about to be ended: its peer learns of it.
     pub(crate) fn hang_up(&mut self, process: u32) {
-        if let Some(route) = self.route_of(process) {
+        if let Some(route) = self.route_of(process).filter(|route| route.peer != KERNEL) {
             self.transmit(&route, Packet::Reset);
         }
     }

@@ -1,8 +1,8 @@
 //! A network card: its driver's rules of interrupt coalescing, and when it interrupts for what arrives.
 //!
 //! e1000e throttles: at least so long lies between two interrupts of the card, those for packets it has sent included. An
-//! exchange therefore takes no less than that: its request starts the time, its answer waits for the end of it. In the
-//! driver's own modes (0, 1, 3, 4) nothing is added, as the machine's `latency_us` was measured in them.
+//! exchange therefore takes no less than that: its request starts the time, its answer waits for the end of it. How long
+//! it is in the driver's own modes follows from the traffic (`throttle.rs`).
 //! stmmac waits: a received frame is kept back for so long after the first one that nobody was told of.
 use std::collections::BTreeMap;
 
@@ -10,8 +10,15 @@ use powerband_machine::{Coalescing, Errno};
 
 use crate::noise::fnv1a;
 
+mod throttle;
+
+use throttle::Throttle;
+
 /// Device of the cable.
 pub(crate) const DEVICE: &str = "eth0";
+
+/// The speed at which e1000e's dynamic modes look at the traffic, Mbit/s.
+const GIGABIT_MBIT_S: u64 = 1_000;
 
 /// What ethtool's core says of a parameter that a driver lacks (Linux 6.1 net/ethtool/coalesce.c).
 const UNSUPPORTED: &str = "cannot modify an unsupported parameter";
@@ -40,12 +47,12 @@ impl Driver {
 }
 
 /// What the driver has been told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Settings {
     /// No driver that coalesces.
     Fixed,
-    /// A mode up to 4, or interrupts a second.
-    Throttle { setting: u32 },
+    /// e1000e's.
+    Throttle(Throttle),
     /// Units of the receive timer, and what is counted.
     Watchdog { units: u32, rx_frames: u32, tx_usecs: u32, tx_frames: u32 },
 }
@@ -59,10 +66,14 @@ pub(crate) struct Nic {
     /// When the interrupt that is under way comes, and before when none may follow it, ns.
     due_ns: u64,
     free_ns: u64,
+    /// Whether that interrupt has been served.
+    served: bool,
     /// Frames handed over that no interrupt has told of.
     untold: u32,
     /// Packets that arrived and wait for an interrupt.
     pub(crate) waiting: u32,
+    /// When the last of those is heard of, ns.
+    pub(crate) heard_ns: u64,
     pub(crate) interrupts: u64,
     pub(crate) received: Traffic,
     pub(crate) sent: Traffic,
@@ -82,11 +93,6 @@ impl Traffic {
     }
 }
 
-/// e1000e: one default mode, and the bounds of a fixed interval, µs.
-const ITR_DEFAULT: u32 = 3;
-const ITR_MODES: u32 = 4;
-const ITR_USECS: std::ops::RangeInclusive<u32> = 10..=10_000;
-
 /// stmmac: the timer's bounds and default, and those of what is sent.
 const RIWT: std::ops::RangeInclusive<u32> = 0x10..=0xff;
 const RIWT_DEFAULT: u32 = 0xa0;
@@ -96,10 +102,10 @@ const TX_FRAMES: (u32, u32) = (25, 256);
 
 impl Nic {
     /// The card of a machine, by whose name its address is made.
-    pub(crate) fn new(driver: Option<Driver>, machine: &str) -> Self {
+    pub(crate) fn new(driver: Option<Driver>, machine: &str, speed_mbit_s: u64) -> Self {
         let settings = match driver {
             None => Settings::Fixed,
-            Some(Driver::E1000e) => Settings::Throttle { setting: ITR_DEFAULT },
+            Some(Driver::E1000e) => Settings::Throttle(Throttle::new(speed_mbit_s == GIGABIT_MBIT_S)),
             Some(Driver::Stmmac { .. }) => {
                 Settings::Watchdog { units: RIWT_DEFAULT, rx_frames: 0, tx_usecs: TX_USECS.0, tx_frames: TX_FRAMES.0 }
             }
@@ -113,8 +119,10 @@ impl Nic {
             address,
             due_ns: 0,
             free_ns: 0,
+            served: true,
             untold: 0,
             waiting: 0,
+            heard_ns: 0,
             interrupts: 0,
             received: Traffic::default(),
             sent: Traffic::default(),
@@ -129,8 +137,7 @@ impl Nic {
     pub(crate) fn coalescing(&self) -> Result<Coalescing, Errno> {
         let values: &[(&str, u32)] = match self.settings {
             Settings::Fixed => return Err(Errno::EOPNOTSUPP),
-            Settings::Throttle { setting } if setting <= ITR_MODES => &[("rx-usecs", setting)],
-            Settings::Throttle { setting } => &[("rx-usecs", 1_000_000 / setting)],
+            Settings::Throttle(throttle) => &[("rx-usecs", throttle.shown())],
             Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames } => &[
                 ("rx-usecs", units * RIWT_CLOCKS / self.clock_mhz()),
                 ("rx-frames", rx_frames),
@@ -162,7 +169,7 @@ impl Nic {
         let value = |name: &str| merged.get(name).copied().unwrap_or_default();
         let settings = match self.settings {
             Settings::Fixed => None,
-            Settings::Throttle { .. } => throttle(value("rx-usecs")),
+            Settings::Throttle(throttle) => throttle.set(value("rx-usecs")).map(Settings::Throttle),
             Settings::Watchdog { units, rx_frames, .. } => {
                 let units = match value("rx-usecs") {
                     // Leaves what is received as it is, the frames too.
@@ -189,9 +196,10 @@ impl Nic {
     /// Frames go out.
     pub(crate) fn sends(&mut self, frames: u32, bytes: u64, now_ns: u64) {
         self.sent.count(frames, bytes);
+        self.counted(1, frames, bytes, now_ns);
         match self.settings {
             Settings::Fixed => self.interrupts += 1,
-            Settings::Throttle { .. } => drop(self.raise(now_ns)),
+            Settings::Throttle(_) => drop(self.told(1, frames, bytes, now_ns)),
             // A timer of the driver's, which is no interrupt of the card, tells of the rest.
             Settings::Watchdog { tx_frames: 0, .. } => {}
             Settings::Watchdog { tx_frames, .. } => {
@@ -205,7 +213,29 @@ impl Nic {
     /// Frames come in; answers when the kernel hears of them, ns.
     pub(crate) fn receives(&mut self, frames: u32, bytes: u64, now_ns: u64) -> u64 {
         self.received.count(frames, bytes);
-        self.raise(now_ns)
+        self.counted(0, frames, bytes, now_ns);
+        self.told(0, frames, bytes, now_ns)
+    }
+
+    /// Asks for an interrupt that tells of frames; answers when it comes.
+    fn told(&mut self, way: usize, frames: u32, bytes: u64, now_ns: u64) -> u64 {
+        let at_ns = self.raise(now_ns);
+        if let Settings::Throttle(throttle) = &mut self.settings
+            && at_ns == now_ns
+        {
+            throttle.told_at_once(way, frames, bytes);
+        }
+        at_ns
+    }
+
+    /// Lets the throttle know, after it has seen what the interrupt before brought.
+    fn counted(&mut self, way: usize, frames: u32, bytes: u64, now_ns: u64) {
+        let Settings::Throttle(throttle) = &mut self.settings else { return };
+        if !self.served && self.due_ns <= now_ns {
+            throttle.served();
+            self.served = true;
+        }
+        throttle.count(way, frames, bytes, now_ns);
     }
 
     /// Asks for an interrupt; answers when it comes, which may be one that is under way.
@@ -214,31 +244,20 @@ impl Nic {
             return self.due_ns;
         }
         let at_ns = match self.settings {
-            Settings::Throttle { setting } if setting > ITR_MODES => {
+            Settings::Throttle(throttle) => {
                 let at_ns = self.free_ns.max(now_ns);
-                self.free_ns = at_ns + 1_000_000_000 / u64::from(setting);
+                self.free_ns = at_ns + throttle.gap_ns();
                 at_ns
             }
             Settings::Watchdog { units, rx_frames: 0, .. } => {
                 now_ns + u64::from(units * RIWT_CLOCKS) * 1_000 / u64::from(self.clock_mhz())
             }
-            Settings::Fixed | Settings::Throttle { .. } | Settings::Watchdog { .. } => now_ns,
+            Settings::Fixed | Settings::Watchdog { .. } => now_ns,
         };
-        self.due_ns = at_ns;
+        (self.due_ns, self.served) = (at_ns, false);
         self.interrupts += 1;
         at_ns
     }
-}
-
-/// e1000e: a mode as it is, a time as interrupts a second in steps of four.
-fn throttle(usecs: u32) -> Option<Settings> {
-    let setting = match usecs {
-        2 => return None,
-        mode if mode <= ITR_MODES => mode,
-        usecs if ITR_USECS.contains(&usecs) => (1_000_000 / usecs) & !3,
-        _ => return None,
-    };
-    Some(Settings::Throttle { setting })
 }
 
 #[cfg(test)]

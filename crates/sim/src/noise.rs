@@ -63,6 +63,14 @@ pub struct NoiseSpec {
     pub outlier_share: f64,
     /// By how much an outlier costs more, relative.
     pub outlier_size: f64,
+    /// How late an interrupt for a packet of a ping is on average, µs.
+    pub interrupt_us: f64,
+    /// How late a process that sleeps for such a packet runs on average, µs.
+    pub wake_us: f64,
+    /// Share of these wake-ups that find something in their way, 0..1.
+    pub late_share: f64,
+    /// How much longer those take on average, µs.
+    pub late_us: f64,
 }
 
 /// What one run of a process pays, against the machine file; unit: [`WHOLE_PPB`].
@@ -76,19 +84,57 @@ pub(crate) struct Factors {
     pub(crate) rtt_ppb: u64,
 }
 
+impl Factors {
+    /// Of what is no process.
+    pub(crate) const NONE: Factors = Factors { cpu_ppb: WHOLE_PPB, link_ppb: WHOLE_PPB, rtt_ppb: WHOLE_PPB };
+}
+
 /// The noise of one machine, run by run.
 #[derive(Clone, Debug)]
 pub(crate) struct Noise {
     spec: NoiseSpec,
     seed: u64,
     component: String,
+    interrupts: String,
+    wakes: String,
     before: Option<[f64; 3]>,
 }
 
 impl Noise {
     /// `component` tells the machines of a World apart.
     pub(crate) fn new(spec: NoiseSpec, seed: u64, component: &str) -> Self {
-        Noise { spec, seed, component: format!("noise of {component}"), before: None }
+        Noise {
+            spec,
+            seed,
+            component: format!("noise of {component}"),
+            interrupts: format!("interrupts of {component}"),
+            wakes: format!("wake-ups of {component}"),
+            before: None,
+        }
+    }
+
+    /// By how much the interrupt for received packet `number` of a machine is late, ns.
+    pub(crate) fn interrupt_late_ns(&self, number: u64) -> u64 {
+        if self.spec.interrupt_us <= 0.0 {
+            return 0;
+        }
+        let mut stream = keyed(self.seed, &self.interrupts, number);
+        exponential_ns(&mut stream, self.spec.interrupt_us)
+    }
+
+    /// By how much a process runs late that slept for its packet `number`, ns.
+    pub(crate) fn wake_late_ns(&self, process: u32, number: u64) -> u64 {
+        let NoiseSpec { wake_us, late_share, late_us, .. } = self.spec;
+        if wake_us <= 0.0 && late_share <= 0.0 {
+            return 0;
+        }
+        let index = (u64::from(process) << 32) | (number & u64::from(u32::MAX));
+        let mut stream = keyed(self.seed, &self.wakes, index);
+        let late_ns = exponential_ns(&mut stream, wake_us);
+        if uniform(&mut stream) > late_share {
+            return late_ns;
+        }
+        late_ns + exponential_ns(&mut stream, late_us)
     }
 
     /// The factors of run number `run`, which begins at `now_ns`. Runs are asked for in order.
@@ -114,6 +160,11 @@ impl Noise {
             rtt_ppb: ppb(exp(self.spec.rtt_sigma * deviation[2])),
         }
     }
+}
+
+/// Exponentially distributed around a mean, ns.
+fn exponential_ns(stream: &mut ChaCha8Rng, mean_us: f64) -> u64 {
+    (-log(uniform(stream)) * mean_us * 1e3) as u64
 }
 
 /// A factor as parts per billion, kept between a thousandth and a thousandfold.

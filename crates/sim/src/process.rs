@@ -4,7 +4,7 @@ use powerband_record::{ExitStatus, Output, Side, Usage, Work};
 use serde_json::Value;
 
 use crate::board::{Board, Event};
-use crate::network::{Ping, Receive, Send};
+use crate::network::{KERNEL, Ping, Receive, Send};
 use crate::noise::Factors;
 use crate::schedule::{State, Task};
 use crate::watching::Watching;
@@ -49,12 +49,6 @@ fn not_modelled(machine: &str, work: String) -> SpawnError {
     SpawnError::NotModelled { machine: machine.into(), work, hint: hint.into() }
 }
 
-/// Kernels answer echo requests by themselves, and here no kernel runs.
-fn no_icmp(machine: &str) -> SpawnError {
-    let (work, hint) = ("ping by icmp".into(), "ping by udp or tcp, e.g. in a plan: protocol = \"udp\"".into());
-    SpawnError::NotModelled { machine: machine.into(), work, hint }
-}
-
 fn refused(what: String, errno: Errno) -> SpawnError {
     SpawnError::Refused { what, errno }
 }
@@ -87,8 +81,10 @@ impl Board {
                 Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges)))
             }
             Work::Echo { address, port, .. } => Body::Receive(Box::new(Receive::echo(self.free_port(address, *port)?))),
-            Work::Ping { .. } => Body::Ping(Box::new(Ping::of(&job.work).ok_or_else(|| no_icmp(&self.identity.name))?)),
-            other => return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", other.kind()))),
+            other => match Ping::of(other) {
+                Some(ping) => Body::Ping(Box::new(ping)),
+                None => return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", other.kind()))),
+            },
         };
         let index = u32::try_from(self.processes.len()).map_err(|_| refused("more".into(), Errno::EAGAIN))?;
         let factors = self.noise.of_run(u64::from(index), self.now_ns);
@@ -170,12 +166,24 @@ impl Board {
 
     /// The task of a process has done what it was given, and still holds its CPU.
     pub(crate) fn advance(&mut self, process: u32) {
+        if process == KERNEL {
+            return self.kernel_answered();
+        }
         match &self.process(process).body {
             Body::Command(_) => self.command_done(process),
             Body::Receive(_) => self.received(process),
             Body::Send(_) => self.sent(process),
             Body::Ping(_) => self.pinged(process),
             Body::Idle | Body::Counter(_) | Body::Gone => {}
+        }
+    }
+
+    /// A process that slept runs at last, late as processes are.
+    pub(crate) fn woken(&mut self, process: u32) {
+        match &self.process(process).body {
+            Body::Receive(_) => self.receiver_woken(process),
+            Body::Ping(_) => self.pinger_woken(process),
+            _ => {}
         }
     }
 

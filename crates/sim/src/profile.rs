@@ -69,6 +69,8 @@ pub struct NetworkSpec {
     pub send_own_ps_per_bit: u64,
     /// Cycles one exchange of one byte costs this end.
     pub exchange_cycles: u64,
+    /// Cycles its kernel needs to answer an echo request.
+    pub answer_cycles: u64,
     /// Driver of its card; none that coalesces interrupts when `None`.
     pub driver: Option<Driver>,
 }

@@ -10,6 +10,8 @@ use crate::schedule::Times;
 
 mod text;
 
+pub(crate) use text::speed_mbit_s;
+
 /// Where the kernel keeps its CPUs.
 const CPU: &str = "/sys/devices/system/cpu";
 

@@ -58,7 +58,7 @@ pub use drift::{ChangePoint, Drift, change_point, drift};
 pub use error::Error;
 pub use judge::Judge;
 pub use knee::{Goal, Knee, KneeLook, Provisional, Quest};
-pub use latency::Latencies;
+pub use latency::{Latencies, quantile_interval};
 pub use order::{Slot, block_order, first_look, reference_copies, slots};
 pub use pairs::Pairs;
 pub use predict::{Patience, Prediction, trials_left};

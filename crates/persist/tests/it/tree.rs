@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use powerband_knob::{Selection, catalogue};
 use powerband_machine::{
     Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, Ledger, LedgerError, Machine,
-    MemoryLedger, OpenEntry, ProcessId, RecorderId, Sample, SpawnError, Turn, Undone,
+    MemoryLedger, OpenEntry, ProcessId, SpawnError, Turn, Undone,
 };
 use powerband_persist::{Finding, Standing, Why, why};
 use powerband_record::KnobRef;
@@ -153,12 +153,6 @@ impl Machine for Tree {
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
     fn close(&mut self, _handle: Handle) {}
-    fn record(&mut self, _handles: &[Handle], _period_ns: u64) -> RecorderId {
-        RecorderId(0)
-    }
-    fn end_record(&mut self, _recorder: RecorderId) -> Vec<Sample> {
-        Vec::new()
-    }
     fn act(&mut self, _turn: &Turn) -> Result<Acted, LedgerError> {
         panic!("`why` turns nothing")
     }

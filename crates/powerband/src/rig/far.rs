@@ -7,6 +7,7 @@ use powerband_record::Side;
 
 use super::place::{Place, words};
 use super::{Names, Purpose, Rig, ledger_failure, lock_all, state_folder, unknown_machine};
+use crate::away::{self, Noted};
 use crate::exit::{Exit, Failure, usage};
 use crate::left::{self, Kept};
 
@@ -14,7 +15,7 @@ use crate::left::{self, Kept};
 pub(super) fn open(names: &Names, purpose: Purpose) -> Result<Rig, Failure> {
     let near = Place::of(&names.near).ok_or_else(|| unknown_machine(&names.near))?;
     let far = names.far.as_deref().map(|far| Place::of(far).ok_or_else(|| unknown_machine(far))).transpose()?;
-    let mut opening = Opening { purpose, kept: Vec::new(), locks: Vec::new(), here: Vec::new() };
+    let mut opening = Opening { purpose, kept: Vec::new(), locks: Vec::new(), here: Vec::new(), noted: Vec::new() };
     let mut near = opening.machine(Side::Near, &names.near, &near)?;
     let mut far = match names.far.as_deref().zip(far.as_ref()) {
         Some((name, place)) => Some(opening.machine(Side::Far, name, place)?),
@@ -28,7 +29,7 @@ pub(super) fn open(names: &Names, purpose: Purpose) -> Result<Rig, Failure> {
     if matches!(purpose, Purpose::Turn | Purpose::Measure) {
         left::clear(&mut world, &opening.here)?;
     }
-    Ok(Rig { world: Box::new(world), kept: opening.kept, locks: opening.locks })
+    Ok(Rig { world: Box::new(world), kept: opening.kept, locks: opening.locks, noted: opening.noted })
 }
 
 /// What there is so far.
@@ -38,6 +39,7 @@ struct Opening {
     locks: Vec<Lock>,
     /// Those of `kept` that are ours to clear; an agent clears its own.
     here: Vec<Kept>,
+    noted: Vec<(Side, Noted)>,
 }
 
 /// A machine before the rig is complete.
@@ -63,6 +65,12 @@ impl Opening {
         let welcome = remote.welcome();
         let (folder, held) = (welcome.folder.clone().into(), welcome.held.clone());
         self.kept.push(Kept { side, folder, away: Some(left::Away { machine: name.into(), held }) });
+        if self.purpose != Purpose::Look
+            && let Some((noted, lock)) = away::note(name)
+        {
+            self.noted.push((side, noted));
+            self.locks.push(lock);
+        }
         Ok(Member::Remote(Box::new(remote), address.map(str::to_owned)))
     }
 
@@ -132,7 +140,7 @@ fn introduce(near: &mut Member, far: Option<&mut Member>) {
 
 /// What we say to an agent.
 fn hello(purpose: Purpose) -> Hello {
-    let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    let doing = super::doing();
     Hello { wire: WIRE_VERSION, powerband: env!("CARGO_PKG_VERSION").into(), purpose, doing }
 }
 

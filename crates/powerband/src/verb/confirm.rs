@@ -11,7 +11,7 @@ use crate::rig::{self, Purpose};
 
 pub(crate) fn run(shared: &Shared) -> Answer {
     let names = rig::Names::plain(shared);
-    let step = confirm(&rig::ledger_folder(&names)?).map_err(|error| {
+    let step = confirm(&rig::lock_folder(&names)?).map_err(|error| {
         let exit = if matches!(error, ConfirmError::Refused { .. }) { Exit::Denied } else { Exit::Failed };
         Failure::new(exit, error)
     })?;

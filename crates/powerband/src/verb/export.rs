@@ -1,4 +1,4 @@
-//! `export`: an experiment's events, or its results as JSON, to a file or the terminal.
+//! `export`: an experiment's events, or its results as JSON or CSV, to a file or the terminal.
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -20,6 +20,8 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
             let _ = writeln!(text, "{line}");
             text
         })
+    } else if args.csv {
+        powerband_report::csv::render(&verb::show::model(&store, id)?)
     } else {
         serde_json::to_string_pretty(&Report::new(&verb::show::model(&store, id)?)).map_err(failed)? + "\n"
     };

@@ -1,8 +1,9 @@
 //! `info`: the machine as it is, its CPUs and clocks, its meters, what is turned.
-use powerband_machine::Hold;
+use powerband_machine::{Hold, Machine};
 use powerband_record::{Side, format_duration, format_khz};
 use serde_json::{Value, json};
 
+use crate::away;
 use crate::cli::{Info, InfoPart, Shared};
 use crate::exit::{Answer, Exit, Failure};
 use crate::left;
@@ -37,12 +38,22 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     }
     // What a lost machine does not answer is not what it is.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig.kept().iter().for_each(|kept| forget_if_clean(&mut rig, kept));
     left::warn(&rig.kept());
     if shared.json {
         return output::say_json(&all);
     }
     output::say(&text);
     Ok(Exit::Fine as u8)
+}
+
+/// Whoever has looked need not be warned of what is not there.
+fn forget_if_clean(rig: &mut Rig, kept: &left::Kept) {
+    let Some(there) = &kept.away else { return };
+    let holds = |machine: &mut dyn Machine| !left::held(machine).is_empty();
+    if !rig.world().machine(kept.side).is_none_or(holds) && !rig::is_lost(rig.world(), kept.side) {
+        away::forget(&there.machine);
+    }
 }
 
 /// Policies; a machine without cpufreq is an answer in the overview and a failure when it was asked for by name.

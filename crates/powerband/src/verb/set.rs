@@ -29,10 +29,6 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let within_ns = args.confirm_within.as_deref().map(confirmation_time_ns).transpose()?;
     let purpose = if args.dry_run { Purpose::Look } else { Purpose::Turn };
     let names = rig::Names::plain(shared);
-    if within_ns.is_some() && !names.here() && !names.simulated() {
-        let sentence = format!("--confirm-within waits beside the machine; run it on {} itself", names.words());
-        return Err(Failure::new(Exit::Unsupported, sentence));
-    }
     let mut rig = rig::open(&names, shared.seed, purpose)?;
     // Before anything is turned: a confirmation must find somebody who hears it.
     let confirmation = Confirmation::listen().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
@@ -110,6 +106,8 @@ enum Heard {
     Yes,
     Nobody,
     Stopped,
+    /// A machine is gone, perhaps because of what was set; what is held there goes back by itself.
+    Lost,
 }
 
 /// Waits for a confirmation; without one everything goes back.
@@ -119,7 +117,8 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
     if !shared.json {
         output::say(&told.lines.join("\n"));
         let time = format_duration(within_ns);
-        output::say(&format!("type `powerband confirm` in another shell within {time} to keep it; else it goes back"));
+        let confirm = rig::Names::plain(shared).words_for("confirm");
+        output::say(&format!("type `{confirm}` in another shell within {time} to keep it; else it goes back"));
     }
     let heard = wait(rig, confirmation, within_ns);
     let kept = matches!(heard, Heard::Yes);
@@ -144,6 +143,10 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
             return Err(Failure::new(Exit::Failed, format!("nobody confirmed within {time}: everything was put back")));
         }
         Heard::Stopped => return Ok(Exit::Stopped as u8),
+        Heard::Lost => {
+            let lost = rig::lost(rig.world());
+            return Err(lost.unwrap_or_else(|| Failure::new(Exit::CannotGoOn, "a machine was lost")));
+        }
     }
     Ok(Exit::Fine as u8)
 }
@@ -162,8 +165,10 @@ fn wait(rig: &mut Rig, confirmation: &Confirmation, within_ns: u64) -> Heard {
         }
         let world = rig.world();
         let now_ns = world.now_ns();
-        if matches!(world.wait(Some(now_ns)), Wake::Stop(StopSignal::Interrupt | StopSignal::Terminate)) {
-            return Heard::Stopped;
+        match world.wait(Some(now_ns)) {
+            Wake::Stop(StopSignal::Interrupt | StopSignal::Terminate) => return Heard::Stopped,
+            Wake::Lost(..) => return Heard::Lost,
+            _ => {}
         }
     }
 }

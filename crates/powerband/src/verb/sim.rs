@@ -68,6 +68,8 @@ fn words(machine: &Description) -> String {
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let noise = (percent(machine.noise_sigma), percent(machine.noise_link_sigma), percent(machine.noise_rtt_sigma));
     line("noise", format!("from run to run: CPU {}, link {}, round trip {}", noise.0, noise.1, noise.2));
+    let (interrupt, wake) = (machine.noise_interrupt_us, machine.noise_wake_us);
+    line("lateness", format!("of pings: interrupts {interrupt} us, wake-ups {wake:.1} us on average"));
     line("drift", format!("{} an hour", percent(machine.noise_drift_per_hour)));
     text += "what it cannot do:\n";
     text.extend(machine.cannot.iter().map(|sentence| format!("    {sentence}\n")));

@@ -59,6 +59,9 @@ fn execute(world: &mut dyn World, args: &With, group: Option<String>, user: Opti
     let Some(finished) = finished else { return Err(Failure::new(Exit::CannotGoOn, "the command's end was missed")) };
     // A machine at a far end has no terminal of ours, and sends what was printed.
     output::pass_on(&finished.output.stdout, &finished.output.stderr);
+    if finished.output.cut {
+        output::remark("the command printed more than was sent from there: the rest is missing here");
+    }
     Ok(match finished.status {
         ExitStatus::Code(code) => u8::try_from(code & 0xff).unwrap_or(1),
         // As shells do.

@@ -72,6 +72,13 @@ fn sweep_the_simulated_router_against_itself() {
 }
 
 #[test]
+fn sweep_simulated_pings_against_themselves() {
+    let machines = ["--machine", "sim:pc", "--far", "sim:quadcore"];
+    let load = ["--load", "ping", "--for", "2s", "--blocks", "12"];
+    seldom_claims(&[&machines[..], &["try", "-s", "a:", "-s", "b:"], &load[..]].concat());
+}
+
+#[test]
 fn a_real_command_against_itself() {
     let desk = Desk::new();
     let words =

@@ -114,10 +114,14 @@ fn small_packets_follow_the_throttle_of_the_cards_they_cross() {
     let rtt = |setting: &str| typical(&report, setting, "rtt_ms");
     let verdicts: Vec<Verdict> =
         report.settings.iter().skip(1).map(|setting| setting.verdicts["rtt_ms"].verdict).collect();
-    assert_eq!(verdicts, [Verdict::Same, Verdict::Worse, Verdict::Worse]);
+    // As found, the driver's own mode lets no more than 20 000 interrupts a second.
+    assert_eq!(verdicts, [Verdict::Better, Verdict::Worse, Verdict::Worse]);
     let labels: Vec<String> = report.settings.iter().map(|setting| setting.label.clone()).collect();
     let [found, ten, hundred, thousand] = &labels[..] else { panic!("{labels:?}") };
-    // 20 us of CPU at each end and 20 us on the way; the rest is waiting for the near card.
-    assert!((rtt(found) - 0.06).abs() < 0.001 && (rtt(ten) - 0.06).abs() < 0.001, "{}", rtt(ten));
+    // 20 us of CPU at each end, 20 us on the way, some 5 us until somebody wakes; the rest is waiting for the near card.
+    assert!((0.07..0.076).contains(&rtt(found)) && (0.062..0.069).contains(&rtt(ten)), "{} {}", rtt(found), rtt(ten));
+    let trips = |setting: usize| &report.settings[setting].distributions["rtt_ns"];
+    let ((p50, p99), max) = ((trips(1).percentiles["p50"].value, trips(1).percentiles["p99"].value), trips(1).max);
+    assert!(p50 + 3_000.0 < p99 && p99 + 10_000.0 < max as f64, "{p50} {p99} {max}");
     assert!((0.1..0.13).contains(&rtt(hundred)) && (1.0..1.03).contains(&rtt(thousand)), "{}", rtt(thousand));
 }

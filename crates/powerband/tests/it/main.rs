@@ -7,6 +7,7 @@
     clippy::print_stderr,
     reason = "a test that cannot go on has failed, and stands outside the World it looks at"
 )]
+mod awaited;
 mod cabled;
 mod called;
 mod chance;

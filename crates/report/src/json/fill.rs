@@ -2,10 +2,11 @@
 use powerband_record::{CloseReason, SettingVerdict, unit_of};
 
 use super::{
-    Header, Knee, LandingRow, LeftRow, LevelRow, MetricRow, Report, Restored, SettingRow, VERSION, VerdictRow, VoidRow,
+    DistributionRow, Header, Knee, LandingRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, Restored,
+    SettingRow, VERSION, VerdictRow, VoidRow,
 };
 use crate::sentence::{self, finite};
-use crate::{End, Model, SettingReport};
+use crate::{Distribution, End, Model, Percentile, SettingReport};
 
 pub(super) fn report(model: &Model) -> Report {
     let plan = &model.started;
@@ -85,8 +86,28 @@ fn setting(model: &Model, index: u32, setting: &SettingReport) -> SettingRow {
         reference: index == 0,
         levels: names().zip(&setting.levels).filter_map(|(name, l)| Some((name, level(l.as_ref()?)))).collect(),
         verdicts: names().zip(&setting.verdicts).filter_map(|(name, v)| Some((name, verdict(v.as_ref()?)))).collect(),
+        distributions: setting.distributions.iter().map(|(name, it)| (name.clone(), distribution(name, it))).collect(),
         left: setting.left.as_ref().map(|left| LeftRow { block: left.block, why: left.why.clone() }),
         landings: setting.landings.iter().map(landing).collect(),
+    }
+}
+
+fn distribution(name: &str, of: &Distribution) -> DistributionRow {
+    let percentile = |it: Percentile| {
+        let (low, high) = it.interval.unzip();
+        let row = PercentileRow { value: it.value, low: finite(low), high: finite(high) };
+        (it.name.to_owned(), row)
+    };
+    let (bounds, counts) = of.bins().into_iter().unzip();
+    DistributionRow {
+        unit: unit_of(name).into(),
+        trials: of.trials(),
+        count: of.count(),
+        min: of.min(),
+        max: of.max(),
+        percentiles: of.percentiles().into_iter().map(percentile).collect(),
+        bounds,
+        counts,
     }
 }
 

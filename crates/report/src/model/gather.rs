@@ -1,7 +1,7 @@
 //! From events to a model: what the latest event of each kind says, counted and sorted by setting and metric.
 use std::collections::BTreeMap;
 
-use powerband_record::{Event, Finding, Level, PlannedTrial, SettingVerdict, Started};
+use powerband_record::{Event, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Started};
 
 use super::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};
 
@@ -12,6 +12,7 @@ struct Gathering {
     model: Model,
     planned: BTreeMap<u32, PlannedTrial>,
     values: Vec<Vec<Vec<f64>>>, // [setting][metric][valid trial in a block]
+    cut: Vec<u32>,              // trials whose load printed more than was kept
     levels: Vec<Level>,         // of the end
 }
 
@@ -37,6 +38,7 @@ impl Gathering {
             turns: planned.turns.clone(),
             levels: vec![None; metrics],
             verdicts: vec![None; metrics],
+            distributions: BTreeMap::new(),
             left: None,
             landings: vec![],
         };
@@ -55,7 +57,7 @@ impl Gathering {
             restored: None,
         };
         let values = vec![vec![vec![]; metrics]; started.settings.len()];
-        Gathering { model, planned: BTreeMap::new(), values, levels: vec![] }
+        Gathering { model, planned: BTreeMap::new(), values, cut: vec![], levels: vec![] }
     }
 
     /// Every setting an event names must have been planned; what comes after may index without asking.
@@ -93,7 +95,7 @@ impl Gathering {
             }
             Event::TrialDone { trial, at_ns, outcome } => {
                 self.passed(*at_ns);
-                self.trial_done(*trial, &outcome.metrics);
+                self.trial_done(*trial, outcome);
             }
             Event::TrialVoid { trial, at_ns, why } => {
                 self.passed(*at_ns);
@@ -122,8 +124,11 @@ impl Gathering {
         self.model.elapsed_ns = self.model.elapsed_ns.max(at_ns);
     }
 
-    fn trial_done(&mut self, trial: u32, metrics: &BTreeMap<String, f64>) {
+    fn trial_done(&mut self, trial: u32, outcome: &Outcome) {
         let Some(planned) = self.planned.get(&trial) else { return };
+        if outcome.output.values().any(|output| output.cut) {
+            self.cut.push(trial);
+        }
         if planned.block == 0 {
             self.model.warmups += 1;
             return;
@@ -131,7 +136,11 @@ impl Gathering {
         self.model.trials += 1;
         let values = &mut self.values[index(planned.setting)];
         for (metric, values) in self.model.started.metrics.iter().zip(values) {
-            values.extend(metrics.get(&metric.name).filter(|value| value.is_finite()));
+            values.extend(outcome.metrics.get(&metric.name).filter(|value| value.is_finite()));
+        }
+        let distributions = &mut self.model.settings[index(planned.setting)].distributions;
+        for (name, histogram) in &outcome.histograms {
+            distributions.entry(name.clone()).or_default().add(histogram);
         }
     }
 
@@ -163,6 +172,13 @@ impl Gathering {
                 let setting = index(level.setting);
                 self.model.settings[setting].levels[place] = Some(level);
             }
+        }
+        if let [first, ..] = self.cut[..] {
+            let trials = self.cut.len();
+            self.model.notes.push(match trials {
+                1 => format!("trial {first}: its load printed more than is kept; the rest is missing"),
+                _ => format!("{trials} trials, the first of them {first}: their load printed more than is kept; the rest is missing"),
+            });
         }
         // Where the end told no level (it has not come, or came too early), at least what the trials say.
         let metrics = &self.model.started.metrics;

@@ -5,8 +5,9 @@ use powerband_record::{Level, Metric, Verdict, unit_of};
 
 use super::cell::{Cell, cell, exponent};
 use super::{clean, columns};
-use crate::Model;
+use crate::distribution::printed;
 use crate::sentence::{signed_change, signed_interval, unit_of_change, with_boundary};
+use crate::{Distribution, Model};
 
 /// Widest column of labels; longer ones are folded.
 const LABELS: usize = 24;
@@ -165,18 +166,54 @@ pub(super) fn levels(model: &Model, width: usize) -> Vec<String> {
         return vec![];
     }
     let labels: Vec<String> = (0..).zip(&model.settings).map(|(number, _)| label(model, number)).collect();
+    in_tables(&labels, &all, width)
+}
+
+/// Percentiles and largest value of one distribution of each setting.
+pub(super) fn percentiles(name: &str, of: &[(String, &Distribution)], width: usize) -> Vec<String> {
+    let (divisor, unit) = printed(name);
+    let level = |value: f64, interval: Option<(f64, f64)>| {
+        let (low, high) = interval.map(|(low, high)| (low / divisor, high / divisor)).unzip();
+        Level { setting: 0, metric: String::new(), trials: 0, typical: value / divisor, low, high }
+    };
+    // The same percentiles of each setting, then the largest value.
+    let rows: Vec<Vec<Level>> = of
+        .iter()
+        .map(|(_, it)| {
+            let percentiles = it.percentiles().into_iter().map(|p| level(p.value, p.interval));
+            percentiles.chain([level(it.max() as f64, None)]).collect()
+        })
+        .collect();
+    let names = of.first().map(|(_, it)| it.percentiles()).unwrap_or_default();
+    let names = names.iter().map(|percentile| percentile.name).chain(["max"]);
+    let all: Vec<Column> = names
+        .enumerate()
+        .map(|(place, name)| {
+            let levels: Vec<&Level> = rows.iter().filter_map(|row| row.get(place)).collect();
+            let power = exponent(&levels);
+            let scale = if power == 0 { String::new() } else { format!("10^{power} ") };
+            let cells = levels.into_iter().map(|level| cell(level, power)).collect();
+            Column { head: format!("{name}\n{scale}{unit}").trim().to_owned(), cells }
+        })
+        .collect();
+    let labels: Vec<String> = of.iter().map(|(label, _)| label.clone()).collect();
+    in_tables(&labels, &all, width)
+}
+
+/// Columns beside the labels, in as many tables as it takes.
+fn in_tables(labels: &[String], all: &[Column], width: usize) -> Vec<String> {
     let widest = labels.iter().map(|label| columns(label)).chain([7]).max().unwrap_or(7).min(LABELS);
     let takes = |of: &[Column], lines| widest + of.iter().map(|c| c.width(lines)).sum::<usize>() + frame(of.len() + 1);
-    if takes(&all, 1) <= width {
-        return table(&labels, &all, 1, width);
+    if takes(all, 1) <= width {
+        return table(labels, all, 1, width);
     }
     let mut lines = vec![];
-    let mut rest = all.as_slice();
+    let mut rest = all;
     while !rest.is_empty() {
         // The most that fit; one that is alone too wide is folded.
         let fitting = (1..=rest.len()).rev().find(|&count| takes(&rest[..count], 2) <= width).unwrap_or(1);
         let (now, later) = rest.split_at(fitting);
-        lines.extend(table(&labels, now, if takes(now, 1) <= width { 1 } else { 2 }, width));
+        lines.extend(table(labels, now, if takes(now, 1) <= width { 1 } else { 2 }, width));
         rest = later;
     }
     lines
@@ -195,6 +232,7 @@ fn table(labels: &[String], of: &[Column], lines: usize, width: usize) -> Vec<St
         .map(|(row, label)| {
             let cells = of.iter().map(|column| match (&column.cells[row], lines) {
                 (cell, 1) => one_line(cell),
+                (cell, _) if cell.interval.is_empty() => cell.value.clone(),
                 (cell, _) => format!("{}\n{}", cell.value, cell.interval),
             });
             [label.clone()].into_iter().chain(cells).collect()

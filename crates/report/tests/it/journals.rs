@@ -304,3 +304,21 @@ pub(crate) fn open() -> Vec<Event> {
     ];
     journal.close(Finding { trials: 8, verdicts, levels, ..finding(CloseReason::Budget, 4) })
 }
+
+/// A ping under two settings, five trials each after a warm-up that does not count.
+pub(crate) fn pings() -> Vec<Event> {
+    let metrics = vec![metric("rtt_ms", Better::Lower, true, None)];
+    let settings = [("rx-usecs=10", "nic.rx-usecs=10"), ("slow, \"100\"", "nic.rx-usecs=100")];
+    let mut events = vec![Event::Started(Box::new(started("sim:pc", &settings, metrics)))];
+    for number in 0..11_u32 {
+        let (trial, block, setting) = (number, number.div_ceil(2), u32::from(number % 2 == 0 && number > 0));
+        let at_ns = u64::from(number) * S;
+        let base = 60_000 + 50_000 * u64::from(setting) + 100 * u64::from(number);
+        let histogram = vec![(base, 500), (base + 5_000, 440), (base + 20_000, 58), (base + 400_000, 2)];
+        let metrics = [("rtt_ms".to_owned(), base as f64 / 1e6)].into();
+        let histograms = [("rtt_ns".to_owned(), histogram)].into();
+        events.push(Event::TrialStarted(PlannedTrial { trial, block, setting, copy: 0, at_ns }));
+        events.push(Event::TrialDone { trial, at_ns, outcome: Outcome { metrics, histograms, ..Outcome::default() } });
+    }
+    events
+}

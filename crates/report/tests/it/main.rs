@@ -1,6 +1,7 @@
 //! Reports of journals made by hand, as text and as JSON; the published figures.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may stop where it stands")]
 
+mod distributions;
 mod journals;
 mod json;
 mod progress;

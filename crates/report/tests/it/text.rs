@@ -1,5 +1,5 @@
 //! What is printed: whole reports as they stand in `expected/`, sentences, widths.
-use powerband_record::{Better, CloseReason, Event, ExperimentHeader, Resumption, Verdict};
+use powerband_record::{Better, CloseReason, Event, ExperimentHeader, Output, Resumption, Verdict};
 use powerband_report::json::Report;
 use powerband_report::list::{List, Row};
 use powerband_report::{End, Model, ModelError, sentence, text};
@@ -260,6 +260,21 @@ fn no_watt_without_what_it_covers() {
     }
     let text = text::render(&model(&events), 120, false);
     assert!(text.contains("W (boundary unknown)") && text.contains("J (modelled)"), "{text}");
+}
+
+#[test]
+fn output_that_was_not_kept_whole_is_told() {
+    let mut events = governors();
+    let mut cut = 0;
+    for event in &mut events {
+        if let Event::TrialDone { outcome, .. } = event {
+            outcome.output.insert("load".into(), Output { cut: true, ..Output::default() });
+            cut += 1;
+        }
+    }
+    assert!(text::render(&model(&governors()), 80, false).matches("is kept").count() == 0);
+    let said = format!("{cut} trials, the first of them 0: their load printed more than is kept; the rest is missing");
+    assert!(model(&events).notes.contains(&said), "{:?}", model(&events).notes);
 }
 
 #[test]

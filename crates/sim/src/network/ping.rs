@@ -27,6 +27,8 @@ pub(crate) struct Ping {
     port: u16,
     for_ns: u64,
     times: Peekable<Schedule>,
+    /// Asks the kernel at the other end, not an echo of ours.
+    icmp: bool,
     route: Option<Route>,
     began_ns: u64,
     jobs: VecDeque<Job>,
@@ -35,22 +37,15 @@ pub(crate) struct Ping {
     sent: u32,
     trips: BTreeMap<u64, u64>,
     closing: bool,
+    /// Answers heard of so far, and when it wakes for the one it sleeps for, ns.
+    heard: u64,
+    wakes_ns: Option<u64>,
 }
 
 impl Ping {
     /// Of the work of that kind.
     pub(crate) fn of(work: &Work) -> Option<Self> {
-        let Work::Ping {
-            protocol: Protocol::Udp | Protocol::Tcp,
-            address,
-            port,
-            for_ns,
-            rate_per_s,
-            arrivals,
-            seed,
-            ..
-        } = work
-        else {
+        let Work::Ping { protocol, address, port, for_ns, rate_per_s, arrivals, seed, .. } = work else {
             return None;
         };
         Some(Ping {
@@ -58,6 +53,7 @@ impl Ping {
             port: *port,
             for_ns: *for_ns,
             times: Schedule::new(*arrivals, *rate_per_s, *seed).peekable(),
+            icmp: *protocol == Protocol::Icmp,
             route: None,
             began_ns: 0,
             jobs: VecDeque::new(),
@@ -65,6 +61,8 @@ impl Ping {
             sent: 0,
             trips: BTreeMap::new(),
             closing: false,
+            heard: 0,
+            wakes_ns: None,
         })
     }
 
@@ -92,6 +90,11 @@ impl Ping {
     }
 }
 
+/// What is pinged, for people.
+fn place(address: &str, port: u16, icmp: bool) -> String {
+    if icmp { address.to_owned() } else { format!("{address}:{port}") }
+}
+
 impl Board {
     pub(crate) fn start_ping(&mut self, process: u32, mut task: Task) {
         (task.urgent, task.booking) = (true, send_booking(&self.profile.network));
@@ -100,12 +103,13 @@ impl Board {
         let this = self.process(process);
         this.task = Some(task);
         let Body::Ping(ping) = &this.body else { return };
-        let (address, port) = (ping.address.clone(), ping.port);
+        let (address, port, icmp) = (ping.address.clone(), ping.port, ping.icmp);
         let Some(to) = self.resolve(&address) else {
-            return self.fail(process, format!("cannot reach {address}:{port}: no route to host"));
+            return self.fail(process, format!("cannot reach {}: no route to host", place(&address, port, icmp)));
         };
         let latency_ns = if to == self.side { self.profile.network.loopback_ns } else { terms.latency_ns };
-        let call = Call { port, from: self.side, process, terms };
+        // A machine's own address has to be found, too, before anything can be asked of its kernel.
+        let call = Call { port: (!icmp).then_some(port), from: self.side, process, terms };
         self.outbox.push(Outgoing { at_ns: self.now_ns + latency_ns, to, event: Event::Called(Box::new(call)) });
     }
 
@@ -113,9 +117,9 @@ impl Board {
     pub(super) fn ping_begins(&mut self, process: u32, route: Option<Route>) {
         let now = self.now_ns;
         let Body::Ping(ping) = &mut self.process(process).body else { return };
-        let (address, port) = (ping.address.clone(), ping.port);
         if route.is_none() {
-            return self.fail(process, format!("cannot reach {address}:{port}: connection refused"));
+            let place = place(&ping.address, ping.port, ping.icmp);
+            return self.fail(process, format!("cannot reach {place}: connection refused"));
         }
         (ping.route, ping.began_ns) = (route, now);
         self.plan_ping(process);
@@ -126,10 +130,12 @@ impl Board {
         let Body::Ping(ping) = &mut self.process(process).body else { return };
         let next = ping.next_ns();
         let finished = next.is_none() && ping.under_way.is_empty() && ping.jobs.is_empty() && !ping.closing;
-        let route = ping.route;
+        let (route, icmp) = (ping.route, ping.icmp);
         ping.closing |= finished;
         match (next, route) {
             (Some(at_ns), _) => self.set_timer(process, at_ns.max(self.now_ns)),
+            // A kernel keeps no connection that could be closed.
+            _ if finished && icmp => self.end_ping(process),
             (None, Some(route)) if finished => self.transmit(&route, Packet::Close),
             _ => {}
         }
@@ -146,21 +152,42 @@ impl Board {
     pub(super) fn pinger_gets(&mut self, process: u32, packet: Packet) {
         match packet {
             Packet::Pong => self.add_ping_job(process, Job::Take),
-            Packet::Closed => {
-                let Body::Ping(ping) = &self.process(process).body else { return };
-                let report = ping.report();
-                self.exit(process, ExitStatus::Code(0), Some(report), String::new());
-            }
+            Packet::Closed => self.end_ping(process),
             _ => {}
         }
     }
 
+    fn end_ping(&mut self, process: u32) {
+        let Body::Ping(ping) = &self.process(process).body else { return };
+        let report = ping.report();
+        self.exit(process, ExitStatus::Code(0), Some(report), String::new());
+    }
+
+    /// It wakes for its own packets ahead of time, and late for the answers it sleeps for.
     fn add_ping_job(&mut self, process: u32, job: Job) {
-        let cycles = self.cost_of_half_an_exchange(process);
-        let this = self.process(process);
+        let (now, noise) = (self.now_ns, &self.noise);
+        let this = &mut self.processes[process as usize];
         let (Body::Ping(ping), Some(task)) = (&mut this.body, this.task) else { return };
         ping.jobs.push_back(job);
-        if self.task(task).state == State::Blocked {
+        let late_ns = if job == Job::Take {
+            ping.heard += 1;
+            noise.wake_late_ns(process, ping.heard)
+        } else {
+            0
+        };
+        if self.tasks[task as usize].state != State::Blocked || (job == Job::Take && ping.wakes_ns.is_some()) {
+            return;
+        }
+        ping.wakes_ns = Some(now + late_ns);
+        if late_ns > 0 { self.plan(now + late_ns, Event::Woken { process }) } else { self.pinger_woken(process) }
+    }
+
+    /// It begins with its first job, unless it was woken earlier for another reason.
+    pub(crate) fn pinger_woken(&mut self, process: u32) {
+        let (now, cycles) = (self.now_ns, self.cost_of_half_an_exchange(process));
+        let this = self.process(process);
+        let (Body::Ping(ping), Some(task)) = (&mut this.body, this.task) else { return };
+        if ping.wakes_ns.take_if(|at_ns| *at_ns == now).is_some() {
             self.task(task).give(cycles.max(1));
             self.wake(task);
         }
@@ -168,7 +195,7 @@ impl Board {
 
     /// The task of a pinger has done its first job.
     pub(crate) fn pinged(&mut self, process: u32) {
-        let (now, cycles) = (self.now_ns, self.cost_of_half_an_exchange(process));
+        let (now, side, cycles) = (self.now_ns, self.side, self.cost_of_half_an_exchange(process));
         let this = self.process(process);
         let (Body::Ping(ping), Some(task)) = (&mut this.body, this.task) else { return };
         let (job, route) = (ping.jobs.pop_front(), ping.route);
@@ -177,7 +204,11 @@ impl Board {
             (Some(Job::Send(meant_ns)), Some(route)) => {
                 ping.sent += 1;
                 ping.under_way.push_back(meant_ns);
-                self.transmit(&route, Packet::Ping);
+                let packet = match ping.icmp {
+                    true => Packet::Request { from: side, process, latency_ns: route.latency_ns },
+                    false => Packet::Ping,
+                };
+                self.transmit(&route, packet);
             }
             (Some(Job::Take), _) => {
                 if let Some(meant_ns) = ping.under_way.pop_front() {
@@ -186,6 +217,9 @@ impl Board {
                 self.plan_ping(process);
             }
             _ => {}
+        }
+        if self.process(process).task.is_none() {
+            return;
         }
         if more { self.go_on(task, cycles.max(1)) } else { self.rest(task) }
     }

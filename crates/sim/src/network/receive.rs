@@ -5,7 +5,7 @@ use powerband_record::ExitStatus;
 use serde_json::json;
 
 use super::{Packet, Route, batch_cycles, receive_booking};
-use crate::board::Board;
+use crate::board::{Board, Event};
 use crate::noise::scaled;
 use crate::process::Body;
 use crate::schedule::{State, Task};
@@ -40,6 +40,10 @@ impl Receive {
         }
     }
 
+    pub(super) fn echoes(&self) -> bool {
+        self.echoes
+    }
+
     /// One that only echoes.
     pub(crate) fn echo(port: u16) -> Self {
         Receive { echoes: true, ..Receive::new(port) }
@@ -68,9 +72,22 @@ impl Board {
         if matches!(packet, Packet::Data { .. }) && receive.first.is_none() {
             receive.first = Some((now, spent));
         }
+        let (number, echoes) = (receive.answered, receive.echoes);
         receive.inbox.push_back(packet);
         if receive.inbox.len() == 1 && self.task(task).state == State::Blocked {
-            let cycles = self.cost_of_taking(process, packet);
+            match self.noise.wake_late_ns(process, number) {
+                late_ns if late_ns > 0 && echoes => self.plan(now + late_ns, Event::Woken { process }),
+                _ => self.receiver_woken(process),
+            }
+        }
+    }
+
+    /// It begins with what has come first.
+    pub(crate) fn receiver_woken(&mut self, process: u32) {
+        let this = self.process(process);
+        let (Body::Receive(receive), Some(task)) = (&this.body, this.task) else { return };
+        if let Some(&first) = receive.inbox.front() {
+            let cycles = self.cost_of_taking(process, first);
             self.task(task).give(cycles);
             self.wake(task);
         }

@@ -89,7 +89,7 @@ impl Board {
             return self.fail(process, format!("cannot connect to {address}:{port}: no route to host"));
         };
         let latency_ns = if to == self.side { loopback_ns } else { terms.latency_ns };
-        let call = Call { port, from: self.side, process, terms };
+        let call = Call { port: Some(port), from: self.side, process, terms };
         self.outbox.push(Outgoing { at_ns: self.now_ns + latency_ns, to, event: Event::Called(Box::new(call)) });
     }
 

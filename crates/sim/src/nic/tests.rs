@@ -11,7 +11,7 @@ fn reads(nic: &Nic, name: &str) -> u32 {
 
 #[test]
 fn e1000e_takes_its_modes_and_times_and_rounds_to_interrupts_a_second() {
-    let mut nic = Nic::new(Some(Driver::E1000e), "pc");
+    let mut nic = Nic::new(Some(Driver::E1000e), "pc", 1_000);
     assert_eq!(reads(&nic, "rx-usecs"), 3);
     for (usecs, back) in
         [(0, 0), (1, 1), (4, 4), (3, 3), (10, 10), (100, 100), (1000, 1000), (3000, 3012), (10_000, 10_000)]
@@ -31,7 +31,7 @@ fn e1000e_takes_its_modes_and_times_and_rounds_to_interrupts_a_second() {
 fn stmmac_counts_in_units_of_its_clock() {
     // Default, smallest and largest time at each clock; what reads back is cut to whole microseconds twice.
     for (clock_mhz, default, least, most) in [(50, 819, 82, 1_310), (125, 327, 33, 524), (300, 136, 14, 218)] {
-        let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz }), "board");
+        let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz }), "board", 1_000);
         assert_eq!(reads(&nic, "rx-usecs"), default);
         assert_eq!(set(&mut nic, "rx-usecs", least - 1), Err((Errno::EINVAL, None)));
         set(&mut nic, "rx-usecs", least).unwrap();
@@ -42,7 +42,7 @@ fn stmmac_counts_in_units_of_its_clock() {
         set(&mut nic, "rx-usecs", 0).unwrap();
         assert_eq!(reads(&nic, "rx-usecs"), 0xff * 256 / clock_mhz, "nothing leaves it as it is");
     }
-    let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz: 125 }), "board");
+    let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz: 125 }), "board", 1_000);
     let both_off = Coalescing([("tx-usecs".to_owned(), 0), ("tx-frames".to_owned(), 0)].into());
     assert_eq!(nic.coalesce(&both_off, 0), Err((Errno::EINVAL, None)));
     set(&mut nic, "tx-usecs", 0).unwrap();
@@ -52,7 +52,7 @@ fn stmmac_counts_in_units_of_its_clock() {
 
 #[test]
 fn a_card_without_a_driver_that_coalesces_answers_so() {
-    let mut nic = Nic::new(None, "board");
+    let mut nic = Nic::new(None, "board", 1_000);
     assert_eq!(nic.coalescing(), Err(Errno::EOPNOTSUPP));
     assert_eq!(set(&mut nic, "rx-usecs", 10), Err((Errno::EOPNOTSUPP, None)));
     assert_eq!((nic.receives(1, 60, 7), nic.interrupts), (7, 1));
@@ -60,7 +60,7 @@ fn a_card_without_a_driver_that_coalesces_answers_so() {
 
 #[test]
 fn a_throttle_keeps_interrupts_apart_and_a_watchdog_waits_for_more() {
-    let mut throttled = Nic::new(Some(Driver::E1000e), "pc");
+    let mut throttled = Nic::new(Some(Driver::E1000e), "pc", 1_000);
     set(&mut throttled, "rx-usecs", 100).unwrap();
     throttled.sends(1, 60, 1_000_000);
     // The request took the interrupt; its answer waits, and so does what comes in between, for the same one.
@@ -68,7 +68,7 @@ fn a_throttle_keeps_interrupts_apart_and_a_watchdog_waits_for_more() {
     assert_eq!(throttled.receives(1, 60, 1_020_000), 1_100_000);
     assert_eq!(throttled.interrupts, 2);
     assert_eq!(throttled.receives(1, 60, 9_000_000), 9_000_000, "a quiet card interrupts at once");
-    let mut waits = Nic::new(Some(Driver::Stmmac { clock_mhz: 250 }), "board");
+    let mut waits = Nic::new(Some(Driver::Stmmac { clock_mhz: 250 }), "board", 1_000);
     set(&mut waits, "rx-usecs", 100).unwrap();
     assert_eq!(reads(&waits, "rx-usecs"), 99);
     assert_eq!(waits.receives(1, 60, 1_000_000), 1_099_328);
@@ -77,4 +77,30 @@ fn a_throttle_keeps_interrupts_apart_and_a_watchdog_waits_for_more() {
     assert_eq!(waits.interrupts, 3, "one for what came, two for fifty of sixty frames sent");
     set(&mut waits, "rx-frames", 1).unwrap();
     assert_eq!(waits.receives(1, 60, 2_000_000), 2_000_000);
+}
+
+#[test]
+fn on_a_slower_link_the_dynamic_modes_are_one_fixed_rate() {
+    for (speed_mbit_s, second) in [(1_000, 1_100_000), (100, 1_300_000)] {
+        let mut nic = Nic::new(Some(Driver::E1000e), "pc", speed_mbit_s);
+        nic.sends(1, 60, 1_000_000);
+        // 20 000 a second until the driver has seen an interrupt, then what its mode says.
+        assert_eq!(nic.receives(1, 60, 1_010_000), 1_050_000);
+        assert_eq!(nic.receives(1, 60, 1_060_000), second, "{speed_mbit_s} Mbit/s");
+    }
+}
+
+#[test]
+fn the_simplified_mode_follows_how_even_the_traffic_is() {
+    const LOOK_NS: u64 = 2_000_000_000;
+    for (sent, received, rate) in [(0, 0, 8_000), (5_000_000, 5_000_000, 2_000), (0, 5_000_000, 8_000)] {
+        let mut nic = Nic::new(Some(Driver::E1000e), "pc", 1_000);
+        set(&mut nic, "rx-usecs", 4).unwrap();
+        if sent + received > 0 {
+            nic.sends(1, sent, 10);
+            nic.receives(1, received, 10);
+        }
+        nic.sends(1, 60, LOOK_NS + 5);
+        assert_eq!(nic.receives(1, 60, LOOK_NS + 6), LOOK_NS + 5 + 1_000_000_000 / rate, "{sent} {received}");
+    }
 }

@@ -10,6 +10,10 @@ const QUIET: NoiseSpec = NoiseSpec {
     heavy_tails: false,
     outlier_share: 0.0,
     outlier_size: 0.0,
+    interrupt_us: 0.0,
+    wake_us: 0.0,
+    late_share: 0.0,
+    late_us: 0.0,
 };
 
 fn logs(spec: NoiseSpec, runs: u64) -> Vec<f64> {

@@ -56,6 +56,10 @@ pub struct Description {
     pub noise_rtt_sigma: f64,
     /// Growth of costs in an hour, relative.
     pub noise_drift_per_hour: f64,
+    /// How late an interrupt for a packet of a ping is on average, µs.
+    pub noise_interrupt_us: f64,
+    /// How late a process that sleeps for such a packet runs on average, µs, rare long delays included.
+    pub noise_wake_us: f64,
     /// What it cannot do, a sentence each; what holds for every simulated machine comes first.
     pub cannot: Vec<String>,
     /// Where each parameter comes from.
@@ -94,8 +98,8 @@ const NONE_CAN: [&str; 9] = [
     "Background activity is ten wake-ups of each idle CPU a second that cost nothing, until ten seconds after the last thing happened.",
     "A running task is not moved to balance the load; only a CPU that falls idle takes over one that waits.",
     "A CPU sinks into deeper idle states by time alone; leaving one costs no time.",
-    "Coalesced interrupts delay packets and are counted in /proc/interrupts; the CPU time that fewer of them save is not modelled, and adaptive modes add nothing.",
-    "Neither UDP nor TCP packets of a ping are lost, and echo requests (ICMP) are not modelled.",
+    "Coalesced interrupts delay packets and are counted in /proc/interrupts; the CPU time that fewer of them save is not modelled.",
+    "No packet of a ping is lost, and UDP and TCP cost the same; interrupts and wake-ups are late by chance for pings alone.",
     "TCP loses nothing and sends no more than its window: retransmits read 0 because none can happen.",
 ];
 
@@ -150,6 +154,8 @@ impl Profile {
             noise_link_sigma: self.noise.link_sigma,
             noise_rtt_sigma: self.noise.rtt_sigma,
             noise_drift_per_hour: self.noise.drift_per_hour,
+            noise_interrupt_us: self.noise.interrupt_us,
+            noise_wake_us: self.noise.wake_us + self.noise.late_share * self.noise.late_us,
             cannot: NONE_CAN.iter().map(|&line| line.to_owned()).chain(self.cannot.iter().cloned()).collect(),
             sources: self.sources.iter().map(|(key, source)| (key.clone(), source.clone())).collect(),
         }

@@ -101,6 +101,7 @@ struct Network {
     send_cycles_per_bit: f64,
     send_own_ns_per_bit: f64,
     exchange_cycles: u64,
+    answer_cycles: Option<u64>,
     driver: Option<String>,
     clock_mhz: Option<u32>,
 }
@@ -116,6 +117,10 @@ struct Noise {
     heavy_tails: bool,
     outlier_share: f64,
     outlier_size: f64,
+    interrupt_us: f64,
+    wake_us: f64,
+    late_share: f64,
+    late_us: f64,
 }
 
 fn one() -> u32 {
@@ -306,8 +311,13 @@ impl Network {
         if self.window_bytes < 1_448 || self.window_bytes > 1 << 30 {
             return wrong("network.window_bytes", "must be 1448 to 1073741824");
         }
-        if self.exchange_cycles > 1_000_000_000_000 {
-            return wrong("network.exchange_cycles", "is beyond 10^12");
+        let answer_cycles = self.answer_cycles.unwrap_or(self.exchange_cycles);
+        for (key, cycles) in
+            [("network.exchange_cycles", self.exchange_cycles), ("network.answer_cycles", answer_cycles)]
+        {
+            if cycles > 1_000_000_000_000 {
+                return wrong(key, "is beyond 10^12");
+            }
         }
         Ok(NetworkSpec {
             link_kbit_s: scaled("network.link_mbit_s", self.link_mbit_s, 1e3, (0.001, 1e6))?,
@@ -324,6 +334,7 @@ impl Network {
             send_millicycles_per_bit: scaled("network.send_cycles_per_bit", self.send_cycles_per_bit, 1e3, cost)?,
             send_own_ps_per_bit: scaled("network.send_own_ns_per_bit", self.send_own_ns_per_bit, 1e3, cost)?,
             exchange_cycles: self.exchange_cycles,
+            answer_cycles,
             driver: self.driver()?,
         })
     }
@@ -353,6 +364,15 @@ impl Noise {
         scaled("noise.rho", self.rho.abs(), 1.0, (0.0, 0.999))?;
         scaled("noise.outlier_share", self.outlier_share, 1.0, (0.0, 1.0))?;
         scaled("noise.outlier_size", self.outlier_size, 1.0, (-0.9, 100.0))?;
+        scaled("noise.late_share", self.late_share, 1.0, (0.0, 1.0))?;
+        let delays = [
+            ("noise.interrupt_us", self.interrupt_us),
+            ("noise.wake_us", self.wake_us),
+            ("noise.late_us", self.late_us),
+        ];
+        for (key, delay_us) in delays {
+            scaled(key, delay_us, 1.0, (0.0, 1e6))?;
+        }
         Ok(NoiseSpec {
             sigma: self.sigma,
             link_sigma: self.link_sigma,
@@ -362,6 +382,10 @@ impl Noise {
             heavy_tails: self.heavy_tails,
             outlier_share: self.outlier_share,
             outlier_size: self.outlier_size,
+            interrupt_us: self.interrupt_us,
+            wake_us: self.wake_us,
+            late_share: self.late_share,
+            late_us: self.late_us,
         })
     }
 }

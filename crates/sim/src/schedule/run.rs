@@ -96,17 +96,18 @@ impl Board {
         if !task.endless {
             task.left = task.left.saturating_sub(done);
         }
-        let process = &mut self.processes[task.process as usize];
+        // The kernel's own work belongs to no process.
+        let process = self.processes.get_mut(task.process as usize);
         match task.booking {
             Booking::User => {
                 this.user_ns += passed;
-                process.user_ns += passed;
+                process.into_iter().for_each(|process| process.user_ns += passed);
             }
             Booking::Network { own_ps, millicycles } => {
                 let own_ppm = (own_ps * u64::from(this.khz) / millicycles.max(1)).min(1_000_000);
                 let own = passed * own_ppm / 1_000_000;
                 this.system_ns += own;
-                process.system_ns += own;
+                process.into_iter().for_each(|process| process.system_ns += own);
                 this.softirq_ns += passed - own;
             }
         }

@@ -144,7 +144,7 @@ impl Board {
 }
 
 /// The slowest standard Ethernet with that goodput.
-fn speed_mbit_s(goodput_kbit_s: u64) -> u64 {
+pub(crate) fn speed_mbit_s(goodput_kbit_s: u64) -> u64 {
     let fits = |speed: &u64| goodput_kbit_s <= speed * 1_000;
     [10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 100_000, 400_000].into_iter().find(fits).unwrap_or(800_000)
 }

@@ -12,6 +12,7 @@ pub(crate) fn quiet(name: &str) -> Profile {
     profile.noise.sigma = 0.0;
     profile.noise.link_sigma = 0.0;
     profile.noise.rtt_sigma = 0.0;
+    (profile.noise.interrupt_us, profile.noise.wake_us, profile.noise.late_share) = (0.0, 0.0, 0.0);
     profile
 }
 
@@ -20,8 +21,8 @@ pub(crate) fn alone(profile: Profile) -> SimWorld {
 }
 
 pub(crate) fn router(seed: u64, noisy: bool) -> SimWorld {
-    let near = if noisy { Profile::builtin("omap3530").unwrap() } else { quiet("omap3530") };
-    SimWorld::new(near, Some(Profile::builtin("pc").unwrap()), seed).unwrap()
+    let machine = |name| if noisy { Profile::builtin(name).unwrap() } else { quiet(name) };
+    SimWorld::new(machine("omap3530"), Some(machine("pc")), seed).unwrap()
 }
 
 pub(crate) fn turn(path: &str, text: &str, hold: Hold) -> Turn {

@@ -1,0 +1,81 @@
+//! A report as a table for spreadsheets (RFC 4180): a line for each setting, metric and statistic.
+use powerband_record::{Level, SettingVerdict, unit_of};
+
+use crate::sentence::finite;
+use crate::text::word;
+use crate::{Distribution, Model, SettingReport};
+
+/// The columns. `statistic` is `typical`, `p50`, `p90`, `p99`, `p99.9` or `max`; changes are relative to the reference.
+const HEAD: &str =
+    "setting,label,turns,metric,unit,statistic,trials,value,low,high,verdict,change,change_low,change_high";
+/// Columns that only a judged metric fills.
+const NO_VERDICT: [String; 4] = [const { String::new() }; 4];
+
+/// The whole table, with its head.
+#[must_use]
+pub fn render(model: &Model) -> String {
+    let mut text = format!("{HEAD}\r\n");
+    for (number, setting) in model.settings.iter().enumerate() {
+        for ((metric, level), verdict) in model.started.metrics.iter().zip(&setting.levels).zip(&setting.verdicts) {
+            if let Some(level) = level {
+                line(&mut text, number, setting, &metric.name, typical(level), verdict.as_ref());
+            }
+        }
+        for (name, distribution) in &setting.distributions {
+            for fields in percentiles(distribution) {
+                line(&mut text, number, setting, name, fields, None);
+            }
+        }
+    }
+    text
+}
+
+fn line(
+    text: &mut String,
+    number: usize,
+    setting: &SettingReport,
+    metric: &str,
+    fields: [String; 5],
+    verdict: Option<&SettingVerdict>,
+) {
+    let names = [&number.to_string(), &setting.label, &setting.turns, metric, unit_of(metric)].map(quoted);
+    let line: Vec<String> = names.into_iter().chain(fields).chain(verdict.map_or(NO_VERDICT, judged)).collect();
+    *text += &line.join(",");
+    *text += "\r\n";
+}
+
+fn typical(level: &Level) -> [String; 5] {
+    ["typical".into(), level.trials.to_string(), number(level.typical), number(level.low), number(level.high)]
+}
+
+fn percentiles(distribution: &Distribution) -> Vec<[String; 5]> {
+    let trials = distribution.trials().to_string();
+    let mut lines: Vec<[String; 5]> = distribution
+        .percentiles()
+        .into_iter()
+        .map(|it| {
+            let (low, high) = it.interval.unzip();
+            [it.name.into(), trials.clone(), number(it.value), number(low), number(high)]
+        })
+        .collect();
+    lines.push(["max".into(), trials, distribution.max().to_string(), String::new(), String::new()]);
+    lines
+}
+
+fn judged(verdict: &SettingVerdict) -> [String; 4] {
+    [word(verdict.verdict).into(), number(verdict.change), number(verdict.low), number(verdict.high)]
+}
+
+/// Nothing for what is no number.
+fn number(value: impl Into<Option<f64>>) -> String {
+    finite(value).map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// In quotes where a comma, a quote or a line end asks for it.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
