@@ -78,6 +78,8 @@ pub struct RemoteMachine {
     watched: OwnedFd,
     link: RefCell<Link>,
     ended: BTreeMap<u64, Finished>,
+    /// When each recorder was begun by our clock, ns.
+    recorded_ns: BTreeMap<RecorderId, u64>,
 }
 
 /// The connection; once lost it stays so.
@@ -121,7 +123,8 @@ impl RemoteMachine {
                 let identity = Identity { name: name.into(), ..welcome.identity.clone() };
                 let watched = link.ear.fd().try_clone().map_err(|error| unreachable(error.to_string()))?;
                 let (welcome, link) = (*welcome, RefCell::new(link));
-                Ok(RemoteMachine { identity, welcome, watched, link, ended: BTreeMap::new() })
+                let (ended, recorded_ns) = (BTreeMap::new(), BTreeMap::new());
+                Ok(RemoteMachine { identity, welcome, watched, link, ended, recorded_ns })
             }
             Ok(FromAgent::Refused(refusal)) => {
                 Err(RemoteError::Refused { name: name.into(), exit: refusal.exit, why: refusal.why })
@@ -356,11 +359,20 @@ impl Machine for RemoteMachine {
     }
 
     fn record(&mut self, handles: &[Handle], period_ns: u64) -> RecorderId {
-        self.call(Call::Record(handles.to_vec(), period_ns)).unwrap_or(RecorderId(u32::MAX))
+        let recorder = self.call(Call::Record(handles.to_vec(), period_ns)).unwrap_or(RecorderId(u32::MAX));
+        self.recorded_ns.insert(recorder, crate::now_ns());
+        recorder
     }
 
     fn end_record(&mut self, recorder: RecorderId) -> Vec<Sample> {
-        self.call(Call::EndRecord(recorder)).unwrap_or_default()
+        let mut samples: Vec<Sample> = self.call(Call::EndRecord(recorder)).unwrap_or_default();
+        // Another box has another clock; the first sample was taken when the recorder was begun.
+        let begun_ns = self.recorded_ns.remove(&recorder).unwrap_or_default();
+        let first_ns = samples.first().map_or(0, |sample| sample.at_ns);
+        for sample in &mut samples {
+            sample.at_ns = begun_ns + sample.at_ns.saturating_sub(first_ns);
+        }
+        samples
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
