@@ -117,7 +117,8 @@ fn rig(arguments: &Rig) -> Result<u8> {
     // From here on a Ctrl-C is for powerband, which puts back before it ends; the guests end after it.
     let interrupted = signal_hook::flag::register(signal_hook::consts::SIGINT, std::sync::Arc::default());
     interrupted.map_err(|why| BenchError::Missing(format!("Ctrl-C cannot be waited for: {why}")))?;
-    let no_place = |why: std::io::Error| BenchError::Missing(format!("there is no place for ledger and results: {why}"));
+    let no_place =
+        |why: std::io::Error| BenchError::Missing(format!("there is no place for ledger and results: {why}"));
     let us = std::env::current_exe().map_err(no_place)?;
     let state = tempfile::tempdir().map_err(no_place)?;
     let far = second.as_ref().map(|second| machine(second, &us));
@@ -127,10 +128,9 @@ fn rig(arguments: &Rig) -> Result<u8> {
     if std::env::var_os("POWERBAND_STATE_DIR").is_none() {
         command.env("POWERBAND_STATE_DIR", state.path());
     }
-    let status = command.status().map_err(|why| BenchError::Program {
-        program: program.display().to_string(),
-        why: why.to_string(),
-    })?;
+    let status = command
+        .status()
+        .map_err(|why| BenchError::Program { program: program.display().to_string(), why: why.to_string() })?;
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
