@@ -53,8 +53,9 @@ fi
 serve() {
     while true; do
         {
-            # Waits until somebody is connected; without that a read gives the end of the file at once.
-            echo >&4
+            # Waits until somebody is connected; a read would give the end of the file at once. An owner whose agent has just
+            # died, or whose machine has booted, cannot make sense of it and so learns of that.
+            echo 'an agent comes when called' >&4
             while read -r word <&4; do
                 printf '\n%s\n' "$word" >&4
                 if [ "$word" = go ]; then
