@@ -2,34 +2,6 @@
 use crate::desk::{Desk, desk};
 use crate::owner::Owner;
 
-#[test]
-fn a_power_cut_amid_a_trial_leaves_nothing_turned_and_keeps_the_experiment() {
-    let Some(mut desk) = desk() else { return };
-    let before = desk.knobs();
-    let kept = desk.json(&["list"])["experiments"].as_array().map_or(0, Vec::len);
-    desk.sh("echo 10 >/var/lib/knob");
-    // The load itself tells that it runs at the setting, and stays: before, every setting is turned once for a moment.
-    desk.start(
-        "setsid powerband try -s a: -s 'b:governor=powersave file:/var/lib/knob=20' --warmup 0 --settle 0 --blocks 500 \
-         --margin 0.01% -- sh -c 'case $(cat /var/lib/knob) in 20*) echo here >/tmp/here; sleep 600;; esac'",
-    );
-    desk.until("a trial holds the setting", |desk| {
-        desk.states() == [3, 3] && desk.sh("cat /tmp/here 2>/dev/null; true").trim() == "here"
-    });
-    // The kernel would write the turned file out within half a minute anyhow; then the cut is at its worst.
-    desk.sh("sync");
-    desk.reset().unwrap();
-    assert_eq!(desk.knobs(), before);
-    let list = desk.json(&["list"]);
-    assert_eq!(list["experiments"].as_array().map_or(0, Vec::len), kept + 1, "{list}");
-    // A file of a disk outlives the power; the next command that turns anything puts it back first.
-    assert_eq!(desk.sh("cat /var/lib/knob").trim(), "20");
-    desk.powerband(0, &["with", "governor=performance", "--", "true"]);
-    assert_eq!(desk.sh("cat /var/lib/knob").trim(), "10");
-    assert_eq!(desk.json(&["info", "turned"])["turned"], serde_json::json!([]));
-    assert_eq!(desk.knobs(), before);
-}
-
 /// Work that stays the first time it runs at the setting, and tells of it. On the disk, so that the power cut keeps it.
 const STAYS_ONCE: &str = "case $(cat /var/lib/knob) in 20*) [ -e /var/lib/been ] || { touch /var/lib/been; sync; \
                           echo here >/tmp/here; sleep 600; };; esac; sleep 1.2";
@@ -47,6 +19,7 @@ fn cut(desk: &mut Desk, before: &str) {
     desk.until("a trial holds the setting", |desk| {
         desk.states() == [3, 3] && desk.sh("cat /tmp/here 2>/dev/null; true").trim() == "here"
     });
+    // The kernel would write the turned file out within half a minute anyhow; then the cut is at its worst.
     desk.sh("sync");
     desk.reset().unwrap();
     assert_eq!(desk.knobs(), before);
@@ -82,6 +55,9 @@ fn after_a_power_cut_an_experiment_goes_on_where_it_was() {
     let list = desk.json(&["list"]);
     let last = list["experiments"].as_array().unwrap().iter().max_by_key(|it| it["id"].as_u64()).unwrap().to_string();
     assert!(last.contains("interrupted"), "{last}");
+    // A file of a disk outlives the power; the next command that turns anything puts it back first.
+    let found = desk.powerband(0, &["with", "governor=performance", "--", "cat", "/var/lib/knob"]);
+    assert_eq!(found.trim(), "10");
     let report = desk.json(&["resume", "-q"]);
     is_whole(&mut desk, &report, &before);
 }
