@@ -12,7 +12,7 @@ use powerband_bench_virtual::{
 
 /// Boots a Linux kernel with P-states and a power meter in QEMU and runs a command of powerband there.
 #[derive(Parser, Debug)]
-#[command(name = "cargo xtask bench", disable_help_subcommand = true)]
+#[command(bin_name = "cargo xtask bench", disable_help_subcommand = true)]
 struct Words {
     #[command(subcommand)]
     chore: Chore,
@@ -23,7 +23,7 @@ enum Chore {
     /// Run a command of powerband in a guest
     ///
     /// Its output and its code are passed on. With --two a verb that turns or measures gets `--far` for the second guest,
-    /// unless it names one: e.g. `up --two -- try both/nic.rx-usecs@eth0=10,1000 --load ping`.
+    /// unless it names one: e.g. `up --two -- try both/nic.rx-usecs@eth0=10,10000 --load ping`.
     Up(Up),
     /// Run a command of this machine's powerband with a guest as its machine
     ///
