@@ -9,16 +9,33 @@ use crate::metadata::{Package, packages};
 /// The package that boots a kernel. It measures nothing by itself, so that it is no benchmark.
 const VIRTUAL: &str = "powerband-bench-virtual";
 
+const USAGE: &str = "\
+usage: cargo xtask bench [NAME] [-- ARGUMENTS]         the benchmark named, or all under bench/, in release
+       cargo xtask bench up [OPTIONS] [-- COMMAND]    a command of powerband in a kernel of its own, with P-states and a
+                                                      power meter
+       cargo xtask bench rig [OPTIONS] [-- COMMAND]   the same by this machine's powerband, that kernel being its machine
+
+Options of `up` and `rig`: --machine NAME for the clocks and the power of a machine in machines/sim, --two for a second
+kernel at the other end of a cable, which powerband then gets as --far; --help says the rest.
+";
+
 /// Runs the benchmark named, or all of them, and answers whether each ended well. Words behind `--` go to it.
-/// `up` boots a kernel instead and hands it all other words.
+/// `up` and `rig` boot a kernel instead: that is another program's, which gets all words.
 ///
 /// # Errors
 /// When there is no such benchmark, or cargo cannot be started.
 pub(crate) fn run(words: &[String]) -> Result<bool> {
-    if let Some(("up", rest)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        // In our place, so that its code and a Ctrl-C need no one to pass them on.
-        let error = cargo().args(["run", "--quiet", "-p", VIRTUAL, "--"]).args(rest).exec();
-        return Err(error).context("cannot start cargo");
+    match words.first().map(String::as_str) {
+        Some("up" | "rig") => {
+            // In our place, so that its code and a Ctrl-C need no one to pass them on.
+            let error = cargo().args(["run", "--quiet", "-p", VIRTUAL, "--"]).args(words).exec();
+            return Err(error).context("cannot start cargo");
+        }
+        Some("help" | "--help" | "-h") => {
+            print!("{USAGE}");
+            return Ok(true);
+        }
+        _ => {}
     }
     let packages = packages()?;
     let asked = pick(&packages, words)?;

@@ -20,7 +20,9 @@ usage: cargo xtask CHORE
   sweep [--seeds N] [--seed S] [--only faults|chance]
                                                  N stories of faults and the long Monte Carlo forms, in release
   bench [NAME] [-- ARGUMENTS]                    the benchmarks under bench/, in release
-  bench up [--machine NAME] [-- COMMAND]         powerband in a kernel of its own, with P-states and a power meter
+  bench up [--machine NAME] [--two] [-- COMMAND] powerband in a kernel of its own, with P-states and a power meter
+  bench rig [--machine NAME] [--two] [-- COMMAND]
+                                                 powerband here, with that kernel as its machine
 ";
 
 /// Every chore by name, for dispatch and for the check of what the documents promise.

@@ -2,7 +2,7 @@
 # The guest's first process: mounts, modules, disk, cable; then it runs what comes through the port, a request at a time.
 #
 # A request is one line, a script in hexadecimal. The answer is one line: exit code, standard output, standard error,
-# the two in hexadecimal. `ready` is said once a boot.
+# the two in hexadecimal. `ready` is said once a boot. A second port leads to an agent, see `serve`.
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/root LANG=C.UTF-8
 mount -t proc proc /proc
@@ -48,6 +48,31 @@ if [ -e /script ]; then
     poweroff -f
 fi
 
+# An agent for whoever connects to the second port, one after the other. What is read there does not tell one who comes from
+# one who was there before: each says words that are repeated until he hears the last, and with `go` an agent takes over.
+serve() {
+    while true; do
+        {
+            # Waits until somebody is connected; a read would give the end of the file at once. An owner whose agent has just
+            # died, or whose machine has booted, cannot make sense of it and so learns of that.
+            echo 'an agent comes when called' >&4
+            while read -r word <&4; do
+                printf '\n%s\n' "$word" >&4
+                if [ "$word" = go ]; then
+                    powerband agent <&4 >&4 4>&-
+                    break
+                fi
+            done
+        } 4<>/dev/vport0p2 || sleep 0.2
+    done
+}
+
+# The same over the cable, where a connection is one.
+if [ -e /sys/class/net/eth0 ]; then
+    nc -ll -p 7421 -e powerband agent </dev/null >/dev/null 2>>/run/agents &
+fi
+
+wait_for /dev/vport0p2 && serve </dev/null >/dev/null 2>>/run/agents &
 wait_for /dev/vport0p1
 exec 3<>/dev/vport0p1
 echo ready >&3

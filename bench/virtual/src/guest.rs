@@ -37,6 +37,15 @@ pub enum Cable {
     Into(PathBuf),
 }
 
+impl Cable {
+    fn address(&self) -> &'static str {
+        match self {
+            Cable::Open => "10.0.0.1",
+            Cable::Into(_) => "10.0.0.2",
+        }
+    }
+}
+
 /// What to boot.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -71,6 +80,8 @@ pub struct Guest {
     port: Port,
     qmp: Qmp,
     emulator: Emulator,
+    /// Of its network card, if it has one.
+    address: Option<&'static str>,
 }
 
 impl Guest {
@@ -90,7 +101,8 @@ impl Guest {
         let mut guest_qmp = qmp;
         let threads = threads(&mut guest_qmp)?;
         let silicon = Silicon::begin(board, pace, emulator.process, &threads, own_qmp)?;
-        let mut guest = Guest { silicon, port, qmp: guest_qmp, emulator };
+        let address = options.cable.as_ref().map(Cable::address);
+        let mut guest = Guest { silicon, port, qmp: guest_qmp, emulator, address };
         guest.up()?;
         if matches!(options.cable, Some(Cable::Into(_))) {
             guest.meet()?;
@@ -146,6 +158,18 @@ impl Guest {
     #[must_use]
     pub fn cable(&self) -> PathBuf {
         self.emulator.folder.path().join(CABLE)
+    }
+
+    /// The address of its network card, if it has one.
+    #[must_use]
+    pub fn address(&self) -> Option<&'static str> {
+        self.address
+    }
+
+    /// The socket that [`crate::plug`] connects with an agent in the guest.
+    #[must_use]
+    pub fn agent(&self) -> PathBuf {
+        self.emulator.folder.path().join("agent.sock")
     }
 
     /// The P-state the guest chose for a CPU, 0 the fastest, as the firmware's port holds it now.
@@ -288,8 +312,11 @@ fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk:
     let mut add = |text: String| words.extend(text.split(' ').map(str::to_owned));
     add("-accel tcg,thread=multi".into());
     add(format!("-qmp unix:{place}/monitor.sock,server=on,wait=off -qmp unix:{place}/silicon.sock,server=on,wait=off"));
-    add("-device virtio-serial-pci,max_ports=2 -device virtserialport,chardev=port,nr=1,name=bench".into());
-    add(format!("-chardev socket,id=port,path={place}/port.sock,server=on,wait=off"));
+    add("-device virtio-serial-pci,max_ports=3".into());
+    for (number, port) in [(1, "port"), (2, "agent")] {
+        add(format!("-chardev socket,id={port},path={place}/{port}.sock,server=on,wait=off"));
+        add(format!("-device virtserialport,chardev={port},nr={number},name={port}"));
+    }
     add(format!("-drive file={},if=virtio,format=raw", disk.display()));
     match &options.cable {
         None => add("-nic none".into()),
@@ -300,7 +327,7 @@ fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk:
             };
             add(format!("-netdev stream,id=n0,server={role},addr.type=unix,addr.path={}", socket.display()));
             add(format!("-device e1000e,netdev=n0,romfile=,mac=52:54:00:70:62:{number:02}"));
-            line = format!("{line} bench.address=10.0.0.{number}/24");
+            line = format!("{line} bench.address={}/24", cable.address());
         }
     }
     words.extend(["-append".into(), format!("{} {line}", kernel_line())]);

@@ -31,11 +31,22 @@ fn program_folder() -> Result<PathBuf> {
     Ok(if below { folder.parent().unwrap_or(folder) } else { folder }.to_path_buf())
 }
 
-/// The command, built now in the profile this program was built in, without its symbols: the file's bytes.
+/// The command, without its symbols: the file's bytes.
 ///
 /// # Errors
 /// When it cannot be built.
 pub(crate) fn command() -> Result<Vec<u8>> {
+    let stripped = tempfile::NamedTempFile::new().map_err(BenchError::file("make", Path::new("a temporary file")))?;
+    let mut strip = Command::new("strip");
+    run(strip.arg("-o").arg(stripped.path()).arg(powerband()?))?;
+    read(stripped.path())
+}
+
+/// The command, built now in the profile this program was built in.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn powerband() -> Result<PathBuf> {
     let folder = program_folder()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -45,10 +56,7 @@ pub(crate) fn command() -> Result<Vec<u8>> {
         build.arg("--release");
     }
     run(&mut build)?;
-    let stripped = tempfile::NamedTempFile::new().map_err(BenchError::file("make", Path::new("a temporary file")))?;
-    let mut strip = Command::new("strip");
-    run(strip.arg("-o").arg(stripped.path()).arg(folder.join("powerband")))?;
-    read(stripped.path())
+    Ok(folder.join("powerband"))
 }
 
 /// A file's bytes.

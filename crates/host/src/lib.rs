@@ -51,6 +51,7 @@ pub use lock::{Holder, Lock, LockError, holder};
 pub use owner::{is_alive, this_process};
 pub use remote::{RemoteError, RemoteMachine};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
+pub use signals::heed_children;
 pub use ssh::Ssh;
 pub use world::{HostMachine, HostWorld};
 

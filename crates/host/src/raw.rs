@@ -120,6 +120,13 @@ pub(crate) fn set_file_rights(uid: u32, gid: u32) -> bool {
     }
 }
 
+/// The ends of our children come to us, also when our caller ignored those of his.
+#[expect(unsafe_code, reason = "rustix does not set signal dispositions")]
+pub(crate) fn heed_children() {
+    // SAFETY: no handler is installed.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// SIGINT, SIGTERM and SIGHUP no longer end this process.
 #[expect(unsafe_code, reason = "rustix does not set signal dispositions")]
 pub(crate) fn ignore_stop_signals() {

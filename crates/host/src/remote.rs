@@ -78,6 +78,7 @@ pub struct RemoteMachine {
     watched: OwnedFd,
     link: RefCell<Link>,
     ended: BTreeMap<u64, Finished>,
+    /// When each recorder was begun by our clock, ns.
 }
 
 /// The connection; once lost it stays so.
@@ -121,7 +122,8 @@ impl RemoteMachine {
                 let identity = Identity { name: name.into(), ..welcome.identity.clone() };
                 let watched = link.ear.fd().try_clone().map_err(|error| unreachable(error.to_string()))?;
                 let (welcome, link) = (*welcome, RefCell::new(link));
-                Ok(RemoteMachine { identity, welcome, watched, link, ended: BTreeMap::new() })
+                let ended = BTreeMap::new();
+                Ok(RemoteMachine { identity, welcome, watched, link, ended })
             }
             Ok(FromAgent::Refused(refusal)) => {
                 Err(RemoteError::Refused { name: name.into(), exit: refusal.exit, why: refusal.why })

@@ -61,6 +61,12 @@ impl Drop for StopPipes {
     }
 }
 
+/// From now on the ends of our children are kept for us. Who ignores SIGCHLD, as some servers do, hands that down, and the
+/// kernel then forgets how a child ended.
+pub fn heed_children() {
+    crate::raw::heed_children();
+}
+
 /// Whether this process ignores a signal, by the mask the kernel shows (proc(5)).
 fn is_ignored(signal: i32) -> bool {
     let status = crate::files::read("/proc/self/status", &mut Vec::new()).unwrap_or_default();

@@ -22,6 +22,7 @@ use crate::cli::{Cli, Verb};
 use crate::exit::Answer;
 
 fn main() -> ExitCode {
+    powerband_host::heed_children();
     // A load's own process starts here too: the less it does before its work, the better.
     let words: Vec<OsString> = std::env::args_os().skip(1).take(2).collect();
     match words.first().and_then(|word| word.to_str()) {

@@ -52,7 +52,7 @@ fn a_killed_owner_leaves_nothing() {
         return;
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
-    let mut owner = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut owner = command.arg("up").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let (keeper, folder) = guest_of(&owner);
     // Now its control groups are there as well.
     until("the silicon begins", || folder.join("silicon.sock").exists().then_some(()));

@@ -1,5 +1,6 @@
 //! Killed while it holds six knobs of a real kernel; looked at from outside.
 use crate::desk::{Desk, desk};
+use crate::owner::Owner;
 
 /// Two policies, three knobs each.
 const HELD: &str = "setsid powerband with governor=powersave min_freq=1600MHz max_freq=2133MHz -- sleep 600";
@@ -73,4 +74,29 @@ fn sweep_killed_a_hundred_times_nothing_stays() {
         eprintln!("something was turned in {turned} of 100 rounds when killed");
         assert!(turned > 20, "{turned}");
     }
+}
+
+#[test]
+fn at_the_other_end_of_a_port_a_killed_owner_and_a_killed_agent_are_missed() {
+    let Some(mut desk) = desk() else { return };
+    let before = desk.knobs();
+    let owner = Owner::of(&desk, None);
+    let holding = |desk: &mut Desk| {
+        let running = owner.start(&["with", "governor=powersave", "--", "sleep", "600"]);
+        desk.until("it holds", |desk| desk.knobs().matches("governor: powersave").count() == 2);
+        running
+    };
+    // Dropping it is a SIGKILL: the port closes, and the agent sees its end.
+    drop(holding(&mut desk));
+    desk.until("everything is back", |desk| desk.knobs() == before);
+    // Nobody is left in the guest who could put back; the next to come gets another agent, and that does.
+    let running = holding(&mut desk);
+    desk.sh("kill -9 $(pidof powerband)");
+    let (_, why) = running.end(8);
+    assert!(why.contains("lost the near machine"), "{why}");
+    let turned = owner.json(&["info", "turned"]);
+    assert_ne!(turned["turned"], serde_json::json!([]), "looking puts nothing back");
+    owner.run(0, &["with", "sysctl.vm.swappiness=50", "--", "true"]);
+    assert_eq!(desk.knobs(), before);
+    assert_eq!(owner.json(&["info", "turned"])["turned"], serde_json::json!([]));
 }

@@ -54,7 +54,10 @@ const ABOUT: About = About {
 };
 
 pub(super) const RX_USECS: Nic = Nic {
-    about: &number("nic.rx-usecs", "us", "how long the card may keep a received packet back before it interrupts"),
+    about: &About {
+        accepts: "a whole number from 0 up; to e1000 and e1000e 0 (off), 1, 3 (by itself) and 4 are modes",
+        ..number("nic.rx-usecs", "us", "how long the card may keep a received packet back before it interrupts")
+    },
 };
 pub(super) const RX_FRAMES: Nic =
     Nic { about: &number("nic.rx-frames", "", "how many received packets may wait for one interrupt") };

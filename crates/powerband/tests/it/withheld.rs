@@ -1,9 +1,10 @@
 //! `with`: knobs turned for one command, whose words and code are passed on.
 use std::fs;
+use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, quotas, root, text, until};
+use crate::desk::{Desk, Ran, quotas, root, text, until};
 
 #[test]
 fn the_commands_output_and_code_are_passed_on_and_the_file_is_back() {
@@ -33,6 +34,19 @@ fn a_command_ended_by_a_signal_gives_what_a_shell_gives() {
     let knob = format!("{}=1", desk.knob("knob"));
     desk.run(&["with", &knob, "--", "sh", "-c", "kill -TERM $$"]).ended(143);
     assert!(!desk.beside("knob").exists());
+}
+
+#[test]
+fn a_caller_who_ignores_how_his_children_end_changes_nothing() {
+    let desk = Desk::new();
+    let knob = desk.beside("knob");
+    fs::write(&knob, "abc").unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' CHLD; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_powerband"), "with"]);
+    command.args([&format!("{}=1", desk.knob("knob")), "--", "sh", "-c", "cat \"$0\"; exit 7"]).arg(&knob);
+    desk.furnish(&mut command);
+    let ran = Ran::of(&command.output().unwrap()).ended(7);
+    assert_eq!((ran.out.trim_end(), text(&knob).as_str()), ("1", "abc"));
 }
 
 #[test]

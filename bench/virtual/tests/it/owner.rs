@@ -1,0 +1,119 @@
+//! A powerband on this machine, with ledger and results of its own, whose machines are guests.
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use powerband_bench_virtual::{Guest, machine, powerband, with_machines};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// State folder and machines.
+pub(crate) struct Owner {
+    state: TempDir,
+    near: String,
+    far: Option<String>,
+    program: PathBuf,
+}
+
+impl Owner {
+    /// With these guests as its machines.
+    pub(crate) fn of(near: &Guest, far: Option<&Guest>) -> Owner {
+        let named = |guest: &Guest| machine(guest, Path::new(env!("CARGO_BIN_EXE_bench-virtual")));
+        let (near, far) = (named(near), far.map(named));
+        Owner { state: TempDir::new().unwrap(), near, far, program: powerband().unwrap() }
+    }
+
+    /// A file beside its ledger, with this text.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.state.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let mut command = Command::new(&self.program);
+        command.args(with_machines(&words, Some(&self.near), self.far.as_deref())).stdin(Stdio::null());
+        command.env("POWERBAND_STATE_DIR", self.state.path().join("state")).current_dir(self.state.path());
+        for name in ["POWERBAND_MACHINE", "POWERBAND_STORE"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Starts it; it does not outlive its test.
+    pub(crate) fn start(&self, words: &[&str]) -> Running {
+        let child = self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Running(Some(child))
+    }
+
+    /// What it prints, having ended with `code`: standard output, standard error.
+    #[track_caller]
+    pub(crate) fn run(&self, code: i32, words: &[&str]) -> (String, String) {
+        ended(&self.command(words).output().unwrap(), code)
+    }
+
+    /// The same as JSON, having ended well.
+    #[track_caller]
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        let (out, _) = self.run(0, &[&["--json"], words].concat());
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+    }
+}
+
+/// A powerband that runs.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    /// What it printed, having ended with `code` by itself.
+    #[track_caller]
+    pub(crate) fn end(mut self, code: i32) -> (String, String) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.0.as_mut().unwrap().try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "it does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        ended(&self.0.take().unwrap().wait_with_output().unwrap(), code)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[track_caller]
+fn ended(output: &Output, code: i32) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
+    (out, err)
+}
+
+/// The setting of a report by its label.
+#[track_caller]
+fn setting<'r>(report: &'r Value, label: &str) -> &'r Value {
+    let settings = report["settings"].as_array().unwrap();
+    settings.iter().find(|setting| setting["label"] == label).unwrap_or_else(|| panic!("no {label} in {report}"))
+}
+
+/// The typical value of a metric at a setting.
+#[track_caller]
+pub(crate) fn typical(report: &Value, label: &str, metric: &str) -> f64 {
+    let value = setting(report, label)["levels"][metric]["typical"].as_f64();
+    value.unwrap_or_else(|| panic!("no {metric} of {label}: {report}"))
+}
+
+/// The verdict on a setting by a metric.
+#[track_caller]
+pub(crate) fn verdict<'r>(report: &'r Value, label: &str, metric: &str) -> &'r str {
+    let verdict = setting(report, label)["verdicts"][metric]["verdict"].as_str();
+    verdict.unwrap_or_else(|| panic!("no verdict on {metric} of {label}: {report}"))
+}
