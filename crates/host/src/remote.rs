@@ -78,7 +78,6 @@ pub struct RemoteMachine {
     watched: OwnedFd,
     link: RefCell<Link>,
     ended: BTreeMap<u64, Finished>,
-    /// When each recorder was begun by our clock, ns.
 }
 
 /// The connection; once lost it stays so.
