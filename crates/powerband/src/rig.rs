@@ -15,7 +15,7 @@ use powerband_sim::{Profile, SimWorld};
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure, usage};
 use crate::left::{self, Kept};
-pub(crate) use far::{check_addresses, is_lost, lost};
+pub(crate) use far::{check_addresses, check_shells, is_lost, lost};
 use place::Place;
 
 /// The machines of a rig as they are named.
@@ -150,12 +150,12 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
 
 /// A kind of machine there is going to be is not supported yet; anything else is a slip of the keyboard.
 fn unknown_machine(name: &str) -> Failure {
-    let to_come = ["recorded:", "table:", "sh:"].iter().any(|kind| name.starts_with(kind));
+    let to_come = ["recorded:", "table:"].iter().any(|kind| name.starts_with(kind));
     let exit = if to_come { Exit::Unsupported } else { Exit::Usage };
     Failure::new(
         exit,
         format!(
-            "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, or sim:NAME for one that `powerband sim list` shows"
+            "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, or sim:NAME for one that `powerband sim list` shows"
         ),
     )
 }

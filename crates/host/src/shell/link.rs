@@ -137,7 +137,7 @@ impl Link {
             let ask_ns = until_ns.min(crate::now_ns() + ASK_AGAIN_NS);
             self.last += 1;
             let (one, other) = self.mark.split_at(8);
-            let line = format!("{WAKE}pb_m={one}; pb_m=$pb_m{other}; echo \"[$pb_m R {} 0]\"\n", self.last);
+            let line = format!("{WAKE}pb_m={one}; pb_m=${{pb_m}}{other}; echo \"[$pb_m R {} 0]\"\n", self.last);
             let number = self.last;
             let heard = self.say(&line, ask_ns).and_then(|()| loop {
                 match self.hear(ask_ns) {
