@@ -148,7 +148,7 @@ impl ShellMachine {
         let done = hand.perform(&turn.action, before, turn.read_back.as_deref()).ok_or_else(gone)?;
         let errno = done.refusal.as_ref().map(|refusal| refusal.errno);
         let as_it_was = |action: &Action| drop(hand.perform(action, None, None));
-        if let (Some(_), Action::WriteFile { path, .. }, Some(undo @ Action::WriteFile { .. })) =
+        if let (Some(Errno::ENOSPC | Errno::EIO), Action::WriteFile { path, .. }, Some(undo @ Action::WriteFile { .. })) =
             (errno, &turn.action, &turn.undo)
             && !hand::is_kernels(path)
         {
@@ -212,7 +212,7 @@ fn facts(hand: &Hand) -> Option<Facts> {
 /// who holds it.
 fn take(hand: &Hand, doing: &str) -> Option<(i32, String, String)> {
     let script = "pb_c=3; if pb_find make; then pb_own \"$pb_a\"; pb_c=$?; \
-                  if [ $pb_c != 0 ] && ! pb_holder; then pb_c=4; fi; fi; pb_t \"$pb_d\"; pb_t \"$pb_q\"; (exit $pb_c)";
+                  if [ $pb_c = 1 ] && ! pb_holder; then pb_c=4; fi; fi; pb_t \"$pb_d\"; pb_t \"$pb_q\"; (exit $pb_c)";
     let (status, [folder, holder]) = hand.turn(&assignment("pb_a", doing), script)?;
     Some((status, text(&folder), sentence(&holder)))
 }
@@ -429,8 +429,12 @@ impl Drop for ShellMachine {
     fn drop(&mut self) {
         self.jobs.abandon(&self.hand);
         let held = self.ledger.open().iter().any(|entry| entry.turn.hold == Hold::Held);
-        // With something held we just go, and the watchdog does the rest. A console is left as it was.
-        let leave = if self.owns && !held { "pb_leave; " } else { "" };
-        let _ = self.hand.call::<0>(&[], &format!("{leave}exec 1>&3 2>&1; stty echo"));
+        // With something held we just go, and the watchdog does the rest.
+        if self.owns && !held {
+            let _ = self.hand.turn::<0>(&[], "pb_leave");
+        }
+        if self.hand.lost().is_none() {
+            self.hand.0.borrow_mut().part();
+        }
     }
 }

@@ -41,7 +41,10 @@ impl Tier {
         match self {
             Tier::Lint | Tier::Pure => &["cc", "make"],
             Tier::Host => {
-                &["cc", "make", "ip", "unshare", "ps", "mke2fs", "script", "sudo", "ssh", "ssh-keygen", "sshd"]
+                &[
+                    "cc", "make", "ip", "unshare", "ps", "mke2fs", "script", "sudo", "ssh", "ssh-keygen", "sshd",
+                    "busybox", "dash",
+                ]
             }
             Tier::Services => &[],
             Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],

@@ -167,7 +167,7 @@ pb_own() {
     if [ -d "$pb_f" ]; then pb_kill "$pb_f"; rm -rf "$pb_f"; fi
   done
   pb_g=$pb_d/held.$pb_me
-  mkdir -m 700 "$pb_g" || return 1
+  mkdir -m 700 "$pb_g" || { rm -rf "$pb_d/lock"; return 4; }
   pb_tmp=$(mktemp -d "${TMPDIR:-/tmp}/powerband-sh.XXXXXX") || { pb_tmp=$pb_g/tmp; mkdir "$pb_tmp"; }
   pb_main=$pb_me pb_mborn=$pb_born pb_ward=
   echo 0 15 >"$pb_g/lease"

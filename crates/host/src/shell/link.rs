@@ -107,8 +107,15 @@ impl Link {
     pub(super) fn introduce(&mut self, lessons: &str) -> Result<(), String> {
         self.wake()?;
         let silent = |silence: Silence| silence.to_string();
-        // Nothing but answers is printed from now on.
-        self.ask("exec 3>&1 >/dev/null 2>&1", CALL_NS).map_err(silent)?;
+        // Nothing but answers is printed from now on. A console's shell edits lines and may end when a child of its does:
+        // there a second one, which does not, works below it, and what follows is for the time after that.
+        let (one, other) = self.mark.split_at(8);
+        let quiet = format!(
+            "exec 3>&1 >/dev/null 2>&1\n\
+             [ -t 0 ] && command -v sh && {{ sh; exec 1>&3 2>&1 3>&-; stty echo; }}\n\
+             stty -echo; pb_m={one}; pb_m=${{pb_m}}{other}; set +m"
+        );
+        self.ask(&quiet, CALL_NS).map_err(silent)?;
         let word = format!("{}y", self.mark.replace('0', "x"));
         let echoed = self.ask(&format!(": {word}"), CALL_NS).map_err(silent)?;
         if position(&echoed.body, word.as_bytes()).is_some() {
@@ -273,6 +280,11 @@ impl Link {
         self.call(&[], &format!("pb_for={lease_s}")).map(drop)
     }
 
+    /// Lets the shell go; a console's goes on as before us.
+    pub(super) fn part(&mut self) {
+        let _ = self.say("exit\n", crate::now_ns() + DYING_NS);
+    }
+
     /// When it wants to be tended.
     pub(super) fn due_ns(&self) -> u64 {
         self.unanswered.map_or(self.spoke_ns.saturating_add(self.silent_ns), |(_, until_ns)| until_ns)
@@ -342,7 +354,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // The end of its input lets the shell go; a console goes on for ever.
+        // The end of its input lets a shell go that is behind a pipe.
         self.mouth = None;
         self.wait(DYING_NS);
         self.kill();
