@@ -243,10 +243,17 @@ pb_ensure() {
   [ -n "$pb_ward" ]
 }
 
+# The clock of the boot in hundredths, and a finer one where there is one: date knows it, or the kernel's list of timers.
 pb_clock() {
   read -r pb_up pb_l </proc/uptime
-  pb_wall=$(date +%s%N)
-  pb_wall=${pb_wall:-?}
+  pb_fine=$(date +%s%N)
+  case $pb_fine in
+    '' | *[!0-9]*) pb_fine='?' ;;
+    *) return ;;
+  esac
+  { while read -r pb_l; do
+    case $pb_l in 'now at '*) pb_fine=${pb_l#now at } pb_fine=${pb_fine% nsecs}; break ;; esac
+  done; } </proc/timer_list
 }
 
 # A load: its number, the group it joins or nothing, its words. Tells its end by itself.
@@ -254,7 +261,7 @@ pb_load() {
   pb_n=$1 pb_o=$pb_tmp/load.$1 pb_cg=$2
   shift 2
   pb_clock
-  pb_began="$pb_up $pb_wall"
+  pb_began="$pb_up $pb_fine"
   (
     pb_self
     echo "$pb_me $pb_born" >"$pb_g/load.$pb_n"
@@ -268,7 +275,7 @@ pb_load() {
   pb_clock
   rm -f "$pb_g/load.$pb_n"
   { read -r pb_l; read -r pb_l; } <"$pb_o.times"
-  printf '[%s E %s %s %s %s %s %s]\n' "$pb_m" "$pb_n" "$pb_c" "$pb_began" "$pb_up" "$pb_wall" "$pb_l" >&3
+  printf '[%s E %s %s %s %s %s %s]\n' "$pb_m" "$pb_n" "$pb_c" "$pb_began" "$pb_up" "$pb_fine" "$pb_l" >&3
 }
 
 # Signals a load and its group.

@@ -154,9 +154,10 @@ impl Hand {
                 });
                 Some(done)
             }
-            Err(errno) if matches!(action, Action::Coalesce { .. }) => {
-                Some(refused(errno, "interrupt coalescing takes netlink, which a shell does not speak; use ssh: or cmd:"))
-            }
+            Err(errno) if matches!(action, Action::Coalesce { .. }) => Some(refused(
+                errno,
+                "interrupt coalescing takes netlink, which a shell does not speak; use ssh: or cmd:",
+            )),
             Err(errno) => Some(refused(errno, "a shell cannot be told that")),
         }
     }
@@ -299,7 +300,10 @@ fn done(action: &Action, code: &str, words: &str) -> Done {
             Done { refusal: Some(Refusal { errno, words: Some(why) }), ..Done::default() }
         }
         (_, "spared") => Done {
-            refusal: Some(Refusal { errno: Errno::ENOSPC, words: Some("its undo cannot be written down there".into()) }),
+            refusal: Some(Refusal {
+                errno: Errno::ENOSPC,
+                words: Some("its undo cannot be written down there".into()),
+            }),
             ..Done::default()
         },
         // The errno says it all, unless it could not be known.

@@ -10,7 +10,7 @@ use super::quote::assignment;
 
 /// At most this much of each output stream of a load is kept where the job has no limit, bytes.
 const OUTPUT_BYTES: usize = 1 << 20;
-/// The wall clock is believed when it tells the same time as the clock of the boot, which knows hundredths, ns.
+/// A fine clock is believed when it tells the same time as the clock of the boot, which knows hundredths, ns.
 const APART_NS: u64 = 50_000_000;
 
 /// What runs there, or here on its behalf.
@@ -217,7 +217,7 @@ fn shortened(mut bytes: Vec<u8>, limit: usize) -> (String, bool) {
     (String::from_utf8_lossy(&bytes).into_owned(), cut)
 }
 
-/// How a load ended and what it cost, from: exit status, uptime and wall clock before and behind, user and system time.
+/// How a load ended and what it cost, from: exit status, uptime and fine clock before and behind, user and system time.
 fn cost(words: &[String]) -> (ExitStatus, Usage) {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     let code: i32 = word(0).parse().unwrap_or(-1);
@@ -298,11 +298,13 @@ mod tests {
     #[test]
     fn what_a_load_cost_is_read_from_the_shells_words() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let (status, usage) = cost(&words("0 100.25 1700000000000000000 101.50 1700000001253000000 0m0.990s 1m0.010000s"));
+        let (status, usage) =
+            cost(&words("0 100.25 1700000000000000000 101.50 1700000001253000000 0m0.990s 1m0.010000s"));
         assert_eq!(status, ExitStatus::Code(0));
         assert_eq!((usage.real_ns, usage.user_ns, usage.sys_ns), (1_253_000_000, 990_000_000, 60_010_000_000));
         // Without a fine clock, or when somebody has set it meanwhile.
-        for clocks in ["143 100.25 ? 101.50 ?", "143 100.25 1700000000%N 101.50 1700000001%N", "143 100.25 1 101.50 2"] {
+        for clocks in ["143 100.25 ? 101.50 ?", "143 100.25 1700000000%N 101.50 1700000001%N", "143 100.25 1 101.50 2"]
+        {
             let (status, usage) = cost(&words(clocks));
             assert_eq!((status, usage.real_ns), (ExitStatus::Signal(15), 1_250_000_000), "{clocks}");
         }

@@ -146,14 +146,18 @@ impl Link {
             let (one, other) = self.mark.split_at(8);
             let line = format!("{WAKE}pb_m={one}; pb_m=${{pb_m}}{other}; echo \"[$pb_m R {} 0]\"\n", self.last);
             let number = self.last;
-            let heard = self.say(&line, ask_ns).and_then(|()| loop {
-                match self.hear(ask_ns) {
-                    Ok((answered, _)) if answered == number => break Ok(()),
-                    Ok(_) => {}
-                    Err(silence) => break Err(silence),
+            let heard = self.say(&line, ask_ns).and_then(|()| {
+                loop {
+                    match self.hear(ask_ns) {
+                        Ok((answered, _)) if answered == number => break Ok(()),
+                        Ok(_) => {}
+                        Err(silence) => break Err(silence),
+                    }
                 }
             });
-            text.extend_from_slice(&self.heard);
+            // One that ended at once has perhaps said why.
+            while heard == Err(Silence::Ended) && self.read_until(crate::now_ns() + DYING_NS).is_ok() {}
+            text.extend(std::mem::take(&mut self.heard));
             match heard {
                 Ok(()) => return Ok(()),
                 Err(Silence::TooLate) if crate::now_ns() < until_ns => {}
@@ -225,9 +229,13 @@ impl Link {
             if let Some(answer) = self.next_answer() {
                 return Ok(answer);
             }
-            wait_for(&self.output, PollFlags::IN, until_ns)?;
-            self.read()?;
+            self.read_until(until_ns)?;
         }
+    }
+
+    fn read_until(&mut self, until_ns: u64) -> Result<(), Silence> {
+        wait_for(&self.output, PollFlags::IN, until_ns)?;
+        self.read()
     }
 
     /// Reads once what poll(2) said is there.

@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn a_shell_gets_any_text_as_it_is_by_printable_characters_alone() {
         let all: String = (1_u8..0x80).map(char::from).chain("äß→😀 '\"$`\\ \n\n".chars()).collect();
-        for text in [all.as_str(), "", "-n", "it's", "$(reboot) `x` \\ \"", "\n", "%s%d\\", " \t ", &"é'".repeat(400)] {
+        for text in [all.as_str(), "", "-n", "it's", "$(reboot) `x` \\ \"", "\n", "%s%d\\", " \t ", &"é'".repeat(400)]
+        {
             let mut script = assignment("v", text).join("\n");
             assert!(script.bytes().all(|byte| byte == b'\n' || (0x20..0x7f).contains(&byte)), "{script}");
             assert!(script.lines().all(|line| line.len() < 4 * LINE_BYTES + 100));

@@ -1,5 +1,7 @@
 //! Rigs of real machines: this one and those behind an agent or a shell, each with its own ledger, lock and guardian.
-use powerband_host::{FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RemoteError, RemoteMachine, ShellMachine, Ssh};
+use powerband_host::{
+    FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RemoteError, RemoteMachine, ShellMachine, Ssh,
+};
 use powerband_load::{Load, Rig as Ends};
 use powerband_machine::wire::{Hello, WIRE_VERSION};
 use powerband_machine::{Machine, World};
@@ -117,7 +119,9 @@ impl Member {
 
     fn set_address(&mut self, found: String) {
         match self {
-            Member::Local(_, address) | Member::Remote(_, address) | Member::Shell(_, address) => *address = Some(found),
+            Member::Local(_, address) | Member::Remote(_, address) | Member::Shell(_, address) => {
+                *address = Some(found)
+            }
         }
     }
 

@@ -46,7 +46,8 @@ impl Bare {
     fn is_clean(&self) -> bool {
         let names = fs::read_dir(self.far.state().join("sh")).unwrap().map(|entry| entry.unwrap().file_name());
         let ledger = text(&self.far.state().join("sh/ledger"));
-        let (begun, closed) = (ledger.matches("\"record\":\"intent\"").count(), ledger.matches("\"record\":\"closed\"").count());
+        let (begun, closed) =
+            (ledger.matches("\"record\":\"intent\"").count(), ledger.matches("\"record\":\"closed\"").count());
         self.reads() == "there\n" && begun == closed && names.collect::<Vec<_>>() == ["ledger"]
     }
 
@@ -100,8 +101,19 @@ fn a_file_behind_a_shell_is_read_turned_and_put_back() {
 
 #[test]
 fn awkward_texts_and_names_arrive_as_they_are() {
-    let values =
-        ["it's", "\"a\" `b` $(reboot) ${HOME} $$", "back\\slash \\n \\", "-n", "-", "two\nlines", "%s %d", "ä→😀", "*", "~", "a  b\t!c"];
+    let values = [
+        "it's",
+        "\"a\" `b` $(reboot) ${HOME} $$",
+        "back\\slash \\n \\",
+        "-n",
+        "-",
+        "two\nlines",
+        "%s %d",
+        "ä→😀",
+        "*",
+        "~",
+        "a  b\t!c",
+    ];
     for shell in SHELLS {
         let bare = Bare::new(shell);
         let path = bare.far.beside("a 'b' \"c\" $d\\e ä\n-f");
@@ -117,7 +129,8 @@ fn awkward_texts_and_names_arrive_as_they_are() {
         let ran = bare.run(&["with", &format!("file:{name}={}", long.trim()), "--", "wc", "-c", "--", &name]).ended(0);
         assert_eq!(ran.out.split_whitespace().next(), Some(long.len().to_string().as_str()));
         // Arguments of loads, too.
-        let said = bare.run(&["with", "--", "printf", "%s|", "it's", "$(x)", "", "two\nlines", "ä"]);
+        let set = format!("{}=1", bare.far.knob("knob"));
+        let said = bare.run(&["with", &set, "--", "printf", "%s|", "it's", "$(x)", "", "two\nlines", "ä"]);
         assert_eq!(said.ended(0).out, "it's|$(x)||two\nlines|ä|");
         assert!(bare.is_clean());
         fs::write(bare.far.beside("bytes"), b"\xff\xfe\0").unwrap();
@@ -151,7 +164,19 @@ fn the_settings_of_a_namespace_are_compared_through_its_shell() {
 
         let seen = bare.near.beside("seen");
         let script = format!("cat {SOMAXCONN} >> {}", seen.display());
-        let words = ["try", "-s", "a:", "-s", "b:sysctl.net.core.somaxconn=77", "--settle", "0", "--warmup", "0", "--blocks", "2"];
+        let words = [
+            "try",
+            "-s",
+            "a:",
+            "-s",
+            "b:sysctl.net.core.somaxconn=77",
+            "--settle",
+            "0",
+            "--warmup",
+            "0",
+            "--blocks",
+            "2",
+        ];
         let report = run(&[&["--json"], &words[..], &["--", "sh", "-c", &script]].concat()).ended(0).report();
         assert_eq!(report.settings.len(), 2);
         assert!(crate::desk::typical(&report, "b", "real_s") > 0.0);
@@ -159,7 +184,8 @@ fn the_settings_of_a_namespace_are_compared_through_its_shell() {
         assert_eq!((seen.lines().filter(|line| *line == "77").count(), seen.lines().count()), (2, 4), "{seen}");
 
         let plan = bare.near.beside("plan.toml");
-        let settings = "settings = [\"a:\", \"b:sysctl.net.core.somaxconn=78\"]\nblocks = 2\nwarmup = 0\nsettle = \"0s\"\n";
+        let settings =
+            "settings = [\"a:\", \"b:sysctl.net.core.somaxconn=78\"]\nblocks = 2\nwarmup = 0\nsettle = \"0s\"\n";
         let load = "[load]\nkind = \"command\"\ncommand = [\"true\"]\n";
         fs::write(&plan, format!("machine = \"{name}\"\n{settings}{load}")).unwrap();
         bare.near.run(&["run", &plan.display().to_string()]).ended(0);
@@ -208,7 +234,8 @@ fn a_cut_connection_is_resumed_when_it_is_back() {
     let b = format!("b:{}=7", bare.far.knob("knob"));
     let runs = bare.near.beside("runs");
     let script = format!("grep -q 7 {} && echo > {}; exec sleep 2", bare.far.beside("knob").display(), runs.display());
-    let words = ["--machine", &name, "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--", "sh", "-c", &script];
+    let words =
+        ["--machine", &name, "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--", "sh", "-c", &script];
     let running = bare.near.start(&words);
     until("b is measured", || runs.exists());
     let cats = crate::rigged::cats_of(running.pid());
@@ -332,7 +359,8 @@ fn while_a_trial_is_measured_nothing_goes_to_the_shell() {
     let count = "cat /sys/class/net/cable/statistics/rx_bytes /sys/class/net/cable/statistics/tx_bytes | tr '\\n' ' '";
     let script = format!("(sleep 0.7; {count}; sleep 7; {count}; echo) >> {}", seen.display());
     let b = format!("b:far/{}=7", served.bare.far.knob("knob"));
-    let words = ["try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--blocks", "1", "--", "sh", "-c", &script];
+    let words =
+        ["try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--blocks", "1", "--", "sh", "-c", &script];
     Ran::of(&served.command(&words).output().unwrap()).ended(0);
     let lines: Vec<Vec<u64>> =
         text(&seen).lines().map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect();
