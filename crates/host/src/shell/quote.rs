@@ -27,10 +27,10 @@ pub(super) fn assignment(name: &str, text: &str) -> Vec<String> {
     lines
 }
 
-/// One byte in a format of printf, between single quotes.
+/// One byte in a format of printf, between single quotes. A dash could begin an option.
 fn typed(byte: u8) -> String {
     match byte {
-        b'\'' | b'\\' | b'%' | 0..=0x1f | 0x7f.. => format!("\\{byte:03o}"),
+        b'\'' | b'\\' | b'%' | b'-' | 0..=0x1f | 0x7f.. => format!("\\{byte:03o}"),
         _ => char::from(byte).to_string(),
     }
 }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_shell_gets_any_text_as_it_is_by_printable_characters_alone() {
         let all: String = (1_u8..0x80).map(char::from).chain("äß→😀 '\"$`\\ \n\n".chars()).collect();
-        for text in [all.as_str(), "", "-n", "it's", "$(reboot) `x` \\ \"", "\n", "%s%d\\", " \t ", &"é'".repeat(400)]
+        for text in [all.as_str(), "", "-n", "it's", "$(reboot) `x` \\ \"", "\n", "%s%d\\", " \t ", &"é'-%".repeat(400)]
         {
             let mut script = assignment("v", text).join("\n");
             assert!(script.bytes().all(|byte| byte == b'\n' || (0x20..0x7f).contains(&byte)), "{script}");
