@@ -332,4 +332,18 @@ mod tests {
             assert_eq!(mode_of(line), read, "{line}");
         }
     }
+
+    #[test]
+    fn what_a_shell_cannot_be_told_is_refused_before_it_hears_of_it() {
+        let write = |path: &str, text: &str| Action::WriteFile { path: path.into(), text: text.into() };
+        assert_eq!(work(&write("/x", "a\0b")), Err(Errno::EINVAL));
+        assert_eq!(work(&write("/x\0", "a")), Err(Errno::EINVAL));
+        assert_eq!(work(&write("-rf", "a")), Err(Errno::ENOENT));
+        assert_eq!(work(&Action::Run { argv: vec!["a\0".into()] }), Err(Errno::EINVAL));
+        assert_eq!(work(&Action::RemoveGroup { group: "../x".into() }), Err(Errno::EINVAL));
+        assert!(work(&write("/x", "it's")).is_ok());
+        assert_eq!(unreadable("/x"), None);
+        let place = CoalescingPlace { device: "eth0", names: Vec::new() }.to_string();
+        assert_eq!(unreadable(&place), Some(Errno::EOPNOTSUPP));
+    }
 }
