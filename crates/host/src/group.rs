@@ -335,7 +335,7 @@ fn check_name(name: &str) -> Result<(), Refusal> {
 }
 
 /// A quota as the kernel takes it: quota and period, us. Small shares get a longer period.
-fn quota_and_period_us(quota: CpuQuota) -> Result<(u64, u64), Refusal> {
+pub(crate) fn quota_and_period_us(quota: CpuQuota) -> Result<(u64, u64), Refusal> {
     let out_of_range = |words: &str| Refusal { errno: Errno::ERANGE, words: Some(words.into()) };
     let too_small = || out_of_range("the kernel's smallest CPU quota is 0.1%");
     let at = |period: u64| quota.millionths.checked_mul(period).map(|product| product / 1_000_000);
@@ -351,7 +351,7 @@ fn quota_and_period_us(quota: CpuQuota) -> Result<(u64, u64), Refusal> {
 }
 
 /// `50%`, `12.5%`.
-fn percent(quota: CpuQuota) -> String {
+pub(crate) fn percent(quota: CpuQuota) -> String {
     let text = format!("{}.{:04}", quota.millionths / 10_000, quota.millionths % 10_000);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }

@@ -10,6 +10,7 @@
 //! that outlives its owner and puts back what it held.
 //! A machine at a far end is a [`RemoteMachine`]: an [`Agent`] there, spoken to through the pipes of a child process, which
 //! [`Ssh`] may start.
+//! One with nothing but a shell is a [`ShellMachine`].
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
 mod actions;
 mod agent;
@@ -30,6 +31,7 @@ mod netlink;
 mod owner;
 mod raw;
 mod remote;
+mod shell;
 mod shim;
 mod signals;
 mod ssh;
@@ -50,6 +52,7 @@ pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError, holder};
 pub use owner::{is_alive, this_process};
 pub use remote::{RemoteError, RemoteMachine};
+pub use shell::ShellMachine;
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use signals::heed_children;
 pub use ssh::Ssh;

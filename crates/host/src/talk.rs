@@ -41,8 +41,12 @@ impl Mouth {
 
     /// Says one thing, until `deadline_ns` at the latest.
     pub(crate) fn say(&self, message: &impl Serialize, deadline_ns: u64) -> Result<(), Silence> {
-        let bytes = frame(message)?;
-        let mut left = bytes.as_slice();
+        self.put(&frame(message)?, deadline_ns)
+    }
+
+    /// Says these bytes, until `deadline_ns` at the latest.
+    pub(crate) fn put(&self, bytes: &[u8], deadline_ns: u64) -> Result<(), Silence> {
+        let mut left = bytes;
         while !left.is_empty() {
             match rustix::io::write(&self.0, left) {
                 Ok(written) => left = &left[written..],
@@ -106,7 +110,8 @@ impl Ear {
     }
 }
 
-fn wait_for(end: &OwnedFd, what: PollFlags, deadline_ns: u64) -> Result<(), Silence> {
+/// Waits until there is something to read, or room to write.
+pub(crate) fn wait_for(end: &OwnedFd, what: PollFlags, deadline_ns: u64) -> Result<(), Silence> {
     loop {
         let mut fds = [PollFd::from_borrowed_fd(end.as_fd(), what)];
         match rustix::event::poll(&mut fds, Some(&crate::time_until(deadline_ns))) {

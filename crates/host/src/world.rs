@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::local::LocalMachine;
 use crate::remote::RemoteMachine;
+use crate::shell::ShellMachine;
 use crate::signals::StopPipes;
 
 /// What a machine must offer to be waited for together with others.
@@ -61,6 +62,12 @@ impl From<LocalMachine> for HostMachine {
 
 impl From<RemoteMachine> for HostMachine {
     fn from(machine: RemoteMachine) -> Self {
+        HostMachine(Box::new(machine))
+    }
+}
+
+impl From<ShellMachine> for HostMachine {
+    fn from(machine: ShellMachine) -> Self {
         HostMachine(Box::new(machine))
     }
 }

@@ -277,6 +277,12 @@ impl Ledger {
         Ok(outcome)
     }
 
+    /// The line that says that an entry is closed, for somebody who closes it when we cannot.
+    #[must_use]
+    pub fn closing_line(id: EntryId, outcome: Undone) -> String {
+        encode(&Record::Closed { id, outcome })
+    }
+
     fn error(&self, errno: Errno) -> LedgerError {
         LedgerError::Unwritable { place: self.store.place(), errno }
     }

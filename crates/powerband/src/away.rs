@@ -1,4 +1,4 @@
-//! What is known here of machines behind an agent: who of this machine turns there, and where one that is gone may have
+//! What is known here of machines behind an agent or a shell: who of this machine turns there, and where one that is gone may have
 //! left something turned. Nobody is asked; only notes of our own are read.
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub(crate) fn folder(machine: &str) -> Option<PathBuf> {
     powerband_host::state_folder().map(|state| state.join("away").join(format!("{number:016x}")))
 }
 
-/// Notes that something is going to be turned on a machine behind an agent. It has let us in, so nobody else of this
+/// Notes that something is going to be turned on such a machine. It has let us in, so nobody else of this
 /// machine turns there; a note that cannot be written only warns nobody.
 pub(crate) fn note(machine: &str) -> Option<(Noted, Lock)> {
     let folder = folder(machine)?;

@@ -24,8 +24,8 @@ const EXIT_CODES: &str = "Exit codes: 0 fine (also undecided) · 1 a check faile
 /// Options every verb takes, before or after it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Shared {
-    /// The machine: `local`, `ssh:HOST`, `cmd:COMMAND` that leads to a `powerband agent`, or `sim:NAME` for a simulated one
-    /// (`sim:NAME#SEED`)
+    /// The machine: `local`, `ssh:HOST`, `cmd:COMMAND` that leads to a `powerband agent`, `sh:COMMAND` that leads to a POSIX
+    /// shell, or `sim:NAME` for a simulated one (`sim:NAME#SEED`)
     #[arg(long, global = true, value_name = "MACHINE", env = "POWERBAND_MACHINE")]
     pub(crate) machine: Option<String>,
     /// The machine at the other end of the cable; `cmd@ADDRESS:COMMAND` says where the near one reaches it

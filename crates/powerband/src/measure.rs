@@ -28,6 +28,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
     let mut resolved = resolved.map_err(rig::resolve_failure)?;
     resolved.started.user = real.then(|| caller::number(user.as_ref()));
+    rig::check_shells(&resolved.load, rig.world())?;
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
     let steps = dry::steps(&resolved, rig.world())?;

@@ -16,7 +16,7 @@ use crate::away::{self, Noted};
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure, usage};
 use crate::left::{self, Kept};
-pub(crate) use far::{check_addresses, is_lost, lost};
+pub(crate) use far::{check_addresses, check_shells, is_lost, lost};
 use place::Place;
 
 /// The machines of a rig as they are named.
@@ -174,12 +174,12 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
 
 /// A kind of machine there is going to be is not supported yet; anything else is a slip of the keyboard.
 fn unknown_machine(name: &str) -> Failure {
-    let to_come = ["recorded:", "table:", "sh:"].iter().any(|kind| name.starts_with(kind));
+    let to_come = ["recorded:", "table:"].iter().any(|kind| name.starts_with(kind));
     let exit = if to_come { Exit::Unsupported } else { Exit::Usage };
     Failure::new(
         exit,
         format!(
-            "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, or sim:NAME for one that `powerband sim list` shows"
+            "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, or sim:NAME for one that `powerband sim list` shows"
         ),
     )
 }
@@ -263,7 +263,9 @@ pub(crate) fn kept(names: &Names) -> Vec<Kept> {
 pub(crate) fn lock_folder(names: &Names) -> Result<PathBuf, Failure> {
     match Place::of(&names.near) {
         Some(Place::Simulated(name)) => simulated_folder(name),
-        Some(Place::Behind { .. } | Place::Ssh { .. }) => away::folder(&names.near).ok_or_else(no_place),
+        Some(Place::Behind { .. } | Place::Ssh { .. } | Place::Shell { .. }) => {
+            away::folder(&names.near).ok_or_else(no_place)
+        }
         Some(Place::Local) => state_folder(),
         None => Err(unknown_machine(&names.near)),
     }

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 15] = [
+const PACKAGES: [(&str, &str); 16] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -16,6 +16,7 @@ const PACKAGES: [(&str, &str); 15] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("iasl", "acpica-tools"),
     ("busybox", "busybox-static"),
+    ("dash", "dash"),
     ("strip", "binutils"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),

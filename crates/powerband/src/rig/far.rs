@@ -1,9 +1,11 @@
-//! Rigs of real machines: this one and those behind an agent, each with its own ledger, lock and guardian.
-use powerband_host::{FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RemoteError, RemoteMachine, Ssh};
+//! Rigs of real machines: this one and those behind an agent or a shell, each with its own ledger, lock and guardian.
+use powerband_host::{
+    FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RemoteError, RemoteMachine, ShellMachine, Ssh,
+};
 use powerband_load::{Load, Rig as Ends};
 use powerband_machine::wire::{Hello, WIRE_VERSION};
 use powerband_machine::{Machine, World};
-use powerband_record::Side;
+use powerband_record::{Side, Work};
 
 use super::place::{Place, words};
 use super::{Names, Purpose, Rig, ledger_failure, lock_all, state_folder, unknown_machine};
@@ -46,6 +48,7 @@ struct Opening {
 enum Member {
     Local(Box<LocalMachine>, Option<String>),
     Remote(Box<RemoteMachine>, Option<String>),
+    Shell(Box<ShellMachine>, Option<String>),
 }
 
 impl Opening {
@@ -53,6 +56,7 @@ impl Opening {
         let (remote, address) = match *place {
             Place::Local => return self.local(side),
             Place::Simulated(_) => return Err(unknown_machine(name)),
+            Place::Shell { address, command } => return self.shell(side, name, address, command),
             Place::Behind { address, command } => {
                 let words = words(command).map_err(usage)?;
                 (RemoteMachine::connect(name, &words, hello(self.purpose)), address)
@@ -65,13 +69,30 @@ impl Opening {
         let welcome = remote.welcome();
         let (folder, held) = (welcome.folder.clone().into(), welcome.held.clone());
         self.kept.push(Kept { side, folder, away: Some(left::Away { machine: name.into(), held }) });
+        self.note(side, name);
+        Ok(Member::Remote(Box::new(remote), address.map(str::to_owned)))
+    }
+
+    /// Notes here that something may be turned there.
+    fn note(&mut self, side: Side, name: &str) {
         if self.purpose != Purpose::Look
             && let Some((noted, lock)) = away::note(name)
         {
             self.noted.push((side, noted));
             self.locks.push(lock);
         }
-        Ok(Member::Remote(Box::new(remote), address.map(str::to_owned)))
+    }
+
+    /// Its ledger is read from here, so it is ours to clear.
+    fn shell(&mut self, side: Side, name: &str, address: Option<&str>, command: &str) -> Result<Member, Failure> {
+        let words = words(command).map_err(usage)?;
+        let shell = ShellMachine::connect(name, &words, self.purpose, &holder()).map_err(remote_failure)?;
+        let away = left::Away { machine: name.into(), held: shell.held().map(str::to_owned) };
+        let kept = Kept { side, folder: shell.folder().into(), away: Some(away) };
+        self.kept.push(kept.clone());
+        self.here.push(kept);
+        self.note(side, name);
+        Ok(Member::Shell(Box::new(shell), address.map(str::to_owned)))
     }
 
     fn local(&mut self, side: Side) -> Result<Member, Failure> {
@@ -98,20 +119,23 @@ impl Member {
                 let told = Some(remote.identity().address.clone()).filter(|told| !told.is_empty());
                 typed.clone().or(told)
             }
+            Member::Shell(_, typed) => typed.clone(),
         }
     }
 
     /// Where this one sees the machine we run on.
     fn peer(&self) -> Option<String> {
         match self {
-            Member::Local(..) => None,
+            Member::Local(..) | Member::Shell(..) => None,
             Member::Remote(remote, _) => remote.welcome().peer_address.clone(),
         }
     }
 
     fn set_address(&mut self, found: String) {
         match self {
-            Member::Local(_, address) | Member::Remote(_, address) => *address = Some(found),
+            Member::Local(_, address) | Member::Remote(_, address) | Member::Shell(_, address) => {
+                *address = Some(found)
+            }
         }
     }
 
@@ -120,6 +144,7 @@ impl Member {
         match self {
             Member::Local(machine, _) => machine.reached_at(&address).into(),
             Member::Remote(machine, _) => machine.reached_at(&address).into(),
+            Member::Shell(machine, _) => machine.reached_at(&address).into(),
         }
     }
 }
@@ -144,6 +169,15 @@ fn hello(purpose: Purpose) -> Hello {
     Hello { wire: WIRE_VERSION, powerband: env!("CARGO_PKG_VERSION").into(), purpose, doing }
 }
 
+/// What stands in the lock behind a shell, for whoever finds it.
+fn holder() -> String {
+    let doing: String = super::doing().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let seconds = powerband_host::unix_time_s();
+    let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
+    let (pid, host) = (std::process::id(), powerband_host::hostname());
+    format!("powerband {pid} on {host} is {doing} since {hour:02}:{minute:02} UTC")
+}
+
 fn remote_failure(error: RemoteError) -> Failure {
     let exit = match &error {
         RemoteError::NotStarted { .. } => Exit::Usage,
@@ -154,6 +188,23 @@ fn remote_failure(error: RemoteError) -> Failure {
         _ => Exit::CannotGoOn,
     };
     Failure::new(exit, error)
+}
+
+/// What built-in work does needs our own program where it runs.
+pub(crate) fn check_shells(load: &Load, world: &mut dyn World) -> Result<(), Failure> {
+    let parts = load.parts(&Ends { near: String::new(), far: world.machine(Side::Far).map(|_| String::new()) });
+    for part in parts.iter().filter(|part| !matches!(part.work, Work::Command { .. } | Work::Idle { .. })) {
+        let Some(name) = world.machine(part.side).map(|machine| machine.identity().name.clone()) else { continue };
+        if matches!(Place::of(&name), Some(Place::Shell { .. })) {
+            let sentence = format!(
+                "the load '{}' needs powerband on {name}, where there is only a shell; name that machine ssh:HOST or \
+                 cmd:COMMAND, or take a command as load",
+                load.describe()
+            );
+            return Err(Failure::new(Exit::Unsupported, sentence));
+        }
+    }
+    Ok(())
 }
 
 /// A load with two ends needs to know where they are.

@@ -1,4 +1,4 @@
-//! Where a machine is, from its name: here, simulated, or behind a command or ssh.
+//! Where a machine is, from its name: here, simulated, or behind a command, ssh or a bare shell.
 
 /// A machine's name, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +12,13 @@ pub(crate) enum Place<'n> {
         /// Where the other machine of the rig reaches it.
         address: Option<&'n str>,
         /// The command that leads to its agent.
+        command: &'n str,
+    },
+    /// `sh[@ADDRESS]:COMMAND`.
+    Shell {
+        /// Where the other machine of the rig reaches it.
+        address: Option<&'n str>,
+        /// The command whose standard input and output are a shell's.
         command: &'n str,
     },
     /// `ssh[@ADDRESS]:HOST`.
@@ -33,9 +40,10 @@ impl<'n> Place<'n> {
             return Some(Place::Simulated(rest.split('#').next().unwrap_or(rest)));
         }
         let behind = |(address, command)| Place::Behind { address, command };
+        let shell = |(address, command)| Place::Shell { address, command };
         let ssh = |(address, host)| Place::Ssh { address, host };
         let there = |kind| name.strip_prefix(kind).and_then(address_and_way).filter(|(_, way)| !way.trim().is_empty());
-        there("cmd").map(behind).or_else(|| there("ssh").map(ssh))
+        there("cmd").map(behind).or_else(|| there("ssh").map(ssh)).or_else(|| there("sh").map(shell))
     }
 }
 
@@ -90,6 +98,7 @@ mod tests {
     fn a_name_says_where_a_machine_is() {
         let behind = |address, command| Some(Place::Behind { address, command });
         let ssh = |address, host| Some(Place::Ssh { address, host });
+        let shell = |address, command| Some(Place::Shell { address, command });
         for (name, place) in [
             ("local", Some(Place::Local)),
             ("sim:pc#7", Some(Place::Simulated("pc"))),
@@ -98,6 +107,9 @@ mod tests {
             ("cmd@[fd00::2]:a", behind(Some("fd00::2"), "a")),
             ("ssh:root@b2", ssh(None, "root@b2")),
             ("ssh@10.0.0.2:b2", ssh(Some("10.0.0.2"), "b2")),
+            ("sh:adb shell", shell(None, "adb shell")),
+            ("sh@10.0.0.2:ssh board sh", shell(Some("10.0.0.2"), "ssh board sh")),
+            ("sh", None),
             ("cmd:", None),
             ("cmd@:a", None),
             ("ssh", None),

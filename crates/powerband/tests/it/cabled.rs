@@ -11,23 +11,23 @@ use crate::desk::{Desk, Ran, root, text, typical, until};
 use crate::rigged::Two;
 
 /// Two namespaces and the cable; gone with everybody in them when dropped.
-struct Cable {
+pub(crate) struct Cable {
     near: String,
-    far: String,
+    pub(crate) far: String,
 }
 
 const NEAR: &str = "10.231.7.1";
-const FAR: &str = "10.231.7.2";
+pub(crate) const FAR: &str = "10.231.7.2";
 
 #[track_caller]
-fn sh(script: &str) -> String {
+pub(crate) fn sh(script: &str) -> String {
     let ran = Ran::of(&Command::new("sh").args(["-ec", script]).stdin(Stdio::null()).output().unwrap());
     ran.ended(0).out
 }
 
 impl Cable {
     /// `None` without root.
-    fn new() -> Option<Cable> {
+    pub(crate) fn new() -> Option<Cable> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if !root() {
             return None;
@@ -46,7 +46,7 @@ impl Cable {
     }
 
     /// The binary of a desk, in the near namespace.
-    fn command(&self, desk: &Desk, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, desk: &Desk, words: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.near, env!("CARGO_BIN_EXE_powerband")]).args(words);
         desk.furnish(&mut command);

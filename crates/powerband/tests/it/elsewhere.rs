@@ -30,7 +30,11 @@ impl Namespace {
         Ran::of(&self.command(desk, words).output().unwrap())
     }
 
-    fn read(&self, path: &str) -> String {
+    pub(crate) fn name(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
         let output = Command::new("ip").args(["netns", "exec", &self.0, "cat", path]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }

@@ -31,6 +31,7 @@ mod resumed;
 mod rigged;
 mod rights;
 mod router;
+mod shelled;
 mod simulated;
 mod told;
 mod undone;

@@ -219,7 +219,7 @@ fn a_silent_way_is_a_lost_machine_on_both_sides() {
 }
 
 /// The `cat`s among the grandchildren of a process.
-fn cats_of(pid: u32) -> Vec<Pid> {
+pub(crate) fn cats_of(pid: u32) -> Vec<Pid> {
     let stats =
         fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
     let processes: Vec<(i32, String, i32)> = stats
