@@ -57,6 +57,11 @@ fn agent(desk: &Desk, sensors: &Path) -> String {
     format!("env POWERBAND_STATE_DIR={} unshare -m sh -c '{script}'", desk.state().display())
 }
 
+/// What leads to a bare shell that sees the sensors of a folder.
+fn shell(desk: &Desk, sensors: &Path) -> String {
+    agent(desk, sensors).replace(&format!("exec {} agent", env!("CARGO_BIN_EXE_powerband")), "exec busybox sh")
+}
+
 /// A slow way to an agent: what leads to it hands its two streams to us, and everything arrives so much later.
 fn slow(desk: &Desk, way: String, delay: Duration) -> String {
     let [there, back] = ["there", "back"].map(|name| desk.beside(name));
@@ -115,6 +120,32 @@ fn trials(desk: &Desk) -> Vec<serde_json::Value> {
 fn span_s(metrics: &serde_json::Value, side: &str) -> f64 {
     let of = |name: &str| metrics[format!("{side}{name}")].as_f64().unwrap();
     of("energy_j") / of("power_w")
+}
+
+#[test]
+fn a_shell_reads_its_meters_around_a_command_by_itself() {
+    if !root() {
+        return;
+    }
+    let [desk, near, far] = &[Desk::new(), Desk::new(), Desk::new()];
+    let sensors = [near, far].map(|desk| desk.beside("sensors"));
+    let _meters =
+        [Meter::new(&sensors[0].join("hwmon0"), "board", 20), Meter::new(&sensors[1].join("hwmon0"), "wall", 10)];
+    let (here, there) = (format!("sh:{}", shell(near, &sensors[0])), format!("sh:{}", shell(far, &sensors[1])));
+    fs::write(near.beside("knob"), "1").unwrap();
+    let b = format!("b:{}=2", near.knob("knob"));
+    let asks = ["--metric", "far/watts", "--metric", "far/joules", "--metric", "power_w", "--metric", "energy_j"];
+    let rig = ["--machine", &here, "--far", &there, "try", "-s", "a:", "-s", &b];
+    desk.run(&[&rig[..], &asks, &QUICK, &["--", "sleep", "1.5"]].concat()).ended(0);
+    let trials = trials(desk);
+    assert!(trials.len() >= 4, "{trials:?}");
+    for metrics in &trials {
+        let watts = |name: &str| metrics[name].as_f64().unwrap();
+        assert!((watts("power_w") - 20.0).abs() < 2.0 && (watts("far/power_w") - 10.0).abs() < 1.0, "{metrics}");
+        // No round trip and no start of a shell is in what was measured.
+        assert!((1.5..2.5).contains(&span_s(metrics, "")), "{metrics}");
+        assert!((1.5..4.0).contains(&span_s(metrics, "far/")), "{metrics}");
+    }
 }
 
 #[test]

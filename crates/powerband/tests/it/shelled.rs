@@ -200,8 +200,14 @@ fn what_a_shell_cannot_do_is_refused_in_a_sentence() {
     let b = format!("b:{}=7", bare.far.knob("knob"));
     let why = bare.run(&["try", "-s", "a:", "-s", &b, "--load", "counter", "--for", "1s"]).refused(4);
     assert!(why.contains("there is only a shell") && why.contains("ssh:HOST"), "{why}");
-    let why = bare.run(&["set", &format!("{}=1", bare.far.knob("knob")), "--confirm-within", "5s"]).refused(4);
-    assert!(why.contains("beside the machine"), "{why}");
+    assert_eq!(bare.reads(), "there\n");
+}
+
+#[test]
+fn what_nobody_confirms_goes_back_behind_a_shell() {
+    let bare = Bare::new("dash");
+    let ran = bare.run(&["set", &format!("{}=1", bare.far.knob("knob")), "--confirm-within", "1s"]).ended(1);
+    assert!(ran.err.contains("nobody confirmed within 1 s: everything was put back"), "{}", ran.err);
     assert_eq!(bare.reads(), "there\n");
 }
 
