@@ -14,4 +14,5 @@ mod desk;
 mod ended;
 mod experiment;
 mod killed;
+mod traces;
 mod turning;

@@ -171,6 +171,9 @@ impl Board {
             return;
         }
         this.busy_ticks += 1;
+        if self.tasks[current as usize].nice {
+            this.nice_ns += self.tick_ns;
+        }
         if now - this.since_ns >= BOOK_AT_LATEST_NS {
             self.book(cpu);
         }

@@ -1,0 +1,188 @@
+//! What a guest printed of a score: writes, every thread's stretches, changes of clock, and the governor's own figures.
+use std::collections::BTreeMap;
+
+use powerband_sim::Stretch;
+
+/// The kernel's worker that takes samples. A simulated governor takes its own, so these are no part of the load.
+const SAMPLES: &str = "dbs_work_handler";
+
+/// One case as it was: the clock at its beginning and each change until its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Episode {
+    pub(crate) from_ns: u64,
+    pub(crate) until_ns: u64,
+    pub(crate) first_khz: u32,
+    /// When, and to which clock, kHz.
+    pub(crate) changes: Vec<(u64, u32)>,
+    /// What the governor's statistics said at the end: 10 ms spent in each state, and transitions.
+    pub(crate) said: (Vec<(u32, u64)>, usize),
+}
+
+/// A thread's stretches; the last one may be open.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    stretches: Vec<Stretch>,
+    open_ns: Option<u64>,
+    samples: u32,
+    other_work: u32,
+}
+
+/// Everything a guest printed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Played {
+    /// When, where, what.
+    pub(crate) writes: Vec<(u64, String, String)>,
+    reads: Vec<(u64, String, String)>,
+    threads: BTreeMap<u32, Thread>,
+    changes: Vec<(u64, u32)>,
+}
+
+impl Played {
+    pub(crate) fn read(printed: &str) -> Played {
+        let mut played = Played::default();
+        for line in printed.lines() {
+            match line.split_once(' ').unwrap() {
+                ("wrote", rest) => played.writes.push(step(rest)),
+                ("read", rest) => played.reads.push(step(rest)),
+                ("slept" | "nice", _) => {}
+                (thread, rest) => played.traced(thread, rest),
+            }
+        }
+        played
+    }
+
+    /// A line of the kernel's trace, behind its thread's name: CPU, flags, time, event.
+    fn traced(&mut self, thread: &str, rest: &str) {
+        let mut words = rest.splitn(5, ' ').skip(2);
+        let (time, event, what) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+        let at_ns = time.trim_end_matches(':').replace('.', "").parse::<u64>().unwrap() * 1_000;
+        match event {
+            "cpu_frequency:" => self.changes.push((at_ns, number(what, "state="))),
+            "workqueue_execute_start:" => {
+                let thread = self.threads.entry(thread.rsplit_once('-').unwrap().1.parse().unwrap()).or_default();
+                if what.ends_with(SAMPLES) {
+                    thread.samples += 1;
+                } else {
+                    thread.other_work += 1;
+                }
+            }
+            "sched_waking:" => self.opened(number(what, "pid="), at_ns),
+            "sched_switch:" => {
+                if !what.contains("prev_state=R") {
+                    self.closed(number(what, "prev_pid="), at_ns, number(what, "prev_prio=") > 120);
+                }
+                self.opened(number(what, "next_pid="), at_ns);
+            }
+            _ => panic!("{event}"),
+        }
+    }
+
+    fn opened(&mut self, thread: u32, at_ns: u64) {
+        if thread != 0 {
+            self.threads.entry(thread).or_default().open_ns.get_or_insert(at_ns);
+        }
+    }
+
+    fn closed(&mut self, thread: u32, until_ns: u64, nice: bool) {
+        let this = self.threads.entry(thread).or_default();
+        let only_samples = std::mem::take(&mut this.samples) > 0 && std::mem::take(&mut this.other_work) == 0;
+        if let Some(from_ns) = this.open_ns.take()
+            && !only_samples
+        {
+            this.stretches.push(Stretch { from_ns, until_ns, nice });
+        }
+    }
+
+    /// What each thread ran.
+    pub(crate) fn stretches(&self) -> impl Iterator<Item = Vec<Stretch>> {
+        self.threads.values().map(|thread| thread.stretches.clone())
+    }
+
+    /// When each case began and ended: statistics reset, statistics read.
+    pub(crate) fn spans(&self) -> Vec<(u64, u64)> {
+        let begins = self.writes.iter().filter(|(_, path, _)| path.ends_with("/reset"));
+        let ends = self.reads.iter().filter(|(_, path, _)| path.ends_with("/time_in_state"));
+        begins.zip(ends).map(|(begin, end)| (begin.0, end.0)).collect()
+    }
+
+    pub(crate) fn cases(&self) -> Vec<Episode> {
+        let said: Vec<(Vec<(u32, u64)>, usize)> = self
+            .reads
+            .chunks(2)
+            .map(|pair| (times(&pair[0].2.replace('|', "\n")), pair[1].2.parse().unwrap()))
+            .collect();
+        let spans = self.spans();
+        spans.iter().zip(said).map(|(&span, said)| Episode::cut(span, &self.changes, said)).collect()
+    }
+}
+
+/// The text of `time_in_state`.
+pub(crate) fn times(text: &str) -> Vec<(u32, u64)> {
+    let line = |line: &str| line.split_once(' ').map(|(khz, time)| (khz.parse().unwrap(), time.parse().unwrap()));
+    text.lines().filter_map(line).collect()
+}
+
+fn step(rest: &str) -> (u64, String, String) {
+    let mut words = rest.splitn(3, ' ');
+    let at_ns = words.next().unwrap().parse().unwrap();
+    (at_ns, words.next().unwrap().to_owned(), words.next().unwrap().to_owned())
+}
+
+fn number(text: &str, key: &str) -> u32 {
+    let at = text.split(' ').find_map(|word| word.strip_prefix(key)).unwrap_or_else(|| panic!("{key} in {text}"));
+    at.parse().unwrap()
+}
+
+impl Episode {
+    /// The part of a list of changes that lies in a span.
+    pub(crate) fn cut(span: (u64, u64), changes: &[(u64, u32)], said: (Vec<(u32, u64)>, usize)) -> Self {
+        let (from_ns, until_ns) = span;
+        let before = changes.iter().rfind(|(at_ns, _)| *at_ns <= from_ns);
+        let within = changes.iter().filter(|(at_ns, _)| (from_ns + 1..until_ns).contains(at_ns));
+        let first_khz = before.map_or(0, |(_, khz)| *khz);
+        Episode { from_ns, until_ns, first_khz, changes: within.copied().collect(), said }
+    }
+
+    /// ns at each clock.
+    fn times(&self) -> BTreeMap<u32, u64> {
+        let mut times = BTreeMap::new();
+        let (mut since_ns, mut clock) = (self.from_ns, self.first_khz);
+        for &(at_ns, khz) in self.changes.iter().chain([&(self.until_ns, 0)]) {
+            *times.entry(clock).or_insert(0) += at_ns - since_ns;
+            (since_ns, clock) = (at_ns, khz);
+        }
+        times
+    }
+
+    /// By how many points of a hundred the share of time in a state differs, where it differs most.
+    pub(crate) fn apart_percent(&self, other: &Episode) -> f64 {
+        let (mine, theirs) = (self.times(), other.times());
+        let clocks = mine.keys().chain(theirs.keys());
+        let of = |times: &BTreeMap<u32, u64>, clock| times.get(clock).copied().unwrap_or(0);
+        let most = clocks.map(|clock| of(&mine, clock).abs_diff(of(&theirs, clock))).max().unwrap_or(0);
+        most as f64 * 100.0 / (self.until_ns - self.from_ns) as f64
+    }
+
+    /// How far both decided the same, and the first decisions that differ.
+    pub(crate) fn first_difference(&self, other: &Episode) -> String {
+        let clocks = |episode: &Episode| -> Vec<u32> { episode.changes.iter().map(|(_, khz)| *khz).collect() };
+        let (mine, theirs) = (clocks(self), clocks(other));
+        let same = mine.iter().zip(&theirs).take_while(|(mine, theirs)| mine == theirs).count();
+        let late = |at: usize| self.changes[at].0.abs_diff(other.changes[at].0);
+        // The same decision at another time is another decision, if a tick or more lies between.
+        let in_time = (0..same).take_while(|&at| late(at) < 1_000_000).count();
+        if self.first_khz != other.first_khz {
+            return format!("none: began at {} and {}", self.first_khz, other.first_khz);
+        }
+        if in_time == mine.len() && in_time == theirs.len() {
+            return "all".to_owned();
+        }
+        let shown = |episode: &Episode| {
+            episode.changes.get(in_time).map_or_else(
+                || "none".to_owned(),
+                |(at_ns, khz)| format!("{khz} at {:.3} ms", (at_ns - self.from_ns) as f64 / 1e6),
+            )
+        };
+        format!("{in_time}, then {} / {} (from {} ns)", shown(self), shown(other), self.from_ns)
+    }
+}
