@@ -82,7 +82,8 @@ fn work(rounds: u64) {
     let mut state = black_box(1_u64);
     for _ in 0..rounds {
         for _ in 0..32 {
-            state = (state.rotate_left(7) ^ 0x9E37_79B9).wrapping_add(state >> 3);
+            state ^= state << 7;
+            state = state.wrapping_add(state >> 9);
         }
         state = black_box(state);
     }

@@ -260,8 +260,8 @@ impl Board {
         self.cpufreq.current(cpu, Some(thread), now);
         self.cpufreq.utilisation(cpu, now, Util::Enqueue, &times);
         self.cpufreq.dequeued(cpu, thread, true, now);
-        self.cpufreq.current(cpu, None, now);
         self.cpufreq.utilisation(cpu, now, Util::Dequeue, &times);
+        self.cpufreq.current(cpu, None, now);
     }
 
     fn cpufreq_due(&mut self) {

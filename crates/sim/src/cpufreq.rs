@@ -58,8 +58,8 @@ pub struct Cpufreq {
     boost_on: bool,
     /// Next round of 2.6.18 conservative's system-wide timer.
     walk_due_ns: Option<u64>,
-    /// Whether any policy runs schedutil, so that tasks' estimates are wanted.
-    schedutil_runs: bool,
+    /// Whether tasks' estimates may ever be wanted: a kernel that has schedutil keeps them whatever governs.
+    follows_tasks: bool,
 }
 
 impl Cpufreq {
@@ -84,7 +84,8 @@ impl Cpufreq {
             for &member in policy.members.iter() {
                 let cpu = cpus.get_mut(member as usize).filter(|c| c.policy.is_none()).ok_or(Errno::EINVAL)?;
                 cpu.policy = Some(policy.index);
-                cpu.queue = pelt::Queue::new(now_ns, policy.config.capacity, policy.speed());
+                let queue = pelt::Queue::new(now_ns, policy.config.capacity, policy.speed());
+                cpu.queue = queue.within(config.window_phase_ns);
             }
         }
         let built_in = |governor| config.available_governors.contains(&governor);
@@ -99,7 +100,7 @@ impl Cpufreq {
             tasks: Vec::new(),
             changes: Vec::new(),
             walk_due_ns: None,
-            schedutil_runs: false,
+            follows_tasks: config.rules == Rules::V6_1 && built_in(Governor::Schedutil),
             config,
             policies,
             cpus,
@@ -228,7 +229,13 @@ impl Cpufreq {
     pub fn utilisation(&mut self, cpu: u32, now_ns: u64, why: Util, times: &dyn CpuTimes) {
         let Some(index) = self.policy_of(cpu) else { return };
         let queued = match &mut self.policies[index].state {
-            State::Fixed | State::Userspace { .. } => return,
+            State::Fixed | State::Userspace { .. } => {
+                // A window's end that nobody listened for is not told later.
+                if self.config.rules == Rules::V6_1 {
+                    self.cpus[cpu as usize].queue.take_window_end(now_ns);
+                }
+                return;
+            }
             State::Dbs(dbs) if self.config.rules == Rules::V6_1 => {
                 let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);
                 let counts = counts || matches!(why, Util::IoWake | Util::Direct);
@@ -361,11 +368,6 @@ impl Cpufreq {
 
     /// Starts or stops what depends on which governors run.
     fn governors_changed(&mut self, now_ns: u64) {
-        let schedutil_runs = governor::users(&self.policies, Governor::Schedutil) > 0;
-        if schedutil_runs && !self.schedutil_runs {
-            self.forget_tasks();
-        }
-        self.schedutil_runs = schedutil_runs;
         if self.config.rules != Rules::V2_6_18 {
             return;
         }

@@ -307,8 +307,9 @@ impl Board {
         self.leave(cpu);
         self.task(task).state = state;
         self.cpufreq.dequeued(cpu, task, sleeps, self.now_ns);
-        self.dispatch(cpu);
+        // Before the CPU goes idle, if it does: schedutil does not slow down a CPU that has not been idle.
         self.tell_cpufreq(cpu, Util::Dequeue);
+        self.dispatch(cpu);
     }
 
     /// Takes a task off wherever it is.

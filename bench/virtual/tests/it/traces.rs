@@ -18,7 +18,9 @@ for event in power/cpu_frequency sched/sched_switch sched/sched_waking workqueue
     echo 1 >events/$event/enable
 done
 chmod 755 /root/player
+mount -t debugfs debugfs /sys/kernel/debug
 /root/player /root/score
+sed -n 's/^\\(ktime\\|cpu_clk\\) *: /\\1 /p' /sys/kernel/debug/sched/debug
 echo 0 >tracing_on
 grep -v '^#' trace | sed 's/^ *//; s/ \\+/ /g'";
 

@@ -136,6 +136,8 @@ pub struct Config {
     pub io_is_busy: bool,
     /// What stands behind `cpufreq/boost`.
     pub boost: Boost,
+    /// How far into one of its load windows, of 1024 times 1024 ns, the scheduler's clock is at boot, ns (6.1).
+    pub window_phase_ns: u64,
     /// From the scheduler's callback to the governor's worker, ns (6.1).
     pub worker_delay_ns: u32,
     /// From a write of a limit to its taking effect, ns (6.1).
@@ -163,6 +165,7 @@ impl Config {
             available_governors,
             io_is_busy: false,
             boost: Boost::Absent,
+            window_phase_ns: 0,
             worker_delay_ns: 0,
             limits_delay_ns: 0,
         }

@@ -95,6 +95,7 @@ pub(crate) fn evaluate(cpus: &[u32], rate: u32, set: &Tunables, cx: &mut Context
     for &cpu in cpus {
         let (wall, idle) = window(cpu, set, cx);
         let percent = of_window(&mut cx.cpus[cpu as usize].load, wall, idle, rate);
+        eprintln!("TMPD {} wall {wall} idle {idle} load {percent}", cx.now_ns); // TMPD
         result.percent = result.percent.max(percent);
         if idle > rate.wrapping_mul(2)
             && let Some(periods) = idle.checked_div(rate)

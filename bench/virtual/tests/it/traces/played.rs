@@ -33,6 +33,8 @@ pub(crate) struct Played {
     /// When, where, what.
     pub(crate) writes: Vec<(u64, String, String)>,
     reads: Vec<(u64, String, String)>,
+    /// The scheduler's clock and the time since boot at one moment, ns.
+    clocks: (u64, u64),
     threads: BTreeMap<u32, Thread>,
     changes: Vec<(u64, u32)>,
 }
@@ -44,6 +46,8 @@ impl Played {
             match line.split_once(' ').unwrap() {
                 ("wrote", rest) => played.writes.push(step(rest)),
                 ("read", rest) => played.reads.push(step(rest)),
+                ("ktime", time) => played.clocks.1 = time.replace('.', "").parse().unwrap(),
+                ("cpu_clk", time) => played.clocks.0 = time.replace('.', "").parse().unwrap(),
                 ("slept" | "nice", _) => {}
                 (thread, rest) => played.traced(thread, rest),
             }
@@ -91,6 +95,12 @@ impl Played {
         {
             this.stretches.push(Stretch { from_ns, until_ns, nice });
         }
+    }
+
+    /// How far into one of its windows the scheduler's clock was at boot, ns.
+    pub(crate) fn phase_ns(&self) -> u64 {
+        let (scheduler_ns, boot_ns) = self.clocks;
+        scheduler_ns.wrapping_sub(boot_ns) % (1024 * 1024)
     }
 
     /// What each thread ran.

@@ -50,19 +50,19 @@ fn load(name: &str, stretches: Vec<(u64, u64)>) -> Load {
 /// The six kinds of load.
 fn loads(seed: u64) -> Vec<Load> {
     let mut chance = Chance(seed);
-    let ramp = (1..=20).flat_map(|step: u64| vec![(step * MS, 20 * MS + 50_000 - step * MS); 3]).collect();
-    let bursts = (0..40).map(|_| (chance.between(MS / 5, 40 * MS), chance.between(MS / 5, 60 * MS))).collect();
+    let ramp = (1..=20).flat_map(|step: u64| vec![(step * MS, 20 * MS + 50_000 - step * MS); 2]).collect();
+    let bursts = (0..25).map(|_| (chance.between(MS / 5, 40 * MS), chance.between(MS / 5, 60 * MS))).collect();
     let near = |middle: u64, chance: &mut Chance| {
         let one = |_| {
             let busy = chance.between((middle - 1) * 100, (middle + 1) * 100) * 2_000;
             (busy, 20 * MS - busy)
         };
-        (0..50).map(one).collect::<Vec<_>>()
+        (0..30).map(one).collect::<Vec<_>>()
     };
     vec![
-        load("300 ms of 600", vec![(300 * MS, 300 * MS); 3]),
-        load("10 ms of 20", vec![(10 * MS, 10 * MS); 50]),
-        load("3 ms of 10", vec![(3 * MS, 7 * MS); 100]),
+        load("300 ms of 600", vec![(300 * MS, 300 * MS); 2]),
+        load("10 ms of 20", vec![(10 * MS, 10 * MS); 30]),
+        load("3 ms of 10", vec![(3 * MS, 7 * MS); 60]),
         load("a ramp", ramp),
         load(&format!("bursts of seed {seed}"), bursts),
         load("79 to 81 %", near(80, &mut chance)),

@@ -7,11 +7,13 @@ use powerband_sim::{Profile, SimWorld};
 use super::played::{Episode, Played, times};
 
 const POLICY: &str = "/sys/devices/system/cpu/cpufreq/policy0";
+/// What the kernel's worker takes until it looks, ns.
+const WORKER_NS: u32 = 14_000;
 /// How often the clock is looked at, ns: more often than it can change and change back.
-const LOOK_NS: u64 = 20_000;
+const LOOK_NS: u64 = 50_000;
 
 /// The guest's machine: one CPU whose signals do not follow its clock, which the scheduler may change at once.
-fn machine() -> SimWorld {
+fn machine(phase_ns: u64) -> SimWorld {
     let mut profile = Profile::builtin("quadcore").unwrap();
     for sigma in [&mut profile.noise.sigma, &mut profile.noise.link_sigma, &mut profile.noise.rtt_sigma] {
         *sigma = 0.0;
@@ -22,7 +24,7 @@ fn machine() -> SimWorld {
     cpufreq.possible_cpus = 1;
     cpufreq.available_governors.push(Governor::Schedutil);
     cpufreq.default_governor = Governor::Schedutil;
-    cpufreq.worker_delay_ns = 10_000;
+    (cpufreq.window_phase_ns, cpufreq.worker_delay_ns) = (phase_ns, WORKER_NS);
     for policy in &mut cpufreq.policies {
         (policy.invariant, policy.fast_switch) = (false, true);
     }
@@ -32,7 +34,7 @@ fn machine() -> SimWorld {
 
 /// The cases as the model has them.
 pub(crate) fn replayed(played: &Played) -> Vec<Episode> {
-    let mut world = machine();
+    let mut world = machine(played.phase_ns());
     for stretches in played.stretches() {
         world.play(Side::Near, stretches).unwrap();
     }
