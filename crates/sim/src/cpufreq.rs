@@ -239,7 +239,7 @@ impl Cpufreq {
             State::Dbs(dbs) if self.config.rules == Rules::V6_1 => {
                 let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);
                 let counts = counts || matches!(why, Util::IoWake | Util::Direct);
-                counts && dbs.scheduler_event(now_ns, self.config.worker_delay_ns)
+                counts && dbs.scheduler_event(now_ns, self.config.worker_delay_ns, cpu, times.idle_ns(cpu))
             }
             State::Dbs(dbs) => dbs.wake(now_ns),
             State::Schedutil(_) => {
@@ -299,6 +299,24 @@ impl Cpufreq {
         if let Some(policy) = self.policies.get_mut(policy as usize) {
             policy.clock.fault = fault;
         }
+    }
+
+    /// Loads a governor's module, or unloads it. The one loaded last is named first in `scaling_available_governors`.
+    ///
+    /// # Errors
+    /// EEXIST for one that is loaded, ENOENT for one that is not, EAGAIN for one that a policy uses.
+    pub fn set_governor_loaded(&mut self, governor: Governor, loaded: bool) -> Result<(), Errno> {
+        let place = self.config.available_governors.iter().position(|&other| other == governor);
+        match (place, loaded) {
+            (Some(_), true) => return Err(Errno::EEXIST),
+            (None, false) => return Err(Errno::ENOENT),
+            (Some(_), false) if governor::users(&self.policies, governor) > 0 => return Err(Errno::EAGAIN),
+            (Some(place), false) => {
+                self.config.available_governors.remove(place);
+            }
+            (None, true) => self.config.available_governors.insert(0, governor),
+        }
+        Ok(())
     }
 
     /// Whether [`Cpufreq::take_changes`] would give anything.

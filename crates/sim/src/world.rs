@@ -3,11 +3,12 @@ mod faulty;
 
 use std::collections::VecDeque;
 
-use powerband_machine::{LedgerError, LedgerStore, Machine, ProcessId, StopSignal, Wake, World};
+use powerband_machine::{Errno, LedgerError, LedgerStore, Machine, ProcessId, StopSignal, Wake, World};
 use powerband_record::Side;
 use thiserror::Error;
 
 use crate::board::END_NS;
+use crate::cpufreq::Governor;
 use crate::machine::SimMachine;
 use crate::play::{Play, Stretch};
 use crate::profile::Profile;
@@ -22,7 +23,7 @@ pub enum SimError {
         /// Which machine.
         name: String,
         /// Why.
-        errno: powerband_machine::Errno,
+        errno: Errno,
     },
     /// There is no machine on that side.
     #[error("this rig has no {0} machine")]
@@ -94,6 +95,15 @@ impl SimWorld {
         let play = Play::new(stretches).ok_or(SimError::Stretches)?;
         let place = place(side).filter(|&place| place < self.machines.len()).ok_or(SimError::NoMachine(side))?;
         Ok(self.machines[place].board.play(play))
+    }
+
+    /// Loads a governor's module on a machine, or unloads it, as an administrator would.
+    ///
+    /// # Errors
+    /// ENODEV when there is no such machine; EEXIST, ENOENT and EAGAIN as the kernel.
+    pub fn set_governor_loaded(&mut self, side: Side, governor: Governor, loaded: bool) -> Result<(), Errno> {
+        let machine = place(side).and_then(|place| self.machines.get_mut(place)).ok_or(Errno::ENODEV)?;
+        machine.board.cpufreq.set_governor_loaded(governor, loaded)
     }
 
     /// Events that have happened since boot; those that others overtook are not counted.

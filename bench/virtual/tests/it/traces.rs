@@ -19,38 +19,42 @@ for event in power/cpu_frequency sched/sched_switch sched/sched_waking workqueue
 done
 chmod 755 /root/player
 mount -t debugfs debugfs /sys/kernel/debug
+asleep() { sed -n 's/^ *.idle_sleeptime *: \\([0-9]*\\) nsecs/asleep \\1/p' /proc/timer_list; }
+asleep
 /root/player /root/score
+asleep
 sed -n 's/^\\(ktime\\|cpu_clk\\) *: /\\1 /p' /sys/kernel/debug/sched/debug
 echo 0 >tracing_on
 grep -v '^#' trace | sed 's/^ *//; s/ \\+/ /g'";
 
-/// Plays cases in a guest; what it printed.
-fn in_the_guest(cases: &[Case]) -> Option<String> {
+/// Plays cases in so many guests at once; what each printed.
+fn in_guests(count: usize, cases: &[Case]) -> Option<Vec<String>> {
     let mut options = Options::machine("quadcore").unwrap();
     let player = std::fs::read(env!("CARGO_BIN_EXE_bench-player")).unwrap();
     options.files.push(("root/player".into(), player));
     options.files.push(("root/score".into(), score(cases).into_bytes()));
-    had(run_counted(&options, SCRIPT))
+    let run = || had(run_counted(&options, SCRIPT));
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..count).map(|_| scope.spawn(run)).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    })
 }
 
-/// Compares each case; a line for each that differs by more than it may.
+/// Compares each case; a line for each that is further apart than it may be.
 fn compared(cases: &[Case], printed: &str) -> Vec<String> {
     let played = Played::read(printed);
     let simulated = simulated::replayed(&played);
+    assert_eq!((played.cases().len(), simulated.len()), (cases.len(), cases.len()));
     let mut wrong = Vec::new();
-    eprintln!("{:<52} {:>9}  {:>13}  {:>13}", "case", "apart, pp", "changes", "same decisions");
-    for (number, case) in cases.iter().enumerate() {
-        let (real, model) = (&played.cases()[number], &simulated[number]);
+    eprintln!("{:<70} {:>9}  {:>13}  same decisions", "case", "apart, pp", "changes");
+    for ((case, real), model) in cases.iter().zip(played.cases()).zip(&simulated) {
+        assert!(real.agrees_with_itself() && model.agrees_with_itself(), "{}: {real:?} {model:?}", case.name());
         let apart = real.apart_percent(model);
-        let line = format!(
-            "{:<52} {apart:>9.2}  {:>5} / {:>5}  {}",
-            case.name(),
-            real.changes.len(),
-            model.changes.len(),
-            real.first_difference(model)
-        );
+        let (changes, others) = (real.changes.len(), model.changes.len());
+        let same = real.first_difference(model);
+        let line = format!("{:<70} {apart:>9.2}  {changes:>5} / {others:>5}  {same}", case.name());
         eprintln!("{line}");
-        if apart > case.limit_percent() {
+        if apart > case.limit_percent() || changes.abs_diff(others) > 1 + changes / 50 {
             wrong.push(line);
         }
     }
@@ -59,19 +63,35 @@ fn compared(cases: &[Case], printed: &str) -> Vec<String> {
 
 #[test]
 fn governors_decide_as_the_kernels_do() {
-    let cases = score::all(20_120_417);
-    let Some(printed) = in_the_guest(&cases) else { return };
-    if let Ok(path) = std::env::var("TMP_TRACE_OUT") {
-        std::fs::write(path, &printed).unwrap();
-    }
-    let wrong = compared(&cases, &printed);
+    let cases = score::chosen(20_120_417);
+    let Some(printed) = in_guests(2, &cases) else { return };
+    assert!(printed[0] == printed[1], "two runs of one score differ");
+    let wrong = compared(&cases, &printed[0]);
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn sweep_governors_decide_as_the_kernels_do_anywhere() {
+    let set = |name| std::env::var(name).ok();
+    if set("POWERBAND_SWEEP").is_some_and(|value| value == "1") {
+        let seed = set("POWERBAND_SWEEP_SEED").and_then(|text| text.parse().ok()).unwrap_or(1);
+        let mut wrong = Vec::new();
+        for seed in seed..seed + 4 {
+            let cases = score::random(seed, 40);
+            let Some(printed) = in_guests(1, &cases) else { return };
+            wrong.extend(compared(&cases, &printed[0]));
+        }
+        assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    }
 }
 
 #[test]
 fn tmp_offline() {
     let Ok(path) = std::env::var("TMP_TRACE_IN") else { return };
-    let cases = score::all(20_120_417);
+    let cases = if path.contains("random") { score::random(1, 40) } else { score::chosen(20_120_417) };
+    if let Ok(out) = std::env::var("TMP_TRACE_OUT") {
+        std::fs::write(out, in_guests(1, &cases).unwrap().remove(0)).unwrap();
+    }
     let printed = std::fs::read_to_string(path).unwrap();
     let wrong = compared(&cases, &printed);
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));

@@ -30,7 +30,8 @@ fn fine(config: &Config) -> bool {
 
 /// Idle sum and wall time of a CPU in the unit of [`LoadSnapshot`].
 fn sums(cpu: u32, io_is_busy: bool, cx: &Context<'_>) -> (u64, u64) {
-    let (idle, iowait) = (cx.times.idle_ns(cpu), cx.times.iowait_ns(cpu));
+    let worker_ns = cx.cpus[cpu as usize].load.worker_ns;
+    let (idle, iowait) = (cx.times.idle_ns(cpu).saturating_sub(worker_ns), cx.times.iowait_ns(cpu));
     if fine(cx.config) {
         let waiting = if io_is_busy { 0 } else { iowait / 1000 };
         return (idle / 1000 + waiting, cx.now_ns / 1000);
@@ -95,7 +96,6 @@ pub(crate) fn evaluate(cpus: &[u32], rate: u32, set: &Tunables, cx: &mut Context
     for &cpu in cpus {
         let (wall, idle) = window(cpu, set, cx);
         let percent = of_window(&mut cx.cpus[cpu as usize].load, wall, idle, rate);
-        eprintln!("TMPD {} wall {wall} idle {idle} load {percent}", cx.now_ns); // TMPD
         result.percent = result.percent.max(percent);
         if idle > rate.wrapping_mul(2)
             && let Some(periods) = idle.checked_div(rate)

@@ -155,8 +155,8 @@ impl Board {
     }
 
     fn start_ticking(&mut self, cpu: u32) {
-        let tick = self.tick_ns;
-        let next = (self.now_ns / tick + 1) * tick;
+        let (tick, delay) = (self.tick_ns, u64::from(self.profile.cpufreq.tick_delay_ns));
+        let next = (self.now_ns.saturating_sub(delay) / tick + 1) * tick + delay;
         if self.cpu(cpu).tick_at_ns != next {
             self.cpu(cpu).tick_at_ns = next;
             self.plan(next, Event::Tick { cpu });

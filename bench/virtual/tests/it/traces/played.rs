@@ -36,6 +36,11 @@ pub(crate) struct Played {
     /// The scheduler's clock and the time since boot at one moment, ns.
     clocks: (u64, u64),
     threads: BTreeMap<u32, Thread>,
+    /// How long the CPU was idle, as the kernel has it: before and behind the score, ns.
+    asleep_ns: Vec<u64>,
+    /// When it last switched to the idle thread, if it has not switched back; how often it did and for how long, ns.
+    idle_since_ns: Option<u64>,
+    idle: (u64, u64),
     changes: Vec<(u64, u32)>,
 }
 
@@ -48,6 +53,7 @@ impl Played {
                 ("read", rest) => played.reads.push(step(rest)),
                 ("ktime", time) => played.clocks.1 = time.replace('.', "").parse().unwrap(),
                 ("cpu_clk", time) => played.clocks.0 = time.replace('.', "").parse().unwrap(),
+                ("asleep", time) => played.asleep_ns.push(time.parse().unwrap()),
                 ("slept" | "nice", _) => {}
                 (thread, rest) => played.traced(thread, rest),
             }
@@ -70,19 +76,27 @@ impl Played {
                     thread.other_work += 1;
                 }
             }
-            "sched_waking:" => self.opened(number(what, "pid="), at_ns),
-            "sched_switch:" => {
-                if !what.contains("prev_state=R") {
-                    self.closed(number(what, "prev_pid="), at_ns, number(what, "prev_prio=") > 120);
-                }
-                self.opened(number(what, "next_pid="), at_ns);
-            }
+            "sched_waking:" => self.opened(number(what, "pid="), number(what, "prio="), at_ns),
+            "sched_switch:" => self.switched(what, at_ns),
             _ => panic!("{event}"),
         }
     }
 
-    fn opened(&mut self, thread: u32, at_ns: u64) {
-        if thread != 0 {
+    fn switched(&mut self, what: &str, at_ns: u64) {
+        let (before, after) = (number(what, "prev_pid="), number(what, "next_pid="));
+        if !what.contains("prev_state=R") {
+            self.closed(before, at_ns, number(what, "prev_prio=") > 120);
+        }
+        self.opened(after, number(what, "next_prio="), at_ns);
+        if let (0, Some(since_ns)) = (before, self.idle_since_ns.take()) {
+            self.idle = (self.idle.0 + 1, self.idle.1 + at_ns - since_ns);
+        }
+        self.idle_since_ns = (after == 0).then_some(at_ns);
+    }
+
+    /// A thread wants to run. The one of highest rank of all stops the CPU, and is unknown to the governors.
+    fn opened(&mut self, thread: u32, rank: u32, at_ns: u64) {
+        if thread != 0 && rank != 0 {
             self.threads.entry(thread).or_default().open_ns.get_or_insert(at_ns);
         }
     }
@@ -103,9 +117,26 @@ impl Played {
         scheduler_ns.wrapping_sub(boot_ns) % (1024 * 1024)
     }
 
-    /// What each thread ran.
-    pub(crate) fn stretches(&self) -> impl Iterator<Item = Vec<Stretch>> {
-        self.threads.values().map(|thread| thread.stretches.clone())
+    /// By how much the kernel has each idle time shorter than the time between the switches to and from its idle thread, ns:
+    /// idleness begins behind the one and ends with the interrupt before the other.
+    pub(crate) fn edges_ns(&self) -> u64 {
+        let (times, between_ns) = self.idle;
+        between_ns.saturating_sub(self.asleep_ns[1] - self.asleep_ns[0]) / times.max(1)
+    }
+
+    /// What each thread ran, with half the edges at either end.
+    pub(crate) fn stretches(&self) -> Vec<Vec<Stretch>> {
+        let edge_ns = self.edges_ns() / 2;
+        let widened = |thread: &Thread| {
+            let mut after_ns = 0;
+            let one = |stretch: &Stretch| {
+                let from_ns = after_ns.max(stretch.from_ns - edge_ns);
+                after_ns = stretch.until_ns + edge_ns;
+                Stretch { from_ns, until_ns: after_ns, nice: stretch.nice }
+            };
+            thread.stretches.iter().map(one).collect()
+        };
+        self.threads.values().map(widened).collect()
     }
 
     /// When each case began and ended: statistics reset, statistics read.
@@ -162,6 +193,13 @@ impl Episode {
             (since_ns, clock) = (at_ns, khz);
         }
         times
+    }
+
+    /// Whether the governor's own statistics say the same as the changes.
+    pub(crate) fn agrees_with_itself(&self) -> bool {
+        let times = self.times();
+        let of = |khz| times.get(khz).copied().unwrap_or(0) / 10_000_000;
+        self.said.1 == self.changes.len() && self.said.0.iter().all(|(khz, units)| of(khz).abs_diff(*units) <= 1)
     }
 
     /// By how many points of a hundred the share of time in a state differs, where it differs most.

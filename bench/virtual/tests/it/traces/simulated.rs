@@ -9,6 +9,8 @@ use super::played::{Episode, Played, times};
 const POLICY: &str = "/sys/devices/system/cpu/cpufreq/policy0";
 /// What the kernel's worker takes until it looks, ns.
 const WORKER_NS: u32 = 14_000;
+/// What the kernel takes from a tick's time until the scheduler's clock is read in it, ns.
+const TICK_NS: u32 = 4_000;
 /// How often the clock is looked at, ns: more often than it can change and change back.
 const LOOK_NS: u64 = 50_000;
 
@@ -25,6 +27,7 @@ fn machine(phase_ns: u64) -> SimWorld {
     cpufreq.available_governors.push(Governor::Schedutil);
     cpufreq.default_governor = Governor::Schedutil;
     (cpufreq.window_phase_ns, cpufreq.worker_delay_ns) = (phase_ns, WORKER_NS);
+    cpufreq.tick_delay_ns = TICK_NS;
     for policy in &mut cpufreq.policies {
         (policy.invariant, policy.fast_switch) = (false, true);
     }
