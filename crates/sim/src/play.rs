@@ -1,5 +1,6 @@
 //! A trace played: tasks that are runnable from one stated time to another, whatever the clock.
 use powerband_machine::ProcessId;
+use powerband_record::ExitStatus;
 
 use crate::board::Board;
 use crate::process::Body;
@@ -61,7 +62,7 @@ impl Board {
                 let at_ns = stretch.from_ns.max(now);
                 self.set_timer(process, at_ns);
             }
-            None => self.exit(process, powerband_record::ExitStatus::Code(0), None, String::new()),
+            None => self.exit(process, ExitStatus::Code(0), None, String::new()),
         }
     }
 

@@ -18,6 +18,7 @@ mod governors;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod play;
 mod power;
 #[cfg(test)]
 mod profiles;
