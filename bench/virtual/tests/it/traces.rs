@@ -46,6 +46,7 @@ fn compared(cases: &[Case], printed: &str) -> Vec<String> {
     let simulated = simulated::replayed(&played);
     assert_eq!((played.cases().len(), simulated.len()), (cases.len(), cases.len()));
     let mut wrong = Vec::new();
+    eprintln!("window phase {} ns, idle edges {} ns", played.phase_ns(), played.edges_ns());
     eprintln!("{:<70} {:>9}  {:>13}  same decisions", "case", "apart, pp", "changes");
     for ((case, real), model) in cases.iter().zip(played.cases()).zip(&simulated) {
         assert!(real.agrees_with_itself() && model.agrees_with_itself(), "{}: {real:?} {model:?}", case.name());

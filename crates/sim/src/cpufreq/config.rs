@@ -138,6 +138,8 @@ pub struct Config {
     pub boost: Boost,
     /// How long after its multiple a tick is heard, ns.
     pub tick_delay_ns: u32,
+    /// By how much the kernel has each idle time shorter than the time in which nothing ran, ns.
+    pub idle_edges_ns: u32,
     /// How far into one of its load windows, of 1024 times 1024 ns, the scheduler's clock is at boot, ns (6.1).
     pub window_phase_ns: u64,
     /// From the scheduler's callback to the governor's worker, ns (6.1).
@@ -168,6 +170,7 @@ impl Config {
             io_is_busy: false,
             boost: Boost::Absent,
             tick_delay_ns: 0,
+            idle_edges_ns: 0,
             window_phase_ns: 0,
             worker_delay_ns: 0,
             limits_delay_ns: 0,

@@ -13,7 +13,10 @@ impl Board {
         let now = self.now_ns;
         if self.cpu(cpu).asleep() {
             self.book(cpu);
-            let package = self.cpus[cpu as usize].package;
+            let edges_ns = u64::from(self.profile.cpufreq.idle_edges_ns);
+            let this = self.cpu(cpu);
+            this.idle_ns -= edges_ns.min(now - this.asleep_ns).min(this.idle_ns);
+            let package = this.package;
             self.packages[package].turned(&self.profile.power, true, now);
             self.keep_stirring();
         }

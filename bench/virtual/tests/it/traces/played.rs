@@ -6,6 +6,9 @@ use powerband_sim::Stretch;
 /// The kernel's worker that takes samples. A simulated governor takes its own, so these are no part of the load.
 const SAMPLES: &str = "dbs_work_handler";
 
+/// From the scheduler's look at its clock until the switch is traced, ns.
+const SWITCH_NS: u64 = 2_000;
+
 /// One case as it was: the clock at its beginning and each change until its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
@@ -38,7 +41,7 @@ pub(crate) struct Played {
     threads: BTreeMap<u32, Thread>,
     /// How long the CPU was idle, as the kernel has it: before and behind the score, ns.
     asleep_ns: Vec<u64>,
-    /// When it last switched to the idle thread, if it has not switched back; how often it did and for how long, ns.
+    /// When it last switched to the idle thread, if nothing was woken since; how often it did and for how long, ns.
     idle_since_ns: Option<u64>,
     idle: (u64, u64),
     changes: Vec<(u64, u32)>,
@@ -76,7 +79,10 @@ impl Played {
                     thread.other_work += 1;
                 }
             }
-            "sched_waking:" => self.opened(number(what, "pid="), number(what, "prio="), at_ns),
+            "sched_waking:" => {
+                self.roused(at_ns);
+                self.opened(number(what, "pid="), number(what, "prio="), at_ns);
+            }
             "sched_switch:" => self.switched(what, at_ns),
             _ => panic!("{event}"),
         }
@@ -88,10 +94,15 @@ impl Played {
             self.closed(before, at_ns, number(what, "prev_prio=") > 120);
         }
         self.opened(after, number(what, "next_prio="), at_ns);
-        if let (0, Some(since_ns)) = (before, self.idle_since_ns.take()) {
+        self.roused(at_ns);
+        self.idle_since_ns = (after == 0).then_some(at_ns);
+    }
+
+    /// The CPU has something to do.
+    fn roused(&mut self, at_ns: u64) {
+        if let Some(since_ns) = self.idle_since_ns.take() {
             self.idle = (self.idle.0 + 1, self.idle.1 + at_ns - since_ns);
         }
-        self.idle_since_ns = (after == 0).then_some(at_ns);
     }
 
     /// A thread wants to run. The one of highest rank of all stops the CPU, and is unknown to the governors.
@@ -117,26 +128,19 @@ impl Played {
         scheduler_ns.wrapping_sub(boot_ns) % (1024 * 1024)
     }
 
-    /// By how much the kernel has each idle time shorter than the time between the switches to and from its idle thread, ns:
-    /// idleness begins behind the one and ends with the interrupt before the other.
+    /// By how much the kernel has each idle time shorter than the time from the switch to its idle thread until something is
+    /// woken, ns: idleness begins behind the one and ends with the interrupt before the other.
     pub(crate) fn edges_ns(&self) -> u64 {
         let (times, between_ns) = self.idle;
-        between_ns.saturating_sub(self.asleep_ns[1] - self.asleep_ns[0]) / times.max(1)
+        (between_ns + times * SWITCH_NS).saturating_sub(self.asleep_ns[1] - self.asleep_ns[0]) / times.max(1)
     }
 
-    /// What each thread ran, with half the edges at either end.
+    /// What each thread ran. Before its switch away is traced, the scheduler has read its clock.
     pub(crate) fn stretches(&self) -> Vec<Vec<Stretch>> {
-        let edge_ns = self.edges_ns() / 2;
-        let widened = |thread: &Thread| {
-            let mut after_ns = 0;
-            let one = |stretch: &Stretch| {
-                let from_ns = after_ns.max(stretch.from_ns - edge_ns);
-                after_ns = stretch.until_ns + edge_ns;
-                Stretch { from_ns, until_ns: after_ns, nice: stretch.nice }
-            };
-            thread.stretches.iter().map(one).collect()
+        let one = |stretch: &Stretch| {
+            Stretch { until_ns: stretch.from_ns.max(stretch.until_ns - SWITCH_NS), ..*stretch }
         };
-        self.threads.values().map(widened).collect()
+        self.threads.values().map(|thread| thread.stretches.iter().map(one).collect()).collect()
     }
 
     /// When each case began and ended: statistics reset, statistics read.

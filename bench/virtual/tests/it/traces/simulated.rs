@@ -15,7 +15,7 @@ const TICK_NS: u32 = 4_000;
 const LOOK_NS: u64 = 50_000;
 
 /// The guest's machine: one CPU whose signals do not follow its clock, which the scheduler may change at once.
-fn machine(phase_ns: u64) -> SimWorld {
+fn machine(phase_ns: u64, edges_ns: u64) -> SimWorld {
     let mut profile = Profile::builtin("quadcore").unwrap();
     for sigma in [&mut profile.noise.sigma, &mut profile.noise.link_sigma, &mut profile.noise.rtt_sigma] {
         *sigma = 0.0;
@@ -27,7 +27,7 @@ fn machine(phase_ns: u64) -> SimWorld {
     cpufreq.available_governors.push(Governor::Schedutil);
     cpufreq.default_governor = Governor::Schedutil;
     (cpufreq.window_phase_ns, cpufreq.worker_delay_ns) = (phase_ns, WORKER_NS);
-    cpufreq.tick_delay_ns = TICK_NS;
+    (cpufreq.tick_delay_ns, cpufreq.idle_edges_ns) = (TICK_NS, u32::try_from(edges_ns).unwrap());
     for policy in &mut cpufreq.policies {
         (policy.invariant, policy.fast_switch) = (false, true);
     }
@@ -37,7 +37,7 @@ fn machine(phase_ns: u64) -> SimWorld {
 
 /// The cases as the model has them.
 pub(crate) fn replayed(played: &Played) -> Vec<Episode> {
-    let mut world = machine(played.phase_ns());
+    let mut world = machine(played.phase_ns(), played.edges_ns());
     for stretches in played.stretches() {
         world.play(Side::Near, stretches).unwrap();
     }
