@@ -80,8 +80,8 @@ impl Played {
                 }
             }
             "sched_waking:" => {
-                self.roused(at_ns);
-                self.opened(number(what, "pid="), number(what, "prio="), at_ns);
+                let idle = self.roused(at_ns);
+                self.opened(number(what, "pid="), number(what, "prio=") == 0 && idle, at_ns);
             }
             "sched_switch:" => self.switched(what, at_ns),
             _ => panic!("{event}"),
@@ -93,28 +93,32 @@ impl Played {
         if !what.contains("prev_state=R") {
             self.closed(before, at_ns, number(what, "prev_prio=") > 120);
         }
-        self.opened(after, number(what, "next_prio="), at_ns);
+        self.opened(after, number(what, "next_prio=") == 0 && before == 0, at_ns);
         self.roused(at_ns);
         self.idle_since_ns = (after == 0).then_some(at_ns);
     }
 
-    /// The CPU has something to do.
-    fn roused(&mut self, at_ns: u64) {
-        if let Some(since_ns) = self.idle_since_ns.take() {
+    /// The CPU has something to do. Whether it was idle.
+    fn roused(&mut self, at_ns: u64) -> bool {
+        let since_ns = self.idle_since_ns.take();
+        if let Some(since_ns) = since_ns {
             self.idle = (self.idle.0 + 1, self.idle.1 + at_ns - since_ns);
         }
+        since_ns.is_some()
     }
 
-    /// A thread wants to run. The one of highest rank of all stops the CPU, and is unknown to the governors.
-    fn opened(&mut self, thread: u32, rank: u32, at_ns: u64) {
-        if thread != 0 && rank != 0 {
+    /// A thread wants to run. The one that stops an idle CPU is unknown to the governors; where it takes the place of an
+    /// ordinary one, that is a callback.
+    fn opened(&mut self, thread: u32, unknown: bool, at_ns: u64) {
+        if thread != 0 && !unknown {
             self.threads.entry(thread).or_default().open_ns.get_or_insert(at_ns);
         }
     }
 
     fn closed(&mut self, thread: u32, until_ns: u64, nice: bool) {
         let this = self.threads.entry(thread).or_default();
-        let only_samples = std::mem::take(&mut this.samples) > 0 && std::mem::take(&mut this.other_work) == 0;
+        let (samples, other_work) = (std::mem::take(&mut this.samples), std::mem::take(&mut this.other_work));
+        let only_samples = samples > 0 && other_work == 0;
         if let Some(from_ns) = this.open_ns.take()
             && !only_samples
         {
