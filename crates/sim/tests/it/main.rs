@@ -19,6 +19,7 @@ mod governors;
 mod ledger;
 #[cfg(test)]
 mod play;
+#[cfg(test)]
 mod power;
 #[cfg(test)]
 mod profiles;

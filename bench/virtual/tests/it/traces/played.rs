@@ -141,9 +141,8 @@ impl Played {
 
     /// What each thread ran. Before its switch away is traced, the scheduler has read its clock.
     pub(crate) fn stretches(&self) -> Vec<Vec<Stretch>> {
-        let one = |stretch: &Stretch| {
-            Stretch { until_ns: stretch.from_ns.max(stretch.until_ns - SWITCH_NS), ..*stretch }
-        };
+        let one =
+            |stretch: &Stretch| Stretch { until_ns: stretch.from_ns.max(stretch.until_ns - SWITCH_NS), ..*stretch };
         self.threads.values().map(|thread| thread.stretches.iter().map(one).collect()).collect()
     }
 
