@@ -38,6 +38,7 @@ struct Stirring {
     threads: Vec<u32>,
     left: u32,
     planned: bool,
+    stopped: bool,
 }
 
 /// What can happen on a machine.
@@ -226,14 +227,22 @@ impl Board {
     /// Something happened: the machine goes on being stirred for a while.
     pub(crate) fn keep_stirring(&mut self) {
         self.stirring.left = STIRS;
-        if !std::mem::replace(&mut self.stirring.planned, true) {
+        if !self.stirring.stopped && !std::mem::replace(&mut self.stirring.planned, true) {
             let next = (self.now_ns / STIR_NS + 1) * STIR_NS;
             self.plan(next, Event::Stir);
         }
     }
 
+    /// Nothing stirs the machine from now on but what is played on it.
+    pub(crate) fn stop_stirring(&mut self) {
+        self.stirring.stopped = true;
+    }
+
     /// A kernel thread runs on each idle CPU for an instant: when a governor that sleeps with its CPU looks at it.
     fn stir(&mut self) {
+        if self.stirring.stopped {
+            return;
+        }
         for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
             if self.cpu(cpu).online && self.cpu(cpu).current.is_none() {
                 self.stir_cpu(cpu);
@@ -253,8 +262,8 @@ impl Board {
         self.cpufreq.current(cpu, Some(thread), now);
         self.cpufreq.utilisation(cpu, now, Util::Enqueue, &times);
         self.cpufreq.dequeued(cpu, thread, true, now);
-        self.cpufreq.current(cpu, None, now);
         self.cpufreq.utilisation(cpu, now, Util::Dequeue, &times);
+        self.cpufreq.current(cpu, None, now);
     }
 
     fn cpufreq_due(&mut self) {

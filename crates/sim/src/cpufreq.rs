@@ -58,8 +58,8 @@ pub struct Cpufreq {
     boost_on: bool,
     /// Next round of 2.6.18 conservative's system-wide timer.
     walk_due_ns: Option<u64>,
-    /// Whether any policy runs schedutil, so that tasks' estimates are wanted.
-    schedutil_runs: bool,
+    /// Whether tasks' estimates may ever be wanted: a kernel that has schedutil keeps them whatever governs.
+    follows_tasks: bool,
 }
 
 impl Cpufreq {
@@ -84,7 +84,8 @@ impl Cpufreq {
             for &member in policy.members.iter() {
                 let cpu = cpus.get_mut(member as usize).filter(|c| c.policy.is_none()).ok_or(Errno::EINVAL)?;
                 cpu.policy = Some(policy.index);
-                cpu.queue = pelt::Queue::new(now_ns, policy.config.capacity, policy.speed());
+                let queue = pelt::Queue::new(now_ns, policy.config.capacity, policy.speed());
+                cpu.queue = queue.within(config.window_phase_ns);
             }
         }
         let built_in = |governor| config.available_governors.contains(&governor);
@@ -99,7 +100,7 @@ impl Cpufreq {
             tasks: Vec::new(),
             changes: Vec::new(),
             walk_due_ns: None,
-            schedutil_runs: false,
+            follows_tasks: config.rules == Rules::V6_1 && built_in(Governor::Schedutil),
             config,
             policies,
             cpus,
@@ -228,11 +229,17 @@ impl Cpufreq {
     pub fn utilisation(&mut self, cpu: u32, now_ns: u64, why: Util, times: &dyn CpuTimes) {
         let Some(index) = self.policy_of(cpu) else { return };
         let queued = match &mut self.policies[index].state {
-            State::Fixed | State::Userspace { .. } => return,
+            State::Fixed | State::Userspace { .. } => {
+                // A window's end that nobody listened for is not told later.
+                if self.config.rules == Rules::V6_1 {
+                    self.cpus[cpu as usize].queue.take_window_end(now_ns);
+                }
+                return;
+            }
             State::Dbs(dbs) if self.config.rules == Rules::V6_1 => {
                 let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);
                 let counts = counts || matches!(why, Util::IoWake | Util::Direct);
-                counts && dbs.scheduler_event(now_ns, self.config.worker_delay_ns)
+                counts && dbs.scheduler_event(now_ns, self.config.worker_delay_ns, cpu, times.idle_ns(cpu))
             }
             State::Dbs(dbs) => dbs.wake(now_ns),
             State::Schedutil(_) => {
@@ -292,6 +299,24 @@ impl Cpufreq {
         if let Some(policy) = self.policies.get_mut(policy as usize) {
             policy.clock.fault = fault;
         }
+    }
+
+    /// Loads a governor's module, or unloads it. The one loaded last is named first in `scaling_available_governors`.
+    ///
+    /// # Errors
+    /// EEXIST for one that is loaded, ENOENT for one that is not, EAGAIN for one that a policy uses.
+    pub fn set_governor_loaded(&mut self, governor: Governor, loaded: bool) -> Result<(), Errno> {
+        let place = self.config.available_governors.iter().position(|&other| other == governor);
+        match (place, loaded) {
+            (Some(_), true) => return Err(Errno::EEXIST),
+            (None, false) => return Err(Errno::ENOENT),
+            (Some(_), false) if governor::users(&self.policies, governor) > 0 => return Err(Errno::EAGAIN),
+            (Some(place), false) => {
+                self.config.available_governors.remove(place);
+            }
+            (None, true) => self.config.available_governors.insert(0, governor),
+        }
+        Ok(())
     }
 
     /// Whether [`Cpufreq::take_changes`] would give anything.
@@ -361,11 +386,6 @@ impl Cpufreq {
 
     /// Starts or stops what depends on which governors run.
     fn governors_changed(&mut self, now_ns: u64) {
-        let schedutil_runs = governor::users(&self.policies, Governor::Schedutil) > 0;
-        if schedutil_runs && !self.schedutil_runs {
-            self.forget_tasks();
-        }
-        self.schedutil_runs = schedutil_runs;
         if self.config.rules != Rules::V2_6_18 {
             return;
         }

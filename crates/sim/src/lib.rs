@@ -15,6 +15,7 @@ mod machine;
 mod network;
 mod nic;
 mod noise;
+mod play;
 mod power;
 mod process;
 mod profile;
@@ -28,6 +29,7 @@ mod world;
 pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, Written};
 pub use nic::Driver;
 pub use noise::NoiseSpec;
+pub use play::Stretch;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{
     Arch, ClockDescription, Description, IdleDescription, NetworkSpec, Profile, ProfileError, describe_source,

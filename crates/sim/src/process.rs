@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::board::{Board, Event};
 use crate::network::{KERNEL, Ping, Receive, Send};
 use crate::noise::Factors;
+use crate::play::Play;
 use crate::schedule::{State, Task};
 use crate::watching::Watching;
 use crate::work::{Command, Counter};
@@ -23,6 +24,7 @@ pub(crate) enum Body {
     Receive(Box<Receive>),
     Send(Box<Send>),
     Ping(Box<Ping>),
+    Play(Play),
     Gone,
 }
 
@@ -86,7 +88,24 @@ impl Board {
                 None => return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", other.kind()))),
             },
         };
-        let index = u32::try_from(self.processes.len()).map_err(|_| refused("more".into(), Errno::EAGAIN))?;
+        if u32::try_from(self.processes.len()).is_err() {
+            return Err(refused("more".into(), Errno::EAGAIN));
+        }
+        let (index, id) = self.enter(body);
+        if let Some(process) = self.processes.get_mut(index as usize) {
+            process.around = job.around.iter().map(Watching::new).collect();
+        }
+        self.sample_all(index);
+        let mut task = Task::new(index);
+        (task.allowed, task.group) = (job.cpus.clone(), group);
+        self.start(index, task, &job.work);
+        self.follow_cpufreq();
+        Ok(id)
+    }
+
+    /// A place for a process; its number and its name to others.
+    pub(crate) fn enter(&mut self, body: Body) -> (u32, ProcessId) {
+        let index = u32::try_from(self.processes.len()).unwrap_or(u32::MAX);
         let factors = self.noise.of_run(u64::from(index), self.now_ns);
         let id = ProcessId(u64::from(index) * 2 + 1 + u64::from(self.side == Side::Far));
         self.processes.push(Process {
@@ -98,15 +117,10 @@ impl Board {
             factors,
             stamp: 0,
             body,
-            around: job.around.iter().map(Watching::new).collect(),
+            around: Vec::new(),
             finished: None,
         });
-        self.sample_all(index);
-        let mut task = Task::new(index);
-        (task.allowed, task.group) = (job.cpus.clone(), group);
-        self.start(index, task, &job.work);
-        self.follow_cpufreq();
-        Ok(id)
+        (index, id)
     }
 
     /// Whether a job's CPUs and group exist; answers the group.
@@ -160,6 +174,7 @@ impl Board {
             Body::Counter(_) => self.counter_timer(process),
             Body::Command(_) => self.command_timer(process),
             Body::Ping(_) => self.ping_timer(process),
+            Body::Play(_) => self.play_timer(process),
             Body::Receive(_) | Body::Send(_) | Body::Gone => {}
         }
     }
@@ -174,7 +189,7 @@ impl Board {
             Body::Receive(_) => self.received(process),
             Body::Send(_) => self.sent(process),
             Body::Ping(_) => self.pinged(process),
-            Body::Idle | Body::Counter(_) | Body::Gone => {}
+            Body::Idle | Body::Counter(_) | Body::Play(_) | Body::Gone => {}
         }
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct Cpu {
     pub(crate) user_ns: u64,
     pub(crate) system_ns: u64,
     pub(crate) softirq_ns: u64,
+    /// Time of nice tasks as ticks found it: part of the user time, and the way kernels keep it.
+    pub(crate) nice_ns: u64,
     idle_ns: u64,
 }
 
@@ -75,6 +77,7 @@ impl Cpu {
                 user_ns: 0,
                 system_ns: 0,
                 softirq_ns: 0,
+                nice_ns: 0,
                 idle_ns: 0,
             }
         };
@@ -136,6 +139,8 @@ pub(crate) struct Task {
     pub(crate) group: Option<u32>,
     /// Whether it goes before others when it wakes (soft interrupts).
     pub(crate) urgent: bool,
+    /// Whether its nice value is positive.
+    pub(crate) nice: bool,
     pub(crate) booking: Booking,
     /// Share of its cycles that waits for memory, millionths.
     pub(crate) memory_ppm: u64,
@@ -160,6 +165,7 @@ impl Task {
             allowed: None,
             group: None,
             urgent: false,
+            nice: false,
             booking: Booking::User,
             memory_ppm: 0,
             endless: false,
@@ -219,8 +225,8 @@ impl CpuTimes for Times<'_> {
         0
     }
 
-    fn nice_ns(&self, _cpu: u32) -> u64 {
-        0
+    fn nice_ns(&self, cpu: u32) -> u64 {
+        self.cpu(cpu).map_or(0, |cpu| cpu.nice_ns)
     }
 
     fn running(&self, cpu: u32) -> bool {
@@ -301,8 +307,9 @@ impl Board {
         self.leave(cpu);
         self.task(task).state = state;
         self.cpufreq.dequeued(cpu, task, sleeps, self.now_ns);
-        self.dispatch(cpu);
+        // Before the CPU goes idle, if it does: schedutil does not slow down a CPU that has not been idle.
         self.tell_cpufreq(cpu, Util::Dequeue);
+        self.dispatch(cpu);
     }
 
     /// Takes a task off wherever it is.

@@ -3,12 +3,14 @@ mod faulty;
 
 use std::collections::VecDeque;
 
-use powerband_machine::{LedgerError, LedgerStore, Machine, StopSignal, Wake, World};
+use powerband_machine::{Errno, LedgerError, LedgerStore, Machine, ProcessId, StopSignal, Wake, World};
 use powerband_record::Side;
 use thiserror::Error;
 
 use crate::board::END_NS;
+use crate::cpufreq::Governor;
 use crate::machine::SimMachine;
+use crate::play::{Play, Stretch};
 use crate::profile::Profile;
 
 /// Why a simulated World could not be made.
@@ -21,11 +23,14 @@ pub enum SimError {
         /// Which machine.
         name: String,
         /// Why.
-        errno: powerband_machine::Errno,
+        errno: Errno,
     },
     /// There is no machine on that side.
     #[error("this rig has no {0} machine")]
     NoMachine(Side),
+    /// A trace overlaps itself.
+    #[error("the stretches of a task overlap or are not in the order of time; sort them and join those that touch")]
+    Stretches,
     /// The ledger of what was set cannot be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -78,6 +83,27 @@ impl SimWorld {
     /// What is asked, at the start of each wait and every few thousand events, whether to stop.
     pub fn interrupt_source(&mut self, source: InterruptSource) {
         self.interrupts = Some(source);
+    }
+
+    /// Plays one task's stretches on a machine: it is runnable from each one's beginning to its end, however fast its CPU
+    /// runs meanwhile. On such a machine nothing happens by itself any more: what else ran belongs into the trace, as
+    /// further tasks.
+    ///
+    /// # Errors
+    /// [`SimError::NoMachine`]; [`SimError::Stretches`] when they overlap or are not in the order of time.
+    pub fn play(&mut self, side: Side, stretches: Vec<Stretch>) -> Result<ProcessId, SimError> {
+        let play = Play::new(stretches).ok_or(SimError::Stretches)?;
+        let place = place(side).filter(|&place| place < self.machines.len()).ok_or(SimError::NoMachine(side))?;
+        Ok(self.machines[place].board.play(play))
+    }
+
+    /// Loads a governor's module on a machine, or unloads it, as an administrator would.
+    ///
+    /// # Errors
+    /// ENODEV when there is no such machine; EEXIST, ENOENT and EAGAIN as the kernel.
+    pub fn set_governor_loaded(&mut self, side: Side, governor: Governor, loaded: bool) -> Result<(), Errno> {
+        let machine = place(side).and_then(|place| self.machines.get_mut(place)).ok_or(Errno::ENODEV)?;
+        machine.board.cpufreq.set_governor_loaded(governor, loaded)
     }
 
     /// Events that have happened since boot; those that others overtook are not counted.

@@ -15,4 +15,5 @@ mod ended;
 mod experiment;
 mod killed;
 mod owner;
+mod traces;
 mod turning;

@@ -59,7 +59,7 @@ impl Cpufreq {
         let first = policy.online.first().copied().unwrap_or(0);
         Ok(match file {
             PolicyFile::AffectedCpus => cpus(&policy.online),
-            PolicyFile::RelatedCpus => cpus(&policy.members),
+            PolicyFile::FreqdomainCpus | PolicyFile::RelatedCpus => cpus(&policy.members),
             PolicyFile::CpuinfoMinFreq => line(policy.lo),
             PolicyFile::CpuinfoMaxFreq => line(policy.hi),
             PolicyFile::CpuinfoTransitionLatency => line(policy.config.transition_latency_ns),

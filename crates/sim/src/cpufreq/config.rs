@@ -130,12 +130,18 @@ pub struct Config {
     pub nohz: bool,
     /// The governor every policy boots with.
     pub default_governor: Governor,
-    /// Governors that are built in, in the order of `scaling_available_governors`.
+    /// Governors that are built in or loaded at boot, in the order of `scaling_available_governors`.
     pub available_governors: Vec<Governor>,
     /// Default of ondemand's `io_is_busy`.
     pub io_is_busy: bool,
     /// What stands behind `cpufreq/boost`.
     pub boost: Boost,
+    /// How long after its multiple a tick is heard, ns.
+    pub tick_delay_ns: u32,
+    /// By how much the kernel has each idle time shorter than the time in which nothing ran, ns.
+    pub idle_edges_ns: u32,
+    /// How far into one of its load windows, of 1024 times 1024 ns, the scheduler's clock is at boot, ns (6.1).
+    pub window_phase_ns: u64,
     /// From the scheduler's callback to the governor's worker, ns (6.1).
     pub worker_delay_ns: u32,
     /// From a write of a limit to its taking effect, ns (6.1).
@@ -163,6 +169,9 @@ impl Config {
             available_governors,
             io_is_busy: false,
             boost: Boost::Absent,
+            tick_delay_ns: 0,
+            idle_edges_ns: 0,
+            window_phase_ns: 0,
             worker_delay_ns: 0,
             limits_delay_ns: 0,
         }

@@ -22,6 +22,8 @@ pub(crate) struct LoadSnapshot {
     /// Nice time, in the unit the rules count it in.
     pub(crate) nice: u64,
     pub(crate) load: u32,
+    /// Time the governor's worker kept the CPU awake that nothing else would have, ns since boot.
+    pub(crate) worker_ns: u64,
     /// 2.6.18 conservative: idle ticks since the last look downwards.
     pub(crate) idle_down: u32,
 }

@@ -12,6 +12,8 @@ pub(crate) struct Dbs {
     /// When the queued work or timer runs.
     pub(crate) due_ns: Option<u64>,
     last_sample_ns: u64,
+    /// The CPU whose callback queued the work, and its idle sum then, ns.
+    queued_on: (u32, u64),
     pub(crate) delay_ns: u64,
     pub(crate) rate_mult: u32,
     /// A deferrable timer is overdue and waits for the CPU to wake.
@@ -48,6 +50,7 @@ impl Dbs {
             governor,
             due_ns,
             last_sample_ns: 0,
+            queued_on: (0, 0),
             delay_ns: u64::from(set.rate_us) * 1000,
             rate_mult: 1,
             deferred: false,
@@ -72,12 +75,13 @@ impl Dbs {
         }
     }
 
-    /// The scheduler's callback (6.1): true if a sample is now queued.
-    pub(crate) fn scheduler_event(&mut self, now_ns: u64, worker_delay_ns: u32) -> bool {
+    /// The scheduler's callback (6.1) on a CPU with this sum of idle time: true if a sample is now queued.
+    pub(crate) fn scheduler_event(&mut self, now_ns: u64, worker_delay_ns: u32, cpu: u32, idle_ns: u64) -> bool {
         if self.due_ns.is_some() || now_ns.saturating_sub(self.last_sample_ns) < self.delay_ns {
             return false;
         }
         self.last_sample_ns = now_ns;
+        self.queued_on = (cpu, idle_ns);
         self.due_ns = Some(now_ns + u64::from(worker_delay_ns));
         true
     }
@@ -109,6 +113,9 @@ pub(crate) fn work(policy: &mut Policy, set: &Tunables, cx: &mut Context<'_>) {
     let ondemand = dbs.governor == Governor::Ondemand;
     let ticks = match rules {
         Rules::V6_1 => {
+            // Nothing else ran there, but the worker did: its CPU was not idle between callback and look.
+            let (cpu, idle_ns) = dbs.queued_on;
+            cx.cpus[cpu as usize].load.worker_ns += cx.times.idle_ns(cpu).saturating_sub(idle_ns);
             let delay_us = if ondemand {
                 ondemand::sample(policy, &mut dbs, set, cx)
             } else {

@@ -16,6 +16,7 @@ pub(crate) enum PolicyFile {
     CpuinfoMaxFreq,
     CpuinfoMinFreq,
     CpuinfoTransitionLatency,
+    FreqdomainCpus,
     RelatedCpus,
     ScalingAvailableFrequencies,
     ScalingAvailableGovernors,
@@ -37,13 +38,14 @@ pub(crate) enum StatsFile {
     TransTable,
 }
 
-const POLICY_FILES: [(PolicyFile, &str, u16); 16] = [
+const POLICY_FILES: [(PolicyFile, &str, u16); 17] = [
     (PolicyFile::AffectedCpus, "affected_cpus", 0o444),
     (PolicyFile::BiosLimit, "bios_limit", 0o444),
     (PolicyFile::CpuinfoCurFreq, "cpuinfo_cur_freq", 0o400),
     (PolicyFile::CpuinfoMaxFreq, "cpuinfo_max_freq", 0o444),
     (PolicyFile::CpuinfoMinFreq, "cpuinfo_min_freq", 0o444),
     (PolicyFile::CpuinfoTransitionLatency, "cpuinfo_transition_latency", 0o444),
+    (PolicyFile::FreqdomainCpus, "freqdomain_cpus", 0o444),
     (PolicyFile::RelatedCpus, "related_cpus", 0o444),
     (PolicyFile::ScalingAvailableFrequencies, "scaling_available_frequencies", 0o444),
     (PolicyFile::ScalingAvailableGovernors, "scaling_available_governors", 0o444),
@@ -185,6 +187,8 @@ impl Tree<'_> {
             PolicyFile::BiosLimit => self.config.rules == Rules::V6_1 && policy.config.bios_limit_khz.is_some(),
             PolicyFile::CpuinfoCurFreq => policy.config.reads_hardware,
             PolicyFile::CpuinfoTransitionLatency | PolicyFile::RelatedCpus => self.config.rules != Rules::V2_6_18,
+            // This driver alone tells which CPUs the hardware switches together.
+            PolicyFile::FreqdomainCpus => self.config.rules == Rules::V6_1 && policy.config.driver == "acpi-cpufreq",
             PolicyFile::ScalingBoostFrequencies => policy.table.steps().iter().any(|s| s.boost),
             PolicyFile::ScalingSetspeed => {
                 self.config.rules != Rules::V2_6_18 || policy.governor == Some(Governor::Userspace)

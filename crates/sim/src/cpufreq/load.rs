@@ -30,7 +30,8 @@ fn fine(config: &Config) -> bool {
 
 /// Idle sum and wall time of a CPU in the unit of [`LoadSnapshot`].
 fn sums(cpu: u32, io_is_busy: bool, cx: &Context<'_>) -> (u64, u64) {
-    let (idle, iowait) = (cx.times.idle_ns(cpu), cx.times.iowait_ns(cpu));
+    let worker_ns = cx.cpus[cpu as usize].load.worker_ns;
+    let (idle, iowait) = (cx.times.idle_ns(cpu).saturating_sub(worker_ns), cx.times.iowait_ns(cpu));
     if fine(cx.config) {
         let waiting = if io_is_busy { 0 } else { iowait / 1000 };
         return (idle / 1000 + waiting, cx.now_ns / 1000);

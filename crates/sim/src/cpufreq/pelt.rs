@@ -74,6 +74,13 @@ impl Signal {
         Signal { sum: 0, into_window: 0, last_ns: clock_ns, util: 0 }
     }
 
+    /// The same, `phase_ns` after the beginning of a window.
+    #[must_use]
+    pub(crate) fn zero_within(clock_ns: u64, phase_ns: u64) -> Self {
+        let into_window = phase_ns / 1024 % WINDOW;
+        Signal { sum: 0, into_window, last_ns: clock_ns.saturating_sub(phase_ns % 1024), util: 0 }
+    }
+
     /// Utilisation as of the last window's end, 0..=1024.
     #[must_use]
     pub fn util(&self) -> u32 {
@@ -110,9 +117,10 @@ impl Signal {
         windows > 0
     }
 
-    /// The same history against another clock.
-    fn rebase(&mut self, clock_ns: u64) {
-        self.last_ns = clock_ns;
+    /// The same utilisation in another's windows.
+    fn rebase(&mut self, other: &Signal) {
+        (self.last_ns, self.into_window) = (other.last_ns, other.into_window);
+        self.sum = u64::from(self.util) * (SUM_MAX - WINDOW + self.into_window);
     }
 
     /// Whether so much was running that time lost to a slow clock cannot be told from demand.

@@ -1,7 +1,6 @@
 //! The scheduler's side: what runs where, kept as utilisation signals for schedutil and for the load window.
 use super::Cpufreq;
 use super::config::Rules;
-use super::cpu::Cpu;
 use super::pelt::Task;
 
 impl Cpufreq {
@@ -14,7 +13,7 @@ impl Cpufreq {
         let queue = &mut self.cpus[cpu as usize].queue;
         queue.update(now_ns);
         let before = std::mem::replace(&mut queue.task, task);
-        if self.schedutil_runs && before != task {
+        if self.follows_tasks && before != task {
             if let Some(before) = before {
                 self.settle(before, cpu, true, now_ns);
             }
@@ -25,9 +24,9 @@ impl Cpufreq {
         self.cpus[cpu as usize].queue.set_running(task.is_some(), now_ns);
     }
 
-    /// `task` became runnable on `cpu`, from sleep or from another CPU. Only needed for schedutil, cheap otherwise.
+    /// `task` became runnable on `cpu`, from sleep or from another CPU. Only needed where schedutil is built in, cheap otherwise.
     pub fn enqueued(&mut self, cpu: u32, task: u32, now_ns: u64) {
-        if !self.schedutil_runs || cpu as usize >= self.cpus.len() {
+        if !self.follows_tasks || cpu as usize >= self.cpus.len() {
             return;
         }
         self.cpus[cpu as usize].queue.update(now_ns);
@@ -36,9 +35,9 @@ impl Cpufreq {
     }
 
     /// `task` left `cpu`'s queue, to sleep or (not `sleeps`) to move elsewhere. Call it before [`Cpufreq::current`]
-    /// names its successor. Only needed for schedutil, cheap otherwise.
+    /// names its successor. Only needed where schedutil is built in, cheap otherwise.
     pub fn dequeued(&mut self, cpu: u32, task: u32, sleeps: bool, now_ns: u64) {
-        if !self.schedutil_runs || cpu as usize >= self.cpus.len() {
+        if !self.follows_tasks || cpu as usize >= self.cpus.len() {
             return;
         }
         let queue = &mut self.cpus[cpu as usize].queue;
@@ -53,15 +52,6 @@ impl Cpufreq {
     #[must_use]
     pub fn tracked_util(&self, cpu: u32) -> u32 {
         self.cpus.get(cpu as usize).map_or(0, |c| c.queue.util())
-    }
-
-    /// Estimates start from nothing: nobody has kept them up.
-    pub(crate) fn forget_tasks(&mut self) {
-        self.tasks.clear();
-        for Cpu { queue, .. } in &mut self.cpus {
-            queue.estimate = 0;
-            queue.task = None;
-        }
     }
 
     fn capacity(&self, cpu: u32) -> u32 {

@@ -13,7 +13,10 @@ impl Board {
         let now = self.now_ns;
         if self.cpu(cpu).asleep() {
             self.book(cpu);
-            let package = self.cpus[cpu as usize].package;
+            let edges_ns = u64::from(self.profile.cpufreq.idle_edges_ns);
+            let this = self.cpu(cpu);
+            this.idle_ns -= edges_ns.min(now - this.asleep_ns).min(this.idle_ns);
+            let package = this.package;
             self.packages[package].turned(&self.profile.power, true, now);
             self.keep_stirring();
         }
@@ -156,8 +159,8 @@ impl Board {
     }
 
     fn start_ticking(&mut self, cpu: u32) {
-        let tick = self.tick_ns;
-        let next = (self.now_ns / tick + 1) * tick;
+        let (tick, delay) = (self.tick_ns, u64::from(self.profile.cpufreq.tick_delay_ns));
+        let next = (self.now_ns.saturating_sub(delay) / tick + 1) * tick + delay;
         if self.cpu(cpu).tick_at_ns != next {
             self.cpu(cpu).tick_at_ns = next;
             self.plan(next, Event::Tick { cpu });
@@ -172,6 +175,9 @@ impl Board {
             return;
         }
         this.busy_ticks += 1;
+        if self.tasks[current as usize].nice {
+            this.nice_ns += self.tick_ns;
+        }
         if now - this.since_ns >= BOOK_AT_LATEST_NS {
             self.book(cpu);
         }

@@ -18,6 +18,8 @@ mod governors;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod play;
+#[cfg(test)]
 mod power;
 #[cfg(test)]
 mod profiles;

@@ -42,6 +42,17 @@ impl Queue {
         }
     }
 
+    /// The same queue, so far after the beginning of a window, ns.
+    #[must_use]
+    pub(crate) fn within(mut self, phase_ns: u64) -> Self {
+        self.signal = Signal::zero_within(self.clock_ns, phase_ns);
+        self
+    }
+
+    pub(super) fn signal(&self) -> &Signal {
+        &self.signal
+    }
+
     /// Utilisation of fair tasks as of the last update, 0..=1024.
     #[must_use]
     pub fn util(&self) -> u32 {

@@ -10,7 +10,7 @@ pub struct Task {
     signal: Signal,
     average: u32,
     latest: u32,
-    window_since_enqueue: bool,
+    window_since_sleep: bool,
     /// What was added to the queue's estimate at enqueue.
     charged: u32,
     cpu: Option<u32>,
@@ -37,24 +37,19 @@ impl Task {
 
     /// Brings the signal to the queue's clock; `running` is what was true since the last update.
     pub fn update(&mut self, queue: &Queue, running: bool) {
-        self.window_since_enqueue |= self.signal.update(queue.clock_ns(), running);
+        self.window_since_sleep |= self.signal.update(queue.clock_ns(), running);
     }
 
-    /// The task's signal is measured against `cpu`'s clock from now on. Its time away must have been added by
+    /// The task's signal is measured against `cpu`'s clock, in its windows, from now on. Its time away must have been added by
     /// [`Task::update`] with the old CPU's queue.
     pub fn move_to(&mut self, cpu: u32, queue: &Queue) {
-        if self.cpu.is_none() {
-            self.signal = Signal::zero(queue.clock_ns());
-        } else {
-            self.signal.rebase(queue.clock_ns());
-        }
+        self.signal.rebase(queue.signal());
         self.cpu = Some(cpu);
     }
 
     /// The task is runnable on `queue`, whose clock must be at the present.
     pub fn enqueue(&mut self, queue: &mut Queue) {
         self.update(queue, false);
-        self.window_since_enqueue = false;
         self.charged = self.estimate();
         queue.estimate += self.charged;
     }
@@ -65,7 +60,7 @@ impl Task {
     pub fn dequeue(&mut self, queue: &mut Queue, ran: bool, sleeps: bool, capacity: u32) {
         self.update(queue, ran);
         queue.estimate -= std::mem::take(&mut self.charged).min(queue.estimate);
-        if !sleeps || !self.window_since_enqueue {
+        if !sleeps || !std::mem::take(&mut self.window_since_sleep) {
             return;
         }
         let before = std::mem::replace(&mut self.latest, self.signal.util());

@@ -75,11 +75,14 @@ fn an_estimate_rises_at_once_and_falls_by_a_quarter() {
 }
 
 #[test]
-fn an_activation_shorter_than_a_window_teaches_nothing() {
+fn an_activation_teaches_only_if_a_window_ended_since_the_last_sleep_began() {
     let (mut queue, mut task) = (Queue::new(0, 1024, 1024), Task::default());
     task.move_to(0, &queue);
     activation(&mut task, &mut queue, 0, 50 * MS);
     let before = task.estimate();
-    activation(&mut task, &mut queue, 60 * MS, 60 * MS + 1000);
+    activation(&mut task, &mut queue, 50 * MS + 2_000, 50 * MS + 4_000);
     assert_eq!(task.estimate(), before);
+    // However short it is: the sleep before it has let the signal fall.
+    activation(&mut task, &mut queue, 60 * MS, 60 * MS + 1_000);
+    assert_eq!(task.estimate(), (4 * before - (before - task.util())) / 4);
 }

@@ -25,8 +25,9 @@ fn the_modern_tree() {
     let mut bench = Bench::new(two(Rules::V6_1, Governor::Ondemand));
     assert_eq!(names(&bench, "cpufreq"), ["ondemand/", "policy0/", "policy2/"]);
     let expected = "affected_cpus bios_limit cpuinfo_cur_freq cpuinfo_max_freq cpuinfo_min_freq \
-        cpuinfo_transition_latency related_cpus scaling_available_frequencies scaling_available_governors \
-        scaling_cur_freq scaling_driver scaling_governor scaling_max_freq scaling_min_freq scaling_setspeed stats/";
+        cpuinfo_transition_latency freqdomain_cpus related_cpus scaling_available_frequencies \
+        scaling_available_governors scaling_cur_freq scaling_driver scaling_governor scaling_max_freq scaling_min_freq \
+        scaling_setspeed stats/";
     assert_eq!(names(&bench, "cpufreq/policy2"), expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!(names(&bench, "cpufreq/policy0/stats"), ["reset", "time_in_state", "total_trans", "trans_table"]);
     assert_eq!(names(&bench, "cpu3/cpufreq"), names(&bench, "cpufreq/policy2"));
@@ -146,6 +147,14 @@ fn governors_are_named_by_the_first_word() {
     let mut bench = Bench::new(few);
     assert_eq!(bench.write("scaling_governor", "ondemand"), Err(Errno::EINVAL), "not built in");
     assert_eq!(bench.read("scaling_available_governors").unwrap(), "performance \n");
+    let mut load = |loaded| bench.cpufreq.set_governor_loaded(Governor::Ondemand, loaded);
+    assert_eq!((load(false), load(true), load(true)), (Err(Errno::ENOENT), Ok(()), Err(Errno::EEXIST)));
+    assert_eq!(bench.read("scaling_available_governors").unwrap(), "ondemand performance \n", "the last one first");
+    bench.write("scaling_governor", "ondemand").unwrap();
+    assert_eq!(bench.cpufreq.set_governor_loaded(Governor::Ondemand, false), Err(Errno::EAGAIN), "in use");
+    bench.write("scaling_governor", "performance").unwrap();
+    assert_eq!(bench.cpufreq.set_governor_loaded(Governor::Ondemand, false), Ok(()));
+    assert_eq!(bench.write("scaling_governor", "ondemand"), Err(Errno::EINVAL), "gone");
 }
 
 #[test]

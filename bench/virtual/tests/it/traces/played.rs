@@ -1,0 +1,243 @@
+//! What a guest printed of a score: writes, every thread's stretches, changes of clock, and the governor's own figures.
+use std::collections::BTreeMap;
+
+use powerband_sim::Stretch;
+
+/// The kernel's worker that takes samples. A simulated governor takes its own, so these are no part of the load.
+const SAMPLES: &str = "dbs_work_handler";
+
+/// From the scheduler's look at its clock until the switch is traced, ns.
+const SWITCH_NS: u64 = 2_000;
+
+/// One case as it was: the clock at its beginning and each change until its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Episode {
+    pub(crate) from_ns: u64,
+    pub(crate) until_ns: u64,
+    pub(crate) first_khz: u32,
+    /// When, and to which clock, kHz.
+    pub(crate) changes: Vec<(u64, u32)>,
+    /// What the governor's statistics said at the end: 10 ms spent in each state, and transitions.
+    pub(crate) said: (Vec<(u32, u64)>, usize),
+}
+
+/// A thread's stretches; the last one may be open.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    stretches: Vec<Stretch>,
+    open_ns: Option<u64>,
+    samples: u32,
+    other_work: u32,
+}
+
+/// Everything a guest printed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Played {
+    /// When, where, what.
+    pub(crate) writes: Vec<(u64, String, String)>,
+    reads: Vec<(u64, String, String)>,
+    /// The scheduler's clock and the time since boot at one moment, ns.
+    clocks: (u64, u64),
+    threads: BTreeMap<u32, Thread>,
+    /// How long the CPU was idle, as the kernel has it: before and behind the score, ns.
+    asleep_ns: Vec<u64>,
+    /// When it last switched to the idle thread, if nothing was woken since; how often it did and for how long, ns.
+    idle_since_ns: Option<u64>,
+    idle: (u64, u64),
+    changes: Vec<(u64, u32)>,
+}
+
+impl Played {
+    pub(crate) fn read(printed: &str) -> Played {
+        let mut played = Played::default();
+        for line in printed.lines() {
+            match line.split_once(' ').unwrap() {
+                ("wrote", rest) => played.writes.push(step(rest)),
+                ("read", rest) => played.reads.push(step(rest)),
+                ("ktime", time) => played.clocks.1 = time.replace('.', "").parse().unwrap(),
+                ("cpu_clk", time) => played.clocks.0 = time.replace('.', "").parse().unwrap(),
+                ("asleep", time) => played.asleep_ns.push(time.parse().unwrap()),
+                ("slept" | "nice", _) => {}
+                (thread, rest) => played.traced(thread, rest),
+            }
+        }
+        played
+    }
+
+    /// A line of the kernel's trace, behind its thread's name: CPU, flags, time, event.
+    fn traced(&mut self, thread: &str, rest: &str) {
+        let mut words = rest.splitn(5, ' ').skip(2);
+        let (time, event, what) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+        let at_ns = time.trim_end_matches(':').replace('.', "").parse::<u64>().unwrap() * 1_000;
+        match event {
+            "cpu_frequency:" => self.changes.push((at_ns, number(what, "state="))),
+            "workqueue_execute_start:" => {
+                let thread = self.threads.entry(thread.rsplit_once('-').unwrap().1.parse().unwrap()).or_default();
+                if what.ends_with(SAMPLES) {
+                    thread.samples += 1;
+                } else {
+                    thread.other_work += 1;
+                }
+            }
+            "sched_waking:" => {
+                let idle = self.roused(at_ns);
+                self.opened(number(what, "pid="), number(what, "prio=") == 0 && idle, at_ns);
+            }
+            "sched_switch:" => self.switched(what, at_ns),
+            _ => panic!("{event}"),
+        }
+    }
+
+    fn switched(&mut self, what: &str, at_ns: u64) {
+        let (before, after) = (number(what, "prev_pid="), number(what, "next_pid="));
+        if !what.contains("prev_state=R") {
+            self.closed(before, at_ns, number(what, "prev_prio=") > 120);
+        }
+        self.opened(after, number(what, "next_prio=") == 0 && before == 0, at_ns);
+        self.roused(at_ns);
+        self.idle_since_ns = (after == 0).then_some(at_ns);
+    }
+
+    /// The CPU has something to do. Whether it was idle.
+    fn roused(&mut self, at_ns: u64) -> bool {
+        let since_ns = self.idle_since_ns.take();
+        if let Some(since_ns) = since_ns {
+            self.idle = (self.idle.0 + 1, self.idle.1 + at_ns - since_ns);
+        }
+        since_ns.is_some()
+    }
+
+    /// A thread wants to run. The one that stops an idle CPU is unknown to the governors; where it takes the place of an
+    /// ordinary one, that is a callback.
+    fn opened(&mut self, thread: u32, unknown: bool, at_ns: u64) {
+        if thread != 0 && !unknown {
+            self.threads.entry(thread).or_default().open_ns.get_or_insert(at_ns);
+        }
+    }
+
+    fn closed(&mut self, thread: u32, until_ns: u64, nice: bool) {
+        let this = self.threads.entry(thread).or_default();
+        let (samples, other_work) = (std::mem::take(&mut this.samples), std::mem::take(&mut this.other_work));
+        let only_samples = samples > 0 && other_work == 0;
+        if let Some(from_ns) = this.open_ns.take()
+            && !only_samples
+        {
+            this.stretches.push(Stretch { from_ns, until_ns, nice });
+        }
+    }
+
+    /// How far into one of its windows the scheduler's clock was at boot, ns.
+    pub(crate) fn phase_ns(&self) -> u64 {
+        let (scheduler_ns, boot_ns) = self.clocks;
+        scheduler_ns.wrapping_sub(boot_ns) % (1024 * 1024)
+    }
+
+    /// By how much the kernel has each idle time shorter than the time from the switch to its idle thread until something is
+    /// woken, ns: idleness begins behind the one and ends with the interrupt before the other.
+    pub(crate) fn edges_ns(&self) -> u64 {
+        let (times, between_ns) = self.idle;
+        (between_ns + times * SWITCH_NS).saturating_sub(self.asleep_ns[1] - self.asleep_ns[0]) / times.max(1)
+    }
+
+    /// What each thread ran. Before its switch away is traced, the scheduler has read its clock.
+    pub(crate) fn stretches(&self) -> Vec<Vec<Stretch>> {
+        let one =
+            |stretch: &Stretch| Stretch { until_ns: stretch.from_ns.max(stretch.until_ns - SWITCH_NS), ..*stretch };
+        self.threads.values().map(|thread| thread.stretches.iter().map(one).collect()).collect()
+    }
+
+    /// When each case began and ended: statistics reset, statistics read.
+    pub(crate) fn spans(&self) -> Vec<(u64, u64)> {
+        let begins = self.writes.iter().filter(|(_, path, _)| path.ends_with("/reset"));
+        let ends = self.reads.iter().filter(|(_, path, _)| path.ends_with("/time_in_state"));
+        begins.zip(ends).map(|(begin, end)| (begin.0, end.0)).collect()
+    }
+
+    pub(crate) fn cases(&self) -> Vec<Episode> {
+        let said: Vec<(Vec<(u32, u64)>, usize)> = self
+            .reads
+            .chunks(2)
+            .map(|pair| (times(&pair[0].2.replace('|', "\n")), pair[1].2.parse().unwrap()))
+            .collect();
+        let spans = self.spans();
+        spans.iter().zip(said).map(|(&span, said)| Episode::cut(span, &self.changes, said)).collect()
+    }
+}
+
+/// The text of `time_in_state`.
+pub(crate) fn times(text: &str) -> Vec<(u32, u64)> {
+    let line = |line: &str| line.split_once(' ').map(|(khz, time)| (khz.parse().unwrap(), time.parse().unwrap()));
+    text.lines().filter_map(line).collect()
+}
+
+fn step(rest: &str) -> (u64, String, String) {
+    let mut words = rest.splitn(3, ' ');
+    let at_ns = words.next().unwrap().parse().unwrap();
+    (at_ns, words.next().unwrap().to_owned(), words.next().unwrap().to_owned())
+}
+
+fn number(text: &str, key: &str) -> u32 {
+    let at = text.split(' ').find_map(|word| word.strip_prefix(key)).unwrap_or_else(|| panic!("{key} in {text}"));
+    at.parse().unwrap()
+}
+
+impl Episode {
+    /// The part of a list of changes that lies in a span.
+    pub(crate) fn cut(span: (u64, u64), changes: &[(u64, u32)], said: (Vec<(u32, u64)>, usize)) -> Self {
+        let (from_ns, until_ns) = span;
+        let before = changes.iter().rfind(|(at_ns, _)| *at_ns <= from_ns);
+        let within = changes.iter().filter(|(at_ns, _)| (from_ns + 1..until_ns).contains(at_ns));
+        let first_khz = before.map_or(0, |(_, khz)| *khz);
+        Episode { from_ns, until_ns, first_khz, changes: within.copied().collect(), said }
+    }
+
+    /// ns at each clock.
+    fn times(&self) -> BTreeMap<u32, u64> {
+        let mut times = BTreeMap::new();
+        let (mut since_ns, mut clock) = (self.from_ns, self.first_khz);
+        for &(at_ns, khz) in self.changes.iter().chain([&(self.until_ns, 0)]) {
+            *times.entry(clock).or_insert(0) += at_ns - since_ns;
+            (since_ns, clock) = (at_ns, khz);
+        }
+        times
+    }
+
+    /// Whether the governor's own statistics say the same as the changes.
+    pub(crate) fn agrees_with_itself(&self) -> bool {
+        let times = self.times();
+        let of = |khz| times.get(khz).copied().unwrap_or(0) / 10_000_000;
+        self.said.1 == self.changes.len() && self.said.0.iter().all(|(khz, units)| of(khz).abs_diff(*units) <= 1)
+    }
+
+    /// By how many points of a hundred the share of time in a state differs, where it differs most.
+    pub(crate) fn apart_percent(&self, other: &Episode) -> f64 {
+        let (mine, theirs) = (self.times(), other.times());
+        let clocks = mine.keys().chain(theirs.keys());
+        let of = |times: &BTreeMap<u32, u64>, clock| times.get(clock).copied().unwrap_or(0);
+        let most = clocks.map(|clock| of(&mine, clock).abs_diff(of(&theirs, clock))).max().unwrap_or(0);
+        most as f64 * 100.0 / (self.until_ns - self.from_ns) as f64
+    }
+
+    /// How far both decided the same, and the first decisions that differ.
+    pub(crate) fn first_difference(&self, other: &Episode) -> String {
+        let clocks = |episode: &Episode| -> Vec<u32> { episode.changes.iter().map(|(_, khz)| *khz).collect() };
+        let (mine, theirs) = (clocks(self), clocks(other));
+        let same = mine.iter().zip(&theirs).take_while(|(mine, theirs)| mine == theirs).count();
+        let late = |at: usize| self.changes[at].0.abs_diff(other.changes[at].0);
+        // The same decision at another time is another decision, if a tick or more lies between.
+        let in_time = (0..same).take_while(|&at| late(at) < 1_000_000).count();
+        if self.first_khz != other.first_khz {
+            return format!("none: began at {} and {}", self.first_khz, other.first_khz);
+        }
+        if in_time == mine.len() && in_time == theirs.len() {
+            return "all".to_owned();
+        }
+        let shown = |episode: &Episode| {
+            episode.changes.get(in_time).map_or_else(
+                || "none".to_owned(),
+                |(at_ns, khz)| format!("{khz} at {:.3} ms", (at_ns - self.from_ns) as f64 / 1e6),
+            )
+        };
+        format!("{in_time}, then {} / {} (from {} ns)", shown(self), shown(other), self.from_ns)
+    }
+}
