@@ -35,6 +35,7 @@ mod shim;
 mod signals;
 mod ssh;
 mod talk;
+mod unpack;
 mod world;
 
 pub use agent::{Agent, AgentError, Opened, Parting};
@@ -52,6 +53,7 @@ pub use owner::{is_alive, this_process};
 pub use remote::{RemoteError, RemoteMachine};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use ssh::Ssh;
+pub use unpack::text_of;
 pub use world::{HostMachine, HostWorld};
 
 use powerband_machine::Errno;
