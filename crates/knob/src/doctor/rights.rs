@@ -1,0 +1,78 @@
+//! What the caller may turn, and the narrowest right for what not. Nobody is told to do everything as root.
+use std::collections::BTreeSet;
+
+use powerband_machine::Machine;
+
+use super::place::Place;
+use super::reach::Reach;
+use super::{Finding, Section};
+use crate::error::every_cpu;
+
+/// The group that is given what root need not keep to itself.
+const GROUP: &str = "powerband";
+
+/// Writable by the group, or by everybody.
+const OTHERS_MAY_WRITE: u32 = 0o022;
+
+/// One line for each kind of right.
+pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -> Section {
+    let mut findings = Vec::new();
+    if machine.identity().privileged {
+        let told =
+            if place.read_only.is_empty() { "root: all of it" } else { "root, but for what is mounted read-only" };
+        findings.push(Finding::ok("user", told));
+    } else {
+        findings.extend(files(machine, reach));
+        if reach.devices {
+            findings.push(Finding::missing(
+                "nic.*",
+                "only who administers the network may turn it",
+                format!(
+                    "give a copy of the program that right, and it to one group alone: \
+                     `install -m 750 -g {GROUP} powerband /usr/local/bin/powerband-nic && \
+                     setcap cap_net_admin+ep /usr/local/bin/powerband-nic`"
+                ),
+            ));
+        }
+        if reach.sysctl {
+            findings.push(Finding::note("sysctl.*", "only root may turn it").with(format!(
+                "allow whole commands in /etc/sudoers.d/{GROUP}, without a `*`, which takes further words: \
+                 `%{GROUP} ALL=(root) /usr/local/bin/powerband set sysctl.vm.swappiness=10`"
+            )));
+        }
+        if reach.quota {
+            findings.push(Finding::note("cgroup.cpu_quota", "takes a group that the caller may divide").with(
+                "start powerband in a scope of its own: `systemd-run --user --scope -p Delegate=yes powerband …`",
+            ));
+        }
+    }
+    Section { name: "rights", title: "what you may turn".into(), findings }
+}
+
+/// The files under `/sys` that named knobs write, where root alone may.
+fn files(machine: &mut dyn Machine, reach: &Reach) -> Option<Finding> {
+    let closed: BTreeSet<String> =
+        reach.files.iter().filter(|path| !is_open(machine, path)).map(|path| every_cpu(path)).collect();
+    if reach.files.is_empty() {
+        return None;
+    }
+    if closed.is_empty() {
+        return Some(Finding::ok("cpufreq.*", "a group may write its files; `id` says whether you are in it"));
+    }
+    let lines: Vec<String> = closed.iter().map(|path| format!("`z {path} 0664 root {GROUP}`")).collect();
+    Some(Finding::missing(
+        "cpufreq.*",
+        "root alone may write its files",
+        format!(
+            "let the group {GROUP} (`groupadd {GROUP}`) write them by these lines in /etc/tmpfiles.d/{GROUP}.conf, in force \
+             after `systemd-tmpfiles --create`: {}",
+            lines.join(", ")
+        ),
+    ))
+}
+
+fn is_open(machine: &mut dyn Machine, path: &str) -> bool {
+    let Some((folder, name)) = path.rsplit_once('/') else { return false };
+    let entries = machine.list(folder).unwrap_or_default();
+    entries.iter().any(|entry| entry.name == name && entry.mode & OTHERS_MAY_WRITE != 0)
+}
