@@ -130,13 +130,17 @@ pub fn examine_file(config: &Config, source: &str, default: Option<DefaultGovern
     Examined::of(vec![section, tick::section(Some(config), None, "")], Some(Kernel::of(&asked, rows)))
 }
 
-/// Examines a machine: its kernel's configuration where it tells it, its driver, what else turns knobs there, what the
-/// caller may do.
-pub fn examine(machine: &mut dyn Machine, default: Option<DefaultGovernor>) -> Examined {
+/// Examines a machine: its kernel's configuration (`given` with its source, else as it tells it), its driver, what else
+/// turns knobs there, what the caller may do.
+pub fn examine(
+    machine: &mut dyn Machine,
+    given: Option<(Config, String)>,
+    default: Option<DefaultGovernor>,
+) -> Examined {
     let place = Place::look(machine);
     let cmdline = machine.read("/proc/cmdline").unwrap_or_default();
     let hardware = Hardware::of(machine, &place);
-    let (kernel_section, kernel, config) = match kernel::find(machine) {
+    let (kernel_section, kernel, config) = match given.map_or_else(|| kernel::find(machine), Ok) {
         Ok((config, source)) => {
             let fragment = Fragment::of(&config, default.map(|governor| governor.0));
             let asked = kernel::Asked { config: &config, source: &source, hardware, fragment: &fragment, default };

@@ -122,8 +122,9 @@ pub(crate) struct Knobs {
 /// `doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
-    /// Look at this kernel configuration alone (a .config, or packed as /proc/config.gz is)
-    #[arg(long, value_name = "FILE", conflicts_with = "machine")]
+    /// Look at this kernel configuration alone (a .config, or packed as /proc/config.gz is); with --machine, as that
+    /// machine's
+    #[arg(long, value_name = "FILE")]
     pub(crate) kernel: Option<PathBuf>,
     /// The governor the kernel should boot with, e.g. ondemand
     #[arg(long, value_name = "NAME")]

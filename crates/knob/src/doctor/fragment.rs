@@ -10,6 +10,9 @@ use super::symbol::{ALL, Area, DEFAULTS, Kind, Symbol, row};
 /// Drivers that take the CPU over from others once they are there: never added to a kernel that has a driver.
 const TAKES_OVER: [&str; 2] = ["X86_INTEL_PSTATE", "X86_AMD_PSTATE"];
 
+/// On by itself where several CPUs are, and brings intel_pstate.
+const SELECTS_INTEL_PSTATE: &str = "SCHED_MC_PRIO";
+
 /// A configuration with what is to be added.
 #[derive(Debug)]
 pub(super) struct Fragment<'a> {
@@ -120,7 +123,19 @@ impl<'a> Fragment<'a> {
             }
         }
         self.set(default, State::Built);
+        if follows_load {
+            self.keep_out_intel_pstate();
+        }
         Ok(())
+    }
+
+    /// Where a kernel gets its second CPU by these lines, a default of it would bring intel_pstate along (SCHED_MC_PRIO
+    /// selects it, since Linux 4.10).
+    fn keep_out_intel_pstate(&mut self) {
+        let unasked = self.config.state(SELECTS_INTEL_PSTATE) == State::Absent && self.config.version() >= (4, 10);
+        if unasked && self.plan.contains_key("SMP") && self.config.has("CPU_SUP_INTEL") {
+            self.set(SELECTS_INTEL_PSTATE, State::Off);
+        }
     }
 }
 

@@ -48,9 +48,7 @@ impl Place {
         if let Some(by) = &self.virtual_by {
             findings.push(
                 Finding::note("virtual machine", format!("{by}; its host turns clocks and power, a guest seldom may"))
-                    .with(
-                        "turn here what `what can be turned here` lists, the rest on the host (`--machine ssh:HOST`)",
-                    ),
+                    .with("turn here what can be turned here (below), the rest on the host with `--machine ssh:HOST`"),
             );
         }
         if let Some(kind) = &self.container {

@@ -39,9 +39,12 @@ impl Reach {
 /// Asks family by family.
 pub(super) fn look(machine: &mut dyn Machine) -> Reach {
     let mut reach = Reach::default();
-    for family in ["cpufreq", "ondemand", "conservative", "schedutil", "nic"] {
-        reach.family(machine, family);
+    if reach.family(machine, "cpufreq") {
+        for governor in ["ondemand", "conservative", "schedutil"] {
+            reach.family(machine, governor);
+        }
     }
+    reach.family(machine, "nic");
     reach.quota(machine);
     let named = resolve(SOME_SYSCTL);
     reach.sysctl = named.is_ok_and(|named| {
@@ -60,8 +63,8 @@ pub(super) fn look(machine: &mut dyn Machine) -> Reach {
 }
 
 impl Reach {
-    /// The knobs of one family, and where they sit.
-    fn family(&mut self, machine: &mut dyn Machine, family: &str) {
+    /// The knobs of one family, and where they sit; whether there are any.
+    fn family(&mut self, machine: &mut dyn Machine, family: &str) -> bool {
         let prefix = format!("{family}.");
         let names = ALL.iter().map(|knob| (*knob, knob.about().name));
         let (mut here, mut why): (Vec<(&str, Vec<Site>)>, Option<KnobError>) = (Vec::new(), None);
@@ -74,7 +77,7 @@ impl Reach {
         let about = format!("{family}.*");
         if here.is_empty() {
             self.findings.extend(why.map(|why| Finding::note(about, words(family, &why))));
-            return;
+            return false;
         }
         for path in here.iter().flat_map(|(_, sites)| sites).filter_map(|site| site.path.as_deref()) {
             if path.starts_with("/sys/") {
@@ -87,6 +90,7 @@ impl Reach {
         sites.dedup();
         let knobs: Vec<&str> = here.iter().map(|(short, _)| *short).collect();
         self.findings.push(Finding::ok(about, format!("{} at {}", knobs.join(", "), few(&sites))));
+        true
     }
 
     /// A group of its own for a load needs the kernel's cpu controller. A machine that says nothing of controllers is

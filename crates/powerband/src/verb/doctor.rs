@@ -17,14 +17,11 @@ const LARGEST_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(shared: &Shared, args: &Doctor) -> Answer {
     let default = args.default_governor.as_deref().map(DefaultGovernor::parse).transpose().map_err(usage)?;
-    let (identity, examined) = match &args.kernel {
-        Some(file) => {
-            let name = file.display().to_string();
-            let config = Config::parse(&read(file)?).map_err(|error| usage(format!("{name} {error}")))?;
-            (None, doctor::examine_file(&config, &name, default))
-        }
-        None => {
-            let (identity, examined) = machine(shared, default)?;
+    let given = args.kernel.as_deref().map(configuration).transpose()?;
+    let (identity, examined) = match given {
+        Some((config, name)) if shared.machine.is_none() => (None, doctor::examine_file(&config, &name, default)),
+        given => {
+            let (identity, examined) = machine(shared, given, default)?;
             (Some(identity), examined)
         }
     };
@@ -40,12 +37,16 @@ pub(crate) fn run(shared: &Shared, args: &Doctor) -> Answer {
 }
 
 /// The machine named, with its meters.
-fn machine(shared: &Shared, default: Option<DefaultGovernor>) -> Result<(Identity, Examined), Failure> {
+fn machine(
+    shared: &Shared,
+    given: Option<(Config, String)>,
+    default: Option<DefaultGovernor>,
+) -> Result<(Identity, Examined), Failure> {
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
     let near = rig.world().machine(Side::Near);
     let machine = near.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let identity = machine.identity().clone();
-    let mut examined = doctor::examine(machine, default);
+    let mut examined = doctor::examine(machine, given, default);
     let inventory = powerband_meter::find_all(machine);
     // What a lost machine does not answer is not what it lacks.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
@@ -61,6 +62,13 @@ fn machine(shared: &Shared, default: Option<DefaultGovernor>) -> Result<(Identit
         examined.sections.push(Section { name: "meters", title: "meters".into(), findings });
     }
     Ok((identity, examined))
+}
+
+/// A configuration a user named, and its name.
+fn configuration(file: &Path) -> Result<(Config, String), Failure> {
+    let name = file.display().to_string();
+    let config = Config::parse(&read(file)?).map_err(|error| usage(format!("{name} {error}")))?;
+    Ok((config, name))
 }
 
 /// The text of a configuration, packed or not.
