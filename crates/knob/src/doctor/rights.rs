@@ -14,26 +14,23 @@ const GROUP: &str = "powerband";
 /// Writable by the group, or by everybody.
 const OTHERS_MAY_WRITE: u32 = 0o022;
 
+/// CAP_NET_ADMIN of linux/capability.h, as a bit of `CapEff`.
+const NET_ADMIN: u64 = 1 << 12;
+
 /// One line for each kind of right.
 pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -> Section {
     let mut findings = Vec::new();
-    if machine.identity().privileged {
+    let privileged = machine.identity().privileged;
+    if privileged {
         let told =
             if place.read_only.is_empty() { "root: all of it" } else { "root, but for what is mounted read-only" };
         findings.push(Finding::ok("user", told));
-    } else {
+    }
+    if reach.devices {
+        findings.extend(devices(administers_network(machine), privileged));
+    }
+    if !privileged {
         findings.extend(files(machine, reach));
-        if reach.devices {
-            findings.push(Finding::missing(
-                "nic.*",
-                "only who administers the network may turn it",
-                format!(
-                    "give a copy of the program that right, and it to one group alone: \
-                     `install -m 750 -g {GROUP} powerband /usr/local/bin/powerband-nic && \
-                     setcap cap_net_admin+ep /usr/local/bin/powerband-nic`"
-                ),
-            ));
-        }
         if reach.sysctl {
             findings.push(Finding::note("sysctl.*", "only root may turn it").with(format!(
                 "allow whole commands in /etc/sudoers.d/{GROUP}, without a `*`, which takes further words: \
@@ -47,6 +44,36 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -
         }
     }
     Section { name: "rights", title: "what you may turn".into(), findings }
+}
+
+/// Whether who acts on the machine may set up network devices; `None` when the machine does not tell.
+fn administers_network(machine: &mut dyn Machine) -> Option<bool> {
+    let status = machine.read("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok().map(|mask| mask & NET_ADMIN != 0)
+}
+
+/// What it takes to turn a network device. Root of a container may lack it, and others may have it.
+fn devices(administers: Option<bool>, privileged: bool) -> Option<Finding> {
+    const ABOUT: &str = "nic.*";
+    match administers.unwrap_or(privileged) {
+        true if privileged => None,
+        true => Some(Finding::ok(ABOUT, "this program may turn it (CAP_NET_ADMIN)")),
+        false if privileged => Some(Finding::missing(
+            ABOUT,
+            "root lacks CAP_NET_ADMIN here, as in most containers",
+            "give it to the container (docker: --cap-add NET_ADMIN), or turn it on the host",
+        )),
+        false => Some(Finding::missing(
+            ABOUT,
+            "only who administers the network may turn it",
+            format!(
+                "give a copy of the program that right, and it to one group alone: \
+                 `install -m 750 -g {GROUP} powerband /usr/local/bin/powerband-nic && \
+                 setcap cap_net_admin+ep /usr/local/bin/powerband-nic`"
+            ),
+        )),
+    }
 }
 
 /// The files under `/sys` that named knobs write, where root alone may.

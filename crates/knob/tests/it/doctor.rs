@@ -191,7 +191,21 @@ fn who_is_not_root_is_told_the_narrowest_right_for_each() {
     says(found(&examined, "rights", "sysctl.*"), Mark::Note, &["set sysctl.vm.swappiness=10", "without a `*`"]);
     says(found(&examined, "rights", "cgroup.cpu_quota"), Mark::Note, &["systemd-run --user --scope"]);
     assert_eq!(examined.missing(), 2);
-    assert_eq!(found(&examine(&mut whole(), None, None), "rights", "user").mark, Mark::Ok);
+    let capable = [("/proc/self/status", "Name:\tpowerband\nCapEff:\t0000000000001000\n")];
+    let examined = examine(&mut with(fake, &capable), None, None);
+    says(found(&examined, "rights", "nic.*"), Mark::Ok, &["CAP_NET_ADMIN"]);
+}
+
+#[test]
+fn root_may_turn_all_but_what_a_container_withholds() {
+    let mut fake = whole();
+    fake.files.insert("/proc/net/dev".into(), "a\nb\n  eth0: 0 0\n".into());
+    fake.cards.insert("eth0".into(), Coalescing::parse("rx-usecs 3\n"));
+    assert_eq!(examine(&mut fake, None, None).missing(), 0);
+    let incapable = [("/proc/self/status", "CapEff:\t00000000a80405fb\n")];
+    let examined = examine(&mut with(fake, &incapable), None, None);
+    says(found(&examined, "rights", "user"), Mark::Ok, &["root"]);
+    says(found(&examined, "rights", "nic.*"), Mark::Missing, &["lacks CAP_NET_ADMIN", "--cap-add NET_ADMIN"]);
 }
 
 #[test]
