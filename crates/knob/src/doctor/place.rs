@@ -55,13 +55,6 @@ impl Place {
             let told = format!("{kind}; the kernel is the host's and shared with others");
             findings.push(Finding::note("container", told).with("turn the kernel's knobs on the host"));
         }
-        for mount in &self.read_only {
-            findings.push(
-                Finding::note(*mount, "mounted read-only: nothing under it can be turned from here").with(
-                    "run powerband on the host, or give the container that mount to write (docker: --privileged)",
-                ),
-            );
-        }
         Section { name: "place", title: "where this is".into(), findings }
     }
 }

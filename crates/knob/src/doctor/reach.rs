@@ -100,7 +100,7 @@ impl Reach {
         let all = machine.read("/proc/cgroups");
         let silent = version_two.is_err() && all.is_err();
         let in_two = version_two.is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"));
-        let listed = all.is_ok_and(|text| text.lines().any(|line| has_cpu(line)));
+        let listed = all.is_ok_and(|text| text.lines().any(has_cpu));
         self.quota = silent || in_two || listed;
         self.findings.push(if self.quota {
             Finding::ok("cgroup.cpu_quota", "a CPU share for the load, on any hardware")

@@ -22,10 +22,9 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -
     let mut findings = Vec::new();
     let privileged = machine.identity().privileged;
     if privileged {
-        let told =
-            if place.read_only.is_empty() { "root: all of it" } else { "root, but for what is mounted read-only" };
-        findings.push(Finding::ok("user", told));
+        findings.push(Finding::ok("user", "root, who may turn all that the kernel lets anybody turn"));
     }
+    findings.extend(place.read_only.iter().map(|mount| read_only(mount, reach)));
     if reach.devices {
         findings.extend(devices(administers_network(machine), privileged));
     }
@@ -44,6 +43,14 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -
         }
     }
     Section { name: "rights", title: "what you may turn".into(), findings }
+}
+
+/// A mount that takes no writes, which matters where knobs sit in it.
+fn read_only(mount: &str, reach: &Reach) -> Finding {
+    const TOLD: &str = "mounted read-only: nothing under it can be turned from here";
+    const TODO: &str = "run powerband on the host, or give the container that mount to write (docker: --privileged)";
+    let has_knobs = if mount == "/sys" { !reach.files.is_empty() } else { reach.sysctl };
+    if has_knobs { Finding::missing(mount, TOLD, TODO) } else { Finding::note(mount, TOLD) }
 }
 
 /// Whether who acts on the machine may set up network devices; `None` when the machine does not tell.

@@ -40,24 +40,36 @@ const RIVALS: [Rival; 18] = [
 /// Where systemd keeps what starts at boot.
 const UNITS: &str = "/etc/systemd/system";
 
+/// A folder that is there while systemd runs.
+const SYSTEMD_RUNS: &str = "/run/systemd/system";
+
+/// Where init scripts are linked that start at boot: Debian's, and those of others with and without a display.
+const SCRIPTS: [&str; 3] = ["/etc/rc2.d", "/etc/rc3.d", "/etc/rc5.d"];
+
 /// One line for each that runs or will run at the next boot.
 pub(super) fn section(machine: &mut dyn Machine) -> Section {
     let processes = processes(machine);
     let enabled = enabled(machine);
+    let systemd = machine.list(SYSTEMD_RUNS).is_ok();
     let found = RIVALS.iter().filter_map(|rival| {
-        let running = processes.iter().find(|(_, name)| name == rival.process);
-        let service = format!("{}.service", rival.service);
-        let starts = !rival.service.is_empty() && enabled.contains(&service);
         let name = if rival.service.is_empty() { rival.process } else { rival.service };
-        let told = match running {
-            Some((pid, _)) => format!("runs as process {pid} and turns {}", rival.turns),
-            None if starts => format!("starts at boot and turns {}", rival.turns),
+        let (told, todo) = match processes.iter().find(|(_, process)| process == rival.process) {
+            Some((pid, _)) => {
+                let stop = match rival.service {
+                    "" => format!("`kill {pid}`"),
+                    service if systemd => format!("`systemctl stop {service}`"),
+                    service => format!("`service {service} stop`"),
+                };
+                let todo = format!("{stop} while you measure; trials it disturbs are void");
+                (format!("runs as process {pid} and turns {}", rival.turns), todo)
+            }
+            None if enabled.iter().any(|service| service == rival.service) => {
+                let disable =
+                    if systemd { format!("`systemctl disable {name}`") } else { format!("`chkconfig {name} off`") };
+                let todo = format!("{disable} if what is set shall stay after a reboot");
+                (format!("starts at boot and turns {}", rival.turns), todo)
+            }
             None => return None,
-        };
-        let todo = match (running, starts || !rival.service.is_empty()) {
-            (Some(_), true) => format!("`systemctl stop {name}` while you measure; trials it disturbs are void"),
-            (Some((pid, _)), false) => format!("`kill {pid}` while you measure; trials it disturbs are void"),
-            (None, _) => format!("`systemctl disable {name}` if what is set shall stay after a reboot"),
         };
         Some(Finding::note(name, told).with(todo))
     });
@@ -76,12 +88,21 @@ fn processes(machine: &mut dyn Machine) -> Vec<(u32, String)> {
     pids.into_iter().filter_map(name).collect()
 }
 
-/// The units that some target wants.
+/// The services that start at boot: units that some target wants, and init scripts.
 fn enabled(machine: &mut dyn Machine) -> Vec<String> {
-    let targets: Vec<String> = machine.list(UNITS).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
-    let wants = targets.iter().filter(|name| name.ends_with(".wants"));
-    wants
-        .flat_map(|name| machine.list(&format!("{UNITS}/{name}")).unwrap_or_default())
-        .map(|entry| entry.name)
-        .collect()
+    let names = |machine: &mut dyn Machine, folder: &str| -> Vec<String> {
+        machine.list(folder).unwrap_or_default().into_iter().map(|entry| entry.name).collect()
+    };
+    let mut services = Vec::new();
+    for wants in names(machine, UNITS).iter().filter(|name| name.ends_with(".wants")) {
+        let units = names(machine, &format!("{UNITS}/{wants}"));
+        services.extend(units.iter().filter_map(|unit| unit.strip_suffix(".service")).map(str::to_owned));
+    }
+    for folder in SCRIPTS {
+        // S20cpufrequtils
+        let scripts = names(machine, folder);
+        let started = scripts.iter().filter_map(|script| script.strip_prefix('S'));
+        services.extend(started.map(|script| script.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned()));
+    }
+    services
 }

@@ -151,7 +151,6 @@ fn guests_and_containers_are_known_by_what_they_show() {
         ("/run/systemd/container", "lxc\n", "lxc"),
         ("/.dockerenv", "", "docker"),
         ("/proc/1/cgroup", "0::/kubepods/besteffort/pod1\n", "kubernetes"),
-        ("/proc/self/mounts", "sysfs /sys sysfs ro,nosuid 0 0\nproc /proc proc rw 0 0\n", "/sys mounted read-only"),
     ] {
         let told = by(&[(path, text)]);
         assert!(told.as_ref().is_some_and(|told| told.contains(word)), "{path} {text}: {told:?}");
@@ -160,7 +159,8 @@ fn guests_and_containers_are_known_by_what_they_show() {
 
 #[test]
 fn who_fights_over_the_knobs_is_named_with_what_stops_it() {
-    let files = [
+    let mut files = vec![
+        ("/run/systemd/system/x", ""),
         ("/proc/812/comm", "power-profiles-\n"),
         ("/proc/813/comm", "gamemoded\n"),
         ("/proc/814/comm", "tunedish\n"),
@@ -173,6 +173,12 @@ fn who_fights_over_the_knobs_is_named_with_what_stops_it() {
     says(found(&examined, "rivals", "tlp"), Mark::Note, &["starts at boot", "`systemctl disable tlp`"]);
     assert_eq!(examined.sections.iter().find(|one| one.name == "rivals").unwrap().findings.len(), 3);
     assert_eq!(examined.missing(), 0);
+    // Before systemd.
+    files[0] = ("/etc/rc3.d/S13cpuspeed", "");
+    files.push(("/proc/815/comm", "irqbalance\n"));
+    let examined = examine(&mut with(whole(), &files), None, None);
+    says(found(&examined, "rivals", "cpuspeed"), Mark::Note, &["starts at boot", "`chkconfig cpuspeed off`"]);
+    says(found(&examined, "rivals", "irqbalance"), Mark::Note, &["`service irqbalance stop`"]);
 }
 
 #[test]
@@ -206,6 +212,11 @@ fn root_may_turn_all_but_what_a_container_withholds() {
     let examined = examine(&mut with(fake, &incapable), None, None);
     says(found(&examined, "rights", "user"), Mark::Ok, &["root"]);
     says(found(&examined, "rights", "nic.*"), Mark::Missing, &["lacks CAP_NET_ADMIN", "--cap-add NET_ADMIN"]);
+    let mounts = [("/proc/self/mounts", "sysfs /sys sysfs ro,nosuid 0 0\nproc /proc proc rw 0 0\n")];
+    let examined = examine(&mut with(whole(), &mounts), None, None);
+    says(found(&examined, "rights", "/sys"), Mark::Missing, &["mounted read-only", "on the host"]);
+    let mounts = [("/proc/self/mounts", "sysfs /sys sysfs ro 0 0\nsysfs /sys sysfs rw 0 0\n")];
+    assert_eq!(examine(&mut with(whole(), &mounts), None, None).missing(), 0);
 }
 
 #[test]
