@@ -130,7 +130,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "NAME")]
     pub(crate) default_governor: Option<String>,
     /// Print only the lines to merge into the kernel's configuration
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     pub(crate) fragment: bool,
 }
 

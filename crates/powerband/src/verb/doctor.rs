@@ -16,6 +16,11 @@ use crate::rig::{self, Purpose};
 const LARGEST_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(shared: &Shared, args: &Doctor) -> Answer {
+    if args.fragment && shared.json {
+        return Err(usage(
+            "--fragment prints lines to merge, not JSON; `powerband doctor --json` has them as kernel.fragment",
+        ));
+    }
     let default = args.default_governor.as_deref().map(DefaultGovernor::parse).transpose().map_err(usage)?;
     let given = args.kernel.as_deref().map(configuration).transpose()?;
     let (identity, examined) = match given {

@@ -144,5 +144,6 @@ fn a_file_that_is_no_configuration_is_refused_in_one_sentence() {
     }
     let why = desk.run(&["doctor", "--default-governor", "turbo"]).refused(2);
     assert!(why.contains("performance, powersave, userspace, ondemand, conservative, schedutil"), "{why}");
-    desk.run(&["doctor", "--fragment", "--json"]).refused(2);
+    let why = desk.run(&["doctor", "--fragment", "--json"]).refused(2);
+    assert!(why.contains("kernel.fragment"), "{why}");
 }

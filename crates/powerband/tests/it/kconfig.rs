@@ -75,7 +75,7 @@ fn sweep_the_kernels_configurator_keeps_every_line_of_a_fragment() {
     let desk = Desk::new();
     let tree = Tree { source, folder: desk.beside("built"), desk: &desk };
     fs::create_dir(&tree.folder).unwrap();
-    for arch in ["x86_64", "i386", "arm", "arm64"] {
+    for arch in ["x86_64", "arm", "arm64"] {
         let folder = if arch.starts_with("arm") { arch } else { "x86" };
         if !tree.source.join(Path::new("arch")).join(folder).join("Makefile").exists() {
             eprintln!("left out: no {arch} in this source");
@@ -98,7 +98,7 @@ fn sweep_the_kernels_configurator_keeps_every_line_of_a_fragment() {
             let config = tree.complete(arch, &without(&whole, cut));
             tree.check(arch, &format!("{arch} without {cut:?}"), &config, None);
         }
-        for cut in [&[][..], cuts[0], cuts[5]] {
+        for cut in [&[][..], cuts[5]] {
             let config = tree.complete(arch, &without(&whole, cut));
             for governor in GOVERNORS {
                 tree.check(arch, &format!("{arch} without {cut:?}"), &config, Some(governor));
