@@ -22,10 +22,11 @@ const IOCTL_SET: u32 = 0x0f;
 /// `struct ethtool_coalesce`: the request, then the parameters in the order of their attributes.
 type Words = [u32; 23];
 
-/// Reads a path: a place of coalescing, or a file.
+/// Reads a path: a place of coalescing, the kernel's configuration, which is packed, or a file.
 pub(crate) fn read_place(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     match CoalescingPlace::of(path) {
         Some(place) => get(place.device)?.read(&place),
+        None if path == crate::unpack::KERNEL_CONFIGURATION => crate::files::read_packed(path, buffer),
         None => crate::files::read(path, buffer),
     }
 }

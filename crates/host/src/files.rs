@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::{errno, io_errno};
 
 /// More than this is not a setting or a reading, bytes.
-const LARGEST_BYTES: usize = 1 << 20;
+pub(crate) const LARGEST_BYTES: usize = 1 << 20;
 
 /// File systems that are the kernel itself: a write is one command, there is nothing to truncate or to sync
 /// (magic numbers of linux/magic.h: sysfs, proc, cgroup, cgroup2, debugfs, tracefs, securityfs, configfs, resctrl).
@@ -42,6 +42,11 @@ pub(crate) fn open(path: &str) -> Result<OwnedFd, Errno> {
 /// The whole text of a file; `buffer` is only working space.
 pub(crate) fn read(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     read_open(&open(path)?, buffer)
+}
+
+/// The whole text that is packed in a file.
+pub(crate) fn read_packed(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
+    read_bytes(open(path)?, buffer).and_then(crate::unpack::text_of)
 }
 
 /// The whole text of an open file, from its beginning.

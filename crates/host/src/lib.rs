@@ -36,6 +36,7 @@ mod shim;
 mod signals;
 mod ssh;
 mod talk;
+mod unpack;
 mod watching;
 mod world;
 
@@ -56,6 +57,7 @@ pub use shell::ShellMachine;
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use signals::heed_children;
 pub use ssh::Ssh;
+pub use unpack::text_of;
 pub use world::{HostMachine, HostWorld};
 
 use powerband_machine::Errno;

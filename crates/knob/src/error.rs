@@ -207,7 +207,7 @@ fn rights(errno: Errno, path: &str) -> String {
 }
 
 /// A file of one CPU or policy as the pattern of that file of all of them.
-fn every_cpu(path: &str) -> String {
+pub(crate) fn every_cpu(path: &str) -> String {
     let Some(rest) = path.strip_prefix("/sys/devices/system/cpu/") else { return path.into() };
     let every = |name: &str| {
         let kind = name.trim_end_matches(|letter: char| letter.is_ascii_digit());

@@ -13,6 +13,7 @@ mod about;
 mod apply;
 pub mod catalogue;
 pub mod docs;
+pub mod doctor;
 mod error;
 mod expand;
 mod frequency;

@@ -67,7 +67,8 @@ pub trait Machine {
     /// The kernel's error number.
     fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno>;
 
-    /// The whole text of a file, final newline included; a [`CoalescingPlace`] reads like one.
+    /// The whole text of a file, final newline included; a [`CoalescingPlace`] reads like one, and `/proc/config.gz` as
+    /// the text that is packed in it.
     ///
     /// # Errors
     /// The kernel's error number; `EILSEQ` when it is not UTF-8, `EFBIG` beyond 1 MiB.

@@ -56,6 +56,8 @@ pub(crate) enum Verb {
     Why(WhyKnob),
     /// List the knobs there are, or explain one
     Knobs(Knobs),
+    /// Say what the kernel lets powerband turn here, and what to do about the rest
+    Doctor(Doctor),
     /// Turn knobs, for good or until `undo`
     Set(Set),
     /// Keep what `set --confirm-within` waits for
@@ -125,6 +127,21 @@ pub(crate) struct WhyKnob {
 pub(crate) struct Knobs {
     /// One knob to explain
     pub(crate) knob: Option<String>,
+}
+
+/// `doctor`.
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// Look at this kernel configuration alone (a .config, or packed as /proc/config.gz is); with --machine, as that
+    /// machine's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kernel: Option<PathBuf>,
+    /// The governor the kernel should boot with, e.g. ondemand
+    #[arg(long, value_name = "NAME")]
+    pub(crate) default_governor: Option<String>,
+    /// Print only the lines to merge into the kernel's configuration
+    #[arg(long)]
+    pub(crate) fragment: bool,
 }
 
 /// `set`.

@@ -2,6 +2,7 @@
 pub(crate) mod agent;
 pub(crate) mod completions;
 pub(crate) mod confirm;
+pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod info;

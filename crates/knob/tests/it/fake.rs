@@ -103,6 +103,12 @@ pub(crate) fn cpufreq(policies: u32, width: u32, rules: Rules) -> Fake {
 }
 
 impl Fake {
+    /// The same, asked by somebody without rights.
+    pub(crate) fn asked_by_nobody(mut self) -> Fake {
+        self.identity.privileged = false;
+        self
+    }
+
     pub(crate) fn show(&self, path: &str) -> &str {
         self.files.get(path).map_or("(none)", |text| text.trim_end())
     }

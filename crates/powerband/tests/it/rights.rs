@@ -65,6 +65,21 @@ fn a_ledger_one_may_not_read_is_no_reason_to_warn() {
 }
 
 #[test]
+fn the_doctor_names_the_narrowest_right() {
+    if !root() {
+        return;
+    }
+    let desk = desk_of_nobody();
+    let ran = as_nobody(&desk, &["--json", "doctor"]);
+    let value = ran.value();
+    assert!(ran.code == Some(i32::from(value["missing"] != 0)) && value["privileged"] == false, "{value:#}");
+    let sections = value["sections"].as_array().unwrap();
+    let rights = sections.iter().find(|section| section["name"] == "rights").unwrap();
+    let sysctl = rights["findings"].as_array().unwrap().iter().find(|found| found["about"] == "sysctl.*").unwrap();
+    assert!(sysctl["do"].as_str().unwrap().contains("/etc/sudoers.d/powerband"), "{rights:#}");
+}
+
+#[test]
 fn a_group_for_the_load_takes_rights() {
     if !root() {
         return;

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use crate::desk::Desk;
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "info",
+    "doctor",
     "get",
     "knobs",
     "set",

@@ -1,0 +1,166 @@
+//! `doctor`: what a machine and its kernel's configuration lack for the catalogue, and what to type or change about it.
+//!
+//! [`examine`] asks a machine, [`examine_file`] a configuration alone. Both only look. What is told is data; the command
+//! makes text or JSON of it.
+mod config;
+mod driver;
+mod energy;
+mod fragment;
+mod kernel;
+mod place;
+mod reach;
+mod rights;
+mod rivals;
+mod symbol;
+mod tick;
+
+use powerband_machine::Machine;
+use serde::Serialize;
+
+pub use config::{Arch, Config, ConfigError, State};
+pub use kernel::{Kernel, SymbolRow};
+
+use fragment::Fragment;
+use kernel::Hardware;
+use place::Place;
+
+/// How a finding is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mark {
+    /// There, and as it should be.
+    Ok,
+    /// The catalogue needs it on this machine, and it is not there.
+    Missing,
+    /// Worth knowing; nothing fails by it.
+    Note,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How it is to be taken.
+    pub mark: Mark,
+    /// What it is about: a symbol, a driver, a program.
+    pub about: String,
+    /// What was found.
+    pub told: String,
+    /// What to type or change.
+    #[serde(rename = "do", skip_serializing_if = "Option::is_none")]
+    pub todo: Option<String>,
+}
+
+impl Finding {
+    fn ok(about: impl Into<String>, told: impl Into<String>) -> Finding {
+        Finding { mark: Mark::Ok, about: about.into(), told: told.into(), todo: None }
+    }
+
+    fn missing(about: impl Into<String>, told: impl Into<String>, todo: impl Into<String>) -> Finding {
+        Finding { mark: Mark::Missing, todo: Some(todo.into()), ..Finding::ok(about, told) }
+    }
+
+    /// Worth knowing.
+    #[must_use]
+    pub fn note(about: impl Into<String>, told: impl Into<String>) -> Finding {
+        Finding { mark: Mark::Note, ..Finding::ok(about, told) }
+    }
+
+    fn with(self, todo: impl Into<String>) -> Finding {
+        Finding { todo: Some(todo.into()), ..self }
+    }
+}
+
+/// Findings about one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Section {
+    /// One word, for programs.
+    pub name: &'static str,
+    /// For people.
+    pub title: String,
+    /// Its lines.
+    pub findings: Vec<Finding>,
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Examined {
+    /// By section; those without a finding are left out.
+    pub sections: Vec<Section>,
+    /// The configuration, symbol by symbol; absent when none could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Kernel>,
+}
+
+impl Examined {
+    fn of(sections: Vec<Section>, kernel: Option<Kernel>) -> Examined {
+        Examined { sections: sections.into_iter().filter(|section| !section.findings.is_empty()).collect(), kernel }
+    }
+
+    /// How many checks failed.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        self.sections.iter().flat_map(|section| &section.findings).filter(|found| found.mark == Mark::Missing).count()
+    }
+}
+
+/// A governor that can be the default of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultGovernor(&'static str);
+
+impl DefaultGovernor {
+    /// By its name.
+    ///
+    /// # Errors
+    /// A sentence with the names there are.
+    pub fn parse(name: &str) -> Result<DefaultGovernor, String> {
+        let names = symbol::DEFAULTS.map(|(known, ..)| known);
+        names.into_iter().find(|known| *known == name).map(DefaultGovernor).ok_or_else(|| {
+            format!("no kernel has '{name}' as its default governor; --default-governor takes {}", names.join(", "))
+        })
+    }
+}
+
+/// Examines a configuration alone, as of a kernel that is yet to be built; `source` is where it was read.
+#[must_use]
+pub fn examine_file(config: &Config, source: &str, default: Option<DefaultGovernor>) -> Examined {
+    let fragment = Fragment::of(config, default.map(|governor| governor.0));
+    let asked = kernel::Asked { config, source, hardware: Hardware::Unknown, fragment: &fragment, default };
+    let rows = kernel::rows(&asked, &mut |_| None);
+    let section = kernel::section(&asked, &rows);
+    Examined::of(vec![section, tick::section(Some(config), None, "")], Some(Kernel::of(&asked, rows)))
+}
+
+/// Examines a machine: its kernel's configuration (`given` with its source, else as it tells it), its driver, what else
+/// turns knobs there, what the caller may do.
+pub fn examine(
+    machine: &mut dyn Machine,
+    given: Option<(Config, String)>,
+    default: Option<DefaultGovernor>,
+) -> Examined {
+    let place = Place::look(machine);
+    let cmdline = machine.read("/proc/cmdline").unwrap_or_default();
+    let hardware = Hardware::of(machine, &place);
+    let (kernel_section, kernel, config) = match given.map_or_else(|| kernel::find(machine), Ok) {
+        Ok((config, source)) => {
+            let fragment = Fragment::of(&config, default.map(|governor| governor.0));
+            let asked = kernel::Asked { config: &config, source: &source, hardware, fragment: &fragment, default };
+            let rows = kernel::rows(&asked, &mut |module| {
+                Some(machine.list(&format!("/sys/module/{}", module.replace('-', "_"))).is_ok())
+            });
+            (kernel::section(&asked, &rows), Some(Kernel::of(&asked, rows)), Some(config))
+        }
+        Err(section) => (section, None, None),
+    };
+    let reach = reach::look(machine);
+    let sections = vec![
+        place.section(),
+        driver::section(machine, &place, config.as_ref(), &cmdline),
+        kernel_section,
+        tick::section(config.as_ref(), Some(machine), &cmdline),
+        rivals::section(machine),
+        reach.section(),
+        rights::section(machine, &place, &reach),
+        energy::section(machine),
+    ];
+    Examined::of(sections, kernel)
+}

@@ -1,0 +1,127 @@
+//! The driver that changes the clock: what it rules out, how to get another, why there may be none.
+use std::collections::BTreeMap;
+
+use powerband_machine::Machine;
+
+use super::config::{Config, State};
+use super::place::Place;
+use super::{Finding, Section};
+use crate::look::{PolicyInfo, cpufreq};
+
+/// Where intel_pstate shows and takes its mode.
+const INTEL_STATUS: &str = "/sys/devices/system/cpu/intel_pstate/status";
+
+/// Where amd-pstate does.
+const AMD_STATUS: &str = "/sys/devices/system/cpu/amd_pstate/status";
+
+const ABOUT: &str = "driver";
+
+/// The driver in charge, by its policies, or why there is none.
+pub(super) fn section(machine: &mut dyn Machine, place: &Place, config: Option<&Config>, cmdline: &str) -> Section {
+    let mut findings = Vec::new();
+    match cpufreq(machine) {
+        Ok((policies, asleep)) => {
+            let mut drivers: BTreeMap<&str, Vec<&PolicyInfo>> = BTreeMap::new();
+            for policy in &policies {
+                drivers.entry(policy.driver.as_deref().unwrap_or("unknown")).or_default().push(policy);
+            }
+            for (driver, policies) in drivers {
+                findings.push(in_charge(driver, &policies));
+                findings.extend(rules_out(machine, driver));
+            }
+            if !asleep.is_empty() {
+                let told = format!("{} have no CPU online and are left out", asleep.join(", "));
+                findings.push(Finding::note("offline", told));
+            }
+            findings.extend(firmware(&policies));
+        }
+        Err(_) => findings.push(absent(place, config, cmdline)),
+    }
+    Section { name: "driver", title: "driver of the clock".into(), findings }
+}
+
+fn in_charge(driver: &str, policies: &[&PolicyInfo]) -> Finding {
+    let count = match policies.len() {
+        1 => "1 policy".to_owned(),
+        count => format!("{count} policies"),
+    };
+    let governors = policies.first().map(|policy| policy.available_governors.join(", ")).unwrap_or_default();
+    Finding::ok(ABOUT, format!("{driver} drives {count}; governors {governors}"))
+}
+
+/// What a driver does not do, and how to get one that does.
+fn rules_out(machine: &mut dyn Machine, driver: &str) -> Option<Finding> {
+    const CHOOSES: &str =
+        "chooses frequencies by itself: governors performance and powersave alone, no freq, no tunables";
+    let lasting = |word: &str, other: &str| {
+        format!(
+            ", or for good {word} on the kernel's command line; acpi-cpufreq comes with {other} and `modprobe acpi-cpufreq`"
+        )
+    };
+    let switch = |path: &str| format!("`powerband set file:{path}=passive` (takes back all other cpufreq settings)");
+    match driver {
+        "intel_pstate" => {
+            // Kernels before 4.12 had no such file.
+            let has_switch = machine.read(INTEL_STATUS).is_ok();
+            let now = if has_switch { switch(INTEL_STATUS) } else { "passive mode has no switch here".to_owned() };
+            let todo = format!("{now}{}", lasting("intel_pstate=passive", "intel_pstate=disable"));
+            Some(Finding::note("intel_pstate", CHOOSES).with(todo))
+        }
+        "amd-pstate-epp" | "amd_pstate_epp" => {
+            let todo = format!("{}{}", switch(AMD_STATUS), lasting("amd_pstate=passive", "amd_pstate=disable"));
+            Some(Finding::note("amd-pstate", CHOOSES).with(todo))
+        }
+        "intel_cpufreq" | "amd-pstate" => {
+            Some(Finding::note(driver, "in passive mode: every governor works; there is no table of frequencies"))
+        }
+        _ => None,
+    }
+}
+
+/// Firmware that holds the clock below what the CPU can do.
+fn firmware(policies: &[PolicyInfo]) -> Option<Finding> {
+    let held = policies
+        .iter()
+        .find(|policy| policy.bios_limit_khz.zip(policy.highest_khz).is_some_and(|(limit, highest)| limit < highest))?;
+    let limit = powerband_record::format_khz(held.bios_limit_khz?);
+    Some(
+        Finding::note("firmware", format!("holds {} at {limit} or below", held.policy.name))
+            .with("look for a power or thermal limit in the BIOS, and at the power supply"),
+    )
+}
+
+/// Why there is none, the likeliest first.
+fn absent(place: &Place, config: Option<&Config>, cmdline: &str) -> Finding {
+    if let Some(by) = &place.virtual_by {
+        return Finding::note(ABOUT, format!("none, as in most virtual machines ({by})"))
+            .with("rehearse with cgroup.cpu_quota or --machine sim:quadcore");
+    }
+    let told = "none: this kernel changes no clock";
+    let disabled = ["cpufreq.off=1", "cpufreq.off", "intel_pstate=disable", "amd_pstate=disable"];
+    if let Some(word) = cmdline.split_whitespace().find(|word| disabled.contains(word)) {
+        return Finding::missing(
+            ABOUT,
+            told,
+            format!("take {word} off the kernel's command line, or load acpi-cpufreq"),
+        );
+    }
+    match config {
+        Some(config) if !config.has("CPU_FREQ") => Finding::missing(
+            ABOUT,
+            told,
+            "build a kernel with CONFIG_CPU_FREQ; `powerband doctor --fragment` has the lines",
+        ),
+        Some(config) if config.state("X86_ACPI_CPUFREQ") == State::Module => Finding::missing(
+            ABOUT,
+            told,
+            "`modprobe acpi-cpufreq`; if that says no such device, let the operating system control power in the BIOS \
+             (P-states, SpeedStep, Cool'n'Quiet)",
+        ),
+        _ => Finding::missing(
+            ABOUT,
+            told,
+            "let the operating system control power in the BIOS (P-states, SpeedStep, Cool'n'Quiet), or load the \
+             driver of this hardware",
+        ),
+    }
+}

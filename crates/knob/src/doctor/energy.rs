@@ -1,0 +1,57 @@
+//! Where this kernel counts energy, and who may read it. What is read while work runs is a meter's matter.
+use powerband_machine::Machine;
+
+use super::{Finding, Section};
+
+const POWERCAP: &str = "/sys/class/powercap";
+const PERF: &str = "/sys/bus/event_source/devices/power";
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+
+/// Readable by the group, or by everybody.
+const OTHERS_MAY_READ: u32 = 0o044;
+
+/// Counters of powercap and perf.
+pub(super) fn section(machine: &mut dyn Machine) -> Section {
+    let findings = powercap(machine).into_iter().chain(perf(machine)).collect();
+    Section { name: "energy", title: "where energy is counted".into(), findings }
+}
+
+fn powercap(machine: &mut dyn Machine) -> Option<Finding> {
+    let zones = machine.list(POWERCAP).unwrap_or_default();
+    let (mut names, mut closed) = (Vec::new(), false);
+    for zone in zones.iter().filter(|zone| zone.name.contains(':')) {
+        let folder = format!("{POWERCAP}/{}", zone.name);
+        let entries = machine.list(&folder).unwrap_or_default();
+        let Some(counter) = entries.iter().find(|entry| entry.name == "energy_uj") else { continue };
+        closed |= counter.mode & OTHERS_MAY_READ == 0;
+        let name = machine.read(&format!("{folder}/name")).unwrap_or_default();
+        names.push(format!("{} ({})", name.trim(), zone.name));
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let told = format!("counts the energy of {}", names.join(", "));
+    if !closed || machine.identity().privileged {
+        return Some(Finding::ok("powercap", told));
+    }
+    Some(
+        Finding::note("powercap", format!("{told}; root alone may read it, since it betrays what others compute"))
+            .with(
+                "let one group read it by a line in /etc/tmpfiles.d/powerband.conf: \
+         `z /sys/class/powercap/*/energy_uj 0440 root powerband`",
+            ),
+    )
+}
+
+fn perf(machine: &mut dyn Machine) -> Option<Finding> {
+    let mut events: Vec<String> =
+        machine.list(&format!("{PERF}/events")).ok()?.into_iter().map(|entry| entry.name).collect();
+    events.retain(|name| name.starts_with("energy-") && !name.contains('.'));
+    let told = format!("counts {}", events.join(", "));
+    let paranoid: Option<i32> = machine.read(PARANOID).ok().and_then(|text| text.trim().parse().ok());
+    if machine.identity().privileged || paranoid.is_some_and(|level| level <= 0) {
+        return Some(Finding::ok("perf", told));
+    }
+    let told = format!("{told}, for who may watch the whole machine");
+    Some(Finding::note("perf", told).with("give the program that reads it the right: `setcap cap_perfmon+ep PROGRAM`"))
+}

@@ -1,0 +1,238 @@
+//! The kernel's configuration, held against what the catalogue needs.
+use powerband_machine::{Errno, Machine};
+use serde::Serialize;
+
+use super::config::{Arch, Config, State};
+use super::fragment::{Fragment, has_driver};
+use super::place::Place;
+use super::symbol::{ALL, Area, DEFAULTS, Symbol};
+use super::{DefaultGovernor, Finding, Section};
+use crate::policy::policies;
+
+/// The kernel whose rules the table of symbols follows.
+const RULES: (u32, u32) = (6, 1);
+
+/// Whether there is a clock to turn, as far as can be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hardware {
+    /// A configuration alone.
+    Unknown,
+    /// A driver changes the clock.
+    Driven,
+    /// None does, and one could.
+    Undriven,
+    /// A virtual machine without one: the host keeps the clock to itself.
+    Virtual,
+}
+
+impl Hardware {
+    pub(super) fn of(machine: &mut dyn Machine, place: &Place) -> Hardware {
+        match policies(machine, "cpufreq") {
+            Ok(_) => Hardware::Driven,
+            Err(_) if place.virtual_by.is_some() => Hardware::Virtual,
+            Err(_) => Hardware::Undriven,
+        }
+    }
+}
+
+/// What is held against what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) config: &'a Config,
+    /// Where it was read.
+    pub(super) source: &'a str,
+    pub(super) hardware: Hardware,
+    pub(super) fragment: &'a Fragment<'a>,
+    pub(super) default: Option<DefaultGovernor>,
+}
+
+/// A configuration as it is told to programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kernel {
+    /// Where it was read.
+    pub source: String,
+    /// Its version, if it tells it.
+    pub release: Option<String>,
+    /// Its architecture.
+    pub arch: Arch,
+    /// Every symbol the catalogue lives on.
+    pub symbols: Vec<SymbolRow>,
+    /// The lines that turn on what is off; empty when nothing is.
+    pub fragment: Vec<String>,
+}
+
+impl Kernel {
+    pub(super) fn of(asked: &Asked<'_>, symbols: Vec<SymbolRow>) -> Kernel {
+        Kernel {
+            source: asked.source.to_owned(),
+            release: asked.config.release.clone(),
+            arch: asked.config.arch(),
+            symbols,
+            fragment: asked.fragment.lines(),
+        }
+    }
+}
+
+/// One symbol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SymbolRow {
+    /// With `CONFIG_`.
+    pub symbol: String,
+    /// How it stands.
+    pub state: State,
+    /// The menus that lead to it in `make menuconfig`.
+    pub menu: &'static [&'static str],
+    /// What it is called there; empty for one that follows others by itself.
+    pub prompt: &'static str,
+    /// What it brings.
+    pub brings: &'static str,
+    /// Its module, as modprobe takes it, where it is built as one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<&'static str>,
+    /// Whether that module is loaded; absent when it cannot be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<bool>,
+    #[serde(skip)]
+    row: &'static Symbol,
+}
+
+/// The configuration of the kernel that runs, and where it was read.
+pub(super) fn find(machine: &mut dyn Machine) -> Result<(Config, String), Section> {
+    let release = machine.read("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    let mut places = vec!["/proc/config.gz".to_owned()];
+    if !release.is_empty() {
+        places.extend([format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]);
+    }
+    let mut refused = Vec::new();
+    for place in &places {
+        match machine.read(place) {
+            Ok(text) => match Config::parse(&text) {
+                Ok(config) => return Ok((config, place.clone())),
+                Err(error) => refused.push(format!("{place} {error}")),
+            },
+            Err(Errno::ENOENT) => {}
+            Err(errno) => refused.push(format!("{place}: {errno}")),
+        }
+    }
+    let told = if refused.is_empty() { format!("not in {}", places.join(", ")) } else { refused.join("; ") };
+    let note = Finding::note("configuration", told)
+        .with("`modprobe configs` shows it where the kernel keeps it as a module; or name the file: --kernel FILE");
+    Err(Section { name: "kernel", title: "kernel configuration".into(), findings: vec![note] })
+}
+
+/// The symbols that kernels like this one have.
+pub(super) fn rows(asked: &Asked<'_>, loaded: &mut dyn FnMut(&str) -> Option<bool>) -> Vec<SymbolRow> {
+    let (config, arch) = (asked.config, asked.config.arch());
+    let shown = ALL.iter().filter(|row| row.applies(config) && (row.area != Area::Below || !config.has(row.name)));
+    let rows = shown.map(|row| {
+        let state = config.state(row.name);
+        let module = (state == State::Module && !row.module.is_empty()).then_some(row.module);
+        SymbolRow {
+            symbol: format!("CONFIG_{}", row.name),
+            state,
+            menu: row.menu(arch),
+            prompt: row.prompt,
+            brings: row.brings,
+            module,
+            loaded: module.and_then(&mut *loaded),
+            row,
+        }
+    });
+    rows.collect()
+}
+
+/// One line a symbol, the governor at boot, the fragment.
+pub(super) fn section(asked: &Asked<'_>, rows: &[SymbolRow]) -> Section {
+    let config = asked.config;
+    let release = config.release.as_deref().unwrap_or("of an untold version");
+    let title = format!("kernel configuration ({}, {release}, {})", asked.source, config.arch().words());
+    let lines = asked.fragment.lines();
+    let added = |row: &SymbolRow| lines.iter().any(|line| line.starts_with(&format!("{}=", row.symbol)));
+    let mut findings: Vec<Finding> = rows.iter().filter_map(|row| of_row(asked, row, added(row))).collect();
+    if !has_driver(config) && config.arch() == Arch::Other && config.has("CPU_FREQ") {
+        findings.push(Finding::note("drivers", "those of this architecture are not known here"));
+    }
+    findings.extend(of_default(asked));
+    if !lines.is_empty() {
+        let told = format!("{} lines turn on what is off", lines.len());
+        findings.push(Finding::note("fragment", told).with(
+            "`powerband doctor --fragment > powerband.config`, then in the kernel's source \
+             `scripts/kconfig/merge_config.sh -m .config powerband.config && make olddefconfig`",
+        ));
+        if config.version() != RULES {
+            let told = format!("what depends on what is taken from Linux {}.{}", RULES.0, RULES.1);
+            findings.push(
+                Finding::note("rules", told).with("look after `make olddefconfig` whether each line is still there"),
+            );
+        }
+    }
+    Section { name: "kernel", title, findings }
+}
+
+/// What is told of one symbol; nothing of a driver that nobody misses.
+fn of_row(asked: &Asked<'_>, found: &SymbolRow, added: bool) -> Option<Finding> {
+    let row = found.row;
+    let about = &found.symbol;
+    if found.state.is_on() {
+        let state = if found.state == State::Module { "a module" } else { "built in" };
+        let ok = Finding::ok(about, format!("{state}: {}", row.brings));
+        return Some(match (found.module, found.loaded) {
+            // The kernel loads a governor when it is chosen.
+            (Some(module), Some(false)) if row.area != Area::Cpufreq && !driven(asked, row) => {
+                Finding::note(about, format!("a module that is not loaded: {}", row.brings))
+                    .with(format!("`modprobe {module}`, where the hardware has it"))
+            }
+            (Some(module), Some(false)) => {
+                Finding::ok(about, format!("{state} ({module}), not loaded: {}", row.brings))
+            }
+            _ => ok,
+        });
+    }
+    if !added && matches!(row.area, Area::Driver | Area::Beside | Area::Below) {
+        return None;
+    }
+    let told = format!("off: {}", row.brings);
+    let todo = match asked.fragment.out_of_reach.iter().find(|(name, _)| *name == row.name) {
+        Some((_, lacks)) => format!("no line turns it on: it needs CONFIG_{lacks}, which this kernel has not"),
+        None => format!("turn on {}", row.path(asked.config.arch())),
+    };
+    let is_missing = match row.area {
+        Area::Cpufreq => row.name != "CPU_FREQ_STAT" && asked.hardware != Hardware::Virtual,
+        Area::Driver => matches!(asked.hardware, Hardware::Unknown | Hardware::Undriven) && !has_driver(asked.config),
+        Area::Quota | Area::Files => true,
+        Area::Beside | Area::Below => false,
+    };
+    Some(if is_missing { Finding::missing(about, told, todo) } else { Finding::note(about, told).with(todo) })
+}
+
+/// Whether a driver is none that anybody waits for, since another one is in charge.
+fn driven(asked: &Asked<'_>, row: &Symbol) -> bool {
+    row.area == Area::Driver && asked.hardware == Hardware::Driven
+}
+
+/// The governor at boot, and what stands against the one asked for.
+fn of_default(asked: &Asked<'_>) -> Option<Finding> {
+    const ABOUT: &str = "default governor";
+    let now = DEFAULTS.iter().find(|(.., symbol)| asked.config.has(symbol)).map(|(name, ..)| *name);
+    let Some(DefaultGovernor(wanted)) = asked.default else {
+        return now.map(|name| Finding::ok(ABOUT, format!("{name}, as the kernel was configured")));
+    };
+    let now = now.unwrap_or("none");
+    let by_word = if asked.config.version() >= (5, 9) {
+        format!("write cpufreq.default_governor={wanted} on the kernel's command line")
+    } else {
+        format!("turn it after each boot: `powerband set governor={wanted}`")
+    };
+    Some(match &asked.fragment.no_default {
+        _ if now == wanted => Finding::ok(ABOUT, format!("{wanted}, as the kernel was configured")),
+        Some(why) => Finding::missing(ABOUT, format!("{now}, not {wanted}: {why}"), by_word),
+        None => Finding::missing(
+            ABOUT,
+            format!("{now}, not {wanted}"),
+            format!(
+                "choose {wanted} at {} → Default CPUFreq governor, as the fragment does; or without building, {by_word}",
+                super::symbol::clock_menu(asked.config.arch()).join(" → ")
+            ),
+        ),
+    })
+}

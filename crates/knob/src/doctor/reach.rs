@@ -1,0 +1,135 @@
+//! What of the catalogue has a place on this machine, asked of the catalogue itself.
+use powerband_machine::Machine;
+
+use super::{Finding, Section};
+use crate::catalogue::ALL;
+use crate::{KnobError, Selection, Site, resolve};
+
+/// A setting every kernel with sysctl has.
+const SOME_SYSCTL: &str = "sysctl.vm.swappiness";
+
+/// What has no name of its own yet and can be turned as a file: what it is, and a file of it.
+const FILES: [(&str, &str); 4] = [
+    ("idle states", "/sys/devices/system/cpu/cpu0/cpuidle/state1/disable"),
+    ("CPUs off and on", "/sys/devices/system/cpu/cpu1/online"),
+    ("wake-up latency", "/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us"),
+    ("hyper-threads", "/sys/devices/system/cpu/smt/control"),
+];
+
+/// What can be turned.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    findings: Vec<Finding>,
+    /// Files under `/sys` that knobs with a name write here.
+    pub(super) files: Vec<String>,
+    /// Whether network devices can be turned.
+    pub(super) devices: bool,
+    /// Whether there are settings under `/proc/sys`.
+    pub(super) sysctl: bool,
+    /// Whether a load can have a quota.
+    pub(super) quota: bool,
+}
+
+impl Reach {
+    pub(super) fn section(&self) -> Section {
+        Section { name: "reach", title: "what can be turned here".into(), findings: self.findings.clone() }
+    }
+}
+
+/// Asks family by family.
+pub(super) fn look(machine: &mut dyn Machine) -> Reach {
+    let mut reach = Reach::default();
+    if reach.family(machine, "cpufreq") {
+        for governor in ["ondemand", "conservative", "schedutil"] {
+            reach.family(machine, governor);
+        }
+    }
+    reach.family(machine, "nic");
+    reach.quota(machine);
+    let named = resolve(SOME_SYSCTL);
+    reach.sysctl = named.is_ok_and(|named| {
+        named.knob.sites(&named.name, machine, &Selection::everywhere()).is_ok()
+            && machine.read("/proc/sys/vm/swappiness").is_ok()
+    });
+    if reach.sysctl {
+        reach.findings.push(Finding::ok("sysctl.*", "what lies under /proc/sys"));
+    }
+    for (what, path) in FILES {
+        if machine.read(path).is_ok() {
+            reach.findings.push(Finding::ok(format!("file:{path}"), what));
+        }
+    }
+    reach
+}
+
+impl Reach {
+    /// The knobs of one family, and where they sit; whether there are any.
+    fn family(&mut self, machine: &mut dyn Machine, family: &str) -> bool {
+        let prefix = format!("{family}.");
+        let names = ALL.iter().map(|knob| (*knob, knob.about().name));
+        let (mut here, mut why): (Vec<(&str, Vec<Site>)>, Option<KnobError>) = (Vec::new(), None);
+        for (knob, name) in names.filter(|(_, name)| name.starts_with(&prefix)) {
+            match knob.sites(name, machine, &Selection::everywhere()) {
+                Ok(sites) => here.push((knob.about().short, sites.sites)),
+                Err(error) => why = why.or(Some(error)),
+            }
+        }
+        let about = format!("{family}.*");
+        if here.is_empty() {
+            self.findings.extend(why.map(|why| Finding::note(about, words(family, &why))));
+            return false;
+        }
+        for path in here.iter().flat_map(|(_, sites)| sites).filter_map(|site| site.path.as_deref()) {
+            if path.starts_with("/sys/") {
+                self.files.push(path.to_owned());
+            }
+        }
+        self.devices |= family == "nic";
+        let mut sites: Vec<&str> = here.iter().flat_map(|(_, sites)| sites).map(|site| site.name.as_str()).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        let knobs: Vec<&str> = here.iter().map(|(short, _)| *short).collect();
+        self.findings.push(Finding::ok(about, format!("{} at {}", knobs.join(", "), few(&sites))));
+        true
+    }
+
+    /// A group of its own for a load needs the kernel's cpu controller. A machine that says nothing of controllers is
+    /// taken by the catalogue's word.
+    fn quota(&mut self, machine: &mut dyn Machine) {
+        let version_two = machine.read("/sys/fs/cgroup/cgroup.controllers");
+        let all = machine.read("/proc/cgroups");
+        let silent = version_two.is_err() && all.is_err();
+        let in_two = version_two.is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"));
+        let listed = all.is_ok_and(|text| text.lines().any(has_cpu));
+        self.quota = silent || in_two || listed;
+        self.findings.push(if self.quota {
+            Finding::ok("cgroup.cpu_quota", "a CPU share for the load, on any hardware")
+        } else {
+            let todo = "take cgroup_disable=cpu off the kernel's command line, or turn on CONFIG_CFS_BANDWIDTH";
+            Finding::missing("cgroup.cpu_quota", "this kernel has no cpu controller", todo)
+        });
+    }
+}
+
+/// `cpu 3 57 1`: name, hierarchy, groups, enabled.
+fn has_cpu(line: &str) -> bool {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    fields.first() == Some(&"cpu") && fields.get(3) == Some(&"1")
+}
+
+/// Why a family has no place, without what the error's own words repeat.
+fn words(family: &str, why: &KnobError) -> String {
+    match why {
+        KnobError::NeedsFirst { found, .. } => format!("in force under governor={family} alone; {found} is in force"),
+        KnobError::Absent { why, .. } => why.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn few(sites: &[&str]) -> String {
+    match sites {
+        [first, .., last] if sites.len() > 4 => format!("{first} to {last} ({} of them)", sites.len()),
+        ["-"] => "the whole machine".to_owned(),
+        all => all.join(", "),
+    }
+}

@@ -1,0 +1,417 @@
+//! What of a kernel's configuration the catalogue lives on: one row a symbol, with its place in `make menuconfig`.
+//!
+//! Names, prompts, menus and dependencies are those of Linux 6.1; `since` says from which kernel on there is such a symbol.
+use super::config::{Arch, Config};
+
+/// What a symbol is for, which decides how much it matters that it is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Area {
+    /// `cpufreq.*` and the tunables of governors.
+    Cpufreq,
+    /// A driver that changes the clock.
+    Driver,
+    /// `cgroup.cpu_quota`.
+    Quota,
+    /// `sysctl.*` and `file:` of the kernel's own files.
+    Files,
+    /// Good to have: not of the catalogue, or with another way.
+    Beside,
+    /// Needed by others alone.
+    Below,
+}
+
+/// Where a symbol is found; what it is called there differs between architectures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Menu {
+    Power,
+    Clock,
+    Idle,
+    Acpi,
+    Processor,
+    PerfDrivers,
+    Perf,
+    Groups,
+    Controller,
+    Networking,
+    Drivers,
+    Powercap,
+    Hwmon,
+    Pseudo,
+}
+
+/// How it may be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// In the kernel or not at all.
+    Bool,
+    /// Either; in the kernel where we have the choice, so that nothing needs to be loaded.
+    Built,
+    /// Either; as a module where the kernel has modules.
+    Module,
+}
+
+/// One symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Symbol {
+    /// Without `CONFIG_`.
+    pub(super) name: &'static str,
+    /// What menuconfig calls it; empty for one that follows others by itself.
+    pub(super) prompt: &'static str,
+    menu: Menu,
+    pub(super) kind: Kind,
+    pub(super) area: Area,
+    /// The only architecture that has it.
+    arch: Option<Arch>,
+    /// First kernel with it.
+    since: (u32, u32),
+    /// What must be on with it. Those with a row of their own can be turned on for it; others are given or not, and of
+    /// `A|B` one must be.
+    pub(super) needs: &'static [&'static str],
+    /// What it brings.
+    pub(super) brings: &'static str,
+    /// Its module, as `modprobe` takes it; empty for what is no module.
+    pub(super) module: &'static str,
+}
+
+impl Symbol {
+    /// Whether kernels like this one have it.
+    pub(super) fn applies(&self, config: &Config) -> bool {
+        self.arch.is_none_or(|arch| arch == config.arch()) && config.version() >= self.since
+    }
+
+    /// The menus that lead to it.
+    pub(super) fn menu(&self, arch: Arch) -> &'static [&'static str] {
+        let x86 = arch == Arch::X86;
+        match self.menu {
+            Menu::Power if x86 => &["Power management and ACPI options"],
+            Menu::Power => &["CPU Power Management"],
+            Menu::Clock => clock_menu(arch),
+            Menu::Idle if x86 => &["Power management and ACPI options", "CPU Idle"],
+            Menu::Idle => &["CPU Power Management", "CPU Idle"],
+            Menu::Acpi => {
+                &["Power management and ACPI options", "ACPI (Advanced Configuration and Power Interface) Support"]
+            }
+            Menu::Processor if x86 => &["Processor type and features"],
+            Menu::Processor => &["Kernel Features"],
+            Menu::PerfDrivers => &["Processor type and features", "Performance monitoring"],
+            Menu::Perf => &["General setup", "Kernel Performance Events And Counters"],
+            Menu::Groups => &["General setup", "Control Group support"],
+            Menu::Controller => &["General setup", "Control Group support", "CPU controller"],
+            Menu::Networking => &["Networking support"],
+            Menu::Drivers => &["Device Drivers"],
+            Menu::Powercap => &["Device Drivers", "Generic powercap sysfs driver"],
+            Menu::Hwmon => &["Device Drivers", "Hardware Monitoring support"],
+            Menu::Pseudo => &["File systems", "Pseudo filesystems"],
+        }
+    }
+
+    /// The menus and the prompt, for people.
+    pub(super) fn path(&self, arch: Arch) -> String {
+        let prompt = (!self.prompt.is_empty()).then_some(self.prompt);
+        self.menu(arch).iter().copied().chain(prompt).collect::<Vec<_>>().join(" → ")
+    }
+}
+
+/// The menus that lead to cpufreq.
+pub(super) fn clock_menu(arch: Arch) -> &'static [&'static str] {
+    match arch {
+        Arch::X86 => &["Power management and ACPI options", "CPU Frequency scaling"],
+        Arch::Arm | Arch::Other => &["CPU Power Management", "CPU Frequency scaling"],
+    }
+}
+
+/// The row of a symbol, where kernels like this one have it.
+pub(super) fn row(name: &str, config: &Config) -> Option<&'static Symbol> {
+    ALL.iter().find(|symbol| symbol.name == name && symbol.applies(config))
+}
+
+/// The governors that can be the default, as the command and the kernel's symbols name them.
+pub(super) const DEFAULTS: [(&str, &str, &str); 6] = [
+    ("performance", "CPU_FREQ_GOV_PERFORMANCE", "CPU_FREQ_DEFAULT_GOV_PERFORMANCE"),
+    ("powersave", "CPU_FREQ_GOV_POWERSAVE", "CPU_FREQ_DEFAULT_GOV_POWERSAVE"),
+    ("userspace", "CPU_FREQ_GOV_USERSPACE", "CPU_FREQ_DEFAULT_GOV_USERSPACE"),
+    ("ondemand", "CPU_FREQ_GOV_ONDEMAND", "CPU_FREQ_DEFAULT_GOV_ONDEMAND"),
+    ("conservative", "CPU_FREQ_GOV_CONSERVATIVE", "CPU_FREQ_DEFAULT_GOV_CONSERVATIVE"),
+    ("schedutil", "CPU_FREQ_GOV_SCHEDUTIL", "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL"),
+];
+
+const X86: Option<Arch> = Some(Arch::X86);
+const ARM: Option<Arch> = Some(Arch::Arm);
+
+const fn bool(name: &'static str, prompt: &'static str, menu: Menu, brings: &'static str) -> Symbol {
+    let (kind, area) = (Kind::Bool, Area::Beside);
+    Symbol { name, prompt, menu, kind, area, arch: None, since: (2, 6), needs: &[], brings, module: "" }
+}
+
+const fn below(name: &'static str, prompt: &'static str, menu: Menu) -> Symbol {
+    Symbol { area: Area::Below, ..bool(name, prompt, menu, "what others here build on") }
+}
+
+const fn governor(name: &'static str, prompt: &'static str, module: &'static str, brings: &'static str) -> Symbol {
+    Symbol {
+        kind: Kind::Built,
+        area: Area::Cpufreq,
+        needs: &["CPU_FREQ"],
+        module,
+        ..bool(name, prompt, Menu::Clock, brings)
+    }
+}
+
+const fn driver(
+    name: &'static str,
+    prompt: &'static str,
+    arch: Option<Arch>,
+    module: &'static str,
+    brings: &'static str,
+) -> Symbol {
+    let kind = if module.is_empty() { Kind::Bool } else { Kind::Module };
+    Symbol { kind, area: Area::Driver, arch, module, ..bool(name, prompt, Menu::Clock, brings) }
+}
+
+/// Every symbol; what others need comes before them.
+pub(super) const ALL: &[Symbol] = &[
+    Symbol { arch: X86, ..below("SMP", "Symmetric multi-processing support", Menu::Processor) },
+    Symbol { arch: X86, ..below("PCI", "PCI support", Menu::Drivers) },
+    Symbol { arch: X86, ..below("ACPI", "ACPI (Advanced Configuration and Power Interface) Support", Menu::Power) },
+    Symbol { arch: X86, kind: Kind::Built, needs: &["ACPI"], ..below("ACPI_PROCESSOR", "Processor", Menu::Acpi) },
+    below("NET", "Networking support", Menu::Networking),
+    below("PROC_FS", "/proc file system support", Menu::Pseudo),
+    Symbol {
+        area: Area::Cpufreq,
+        ..bool("CPU_FREQ", "CPU Frequency scaling", Menu::Clock, "all of cpufreq: governors, frequencies, limits")
+    },
+    governor("CPU_FREQ_GOV_PERFORMANCE", "'performance' governor", "cpufreq_performance", "governor=performance"),
+    governor("CPU_FREQ_GOV_POWERSAVE", "'powersave' governor", "cpufreq_powersave", "governor=powersave"),
+    governor(
+        "CPU_FREQ_GOV_USERSPACE",
+        "'userspace' governor for userspace frequency scaling",
+        "cpufreq_userspace",
+        "governor=userspace, and with it freq",
+    ),
+    governor(
+        "CPU_FREQ_GOV_ONDEMAND",
+        "'ondemand' cpufreq policy governor",
+        "cpufreq_ondemand",
+        "governor=ondemand and its tunables",
+    ),
+    governor(
+        "CPU_FREQ_GOV_CONSERVATIVE",
+        "'conservative' cpufreq governor",
+        "cpufreq_conservative",
+        "governor=conservative and its tunables",
+    ),
+    Symbol {
+        kind: Kind::Bool,
+        since: (4, 7),
+        needs: &["CPU_FREQ", "SMP"],
+        ..governor(
+            "CPU_FREQ_GOV_SCHEDUTIL",
+            "'schedutil' cpufreq policy governor",
+            "",
+            "governor=schedutil and its tunable",
+        )
+    },
+    Symbol {
+        needs: &["CPU_FREQ"],
+        ..bool(
+            "CPU_FREQ_STAT",
+            "CPU frequency transition statistics",
+            Menu::Clock,
+            "the time spent at each frequency (stats/time_in_state)",
+        )
+    },
+    Symbol {
+        since: (3, 9),
+        needs: &["CPU_FREQ"],
+        ..driver("X86_INTEL_PSTATE", "Intel P state control", X86, "", "the driver intel_pstate")
+    },
+    Symbol {
+        since: (5, 17),
+        needs: &["CPU_FREQ", "ACPI"],
+        ..driver("X86_AMD_PSTATE", "AMD Processor P-State driver", X86, "", "the driver amd-pstate")
+    },
+    Symbol {
+        needs: &["CPU_FREQ", "ACPI_PROCESSOR"],
+        ..driver(
+            "X86_ACPI_CPUFREQ",
+            "ACPI Processor P-States driver",
+            X86,
+            "acpi-cpufreq",
+            "the driver acpi-cpufreq, under which every governor works",
+        )
+    },
+    Symbol {
+        since: (3, 18),
+        needs: &["CPU_FREQ", "OF", "HAVE_CLK"],
+        ..driver("CPUFREQ_DT", "Generic DT based cpufreq driver", ARM, "cpufreq-dt", "the driver cpufreq-dt")
+    },
+    Symbol {
+        since: (4, 17),
+        needs: &["CPU_FREQ", "ARM_SCMI_PROTOCOL"],
+        ..driver("ARM_SCMI_CPUFREQ", "SCMI based CPUfreq driver", ARM, "scmi-cpufreq", "the driver scmi-cpufreq")
+    },
+    Symbol {
+        since: (4, 5),
+        needs: &["CPU_FREQ", "ACPI_PROCESSOR"],
+        ..driver(
+            "ACPI_CPPC_CPUFREQ",
+            "CPUFreq driver based on the ACPI CPPC spec",
+            ARM,
+            "cppc_cpufreq",
+            "the driver cppc_cpufreq",
+        )
+    },
+    Symbol {
+        area: Area::Quota,
+        since: (3, 2),
+        ..bool("CGROUPS", "Control Group support", Menu::Groups, "groups for a load")
+    },
+    Symbol {
+        area: Area::Quota,
+        since: (3, 2),
+        needs: &["CGROUPS"],
+        ..bool("CGROUP_SCHED", "CPU controller", Menu::Groups, "CPU time by group")
+    },
+    Symbol {
+        area: Area::Quota,
+        since: (3, 2),
+        needs: &["CGROUP_SCHED"],
+        ..bool("FAIR_GROUP_SCHED", "Group scheduling for SCHED_OTHER", Menu::Controller, "CPU time by group")
+    },
+    Symbol {
+        area: Area::Quota,
+        since: (3, 2),
+        needs: &["FAIR_GROUP_SCHED"],
+        ..bool("CFS_BANDWIDTH", "CPU bandwidth provisioning for FAIR_GROUP_SCHED", Menu::Controller, "cgroup.cpu_quota")
+    },
+    Symbol { area: Area::Files, ..bool("SYSFS", "sysfs file system support", Menu::Pseudo, "every knob under /sys") },
+    Symbol {
+        area: Area::Files,
+        needs: &["PROC_FS"],
+        ..bool("PROC_SYSCTL", "Sysctl support (/proc/sys)", Menu::Pseudo, "sysctl.*")
+    },
+    Symbol {
+        since: (5, 6),
+        needs: &["NET"],
+        ..bool(
+            "ETHTOOL_NETLINK",
+            "Netlink interface for ethtool",
+            Menu::Networking,
+            "nic.* by netlink, with the driver's own words; without it by ioctl",
+        )
+    },
+    Symbol {
+        ..bool("CPU_IDLE", "CPU idle PM support", Menu::Idle, "idle states that can be closed (file:…/disable)")
+    },
+    Symbol {
+        needs: &["CPU_IDLE"],
+        ..bool("CPU_IDLE_GOV_MENU", "Menu governor (for tickless system)", Menu::Idle, "the idle governor menu")
+    },
+    Symbol {
+        needs: &["CPU_IDLE"],
+        ..bool(
+            "CPU_IDLE_GOV_LADDER",
+            "Ladder governor (for periodic timer tick)",
+            Menu::Idle,
+            "the idle governor ladder",
+        )
+    },
+    Symbol {
+        since: (5, 1),
+        needs: &["CPU_IDLE"],
+        ..bool(
+            "CPU_IDLE_GOV_TEO",
+            "Timer events oriented (TEO) governor (for tickless systems)",
+            Menu::Idle,
+            "the idle governor teo",
+        )
+    },
+    Symbol {
+        arch: X86,
+        since: (5, 4),
+        needs: &["CPU_IDLE", "KVM_GUEST"],
+        ..bool(
+            "CPU_IDLE_GOV_HALTPOLL",
+            "Haltpoll governor (for virtualized systems)",
+            Menu::Idle,
+            "the idle governor haltpoll of virtual machines",
+        )
+    },
+    Symbol {
+        arch: X86,
+        needs: &["CPU_IDLE", "CPU_SUP_INTEL"],
+        ..bool("INTEL_IDLE", "Cpuidle Driver for Intel Processors", Menu::Power, "the deep idle states of Intel CPUs")
+    },
+    Symbol {
+        arch: X86,
+        needs: &["SMP"],
+        ..bool("HOTPLUG_CPU", "", Menu::Processor, "CPUs that can be taken off (file:…/online)")
+    },
+    Symbol {
+        arch: ARM,
+        needs: &["SMP"],
+        ..bool(
+            "HOTPLUG_CPU",
+            "Support for hot-pluggable CPUs",
+            Menu::Processor,
+            "CPUs that can be taken off (file:…/online)",
+        )
+    },
+    Symbol {
+        needs: &["HAVE_PERF_EVENTS"],
+        ..bool("PERF_EVENTS", "Kernel performance events and counters", Menu::Perf, "hardware counters (perf)")
+    },
+    Symbol {
+        kind: Kind::Module,
+        arch: X86,
+        since: (4, 7),
+        needs: &["PERF_EVENTS", "PCI", "CPU_SUP_INTEL|CPU_SUP_AMD"],
+        module: "rapl",
+        ..bool(
+            "PERF_EVENTS_INTEL_RAPL",
+            "Intel/AMD rapl performance events",
+            Menu::PerfDrivers,
+            "the energy of package and memory by perf",
+        )
+    },
+    Symbol {
+        since: (3, 13),
+        ..bool(
+            "POWERCAP",
+            "Generic powercap sysfs driver",
+            Menu::Drivers,
+            "energy and power limits (/sys/class/powercap)",
+        )
+    },
+    Symbol {
+        kind: Kind::Module,
+        arch: X86,
+        since: (3, 13),
+        needs: &["POWERCAP", "PCI"],
+        module: "intel_rapl_msr",
+        ..bool(
+            "INTEL_RAPL",
+            "Intel RAPL Support via MSR Interface",
+            Menu::Powercap,
+            "the energy of package and memory by powercap",
+        )
+    },
+    Symbol {
+        kind: Kind::Module,
+        needs: &["HAS_IOMEM"],
+        module: "hwmon",
+        ..bool("HWMON", "Hardware Monitoring support", Menu::Drivers, "the meter hwmon")
+    },
+    Symbol {
+        kind: Kind::Module,
+        arch: X86,
+        needs: &["HWMON", "ACPI"],
+        module: "acpi_power_meter",
+        ..bool(
+            "SENSORS_ACPI_POWER",
+            "ACPI 4.0 power meter",
+            Menu::Hwmon,
+            "the watts of the whole server, where its firmware measures them (meter hwmon)",
+        )
+    },
+];

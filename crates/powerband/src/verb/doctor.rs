@@ -1,0 +1,139 @@
+//! `doctor`: what the kernel lets powerband turn here, and what to type or change about the rest.
+use std::io::Read;
+use std::path::Path;
+
+use powerband_knob::doctor::{self, Config, DefaultGovernor, Examined, Finding, Mark, Section};
+use powerband_machine::{Errno, Identity};
+use powerband_record::Side;
+use serde_json::{Value, json};
+
+use crate::cli::{Doctor, Shared};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::output;
+use crate::rig::{self, Purpose};
+
+/// A kernel's configuration is a tenth of this, bytes.
+const LARGEST_BYTES: u64 = 1 << 20;
+
+pub(crate) fn run(shared: &Shared, args: &Doctor) -> Answer {
+    if args.fragment && shared.json {
+        return Err(usage(
+            "--fragment prints lines to merge, not JSON; `powerband doctor --json` has them as kernel.fragment",
+        ));
+    }
+    let default = args.default_governor.as_deref().map(DefaultGovernor::parse).transpose().map_err(usage)?;
+    let given = args.kernel.as_deref().map(configuration).transpose()?;
+    let (identity, examined) = match given {
+        Some((config, name)) if shared.machine.is_none() => (None, doctor::examine_file(&config, &name, default)),
+        given => {
+            let (identity, examined) = machine(shared, given, default)?;
+            (Some(identity), examined)
+        }
+    };
+    if args.fragment {
+        return fragment(&examined);
+    }
+    if shared.json {
+        output::say_json(&shape(identity.as_ref(), &examined))?;
+    } else {
+        output::say(&text(identity.as_ref(), &examined));
+    }
+    Ok(if examined.missing() == 0 { Exit::Fine } else { Exit::Failed } as u8)
+}
+
+/// The machine named, with its meters.
+fn machine(
+    shared: &Shared,
+    given: Option<(Config, String)>,
+    default: Option<DefaultGovernor>,
+) -> Result<(Identity, Examined), Failure> {
+    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
+    let near = rig.world().machine(Side::Near);
+    let machine = near.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
+    let identity = machine.identity().clone();
+    let mut examined = doctor::examine(machine, given, default);
+    let inventory = powerband_meter::find_all(machine);
+    // What a lost machine does not answer is not what it lacks.
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    let found = inventory.meters.iter().map(|meter| Finding {
+        mark: Mark::Ok,
+        about: meter.meter.to_string(),
+        told: format!("covers {}, read from {}", meter.boundary, meter.source),
+        todo: None,
+    });
+    let absent = inventory.absent.iter().map(|absent| Finding::note(absent.meter.to_string(), absent.why.clone()));
+    let findings: Vec<Finding> = found.chain(absent).collect();
+    if !findings.is_empty() {
+        examined.sections.push(Section { name: "meters", title: "meters".into(), findings });
+    }
+    Ok((identity, examined))
+}
+
+/// A configuration a user named, and its name.
+fn configuration(file: &Path) -> Result<(Config, String), Failure> {
+    let name = file.display().to_string();
+    let config = Config::parse(&read(file)?).map_err(|error| usage(format!("{name} {error}")))?;
+    Ok((config, name))
+}
+
+/// The text of a configuration, packed or not.
+fn read(file: &Path) -> Result<String, Failure> {
+    let name = file.display();
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file);
+    let got = opened.and_then(|opened| opened.take(LARGEST_BYTES + 1).read_to_end(&mut bytes));
+    got.map_err(|error| usage(format!("cannot read {name}: {}", error.to_string().to_lowercase())))?;
+    powerband_host::text_of(&bytes).map_err(|errno| match errno {
+        Errno::EFBIG => {
+            usage(format!("{name} is larger than 1 MiB, which no kernel's configuration is; name a .config"))
+        }
+        _ => usage(format!("{name} is no text, packed or not; name a kernel's .config or a config.gz")),
+    })
+}
+
+/// The lines alone, ready to be merged.
+fn fragment(examined: &Examined) -> Answer {
+    let Some(kernel) = &examined.kernel else {
+        let why = "this machine does not tell its kernel's configuration; name the file with --kernel FILE";
+        return Err(Failure::new(Exit::Unsupported, why));
+    };
+    output::say(&kernel.fragment.iter().map(|line| format!("{line}\n")).collect::<String>());
+    Ok(Exit::Fine as u8)
+}
+
+fn shape(identity: Option<&Identity>, examined: &Examined) -> Value {
+    let mut all = json!({ "version": 1 });
+    if let Some(identity) = identity {
+        all["machine"] = json!(identity.name);
+        all["system"] = json!(identity.system);
+        all["privileged"] = json!(identity.privileged);
+    }
+    all["missing"] = json!(examined.missing());
+    all["sections"] = json!(examined.sections);
+    all["kernel"] = json!(examined.kernel);
+    all
+}
+
+fn text(identity: Option<&Identity>, examined: &Examined) -> String {
+    let mut text = identity.map(|identity| format!("{}: {}\n", identity.name, identity.system)).unwrap_or_default();
+    for section in &examined.sections {
+        text += &format!("{}\n", section.title);
+        text.extend(section.findings.iter().map(line));
+    }
+    text += &match examined.missing() {
+        0 => "nothing is missing\n".to_owned(),
+        1 => "1 thing is missing\n".to_owned(),
+        count => format!("{count} things are missing\n"),
+    };
+    text
+}
+
+fn line(found: &Finding) -> String {
+    let mark = match found.mark {
+        Mark::Ok => "ok",
+        Mark::Missing => "missing",
+        Mark::Note => "note",
+    };
+    let todo = found.todo.as_ref().map(|todo| format!("; {todo}")).unwrap_or_default();
+    format!("  {mark:<7}  {}: {}{todo}\n", found.about, found.told)
+}

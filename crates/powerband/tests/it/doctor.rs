@@ -1,0 +1,149 @@
+//! `doctor` through the binary: this machine, one behind an agent, a simulated one, configurations in files.
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::desk::Desk;
+
+/// A kernel for amd64 with cpufreq, but not the governors ondemand and conservative.
+const CONFIG: &str = "# Linux/x86 6.1.192 Kernel Configuration\nCONFIG_X86=y\nCONFIG_SMP=y\nCONFIG_ACPI=y\nCONFIG_ACPI_PROCESSOR=y\n\
+    CONFIG_PCI=y\nCONFIG_NET=y\nCONFIG_PROC_FS=y\nCONFIG_CPU_FREQ=y\nCONFIG_CPU_FREQ_GOV_PERFORMANCE=y\n\
+    CONFIG_CPU_FREQ_GOV_POWERSAVE=y\nCONFIG_CPU_FREQ_GOV_USERSPACE=y\n# CONFIG_CPU_FREQ_GOV_ONDEMAND is not set\n\
+    # CONFIG_CPU_FREQ_GOV_CONSERVATIVE is not set\nCONFIG_CPU_FREQ_GOV_SCHEDUTIL=y\nCONFIG_X86_ACPI_CPUFREQ=y\n\
+    CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y\nCONFIG_CGROUPS=y\nCONFIG_CGROUP_SCHED=y\nCONFIG_FAIR_GROUP_SCHED=y\n\
+    CONFIG_CFS_BANDWIDTH=y\nCONFIG_SYSFS=y\nCONFIG_PROC_SYSCTL=y\n";
+
+/// What `doctor --json` of a machine says, and that its exit code is of one mind with it.
+#[track_caller]
+fn examined(desk: &Desk, words: &[&str]) -> Value {
+    let ran = desk.run(&[words, &["doctor", "--json"]].concat());
+    let value = ran.value();
+    let missing = value["missing"].as_u64().unwrap();
+    assert_eq!(ran.code, Some(i32::from(missing > 0)), "{value:#}");
+    let findings =
+        value["sections"].as_array().unwrap().iter().flat_map(|section| section["findings"].as_array().unwrap());
+    assert_eq!(findings.filter(|found| found["mark"] == "missing").count() as u64, missing);
+    assert_eq!(value["version"], 1);
+    value
+}
+
+fn names(value: &Value) -> Vec<&str> {
+    value["sections"].as_array().unwrap().iter().map(|section| section["name"].as_str().unwrap()).collect()
+}
+
+/// What gzip's own program makes of a file.
+fn zcat(path: &str) -> Option<String> {
+    let output = Command::new("gzip").args(["-dc", path]).stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn this_machine_is_examined_for_what_it_has() {
+    let desk = Desk::new();
+    let value = examined(&desk, &[]);
+    assert_eq!(value["machine"], "local");
+    for name in ["driver", "reach", "rights"] {
+        assert!(names(&value).contains(&name), "{value:#}");
+    }
+    if let Some(config) = zcat("/proc/config.gz") {
+        assert_eq!(value["kernel"]["source"], "/proc/config.gz");
+        for row in value["kernel"]["symbols"].as_array().unwrap() {
+            let symbol = row["symbol"].as_str().unwrap();
+            let line = config.lines().find_map(|line| line.strip_prefix(symbol)?.strip_prefix('='));
+            let off = config.contains(&format!("# {symbol} is not set"));
+            assert_eq!(row["state"], line.unwrap_or(if off { "n" } else { "absent" }), "{symbol}");
+        }
+    }
+    let text = desk.run(&["doctor"]);
+    let last = text.out.lines().last().unwrap().to_owned();
+    assert!(last == "nothing is missing" || last.contains("missing"), "{last}");
+    assert_eq!(desk.turned(), 0);
+}
+
+#[test]
+fn a_machine_behind_an_agent_answers_the_same() {
+    let (desk, far) = (Desk::new(), Desk::new());
+    let program = env!("CARGO_BIN_EXE_powerband");
+    let there = format!("cmd:env 'POWERBAND_STATE_DIR={}' {program} agent", far.state().display());
+    let (here, there) = (examined(&desk, &[]), examined(&desk, &["--machine", &there]));
+    assert_eq!(here["kernel"], there["kernel"]);
+    assert_eq!(names(&here), names(&there));
+}
+
+#[test]
+fn a_simulated_machine_is_answered_shortly_and_honestly() {
+    let desk = Desk::new();
+    let value = examined(&desk, &["--machine", "sim:quadcore"]);
+    assert_eq!((&value["missing"], &value["kernel"]), (&Value::from(0), &Value::Null));
+    assert!(!names(&value).contains(&"place") && names(&value).contains(&"driver"), "{value:#}");
+    let why = desk.run(&["--machine", "sim:quadcore", "doctor", "--fragment"]).refused(4);
+    assert!(why.contains("--kernel FILE"), "{why}");
+    // With a configuration of its own it has all of that.
+    let config = desk.beside("config");
+    fs::write(&config, CONFIG).unwrap();
+    let ran =
+        desk.run(&["--machine", "sim:quadcore", "doctor", "--json", "--kernel", config.to_str().unwrap()]).ended(1);
+    assert_eq!((&ran.value()["missing"], &ran.value()["machine"]), (&Value::from(2), &Value::from("sim:quadcore")));
+}
+
+#[test]
+fn a_fragment_merged_into_its_configuration_is_used_up() {
+    let desk = Desk::new();
+    let (config, merged) = (desk.beside("config"), desk.beside("merged"));
+    fs::write(&config, CONFIG).unwrap();
+    let words = |file: &Path| ["doctor", "--kernel", file.to_str().unwrap()].map(str::to_owned);
+    let run = |file: &Path, more: &[&str]| {
+        let first = words(file);
+        desk.run(&first.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>())
+    };
+    let told = run(&config, &[]).ended(1).out;
+    let path = "Power management and ACPI options → CPU Frequency scaling → 'ondemand' cpufreq policy governor";
+    assert!(told.contains("missing  CONFIG_CPU_FREQ_GOV_ONDEMAND: off") && told.contains(path), "{told}");
+    assert!(told.ends_with("2 things are missing\n"), "{told}");
+    let asked = ["--default-governor", "ondemand", "--fragment"];
+    let fragment = run(&config, &asked).ended(0).out;
+    assert!(fragment.lines().all(|line| line.starts_with("CONFIG_") || line.ends_with(" is not set")), "{fragment}");
+    assert!(
+        fragment.contains(
+            "\n# CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE is not set\nCONFIG_CPU_FREQ_DEFAULT_GOV_ONDEMAND=y\n"
+        )
+    );
+    fs::write(&merged, format!("{CONFIG}{fragment}")).unwrap();
+    assert_eq!(run(&merged, &asked).ended(0).out, "");
+    let told = run(&merged, &["--default-governor", "ondemand"]).ended(0).out;
+    assert!(told.ends_with("nothing is missing\n"), "{told}");
+    // Packed as the kernel packs it.
+    assert!(Command::new("gzip").arg(&merged).status().unwrap().success());
+    assert_eq!(run(&desk.beside("merged.gz"), &asked).ended(0).out, "");
+}
+
+#[test]
+fn a_file_that_is_no_configuration_is_refused_in_one_sentence() {
+    let desk = Desk::new();
+    let huge = "CONFIG_X=y\n".repeat(100_000);
+    let files: [(&str, &[u8], &str); 6] = [
+        ("empty", b"", "is empty"),
+        ("binary", b"\x7fELF\x02\x01\xff\xfe", "is no text"),
+        ("broken.gz", b"\x1f\x8b\x08\x00\x00", "is no text"),
+        ("page.html", b"<html>\nSMP=y\n</html>\n", "no line like CONFIG_SMP=y"),
+        ("huge", huge.as_bytes(), "larger than 1 MiB"),
+        ("folder/file", b"", "is empty"),
+    ];
+    fs::create_dir(desk.beside("folder")).unwrap();
+    for (name, bytes, words) in files {
+        let path = desk.beside(name);
+        fs::write(&path, bytes).unwrap();
+        let why = desk.run(&["doctor", "--kernel", path.to_str().unwrap()]).refused(2);
+        assert!(why.contains(words) && why.contains(name), "{why}");
+    }
+    for name in ["folder", "absent"] {
+        let why = desk.run(&["doctor", "--kernel", desk.beside(name).to_str().unwrap()]).refused(2);
+        assert!(why.contains("cannot read") && why.contains(name), "{why}");
+    }
+    let why = desk.run(&["doctor", "--default-governor", "turbo"]).refused(2);
+    assert!(why.contains("performance, powersave, userspace, ondemand, conservative, schedutil"), "{why}");
+    let why = desk.run(&["doctor", "--fragment", "--json"]).refused(2);
+    assert!(why.contains("kernel.fragment"), "{why}");
+}
