@@ -7,6 +7,7 @@ use powerband_record::Side;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::local::LocalMachine;
+use crate::recorded::RecordedMachine;
 use crate::remote::RemoteMachine;
 use crate::signals::StopPipes;
 
@@ -50,7 +51,7 @@ pub(crate) enum News {
     Lost(String),
 }
 
-/// A machine of a rig: this one, or one at a far end.
+/// A machine of a rig: this one, one at a far end, or a recorded one.
 pub struct HostMachine(Box<dyn Member>);
 
 impl From<LocalMachine> for HostMachine {
@@ -61,6 +62,12 @@ impl From<LocalMachine> for HostMachine {
 
 impl From<RemoteMachine> for HostMachine {
     fn from(machine: RemoteMachine) -> Self {
+        HostMachine(Box::new(machine))
+    }
+}
+
+impl From<RecordedMachine> for HostMachine {
+    fn from(machine: RecordedMachine) -> Self {
         HostMachine(Box::new(machine))
     }
 }

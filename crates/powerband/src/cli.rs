@@ -24,8 +24,8 @@ const EXIT_CODES: &str = "Exit codes: 0 fine (also undecided) · 1 a check faile
 /// Options every verb takes, before or after it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Shared {
-    /// The machine: `local`, `ssh:HOST`, `cmd:COMMAND` that leads to a `powerband agent`, or `sim:NAME` for a simulated one
-    /// (`sim:NAME#SEED`)
+    /// The machine: `local`, `ssh:HOST`, `cmd:COMMAND` that leads to a `powerband agent`, `recorded:DIR` for one that
+    /// was captured, or `sim:NAME` for a simulated one (`sim:NAME#SEED`)
     #[arg(long, global = true, value_name = "MACHINE", env = "POWERBAND_MACHINE")]
     pub(crate) machine: Option<String>,
     /// The machine at the other end of the cable; `cmd@ADDRESS:COMMAND` says where the near one reaches it
@@ -54,6 +54,8 @@ pub(crate) enum Verb {
     Get(Get),
     /// List the knobs there are, or explain one
     Knobs(Knobs),
+    /// Record what the machine reads into a folder, to be looked at as `recorded:DIR`
+    Capture(Capture),
     /// Turn knobs, for good or until `undo`
     Set(Set),
     /// Keep what `set --confirm-within` waits for
@@ -115,6 +117,14 @@ pub(crate) struct Get {
 pub(crate) struct Knobs {
     /// One knob to explain
     pub(crate) knob: Option<String>,
+}
+
+/// `capture`.
+#[derive(Args, Debug)]
+pub(crate) struct Capture {
+    /// The folder; empty, or not there yet
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }
 
 /// `set`.

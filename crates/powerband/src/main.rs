@@ -55,6 +55,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Info(args) => verb::info::run(&shared, &args),
         Verb::Get(args) => verb::get::run(&shared, &args),
         Verb::Knobs(args) => verb::knobs::run(&shared, &args),
+        Verb::Capture(args) => verb::capture::run(&shared, &args),
         Verb::Set(args) => verb::set::run(&shared, &args),
         Verb::Confirm => verb::confirm::run(&shared),
         Verb::Undo(args) => verb::undo::run(&shared, &args),

@@ -1,5 +1,10 @@
-//! Rigs of real machines: this one and those behind an agent, each with its own ledger, lock and guardian.
-use powerband_host::{FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RemoteError, RemoteMachine, Ssh};
+//! Rigs of real machines: this one and those behind an agent, each with its own ledger, lock and guardian; and recorded
+//! ones, which are only looked at.
+use std::path::Path;
+
+use powerband_host::{
+    FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RecordedMachine, RemoteError, RemoteMachine, Ssh,
+};
 use powerband_load::{Load, Rig as Ends};
 use powerband_machine::wire::{Hello, WIRE_VERSION};
 use powerband_machine::{Machine, World};
@@ -44,6 +49,7 @@ struct Opening {
 enum Member {
     Local(Box<LocalMachine>, Option<String>),
     Remote(Box<RemoteMachine>, Option<String>),
+    Recorded(Box<RecordedMachine>),
 }
 
 impl Opening {
@@ -51,6 +57,7 @@ impl Opening {
         let (remote, address) = match *place {
             Place::Local => return self.local(side),
             Place::Simulated(_) => return Err(unknown_machine(name)),
+            Place::Recorded(folder) => return self.recorded(name, folder),
             Place::Behind { address, command } => {
                 let words = words(command).map_err(usage)?;
                 (RemoteMachine::connect(name, &words, hello(self.purpose)), address)
@@ -64,6 +71,21 @@ impl Opening {
         let (folder, held) = (welcome.folder.clone().into(), welcome.held.clone());
         self.kept.push(Kept { side, folder, away: Some(left::Away { machine: name.into(), held }) });
         Ok(Member::Remote(Box::new(remote), address.map(str::to_owned)))
+    }
+
+    /// One that has no ledger, as nothing is ever turned on it.
+    fn recorded(&self, name: &str, folder: &str) -> Result<Member, Failure> {
+        if self.purpose != Purpose::Look {
+            let sentence = format!(
+                "a recorded machine cannot be turned: {name} answers what it read when it was captured; rehearse with \
+                 --machine sim:NAME"
+            );
+            return Err(Failure::new(Exit::Unsupported, sentence));
+        }
+        // The folder is the caller's to name, and the caller's to read.
+        let folder = Path::new(folder);
+        let machine = powerband_host::with_rights_for(folder, || RecordedMachine::open(name, folder));
+        machine.map(|machine| Member::Recorded(Box::new(machine))).map_err(usage)
     }
 
     fn local(&mut self, side: Side) -> Result<Member, Failure> {
@@ -86,6 +108,7 @@ impl Member {
     fn address(&self) -> Option<String> {
         match self {
             Member::Local(_, address) => address.clone(),
+            Member::Recorded(_) => None,
             Member::Remote(remote, typed) => {
                 let told = Some(remote.identity().address.clone()).filter(|told| !told.is_empty());
                 typed.clone().or(told)
@@ -96,7 +119,7 @@ impl Member {
     /// Where this one sees the machine we run on.
     fn peer(&self) -> Option<String> {
         match self {
-            Member::Local(..) => None,
+            Member::Local(..) | Member::Recorded(_) => None,
             Member::Remote(remote, _) => remote.welcome().peer_address.clone(),
         }
     }
@@ -104,12 +127,14 @@ impl Member {
     fn set_address(&mut self, found: String) {
         match self {
             Member::Local(_, address) | Member::Remote(_, address) => *address = Some(found),
+            Member::Recorded(_) => {}
         }
     }
 
     fn into_machine(self) -> HostMachine {
         let address = self.address().unwrap_or_default();
         match self {
+            Member::Recorded(machine) => (*machine).into(),
             Member::Local(machine, _) => machine.reached_at(&address).into(),
             Member::Remote(machine, _) => machine.reached_at(&address).into(),
         }

@@ -1,0 +1,1 @@
+//! Recorded machines, whole and broken.
