@@ -72,21 +72,13 @@ impl RecordedMachine {
         let manifest = Manifest::parse(&text).map_err(|why| RecordedError::Manifest { path, why })?;
         let identity = Identity {
             name: name.into(),
-            system: format!("{} (recorded)", manifest.system),
+            system: manifest.system.clone(),
             boot_id: String::new(),
             address: String::new(),
             privileged: manifest.privileged,
             owner: 0,
         };
-        Ok(RecordedMachine {
-            identity,
-            manifest,
-            tree,
-            buffer,
-            open: Vec::new(),
-            samples: BTreeMap::new(),
-            next: 0,
-        })
+        Ok(RecordedMachine { identity, manifest, tree, buffer, open: Vec::new(), samples: BTreeMap::new(), next: 0 })
     }
 
     /// The path without links, dots and doubled slashes.

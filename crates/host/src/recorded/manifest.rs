@@ -28,8 +28,10 @@ pub(super) struct Manifest {
     /// Whether it was captured as root.
     pub(super) privileged: bool,
     /// The powerband that captured it; empty when it was written by hand.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) powerband: String,
     /// What it is and where it comes from, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) about: String,
     /// What is not as it was read, in words.
     pub(super) left_out: Vec<String>,
@@ -145,9 +147,10 @@ mod tests {
         let again = Manifest::parse(&manifest.text().unwrap()).unwrap();
         assert_eq!(again, manifest);
         assert_eq!((again.errno("/sys/a"), again.errno("/sys/b")), (Some(Errno::EACCES), Some(Errno(77))));
-        assert_eq!(["/sys/cpu0/g", "/sys/cpu7/g", "/sys/cpu2/g", "/sys/h"].map(|path| again.mode(path)), [
-            0o444, 0o444, 0o200, 0o644
-        ]);
+        assert_eq!(
+            ["/sys/cpu0/g", "/sys/cpu7/g", "/sys/cpu2/g", "/sys/h"].map(|path| again.mode(path)),
+            [0o444, 0o444, 0o200, 0o644]
+        );
         assert_eq!(again.names_in("/sys").collect::<BTreeSet<_>>(), ["a", "b", "c", "e"].into());
         assert_eq!(again.names_in("/").collect::<BTreeSet<_>>(), ["sys"].into());
     }

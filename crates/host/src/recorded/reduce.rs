@@ -307,9 +307,9 @@ fn without_addresses(run: &str) -> Option<String> {
         return Some(format!("{before}00:00:00:00:00:00{after}"));
     }
     let bare = run.trim_end_matches(['.', ':', '-']);
-    let (address, port) = bare.split_once(':').filter(|_| bare.contains('.')).unwrap_or((bare, ""));
+    // A port may stand behind it.
+    let address = bare.split_once(':').filter(|_| bare.contains('.')).map_or(bare, |(address, _)| address);
     let rest = &run[address.len()..];
-    debug_assert!(rest.len() >= port.len());
     if address.parse::<Ipv4Addr>().is_ok() {
         return Some(format!("0.0.0.0{rest}"));
     }
@@ -346,12 +346,20 @@ mod tests {
     fn only_what_has_to_do_with_settings_is_left() {
         let reduced = |text: &str, keep| reduce(text, keep);
         for (keep, text, left) in [
-            (Keep::CommandLine, "root=UUID=1 nohz_full=1 quiet intel_pstate=off -- idle=x", Some("nohz_full=1 intel_pstate=off\n")),
+            (
+                Keep::CommandLine,
+                "root=UUID=1 nohz_full=1 quiet intel_pstate=off -- idle=x",
+                Some("nohz_full=1 intel_pstate=off\n"),
+            ),
             (Keep::Version, "Linux version 6.1 (a@b.c) (gcc 12) #1 SMP\n", Some("Linux version 6.1 (gcc 12) #1 SMP\n")),
             (Keep::Version, "Linux version sim (rules) #1\n", Some("Linux version sim (rules) #1\n")),
             (Keep::Modules, "a 10 1 b, Live 0xffff (E)\n", Some("a 10 1 b, Live 0x0\n")),
             (Keep::Devices, "h\n eth0: 1 2\nenx001122334455: 1 2\n", Some("h\n eth0: 0 0\n")),
-            (Keep::Config, "CONFIG_HZ=250\n# CONFIG_NO_HZ is not set\nCONFIG_DEFAULT_HOSTNAME=\"x\"\n", Some("CONFIG_HZ=250\n# CONFIG_NO_HZ is not set\n")),
+            (
+                Keep::Config,
+                "CONFIG_HZ=250\n# CONFIG_NO_HZ is not set\nCONFIG_DEFAULT_HOSTNAME=\"x\"\n",
+                Some("CONFIG_HZ=250\n# CONFIG_NO_HZ is not set\n"),
+            ),
             (Keep::Lines, "[Service]\nExecStart=cpupower x\nUser=y\n", Some("[Service]\nExecStart=cpupower x\n")),
             (Keep::Lines, "[Service]\nUser=y\n", None),
             (Keep::Process, "tuned\n", Some("tuned\n")),
