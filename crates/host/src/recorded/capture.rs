@@ -149,7 +149,7 @@ impl Walk<'_> {
             return self.below(format!("{at}/{name}"), rest, keep);
         }
         for entry in self.list(&at) {
-            if entry.folder == rest.is_empty() || !is_like(name, &entry.name) {
+            if entry.folder == rest.is_empty() || !is_like(name, &entry.name) || tells_who(&entry.name) {
                 continue;
             }
             let path = format!("{at}/{}", entry.name);
@@ -243,6 +243,11 @@ impl Walk<'_> {
         self.recording.manifest.folders = empty;
         self.recording
     }
+}
+
+/// Whether a file's name says that it holds what tells one machine from another: sensors of power have serial numbers.
+fn tells_who(name: &str) -> bool {
+    ["serial", "uuid", "oem_info"].iter().any(|part| name.contains(part))
 }
 
 /// Whether a machine may call a file so in our folder: it names one thing, there.

@@ -27,9 +27,9 @@ const TURNED: [&str; 15] = [
 
 /// The same for settings the kernel has under /proc/sys, for driver modules and for programs that turn.
 const SETTINGS: [&str; 12] = [
-    "acpi-cpufreq",
     "irqbalance",
     "kernel.",
+    "loadcpufreq",
     "net.core.",
     "p4-clockmod",
     "power-profiles",
@@ -150,9 +150,12 @@ pub(super) fn reduce(text: &str, keep: Keep) -> Option<String> {
         Keep::Version => Some(version(text)),
         Keep::Devices => Some(devices(text)),
         Keep::Modules => Some(modules(text)),
-        Keep::Config => Some(lines(text, |line| line.contains("CONFIG_") && has_any(line, &OPTIONS))),
+        Keep::Config => {
+            let about = |line: &str| OPTIONS.iter().any(|part| line.contains(part));
+            Some(lines(text, |line| line.contains("CONFIG_") && about(line)))
+        }
         Keep::Lines => {
-            let about = |line: &str| has_any(line, &TURNED) || has_any(line, &SETTINGS);
+            let about = |line: &str| TURNED.iter().chain(&SETTINGS).any(|word| has_start(line, word));
             let any = text.lines().any(about);
             any.then(|| lines(text, |line| about(line) || line.starts_with('[')))
         }
@@ -160,8 +163,9 @@ pub(super) fn reduce(text: &str, keep: Keep) -> Option<String> {
     }
 }
 
-fn has_any(line: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| line.contains(word))
+/// Whether a word of the line begins so.
+fn has_start(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric))
 }
 
 fn lines(text: &str, keep: impl Fn(&str) -> bool) -> String {
@@ -362,6 +366,7 @@ mod tests {
             ),
             (Keep::Lines, "[Service]\nExecStart=cpupower x\nUser=y\n", Some("[Service]\nExecStart=cpupower x\n")),
             (Keep::Lines, "[Service]\nUser=y\n", None),
+            (Keep::Lines, "# see dm-lvm.rules\nvm.swappiness = 1\n", Some("vm.swappiness = 1\n")),
             (Keep::Process, "tuned\n", Some("tuned\n")),
             (Keep::Process, "editor\n", None),
             (

@@ -206,7 +206,7 @@ fn it_runs_and_turns_nothing() {
 fn a_recording_of_a_recording_is_the_same() {
     let cpu = "root/sys/devices/system/cpu";
     let manifest = "
-folders = ['/sys/class/hwmon']
+folders = ['/sys/class/powercap']
 [links]
 '/sys/devices/system/cpu/cpu0/cpufreq' = '/sys/devices/system/cpu/cpufreq/policy0'
 [errnos]
@@ -225,6 +225,8 @@ folders = ['/sys/class/hwmon']
             (&affected, "0\n"),
             (&governor, "userspace\n"),
             (&other, "not ours"),
+        ("root/sys/class/hwmon/hwmon0/name", "power_meter\n"),
+        ("root/sys/class/hwmon/hwmon0/power1_serial_number", "0815\n"),
             ("root/proc/net/dev", "a\nb\n    lo: 0\n  eth0: 0\nenx0011aabbccdd: 0\n"),
             ("root/proc/sys/kernel/hostname", "box.example\n"),
             ("root/etc/default/cpufrequtils", "# box, 192.168.1.7\nGOVERNOR=userspace\n"),
@@ -244,8 +246,10 @@ folders = ['/sys/class/hwmon']
     assert_eq!(again.read("/etc/default/cpufrequtils").unwrap(), "# host, 0.0.0.0\nGOVERNOR=userspace\n");
     assert_eq!(again.read("/proc/net/dev").unwrap(), "a\nb\n    lo: 0\n  eth0: 0\n");
     assert_eq!(again.read("/proc/sys/kernel/hostname"), Err(Errno::ENOENT));
+    assert_eq!(again.read("/sys/class/hwmon/hwmon0/name").unwrap(), "power_meter\n");
+    assert_eq!(again.read("/sys/class/hwmon/hwmon0/power1_serial_number"), Err(Errno::ENOENT));
     assert_eq!(again.read("/sys/devices/system/cpu/node0/meminfo"), Err(Errno::ENOENT));
-    assert_eq!(again.list("/sys/class/hwmon"), Ok(Vec::new()));
+    assert_eq!(again.list("/sys/class/powercap"), Ok(Vec::new()));
     let manifest = &again.manifest;
     assert_eq!(manifest.errno("/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq"), Some(Errno::EACCES));
     assert_eq!(manifest.mode("/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq"), 0o400);
