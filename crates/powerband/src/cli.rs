@@ -326,6 +326,26 @@ pub(crate) enum SimVerb {
         /// Its name
         name: String,
     },
+    /// Serve one's /sys/devices/system/cpu in a folder, for any program to look at and turn, until Ctrl-C
+    Mount {
+        /// Its name
+        name: String,
+        /// The folder; empty
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// What it does meanwhile
+        #[arg(long, value_name = "NAME", default_value = "idle")]
+        load: MountLoad,
+    },
+}
+
+/// What a mounted machine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MountLoad {
+    /// Nothing
+    Idle,
+    /// One CPU counts
+    Counter,
 }
 
 /// `agent`.

@@ -40,9 +40,21 @@ impl Tier {
     pub(crate) fn programs(self) -> &'static [&'static str] {
         match self {
             Tier::Lint | Tier::Pure => &["cc", "make"],
-            Tier::Host => {
-                &["cc", "make", "ip", "unshare", "ps", "mke2fs", "script", "sudo", "ssh", "ssh-keygen", "sshd"]
-            }
+            Tier::Host => &[
+                "cc",
+                "make",
+                "ip",
+                "unshare",
+                "ps",
+                "mke2fs",
+                "script",
+                "sudo",
+                "ssh",
+                "ssh-keygen",
+                "sshd",
+                "cpupower",
+                "cpufreq-set",
+            ],
             Tier::Services => &[],
             Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],
         }

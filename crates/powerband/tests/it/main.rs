@@ -23,6 +23,7 @@ mod killed;
 mod leavings;
 mod locked;
 mod mistakes;
+mod mounted;
 mod places;
 mod recorded;
 mod repeated;
