@@ -55,6 +55,7 @@ errnos! {
     ENOLINK = 67, "link has been severed";
     EILSEQ = 84, "not text";
     EOPNOTSUPP = 95, "operation not supported";
+    ENOTCONN = 107, "transport endpoint is not connected";
     ETIMEDOUT = 110, "connection timed out";
     ECONNREFUSED = 111, "connection refused";
 }

@@ -50,16 +50,14 @@ pub enum MountError {
 /// What to type next.
 fn cure(errno: Errno, folder: &Path) -> String {
     match errno {
-        ENOTCONN => format!("a server that was killed has left it; `umount -l {}` clears it away", folder.display()),
+        // What a mount without its server answers to everything.
+        Errno::ENOTCONN => format!("a server that was killed has left it; `umount -l {}` clears it away", folder.display()),
         Errno::ENOENT => "make the folder first".into(),
         Errno::EPERM | Errno::EACCES => "write `sudo powerband …`, or install fusermount3 (package fuse3)".into(),
         Errno::ENODEV => "the kernel needs FUSE: `modprobe fuse`".into(),
         _ => "name an empty folder".into(),
     }
 }
-
-/// What a mount without its server answers to everything: "transport endpoint is not connected".
-const ENOTCONN: Errno = Errno(107);
 
 /// A mounted file system whose machine waits to be served.
 pub struct Mount {
