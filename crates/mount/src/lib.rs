@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use powerband_machine::{Errno, Wake, World};
 use powerband_record::Side;
+use rustix::fs::{AtFlags, StatxFlags};
 use rustix::mount::UnmountFlags;
 use thiserror::Error;
 
@@ -51,7 +52,9 @@ pub enum MountError {
 fn cure(errno: Errno, folder: &Path) -> String {
     match errno {
         // What a mount without its server answers to everything.
-        Errno::ENOTCONN => format!("a server that was killed has left it; `umount -l {}` clears it away", folder.display()),
+        Errno::ENOTCONN => {
+            format!("a server that was killed has left it; `umount -l {}` clears it away", folder.display())
+        }
         Errno::ENOENT => "make the folder first".into(),
         Errno::EPERM | Errno::EACCES => "write `sudo powerband …`, or install fusermount3 (package fuse3)".into(),
         Errno::ENODEV => "the kernel needs FUSE: `modprobe fuse`".into(),
@@ -63,7 +66,7 @@ fn cure(errno: Errno, folder: &Path) -> String {
 pub struct Mount {
     folder: PathBuf,
     /// Device number of what is mounted, which tells it from what is below.
-    device: u64,
+    device: (u32, u32),
     session: BackgroundSession,
     asks: Receiver<Ask>,
 }
@@ -87,8 +90,8 @@ impl Mount {
         let (ask, asks) = channel();
         let failed = |error: std::io::Error| refused(Errno(error.raw_os_error().unwrap_or(Errno::EIO.0)));
         let session = Session::new(Window::new(ask), folder, &config).and_then(Session::spawn).map_err(failed)?;
-        let mounted = rustix::fs::stat(folder).map_err(|error| refused(Errno(error.raw_os_error())))?;
-        Ok(Mount { folder: folder.into(), device: mounted.st_dev, session, asks })
+        let device = device(folder).map_err(|error| refused(Errno(error.raw_os_error())))?;
+        Ok(Mount { folder: folder.into(), device, session, asks })
     }
 
     /// Answers for the near machine of a World until somebody asks to stop or the folder is unmounted, then unmounts.
@@ -123,12 +126,20 @@ impl Mount {
         // Nobody waits for an answer that will not come.
         drop(asks);
         drop(session);
-        let still = rustix::fs::stat(&folder).is_ok_and(|found| found.st_dev == device);
-        if still && let Err(error) = rustix::mount::unmount(&folder, UnmountFlags::DETACH) {
+        if self::device(&folder) == Ok(device)
+            && let Err(error) = rustix::mount::unmount(&folder, UnmountFlags::DETACH)
+        {
             return Err(MountError::Failed { folder, why: error.to_string().to_lowercase() });
         }
         Ok(())
     }
+}
+
+/// Device number of what is mounted on a folder, without a question to its server: that may be waiting for us.
+fn device(folder: &Path) -> rustix::io::Result<(u32, u32)> {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let found = rustix::fs::statx(rustix::fs::CWD, folder, flags, StatxFlags::empty())?;
+    Ok((found.stx_dev_major, found.stx_dev_minor))
 }
 
 /// Moves the World's clock on and answers whether it was asked to stop.
