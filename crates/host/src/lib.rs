@@ -11,6 +11,7 @@
 //! A machine at a far end is a [`RemoteMachine`]: an [`Agent`] there, spoken to through the pipes of a child process, which
 //! [`Ssh`] may start.
 //! One with nothing but a shell is a [`ShellMachine`].
+//! A [`RecordedMachine`] is a folder that a [`Recording`] of some machine was written to: it answers what that one read.
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
 mod actions;
 mod agent;
@@ -30,6 +31,7 @@ mod lock;
 mod netlink;
 mod owner;
 mod raw;
+mod recorded;
 mod remote;
 mod shell;
 mod shim;
@@ -52,6 +54,7 @@ pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError, holder};
 pub use owner::{is_alive, this_process};
+pub use recorded::{CaptureError, RecordedError, RecordedMachine, Recording};
 pub use remote::{RemoteError, RemoteMachine};
 pub use shell::ShellMachine;
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};

@@ -7,6 +7,7 @@ use powerband_record::Side;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::local::LocalMachine;
+use crate::recorded::RecordedMachine;
 use crate::remote::RemoteMachine;
 use crate::shell::ShellMachine;
 use crate::signals::StopPipes;
@@ -51,7 +52,7 @@ pub(crate) enum News {
     Lost(String),
 }
 
-/// A machine of a rig: this one, or one at a far end.
+/// A machine of a rig: this one, one at a far end, or a recorded one.
 pub struct HostMachine(Box<dyn Member>);
 
 impl From<LocalMachine> for HostMachine {
@@ -68,6 +69,12 @@ impl From<RemoteMachine> for HostMachine {
 
 impl From<ShellMachine> for HostMachine {
     fn from(machine: ShellMachine) -> Self {
+        HostMachine(Box::new(machine))
+    }
+}
+
+impl From<RecordedMachine> for HostMachine {
+    fn from(machine: RecordedMachine) -> Self {
         HostMachine(Box::new(machine))
     }
 }

@@ -51,9 +51,11 @@ errnos! {
     ERANGE = 34, "numerical result out of range";
     ENOSYS = 38, "function not implemented";
     ENOTEMPTY = 39, "directory not empty";
+    ELOOP = 40, "too many levels of symbolic links";
     ENOLINK = 67, "link has been severed";
     EILSEQ = 84, "not text";
     EOPNOTSUPP = 95, "operation not supported";
+    ENOTCONN = 107, "transport endpoint is not connected";
     ETIMEDOUT = 110, "connection timed out";
     ECONNREFUSED = 111, "connection refused";
 }

@@ -25,7 +25,7 @@ const EXIT_CODES: &str = "Exit codes: 0 fine (also undecided) · 1 a check faile
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Shared {
     /// The machine: `local`, `ssh:HOST`, `cmd:COMMAND` that leads to a `powerband agent`, `sh:COMMAND` that leads to a POSIX
-    /// shell, or `sim:NAME` for a simulated one (`sim:NAME#SEED`)
+    /// shell, `recorded:DIR` for one that was captured, or `sim:NAME` for a simulated one (`sim:NAME#SEED`)
     #[arg(long, global = true, value_name = "MACHINE", env = "POWERBAND_MACHINE")]
     pub(crate) machine: Option<String>,
     /// The machine at the other end of the cable; `cmd@ADDRESS:COMMAND` says where the near one reaches it
@@ -58,6 +58,8 @@ pub(crate) enum Verb {
     Knobs(Knobs),
     /// Say what the kernel lets powerband turn here, and what to do about the rest
     Doctor(Doctor),
+    /// Record what the machine reads into a folder, to be looked at as `recorded:DIR`
+    Capture(Capture),
     /// Turn knobs, for good or until `undo`
     Set(Set),
     /// Keep what `set --confirm-within` waits for
@@ -142,6 +144,14 @@ pub(crate) struct Doctor {
     /// Print only the lines to merge into the kernel's configuration
     #[arg(long)]
     pub(crate) fragment: bool,
+}
+
+/// `capture`.
+#[derive(Args, Debug)]
+pub(crate) struct Capture {
+    /// The folder; empty, or not there yet
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }
 
 /// `set`.
@@ -347,6 +357,26 @@ pub(crate) enum SimVerb {
         /// Its name
         name: String,
     },
+    /// Serve one's /sys/devices/system/cpu in a folder, for any program to look at and turn, until Ctrl-C
+    Mount {
+        /// Its name
+        name: String,
+        /// The folder; empty
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// What it does meanwhile
+        #[arg(long, value_name = "NAME", default_value = "idle")]
+        load: MountLoad,
+    },
+}
+
+/// What a mounted machine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MountLoad {
+    /// Nothing
+    Idle,
+    /// One CPU counts
+    Counter,
 }
 
 /// `agent`.

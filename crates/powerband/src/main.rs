@@ -59,6 +59,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Why(args) => verb::why::run(&shared, &args),
         Verb::Knobs(args) => verb::knobs::run(&shared, &args),
         Verb::Doctor(args) => verb::doctor::run(&shared, &args),
+        Verb::Capture(args) => verb::capture::run(&shared, &args),
         Verb::Set(args) => verb::set::run(&shared, &args),
         Verb::Confirm => verb::confirm::run(&shared),
         Verb::Undo(args) => verb::undo::run(&shared, &args),

@@ -174,12 +174,13 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
 
 /// A kind of machine there is going to be is not supported yet; anything else is a slip of the keyboard.
 fn unknown_machine(name: &str) -> Failure {
-    let to_come = ["recorded:", "table:"].iter().any(|kind| name.starts_with(kind));
+    let to_come = name.starts_with("table:");
     let exit = if to_come { Exit::Unsupported } else { Exit::Usage };
     Failure::new(
         exit,
         format!(
-            "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, or sim:NAME for one that `powerband sim list` shows"
+            "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, recorded:DIR, or sim:NAME for one that \
+             `powerband sim list` shows"
         ),
     )
 }

@@ -1,5 +1,6 @@
 //! The verbs, one a file.
 pub(crate) mod agent;
+pub(crate) mod capture;
 pub(crate) mod completions;
 pub(crate) mod confirm;
 pub(crate) mod doctor;

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 16] = [
+const PACKAGES: [(&str, &str); 18] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -21,6 +21,8 @@ const PACKAGES: [(&str, &str); 16] = [
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),
     ("sshd", "openssh-server"),
+    ("cpupower", "linux-cpupower"),
+    ("cpufreq-set", "cpufrequtils"),
 ];
 
 /// Packages that are on their way.
@@ -110,6 +112,8 @@ fn apt_get(words: &[&str]) -> Result<(), String> {
     let shown = format!("apt-get {}", words.join(" "));
     let output = Command::new("apt-get")
         .env("DEBIAN_FRONTEND", "noninteractive")
+        // No service is started with its package: that of cpufrequtils would set this machine's governor.
+        .env("RUNLEVEL", "1")
         .args(words)
         .stdin(Stdio::null())
         .output()

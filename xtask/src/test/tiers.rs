@@ -54,6 +54,8 @@ impl Tier {
                 "sshd",
                 "busybox",
                 "dash",
+                "cpupower",
+                "cpufreq-set",
             ],
             Tier::Services => &[],
             Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],

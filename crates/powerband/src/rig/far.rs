@@ -1,6 +1,10 @@
-//! Rigs of real machines: this one and those behind an agent or a shell, each with its own ledger, lock and guardian.
+//! Rigs of real machines: this one and those behind an agent or a shell, each with its own ledger, lock and guardian; and
+//! recorded ones, which are only looked at.
+use std::path::Path;
+
 use powerband_host::{
-    FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RemoteError, RemoteMachine, ShellMachine, Ssh,
+    FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RecordedMachine, RemoteError, RemoteMachine, ShellMachine,
+    Ssh,
 };
 use powerband_load::{Load, Rig as Ends};
 use powerband_machine::wire::{Hello, WIRE_VERSION};
@@ -49,6 +53,7 @@ enum Member {
     Local(Box<LocalMachine>, Option<String>),
     Remote(Box<RemoteMachine>, Option<String>),
     Shell(Box<ShellMachine>, Option<String>),
+    Recorded(Box<RecordedMachine>),
 }
 
 impl Opening {
@@ -57,6 +62,7 @@ impl Opening {
             Place::Local => return self.local(side),
             Place::Simulated(_) => return Err(unknown_machine(name)),
             Place::Shell { address, command } => return self.shell(side, name, address, command),
+            Place::Recorded(folder) => return self.recorded(name, folder),
             Place::Behind { address, command } => {
                 let words = words(command).map_err(usage)?;
                 (RemoteMachine::connect(name, &words, hello(self.purpose)), address)
@@ -95,6 +101,21 @@ impl Opening {
         Ok(Member::Shell(Box::new(shell), address.map(str::to_owned)))
     }
 
+    /// One that has no ledger, as nothing is ever turned on it.
+    fn recorded(&self, name: &str, folder: &str) -> Result<Member, Failure> {
+        if self.purpose != Purpose::Look {
+            let sentence = format!(
+                "a recorded machine cannot be turned: {name} answers what it read when it was captured; rehearse with \
+                 --machine sim:NAME"
+            );
+            return Err(Failure::new(Exit::Unsupported, sentence));
+        }
+        // The folder is the caller's to name, and the caller's to read.
+        let folder = Path::new(folder);
+        let machine = powerband_host::with_rights_for(folder, || RecordedMachine::open(name, folder));
+        machine.map(|machine| Member::Recorded(Box::new(machine))).map_err(usage)
+    }
+
     fn local(&mut self, side: Side) -> Result<Member, Failure> {
         // Whoever only looks needs no place of his own; a ledger that is not there is an empty one.
         let looks = self.purpose == Purpose::Look;
@@ -115,6 +136,7 @@ impl Member {
     fn address(&self) -> Option<String> {
         match self {
             Member::Local(_, address) => address.clone(),
+            Member::Recorded(_) => None,
             Member::Remote(remote, typed) => {
                 let told = Some(remote.identity().address.clone()).filter(|told| !told.is_empty());
                 typed.clone().or(told)
@@ -126,7 +148,7 @@ impl Member {
     /// Where this one sees the machine we run on.
     fn peer(&self) -> Option<String> {
         match self {
-            Member::Local(..) | Member::Shell(..) => None,
+            Member::Local(..) | Member::Shell(..) | Member::Recorded(_) => None,
             Member::Remote(remote, _) => remote.welcome().peer_address.clone(),
         }
     }
@@ -136,12 +158,14 @@ impl Member {
             Member::Local(_, address) | Member::Remote(_, address) | Member::Shell(_, address) => {
                 *address = Some(found)
             }
+            Member::Recorded(_) => {}
         }
     }
 
     fn into_machine(self) -> HostMachine {
         let address = self.address().unwrap_or_default();
         match self {
+            Member::Recorded(machine) => (*machine).into(),
             Member::Local(machine, _) => machine.reached_at(&address).into(),
             Member::Remote(machine, _) => machine.reached_at(&address).into(),
             Member::Shell(machine, _) => machine.reached_at(&address).into(),

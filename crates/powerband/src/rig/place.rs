@@ -1,4 +1,4 @@
-//! Where a machine is, from its name: here, simulated, or behind a command, ssh or a bare shell.
+//! Where a machine is, from its name: here, simulated, recorded in a folder, or behind a command, ssh or a bare shell.
 
 /// A machine's name, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,6 +7,8 @@ pub(crate) enum Place<'n> {
     Local,
     /// `sim:NAME[#SEED]`, without the seed.
     Simulated(&'n str),
+    /// `recorded:DIR`.
+    Recorded(&'n str),
     /// `cmd[@ADDRESS]:COMMAND`.
     Behind {
         /// Where the other machine of the rig reaches it.
@@ -38,6 +40,9 @@ impl<'n> Place<'n> {
         }
         if let Some(rest) = name.strip_prefix("sim:") {
             return Some(Place::Simulated(rest.split('#').next().unwrap_or(rest)));
+        }
+        if let Some(folder) = name.strip_prefix("recorded:") {
+            return Some(Place::Recorded(folder)).filter(|_| !folder.is_empty());
         }
         let behind = |(address, command)| Place::Behind { address, command };
         let shell = |(address, command)| Place::Shell { address, command };
@@ -102,6 +107,8 @@ mod tests {
         for (name, place) in [
             ("local", Some(Place::Local)),
             ("sim:pc#7", Some(Place::Simulated("pc"))),
+            ("recorded:a b", Some(Place::Recorded("a b"))),
+            ("recorded:", None),
             ("cmd:powerband agent", behind(None, "powerband agent")),
             ("cmd@10.0.0.2:a b#c", behind(Some("10.0.0.2"), "a b#c")),
             ("cmd@[fd00::2]:a", behind(Some("fd00::2"), "a")),

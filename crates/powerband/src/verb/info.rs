@@ -1,6 +1,6 @@
 //! `info`: the machine as it is, its CPUs and clocks, its meters, what is turned.
 use powerband_machine::{Hold, Machine};
-use powerband_record::{Side, format_duration, format_khz};
+use powerband_record::{CpuList, Side, format_duration, format_khz};
 use serde_json::{Value, json};
 
 use crate::away;
@@ -61,7 +61,7 @@ fn cpu(rig: &mut Rig, asked: bool) -> Result<Told, Failure> {
     let Some(machine) = rig.world().machine(Side::Near) else {
         return Ok(Told { text: String::new(), json: Value::Null });
     };
-    let online = machine.read("/sys/devices/system/cpu/online").unwrap_or_default().trim().to_owned();
+    let online = online(machine);
     let (policies, offline) = match powerband_knob::cpufreq(machine) {
         Ok(found) => found,
         Err(error) if asked => return Err(rig::knob_failure(error)),
@@ -99,6 +99,20 @@ fn cpu(rig: &mut Rig, asked: bool) -> Result<Told, Failure> {
         text += &format!("offline: {}\n", offline.join(", "));
     }
     Ok(Told { text, json: json!({ "online": online, "policies": policies, "offline": offline }) })
+}
+
+/// As the kernel lists them; early 2.6 lists none, and each CPU's folder tells.
+fn online(machine: &mut dyn Machine) -> String {
+    const CPU: &str = "/sys/devices/system/cpu";
+    if let Ok(list) = machine.read(&format!("{CPU}/online")) {
+        return list.trim().to_owned();
+    }
+    let names = machine.list(CPU).unwrap_or_default().into_iter().map(|entry| entry.name);
+    let all: Vec<u32> = names.filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect();
+    let is_off = |cpu: u32, machine: &mut dyn Machine| {
+        machine.read(&format!("{CPU}/cpu{cpu}/online")).is_ok_and(|text| text.trim() == "0")
+    };
+    CpuList::new(all.into_iter().filter(|&cpu| !is_off(cpu, machine)).collect()).to_string()
 }
 
 fn meters(rig: &mut Rig) -> Told {

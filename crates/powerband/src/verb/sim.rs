@@ -1,12 +1,18 @@
-//! `sim`: the simulated machines there are, and what one of them knows and does not know.
+//! `sim`: the simulated machines there are, what one of them knows and does not know, and one as a file system.
 use std::fmt::Write as _;
+use std::path::Path;
 
-use powerband_record::{format_duration, format_khz, format_number};
-use powerband_sim::{Description, Profile};
+use powerband_machine::{Errno, Job, World};
+use powerband_mount::{Mount, MountError};
+use powerband_record::{Side, Work, format_duration, format_khz, format_number};
+use powerband_sim::{Description, Profile, SimWorld};
 
-use crate::cli::{Shared, Sim, SimVerb};
-use crate::exit::{Answer, Exit};
+use crate::cli::{MountLoad, Shared, Sim, SimVerb};
+use crate::exit::{Answer, Exit, Failure};
 use crate::{output, rig};
+
+/// How long a mounted machine counts, ns: a hundred years.
+const COUNTS_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
 pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
     match &args.verb {
@@ -26,8 +32,38 @@ pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
             }
             output::say(&words(&description));
         }
+        SimVerb::Mount { name, folder, load } => return mount(shared, name, folder, *load),
     }
     Ok(Exit::Fine as u8)
+}
+
+/// As booted, not as `set` left it: what other programs write there is theirs, and forgotten with the mount.
+fn mount(shared: &Shared, name: &str, folder: &Path, load: MountLoad) -> Answer {
+    let cannot = |error: &dyn std::fmt::Display| Failure::new(Exit::CannotGoOn, error);
+    let profile = rig::profile(name.strip_prefix("sim:").unwrap_or(name))?;
+    let mut world = SimWorld::new(profile, None, shared.seed.unwrap_or(1)).map_err(|error| cannot(&error))?;
+    let interrupts = powerband_host::interrupts().map_err(|errno| cannot(&errno))?;
+    world.interrupt_source(Box::new(interrupts));
+    if load == MountLoad::Counter
+        && let Some(machine) = world.machine(Side::Near)
+    {
+        let work = Work::Counter { for_ns: COUNTS_NS, align_to_second: false };
+        let job = Job { work, cpus: None, group: None, user: None, output_limit: None };
+        machine.spawn(&job).map_err(|error| cannot(&error))?;
+    }
+    let mount = Mount::on(folder).map_err(|error| Failure::new(mount_exit(&error), error))?;
+    output::say(&format!("{name} is at {}; Ctrl-C takes it away", folder.display()));
+    mount.serve(&mut world).map_err(|error| cannot(&error))?;
+    Ok(Exit::Fine as u8)
+}
+
+fn mount_exit(error: &MountError) -> Exit {
+    match error {
+        MountError::Refused { errno: Errno::EPERM | Errno::EACCES, .. } => Exit::Denied,
+        MountError::Refused { errno: Errno::ENODEV, .. } => Exit::Unsupported,
+        MountError::Refused { .. } => Exit::Usage,
+        _ => Exit::CannotGoOn,
+    }
 }
 
 /// A description for people.

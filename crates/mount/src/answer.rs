@@ -1,0 +1,70 @@
+//! What the kernel asks of the mounted folder, and what the machine answers.
+use std::sync::mpsc::SyncSender;
+
+use powerband_machine::{Action, Entry, Errno, Hold, Machine, Turn};
+
+use crate::ROOT;
+
+/// A question, with the end its answer goes to.
+pub(crate) struct Ask {
+    pub(crate) what: What,
+    pub(crate) to: SyncSender<Result<Told, Errno>>,
+}
+
+/// What is asked; paths are below the mounted folder and begin with a slash.
+pub(crate) enum What {
+    /// What kind of thing this is.
+    Kind(String),
+    /// The names in a folder.
+    List(String),
+    /// The text of a file.
+    Read(String),
+    /// A command to the kernel.
+    Write(String, String),
+}
+
+/// What is answered.
+pub(crate) enum Told {
+    Kind(Entry),
+    List(Vec<Entry>),
+    Text(String),
+    Written,
+}
+
+/// Answers one question.
+pub(crate) fn answer(ask: Ask, machine: Option<&mut dyn Machine>) {
+    let told = match machine {
+        Some(machine) => tell(&ask.what, machine),
+        None => Err(Errno::ENODEV),
+    };
+    // Whoever asked has gone: so has the question.
+    let _ = ask.to.send(told);
+}
+
+fn tell(what: &What, machine: &mut dyn Machine) -> Result<Told, Errno> {
+    match what {
+        What::Kind(path) => {
+            let (above, name) = path.rsplit_once('/').ok_or(Errno::ENOENT)?;
+            let found = machine.list(&format!("{ROOT}{above}"))?.into_iter().find(|entry| entry.name == name);
+            found.map(Told::Kind).ok_or(Errno::ENOENT)
+        }
+        What::List(path) => machine.list(&format!("{ROOT}{path}")).map(Told::List),
+        What::Read(path) => machine.read(&format!("{ROOT}{path}")).map(Told::Text),
+        What::Write(path, text) => {
+            let path = format!("{ROOT}{path}");
+            let turn = Turn {
+                action: Action::WriteFile { path: path.clone(), text: text.clone() },
+                undo: None,
+                hold: Hold::Set,
+                knob: format!("file:{path}"),
+                site: "-".into(),
+                asked: text.clone(),
+                before: None,
+                read_back: None,
+                step: None,
+            };
+            let acted = machine.act(&turn).map_err(|_| Errno::EIO)?;
+            acted.errno.map_or(Ok(Told::Written), Err)
+        }
+    }
+}

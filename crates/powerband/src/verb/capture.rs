@@ -1,0 +1,47 @@
+//! `capture`: what a machine reads, written into a folder that answers as `recorded:DIR`.
+use powerband_host::{CaptureError, Recording};
+use powerband_machine::Errno;
+use powerband_record::Side;
+use serde_json::json;
+
+use crate::cli::{Capture, Shared};
+use crate::exit::{Answer, Exit, Failure};
+use crate::output;
+use crate::rig::{self, Purpose};
+
+pub(crate) fn run(shared: &Shared, args: &Capture) -> Answer {
+    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
+    let recording = rig.world().machine(Side::Near).map(Recording::of);
+    // What a lost machine does not answer is not what it is.
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    let recording = recording.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
+    let folder = &args.folder;
+    powerband_host::with_rights_for(folder, || recording.write(folder)).map_err(failure)?;
+    let (files, refused) = recording.counts();
+    if shared.json {
+        return output::say_json(&json!({
+            "version": 1,
+            "folder": folder,
+            "files": files,
+            "refused": refused,
+            "left_out": recording.left_out(),
+        }));
+    }
+    output::say(&format!(
+        "{files} files, {refused} the kernel does not show; look at them before you pass them on, then e.g. \
+         `powerband info --machine recorded:{}`\nleft out: {}\n",
+        folder.display(),
+        recording.left_out().join("; ")
+    ));
+    Ok(Exit::Fine as u8)
+}
+
+fn failure(error: CaptureError) -> Failure {
+    let exit = match &error {
+        CaptureError::NotEmpty(_) => Exit::Usage,
+        CaptureError::Unwritable { errno: Errno::EACCES | Errno::EPERM, .. } => Exit::Denied,
+        CaptureError::Unwritable { errno: Errno::ENOTDIR | Errno::EEXIST, .. } => Exit::Usage,
+        _ => Exit::CannotGoOn,
+    };
+    Failure::new(exit, error)
+}

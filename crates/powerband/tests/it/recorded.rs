@@ -1,0 +1,190 @@
+//! Recorded machines as a user meets them: those of the project, fresh ones, and broken ones.
+use std::fs;
+use std::path::Path;
+
+use crate::desk::{Desk, workspace};
+
+/// What one of the project's recorded machines answers to `info` and to `get governor`.
+struct Case {
+    name: &'static str,
+    info: &'static [&'static str],
+    /// Code, and what is in the text or the sentence.
+    governor: (i32, &'static [&'static str]),
+}
+
+const CASES: [Case; 5] = [
+    Case {
+        name: "omap3530",
+        info: &[
+            ": 2.6.32\n",
+            "CPUs online: 0\n",
+            "policy0 (cpus 0): omap, governor ondemand",
+            "steps 125 MHz, 250 MHz, 500 MHz, 550 MHz, 600 MHz",
+            "a change takes 300 us",
+            "nothing is turned",
+        ],
+        governor: (0, &["cpufreq.governor@policy0 (cpus 0) = ondemand\n"]),
+    },
+    Case {
+        name: "laptop",
+        info: &[
+            "CPUs online: 0-3\n",
+            "policy3 (cpus 3): intel_pstate, governor powersave",
+            "governors performance, powersave; a change takes 0 ns",
+            "meter: hwmon covers BAT0 power1",
+        ],
+        governor: (0, &["@policy0 (cpus 0) = powersave\n", "@policy3 (cpus 3) = powersave\n"]),
+    },
+    Case {
+        name: "server",
+        info: &[
+            ": 2.6.18-398.el5\n",
+            "CPUs online: 0-3\n",
+            "policy1 (cpus 1): acpi-cpufreq, governor ondemand",
+            "steps 2000 MHz, 2333 MHz, 2667 MHz\n    governors ondemand, userspace, performance\n",
+        ],
+        governor: (0, &["@policy0 (cpus 0) = ondemand\n", "@policy3 (cpus 3) = ondemand\n"]),
+    },
+    Case {
+        name: "microvm",
+        info: &["CPUs online: 0-1\n", "cpufreq is not here", "/sys/devices/system/cpu/cpufreq is empty"],
+        governor: (4, &["cpufreq.governor is not here", "a virtual machine usually has none"]),
+    },
+    Case {
+        name: "guest",
+        info: &["CPUs online: 0-1\n", "acpi-cpufreq, governor schedutil", "meter: hwmon covers"],
+        governor: (0, &["@policy0 (cpus 0) = schedutil\n"]),
+    },
+];
+
+fn recorded(name: &str) -> String {
+    format!("recorded:{}", workspace().join("machines/recorded").join(name).display())
+}
+
+#[test]
+fn every_recorded_machine_has_its_case_and_is_small() {
+    let all = fs::read_dir(workspace().join("machines/recorded")).unwrap();
+    let mut names: Vec<String> = all.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let mut cases = CASES.map(|case| case.name.to_owned());
+    cases.sort();
+    assert_eq!(names, cases);
+    for name in names {
+        let bytes: u64 = sizes(&workspace().join("machines/recorded").join(&name));
+        assert!(bytes < 200_000, "{name}: {bytes} bytes");
+    }
+}
+
+fn sizes(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.map(|it| if it.path().is_dir() { sizes(&it.path()) } else { it.metadata().unwrap().len() }).sum()
+}
+
+#[test]
+fn every_recorded_machine_answers() {
+    let desk = Desk::new();
+    for case in CASES {
+        let machine = recorded(case.name);
+        let info = desk.run(&["info", "--machine", &machine]).ended(0);
+        for part in case.info {
+            assert!(info.out.contains(part), "{}: '{part}' is not in: {}", case.name, info.out);
+        }
+        assert_eq!(info.err, "");
+        let (code, parts) = case.governor;
+        let got = desk.run(&["get", "governor", "--machine", &machine]).ended(code);
+        for part in parts {
+            assert!(got.out.contains(part) || got.err.contains(part), "{}: {}{}", case.name, got.out, got.err);
+        }
+        desk.run(&["knobs", "governor", "--machine", &machine]).ended(0);
+        assert!(desk.json(&["info", "--machine", &machine])["machine"] == machine.as_str());
+    }
+}
+
+#[test]
+fn a_recorded_machine_is_looked_at_and_not_turned() {
+    let desk = Desk::new();
+    let machine = recorded("server");
+    for words in [
+        &["set", "governor=performance"][..],
+        &["with", "governor=performance", "--", "true"],
+        &["try", "governor=all", "--load", "counter"],
+        &["undo"],
+    ] {
+        let why = desk.run(&[&["--machine", &machine], words].concat()).refused(4);
+        assert!(why.contains("a recorded machine cannot be turned"), "{why}");
+    }
+    let told = desk.run(&["set", "governor=performance", "--dry-run", "--machine", &machine]).ended(0);
+    assert!(told.out.contains("ondemand → performance"), "{}", told.out);
+    assert_eq!((desk.turned(), desk.experiments()), (0, 0));
+}
+
+#[test]
+fn what_is_captured_answers_as_its_machine_did() {
+    let desk = Desk::new();
+    for machine in ["sim:quadcore", "sim:omap3530", "local"] {
+        let folder = desk.beside(machine.split(':').next_back().unwrap()).display().to_string();
+        let told = desk.json(&["capture", &folder, "--machine", machine]);
+        assert!(told["files"].as_u64().unwrap() > 10, "{told}");
+        let copy = format!("recorded:{folder}");
+        let both = [machine, &copy].map(|machine| desk.run(&["info", "cpu", "--machine", machine]));
+        assert_eq!(both[0].code, both[1].code, "{machine}: {}", both[1].err);
+        let lines = both.map(|ran| ran.out.lines().skip(1).map(str::to_owned).collect::<Vec<_>>());
+        // A clock that the hardware chooses may have moved meanwhile.
+        let steady = |line: &&String| !line.contains("now ");
+        assert_eq!(
+            lines[0].iter().filter(steady).collect::<Vec<_>>(),
+            lines[1].iter().filter(steady).collect::<Vec<_>>()
+        );
+        let why = desk.run(&["capture", &folder, "--machine", machine]).refused(2);
+        assert!(why.contains("not empty"), "{why}");
+    }
+}
+
+#[test]
+fn nobody_is_told_whose_machine_it_was() {
+    let desk = Desk::new();
+    let folder = desk.beside("captured");
+    desk.run(&["capture", &folder.display().to_string()]).ended(0);
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let addresses = fs::read_dir("/sys/class/net").into_iter().flatten();
+    let addresses = addresses.filter_map(|entry| fs::read_to_string(entry.unwrap().path().join("address")).ok());
+    let mut private: Vec<String> = addresses.map(|text| text.trim().to_owned()).collect();
+    private.retain(|address| address.len() == 17 && address != "00:00:00:00:00:00");
+    private.push(fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned());
+    for (path, text) in texts(&folder) {
+        for word in &private {
+            assert!(!text.contains(word.as_str()), "{word} is in {path}");
+        }
+        let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let free = path.contains("/root/sys/") || path.contains("/root/proc/sys/");
+        assert!(free || name == "localhost" || words.all(|word| word != name), "the host's name is in {path}");
+    }
+}
+
+fn texts(folder: &Path) -> Vec<(String, String)> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: std::path::PathBuf| {
+        if path.is_dir() {
+            texts(&path)
+        } else {
+            vec![(path.display().to_string(), fs::read_to_string(&path).unwrap())]
+        }
+    };
+    entries.flat_map(of).collect()
+}
+
+#[test]
+fn a_folder_that_is_no_recording_is_told() {
+    let desk = Desk::new();
+    let refused = |machine: &str| desk.run(&["info", "--machine", machine]).refused(2);
+    let none = desk.beside("none");
+    assert!(refused(&format!("recorded:{}", none.display())).contains("ENOENT"));
+    fs::create_dir(&none).unwrap();
+    assert!(refused(&format!("recorded:{}", none.display())).contains("powerband capture"));
+    fs::write(none.join("recorded.toml"), "version = 9\n").unwrap();
+    assert!(refused(&format!("recorded:{}", none.display())).contains("version 9"));
+    assert!(refused("recorded:").contains("recorded:DIR"));
+    let file = none.join("recorded.toml").display().to_string();
+    let why = desk.run(&["capture", &file, "--machine", "sim:pc"]).refused(2);
+    assert!(why.contains(&file), "{why}");
+}
