@@ -44,6 +44,13 @@ pub(crate) fn read(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     read_open(&open(path)?, buffer)
 }
 
+/// The limit in force that the device shows, four bytes in this machine's order, as decimal text.
+pub(crate) fn read_latency(path: &str) -> Result<String, Errno> {
+    let mut bytes = [0; 4];
+    let got = rustix::io::read(&open(path)?, &mut bytes).map_err(errno)?;
+    if got == bytes.len() { Ok(format!("{}\n", i32::from_ne_bytes(bytes))) } else { Err(Errno::EILSEQ) }
+}
+
 /// The whole text of an open file, from its beginning.
 pub(crate) fn read_open(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     read_bytes(file, buffer).and_then(|bytes| std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Errno::EILSEQ))
