@@ -40,6 +40,8 @@ pub(crate) struct Fake {
     pub(crate) written: Vec<(String, String)>,
     /// Actions so far.
     pub(crate) acts: usize,
+    /// A file that accepts and does not follow.
+    pub(crate) deaf: Option<String>,
     /// What holds the upper limit down, kHz, whatever is asked.
     pub(crate) ceiling: Option<u64>,
     /// Latencies that are held, us.
@@ -72,6 +74,7 @@ pub(crate) fn bare() -> Fake {
         quota_reads: None,
         written: Vec::new(),
         acts: 0,
+        deaf: None,
         ceiling: None,
         held: Vec::new(),
         late: Vec::new(),
@@ -220,6 +223,9 @@ impl Fake {
         }
         if !self.files.contains_key(path) {
             return Err(Errno::ENOENT);
+        }
+        if self.deaf.as_deref() == Some(path) {
+            return Ok(());
         }
         match file {
             "scaling_governor" if !GOVERNORS.split(' ').any(|name| name == text) => return Err(Errno::EINVAL),

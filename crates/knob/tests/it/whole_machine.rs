@@ -209,7 +209,8 @@ fn what_overrides_a_limit_is_named() {
         words.iter().any(|it| it.contains("min_freq") && it.contains("overridden by max_freq=2000 MHz")),
         "{words:?}"
     );
-    let mut late = cpufreq(1, 1, Rules { late: true, ..Rules::default() });
+    let mut late = cpufreq(1, 1, Rules::default());
+    late.deaf = Some(format!("{ROOT}/policy0/scaling_max_freq"));
     assert!(landed(&mut late, "max_freq=1600MHz")[0].ends_with("accepted, not in force yet (reads 2400 MHz)"));
 }
 
