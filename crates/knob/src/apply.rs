@@ -131,13 +131,8 @@ pub fn apply(
 /// # Errors
 /// [`KnobError`]; then nothing is left turned, except as [`KnobError::CannotRestore`] says.
 pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Result<Applied, KnobError> {
-    let only_held = |part: &&Part| part.named.knob.only_held().is_some();
-    if hold == Hold::Set
-        && let Some(part) = steps.parts.iter().find(only_held)
-    {
-        let why = part.named.knob.only_held().unwrap_or_default();
-        let why = format!("{why}; use it with `powerband with` or `powerband try`");
-        return Err(KnobError::value(&part.named.name, why));
+    if hold == Hold::Set {
+        steps.may_stay()?;
     }
     let mut run = Run { machine, hold, applied: Applied { notes: steps.notes.clone(), ..Applied::default() } };
     for phase in Phase::ALL {

@@ -31,4 +31,5 @@ mod router;
 mod simulated;
 mod told;
 mod undone;
+mod wakeful;
 mod withheld;
