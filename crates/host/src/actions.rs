@@ -1,9 +1,10 @@
 //! Doing an action: files, groups, network devices, programs.
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 
 use powerband_machine::{Action, Errno};
 use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::capture::Capture;
@@ -37,8 +38,41 @@ pub(crate) struct Effect {
     pub(crate) words: Option<String>,
 }
 
-/// Does it.
-pub(crate) fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Refusal> {
+/// What acting leaves in this process's hands.
+#[derive(Debug, Default)]
+pub(crate) struct Actor {
+    /// Control groups that were found or made.
+    pub(crate) groups: Groups,
+    /// Files kept open, by path, the newest last: each holding is a request of its own.
+    held: Vec<(String, OwnedFd)>,
+}
+
+impl Actor {
+    /// Does it.
+    pub(crate) fn perform(&mut self, action: &Action) -> Result<Effect, Refusal> {
+        match action {
+            Action::HoldFile { path, text } => self.hold(path, text),
+            Action::ReleaseFile { path } => {
+                // One that we do not hold was closed with the process that did.
+                if let Some(newest) = self.held.iter().rposition(|(held, _)| held == path) {
+                    self.held.remove(newest);
+                }
+                Ok(Effect::default())
+            }
+            other => perform(&mut self.groups, other),
+        }
+    }
+
+    fn hold(&mut self, path: &str, text: &str) -> Result<Effect, Refusal> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(errno)?;
+        rustix::io::write(&file, text.as_bytes()).map_err(errno)?;
+        self.held.push((path.to_owned(), file));
+        Ok(Effect::default())
+    }
+}
+
+fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Refusal> {
     match action {
         Action::WriteFile { path, text } => Ok(crate::files::write(path, text).map(|()| Effect::default())?),
         Action::RemoveFile { path } => Ok(crate::files::remove(path).map(|()| Effect::default())?),

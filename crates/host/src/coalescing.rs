@@ -1,7 +1,7 @@
 //! Interrupt coalescing of network devices: ethtool's family of generic netlink, and its ioctl on kernels without that.
 use std::os::fd::AsFd;
 
-use powerband_machine::{Coalescing, CoalescingPlace, Errno, PARAMETERS, Parameter};
+use powerband_machine::{Coalescing, CoalescingPlace, Errno, LATENCY_DEVICE, PARAMETERS, Parameter};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::actions::Refusal;
@@ -27,6 +27,7 @@ pub(crate) fn read_place(path: &str, buffer: &mut Vec<u8>) -> Result<String, Err
     match CoalescingPlace::of(path) {
         Some(place) => get(place.device)?.read(&place),
         None if path == crate::unpack::KERNEL_CONFIGURATION => crate::files::read_packed(path, buffer),
+        None if path == LATENCY_DEVICE => crate::files::read_latency(path),
         None => crate::files::read(path, buffer),
     }
 }

@@ -49,6 +49,13 @@ pub(crate) fn read_packed(path: &str, buffer: &mut Vec<u8>) -> Result<String, Er
     read_bytes(open(path)?, buffer).and_then(crate::unpack::text_of)
 }
 
+/// The limit in force that the device shows, four bytes in this machine's order, as decimal text.
+pub(crate) fn read_latency(path: &str) -> Result<String, Errno> {
+    let mut bytes = [0; 4];
+    let got = rustix::io::read(&open(path)?, &mut bytes).map_err(errno)?;
+    if got == bytes.len() { Ok(format!("{}\n", i32::from_ne_bytes(bytes))) } else { Err(Errno::EILSEQ) }
+}
+
 /// The whole text of an open file, from its beginning.
 pub(crate) fn read_open(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     read_bytes(file, buffer).and_then(|bytes| std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Errno::EILSEQ))

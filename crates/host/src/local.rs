@@ -9,10 +9,9 @@ use powerband_machine::{
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
-use crate::actions::{Effect, Refusal, perform};
+use crate::actions::{Actor, Effect, Refusal};
 use crate::child::Child;
 use crate::coalescing::read_place;
-use crate::group::Groups;
 use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
 use crate::watching::{OpenFiles, Watching};
@@ -25,7 +24,7 @@ pub struct LocalMachine {
     program: PathBuf,
     store: FileLedger,
     ledger: Ledger,
-    groups: Groups,
+    actor: Actor,
     files: OpenFiles,
     buffer: Vec<u8>,
     guard: Option<Guard>,
@@ -60,7 +59,7 @@ impl LocalMachine {
             identity,
             program: "/proc/self/exe".into(),
             store: ledger,
-            groups: Groups::default(),
+            actor: Actor::default(),
             files: OpenFiles::default(),
             buffer: Vec::new(),
             guard: None,
@@ -100,7 +99,7 @@ impl LocalMachine {
 
     /// The action, and the file that shows what came of it.
     fn perform(&mut self, turn: &Turn) -> (Option<Refusal>, Effect) {
-        let (refusal, mut effect) = match perform(&mut self.groups, &turn.action) {
+        let (refusal, mut effect) = match self.actor.perform(&turn.action) {
             Ok(effect) => (None, effect),
             Err(refusal) => (Some(refusal), Effect::default()),
         };
@@ -154,7 +153,7 @@ impl Machine for LocalMachine {
             // The caller is told that nothing was turned, so nothing may stay turned. If this fails too, the intent
             // stands in the ledger and is undone later.
             if let (None, Some(undo)) = (errno, &turn.undo) {
-                let _ = perform(&mut self.groups, undo);
+                let _ = self.actor.perform(undo);
             }
             return Err(why);
         }
@@ -163,9 +162,9 @@ impl Machine for LocalMachine {
     }
 
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
-        let Self { ledger, groups, buffer, .. } = self;
+        let Self { ledger, actor, buffer, .. } = self;
         ledger.undo(entry, force, &mut |path| read_place(path, buffer), &mut |action: &Action| {
-            perform(groups, action).map(drop).map_err(|refusal| refusal.errno)
+            actor.perform(action).map(drop).map_err(|refusal| refusal.errno)
         })
     }
 
@@ -192,7 +191,7 @@ impl Machine for LocalMachine {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         let group = match &job.group {
             None => None,
-            Some(name) => Some(self.groups.find(name).map_err(|refusal| SpawnError::Refused {
+            Some(name) => Some(self.actor.groups.find(name).map_err(|refusal| SpawnError::Refused {
                 what: format!("{} in the control group '{name}'", job.work.kind()),
                 errno: refusal.errno,
             })?),

@@ -5,7 +5,7 @@ mod places;
 mod reduce;
 mod tree;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{

@@ -5,7 +5,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// First: switching drops and makes tunables.
+    /// First: a driver that changes its mode makes its policies anew.
+    Mode,
+    /// Which CPUs are in service.
+    Cpu,
+    /// What lies above the nominal frequency.
+    Boost,
+    /// Switching drops and makes tunables.
     Governor,
     /// The tunables of the governor that is now in force.
     Tunable,
@@ -13,6 +19,14 @@ pub enum Phase {
     Limit,
     /// A fixed frequency inside them.
     Frequency,
+    /// Hints to processors that pick their own frequency: some hang on the governor.
+    Preference,
+    /// Idle states, and how long waking up may take.
+    Idle,
+    /// Power limits.
+    Power,
+    /// How the scheduler packs work.
+    Scheduler,
     /// The load's CPU share.
     Quota,
     /// Kernel settings under /proc/sys.
@@ -25,11 +39,18 @@ pub enum Phase {
 
 impl Phase {
     /// All, in the order of turning.
-    pub const ALL: [Phase; 8] = [
+    pub const ALL: [Phase; 15] = [
+        Phase::Mode,
+        Phase::Cpu,
+        Phase::Boost,
         Phase::Governor,
         Phase::Tunable,
         Phase::Limit,
         Phase::Frequency,
+        Phase::Preference,
+        Phase::Idle,
+        Phase::Power,
+        Phase::Scheduler,
         Phase::Quota,
         Phase::Sysctl,
         Phase::File,
@@ -43,6 +64,10 @@ impl Phase {
 pub enum Scope {
     /// The CPUs that share one clock.
     Policy,
+    /// One CPU.
+    Cpu,
+    /// A power zone: a package or a part of one.
+    Zone,
     /// One policy or all of them, as the driver decided.
     Governor,
     /// Only what the load runs.
@@ -59,6 +84,8 @@ impl Scope {
     pub fn words(self) -> &'static str {
         match self {
             Scope::Policy => "each policy (the CPUs that share a clock)",
+            Scope::Cpu => "each CPU",
+            Scope::Zone => "each power zone (a package or a part of one)",
             Scope::Governor => "all policies together, or each policy where the driver keeps governors per policy",
             Scope::Load => "the load alone",
             Scope::Device => "one network device",

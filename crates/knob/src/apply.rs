@@ -10,7 +10,7 @@ use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
 use crate::landed::{judge, judge_reading};
 use crate::plan::{Move, Part, in_one_request, moves, plan};
-use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, restore};
+use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, overridden, restore};
 
 /// One knob at one site after turning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +100,7 @@ impl Applied {
             let text = text.trim().to_owned();
             reached.landed = judge_reading(&reached.named, &reached.asked, Some(&text));
             reached.reads_back = Some(text);
+            overridden::explain(machine, reached);
         }
     }
 
@@ -130,11 +131,8 @@ pub fn apply(
 /// # Errors
 /// [`KnobError`]; then nothing is left turned, except as [`KnobError::CannotRestore`] says.
 pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Result<Applied, KnobError> {
-    if hold == Hold::Set
-        && let Some(part) = steps.parts.iter().find(|part| part.named.knob.about().phase == Phase::Quota)
-    {
-        let why = "it turns the load's own group and ends with it; use it with `powerband with` or `powerband try`";
-        return Err(KnobError::value(&part.named.name, why));
+    if hold == Hold::Set {
+        steps.may_stay()?;
     }
     let mut run = Run { machine, hold, applied: Applied { notes: steps.notes.clone(), ..Applied::default() } };
     for phase in Phase::ALL {
@@ -161,6 +159,9 @@ struct Run<'m> {
 impl Run<'_> {
     fn phase(&mut self, parts: &[Part], phase: Phase) -> Result<(), KnobError> {
         let moves = moves(parts, phase, self.machine, true)?;
+        if phase == Phase::Mode && !moves.is_empty() {
+            self.keep_policies()?;
+        }
         let keepsakes = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
         if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
             self.keep_speeds(&moves)?;
@@ -179,6 +180,7 @@ impl Run<'_> {
     }
 
     fn turn(&mut self, step: Move) -> Result<(), KnobError> {
+        self.note_throttle(&step);
         let Move { named, value, site, .. } = step;
         let turning = named.knob.turn(&value, self.machine, &site).map_err(|errno| KnobError::Unreadable {
             knob: named.name.clone(),
@@ -220,8 +222,21 @@ impl Run<'_> {
         if let Some(error) = failure(&named, &value, &site, &landed) {
             return Err(error);
         }
-        self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed });
+        let mut reached = Reached { named, site, asked: value, before, reads_back, landed };
+        overridden::explain(self.machine, &mut reached);
+        self.applied.sites.push(reached);
         Ok(())
+    }
+
+    /// While something holds the upper limit down, what was asked of the kernel before cannot be read.
+    fn note_throttle(&mut self, step: &Move) {
+        let Some(policy) = step.site.policy.as_ref().filter(|_| step.named.name == "cpufreq.max_freq") else { return };
+        if let Some(by) = overridden::throttle(self.machine, policy) {
+            self.applied.notes.push(format!(
+                "{} is held down by {by} just now, so what was asked for before cannot be read: undo writes what reads there now",
+                policy.name
+            ));
+        }
     }
 
     /// Undoes what this call has turned and says so if that does not succeed.
@@ -239,11 +254,12 @@ fn failure(named: &Named, value: &Value, at: &Site, landed: &Landed) -> Option<K
     let (knob, site, asked) = (named.name.clone(), at.name.clone(), value.typed());
     match landed {
         Landed::Refused { errno, words } => {
-            let advice = advice(words.as_deref(), about.invalid, *errno, at.path.as_deref());
+            let advice = advice(words.as_deref(), named.knob.meaning(*errno), *errno, at.path.as_deref());
             Some(KnobError::Refused { knob, site, asked, errno: *errno, advice })
         }
         Landed::Unsupported { errno, words } => {
-            let words = words.as_ref().map_or(String::new(), |words| format!(": {words}"));
+            let meaning = named.knob.meaning(*errno);
+            let words = words.as_deref().or(meaning).map_or(String::new(), |words| format!(": {words}"));
             Some(KnobError::absent(&knob, format!("the kernel answered {errno} at {site}{words}")))
         }
         Landed::NeedsFirst { what } => {

@@ -1,24 +1,39 @@
 //! The catalogue: every knob in one table. Names, help, documentation pages and completion are all read off it.
+mod boost;
+mod cpus;
 mod file;
 mod freq;
 mod frequency_file;
 mod governor;
+mod idle;
 mod max_freq;
 mod min_freq;
 pub(crate) mod nic;
+mod plain;
+mod pmqos;
+mod powercap;
+mod preference;
+mod pstate;
 mod quota;
 mod sysctl;
+mod takes;
 mod tunable;
 
 use crate::Knob;
 
+pub use boost::Boost;
 pub use file::File;
 pub use freq::FREQ;
 pub use frequency_file::FrequencyFile;
+pub(crate) use frequency_file::shown_after_reset;
 pub use governor::Governor;
+pub use idle::Disable;
 pub use max_freq::MAX_FREQ;
 pub use min_freq::MIN_FREQ;
 pub use nic::Nic;
+pub use plain::PlainFile;
+pub use pmqos::CpuDmaLatency;
+pub use powercap::PowerLimit;
 pub use quota::CpuQuota;
 pub use sysctl::Sysctl;
 pub use tunable::Tunable;
@@ -31,6 +46,9 @@ pub const ALL: &[&dyn Knob] = &[
     &FREQ,
     &MIN_FREQ,
     &MAX_FREQ,
+    &Boost,
+    &preference::EPP,
+    &preference::EPB,
     &tunable::ONDEMAND_SAMPLING_RATE,
     &tunable::ONDEMAND_UP_THRESHOLD,
     &tunable::ONDEMAND_SAMPLING_DOWN_FACTOR,
@@ -44,6 +62,31 @@ pub const ALL: &[&dyn Knob] = &[
     &tunable::CONSERVATIVE_FREQ_STEP,
     &tunable::CONSERVATIVE_IGNORE_NICE_LOAD,
     &tunable::SCHEDUTIL_RATE_LIMIT_US,
+    &tunable::INTERACTIVE_TARGET_LOADS,
+    &tunable::INTERACTIVE_MIN_SAMPLE_TIME,
+    &tunable::INTERACTIVE_HISPEED_FREQ,
+    &tunable::INTERACTIVE_GO_HISPEED_LOAD,
+    &tunable::INTERACTIVE_ABOVE_HISPEED_DELAY,
+    &tunable::INTERACTIVE_TIMER_RATE,
+    &tunable::INTERACTIVE_TIMER_SLACK,
+    &tunable::INTERACTIVE_BOOST,
+    &tunable::INTERACTIVE_BOOSTPULSE_DURATION,
+    &tunable::INTERACTIVE_IO_IS_BUSY,
+    &pstate::STATUS,
+    &pstate::NO_TURBO,
+    &pstate::MIN_PERF_PCT,
+    &pstate::MAX_PERF_PCT,
+    &pstate::HWP_DYNAMIC_BOOST,
+    &Disable,
+    &idle::GOVERNOR,
+    &CpuDmaLatency,
+    &pmqos::RESUME_LATENCY_US,
+    &cpus::ONLINE,
+    &cpus::SMT,
+    &cpus::MC_POWER_SAVINGS,
+    &cpus::SMT_POWER_SAVINGS,
+    &powercap::POWER_LIMIT_UW,
+    &powercap::TIME_WINDOW_US,
     &CpuQuota,
     &Sysctl,
     &File,

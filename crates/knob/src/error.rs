@@ -216,15 +216,17 @@ pub(crate) fn every_cpu(path: &str) -> String {
     format!("/sys/devices/system/cpu/{}", rest.split('/').map(every).collect::<Vec<_>>().join("/"))
 }
 
-/// How a refusal explains itself (`words`), or what to do about it; `hint` is what it usually means.
-pub(crate) fn advice(words: Option<&str>, hint: &str, errno: Errno, path: Option<&str>) -> String {
+/// How a refusal explains itself (`words`), or what to do about it; `hint` is what it means for this knob.
+pub(crate) fn advice(words: Option<&str>, hint: Option<&str>, errno: Errno, path: Option<&str>) -> String {
     if let Some(words) = words {
         return format!(" ({words})");
+    }
+    if let Some(hint) = hint {
+        return format!("; {hint}");
     }
     match errno {
         _ if is_denial(errno) => rights(errno, path.unwrap_or_default()),
         Errno::EBUSY => "; the policy has no CPU online, or somebody is switching its governor: try again".into(),
-        Errno::EINVAL if !hint.is_empty() => format!("; {hint}"),
         _ => String::new(),
     }
 }

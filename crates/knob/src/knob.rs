@@ -45,6 +45,11 @@ pub trait Knob: Sync + fmt::Debug {
         false
     }
 
+    /// Why it cannot be set for good; `None` for knobs that stay where they are put.
+    fn only_held(&self) -> Option<&'static str> {
+        None
+    }
+
     /// How long the machine takes to settle after it was turned, ns.
     fn settles_ns(&self) -> u64 {
         SETTLES_NS
@@ -65,6 +70,11 @@ pub trait Knob: Sync + fmt::Debug {
         Landed::ReadsOther { reads: reads.to_owned() }
     }
 
+    /// What the kernel's refusal means here, as the sentence about it goes on; `None` when the number says it all.
+    fn meaning(&self, errno: Errno) -> Option<&'static str> {
+        invalid(self.about(), errno)
+    }
+
     /// What reads there, for people.
     fn shown(&self, reads: &str) -> String {
         reads.trim().to_owned()
@@ -81,6 +91,11 @@ pub trait Knob: Sync + fmt::Debug {
         let action = Action::WriteFile { path, text: value.typed() };
         Ok(Turning { action, undo, before: Some(before.trim_end().to_owned()) })
     }
+}
+
+/// What "invalid argument" means for a knob, if its description says so.
+pub(crate) fn invalid(about: &'static About, errno: Errno) -> Option<&'static str> {
+    (errno == Errno::EINVAL && !about.invalid.is_empty()).then_some(about.invalid)
 }
 
 /// An action with its undo, before it is known to which command it belongs.

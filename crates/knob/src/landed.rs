@@ -25,6 +25,18 @@ pub enum Landed {
         /// What.
         reads: String,
     },
+    /// Accepted, and something stronger is in force.
+    Overridden {
+        /// What is stronger, for people.
+        by: String,
+        /// What reads there, for people.
+        reads: String,
+    },
+    /// Accepted; the kernel has not put it in force yet.
+    Pending {
+        /// What still reads there, for people.
+        reads: String,
+    },
     /// Accepted; nothing can be read back.
     Unseen,
     /// The kernel said no.
@@ -55,6 +67,8 @@ impl fmt::Display for Landed {
             Landed::Already => f.write_str("already so"),
             Landed::Clamped { to } => write!(f, "clamped to {to}"),
             Landed::ReadsOther { reads } => write!(f, "accepted, but reads {reads}"),
+            Landed::Overridden { by, reads } => write!(f, "accepted, but {reads} is in force: overridden by {by}"),
+            Landed::Pending { reads } => write!(f, "accepted, not in force yet (reads {reads})"),
             Landed::Unseen => f.write_str("applied (nothing shows it)"),
             Landed::Refused { errno, words: None } => write!(f, "refused: {errno}"),
             Landed::Refused { errno, words: Some(words) } => write!(f, "refused: {errno}: {words}"),

@@ -12,6 +12,7 @@
 mod about;
 mod apply;
 pub mod catalogue;
+mod cpu;
 pub mod docs;
 pub mod doctor;
 mod error;
@@ -20,6 +21,7 @@ mod frequency;
 mod knob;
 mod landed;
 mod look;
+mod overridden;
 mod plan;
 mod policy;
 mod resolve;

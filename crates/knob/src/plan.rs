@@ -45,6 +45,22 @@ pub struct Steps {
     pub notes: Vec<String>,
 }
 
+impl Steps {
+    /// Whether everything in it can be set for good.
+    ///
+    /// # Errors
+    /// [`KnobError::Value`] for the first knob that lasts only while somebody holds it.
+    pub fn may_stay(&self) -> Result<(), KnobError> {
+        let held = self.parts.iter().find_map(|part| Some((&part.named.name, part.named.knob.only_held()?)));
+        match held {
+            Some((name, why)) => {
+                Err(KnobError::value(name, format!("{why}; use it with `powerband with` or `powerband try`")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// One step for people and for JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepLine {

@@ -189,12 +189,12 @@ fn overlap(one: &CpuList, other: &CpuList) -> usize {
 }
 
 /// `cpu1`, `cpu0-3,8`, `0-3`.
-fn parse_cpus(site: &str) -> Option<CpuList> {
+pub(crate) fn parse_cpus(site: &str) -> Option<CpuList> {
     site.strip_prefix("cpu").unwrap_or(site).parse::<CpuList>().ok().filter(|cpus| !cpus.is_empty())
 }
 
 /// Names that are `prefix` and a number, by number.
-fn numbered(names: impl Iterator<Item = String>, prefix: &str) -> Vec<(u32, String)> {
+pub(crate) fn numbered(names: impl Iterator<Item = String>, prefix: &str) -> Vec<(u32, String)> {
     let mut found: Vec<(u32, String)> =
         names.filter_map(|name| Some((name.strip_prefix(prefix)?.parse().ok()?, name))).collect();
     found.sort_unstable();

@@ -8,6 +8,9 @@ use crate::{Knob, KnobError, Named, governors_in_force};
 /// Names of families that carry the rest of the name themselves.
 const FAMILIES: [&str; 2] = ["sysctl.", "file:"];
 
+/// A governor of Android's kernels alone: elsewhere its tunables are not meant by a short name that others have as well.
+const ANDROIDS: &str = "interactive";
+
 /// Resolves a name without knowing a machine.
 ///
 /// # Errors
@@ -34,6 +37,9 @@ pub fn resolve_among(name: &str, governors: &[String]) -> Result<Named, KnobErro
             && [about.name, about.short].iter().chain(about.aliases).any(|spelling| plain(spelling) == wanted)
     };
     let mut found: Vec<&'static dyn Knob> = ALL.iter().filter(is_meant).copied().collect();
+    if found.len() > 1 && !governors.iter().any(|governor| governor == ANDROIDS) {
+        found.retain(|knob| knob.governor() != Some(ANDROIDS));
+    }
     if found.len() > 1 {
         let decided: Vec<&'static dyn Knob> = found
             .iter()

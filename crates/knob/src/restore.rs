@@ -7,6 +7,7 @@ use powerband_machine::{Action, EntryId, Errno, Hold, LastChange, Machine, OpenE
 use powerband_record::Side;
 use serde::Serialize;
 
+use crate::catalogue::shown_after_reset;
 use crate::policy::steps_khz;
 
 /// How often a limit that was put back is looked at …
@@ -263,8 +264,8 @@ impl Work {
             let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
             let named = self.restored.foreign.iter().any(|it| is_left(&it.knob, &it.site))
                 || self.restored.failed.iter().any(|it| is_left(&it.knob, &it.site));
-            let (Some(before), Ok(now)) = (shown_before(turn), machine.read(path)) else { continue };
-            let (before, now) = (before.trim(), now.trim());
+            let (Some(before), Ok(now)) = (shown_before(machine, turn), machine.read(path)) else { continue };
+            let (before, now) = (before.as_str(), now.trim());
             // A frequency that could be set only under our own governor is gone with it.
             if !named && before != now && now != "<unsupported>" {
                 let (knob, site) = (turn.knob.clone(), turn.site.clone());
@@ -276,10 +277,12 @@ impl Work {
 }
 
 /// What read there before: as the ledger has it, or what the undo writes.
-fn shown_before(turn: &Turn) -> Option<&str> {
+fn shown_before(machine: &mut dyn Machine, turn: &Turn) -> Option<String> {
     match (&turn.before, &turn.undo) {
-        (Some(before), _) => Some(before.trim()),
-        (None, Some(Action::WriteFile { text, .. })) if turn.undo.as_ref() != Some(&turn.action) => Some(text.trim()),
+        (Some(before), _) => Some(before.trim().to_owned()),
+        (None, Some(Action::WriteFile { path, text })) if turn.undo.as_ref() != Some(&turn.action) => {
+            shown_after_reset(machine, path, text).or_else(|| Some(text.trim().to_owned()))
+        }
         _ => None,
     }
 }
@@ -291,7 +294,7 @@ fn foreign_outcome(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undon
     if turn.hold != Hold::Set || turn.before.is_some() {
         return None;
     }
-    let before = shown_before(turn)?;
+    let before = shown_before(machine, turn)?;
     let found = match machine.read(turn.read_back.as_ref()?) {
         Ok(text) => text.trim().to_owned(),
         Err(Errno::ENOENT) => return None,
@@ -321,7 +324,7 @@ fn is_ours_after_all(machine: &mut dyn Machine, entry: &OpenEntry, found: &str) 
     if found == asked {
         return true;
     }
-    let read_too_early = entry.reads_back.as_deref().map(str::trim) == shown_before(turn);
+    let read_too_early = entry.reads_back.as_deref().map(str::trim) == shown_before(machine, turn).as_deref();
     let (Ok(found), Ok(asked), Some(path)) = (found.parse::<u32>(), asked.parse::<u32>(), &turn.read_back) else {
         return false;
     };

@@ -20,6 +20,19 @@ pub enum Action {
         /// Absolute path.
         path: String,
     },
+    /// Write a text to a file and keep the file open: the kernel takes it back when the file is closed.
+    HoldFile {
+        /// Absolute path.
+        path: String,
+        /// Exactly what is written.
+        text: String,
+    },
+    /// Close a file that is held: the undo of holding it. Nothing to do for anybody but its holder, as with a process
+    /// that is gone.
+    ReleaseFile {
+        /// Absolute path.
+        path: String,
+    },
     /// Make a control group for a load.
     MakeGroup {
         /// Its name, unique on the machine; no slash.

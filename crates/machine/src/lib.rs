@@ -17,5 +17,5 @@ pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
 pub use errno::Errno;
 pub use job::{Finished, Job, ProcessId, SpawnError, User, Watch};
 pub use ledger::{Damage, EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};
-pub use machine::{Entry, Handle, Identity, LastChange, Machine, Sample};
+pub use machine::{Entry, Handle, Identity, LATENCY_DEVICE, LastChange, Machine, Sample};
 pub use world::{StopSignal, Wake, World};

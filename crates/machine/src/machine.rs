@@ -56,6 +56,10 @@ pub struct LastChange {
     pub owner: String,
 }
 
+/// The device through which a program asks that waking up takes no longer than so many microseconds. The kernel answers
+/// with four bytes; a machine's `read` shows them as a decimal number.
+pub const LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
+
 /// State and action of one box; see [`crate::World`] for time.
 pub trait Machine {
     /// What it is.

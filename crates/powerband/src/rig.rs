@@ -268,6 +268,7 @@ pub(crate) fn lock_folder(names: &Names) -> Result<PathBuf, Failure> {
             away::folder(&names.near).ok_or_else(no_place)
         }
         Some(Place::Local) => state_folder(),
+        Some(Place::Recorded(_)) => Err(far::unturnable(&names.near)),
         None => Err(unknown_machine(&names.near)),
     }
 }

@@ -10,6 +10,7 @@ use powerband_machine::{Action, EntryId, Errno, Turn};
 use super::{Reached, Run};
 use crate::error::advice;
 use crate::plan::Move;
+use crate::policy::policies;
 use crate::{KnobError, Landed, catalogue::tunable_folder};
 
 /// The entries kept for one folder of tunables.
@@ -47,6 +48,26 @@ impl Run<'_> {
             kept.push(Kept { folder, entries });
         }
         Ok(kept)
+    }
+
+    /// Keeps what every policy has that a driver's change of mode would lose: its preference, limits that are not the
+    /// hardware's own, and its governor, which comes first when they are written back.
+    pub(super) fn keep_policies(&mut self) -> Result<(), KnobError> {
+        let Ok(all) = policies(self.machine, "pstate.status") else { return Ok(()) };
+        for policy in all.active {
+            let preference = "energy_performance_preference";
+            self.keep_file("cpufreq.epp", &policy.name, &policy.file(preference))?;
+            for (knob, file, own) in [
+                ("cpufreq.max_freq", "scaling_max_freq", "cpuinfo_max_freq"),
+                ("cpufreq.min_freq", "scaling_min_freq", "cpuinfo_min_freq"),
+            ] {
+                if policy.khz(self.machine, file) != policy.khz(self.machine, own) {
+                    self.keep_file(knob, &policy.name, &policy.file(file))?;
+                }
+            }
+            self.keep_file("cpufreq.governor", &policy.name, &policy.file("scaling_governor"))?;
+        }
+        Ok(())
     }
 
     /// Keeps the set speeds that limits in `moves` are about to clamp, where the setting turns the speed as well: read
@@ -127,7 +148,7 @@ impl Run<'_> {
                 site: site.to_owned(),
                 asked,
                 errno,
-                advice: advice(acted.words.as_deref(), "", errno, Some(path)),
+                advice: advice(acted.words.as_deref(), None, errno, Some(path)),
             }),
         }
     }

@@ -3,7 +3,8 @@ use super::frequency_file::FrequencyFile;
 use crate::{About, Phase, Scope};
 
 /// One fixed frequency.
-pub const FREQ: FrequencyFile = FrequencyFile { file: "scaling_setspeed", governor: Some("userspace"), about: &ABOUT };
+pub const FREQ: FrequencyFile =
+    FrequencyFile { file: "scaling_setspeed", governor: Some("userspace"), reset: None, about: &ABOUT };
 
 const ABOUT: About = About {
     name: "cpufreq.freq",

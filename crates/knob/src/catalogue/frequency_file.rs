@@ -1,13 +1,46 @@
 //! A knob that is one file of a policy holding a frequency: what the fixed frequency and the two limits have in common.
-use powerband_machine::Machine;
+use powerband_machine::{Action, Errno, Machine};
 
+use crate::knob::Turning;
 use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value, frequency, policy::policies};
+
+/// What takes a limit back to nobody's: the hardware's own limit is shown then, and only then is nothing asked of the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reset {
+    /// What is written (Linux 6.1 include/linux/pm_qos.h, FREQ_QOS_MIN_DEFAULT_VALUE and FREQ_QOS_MAX_DEFAULT_VALUE). Older
+    /// kernels bring it inside the hardware's limits.
+    pub(crate) text: &'static str,
+    /// The file that shows the hardware's own limit.
+    pub(crate) shows: &'static str,
+}
+
+/// The lower limit's.
+pub(super) const LOWEST: Reset = Reset { text: "0", shows: "cpuinfo_min_freq" };
+/// The upper limit's.
+pub(super) const HIGHEST: Reset = Reset { text: "2147483647", shows: "cpuinfo_max_freq" };
+
+/// What a limit's file shows once `text` has been written to it, if that is what takes it back to nobody's.
+pub(crate) fn shown_after_reset(machine: &mut dyn Machine, path: &str, text: &str) -> Option<String> {
+    let reset = match path.rsplit('/').next()? {
+        "scaling_min_freq" => LOWEST,
+        "scaling_max_freq" => HIGHEST,
+        _ => return None,
+    };
+    let own = if text == reset.text { machine.read(&sibling(path, reset.shows)).ok() } else { None };
+    own.map(|text| text.trim().to_owned())
+}
+
+/// Another file of the same folder.
+fn sibling(path: &str, name: &str) -> String {
+    path.rsplit_once('/').map_or_else(|| name.to_owned(), |(folder, _)| format!("{folder}/{name}"))
+}
 
 /// One file of a policy that takes kHz and shows what came of it.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyFile {
     pub(super) file: &'static str,
     pub(super) governor: Option<&'static str>,
+    pub(super) reset: Option<Reset>,
     pub(super) about: &'static About,
 }
 
@@ -30,6 +63,18 @@ impl Knob for FrequencyFile {
 
     fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
         site.policy.as_ref().map_or_else(Vec::new, |policy| frequency::choices(machine, policy))
+    }
+
+    fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {
+        let path = site.path.clone().ok_or(Errno::ENOENT)?;
+        let before = machine.read(&path)?.trim_end().to_owned();
+        let own = self.reset.map(|reset| (reset, machine.read(&sibling(&path, reset.shows)).unwrap_or_default()));
+        let undo = match own {
+            Some((reset, own)) if own.trim() == before => reset.text.to_owned(),
+            _ => before.clone(),
+        };
+        let undo = Some(Action::WriteFile { path: path.clone(), text: undo });
+        Ok(Turning { action: Action::WriteFile { path, text: value.typed() }, undo, before: Some(before) })
     }
 
     fn shows_outcome(&self) -> bool {

@@ -1,9 +1,10 @@
 //! `cpufreq.max_freq`: the highest frequency a governor may choose.
-use super::frequency_file::FrequencyFile;
+use super::frequency_file::{FrequencyFile, HIGHEST};
 use crate::{About, Phase, Scope};
 
 /// The upper limit.
-pub const MAX_FREQ: FrequencyFile = FrequencyFile { file: "scaling_max_freq", governor: None, about: &ABOUT };
+pub const MAX_FREQ: FrequencyFile =
+    FrequencyFile { file: "scaling_max_freq", governor: None, reset: Some(HIGHEST), about: &ABOUT };
 
 const ABOUT: About = About {
     name: "cpufreq.max_freq",

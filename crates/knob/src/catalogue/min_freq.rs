@@ -1,9 +1,10 @@
 //! `cpufreq.min_freq`: the lowest frequency a governor may choose.
-use super::frequency_file::FrequencyFile;
+use super::frequency_file::{FrequencyFile, LOWEST};
 use crate::{About, Phase, Scope};
 
 /// The lower limit.
-pub const MIN_FREQ: FrequencyFile = FrequencyFile { file: "scaling_min_freq", governor: None, about: &ABOUT };
+pub const MIN_FREQ: FrequencyFile =
+    FrequencyFile { file: "scaling_min_freq", governor: None, reset: Some(LOWEST), about: &ABOUT };
 
 const ABOUT: About = About {
     name: "cpufreq.min_freq",

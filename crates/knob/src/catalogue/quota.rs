@@ -63,6 +63,10 @@ impl Knob for CpuQuota {
         Vec::new()
     }
 
+    fn only_held(&self) -> Option<&'static str> {
+        Some("it turns the load's own group and ends with it")
+    }
+
     fn same(&self, asked: &Value, reads: &str) -> bool {
         let reads = parse_quota(reads).ok().filter(|_| reads.trim().ends_with('%'));
         asked.number().zip(reads).is_some_and(|(asked, reads)| asked.abs_diff(reads) <= ROUNDING)

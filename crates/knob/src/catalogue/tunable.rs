@@ -5,8 +5,8 @@ pub(super) use table::*;
 
 use powerband_machine::{Errno, Machine};
 
+use super::takes::Takes;
 use crate::policy::{CPUFREQ, Policy, policies};
-use crate::value::parse_number;
 use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value};
 
 /// One tunable: a file of a governor's folder.
@@ -14,10 +14,7 @@ use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value};
 pub struct Tunable {
     about: &'static About,
     governor: &'static str,
-    least: u64,
-    most: u64,
-    /// The kernel stores every number above 1 as 1.
-    flag: bool,
+    takes: Takes,
 }
 
 /// Where a governor keeps its tunables for a policy, and whether all policies share them there; `None` while the
@@ -130,20 +127,12 @@ impl Knob for Tunable {
         Ok(found)
     }
 
-    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Machine, _site: &Site) -> Result<Value, KnobError> {
-        parse_number(text, self.least, self.most, self.about.unit)
-            .map(Value::Number)
-            .map_err(|why| KnobError::value(name, why))
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+        self.takes.parse(self.about, name, text, machine, site)
     }
 
-    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
-        /// Beyond this, listing every number helps nobody.
-        const LISTED: u64 = 10_000;
-        match (self.flag, self.most) {
-            (true, _) => vec![Value::Number(0), Value::Number(1)],
-            (false, most) if most <= LISTED => (self.least..=most).map(Value::Number).collect(),
-            _ => Vec::new(),
-        }
+    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+        self.takes.choices(machine, site)
     }
 
     fn skips_when_equal(&self) -> bool {
@@ -151,8 +140,7 @@ impl Knob for Tunable {
     }
 
     fn same(&self, asked: &Value, reads: &str) -> bool {
-        let asked = asked.number().map(|number| if self.flag { number.min(1) } else { number });
-        asked.is_some() && reads.trim().parse().ok() == asked
+        self.takes.same(asked, reads)
     }
 
     fn landed_elsewhere(&self, reads: &str) -> Landed {

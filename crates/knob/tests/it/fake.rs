@@ -40,6 +40,12 @@ pub(crate) struct Fake {
     pub(crate) written: Vec<(String, String)>,
     /// Actions so far.
     pub(crate) acts: usize,
+    /// A file that accepts and does not follow.
+    pub(crate) deaf: Option<String>,
+    /// What holds the upper limit down, kHz, whatever is asked.
+    pub(crate) ceiling: Option<u64>,
+    /// Latencies that are held, us.
+    pub(crate) held: Vec<u64>,
     late: Vec<(String, String)>,
     ledger: Option<Ledger>,
     identity: Identity,
@@ -68,6 +74,9 @@ pub(crate) fn bare() -> Fake {
         quota_reads: None,
         written: Vec::new(),
         acts: 0,
+        deaf: None,
+        ceiling: None,
+        held: Vec::new(),
         late: Vec::new(),
         ledger: Some(Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap()),
         identity,
@@ -189,6 +198,7 @@ impl Fake {
         if self.rules.old_limits && min > max {
             return Err(Errno::EINVAL);
         }
+        let max = max.min(self.ceiling.unwrap_or(u64::MAX));
         let max = *steps.iter().rev().find(|step| **step <= max).unwrap_or(&steps[0]);
         let min = *steps.iter().find(|step| **step >= min).unwrap_or(&steps[2]);
         self.put(&format!("{folder}/scaling_max_freq"), &max.to_string());
@@ -219,6 +229,9 @@ impl Fake {
         }
         if !self.files.contains_key(path) {
             return Err(Errno::ENOENT);
+        }
+        if self.deaf.as_deref() == Some(path) {
+            return Ok(());
         }
         match file {
             "scaling_governor" if !GOVERNORS.split(' ').any(|name| name == text) => return Err(Errno::EINVAL),
@@ -280,8 +293,24 @@ impl Fake {
                 card.0.extend(values.0.iter().map(taken));
                 Ok(())
             }
+            Action::HoldFile { text, .. } => {
+                let held = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+                self.held.push(held.ok_or(Errno::EINVAL)?);
+                self.hold();
+                Ok(())
+            }
+            Action::ReleaseFile { .. } => {
+                self.held.pop();
+                self.hold();
+                Ok(())
+            }
             _ => Err(Errno::ENOSYS),
         }
+    }
+
+    fn hold(&mut self) {
+        let least = self.held.iter().min().copied().unwrap_or(2_000_000_000);
+        self.put(LATENCY_DEVICE, &least.to_string());
     }
 
     fn look(&self, path: &str) -> Result<String, Errno> {

@@ -8,3 +8,4 @@ mod names_and_values;
 mod network_cards;
 mod restoring;
 mod simulated;
+mod whole_machine;

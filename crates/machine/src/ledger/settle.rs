@@ -41,7 +41,11 @@ impl<'p> Network<'p> {
         match action {
             Action::WriteFile { path, .. } | Action::RemoveFile { path } => Network::of_path(path),
             Action::Coalesce { device, .. } => Some(Network { device: Some(device) }),
-            Action::MakeGroup { .. } | Action::RemoveGroup { .. } | Action::Run { .. } => None,
+            Action::HoldFile { .. }
+            | Action::ReleaseFile { .. }
+            | Action::MakeGroup { .. }
+            | Action::RemoveGroup { .. }
+            | Action::Run { .. } => None,
         }
     }
 
@@ -161,7 +165,11 @@ pub(super) fn is_volatile(undo: &Action) -> bool {
         Action::WriteFile { path, .. } | Action::RemoveFile { path } => {
             ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root))
         }
-        Action::Coalesce { .. } | Action::MakeGroup { .. } | Action::RemoveGroup { .. } => true,
+        Action::HoldFile { .. }
+        | Action::ReleaseFile { .. }
+        | Action::Coalesce { .. }
+        | Action::MakeGroup { .. }
+        | Action::RemoveGroup { .. } => true,
         Action::Run { .. } => false,
     }
 }

@@ -104,11 +104,7 @@ impl Opening {
     /// One that has no ledger, as nothing is ever turned on it.
     fn recorded(&self, name: &str, folder: &str) -> Result<Member, Failure> {
         if self.purpose != Purpose::Look {
-            let sentence = format!(
-                "a recorded machine cannot be turned: {name} answers what it read when it was captured; rehearse with \
-                 --machine sim:NAME"
-            );
-            return Err(Failure::new(Exit::Unsupported, sentence));
+            return Err(unturnable(name));
         }
         // The folder is the caller's to name, and the caller's to read.
         let folder = Path::new(folder);
@@ -185,6 +181,15 @@ fn introduce(near: &mut Member, far: Option<&mut Member>) {
     if let Some(found) = far.address().or_else(|| way(near)) {
         far.set_address(found);
     }
+}
+
+/// Nothing is ever turned on a recorded machine.
+pub(super) fn unturnable(name: &str) -> Failure {
+    let sentence = format!(
+        "a recorded machine cannot be turned: {name} answers what it read when it was captured; rehearse with --machine \
+         sim:NAME"
+    );
+    Failure::new(Exit::Unsupported, sentence)
 }
 
 /// What we say to an agent.

@@ -68,6 +68,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool, hold: 
         let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
         let turned = rig.world().machine(side).ok_or_else(there_is_none).and_then(|machine| {
             let steps = plan(&part, machine, &narrow).map_err(rig::knob_failure)?;
+            steps.may_stay().map_err(rig::knob_failure)?;
             if dry_run {
                 return Ok((steps, None));
             }

@@ -48,7 +48,7 @@ fn mount(shared: &Shared, name: &str, folder: &Path, load: MountLoad) -> Answer 
         && let Some(machine) = world.machine(Side::Near)
     {
         let work = Work::Counter { for_ns: COUNTS_NS, align_to_second: false };
-        let job = Job { work, cpus: None, group: None, user: None, output_limit: None };
+        let job = Job { work, cpus: None, group: None, user: None, output_limit: None, around: Vec::new() };
         machine.spawn(&job).map_err(|error| cannot(&error))?;
     }
     let mount = Mount::on(folder).map_err(|error| Failure::new(mount_exit(&error), error))?;

@@ -40,4 +40,5 @@ mod shelled;
 mod simulated;
 mod told;
 mod undone;
+mod wakeful;
 mod withheld;

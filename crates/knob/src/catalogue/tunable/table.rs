@@ -1,5 +1,6 @@
 //! The table of governor tunables: names, ranges and what they mean. Facts as of Linux 6.1 unless said.
 use super::Tunable;
+use crate::catalogue::takes::Takes;
 use crate::{About, Phase, Scope};
 
 const ANY: About = About {
@@ -47,9 +48,7 @@ pub(crate) const ONDEMAND_SAMPLING_RATE: Tunable = Tunable {
         ..ONDEMAND
     },
     governor: "ondemand",
-    least: 1,
-    most: U32_MAX,
-    flag: false,
+    takes: Takes::Number { least: 1, most: U32_MAX },
 };
 
 pub(crate) const ONDEMAND_UP_THRESHOLD: Tunable = Tunable {
@@ -66,9 +65,7 @@ pub(crate) const ONDEMAND_UP_THRESHOLD: Tunable = Tunable {
         ..ONDEMAND
     },
     governor: "ondemand",
-    least: 1,
-    most: 100,
-    flag: false,
+    takes: Takes::Number { least: 1, most: 100 },
 };
 
 pub(crate) const ONDEMAND_SAMPLING_DOWN_FACTOR: Tunable = Tunable {
@@ -84,9 +81,7 @@ pub(crate) const ONDEMAND_SAMPLING_DOWN_FACTOR: Tunable = Tunable {
         ..ONDEMAND
     },
     governor: "ondemand",
-    least: 1,
-    most: 100_000,
-    flag: false,
+    takes: Takes::Number { least: 1, most: 100_000 },
 };
 
 pub(crate) const ONDEMAND_IGNORE_NICE_LOAD: Tunable = Tunable {
@@ -102,9 +97,7 @@ pub(crate) const ONDEMAND_IGNORE_NICE_LOAD: Tunable = Tunable {
         ..ONDEMAND
     },
     governor: "ondemand",
-    least: 0,
-    most: U32_MAX,
-    flag: true,
+    takes: Takes::Flag,
 };
 
 pub(crate) const ONDEMAND_POWERSAVE_BIAS: Tunable = Tunable {
@@ -120,9 +113,7 @@ pub(crate) const ONDEMAND_POWERSAVE_BIAS: Tunable = Tunable {
         ..ONDEMAND
     },
     governor: "ondemand",
-    least: 0,
-    most: 1000,
-    flag: false,
+    takes: Takes::Number { least: 0, most: 1000 },
 };
 
 pub(crate) const ONDEMAND_IO_IS_BUSY: Tunable = Tunable {
@@ -138,9 +129,7 @@ pub(crate) const ONDEMAND_IO_IS_BUSY: Tunable = Tunable {
         ..ONDEMAND
     },
     governor: "ondemand",
-    least: 0,
-    most: U32_MAX,
-    flag: true,
+    takes: Takes::Flag,
 };
 
 pub(crate) const CONSERVATIVE_SAMPLING_RATE: Tunable = Tunable {
@@ -157,9 +146,7 @@ pub(crate) const CONSERVATIVE_SAMPLING_RATE: Tunable = Tunable {
         ..CONSERVATIVE
     },
     governor: "conservative",
-    least: 1,
-    most: U32_MAX,
-    flag: false,
+    takes: Takes::Number { least: 1, most: U32_MAX },
 };
 
 pub(crate) const CONSERVATIVE_UP_THRESHOLD: Tunable = Tunable {
@@ -175,9 +162,7 @@ pub(crate) const CONSERVATIVE_UP_THRESHOLD: Tunable = Tunable {
         ..CONSERVATIVE
     },
     governor: "conservative",
-    least: 1,
-    most: 100,
-    flag: false,
+    takes: Takes::Number { least: 1, most: 100 },
 };
 
 pub(crate) const CONSERVATIVE_DOWN_THRESHOLD: Tunable = Tunable {
@@ -193,9 +178,7 @@ pub(crate) const CONSERVATIVE_DOWN_THRESHOLD: Tunable = Tunable {
         ..CONSERVATIVE
     },
     governor: "conservative",
-    least: 1,
-    most: 99,
-    flag: false,
+    takes: Takes::Number { least: 1, most: 99 },
 };
 
 pub(crate) const CONSERVATIVE_SAMPLING_DOWN_FACTOR: Tunable = Tunable {
@@ -211,9 +194,7 @@ pub(crate) const CONSERVATIVE_SAMPLING_DOWN_FACTOR: Tunable = Tunable {
         ..CONSERVATIVE
     },
     governor: "conservative",
-    least: 1,
-    most: 10,
-    flag: false,
+    takes: Takes::Number { least: 1, most: 10 },
 };
 
 pub(crate) const CONSERVATIVE_FREQ_STEP: Tunable = Tunable {
@@ -230,9 +211,7 @@ pub(crate) const CONSERVATIVE_FREQ_STEP: Tunable = Tunable {
         ..CONSERVATIVE
     },
     governor: "conservative",
-    least: 0,
-    most: 100,
-    flag: false,
+    takes: Takes::Number { least: 0, most: 100 },
 };
 
 pub(crate) const CONSERVATIVE_IGNORE_NICE_LOAD: Tunable = Tunable {
@@ -248,9 +227,7 @@ pub(crate) const CONSERVATIVE_IGNORE_NICE_LOAD: Tunable = Tunable {
         ..CONSERVATIVE
     },
     governor: "conservative",
-    least: 0,
-    most: U32_MAX,
-    flag: true,
+    takes: Takes::Flag,
 };
 
 pub(crate) const SCHEDUTIL_RATE_LIMIT_US: Tunable = Tunable {
@@ -266,7 +243,124 @@ pub(crate) const SCHEDUTIL_RATE_LIMIT_US: Tunable = Tunable {
         ..SCHEDUTIL
     },
     governor: "schedutil",
-    least: 0,
-    most: U32_MAX,
-    flag: false,
+    takes: Takes::Number { least: 0, most: U32_MAX },
 };
+
+const INTERACTIVE: About = About {
+    needs: "governor=interactive",
+    source: "Android common kernels 3.4 to 4.9, Documentation/cpu-freq/governors.txt; never in mainline Linux",
+    ..ANY
+};
+
+/// A tunable of Android's governor that is a time.
+macro_rules! interactive {
+    ($constant:ident, $short:literal, $unit:literal, $takes:expr, $accepts:literal, $summary:literal, $doc:literal) => {
+        pub(crate) const $constant: Tunable = Tunable {
+            about: &About {
+                name: concat!("interactive.", $short),
+                short: $short,
+                unit: $unit,
+                summary: $summary,
+                doc: $doc,
+                accepts: $accepts,
+                ..INTERACTIVE
+            },
+            governor: "interactive",
+            takes: $takes,
+        };
+    };
+}
+
+const NUMBER: Takes = Takes::Number { least: 0, most: U32_MAX };
+
+interactive!(
+    INTERACTIVE_TARGET_LOADS,
+    "target_loads",
+    "percent",
+    Takes::Line,
+    "90, or pairs such as \"85 1000000:90 1700000:99\"",
+    "the load it aims at, at which frequencies",
+    "It picks the lowest frequency at which the load stays at or below this. Several loads are divided by the \
+     frequencies (kHz, ascending) from which each holds. Default 90."
+);
+interactive!(
+    INTERACTIVE_MIN_SAMPLE_TIME,
+    "min_sample_time",
+    "us",
+    NUMBER,
+    "microseconds",
+    "how long it stays before it goes down",
+    "The least time at a frequency before a lower one is taken. Default 80000."
+);
+interactive!(
+    INTERACTIVE_HISPEED_FREQ,
+    "hispeed_freq",
+    "kHz",
+    NUMBER,
+    "a frequency in kHz",
+    "where it jumps to at the first burst",
+    "The frequency taken at once when the load reaches go_hispeed_load. Default: the highest allowed."
+);
+interactive!(
+    INTERACTIVE_GO_HISPEED_LOAD,
+    "go_hispeed_load",
+    "percent",
+    Takes::Number { least: 0, most: 100 },
+    "0 to 100",
+    "the load at which it jumps to hispeed_freq",
+    "Default 99 (85 in the first versions)."
+);
+interactive!(
+    INTERACTIVE_ABOVE_HISPEED_DELAY,
+    "above_hispeed_delay",
+    "us",
+    Takes::Line,
+    "20000, or pairs such as \"19000 1400000:39000\"",
+    "how long it stays at hispeed_freq before it goes higher",
+    "Several delays are divided by the frequencies (kHz, ascending) from which each holds. Default 20000."
+);
+interactive!(
+    INTERACTIVE_TIMER_RATE,
+    "timer_rate",
+    "us",
+    NUMBER,
+    "microseconds",
+    "how often the load is looked at",
+    "The time between two looks while a CPU works. Default 20000."
+);
+interactive!(
+    INTERACTIVE_TIMER_SLACK,
+    "timer_slack",
+    "us",
+    Takes::Line,
+    "microseconds, or -1 to wait for ever",
+    "how late a look at an idle CPU may be",
+    "How long beyond timer_rate a look may be put off while the CPU sleeps above its lowest frequency. Default 80000."
+);
+interactive!(
+    INTERACTIVE_BOOST,
+    "boost",
+    "",
+    Takes::Flag,
+    "0 or 1",
+    "whether it stays at hispeed_freq or above",
+    "With 1 every CPU runs at hispeed_freq at least. Default 0."
+);
+interactive!(
+    INTERACTIVE_BOOSTPULSE_DURATION,
+    "boostpulse_duration",
+    "us",
+    NUMBER,
+    "microseconds",
+    "how long a pulse of boost lasts",
+    "A write to boostpulse lifts every CPU to hispeed_freq for so long. Default 80000."
+);
+interactive!(
+    INTERACTIVE_IO_IS_BUSY,
+    "io_is_busy",
+    "",
+    Takes::Flag,
+    "0 or 1",
+    "whether waiting for disks counts as work",
+    "With 1, time spent waiting for input and output raises the frequency. Default 0."
+);

@@ -1,0 +1,73 @@
+//! `cpufreq.boost`: frequencies above the nominal one, for the whole machine or a policy.
+use powerband_machine::{Errno, Machine};
+
+use super::takes::Takes;
+use crate::policy::{CPUFREQ, policies};
+use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
+
+/// Frequencies above the nominal one.
+#[derive(Clone, Copy, Debug)]
+pub struct Boost;
+
+const ABOUT: About = About {
+    name: "cpufreq.boost",
+    short: "boost",
+    aliases: &["turbo", "cpb"],
+    unit: "",
+    scope: Scope::System,
+    summary: "whether the CPU may run above its nominal frequency",
+    doc: "One switch for the machine; without a site, that one is turned. Newer drivers have one for each policy as well \
+          (@policy0): it can be on only while the machine's is. Switching it on lifts the upper limit of drivers with a \
+          table of frequencies. Under intel_pstate the switch is pstate.no_turbo, the other way round.",
+    accepts: "0 or 1, on or off",
+    needs: "",
+    source: "cpufreq/boost, policyN/boost; Linux 6.12 drivers/cpufreq/cpufreq.c",
+    invalid: "a policy boosts only while the machine does (boost=1 without a site first), and only where its driver can",
+    phase: Phase::Boost,
+};
+
+const GLOBAL: &str = "/sys/devices/system/cpu/cpufreq/boost";
+
+impl Knob for Boost {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+        let narrowed = at.cpus.is_some() || at.site.as_deref().is_some_and(|site| site != "-");
+        let global = machine.read(GLOBAL) != Err(Errno::ENOENT);
+        if global && !narrowed {
+            return Ok(Sites { sites: vec![Site::system(GLOBAL.into())], ..Sites::default() });
+        }
+        let mut sites = policies(machine, name)?.sites(name, "boost", at)?;
+        let has = |site: &Site| site.path.as_deref().is_some_and(|path| machine.read(path) != Err(Errno::ENOENT));
+        sites.sites.retain(has);
+        if !sites.sites.is_empty() {
+            return Ok(sites);
+        }
+        let why = if global {
+            "this driver boosts all policies or none; leave the site out"
+        } else if machine.read("/sys/devices/system/cpu/intel_pstate/no_turbo").is_ok() {
+            "intel_pstate switches it by pstate.no_turbo, 1 being off"
+        } else {
+            "this driver has nothing above the nominal frequency, or does not let it be switched"
+        };
+        Err(KnobError::absent(name, format!("there is no {CPUFREQ}/boost for it: {why}")))
+    }
+
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+        Takes::Flag.parse(&ABOUT, name, text, machine, site)
+    }
+
+    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+        Takes::Flag.choices(machine, site)
+    }
+
+    fn skips_when_equal(&self) -> bool {
+        true
+    }
+
+    fn same(&self, asked: &Value, reads: &str) -> bool {
+        Takes::Flag.same(asked, reads)
+    }
+}

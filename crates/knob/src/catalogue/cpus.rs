@@ -1,0 +1,100 @@
+//! `cpu.*`, `sched.*`: which CPUs are in service, and how the scheduler of old kernels packs work onto them.
+use powerband_machine::Errno;
+
+use super::plain::{Place, PlainFile};
+use super::takes::Takes;
+use crate::{About, Phase, Scope};
+
+pub(super) const ONLINE: PlainFile = PlainFile::new(
+    &About {
+        name: "cpu.online",
+        short: "online",
+        aliases: &[],
+        unit: "",
+        scope: Scope::Cpu,
+        summary: "whether a CPU is in service",
+        doc: "A CPU that goes out of service loses what was set on it but its governor and limits: idle states that were \
+              disabled are enabled again when it comes back. So powerband turns it before everything else, and on undo \
+              brings CPUs back first. CPU 0 often cannot go.",
+        accepts: "0 or 1",
+        needs: "",
+        source: "cpuN/online; Linux Documentation/core-api/cpu_hotplug.rst",
+        invalid: "it takes 0 or 1",
+        phase: Phase::Cpu,
+    },
+    Place::EachCpu("online"),
+    Takes::Flag,
+    "none of these CPUs can be taken out of service",
+    &[
+        (Errno::EBUSY, "it is the last CPU that does the kernel's own work, or the machine is switching CPUs just now"),
+        (Errno::EPERM, "its core's second thread is switched off: set smt=on first"),
+        (Errno::EOPNOTSUPP, "this platform takes no CPU out of service"),
+    ],
+);
+
+pub(super) const SMT: PlainFile = PlainFile::new(
+    &About {
+        name: "cpu.smt",
+        short: "smt",
+        aliases: &["hyperthreading"],
+        unit: "",
+        scope: Scope::System,
+        summary: "whether cores run two threads each",
+        doc: "off takes every second thread of a core out of service; forceoff does so until the next boot, so powerband \
+              does not offer it: it could not be put back.",
+        accepts: "on, off",
+        needs: "",
+        source: "smt/control; Linux Documentation/admin-guide/hw-vuln/l1tf.rst, kernel/cpu.c",
+        invalid: "it takes on or off",
+        phase: Phase::Cpu,
+    },
+    Place::System(&["/sys/devices/system/cpu/smt/control"]),
+    Takes::Words(&["on", "off"]),
+    "this kernel has no /sys/devices/system/cpu/smt (Linux 4.19 and later have)",
+    &[
+        (Errno::ENODEV, "these cores run one thread each"),
+        (Errno::EPERM, "it was switched off for good (nosmt=force); only a boot brings it back"),
+    ],
+);
+
+const REMOVED: &str = "it was removed in Linux 3.5; kernels from 2.6.18 have it where there is more than one \
+                       package (mc) or thread (smt)";
+
+const SAVINGS: About = About {
+    name: "sched.mc_power_savings",
+    short: "mc_power_savings",
+    aliases: &["sched_mc_power_savings", "sched_mc"],
+    unit: "",
+    scope: Scope::System,
+    summary: "whether the scheduler fills one package with work before it wakes the next",
+    doc: "0 spreads work over packages; 1 gathers it while a package has room; 2 gathers what wakes up as well (2.6.29 \
+          and later).",
+    accepts: "0, 1, 2",
+    needs: "",
+    source: "sched_mc_power_savings; Linux 2.6.18 to 3.4 kernel/sched.c",
+    invalid: "it takes 0, 1, and from Linux 2.6.29 on 2",
+    phase: Phase::Scheduler,
+};
+
+pub(super) const MC_POWER_SAVINGS: PlainFile = PlainFile::new(
+    &SAVINGS,
+    Place::System(&["/sys/devices/system/cpu/sched_mc_power_savings"]),
+    Takes::Number { least: 0, most: 2 },
+    REMOVED,
+    &[],
+);
+
+pub(super) const SMT_POWER_SAVINGS: PlainFile = PlainFile::new(
+    &About {
+        name: "sched.smt_power_savings",
+        short: "smt_power_savings",
+        aliases: &["sched_smt_power_savings", "sched_smt"],
+        summary: "whether the scheduler fills both threads of a core before it wakes the next core",
+        source: "sched_smt_power_savings; Linux 2.6.18 to 3.4 kernel/sched.c",
+        ..SAVINGS
+    },
+    Place::System(&["/sys/devices/system/cpu/sched_smt_power_savings"]),
+    Takes::Number { least: 0, most: 2 },
+    REMOVED,
+    &[],
+);

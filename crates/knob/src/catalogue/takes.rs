@@ -1,0 +1,129 @@
+//! What values a knob that is one plain file takes, how they are listed, and when what reads there is what was asked.
+use powerband_machine::Machine;
+
+use crate::value::parse_number;
+use crate::{About, KnobError, Site, Value};
+
+/// The values of a plain file.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Takes {
+    /// 0 and 1; `on` and `off` are understood.
+    Flag,
+    /// A whole number between two bounds, both allowed.
+    Number {
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
+    /// A whole number up to a bound, or a word.
+    NumberOr {
+        /// The word.
+        word: &'static str,
+        /// The most.
+        most: u64,
+    },
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// One of these words, each for a number, or a number up to the last of them; the kernel shows the number.
+    Named(&'static [(&'static str, u64)]),
+    /// One of the words that a file of the same folder lists, or a number where the driver takes raw ones up to this.
+    Listed {
+        /// Name of the file.
+        file: &'static str,
+        /// The highest raw number; `None` for words alone.
+        raw: Option<u64>,
+    },
+    /// Any line of text.
+    Line,
+}
+
+/// Beyond this, listing every number helps nobody.
+const LISTED: u64 = 10_000;
+
+impl Takes {
+    pub(super) fn parse(
+        self,
+        about: &About,
+        name: &str,
+        text: &str,
+        machine: &mut dyn Machine,
+        site: &Site,
+    ) -> Result<Value, KnobError> {
+        let text = text.trim();
+        let wrong = |why: String| KnobError::value(name, why);
+        let number = |least, most| parse_number(text, least, most, about.unit).map(Value::Number).map_err(wrong);
+        match self {
+            Takes::Flag => match text.to_lowercase().as_str() {
+                "on" => Ok(Value::Number(1)),
+                "off" => Ok(Value::Number(0)),
+                // The kernel stores every other number as 1.
+                _ => number(0, u64::from(u32::MAX)),
+            },
+            Takes::Number { least, most } => number(least, most),
+            Takes::NumberOr { word, .. } if text.eq_ignore_ascii_case(word) => Ok(Value::Word(word.to_owned())),
+            Takes::NumberOr { most, .. } => number(0, most),
+            Takes::Words(words) => one_of(words.iter().copied(), text).map(Value::Word).map_err(wrong),
+            Takes::Named(names) => match names.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+                Some(&(_, number)) => Ok(Value::Number(number)),
+                None if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() => {
+                    number(0, names.last().map_or(0, |&(_, most)| most))
+                }
+                None => one_of(names.iter().map(|&(word, _)| word), text).map(Value::Word).map_err(wrong),
+            },
+            Takes::Listed { file, raw } => {
+                let raw = raw.filter(|_| text.parse::<u64>().is_ok());
+                if let Some(most) = raw {
+                    return number(0, most);
+                }
+                let listed = listed(file, machine, site);
+                if listed.is_empty() {
+                    return Ok(Value::Word(text.to_owned()));
+                }
+                one_of(listed.iter().map(String::as_str), text).map(Value::Word).map_err(wrong)
+            }
+            Takes::Line if text.is_empty() || text.contains('\n') => Err(wrong("it takes one line of text".into())),
+            Takes::Line => Ok(Value::Text(text.to_owned())),
+        }
+    }
+
+    pub(super) fn choices(self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+        match self {
+            Takes::Flag => vec![Value::Number(0), Value::Number(1)],
+            Takes::Number { least, most } if most - least < LISTED => (least..=most).map(Value::Number).collect(),
+            Takes::Words(words) => words.iter().map(|&word| Value::Word(word.to_owned())).collect(),
+            Takes::Named(names) => names.iter().map(|&(_, number)| Value::Number(number)).collect(),
+            Takes::Listed { file, .. } => listed(file, machine, site).into_iter().map(Value::Word).collect(),
+            Takes::Number { .. } | Takes::NumberOr { .. } | Takes::Line => Vec::new(),
+        }
+    }
+
+    pub(super) fn same(self, asked: &Value, reads: &str) -> bool {
+        let reads = reads.trim();
+        match (self, asked) {
+            // Where the kernel shows a word, it is one of those the number has.
+            (Takes::Named(names), Value::Number(asked)) => {
+                let shown = names.iter().find(|(word, _)| *word == reads).map(|&(_, number)| number);
+                shown.or_else(|| reads.parse().ok()) == Some(*asked)
+            }
+            (Takes::Flag, Value::Number(asked)) => reads.parse() == Ok((*asked).min(1)),
+            (_, Value::Number(asked)) => reads.parse() == Ok(*asked),
+            (Takes::Line, asked) => asked.typed().split_whitespace().eq(reads.split_whitespace()),
+            (_, asked) => asked.typed().eq_ignore_ascii_case(reads),
+        }
+    }
+}
+
+/// The word of a list that was typed, in the list's own spelling.
+fn one_of<'w>(words: impl Iterator<Item = &'w str> + Clone, text: &str) -> Result<String, String> {
+    match words.clone().find(|word| word.eq_ignore_ascii_case(text)) {
+        Some(word) => Ok(word.to_owned()),
+        None => Err(format!("'{text}' is none of its values here: {}", words.collect::<Vec<_>>().join(", "))),
+    }
+}
+
+fn listed(file: &str, machine: &mut dyn Machine, site: &Site) -> Vec<String> {
+    let folder = site.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
+    let text = folder.and_then(|folder| machine.read(&format!("{folder}/{file}")).ok()).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}

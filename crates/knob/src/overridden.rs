@@ -1,0 +1,122 @@
+//! Why something else than what was asked is in force: what holds a frequency down, and what has not come yet.
+use powerband_machine::Machine;
+use powerband_record::format_khz;
+
+use crate::policy::CPU;
+use crate::{Landed, Policy, Reached, frequency};
+
+/// Where the kernel shows what cools the machine by slowing it.
+const THERMAL: &str = "/sys/class/thermal";
+
+/// Types of cooling devices that hold CPUs down (Linux 6.12 drivers/acpi/processor_thermal.c, drivers/thermal/cpufreq_cooling.c,
+/// drivers/thermal/intel/intel_powerclamp.c).
+const COOLS_CPUS: [&str; 4] = ["Processor", "cpufreq-", "thermal-cpufreq", "intel_powerclamp"];
+
+/// Says more of a landing that is not what was asked, where something is known of it.
+pub(crate) fn explain(machine: &mut dyn Machine, reached: &mut Reached) {
+    if !matches!(reached.landed, Landed::Clamped { .. } | Landed::ReadsOther { .. }) {
+        return;
+    }
+    let Some(reads) = reached.reads_back.clone() else { return };
+    let shown = reached.named.knob.shown(&reads);
+    let by = match (reached.named.name.as_str(), &reached.site.policy) {
+        ("cpufreq.max_freq", Some(policy)) => {
+            let (asked, now) = (reached.asked.number().unwrap_or_default(), khz(&reads));
+            let rounded = is_the_step_below(machine, policy, asked, now);
+            (!rounded).then(|| if now < asked { holds_down(machine, policy, asked) } else { None })
+        }
+        ("cpufreq.min_freq", Some(policy)) => other_limit(machine, policy, &reached.asked.number(), &reads),
+        ("cpufreq.freq", Some(policy)) => outside_limits(machine, policy, reached.asked.number().unwrap_or_default()),
+        (name, None) if name.starts_with("powercap.") && reached.before.as_deref().map(str::trim) == Some(&reads) => {
+            Some(Some("the firmware, which has locked this limit".into()))
+        }
+        _ => None,
+    };
+    let stale = reached.before.as_deref().map(str::trim) == Some(reads.as_str());
+    reached.landed = match by {
+        Some(Some(by)) => Landed::Overridden { by, reads: shown },
+        // Since Linux 5.3 a limit takes effect a moment after the write.
+        Some(None) if stale => Landed::Pending { reads: shown },
+        _ => return,
+    };
+}
+
+/// What holds an upper limit down that reads lower than the CPU's highest, so that what was asked of the kernel before
+/// cannot be known; `None` when nothing is found.
+pub(crate) fn throttle(machine: &mut dyn Machine, policy: &Policy) -> Option<String> {
+    let highest = policy.khz(machine, "cpuinfo_max_freq")?;
+    let shown = policy.khz(machine, "scaling_max_freq")?;
+    if shown < highest { holds_down(machine, policy, u64::from(highest)) } else { None }
+}
+
+fn khz(text: &str) -> u64 {
+    text.trim().parse().unwrap_or_default()
+}
+
+/// The kernel rounds an upper limit down to a step of the table.
+fn is_the_step_below(machine: &mut dyn Machine, policy: &Policy, asked: u64, now: u64) -> bool {
+    policy.steps_khz(machine).into_iter().map(u64::from).filter(|&step| step <= asked).max() == Some(now)
+}
+
+/// What keeps a policy below `asked`, kHz.
+fn holds_down(machine: &mut dyn Machine, policy: &Policy, asked: u64) -> Option<String> {
+    let mut number = |path: &str| machine.read(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    if number(&format!("{CPU}/intel_pstate/no_turbo")) == Some(1) {
+        return Some("pstate.no_turbo=1".into());
+    }
+    if let Some(percent) = number(&format!("{CPU}/intel_pstate/max_perf_pct")).filter(|&percent| percent < 100) {
+        return Some(format!("pstate.max_perf_pct={percent}"));
+    }
+    if let Some(limit) = number(&policy.file("bios_limit")).filter(|&limit| limit > 0 && limit < asked) {
+        return Some(format!("the firmware (bios_limit is {})", shown(limit)));
+    }
+    let nominal = policy.khz(machine, "cpuinfo_max_freq").map(u64::from);
+    let boost = machine.read(&format!("{CPU}/cpufreq/boost")).is_ok_and(|text| text.trim() == "0");
+    if boost && nominal.is_some_and(|nominal| asked > nominal) {
+        return Some("cpufreq.boost=0".into());
+    }
+    cooling(machine)
+}
+
+/// A device that cools CPUs by slowing them, while it does.
+fn cooling(machine: &mut dyn Machine) -> Option<String> {
+    for entry in machine.list(THERMAL).ok()?.into_iter().filter(|entry| entry.name.starts_with("cooling_device")) {
+        let mut word = |file: &str| {
+            machine.read(&format!("{THERMAL}/{}/{file}", entry.name)).map(|text| text.trim().to_owned()).ok()
+        };
+        let Some(kind) = word("type").filter(|kind| COOLS_CPUS.iter().any(|known| kind.starts_with(known))) else {
+            continue;
+        };
+        if let Some(state) = word("cur_state").and_then(|text| text.parse::<i64>().ok()).filter(|&state| state > 0) {
+            let most = word("max_state").unwrap_or_else(|| "?".into());
+            return Some(format!("thermal control ({} of type {kind} is at {state} of {most})", entry.name));
+        }
+    }
+    None
+}
+
+/// A lower limit above the upper one: the upper one wins.
+fn other_limit(machine: &mut dyn Machine, policy: &Policy, asked: &Option<u64>, reads: &str) -> Option<Option<String>> {
+    let asked = (*asked)?;
+    let upper = policy.khz(machine, "scaling_max_freq").map(u64::from)?;
+    let step_above = policy.steps_khz(machine).into_iter().map(u64::from).find(|&step| step >= asked);
+    if step_above == Some(khz(reads)) {
+        return None;
+    }
+    Some((upper < asked).then(|| format!("max_freq={}", shown(upper))))
+}
+
+/// A fixed frequency stays inside the limits.
+fn outside_limits(machine: &mut dyn Machine, policy: &Policy, asked: u64) -> Option<Option<String>> {
+    let limit = |machine: &mut dyn Machine, file| policy.khz(machine, file).map(u64::from);
+    let (lower, upper) = (limit(machine, "scaling_min_freq")?, limit(machine, "scaling_max_freq")?);
+    match asked {
+        _ if asked > upper => Some(Some(format!("max_freq={}", shown(upper)))),
+        _ if asked < lower => Some(Some(format!("min_freq={}", shown(lower)))),
+        _ => None,
+    }
+}
+
+fn shown(khz: u64) -> String {
+    u32::try_from(khz).map_or_else(|_| frequency::shown(&khz.to_string()), format_khz)
+}
