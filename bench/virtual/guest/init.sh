@@ -13,7 +13,8 @@ mount -t tmpfs tmpfs /tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 
 while read -r module; do
-    insmod "/modules/$module" || echo "guest: cannot load $module"
+    case $module in e1000e*) mode=IntMode=1 ;; *) mode= ;; esac
+    insmod "/modules/$module" $mode || echo "guest: cannot load $module"
 done </modules/order
 
 # The value of a word of the kernel's command line.
