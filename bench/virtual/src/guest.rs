@@ -115,8 +115,16 @@ impl Guest {
     /// # Errors
     /// When the guest does not answer in time.
     pub fn run<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Result<Ran> {
+        self.run_within(words, COMMAND)
+    }
+
+    /// The same for what may take longer, an experiment say.
+    ///
+    /// # Errors
+    /// When the guest does not answer within `patience`.
+    pub fn run_within<W: AsRef<[u8]>>(&mut self, words: &[W], patience: Duration) -> Result<Ran> {
         let words: Vec<Vec<u8>> = words.iter().map(|word| quoted(word.as_ref())).collect();
-        self.script(words.join(&b' '))
+        self.port.run(&words.join(&b' '), patience).map_err(|what| self.emulator.failed(&what))
     }
 
     /// Runs a shell script in the guest to its end. What it leaves in the background must have its own output.

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use powerband_bench_virtual::{
@@ -70,6 +71,9 @@ struct Rig {
     command: Vec<String>,
 }
 
+/// Somebody waits for his own experiment, and has Ctrl-C.
+const UNHURRIED: Duration = Duration::from_secs(24 * 3600);
+
 fn main() -> ExitCode {
     let done = match Words::parse().chore {
         Chore::Up(arguments) => up(&arguments),
@@ -104,7 +108,7 @@ fn up(arguments: &Up) -> Result<u8> {
     }
     let words = with_machines(&arguments.command, None, second.as_ref().map(|_| OVER_THE_CABLE));
     let words: Vec<&str> = std::iter::once("powerband").chain(words.iter().map(String::as_str)).collect();
-    let ran = guest.run(&words)?;
+    let ran = guest.run_within(&words, UNHURRIED)?;
     // Whoever closed our output does not want the rest.
     let _ = std::io::stdout().write_all(&ran.out);
     let _ = std::io::stderr().write_all(&ran.err);

@@ -1,4 +1,4 @@
-//! The catalogue as text: `powerband knobs`, and the page generated from it.
+//! The catalogue as text: `powerband knobs`, and the pages in `docs/knobs` generated from it.
 use std::fmt::Write;
 
 use crate::catalogue::ALL;
@@ -11,15 +11,24 @@ pub fn list() -> String {
     ALL.iter().map(|knob| format!("{:width$}  {}\n", knob.about().name, knob.about().summary)).collect()
 }
 
-/// The whole catalogue as Markdown.
+/// The whole catalogue as Markdown: name and text of a page for each family of knobs, in the catalogue's order.
 #[must_use]
-pub fn markdown() -> String {
-    let mut page = String::from("# Knobs\n");
-    for knob in ALL {
-        page.push('\n');
-        page.push_str(&section(knob.about()));
+pub fn pages() -> Vec<(String, String)> {
+    let mut pages: Vec<(String, String)> = Vec::new();
+    for about in ALL.iter().map(|knob| knob.about()) {
+        let family = about.name.split(['.', ':']).next().unwrap_or(about.name);
+        if pages.last().is_none_or(|(last, _)| last != family) {
+            pages.push((
+                family.to_owned(),
+                format!("# Knobs: {family}\n\nGenerated from the catalogue; not edited by hand.\n"),
+            ));
+        }
+        if let Some((_, page)) = pages.last_mut() {
+            page.push('\n');
+            page.push_str(&section(about));
+        }
     }
-    page
+    pages
 }
 
 /// One knob's section.

@@ -6,6 +6,7 @@ mod fake;
 mod landing;
 mod names_and_values;
 mod network_cards;
+mod pages;
 mod restoring;
 mod simulated;
 mod whole_machine;
