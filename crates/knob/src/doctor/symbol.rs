@@ -301,7 +301,7 @@ pub(super) const ALL: &[Symbol] = &[
         )
     },
     Symbol {
-        ..bool("CPU_IDLE", "CPU idle PM support", Menu::Idle, "idle states that can be closed (file:…/disable)")
+        ..bool("CPU_IDLE", "CPU idle PM support", Menu::Idle, "idle states that can be closed (cpuidle.disable)")
     },
     Symbol {
         needs: &["CPU_IDLE"],
@@ -345,7 +345,7 @@ pub(super) const ALL: &[Symbol] = &[
     Symbol {
         arch: X86,
         needs: &["SMP"],
-        ..bool("HOTPLUG_CPU", "", Menu::Processor, "CPUs that can be taken off (file:…/online)")
+        ..bool("HOTPLUG_CPU", "", Menu::Processor, "CPUs that can be taken off (cpu.online)")
     },
     Symbol {
         arch: ARM,
@@ -354,7 +354,7 @@ pub(super) const ALL: &[Symbol] = &[
             "HOTPLUG_CPU",
             "Support for hot-pluggable CPUs",
             Menu::Processor,
-            "CPUs that can be taken off (file:…/online)",
+            "CPUs that can be taken off (cpu.online)",
         )
     },
     Symbol {
