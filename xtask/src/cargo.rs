@@ -28,6 +28,15 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// The same for tests. Whoever started us may ignore signals that the tests send (nohup ignores SIGHUP, some servers
+/// SIGCHLD), and would hand that down to them.
+pub(crate) fn cargo_for_tests() -> Command {
+    let cargo = cargo();
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,QUIT,TERM,CHLD"]).arg(cargo.get_program()).current_dir(top());
+    command
+}
+
 /// Runs a command with our own output and answers whether it ended well.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::cargo::{cargo, counted, in_ci, succeeds};
+use crate::cargo::{cargo, cargo_for_tests, counted, in_ci, succeeds};
 use crate::metadata::packages;
 use crate::tally::Tally;
 use crate::{tidy, value};
@@ -74,7 +74,7 @@ fn one(tier: Tier, fetch: &mut Fetch) -> Result<Option<Tally>> {
     }
     let mut tally = Tally::default();
     for words in runs {
-        tally.add(counted(cargo().arg("test").args(locked()).args(words))?);
+        tally.add(counted(cargo_for_tests().arg("test").args(locked()).args(words))?);
     }
     Ok(Some(tally))
 }
