@@ -149,7 +149,8 @@ fn an_ordinary_user_is_told_what_would_help() {
     let place = tempfile::tempdir().unwrap();
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let copy = place.path().join("helper");
-    std::fs::copy(crate::helper(), &copy).unwrap();
+    // By a process of its own: a child that another test starts meanwhile would hold our copy open for writing.
+    assert!(Command::new("cp").arg(crate::helper()).arg(&copy).status().unwrap().success());
     let name = unique("nobody");
     let said = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
