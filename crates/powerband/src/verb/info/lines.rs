@@ -1,0 +1,119 @@
+//! Lines of the text of `info`: no wider than the page, what could not be read at the end of each part.
+use powerband_knob::look::Unread;
+use powerband_record::CpuList;
+
+/// Columns of the text.
+const WIDTH: usize = 80;
+
+/// Lines of one part.
+#[derive(Default)]
+pub(super) struct Lines(pub(super) String);
+
+impl Lines {
+    /// A sentence, `indent` columns in; what does not fit goes on further in.
+    pub(super) fn say(&mut self, indent: usize, sentence: &str) {
+        let mut line = " ".repeat(indent);
+        let mut empty = true;
+        for word in sentence.split(' ').flat_map(pieces) {
+            let (word, glued) = word;
+            let blank = usize::from(!empty && !glued);
+            if !empty && line.chars().count() + blank + word.chars().count() > WIDTH {
+                self.row(&line);
+                line = " ".repeat(indent + 4);
+            } else if blank == 1 {
+                line.push(' ');
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        self.row(&line);
+    }
+
+    /// A line as it is.
+    pub(super) fn row(&mut self, line: &str) {
+        self.0.push_str(line.trim_end());
+        self.0.push('\n');
+    }
+
+    /// What could not be read: files that differ only in their numbers and fail alike are one line.
+    pub(super) fn unread(&mut self, unread: &[Unread]) {
+        let mut kinds: Vec<(String, &Unread, usize)> = Vec::new();
+        for one in unread {
+            let kind = without_numbers(&one.path);
+            match kinds.iter_mut().find(|(known, first, _)| *known == kind && first.why == one.why) {
+                Some((_, _, count)) => *count += 1,
+                None => kinds.push((kind, one, 1)),
+            }
+        }
+        for (_, first, count) in kinds {
+            let more = if count > 1 { format!(" (and {} alike)", count - 1) } else { String::new() };
+            self.say(0, &format!("cannot be read: {}{more}: {}", first.path, first.why));
+        }
+    }
+}
+
+/// A word, cut where a line may break inside it: after a comma of a list of CPUs. Pieces but the first are glued on.
+fn pieces(word: &str) -> impl Iterator<Item = (&str, bool)> {
+    word.split_inclusive(',').enumerate().map(|(number, piece)| (piece, number > 0))
+}
+
+/// `policy0/stats` and `policy12/stats` are one kind of file.
+fn without_numbers(path: &str) -> String {
+    let mut kind = String::new();
+    for c in path.chars() {
+        if !c.is_ascii_digit() {
+            kind.push(c);
+        } else if !kind.ends_with('#') {
+            kind.push('#');
+        }
+    }
+    kind
+}
+
+/// `cpu 3`, `cpus 0-3`.
+pub(super) fn cpus_named(cpus: &CpuList) -> String {
+    if cpus.len() == 1 { format!("cpu {cpus}") } else { format!("cpus {cpus}") }
+}
+
+/// The value, or a question mark.
+pub(super) fn or_unknown<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "?".into(), |value| value.to_string())
+}
+
+/// Puts what is alike together, in the order of the first of each kind.
+pub(super) fn alike<T>(all: &[T], same: impl Fn(&T, &T) -> bool) -> Vec<Vec<&T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
+    for one in all {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| same(first, one))) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_sentences_go_on_below() {
+        let mut lines = Lines::default();
+        let odd: Vec<u32> = (0..60).map(|number| number * 2).collect();
+        lines.say(4, &format!("of {}: words", CpuList::new(odd.clone())));
+        assert!(lines.0.lines().count() > 2 && lines.0.lines().all(|line| line.len() <= WIDTH), "{}", lines.0);
+        let joined: String = lines.0.lines().map(str::trim).collect::<Vec<_>>().concat();
+        assert_eq!(joined.replace("of ", "of").replace(' ', ""), format!("of{}:words", CpuList::new(odd)));
+    }
+
+    #[test]
+    fn files_that_fail_alike_are_one_line() {
+        let one = |number: u32, why: &str| Unread { path: format!("/policy{number}/stats"), why: why.into() };
+        let mut lines = Lines::default();
+        lines.unread(&[one(0, "broken"), one(12, "broken"), one(3, "gone")]);
+        assert_eq!(
+            lines.0,
+            "cannot be read: /policy0/stats (and 1 alike): broken\ncannot be read: /policy3/stats: gone\n"
+        );
+    }
+}
