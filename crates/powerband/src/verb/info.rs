@@ -138,12 +138,14 @@ fn net(machine: &mut dyn Machine) -> Told {
 
 fn meters(machine: &mut dyn Machine) -> Told {
     let found = powerband_meter::find_all(machine);
-    let mut text = String::new();
+    let mut lines = Lines::default();
     for meter in &found.meters {
-        text += &format!("meter: {} covers {}, read from {}\n", meter.meter, meter.boundary, meter.source);
+        lines.say(0, &format!("meter: {} covers {}, read from {}", meter.meter, meter.boundary, meter.source));
     }
-    text.extend(found.absent.iter().map(|absent| format!("no {} meter: {}\n", absent.meter, absent.why)));
-    Told { text, json: json!(found) }
+    for absent in &found.absent {
+        lines.say(0, &format!("no {} meter: {}", absent.meter, absent.why));
+    }
+    Told { text: lines.0, json: json!(found) }
 }
 
 fn turned(rig: &mut Rig) -> Told {

@@ -20,8 +20,9 @@ pub(super) fn all(lines: &mut Lines, cpus: &Cpus, asked: bool) {
     };
     let mut told: Vec<String> = lists.iter().filter_map(list).collect();
     told.extend(cpus.smt.as_ref().map(|control| {
-        let active = cpus.smt_active.map_or("", |active| if active { ", in use" } else { ", not in use" });
-        format!("SMT {control}{active}")
+        // The other words say already that there is none.
+        let active = cpus.smt_active.filter(|_| control == "on");
+        format!("SMT {control}{}", active.map_or("", |active| if active { ", in use" } else { ", not in use" }))
     }));
     if !told.is_empty() {
         lines.say(4, &told.join("; "));
@@ -180,12 +181,14 @@ fn statistics(lines: &mut Lines, group: &[&Clock], asked: bool) {
         return;
     }
     let stats = Stats::sum(group.iter().filter_map(|clock| clock.stats.as_ref()));
-    if !stats.time_in_state.is_empty() {
+    let changes = stats.total_changes.map_or_else(String::new, |count| format!("; {count} changes"));
+    if stats.time_in_state.iter().all(|state| state.time_ms == 0) {
+        lines.say(4, &format!("time at each step: none yet{changes}"));
+    } else {
         let state = |state: &powerband_knob::look::InState| {
             format!("{} {} %", format_khz(state.khz), format_number((state.time_pct * 10.0).round() / 10.0))
         };
         let states: Vec<String> = stats.time_in_state.iter().map(state).collect();
-        let changes = stats.total_changes.map_or_else(String::new, |count| format!("; {count} changes"));
         lines.say(4, &format!("time at {}{changes}", states.join(", ")));
     }
     let Some(changes) = stats.changes.filter(|_| asked) else {

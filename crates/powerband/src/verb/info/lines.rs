@@ -5,26 +5,31 @@ use powerband_record::CpuList;
 /// Columns of the text.
 const WIDTH: usize = 80;
 
+/// How much further in a sentence goes on.
+const FURTHER: usize = 4;
+
 /// Lines of one part.
 #[derive(Default)]
 pub(super) struct Lines(pub(super) String);
 
 impl Lines {
-    /// A sentence, `indent` columns in; what does not fit goes on further in.
+    /// A sentence, `indent` columns in; what does not fit goes on further in, from a comma or semicolon on if it can.
     pub(super) fn say(&mut self, indent: usize, sentence: &str) {
         let mut line = " ".repeat(indent);
-        let mut empty = true;
-        for word in sentence.split(' ').flat_map(pieces) {
-            let (word, glued) = word;
-            let blank = usize::from(!empty && !glued);
-            if !empty && line.chars().count() + blank + word.chars().count() > WIDTH {
-                self.row(&line);
-                line = " ".repeat(indent + 4);
-            } else if blank == 1 {
-                line.push(' ');
+        let mut width = indent;
+        for clause in clauses(sentence) {
+            let begins_anew =
+                width > indent && fits(width, clause).is_none() && fits(indent + FURTHER, clause).is_some();
+            for (number, word) in clause.split_inclusive([' ', ',']).enumerate() {
+                let full = fits(width, word).is_none() && width > indent;
+                if full || number == 0 && begins_anew {
+                    self.row(&line);
+                    line = " ".repeat(indent + FURTHER);
+                    width = indent + FURTHER;
+                }
+                line.push_str(word);
+                width += word.chars().count();
             }
-            line.push_str(word);
-            empty = false;
         }
         self.row(&line);
     }
@@ -52,9 +57,20 @@ impl Lines {
     }
 }
 
-/// A word, cut where a line may break inside it: after a comma of a list of CPUs. Pieces but the first are glued on.
-fn pieces(word: &str) -> impl Iterator<Item = (&str, bool)> {
-    word.split_inclusive(',').enumerate().map(|(number, piece)| (piece, number > 0))
+/// A sentence in pieces that end after a comma or a semicolon and its blank.
+fn clauses(sentence: &str) -> impl Iterator<Item = &str> {
+    let mut rest = sentence;
+    std::iter::from_fn(move || {
+        let ends = [", ", "; "].iter().filter_map(|mark| rest.find(mark)).min().map_or(rest.len(), |at| at + 2);
+        let (clause, more) = rest.split_at_checked(ends)?;
+        rest = more;
+        (!clause.is_empty()).then_some(clause)
+    })
+}
+
+/// The column after `text` on a line that is `width` wide, if it fits; a blank at its end need not.
+fn fits(width: usize, text: &str) -> Option<usize> {
+    Some(width + text.trim_end().chars().count()).filter(|&end| end <= WIDTH)
 }
 
 /// `policy0/stats` and `policy12/stats` are one kind of file.
@@ -102,8 +118,11 @@ mod tests {
         let odd: Vec<u32> = (0..60).map(|number| number * 2).collect();
         lines.say(4, &format!("of {}: words", CpuList::new(odd.clone())));
         assert!(lines.0.lines().count() > 2 && lines.0.lines().all(|line| line.len() <= WIDTH), "{}", lines.0);
-        let joined: String = lines.0.lines().map(str::trim).collect::<Vec<_>>().concat();
-        assert_eq!(joined.replace("of ", "of").replace(' ', ""), format!("of{}:words", CpuList::new(odd)));
+        let joined: String = lines.0.split_whitespace().collect();
+        assert_eq!(joined, format!("of{}:words", CpuList::new(odd)));
+        let mut lines = Lines::default();
+        lines.say(0, &format!("{}, sampling_rate 10000", "x".repeat(70)));
+        assert_eq!(lines.0, format!("{},\n    sampling_rate 10000\n", "x".repeat(70)));
     }
 
     #[test]
