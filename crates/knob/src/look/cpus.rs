@@ -147,7 +147,10 @@ fn models(text: &str, all: &CpuList) -> Vec<Model> {
         }
         let told = current.and_then(|number| each.get_mut(&number)).unwrap_or(&mut rest);
         match key.as_str() {
-            "model name" | "processor" | "cpu model" | "cpu" | "uarch" => told.name = Some(value.to_owned()),
+            "model name" | "processor" | "cpu model" | "cpu" | "uarch" => {
+                // Some pad their name with blanks.
+                told.name = Some(value.split_whitespace().collect::<Vec<_>>().join(" "));
+            }
             "bogomips" => told.bogomips = value.parse().ok(),
             _ => {}
         }

@@ -22,6 +22,14 @@ use lines::Lines;
 struct Told {
     text: String,
     json: Value,
+    /// What it was asked for by name and has not.
+    lacks: Option<Failure>,
+}
+
+impl Told {
+    fn of(lines: Lines, json: Value) -> Told {
+        Told { text: lines.0, json, lacks: None }
+    }
 }
 
 pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
@@ -31,6 +39,7 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     let mut text = format!("{}: {}\n", identity.name, identity.system);
     let mut all =
         json!({ "version": 1, "machine": identity.name, "system": identity.system, "privileged": identity.privileged });
+    let mut lacks = None;
     let wanted = |part| args.part.is_none_or(|only| only == part);
     for (part, name) in PARTS {
         if !wanted(part) {
@@ -39,16 +48,18 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         let told = tell(&mut rig, part, shared.cpus.as_ref(), args.part.is_some())?;
         text += &told.text;
         all[name] = told.json;
+        lacks = lacks.or(told.lacks);
     }
     // What a lost machine does not answer is not what it is.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
     rig.kept().iter().for_each(|kept| forget_if_clean(&mut rig, kept));
     left::warn(&rig.kept());
     if shared.json {
-        return output::say_json(&all);
+        output::say_json(&all)?;
+    } else {
+        output::say(&text);
     }
-    output::say(&text);
-    Ok(Exit::Fine as u8)
+    lacks.map_or(Ok(Exit::Fine as u8), Err)
 }
 
 /// In the order they are told.
@@ -64,7 +75,7 @@ const PARTS: [(InfoPart, &str); 6] = [
 /// One part, of the CPUs in `narrow` alone if there is one; `asked`: it was asked for by name.
 fn tell(rig: &mut Rig, part: InfoPart, narrow: Option<&CpuList>, asked: bool) -> Result<Told, Failure> {
     let Some(machine) = rig.world().machine(Side::Near) else {
-        return Ok(Told { text: String::new(), json: Value::Null });
+        return Ok(Told::of(Lines::default(), Value::Null));
     };
     match part {
         InfoPart::Cpu => cpu(machine, narrow, asked),
@@ -85,19 +96,21 @@ fn forget_if_clean(rig: &mut Rig, kept: &left::Kept) {
     }
 }
 
-/// CPUs and policies; a machine without cpufreq is an answer in the overview and a failure when it was asked for by name.
+/// CPUs and policies; that a machine has no cpufreq is an answer in the overview, and ends in failure when it was asked for
+/// by name.
 fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>, asked: bool) -> Result<Told, Failure> {
     let cpus = look::cpus(machine, narrow).map_err(rig::knob_failure)?;
     let mut lines = Lines::default();
     cpu::all(&mut lines, &cpus, asked);
     let clocks = match look::clocks(machine, narrow) {
         Ok(found) => found,
-        Err(error) if asked => return Err(rig::knob_failure(error)),
         Err(error) => {
-            lines.say(0, &error.to_string());
-            lines.unread(&cpus.unread);
             let json = json!({ "online": cpus.online, "cpus": cpus, "absent": error.to_string() });
-            return Ok(Told { text: lines.0, json });
+            if !asked {
+                lines.say(0, &error.to_string());
+            }
+            lines.unread(&cpus.unread);
+            return Ok(Told { lacks: asked.then(|| rig::knob_failure(error)), ..Told::of(lines, json) });
         }
     };
     cpu::policies(&mut lines, &clocks.policies, asked);
@@ -109,7 +122,7 @@ fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>, asked: bool) -> Resu
     let mut json = json!(clocks);
     json["online"] = json!(cpus.online);
     json["cpus"] = json!(cpus);
-    Ok(Told { text: lines.0, json })
+    Ok(Told::of(lines, json))
 }
 
 fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Told, Failure> {
@@ -117,7 +130,7 @@ fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Told, Fai
     let mut lines = Lines::default();
     idle::idle(&mut lines, &found);
     lines.unread(&found.unread);
-    Ok(Told { text: lines.0, json: json!(found) })
+    Ok(Told::of(lines, json!(found)))
 }
 
 fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Told, Failure> {
@@ -125,7 +138,7 @@ fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Told, Fa
     let mut lines = Lines::default();
     power::power(&mut lines, &found);
     lines.unread(&found.unread);
-    Ok(Told { text: lines.0, json: json!(found) })
+    Ok(Told::of(lines, json!(found)))
 }
 
 fn net(machine: &mut dyn Machine) -> Told {
@@ -133,7 +146,7 @@ fn net(machine: &mut dyn Machine) -> Told {
     let mut lines = Lines::default();
     net::net(&mut lines, &found);
     lines.unread(&found.unread);
-    Told { text: lines.0, json: json!(found) }
+    Told::of(lines, json!(found))
 }
 
 fn meters(machine: &mut dyn Machine) -> Told {
@@ -145,11 +158,11 @@ fn meters(machine: &mut dyn Machine) -> Told {
     for absent in &found.absent {
         lines.say(0, &format!("no {} meter: {}", absent.meter, absent.why));
     }
-    Told { text: lines.0, json: json!(found) }
+    Told::of(lines, json!(found))
 }
 
 fn turned(rig: &mut Rig) -> Told {
-    let (mut text, mut rows) = (String::new(), Vec::new());
+    let (mut lines, mut rows) = (Lines::default(), Vec::new());
     for side in [Side::Near, Side::Far] {
         let entries = rig.world().machine(side).map(|machine| left::in_force(machine)).unwrap_or_default();
         let there = if side == Side::Far { "far/" } else { "" };
@@ -159,14 +172,14 @@ fn turned(rig: &mut Rig) -> Told {
                 Hold::Held => left::holder_words(rig.kept_of(side)),
                 Hold::Set => (None, "set; `powerband undo` takes it back".into()),
             };
-            text += &format!("turned: {there}{} at {} to {} ({how})\n", turn.knob, turn.site, turn.asked);
+            lines.row(&format!("turned: {there}{} at {} to {} ({how})", turn.knob, turn.site, turn.asked));
             let mut row = json!(entry);
             row["held_by"] = json!(held_by);
             rows.push(row);
         }
     }
-    if text.is_empty() {
-        text = "nothing is turned\n".into();
+    if lines.0.is_empty() {
+        lines.row("nothing is turned");
     }
-    Told { text, json: json!(rows) }
+    Told::of(lines, json!(rows))
 }

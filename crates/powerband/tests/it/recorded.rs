@@ -166,6 +166,8 @@ fn the_parts_of_info_hold_what_their_files_hold() {
     assert!(table.contains("sched_mc_power_savings: this kernel has none"), "{table}");
     let table = desk.run(&["info", "cpu", "--machine", &recorded("server")]).ended(0).out;
     assert!(table.contains("changes from step to step: the kernel shows no table\n"), "{table}");
+    let bare = desk.run(&["info", "cpu", "--machine", &recorded("microvm")]).ended(4);
+    assert!(bare.out.contains("CPUs online: 0-1\n") && bare.err.contains("cpufreq is not here"), "{}", bare.out);
     assert!(desk.run(&["info", "idle", "-c", "7", "--machine", &recorded("laptop")]).refused(2).contains("cpu7"));
 }
 

@@ -54,7 +54,7 @@ fn savings(lines: &mut Lines, cpus: &Cpus, asked: bool) {
     ] {
         match value {
             Some(value) => lines.say(4, &format!("{name} {value}")),
-            None if asked => lines.say(4, &format!("{name}: this kernel has none (gone since Linux 3.5)")),
+            None if asked => lines.say(4, &format!("{name}: this kernel has none")),
             None => {}
         }
     }
