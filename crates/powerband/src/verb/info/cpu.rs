@@ -2,7 +2,7 @@
 use powerband_knob::look::{Clock, Cpus, PolicyInfo, Pstate, Stats};
 use powerband_record::{CpuList, format_duration, format_khz, format_number};
 
-use super::lines::{Lines, alike, cpus_named, or_unknown};
+use super::lines::{Lines, alike, briefly, cpus_named, or_unknown};
 
 /// What holds for all CPUs; `asked`: this part alone was asked for.
 pub(super) fn all(lines: &mut Lines, cpus: &Cpus, asked: bool) {
@@ -100,11 +100,11 @@ fn are_alike(one: &Clock, other: &Clock) -> bool {
 fn title(group: &[&Clock]) -> String {
     let cpus = CpuList::new(group.iter().flat_map(|clock| clock.info.policy.cpus.as_slice()).copied().collect());
     match group {
-        [one] => format!("{} (cpus {cpus})", one.info.policy.name),
+        [one] => format!("{} (cpus {})", one.info.policy.name, briefly(&cpus)),
         all => {
             let number = |clock: &&Clock| clock.info.policy.name.trim_start_matches("policy").parse().ok();
             let numbers = CpuList::new(all.iter().filter_map(number).collect());
-            format!("policy{numbers} (cpus {cpus}, {} alike)", all.len())
+            format!("policy{} (cpus {}, {} alike)", briefly(&numbers), briefly(&cpus), all.len())
         }
     }
 }
@@ -114,10 +114,10 @@ fn together(lines: &mut Lines, group: &[&Clock]) {
     for clock in group {
         let policy = &clock.info.policy;
         if policy.online != policy.cpus {
-            lines.say(4, &format!("{}: of these online {}", policy.name, policy.online));
+            lines.say(4, &format!("{}: of these online {}", policy.name, briefly(&policy.online)));
         }
         if let Some(wide) = &clock.freqdomain_cpus {
-            lines.say(4, &format!("{}: the hardware changes cpus {wide} together", policy.name));
+            lines.say(4, &format!("{}: the hardware changes cpus {} together", policy.name, briefly(wide)));
         }
     }
 }

@@ -88,7 +88,28 @@ fn without_numbers(path: &str) -> String {
 
 /// `cpu 3`, `cpus 0-3`.
 pub(super) fn cpus_named(cpus: &CpuList) -> String {
-    if cpus.len() == 1 { format!("cpu {cpus}") } else { format!("cpus {cpus}") }
+    format!("{} {}", if cpus.len() == 1 { "cpu" } else { "cpus" }, briefly(cpus))
+}
+
+/// A list with strides, as `-c` takes it and as threads and nodes are often numbered: `0-62:2`.
+pub(super) fn briefly(cpus: &CpuList) -> String {
+    let mut parts = Vec::new();
+    let mut rest = cpus.as_slice();
+    while let Some(&first) = rest.first() {
+        let stride = rest.get(1).map_or(1, |next| next - first);
+        let expected = (0..).map(|number| u64::from(first) + number * u64::from(stride));
+        let run = rest.iter().zip(expected).take_while(|&(&cpu, expected)| u64::from(cpu) == expected).count();
+        // Two that are apart are shorter by themselves.
+        let run = if stride > 1 && run < 3 { 1 } else { run };
+        let (taken, more) = rest.split_at(run);
+        parts.push(match (taken.last(), stride) {
+            (Some(&last), 1) if last > first => format!("{first}-{last}"),
+            (Some(&last), stride) if last > first => format!("{first}-{last}:{stride}"),
+            _ => first.to_string(),
+        });
+        rest = more;
+    }
+    parts.join(",")
 }
 
 /// The value, or a question mark.
@@ -115,7 +136,7 @@ mod tests {
     #[test]
     fn long_sentences_go_on_below() {
         let mut lines = Lines::default();
-        let odd: Vec<u32> = (0..60).map(|number| number * 2).collect();
+        let odd: Vec<u32> = (0..60).map(|number| number * number).collect();
         lines.say(4, &format!("of {}: words", CpuList::new(odd.clone())));
         assert!(lines.0.lines().count() > 2 && lines.0.lines().all(|line| line.len() <= WIDTH), "{}", lines.0);
         let joined: String = lines.0.split_whitespace().collect();
@@ -123,6 +144,24 @@ mod tests {
         let mut lines = Lines::default();
         lines.say(0, &format!("{}, sampling_rate 10000", "x".repeat(70)));
         assert_eq!(lines.0, format!("{},\n    sampling_rate 10000\n", "x".repeat(70)));
+    }
+
+    #[test]
+    fn lists_are_as_brief_as_they_can_be_read_again() {
+        for (list, told) in [
+            ("", ""),
+            ("7", "7"),
+            ("0-3", "0-3"),
+            ("0-1", "0-1"),
+            ("0,2", "0,2"),
+            ("0,2,4", "0-4:2"),
+            ("0,2-5,9,11,13", "0,2-5,9-13:2"),
+            ("0,4-6", "0,4-6"),
+        ] {
+            let list: CpuList = list.parse().unwrap();
+            assert_eq!(briefly(&list), told);
+            assert_eq!(briefly(&list).parse::<CpuList>().unwrap(), list);
+        }
     }
 
     #[test]

@@ -63,16 +63,67 @@ fn throttling(lines: &mut Lines, all: &[Throttled]) {
     let named = |group: &[&Throttled]| cpus_named(&CpuList::new(group.iter().map(|one| one.cpu).collect()));
     for group in alike(&slowed, |one, other| counts(one) == counts(other)) {
         let Some(first) = group.first() else { continue };
-        let times = |count: Option<u64>, ms: Option<u64>| {
+        let times = |what: &str, count: Option<u64>, ms: Option<u64>| {
             let long = ms.map(|ms| format!(" ({})", format_duration(ms.saturating_mul(1_000_000))));
-            format!("{} times{}", or_unknown(count), long.unwrap_or_default())
+            count.map(|count| format!("{what} {count} times{}", long.unwrap_or_default()))
         };
-        let core = times(first.core_count, first.core_time_ms);
-        let package = times(first.package_count, first.package_time_ms);
-        lines.say(0, &format!("power: heat slowed {}: each core {core}, the package {package}", named(&group)));
+        let core = times("each core", first.core_count, first.core_time_ms);
+        let package = times("the package", first.package_count, first.package_time_ms);
+        let told: Vec<String> = core.into_iter().chain(package).collect();
+        lines.say(0, &format!("power: heat slowed {}: {}", named(&group), told.join(", ")));
     }
     if !calm.is_empty() {
         let calm: Vec<&Throttled> = calm.iter().collect();
         lines.say(0, &format!("power: heat never slowed {}", named(&calm)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use powerband_knob::look::{Cooling, Zone};
+
+    use super::*;
+
+    #[test]
+    fn limits_cooling_and_throttling_read_as_sentences() {
+        let limit = Limit {
+            name: Some("long_term".into()),
+            power_limit_uw: Some(15_000_000),
+            time_window_us: Some(28_000_000),
+            max_power_uw: Some(0),
+        };
+        let heat = |cpu, core_count, package_count| Throttled {
+            cpu,
+            core_count,
+            core_time_ms: Some(1500),
+            package_count,
+            package_time_ms: None,
+        };
+        let found = Power {
+            zones: vec![Zone {
+                zone: "intel-rapl:0".into(),
+                name: Some("package-0".into()),
+                enabled: Some(true),
+                limits: vec![limit],
+            }],
+            cooling: vec![Cooling {
+                device: "cooling_device1".into(),
+                kind: "Processor".into(),
+                state: Some(3),
+                max_state: Some(10),
+            }],
+            profile: Some("balanced".into()),
+            available_profiles: vec!["low-power".into(), "balanced".into()],
+            throttled: vec![heat(0, Some(2), Some(5)), heat(1, Some(0), Some(0)), heat(2, Some(2), Some(5))],
+            unread: Vec::new(),
+        };
+        let mut lines = Lines::default();
+        power(&mut lines, &found);
+        let told = "power: package-0 (intel-rapl:0), in force\n    long_term 15 W over 28 s\n\
+                    power: the firmware's profile is balanced (of low-power, balanced)\n\
+                    power: cooling_device1 (Processor) holds CPUs down: 3 of 10\n\
+                    power: heat slowed cpus 0,2: each core 2 times (1.5 s), the package 5 times\n\
+                    power: heat never slowed cpu 1\n";
+        assert_eq!(lines.0, told);
     }
 }
