@@ -38,6 +38,7 @@ pub use quota::CpuQuota;
 pub use sysctl::Sysctl;
 pub use tunable::Tunable;
 
+pub(crate) use nic::devices as network_devices;
 pub(crate) use tunable::folder as tunable_folder;
 
 /// Every knob, in the order of the documentation.

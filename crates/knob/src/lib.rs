@@ -4,7 +4,7 @@
 //! asked with what reads back ([`Knob`]; all of them in [`catalogue::ALL`]). A setting becomes ordered [`Steps`] by
 //! [`plan()`], which checks everything that can be checked before anything is written. [`apply()`] turns them one after
 //! the other through the machine's ledger, all of them or none; [`verify()`] looks at a trial's end whether they are
-//! still there; [`restore()`] takes them back in reverse.
+//! still there; [`restore()`] takes them back in reverse. [`look`] turns nothing: it is what `get` and `info` tell.
 //!
 //! What is special is written down where it is handled: tunables that die with their governor (`apply/keepsake.rs`),
 //! pairs that must not cross (`plan/order.rs`), limits that take effect late ([`Applied::look_again`], `restore.rs`).
@@ -20,7 +20,7 @@ mod expand;
 mod frequency;
 mod knob;
 mod landed;
-mod look;
+pub mod look;
 mod overridden;
 mod plan;
 mod policy;
@@ -35,7 +35,7 @@ pub use error::{ErrorKind, KnobError};
 pub use expand::{Expanded, expand};
 pub use knob::{Knob, Named, Selection, Site, Sites, Turning};
 pub use landed::Landed;
-pub use look::{PolicyInfo, Reading, cpufreq, get};
+pub use look::{Reading, cpufreq, get};
 pub use plan::{StepLine, Steps, describe_steps, for_side, governors_in_force, names, plan, settles_ns};
 pub use policy::{Policies, Policy, policies};
 pub use resolve::{resolve, resolve_among, resolve_here};

@@ -1,10 +1,25 @@
-//! Looking without turning: one knob's readings, and the whole of cpufreq for `info`.
+//! Looking without turning: one knob's readings; the parts of `info` are in `look/`.
+mod clock;
+mod cpus;
+mod idle;
+mod net;
+mod power;
+mod seen;
+mod stats;
+
+pub use clock::{Clock, Clocks, PolicyInfo, Tunables, clocks, cpufreq};
+pub use cpus::{Boost, Cpus, Model, Pstate, cpus};
+pub use idle::{CpuIdle, Idle, IdleState, NO_REQUEST_US, ResumeLimit, idle};
+pub use net::{Device, Devices, devices};
+pub use power::{Cooling, Limit, Power, Throttled, Zone, power};
+pub use seen::Unread;
+pub use stats::{Change, InState, Stats};
+
 use powerband_machine::Machine;
 use powerband_record::{CpuList, KnobRef};
 use serde::Serialize;
 
-use crate::policy::policies;
-use crate::{KnobError, Policy, Selection, Value, resolve_here};
+use crate::{KnobError, Selection, Value, resolve_here};
 
 /// A knob at one site as it is now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,63 +66,4 @@ pub fn get(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Res
         readings.push(Reading { knob: named.name.clone(), site: site.name, cpus, value, shown, choices });
     }
     Ok(readings)
-}
-
-/// One policy as `info` shows it. What the kernel does not say is absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PolicyInfo {
-    /// Name, folder, CPUs.
-    #[serde(flatten)]
-    pub policy: Policy,
-    /// Driver.
-    pub driver: Option<String>,
-    /// Governor in force.
-    pub governor: Option<String>,
-    /// Governors offered.
-    pub available_governors: Vec<String>,
-    /// Lower limit in force, kHz.
-    pub min_khz: Option<u32>,
-    /// Upper limit in force, kHz.
-    pub max_khz: Option<u32>,
-    /// Lowest frequency of the CPU, kHz.
-    pub lowest_khz: Option<u32>,
-    /// Highest frequency of the CPU, kHz.
-    pub highest_khz: Option<u32>,
-    /// Limit set by firmware, kHz.
-    pub bios_limit_khz: Option<u32>,
-    /// Current frequency as the kernel tells it, kHz.
-    pub current_khz: Option<u32>,
-    /// Steps of the driver's table, ascending, kHz; empty without a table.
-    pub steps_khz: Vec<u32>,
-    /// Time a change takes, ns.
-    pub latency_ns: Option<u64>,
-}
-
-/// What the kernel prints for a latency it does not know.
-const UNKNOWN_LATENCY: u64 = u32::MAX as u64;
-
-/// Everything `info` says of cpufreq: the policies, and the names of those whose CPUs are all offline.
-///
-/// # Errors
-/// [`KnobError::Absent`] when the machine has no cpufreq.
-pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String>), KnobError> {
-    let all = policies(machine, "cpufreq")?;
-    let infos = all.active.into_iter().map(|policy| {
-        let latency = policy.read(machine, "cpuinfo_transition_latency").ok().and_then(|text| text.parse().ok());
-        PolicyInfo {
-            driver: policy.read(machine, "scaling_driver").ok(),
-            governor: policy.read(machine, "scaling_governor").ok(),
-            available_governors: policy.governors(machine).unwrap_or_default(),
-            min_khz: policy.khz(machine, "scaling_min_freq"),
-            max_khz: policy.khz(machine, "scaling_max_freq"),
-            lowest_khz: policy.khz(machine, "cpuinfo_min_freq"),
-            highest_khz: policy.khz(machine, "cpuinfo_max_freq"),
-            bios_limit_khz: policy.khz(machine, "bios_limit"),
-            current_khz: policy.khz(machine, "scaling_cur_freq"),
-            steps_khz: policy.steps_khz(machine),
-            latency_ns: latency.filter(|&ns| ns != UNKNOWN_LATENCY),
-            policy,
-        }
-    });
-    Ok((infos.collect(), all.asleep))
 }

@@ -48,7 +48,7 @@ pub(crate) struct Shared {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
-    /// Show the machine: CPUs, clocks, governors, what is turned, meters
+    /// Show the machine: CPUs, clocks, idle states, power, network, meters, what is turned
     Info(Info),
     /// Read knobs
     Get(Get),
@@ -102,6 +102,12 @@ pub(crate) struct Info {
 pub(crate) enum InfoPart {
     /// CPUs, clocks, governors
     Cpu,
+    /// Idle states and limits on waking up
+    Idle,
+    /// Limits of power and heat
+    Power,
+    /// Network devices, their links and coalescing
+    Net,
     /// Meters found, with what they cover
     Meters,
     /// What is turned and not yet taken back

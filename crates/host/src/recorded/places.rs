@@ -88,6 +88,8 @@ pub(super) const PLACES: &[Place] = &[
     whole("/sys/class/powercap/*/constraint_*"),
     whole("/sys/class/thermal/thermal_zone#/type"),
     whole("/sys/class/thermal/thermal_zone#/temp"),
+    whole("/sys/class/thermal/cooling_device#/type"),
+    whole("/sys/class/thermal/cooling_device#/*_state"),
     whole("/sys/kernel/powerband/*"),
     // What the hardware and the kernel are.
     whole("/sys/class/dmi/id/sys_vendor"),

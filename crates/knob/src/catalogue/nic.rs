@@ -131,11 +131,8 @@ impl Nic {
 
     /// The devices whose drivers have it.
     fn everywhere(&self, name: &str, machine: &mut dyn Machine) -> Result<Sites, KnobError> {
-        // Of our own network namespace, while /sys is that of who mounted it. Two lines of headings come first.
-        let text = machine.read(DEVICES).unwrap_or_default();
-        let devices = text.lines().skip(2).filter_map(|line| line.rsplit_once(':').map(|(name, _)| name.trim()));
         let (mut sites, mut others) = (Vec::new(), Vec::new());
-        for device in devices {
+        for device in &devices(machine) {
             match machine.coalescing(device) {
                 Ok(has) if has.get(self.about.short).is_some() => sites.push(self.site(device)),
                 Ok(has) => others.push(format!("that of {device} has {}", listed(&has))),
@@ -152,6 +149,13 @@ impl Nic {
             }
         }
     }
+}
+
+/// Network devices by name, in the kernel's order.
+pub(crate) fn devices(machine: &mut dyn Machine) -> Vec<String> {
+    // Of our own network namespace, while /sys is that of who mounted it. Two lines of headings come first.
+    let text = machine.read(DEVICES).unwrap_or_default();
+    text.lines().skip(2).filter_map(|line| Some(line.rsplit_once(':')?.0.trim().to_owned())).collect()
 }
 
 fn listed(has: &Coalescing) -> String {

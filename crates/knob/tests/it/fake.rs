@@ -21,6 +21,10 @@ pub(crate) struct Rules {
 pub(crate) struct Fake {
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) rules: Rules,
+    /// Files that refuse to be read.
+    pub(crate) unreadable: BTreeMap<String, Errno>,
+    /// Files and folders read so far.
+    pub(crate) reads: usize,
     /// Files that refuse to be written.
     pub(crate) refuse: BTreeMap<String, Errno>,
     /// A file that takes one more value and refuses from then on.
@@ -64,6 +68,8 @@ pub(crate) fn bare() -> Fake {
     Fake {
         files: BTreeMap::new(),
         rules: Rules::default(),
+        unreadable: BTreeMap::new(),
+        reads: 0,
         refuse: BTreeMap::new(),
         stuck_once_written: None,
         speeds: BTreeMap::new(),
@@ -348,11 +354,12 @@ impl Machine for Fake {
         &self.identity
     }
     fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        self.reads += 1;
         let inside = format!("{folder}/");
         let mut entries: Vec<Entry> = self
             .files
-            .keys()
-            .filter_map(|path| path.strip_prefix(&inside))
+            .range(inside.clone()..)
+            .map_while(|(path, _)| path.strip_prefix(&inside))
             .map(|rest| rest.split_once('/').map_or((rest, false), |(name, _)| (name, true)))
             .map(|(name, folder)| Entry { name: name.into(), folder, mode: if folder { 0o755 } else { 0o644 } })
             .collect();
@@ -360,7 +367,8 @@ impl Machine for Fake {
         if entries.is_empty() { Err(Errno::ENOENT) } else { Ok(entries) }
     }
     fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.look(path)
+        self.reads += 1;
+        self.unreadable.get(path).map_or_else(|| self.look(path), |errno| Err(*errno))
     }
     fn open(&mut self, _path: &str) -> Result<Handle, Errno> {
         Err(Errno::ENOSYS)

@@ -4,6 +4,7 @@
 mod doctor;
 mod fake;
 mod landing;
+mod looked_at;
 mod names_and_values;
 mod network_cards;
 mod pages;

@@ -1,6 +1,13 @@
-//! `info`: the machine as it is, its CPUs and clocks, its meters, what is turned.
+//! `info`: the machine as it is, part by part; how each part reads is in `info/`.
+mod cpu;
+mod idle;
+mod lines;
+mod net;
+mod power;
+
+use powerband_knob::look;
 use powerband_machine::{Hold, Machine};
-use powerband_record::{CpuList, Side, format_duration, format_khz};
+use powerband_record::{CpuList, Side};
 use serde_json::{Value, json};
 
 use crate::away;
@@ -9,11 +16,20 @@ use crate::exit::{Answer, Exit, Failure};
 use crate::left;
 use crate::output;
 use crate::rig::{self, Purpose, Rig};
+use lines::Lines;
 
 /// One part, as text and as JSON.
 struct Told {
     text: String,
     json: Value,
+    /// What it was asked for by name and has not.
+    lacks: Option<Failure>,
+}
+
+impl Told {
+    fn of(lines: Lines, json: Value) -> Told {
+        Told { text: lines.0, json, lacks: None }
+    }
 }
 
 pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
@@ -23,28 +39,52 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     let mut text = format!("{}: {}\n", identity.name, identity.system);
     let mut all =
         json!({ "version": 1, "machine": identity.name, "system": identity.system, "privileged": identity.privileged });
+    let mut lacks = None;
     let wanted = |part| args.part.is_none_or(|only| only == part);
-    for (part, name) in [(InfoPart::Cpu, "cpu"), (InfoPart::Meters, "meters"), (InfoPart::Turned, "turned")] {
+    for (part, name) in PARTS {
         if !wanted(part) {
             continue;
         }
-        let told = match part {
-            InfoPart::Cpu => cpu(&mut rig, args.part.is_some())?,
-            InfoPart::Meters => meters(&mut rig),
-            InfoPart::Turned => turned(&mut rig),
-        };
+        let told = tell(&mut rig, part, shared.cpus.as_ref(), args.part.is_some())?;
         text += &told.text;
         all[name] = told.json;
+        lacks = lacks.or(told.lacks);
     }
     // What a lost machine does not answer is not what it is.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
     rig.kept().iter().for_each(|kept| forget_if_clean(&mut rig, kept));
     left::warn(&rig.kept());
     if shared.json {
-        return output::say_json(&all);
+        output::say_json(&all)?;
+    } else {
+        output::say(&text);
     }
-    output::say(&text);
-    Ok(Exit::Fine as u8)
+    lacks.map_or(Ok(Exit::Fine as u8), Err)
+}
+
+/// In the order they are told.
+const PARTS: [(InfoPart, &str); 6] = [
+    (InfoPart::Cpu, "cpu"),
+    (InfoPart::Idle, "idle"),
+    (InfoPart::Power, "power"),
+    (InfoPart::Net, "net"),
+    (InfoPart::Meters, "meters"),
+    (InfoPart::Turned, "turned"),
+];
+
+/// One part, of the CPUs in `narrow` alone if there is one; `asked`: it was asked for by name.
+fn tell(rig: &mut Rig, part: InfoPart, narrow: Option<&CpuList>, asked: bool) -> Result<Told, Failure> {
+    let Some(machine) = rig.world().machine(Side::Near) else {
+        return Ok(Told::of(Lines::default(), Value::Null));
+    };
+    match part {
+        InfoPart::Cpu => cpu(machine, narrow, asked),
+        InfoPart::Idle => idle(machine, narrow),
+        InfoPart::Power => power(machine, narrow),
+        InfoPart::Net => Ok(net(machine)),
+        InfoPart::Meters => Ok(meters(machine)),
+        InfoPart::Turned => Ok(turned(rig)),
+    }
 }
 
 /// Whoever has looked need not be warned of what is not there.
@@ -56,78 +96,73 @@ fn forget_if_clean(rig: &mut Rig, kept: &left::Kept) {
     }
 }
 
-/// Policies; a machine without cpufreq is an answer in the overview and a failure when it was asked for by name.
-fn cpu(rig: &mut Rig, asked: bool) -> Result<Told, Failure> {
-    let Some(machine) = rig.world().machine(Side::Near) else {
-        return Ok(Told { text: String::new(), json: Value::Null });
-    };
-    let online = online(machine);
-    let (policies, offline) = match powerband_knob::cpufreq(machine) {
+/// CPUs and policies; that a machine has no cpufreq is an answer in the overview, and ends in failure when it was asked for
+/// by name.
+fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>, asked: bool) -> Result<Told, Failure> {
+    let cpus = look::cpus(machine, narrow).map_err(rig::knob_failure)?;
+    let mut lines = Lines::default();
+    cpu::all(&mut lines, &cpus, asked);
+    let clocks = match look::clocks(machine, narrow) {
         Ok(found) => found,
-        Err(error) if asked => return Err(rig::knob_failure(error)),
         Err(error) => {
-            return Ok(Told {
-                text: format!("CPUs online: {online}\n{error}\n"),
-                json: json!({ "online": online, "absent": error.to_string() }),
-            });
+            let json = json!({ "online": cpus.online, "cpus": cpus, "absent": error.to_string() });
+            if !asked {
+                lines.say(0, &error.to_string());
+            }
+            lines.unread(&cpus.unread);
+            return Ok(Told { lacks: asked.then(|| rig::knob_failure(error)), ..Told::of(lines, json) });
         }
     };
-    let mut text = format!("CPUs online: {online}\n");
-    let khz = |value: Option<u32>| value.map_or_else(|| "?".into(), format_khz);
-    for info in &policies {
-        let or = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
-        text += &format!(
-            "{} (cpus {}): {}, governor {}\n",
-            info.policy.name,
-            info.policy.cpus,
-            or(&info.driver),
-            or(&info.governor)
-        );
-        text += &format!("    now {}, limits {} .. {}", khz(info.current_khz), khz(info.min_khz), khz(info.max_khz));
-        text += &format!(", hardware {} .. {}\n", khz(info.lowest_khz), khz(info.highest_khz));
-        if !info.steps_khz.is_empty() {
-            text += &format!(
-                "    steps {}\n",
-                info.steps_khz.iter().map(|&khz| format_khz(khz)).collect::<Vec<_>>().join(", ")
-            );
-        }
-        text += &format!("    governors {}", info.available_governors.join(", "));
-        text += &info.latency_ns.map(|ns| format!("; a change takes {}", format_duration(ns))).unwrap_or_default();
-        text += "\n";
+    cpu::policies(&mut lines, &clocks.policies, asked);
+    if !clocks.offline.is_empty() {
+        lines.say(0, &format!("offline: {}", clocks.offline.join(", ")));
     }
-    if !offline.is_empty() {
-        text += &format!("offline: {}\n", offline.join(", "));
-    }
-    Ok(Told { text, json: json!({ "online": online, "policies": policies, "offline": offline }) })
+    lines.unread(&cpus.unread);
+    lines.unread(&clocks.unread);
+    let mut json = json!(clocks);
+    json["online"] = json!(cpus.online);
+    json["cpus"] = json!(cpus);
+    Ok(Told::of(lines, json))
 }
 
-/// As the kernel lists them; early 2.6 lists none, and each CPU's folder tells.
-fn online(machine: &mut dyn Machine) -> String {
-    const CPU: &str = "/sys/devices/system/cpu";
-    if let Ok(list) = machine.read(&format!("{CPU}/online")) {
-        return list.trim().to_owned();
-    }
-    let names = machine.list(CPU).unwrap_or_default().into_iter().map(|entry| entry.name);
-    let all: Vec<u32> = names.filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect();
-    let is_off = |cpu: u32, machine: &mut dyn Machine| {
-        machine.read(&format!("{CPU}/cpu{cpu}/online")).is_ok_and(|text| text.trim() == "0")
-    };
-    CpuList::new(all.into_iter().filter(|&cpu| !is_off(cpu, machine)).collect()).to_string()
+fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Told, Failure> {
+    let found = look::idle(machine, narrow).map_err(rig::knob_failure)?;
+    let mut lines = Lines::default();
+    idle::idle(&mut lines, &found);
+    lines.unread(&found.unread);
+    Ok(Told::of(lines, json!(found)))
 }
 
-fn meters(rig: &mut Rig) -> Told {
-    let Some(machine) = rig.world().machine(Side::Near) else { return Told { text: String::new(), json: Value::Null } };
+fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Told, Failure> {
+    let found = look::power(machine, narrow).map_err(rig::knob_failure)?;
+    let mut lines = Lines::default();
+    power::power(&mut lines, &found);
+    lines.unread(&found.unread);
+    Ok(Told::of(lines, json!(found)))
+}
+
+fn net(machine: &mut dyn Machine) -> Told {
+    let found = look::devices(machine);
+    let mut lines = Lines::default();
+    net::net(&mut lines, &found);
+    lines.unread(&found.unread);
+    Told::of(lines, json!(found))
+}
+
+fn meters(machine: &mut dyn Machine) -> Told {
     let found = powerband_meter::find_all(machine);
-    let mut text = String::new();
+    let mut lines = Lines::default();
     for meter in &found.meters {
-        text += &format!("meter: {} covers {}, read from {}\n", meter.meter, meter.boundary, meter.source);
+        lines.say(0, &format!("meter: {} covers {}, read from {}", meter.meter, meter.boundary, meter.source));
     }
-    text.extend(found.absent.iter().map(|absent| format!("no {} meter: {}\n", absent.meter, absent.why)));
-    Told { text, json: json!(found) }
+    for absent in &found.absent {
+        lines.say(0, &format!("no {} meter: {}", absent.meter, absent.why));
+    }
+    Told::of(lines, json!(found))
 }
 
 fn turned(rig: &mut Rig) -> Told {
-    let (mut text, mut rows) = (String::new(), Vec::new());
+    let (mut lines, mut rows) = (Lines::default(), Vec::new());
     for side in [Side::Near, Side::Far] {
         let entries = rig.world().machine(side).map(|machine| left::in_force(machine)).unwrap_or_default();
         let there = if side == Side::Far { "far/" } else { "" };
@@ -137,14 +172,14 @@ fn turned(rig: &mut Rig) -> Told {
                 Hold::Held => left::holder_words(rig.kept_of(side)),
                 Hold::Set => (None, "set; `powerband undo` takes it back".into()),
             };
-            text += &format!("turned: {there}{} at {} to {} ({how})\n", turn.knob, turn.site, turn.asked);
+            lines.row(&format!("turned: {there}{} at {} to {} ({how})", turn.knob, turn.site, turn.asked));
             let mut row = json!(entry);
             row["held_by"] = json!(held_by);
             rows.push(row);
         }
     }
-    if text.is_empty() {
-        text = "nothing is turned\n".into();
+    if lines.0.is_empty() {
+        lines.row("nothing is turned");
     }
-    Told { text, json: json!(rows) }
+    Told::of(lines, json!(rows))
 }

@@ -2,6 +2,8 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::desk::{Desk, workspace};
 
 /// What one of the project's recorded machines answers to `info` and to `get governor`.
@@ -21,6 +23,12 @@ const CASES: [Case; 5] = [
             "policy0 (cpus 0): omap, governor ondemand",
             "steps 125 MHz, 250 MHz, 500 MHz, 550 MHz, 600 MHz",
             "a change takes 300 us",
+            "cpu 0: ARMv7 Processor rev 3 (v7l), BogoMIPS 499.92",
+            "now 500 MHz, asked of the hardware (cpuinfo_cur_freq)",
+            "time at 600 MHz 2.2 %, 550 MHz 0 %, 500 MHz 14.1 %",
+            "idle: driver omap3_idle, governor menu",
+            "    C4         3300 us          -           0",
+            "net: usb0: no driver named\n    coalescing n/a: operation not supported",
             "nothing is turned",
         ],
         governor: (0, &["cpufreq.governor@policy0 (cpus 0) = ondemand\n"]),
@@ -29,8 +37,16 @@ const CASES: [Case; 5] = [
         name: "laptop",
         info: &[
             "CPUs online: 0-3\n",
-            "policy3 (cpus 3): intel_pstate, governor powersave",
+            "policy0-3 (cpus 0-3, 4 alike): intel_pstate, governor powersave",
             "governors performance, powersave; a change takes 0 ns",
+            "SMT on, in use",
+            "intel_pstate: mode active, ",
+            "now 799.998 MHz .. 1200.004 MHz, as the kernel tells",
+            "hardware 400 MHz .. 2800 MHz, base 2300 MHz",
+            "prefers balance_performance (of default, ",
+            "    C10         890 us    5000 us ",
+            "power: package-0 (intel-rapl:0), not in force; no limits are shown",
+            "coalescing rx-usecs 3, rx-frames n/a, ",
             "meter: hwmon covers BAT0 power1",
         ],
         governor: (0, &["@policy0 (cpus 0) = powersave\n", "@policy3 (cpus 3) = powersave\n"]),
@@ -40,19 +56,36 @@ const CASES: [Case; 5] = [
         info: &[
             ": 2.6.18-398.el5\n",
             "CPUs online: 0-3\n",
-            "policy1 (cpus 1): acpi-cpufreq, governor ondemand",
+            "policy0-3 (cpus 0-3, 4 alike): acpi-cpufreq, governor ondemand",
+            "sched_mc_power_savings 0\n",
+            "time at 2667 MHz 1.3 %, 2333 MHz 0 %, 2000 MHz 98.6 %; 166 changes",
+            "idle: driver none",
+            "stats-block-usecs 999936, adaptive-rx off",
             "steps 2000 MHz, 2333 MHz, 2667 MHz\n    governors ondemand, userspace, performance\n",
         ],
         governor: (0, &["@policy0 (cpus 0) = ondemand\n", "@policy3 (cpus 3) = ondemand\n"]),
     },
     Case {
         name: "microvm",
-        info: &["CPUs online: 0-1\n", "cpufreq is not here", "/sys/devices/system/cpu/cpufreq is empty"],
+        info: &[
+            "CPUs online: 0-1\n",
+            "cpufreq is not here",
+            "/sys/devices/system/cpu/cpufreq is empty",
+            "cpus 0-1: Intel(R) Xeon(R) Processor, BogoMIPS 4200.00",
+            "governor menu (of ladder, menu, haltpoll)",
+            "net: eth0: no driver named, up, link, mtu 1400 bytes\n    coalescing rx-usecs 0, rx-frames 1, tx-usecs 0, tx-frames 1,\n        adaptive-rx off, adaptive-tx n/a\n",
+        ],
         governor: (4, &["cpufreq.governor is not here", "a virtual machine usually has none"]),
     },
     Case {
         name: "guest",
-        info: &["CPUs online: 0-1\n", "acpi-cpufreq, governor schedutil", "meter: hwmon covers"],
+        info: &[
+            "CPUs online: 0-1\n",
+            "policy0-1 (cpus 0-1, 2 alike): acpi-cpufreq, governor schedutil",
+            "firmware allows 2400 MHz",
+            "tunables of schedutil: rate_limit_us 10000",
+            "meter: hwmon covers",
+        ],
         governor: (0, &["@policy0 (cpus 0) = schedutil\n"]),
     },
 ];
@@ -90,6 +123,8 @@ fn every_recorded_machine_answers() {
             assert!(info.out.contains(part), "{}: '{part}' is not in: {}", case.name, info.out);
         }
         assert_eq!(info.err, "");
+        let wide = info.out.lines().skip(1).find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "{}", case.name);
         let (code, parts) = case.governor;
         let got = desk.run(&["get", "governor", "--machine", &machine]).ended(code);
         for part in parts {
@@ -98,6 +133,42 @@ fn every_recorded_machine_answers() {
         desk.run(&["knobs", "governor", "--machine", &machine]).ended(0);
         assert!(desk.json(&["info", "--machine", &machine])["machine"] == machine.as_str());
     }
+}
+
+#[test]
+fn the_parts_of_info_hold_what_their_files_hold() {
+    let desk = Desk::new();
+    let part = |machine: &str, words: &[&str]| desk.json(&[&["info", "--machine", &recorded(machine)], words].concat());
+    let board = &part("omap3530", &["cpu"])["cpu"];
+    assert_eq!((&board["cpus"]["models"][0]["bogomips_least"], &board["unread"]), (&json!(499.92), &json!([])));
+    let policy = &board["policies"][0];
+    assert_eq!((&policy["current_khz"], &policy["hardware_khz"]), (&json!(500_000), &json!(500_000)));
+    assert_eq!(policy["tunables"]["values"]["up_threshold"], "80");
+    let stats = &policy["stats"];
+    assert_eq!((&stats["time_in_state"][0]["time_ms"], &stats["total_changes"]), (&json!(14_020), &json!(12)));
+    assert_eq!(stats["changes"][0], json!({ "from_khz": 600_000, "to_khz": 500_000, "count": 2 }));
+    let guest = &part("guest", &["cpu", "-c", "1"])["cpu"]["policies"];
+    assert_eq!((guest.as_array().map(Vec::len), &guest[0]["bios_limit_khz"]), (Some(1), &json!(2_400_000)));
+    let idle = &part("laptop", &["idle", "-c", "2"])["idle"];
+    assert_eq!((&idle["driver"], idle["cpus"].as_array().map(Vec::len)), (&json!("intel_idle"), Some(1)));
+    let deepest = &idle["cpus"][0]["states"][5];
+    assert_eq!(
+        (&deepest["name"], &deepest["latency_us"], &deepest["residency_us"]),
+        (&json!("C10"), &json!(890), &json!(5000))
+    );
+    let zones = &part("laptop", &["power"])["power"]["zones"];
+    assert_eq!((&zones[0]["name"], &zones[0]["enabled"]), (&json!("package-0"), &json!(false)));
+    let card = &part("server", &["net"])["net"]["devices"][1];
+    assert_eq!((&card["name"], &card["mtu_bytes"]), (&json!("eth0"), &json!(1500)));
+    assert_eq!((&card["coalescing"]["rx-usecs"], &card["coalescing"]["cqe-mode-rx"]), (&json!(18), &Value::Null));
+    let table = desk.run(&["info", "cpu", "--machine", &recorded("omap3530")]).ended(0).out;
+    assert!(table.contains("from 600 MHz: to 500 MHz 2 times, to 125 MHz 2 times\n"), "{table}");
+    assert!(table.contains("sched_mc_power_savings: this kernel has none"), "{table}");
+    let table = desk.run(&["info", "cpu", "--machine", &recorded("server")]).ended(0).out;
+    assert!(table.contains("changes from step to step: the kernel shows no table\n"), "{table}");
+    let bare = desk.run(&["info", "cpu", "--machine", &recorded("microvm")]).ended(4);
+    assert!(bare.out.contains("CPUs online: 0-1\n") && bare.err.contains("cpufreq is not here"), "{}", bare.out);
+    assert!(desk.run(&["info", "idle", "-c", "7", "--machine", &recorded("laptop")]).refused(2).contains("cpu7"));
 }
 
 #[test]

@@ -149,11 +149,16 @@ fn info_tells_the_machine() {
     let quad = desk.json(&["--machine", "sim:quadcore", "info"]);
     assert_eq!(quad["cpu"]["policies"].as_array().unwrap().len(), 4);
     assert_eq!(quad["meters"]["meters"][0]["boundary"], "modelled");
-    for part in ["meters", "turned"] {
+    for part in ["idle", "power", "net", "meters", "turned"] {
         desk.run(&["info", part]).ended(0);
     }
+    assert_eq!(quad["cpu"]["policies"][0]["hardware_khz"], quad["cpu"]["policies"][0]["current_khz"]);
+    assert_eq!(quad["net"]["devices"][0]["coalescing"]["rx-usecs"], 3);
     let text = desk.run(&["--machine", "sim:quadcore", "info"]).ended(0).out;
-    assert!(text.contains("ondemand") && text.contains("2400 MHz"), "{text}");
+    assert!(
+        text.contains("policy0-3 (cpus 0-3, 4 alike): acpi-cpufreq, governor ondemand") && text.contains("2400 MHz"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,0 +1,185 @@
+//! cpufreq as `info` shows it: each policy's driver, governor, limits, frequency, statistics.
+use std::collections::BTreeMap;
+
+use powerband_machine::Machine;
+use powerband_record::CpuList;
+use serde::Serialize;
+
+use super::seen::{Seen, Unread};
+use super::stats::Stats;
+use crate::catalogue::tunable_folder;
+use crate::policy::policies;
+use crate::{KnobError, Policy};
+
+/// One policy's settings. What the kernel does not say is absent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PolicyInfo {
+    /// Name, folder, CPUs.
+    #[serde(flatten)]
+    pub policy: Policy,
+    /// Driver.
+    pub driver: Option<String>,
+    /// Governor in force.
+    pub governor: Option<String>,
+    /// Governors offered.
+    pub available_governors: Vec<String>,
+    /// Lower limit in force, kHz.
+    pub min_khz: Option<u32>,
+    /// Upper limit in force, kHz.
+    pub max_khz: Option<u32>,
+    /// Lowest frequency of the CPU, kHz.
+    pub lowest_khz: Option<u32>,
+    /// Highest frequency of the CPU, kHz.
+    pub highest_khz: Option<u32>,
+    /// Limit set by firmware, kHz.
+    pub bios_limit_khz: Option<u32>,
+    /// Current frequency as the kernel tells it (`scaling_cur_freq`), kHz.
+    pub current_khz: Option<u32>,
+    /// Steps of the driver's table, ascending, kHz; empty without a table.
+    pub steps_khz: Vec<u32>,
+    /// Time a change takes, ns.
+    pub latency_ns: Option<u64>,
+}
+
+/// One policy with everything `info` tells of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Clock {
+    /// Its settings.
+    #[serde(flatten)]
+    pub info: PolicyInfo,
+    /// CPUs whose clock the hardware changes together with these, where they are more.
+    pub freqdomain_cpus: Option<CpuList>,
+    /// Frequency without boost that the firmware promises, kHz.
+    pub base_khz: Option<u32>,
+    /// Steps only boost reaches, ascending, kHz.
+    pub boost_steps_khz: Vec<u32>,
+    /// Whether this policy may boost, where each has its own switch.
+    pub boost: Option<bool>,
+    /// Current frequency as the hardware answers (`cpuinfo_cur_freq`), kHz.
+    pub hardware_khz: Option<u32>,
+    /// What the CPU prefers, energy or performance, where it chooses frequencies itself.
+    pub preference: Option<String>,
+    /// Preferences it takes.
+    pub available_preferences: Vec<String>,
+    /// Tunables of the governor in force.
+    pub tunables: Option<Tunables>,
+    /// Time at each step and changes.
+    pub stats: Option<Stats>,
+}
+
+/// Tunables of a governor, with their values as they read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tunables {
+    /// Whether all policies under this governor share them.
+    pub shared: bool,
+    /// Values by name.
+    pub values: BTreeMap<String, String>,
+}
+
+/// The policies of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Clocks {
+    /// Those with a CPU online.
+    pub policies: Vec<Clock>,
+    /// Names of those whose CPUs are all offline.
+    pub offline: Vec<String>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// What the kernel prints for a latency it does not know.
+const UNKNOWN_LATENCY: u64 = u32::MAX as u64;
+
+/// The settings of all policies, and the names of those whose CPUs are all offline.
+///
+/// # Errors
+/// [`KnobError::Absent`] when the machine has no cpufreq.
+pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String>), KnobError> {
+    let all = policies(machine, "cpufreq")?;
+    let mut seen = Seen::new(machine);
+    let infos = all.active.into_iter().map(|policy| settings(&mut seen, policy)).collect();
+    Ok((infos, all.asleep))
+}
+
+/// Everything `info` tells of the policies that drive one of `cpus`, of all when it is absent.
+///
+/// # Errors
+/// [`KnobError::Absent`] when the machine has no cpufreq.
+pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clocks, KnobError> {
+    let mut all = policies(machine, "cpufreq")?;
+    if let Some(cpus) = cpus {
+        all.active.retain(|policy| policy.cpus.as_slice().iter().any(|&cpu| cpus.contains(cpu)));
+        let number = |name: &str| name.strip_prefix("policy").and_then(|number| number.parse().ok());
+        all.asleep.retain(|name| number(name).is_some_and(|number| cpus.contains(number)));
+    }
+    let mut seen = Seen::new(machine);
+    let mut shared = BTreeMap::new();
+    let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut shared)).collect();
+    Ok(Clocks { policies, offline: all.asleep, unread: seen.unread })
+}
+
+fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
+    let mut khz = |file: &str| seen.parsed(&policy.file(file));
+    let (min_khz, max_khz) = (khz("scaling_min_freq"), khz("scaling_max_freq"));
+    let (lowest_khz, highest_khz) = (khz("cpuinfo_min_freq"), khz("cpuinfo_max_freq"));
+    let (bios_limit_khz, current_khz) = (khz("bios_limit"), khz("scaling_cur_freq"));
+    let latency: Option<u64> = seen.parsed(&policy.file("cpuinfo_transition_latency"));
+    let governors = seen.words(&policy.file("scaling_available_governors"));
+    PolicyInfo {
+        driver: seen.text(&policy.file("scaling_driver")),
+        governor: seen.text(&policy.file("scaling_governor")),
+        available_governors: governors.iter().map(|name| name.to_lowercase()).collect(),
+        min_khz,
+        max_khz,
+        lowest_khz,
+        highest_khz,
+        bios_limit_khz,
+        current_khz,
+        steps_khz: seen.numbers(&policy.file("scaling_available_frequencies")),
+        latency_ns: latency.filter(|&ns| ns != UNKNOWN_LATENCY),
+        policy,
+    }
+}
+
+/// `shared` keeps what all policies under one governor share, so that it is read once.
+fn clock(seen: &mut Seen<'_>, policy: Policy, shared: &mut BTreeMap<String, Tunables>) -> Clock {
+    let wide = seen.spaced_cpus(&policy.file("freqdomain_cpus"));
+    let preference = seen.text(&policy.file("energy_performance_preference"));
+    let info = settings(seen, policy);
+    let policy = &info.policy;
+    Clock {
+        freqdomain_cpus: Some(wide).filter(|wide| wide.as_slice().iter().any(|&cpu| !policy.cpus.contains(cpu))),
+        base_khz: seen.parsed(&policy.file("base_frequency")),
+        boost_steps_khz: seen.numbers(&policy.file("scaling_boost_frequencies")),
+        boost: seen.flag(&policy.file("boost")),
+        hardware_khz: seen.parsed(&policy.file("cpuinfo_cur_freq")),
+        preference,
+        available_preferences: seen.words(&policy.file("energy_performance_available_preferences")),
+        tunables: info.governor.as_deref().and_then(|governor| tunables(seen, policy, governor, shared)),
+        stats: Stats::of(seen, &policy.file("stats")),
+        info,
+    }
+}
+
+fn tunables(
+    seen: &mut Seen<'_>,
+    policy: &Policy,
+    governor: &str,
+    known: &mut BTreeMap<String, Tunables>,
+) -> Option<Tunables> {
+    if let Some(known) = known.get(governor) {
+        return Some(known.clone());
+    }
+    let (folder, shared) = match tunable_folder(seen.machine, policy, governor) {
+        Ok(found) => found?,
+        Err(error) => {
+            seen.note(&policy.file(governor), error.to_string());
+            return None;
+        }
+    };
+    let tunables = Tunables { shared, values: seen.files(&folder).into_iter().collect() };
+    if shared {
+        known.insert(governor.to_owned(), tunables.clone());
+    }
+    Some(tunables)
+}

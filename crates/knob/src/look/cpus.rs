@@ -1,0 +1,183 @@
+//! The CPUs as `info` shows them: which are online, what they are, what holds for all of them.
+use std::collections::BTreeMap;
+
+use powerband_machine::Machine;
+use powerband_record::CpuList;
+use serde::Serialize;
+
+use super::seen::{Seen, Unread};
+use crate::policy::{CPU, CPUFREQ};
+use crate::{KnobError, Selection, cpu};
+
+/// The CPUs of a machine. What the kernel does not say is absent; lists are as the kernel prints them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cpus {
+    /// In service.
+    pub online: String,
+    /// Those there is room for.
+    pub possible: Option<String>,
+    /// Those that are plugged in.
+    pub present: Option<String>,
+    /// Out of service.
+    pub offline: Option<String>,
+    /// Left out by the scheduler (`isolcpus=`).
+    pub isolated: Option<String>,
+    /// Without a tick while they run one task (`nohz_full=`).
+    pub nohz_full: Option<String>,
+    /// Whether threads share cores: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`.
+    pub smt: Option<String>,
+    /// Whether any core runs two threads now.
+    pub smt_active: Option<bool>,
+    /// Gathering of tasks on few packages, 0 to 2; gone since Linux 3.5.
+    pub sched_mc_power_savings: Option<u32>,
+    /// The same on few cores.
+    pub sched_smt_power_savings: Option<u32>,
+    /// What the CPUs are, each kind once.
+    pub models: Vec<Model>,
+    /// Whether the CPUs may exceed their base frequency.
+    pub boost: Option<Boost>,
+    /// Drivers that choose frequencies with the hardware.
+    pub pstate: Vec<Pstate>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// CPUs that call themselves alike in `/proc/cpuinfo`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Model {
+    /// Which CPUs.
+    pub cpus: CpuList,
+    /// What they call themselves.
+    pub name: Option<String>,
+    /// The least of their BogoMIPS, the kernel's measure of its own waiting loop.
+    pub bogomips_least: Option<f64>,
+    /// The most.
+    pub bogomips_most: Option<f64>,
+}
+
+/// The machine's switch for boost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Boost {
+    /// Whether it is allowed.
+    pub on: bool,
+    /// The file that says so.
+    pub path: String,
+}
+
+/// `intel_pstate` or `amd_pstate`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pstate {
+    /// Its name.
+    pub driver: String,
+    /// `active`, `passive`, `guided` or `off`.
+    pub mode: Option<String>,
+    /// Its other files as they read.
+    pub values: BTreeMap<String, String>,
+}
+
+/// Looks at the CPUs; `narrow` leaves kinds that others are out.
+///
+/// # Errors
+/// [`KnobError::NoSite`] when none of the CPUs meant is there.
+pub fn cpus(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Cpus, KnobError> {
+    let all = cpu::chosen("info", machine, &Selection { site: None, cpus: narrow.cloned() })?;
+    let mut seen = Seen::new(machine);
+    let online = online(&mut seen);
+    let mut file = |name: &str| seen.text(&format!("{CPU}/{name}"));
+    let [possible, present, offline] = ["possible", "present", "offline"].map(&mut file);
+    // Before it knew what it has to say, the kernel printed this for none.
+    let [isolated, nohz_full] = ["isolated", "nohz_full"].map(|name| file(name).map(|text| text.replace("(null)", "")));
+    let smt = file("smt/control");
+    let mut found = Cpus { online, possible, present, offline, isolated, nohz_full, smt, ..Cpus::default() };
+    found.smt_active = seen.flag(&format!("{CPU}/smt/active"));
+    found.sched_mc_power_savings = seen.parsed(&format!("{CPU}/sched_mc_power_savings"));
+    found.sched_smt_power_savings = seen.parsed(&format!("{CPU}/sched_smt_power_savings"));
+    let text = seen.text("/proc/cpuinfo").unwrap_or_default();
+    found.models = models(&text, &CpuList::new(all));
+    found.boost = boost(&mut seen);
+    found.pstate = ["intel_pstate", "amd_pstate"].into_iter().filter_map(|driver| pstate(&mut seen, driver)).collect();
+    found.unread = seen.unread;
+    Ok(found)
+}
+
+/// As the kernel lists them; early 2.6 lists none, and each CPU's folder tells.
+fn online(seen: &mut Seen<'_>) -> String {
+    if let Some(list) = seen.text(&format!("{CPU}/online")) {
+        return list;
+    }
+    let mut all = cpu::present(seen.machine);
+    all.retain(|cpu| seen.text(&format!("{CPU}/cpu{cpu}/online")).as_deref() != Some("0"));
+    CpuList::new(all).to_string()
+}
+
+fn boost(seen: &mut Seen<'_>) -> Option<Boost> {
+    let switches = [(format!("{CPUFREQ}/boost"), true), (format!("{CPU}/intel_pstate/no_turbo"), false)];
+    switches.into_iter().find_map(|(path, means_on)| {
+        let set = seen.flag(&path)?;
+        Some(Boost { on: set == means_on, path })
+    })
+}
+
+fn pstate(seen: &mut Seen<'_>, driver: &str) -> Option<Pstate> {
+    let mut values: BTreeMap<String, String> = seen.files(&format!("{CPU}/{driver}")).into_iter().collect();
+    let mode = values.remove("status");
+    (mode.is_some() || !values.is_empty()).then(|| Pstate { driver: driver.to_owned(), mode, values })
+}
+
+/// What one CPU says of itself.
+#[derive(Clone, Default)]
+struct Told {
+    name: Option<String>,
+    bogomips: Option<f64>,
+}
+
+/// Kinds among `all`, in the order of their first CPU. What stands outside every CPU's lines holds for all of them.
+fn models(text: &str, all: &CpuList) -> Vec<Model> {
+    let (mut each, mut rest): (BTreeMap<u32, Told>, Told) = Default::default();
+    let mut current = None;
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(':') else {
+            continue;
+        };
+        let (key, value) = (key.trim().to_lowercase(), value.trim());
+        if let (true, Ok(number)) = (key == "processor", value.parse()) {
+            current = Some(number);
+            each.entry(number).or_default();
+            continue;
+        }
+        let told = current.and_then(|number| each.get_mut(&number)).unwrap_or(&mut rest);
+        match key.as_str() {
+            "model name" | "processor" | "cpu model" | "cpu" | "uarch" => {
+                // Some pad their name with blanks.
+                told.name = Some(value.split_whitespace().collect::<Vec<_>>().join(" "));
+            }
+            "bogomips" => told.bogomips = value.parse().ok(),
+            _ => {}
+        }
+    }
+    let mut models: Vec<(Vec<u32>, Option<String>, Vec<f64>)> = Vec::new();
+    for &cpu in all.as_slice() {
+        let own = each.get(&cpu);
+        // An offline CPU has no lines where others have some.
+        if own.is_none() && !each.is_empty() {
+            continue;
+        }
+        let own = own.cloned().unwrap_or_default();
+        let (name, bogomips) = (own.name.or_else(|| rest.name.clone()), own.bogomips.or(rest.bogomips));
+        match models.iter_mut().find(|(_, known, _)| *known == name) {
+            Some((cpus, _, speeds)) => {
+                cpus.push(cpu);
+                speeds.extend(bogomips);
+            }
+            None => models.push((vec![cpu], name, bogomips.into_iter().collect())),
+        }
+    }
+    let row = |(cpus, name, speeds): (Vec<u32>, Option<String>, Vec<f64>)| Model {
+        cpus: CpuList::new(cpus),
+        name,
+        bogomips_least: speeds.iter().copied().reduce(f64::min),
+        bogomips_most: speeds.iter().copied().reduce(f64::max),
+    };
+    let told = |model: &Model| model.name.is_some() || model.bogomips_least.is_some();
+    models.into_iter().map(row).filter(told).collect()
+}

@@ -1,0 +1,133 @@
+//! `cpufreq/stats`: how long a policy stood at each step, and its changes from step to step.
+use serde::Serialize;
+
+use super::seen::Seen;
+
+/// Time at one step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InState {
+    /// The step, kHz.
+    pub khz: u32,
+    /// Time there since the statistics began, ms.
+    pub time_ms: u64,
+    /// Its share of the time at all steps, %; 0 while no time has passed.
+    pub time_pct: f64,
+}
+
+/// How often a policy went from one step to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// From, kHz.
+    pub from_khz: u32,
+    /// To, kHz.
+    pub to_khz: u32,
+    /// How often.
+    pub count: u64,
+}
+
+/// What a policy's statistics tell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Time at each step, in the kernel's order.
+    pub time_in_state: Vec<InState>,
+    /// Changes in all.
+    pub total_changes: Option<u64>,
+    /// Changes that happened, from step to step; absent when the kernel shows no table (it shows none that is longer
+    /// than a page).
+    pub changes: Option<Vec<Change>>,
+}
+
+/// `USER_HZ`, the same on every architecture that has cpufreq.
+const TICK_MS: u64 = 10;
+
+impl Stats {
+    /// Of times at steps, kHz and ms; the shares follow.
+    pub(super) fn of_times(times: Vec<(u32, u64)>) -> Vec<InState> {
+        let all: u64 = times.iter().map(|&(_, time_ms)| time_ms).sum();
+        let share = |time_ms: u64| if all == 0 { 0.0 } else { time_ms as f64 * 100.0 / all as f64 };
+        times.into_iter().map(|(khz, time_ms)| InState { khz, time_ms, time_pct: share(time_ms) }).collect()
+    }
+
+    /// The statistics of a policy, if its kernel keeps any.
+    pub(super) fn of(seen: &mut Seen<'_>, folder: &str) -> Option<Stats> {
+        let path = format!("{folder}/time_in_state");
+        let text = seen.text(&path);
+        let times = text.as_deref().map(|text| (times(text), text.lines().count()));
+        let (table, total) = (format!("{folder}/trans_table"), format!("{folder}/total_trans"));
+        let total_changes = seen.parsed(&total);
+        let changes = seen.text(&table).and_then(|text| {
+            let read = changes(&text);
+            if read.is_none() {
+                seen.note(&table, "is no table of changes");
+            }
+            read
+        });
+        if times.is_none() && total_changes.is_none() && changes.is_none() {
+            return None;
+        }
+        let (times, lines) = times.unwrap_or_default();
+        if times.len() < lines {
+            seen.note(&path, format!("{} of its {lines} lines are no time at a step", lines - times.len()));
+        }
+        Some(Stats { time_in_state: Stats::of_times(times), total_changes, changes })
+    }
+
+    /// Several policies' as one, their times and changes added up.
+    #[must_use]
+    pub fn sum<'s>(all: impl Iterator<Item = &'s Stats>) -> Stats {
+        let mut sum = Stats::default();
+        let mut times: Vec<(u32, u64)> = Vec::new();
+        for one in all {
+            for state in &one.time_in_state {
+                match times.iter_mut().find(|(khz, _)| *khz == state.khz) {
+                    Some((_, time_ms)) => *time_ms = time_ms.saturating_add(state.time_ms),
+                    None => times.push((state.khz, state.time_ms)),
+                }
+            }
+            if let Some(count) = one.total_changes {
+                sum.total_changes = Some(sum.total_changes.unwrap_or(0).saturating_add(count));
+            }
+            for change in one.changes.iter().flatten() {
+                let changes = sum.changes.get_or_insert_default();
+                let same = |known: &&mut Change| (known.from_khz, known.to_khz) == (change.from_khz, change.to_khz);
+                match changes.iter_mut().find(same) {
+                    Some(known) => known.count = known.count.saturating_add(change.count),
+                    None => changes.push(*change),
+                }
+            }
+            if one.changes.is_some() {
+                sum.changes.get_or_insert_default();
+            }
+        }
+        sum.time_in_state = Stats::of_times(times);
+        sum
+    }
+}
+
+/// Lines of a step in kHz and its time in ticks; those that are not are left out.
+fn times(text: &str) -> Vec<(u32, u64)> {
+    let time = |line: &str| {
+        let (khz, ticks) = line.trim().split_once(' ')?;
+        Some((khz.parse().ok()?, ticks.trim().parse::<u64>().ok()?.saturating_mul(TICK_MS)))
+    };
+    text.lines().filter_map(time).collect()
+}
+
+/// The table's rows under its second line, which names the steps; nothing when it is no such table.
+fn changes(text: &str) -> Option<Vec<Change>> {
+    let mut lines = text.lines().skip(1);
+    let columns: Vec<u32> = numbers(lines.next()?.split_once(':')?.1)?;
+    let mut changes = Vec::new();
+    for line in lines {
+        let (from, counts) = line.split_once(':')?;
+        let from_khz = from.trim().parse().ok()?;
+        let counts: Vec<u64> = numbers(counts)?;
+        let row = columns.iter().zip(counts).filter(|&(_, count)| count > 0);
+        changes.extend(row.map(|(&to_khz, count)| Change { from_khz, to_khz, count }));
+    }
+    Some(changes)
+}
+
+fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
+    text.split_whitespace().map(|word| word.parse().ok()).collect()
+}
