@@ -80,6 +80,11 @@ pub trait Knob: Sync + fmt::Debug {
         reads.trim().to_owned()
     }
 
+    /// What a value stands for at a site beyond itself, for people: a mode that a driver gives a number for.
+    fn stands_for(&self, _reads: &str, _machine: &mut dyn Machine, _site: &Site) -> Option<String> {
+        None
+    }
+
     /// What is done to turn it, and what takes that back.
     ///
     /// # Errors

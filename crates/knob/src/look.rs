@@ -58,7 +58,11 @@ pub fn get(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Res
         let (value, shown) = match &site.path {
             None => (None, "only while a load runs".to_owned()),
             Some(path) => match machine.read(path) {
-                Ok(text) => (Some(text.trim().to_owned()), named.knob.shown(&text)),
+                Ok(text) => {
+                    let meant = named.knob.stands_for(&text, machine, &site);
+                    let meant = meant.map_or_else(String::new, |meant| format!(" ({meant})"));
+                    (Some(text.trim().to_owned()), named.knob.shown(&text) + &meant)
+                }
                 Err(errno) => (None, format!("cannot be read: {errno}")),
             },
         };

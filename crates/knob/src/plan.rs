@@ -146,6 +146,11 @@ pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) ->
     steps.notes.dedup();
     for phase in Phase::ALL {
         let moves = moves(&steps.parts, phase, machine, false)?;
+        for step in &moves {
+            let meant = step.named.knob.stands_for(&step.value.typed(), machine, &step.site);
+            let named = |meant| format!("{}={} at {} is {meant}", step.named.name, step.value, step.site.name);
+            steps.notes.extend(meant.map(named));
+        }
         steps.lines.extend(moves.into_iter().map(line));
     }
     Ok(steps)

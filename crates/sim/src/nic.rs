@@ -129,6 +129,11 @@ impl Nic {
         }
     }
 
+    /// The driver's name, if it has one that coalesces.
+    pub(crate) fn driver_name(&self) -> Option<&'static str> {
+        self.driver.map(Driver::name)
+    }
+
     pub(crate) fn address(&self) -> &str {
         &self.address
     }

@@ -54,6 +54,7 @@ enum Show {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Card {
     Address,
+    Driver,
     Carrier,
     OperState,
     Speed,
@@ -142,6 +143,7 @@ impl Tree {
         }
         for (name, card) in [
             ("address", Card::Address),
+            ("device/uevent", Card::Driver),
             ("carrier", Card::Carrier),
             ("operstate", Card::OperState),
             ("speed", Card::Speed),

@@ -151,6 +151,16 @@ impl Nic {
     }
 }
 
+/// Where a device's driver is named: the link to it is in its device's event, too, which is text.
+pub(crate) fn event(device: &str) -> String {
+    format!("/sys/class/net/{device}/device/uevent")
+}
+
+/// The driver that an event names.
+pub(crate) fn driver_in(event: &str) -> Option<String> {
+    event.lines().find_map(|line| line.strip_prefix("DRIVER=").map(str::to_owned))
+}
+
 /// Network devices by name, in the kernel's order.
 pub(crate) fn devices(machine: &mut dyn Machine) -> Vec<String> {
     // Of our own network namespace, while /sys is that of who mounted it. Two lines of headings come first.
@@ -214,6 +224,19 @@ impl Knob for Nic {
         } else {
             Landed::Clamped { to: reads.to_owned() }
         }
+    }
+
+    fn stands_for(&self, reads: &str, machine: &mut dyn Machine, site: &Site) -> Option<String> {
+        let number: u32 = reads.trim().parse().ok().filter(|_| self.about.short == "rx-usecs")?;
+        let driver = driver_in(&machine.read(&event(&site.name)).ok()?)?;
+        let mode = match (driver.as_str(), number) {
+            ("e1000" | "e1000e" | "igb", 0) => "off, an interrupt for everything that arrives",
+            ("e1000" | "e1000e" | "igb", 1) => "dynamic, up to 70000 interrupts a second",
+            ("e1000" | "e1000e" | "igb", 3) => "dynamic, up to 20000 interrupts a second",
+            ("e1000" | "e1000e", 4) => "simplified, 2000 to 8000 interrupts a second",
+            _ => return None,
+        };
+        Some(format!("a mode of {driver}: {mode}"))
     }
 
     fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {

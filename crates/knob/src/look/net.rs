@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::seen::{Seen, Unread};
 use crate::catalogue::network_devices;
+use crate::catalogue::nic::{driver_in, event};
 
 /// Network devices of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,9 +51,7 @@ pub fn devices(machine: &mut dyn Machine) -> Devices {
 
 fn device(seen: &mut Seen<'_>, name: String) -> Device {
     let file = |file: &str| format!("/sys/class/net/{name}/{file}");
-    // The link to the driver is named in its device's event, too, which is text.
-    let driver = seen.text(&file("device/uevent"));
-    let driver = driver.and_then(|text| text.lines().find_map(|line| line.strip_prefix("DRIVER=").map(str::to_owned)));
+    let driver = seen.text(&event(&name)).and_then(|text| driver_in(&text));
     let state = seen.text(&file("operstate"));
     let mtu_bytes = seen.parsed(&file("mtu"));
     // A device that is down, or has no link, answers EINVAL.

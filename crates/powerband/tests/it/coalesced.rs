@@ -104,6 +104,23 @@ fn a_simulated_driver_refuses_as_the_real_one_does() {
     assert!(on(&["get", "rx-usecs"]).ended(0).out.contains("nic.rx-usecs@eth0 = 3\n"));
 }
 
+#[test]
+fn a_number_that_is_a_mode_of_the_driver_is_shown_as_one() {
+    let desk = Desk::new();
+    let on = |words: &[&str]| desk.run(&[&["--machine", "sim:pc"], words].concat());
+    for (value, meant) in [("0", "off"), ("1", "dynamic"), ("3", "dynamic"), ("4", "simplified")] {
+        let setting = format!("rx-usecs@eth0={value}");
+        let planned = on(&["set", "--dry-run", &setting]).ended(0).out;
+        assert!(planned.contains(&format!("nic.rx-usecs={value} at eth0 is a mode of e1000e: {meant}")), "{planned}");
+        on(&["set", &setting]).ended(0);
+        let got = on(&["get", "rx-usecs@eth0"]).ended(0).out;
+        assert!(got.starts_with(&format!("nic.rx-usecs@eth0 = {value} (a mode of e1000e: {meant}")), "{got}");
+        on(&["undo"]).ended(0);
+    }
+    on(&["set", "rx-usecs@eth0=125"]).ended(0);
+    assert!(!on(&["get", "rx-usecs@eth0"]).ended(0).out.contains("mode"));
+}
+
 const PAIR: [&str; 4] = ["--machine", "sim:pc", "--far", "sim:pc"];
 
 #[test]

@@ -1,9 +1,16 @@
 //! How long waking up may take, on this machine: held while a command runs, never set for good.
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::desk::{Desk, root, until};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
+
+/// The device is the whole machine's: who asks something of it or looks at it does so alone.
+fn alone() -> MutexGuard<'static, ()> {
+    static DEVICE: Mutex<()> = Mutex::new(());
+    DEVICE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What the kernel holds itself to now, us, read past powerband.
 fn in_force() -> i32 {
@@ -15,6 +22,7 @@ fn a_latency_is_in_force_while_a_command_runs_and_no_longer() {
     if !root() {
         return;
     }
+    let _alone = alone();
     assert!(Path::new(DEVICE).exists(), "no kernel without PM QoS builds this");
     let desk = Desk::new();
     let before = in_force();
@@ -43,6 +51,7 @@ fn a_killed_holder_takes_its_latency_along() {
     if !root() {
         return;
     }
+    let _alone = alone();
     let desk = Desk::new();
     let before = in_force();
     let mut child = desk.command(&["with", "cpu_dma_latency=41", "--", "sleep", "600"]).spawn().unwrap();

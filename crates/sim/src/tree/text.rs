@@ -67,6 +67,7 @@ impl Board {
     fn card(&self, card: Card) -> String {
         let text = match card {
             Card::Address => self.nic.address().to_owned(),
+            Card::Driver => self.nic.driver_name().map_or_else(String::new, |name| format!("DRIVER={name}")),
             Card::Carrier => "1".into(),
             Card::OperState => "up".into(),
             Card::Speed => speed_mbit_s(self.profile.network.link_kbit_s).to_string(),
