@@ -19,11 +19,13 @@ for event in power/cpu_frequency sched/sched_switch sched/sched_waking workqueue
 done
 chmod 755 /root/player
 mount -t debugfs debugfs /sys/kernel/debug
+clocks() { sed -n 's/^\\(ktime\\|cpu_clk\\) *: /\\1 /p' /sys/kernel/debug/sched/debug; }
 asleep() { sed -n 's/^ *.idle_sleeptime *: \\([0-9]*\\) nsecs/asleep \\1/p' /proc/timer_list; }
+clocks
 asleep
 /root/player /root/score
 asleep
-sed -n 's/^\\(ktime\\|cpu_clk\\) *: /\\1 /p' /sys/kernel/debug/sched/debug
+clocks
 echo 0 >tracing_on
 grep -v '^#' trace | sed 's/^ *//; s/ \\+/ /g'";
 
