@@ -7,10 +7,16 @@ use powerband_sim::Stretch;
 const SAMPLES: &str = "dbs_work_handler";
 
 /// From the scheduler's look at its clock until the switch is traced, ns.
-const SWITCH_NS: u64 = 2_000;
+const SWITCH_NS: u64 = 4_000;
 
 /// From the trace of a waking until the scheduler has looked at its clock, ns.
-const WAKE_NS: u64 = 1_500;
+const WAKE_NS: u64 = 800;
+
+/// What the first tick in an idle time takes of it, ns.
+pub(crate) const IDLE_TICK_NS: u32 = 4_000;
+
+/// Length of a tick, and the time within which it wakes what it wakes, ns.
+const TICK_NS: (u64, u64) = (4_000_000, 20_000);
 
 /// The idle thread that is current for less than this, ns, has not come to idling: something was to be done already.
 const BRIEF_NS: u64 = 20_000;
@@ -47,7 +53,8 @@ pub(crate) struct Played {
     threads: BTreeMap<u32, Thread>,
     /// How long the CPU was idle, as the kernel has it: before and behind the score, ns.
     asleep_ns: Vec<u64>,
-    /// When it last switched to the idle thread, if nothing was woken since; how often it idled and for how long, ns.
+    /// When it last switched to the idle thread, if nothing was woken since; how often it idled and for how long
+    /// without a tick, ns.
     idle_since_ns: Option<u64>,
     idle: (u64, u64),
     changes: Vec<(u64, u32)>,
@@ -108,7 +115,9 @@ impl Played {
     fn roused(&mut self, at_ns: u64) -> bool {
         let since_ns = self.idle_since_ns.take();
         if let Some(since_ns) = since_ns.filter(|since_ns| at_ns - since_ns >= BRIEF_NS) {
-            self.idle = (self.idle.0 + 1, self.idle.1 + at_ns - since_ns);
+            let ticked = (at_ns - TICK_NS.1) / TICK_NS.0 > since_ns / TICK_NS.0;
+            let tick_ns = if ticked { u64::from(IDLE_TICK_NS) } else { 0 };
+            self.idle = (self.idle.0 + 1, self.idle.1 + at_ns - since_ns - tick_ns);
         }
         since_ns.is_some()
     }
@@ -132,12 +141,12 @@ impl Played {
         }
     }
 
-    /// How far into one of its windows the scheduler's clock was at boot, ns. It gains some 3 µs a minute on the time since
-    /// boot: this is the middle.
+    /// How far into one of its windows the scheduler's clock was at boot, ns. The two clocks are read one after the other: the closer
+    /// pair counts.
     pub(crate) fn phase_ns(&self) -> u64 {
         let ahead = |(scheduler_ns, boot_ns): (u64, u64)| scheduler_ns.wrapping_sub(boot_ns);
         let (before, behind) = (ahead(self.clocks[0]), ahead(self.clocks[1]));
-        before.wrapping_add(behind.wrapping_sub(before) / 2) % (1024 * 1024)
+        before.min(behind) % (1024 * 1024)
     }
 
     /// By how much the kernel has each idle time shorter than the time between two stretches, ns: idleness begins behind
