@@ -29,8 +29,8 @@ clocks
 echo 0 >tracing_on
 grep -v '^#' trace | sed 's/^ *//; s/ \\+/ /g'";
 
-/// Points within which a case lies whose delays are whole numbers of ticks. The tick that ends such a delay is heard some
-/// 100 ns sooner or later than the one that began it, and by that the kernel looks then or a tick later.
+/// Points within which a case lies whose delays are whole numbers of ticks. The time between two ticks scatters by less than
+/// the trace shows, and by that the kernel may look then or a tick later.
 const ON_TICKS_PERCENT: f64 = 8.0;
 
 /// Plays cases in so many guests at once; what each printed.
