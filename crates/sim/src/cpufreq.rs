@@ -237,9 +237,11 @@ impl Cpufreq {
                 return;
             }
             State::Dbs(dbs) if self.config.rules == Rules::V6_1 => {
-                let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);
-                let counts = counts || matches!(why, Util::IoWake | Util::Direct);
-                counts && dbs.scheduler_event(now_ns, self.config.worker_delay_ns, cpu, times.idle_ns(cpu))
+                let queue = &mut self.cpus[cpu as usize].queue;
+                let counts = queue.take_window_end(now_ns) || matches!(why, Util::IoWake | Util::Direct);
+                let exit_ns = if queue.woken_ns == now_ns { self.config.idle_exit_ns } else { 0 };
+                let delay_ns = self.config.worker_delay_ns + exit_ns;
+                counts && dbs.scheduler_event(now_ns, delay_ns, cpu, times.idle_ns(cpu))
             }
             State::Dbs(dbs) => dbs.wake(now_ns),
             State::Schedutil(_) => {

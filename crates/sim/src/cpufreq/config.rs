@@ -1,5 +1,8 @@
 //! What a machine's cpufreq is made of at boot: kernel rules, policies, tables, which governors are built in.
 
+/// What a tick wakes, it wakes within this time, ns.
+const TICK_WORK_NS: u64 = 20_000;
+
 /// Which kernel's behaviour is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rules {
@@ -140,6 +143,13 @@ pub struct Config {
     pub tick_delay_ns: u32,
     /// By how much the kernel has each idle time shorter than the time in which nothing ran, ns.
     pub idle_edges_ns: u32,
+    /// Whether an idle CPU keeps its tick until one has come, as Linux 6.1 has it without a driver for idle states:
+    /// schedutil does not see an idle time without a tick.
+    pub keeps_tick: bool,
+    /// How much longer the governor's worker takes to a CPU that was idle, ns (6.1).
+    pub idle_exit_ns: u32,
+    /// What the first tick in an idle time takes of it, ns.
+    pub idle_tick_ns: u32,
     /// How far into one of its load windows, of 1024 times 1024 ns, the scheduler's clock is at boot, ns (6.1).
     pub window_phase_ns: u64,
     /// From the scheduler's callback to the governor's worker, ns (6.1).
@@ -171,10 +181,18 @@ impl Config {
             boost: Boost::Absent,
             tick_delay_ns: 0,
             idle_edges_ns: 0,
+            keeps_tick: false,
+            idle_exit_ns: 0,
+            idle_tick_ns: 0,
             window_phase_ns: 0,
             worker_delay_ns: 0,
             limits_delay_ns: 0,
         }
+    }
+
+    /// Whether a tick came between these instants, and was over at the second, ns.
+    pub(crate) fn ticked(&self, since_ns: u64, now_ns: u64) -> bool {
+        now_ns.saturating_sub(TICK_WORK_NS) / self.tick_ns() > since_ns / self.tick_ns()
     }
 
     /// Length of a tick, ns.

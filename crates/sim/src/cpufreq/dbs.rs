@@ -115,7 +115,10 @@ pub(crate) fn work(policy: &mut Policy, set: &Tunables, cx: &mut Context<'_>) {
         Rules::V6_1 => {
             // Nothing else ran there, but the worker did: its CPU was not idle between callback and look.
             let (cpu, idle_ns) = dbs.queued_on;
-            cx.cpus[cpu as usize].load.worker_ns += cx.times.idle_ns(cpu).saturating_sub(idle_ns);
+            let worked_on = &mut cx.cpus[cpu as usize];
+            worked_on.load.worker_ns += cx.times.idle_ns(cpu).saturating_sub(idle_ns);
+            // It came and went as a task does: a window that ended meanwhile has been told of.
+            worked_on.queue.take_window_end(cx.now_ns);
             let delay_us = if ondemand {
                 ondemand::sample(policy, &mut dbs, set, cx)
             } else {

@@ -21,7 +21,14 @@ impl Cpufreq {
                 self.settle(task, cpu, false, now_ns);
             }
         }
-        self.cpus[cpu as usize].queue.set_running(task.is_some(), now_ns);
+        let queue = &mut self.cpus[cpu as usize].queue;
+        if task.is_some() && queue.is_idle() {
+            queue.woken_ns = now_ns;
+            if self.config.keeps_tick && !self.config.ticked(queue.idle_since_ns, now_ns) {
+                queue.idle_entries = queue.idle_entries.saturating_sub(1);
+            }
+        }
+        queue.set_running(task.is_some(), now_ns);
     }
 
     /// `task` became runnable on `cpu`, from sleep or from another CPU. Only needed where schedutil is built in, cheap otherwise.

@@ -13,7 +13,9 @@ impl Board {
         let now = self.now_ns;
         if self.cpu(cpu).asleep() {
             self.book(cpu);
-            let edges_ns = u64::from(self.profile.cpufreq.idle_edges_ns);
+            let config = &self.profile.cpufreq;
+            let ticked = config.ticked(self.cpus[cpu as usize].asleep_ns, now);
+            let edges_ns = u64::from(config.idle_edges_ns) + if ticked { u64::from(config.idle_tick_ns) } else { 0 };
             let this = self.cpu(cpu);
             this.idle_ns -= edges_ns.min(now - this.asleep_ns).min(this.idle_ns);
             let package = this.package;

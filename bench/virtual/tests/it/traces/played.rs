@@ -7,7 +7,19 @@ use powerband_sim::Stretch;
 const SAMPLES: &str = "dbs_work_handler";
 
 /// From the scheduler's look at its clock until the switch is traced, ns.
-const SWITCH_NS: u64 = 2_000;
+const SWITCH_NS: u64 = 4_000;
+
+/// From the trace of a waking until the scheduler has looked at its clock, ns.
+const WAKE_NS: u64 = 800;
+
+/// What the first tick in an idle time takes of it, ns.
+pub(crate) const IDLE_TICK_NS: u32 = 4_000;
+
+/// Length of a tick, and the time within which it wakes what it wakes, ns.
+const TICK_NS: (u64, u64) = (4_000_000, 20_000);
+
+/// The idle thread that is current for less than this, ns, has not come to idling: something was to be done already.
+const BRIEF_NS: u64 = 20_000;
 
 /// One case as it was: the clock at its beginning and each change until its end.
 #[derive(Clone, Debug)]
@@ -36,12 +48,13 @@ pub(crate) struct Played {
     /// When, where, what.
     pub(crate) writes: Vec<(u64, String, String)>,
     reads: Vec<(u64, String, String)>,
-    /// The scheduler's clock and the time since boot at one moment, ns.
-    clocks: (u64, u64),
+    /// The scheduler's clock and the time since boot, read together before and behind the score, ns.
+    clocks: Vec<(u64, u64)>,
     threads: BTreeMap<u32, Thread>,
     /// How long the CPU was idle, as the kernel has it: before and behind the score, ns.
     asleep_ns: Vec<u64>,
-    /// When it last switched to the idle thread, if nothing was woken since; how often it did and for how long, ns.
+    /// When it last switched to the idle thread, if nothing was woken since; how often it idled and for how long
+    /// without a tick, ns.
     idle_since_ns: Option<u64>,
     idle: (u64, u64),
     changes: Vec<(u64, u32)>,
@@ -54,8 +67,8 @@ impl Played {
             match line.split_once(' ').unwrap() {
                 ("wrote", rest) => played.writes.push(step(rest)),
                 ("read", rest) => played.reads.push(step(rest)),
-                ("ktime", time) => played.clocks.1 = time.replace('.', "").parse().unwrap(),
-                ("cpu_clk", time) => played.clocks.0 = time.replace('.', "").parse().unwrap(),
+                ("ktime", time) => played.clocks.push((0, time.replace('.', "").parse().unwrap())),
+                ("cpu_clk", time) => played.clocks.last_mut().unwrap().0 = time.replace('.', "").parse().unwrap(),
                 ("asleep", time) => played.asleep_ns.push(time.parse().unwrap()),
                 ("slept" | "nice", _) => {}
                 (thread, rest) => played.traced(thread, rest),
@@ -81,7 +94,7 @@ impl Played {
             }
             "sched_waking:" => {
                 let idle = self.roused(at_ns);
-                self.opened(number(what, "pid="), number(what, "prio=") == 0 && idle, at_ns);
+                self.opened(number(what, "pid="), number(what, "prio=") == 0 && idle, at_ns + WAKE_NS);
             }
             "sched_switch:" => self.switched(what, at_ns),
             _ => panic!("{event}"),
@@ -101,8 +114,10 @@ impl Played {
     /// The CPU has something to do. Whether it was idle.
     fn roused(&mut self, at_ns: u64) -> bool {
         let since_ns = self.idle_since_ns.take();
-        if let Some(since_ns) = since_ns {
-            self.idle = (self.idle.0 + 1, self.idle.1 + at_ns - since_ns);
+        if let Some(since_ns) = since_ns.filter(|since_ns| at_ns - since_ns >= BRIEF_NS) {
+            let ticked = (at_ns - TICK_NS.1) / TICK_NS.0 > since_ns / TICK_NS.0;
+            let tick_ns = if ticked { u64::from(IDLE_TICK_NS) } else { 0 };
+            self.idle = (self.idle.0 + 1, self.idle.1 + at_ns - since_ns - tick_ns);
         }
         since_ns.is_some()
     }
@@ -126,17 +141,20 @@ impl Played {
         }
     }
 
-    /// How far into one of its windows the scheduler's clock was at boot, ns.
+    /// How far into one of its windows the scheduler's clock was at boot, ns. The two clocks are read one after the other: the closer
+    /// pair counts.
     pub(crate) fn phase_ns(&self) -> u64 {
-        let (scheduler_ns, boot_ns) = self.clocks;
-        scheduler_ns.wrapping_sub(boot_ns) % (1024 * 1024)
+        let ahead = |(scheduler_ns, boot_ns): (u64, u64)| scheduler_ns.wrapping_sub(boot_ns);
+        let (before, behind) = (ahead(self.clocks[0]), ahead(self.clocks[1]));
+        before.min(behind) % (1024 * 1024)
     }
 
-    /// By how much the kernel has each idle time shorter than the time from the switch to its idle thread until something is
-    /// woken, ns: idleness begins behind the one and ends with the interrupt before the other.
+    /// By how much the kernel has each idle time shorter than the time between two stretches, ns: idleness begins behind
+    /// the switch to its idle thread and ends with the interrupt that wakes something.
     pub(crate) fn edges_ns(&self) -> u64 {
         let (times, between_ns) = self.idle;
-        (between_ns + times * SWITCH_NS).saturating_sub(self.asleep_ns[1] - self.asleep_ns[0]) / times.max(1)
+        (between_ns + times * (SWITCH_NS + WAKE_NS)).saturating_sub(self.asleep_ns[1] - self.asleep_ns[0])
+            / times.max(1)
     }
 
     /// What each thread ran. Before its switch away is traced, the scheduler has read its clock.

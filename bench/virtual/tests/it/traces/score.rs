@@ -2,6 +2,8 @@
 
 const POLICY: &str = "/sys/devices/system/cpu/cpufreq/policy0";
 const MS: u64 = 1_000_000;
+/// Length of a tick of the guest's kernel, µs.
+const TICK_US: u64 = 4_000;
 
 /// One governor with some tunables under one load.
 #[derive(Clone, Debug)]
@@ -30,6 +32,16 @@ impl Case {
     pub(crate) fn name(&self) -> String {
         let tunables = if self.tunables.is_empty() { "default" } else { &self.tunables };
         format!("{} {tunables}: {}", self.governor, self.load.name)
+    }
+
+    /// Whether ondemand, when it multiplies its sampling rate, waits for a whole number of ticks.
+    pub(crate) fn delays_whole_ticks(&self) -> bool {
+        let set = |name: &str| {
+            let pairs = self.tunables.split_whitespace().filter_map(|pair| pair.split_once('='));
+            pairs.filter(|pair| pair.0 == name).find_map(|pair| pair.1.parse::<u64>().ok())
+        };
+        let factor = if self.governor == "ondemand" { set("sampling_down_factor") } else { None };
+        factor.is_some_and(|factor| set("sampling_rate").unwrap_or(10_000) * factor % TICK_US == 0)
     }
 
     /// By how many points of a hundred the share of time in a state may be apart.
@@ -152,7 +164,8 @@ fn random_case(seed: u64, chance: &mut Chance) -> Case {
 
 /// The cases as a score: a line a step.
 pub(crate) fn score(cases: &[Case]) -> String {
-    let mut lines = Vec::new();
+    // Nothing of what ran before the trace is left in the scheduler's signals then.
+    let mut lines = vec![format!("sleep {}", 1_000 * MS)];
     for case in cases {
         let governor = case.governor;
         for name in ["powersave", governor] {

@@ -4,13 +4,15 @@ use powerband_record::Side;
 use powerband_sim::cpufreq::{Governor, Rules};
 use powerband_sim::{Profile, SimWorld};
 
-use super::played::{Episode, Played, times};
+use super::played::{Episode, IDLE_TICK_NS, Played, times};
 
 const POLICY: &str = "/sys/devices/system/cpu/cpufreq/policy0";
 /// What the kernel's worker takes until it looks, ns.
-const WORKER_NS: u32 = 14_000;
+const WORKER_NS: u32 = 15_500;
 /// What the kernel takes from a tick's time until the scheduler's clock is read in it, ns.
-const TICK_NS: u32 = 4_000;
+const TICK_NS: u32 = 2_500;
+/// What an idle CPU takes until it comes to the worker, beyond what a busy one does, ns.
+const EXIT_NS: u32 = 3_000;
 /// How often the clock is looked at, ns: more often than it can change and change back.
 const LOOK_NS: u64 = 50_000;
 
@@ -28,6 +30,8 @@ fn machine(phase_ns: u64, edges_ns: u64) -> SimWorld {
     cpufreq.default_governor = Governor::Schedutil;
     (cpufreq.window_phase_ns, cpufreq.worker_delay_ns) = (phase_ns, WORKER_NS);
     (cpufreq.tick_delay_ns, cpufreq.idle_edges_ns) = (TICK_NS, u32::try_from(edges_ns).unwrap());
+    cpufreq.keeps_tick = true;
+    (cpufreq.idle_exit_ns, cpufreq.idle_tick_ns) = (EXIT_NS, IDLE_TICK_NS);
     for policy in &mut cpufreq.policies {
         (policy.invariant, policy.fast_switch) = (false, true);
     }

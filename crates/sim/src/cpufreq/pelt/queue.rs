@@ -18,8 +18,10 @@ pub struct Queue {
     speed: u64,
     /// Sum of the estimates of runnable tasks.
     pub(crate) estimate: u32,
-    /// How often this CPU entered idle.
+    /// How often this CPU entered idle, when it last did, and when it last left it, ns.
     pub(crate) idle_entries: u64,
+    pub(crate) idle_since_ns: u64,
+    pub(crate) woken_ns: u64,
     window_ended: bool,
 }
 
@@ -38,6 +40,8 @@ impl Queue {
             speed: u64::from(speed),
             estimate: 0,
             idle_entries: 0,
+            idle_since_ns: now_ns,
+            woken_ns: 0,
             window_ended: true,
         }
     }
@@ -84,11 +88,17 @@ impl Queue {
         self.window_ended |= self.signal.update(clock_ns, self.running);
     }
 
+    /// Whether the CPU is idle.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.running
+    }
+
     /// From now on a fair task runs, or the CPU is idle.
     pub fn set_running(&mut self, running: bool, now_ns: u64) {
         self.update(now_ns);
         if self.running && !running {
             self.idle_entries += 1;
+            self.idle_since_ns = now_ns;
             if self.signal.is_saturated() {
                 self.lost_ns += self.wall_ns - self.clock_ns;
             }

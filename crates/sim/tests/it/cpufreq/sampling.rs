@@ -83,6 +83,21 @@ fn the_worker_reads_the_window_when_it_runs() {
     assert_eq!((change[0].from_khz, change[0].to_khz, change[0].at_ns), (125_000, 600_000, 10_060_000));
 }
 
+#[test]
+fn the_worker_comes_later_to_a_cpu_that_was_idle() {
+    let due_ns = |idle: bool| {
+        let mut config = config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand);
+        (config.worker_delay_ns, config.idle_exit_ns) = (50_000, 3_000);
+        let mut bench = Bench::new(config);
+        bench.cpufreq.current(0, (!idle).then_some(1), bench.now_ns);
+        bench.pass(Window::load(10_000, 100));
+        bench.cpufreq.current(0, Some(1), bench.now_ns);
+        bench.cpufreq.utilisation(0, bench.now_ns, Util::Direct, &bench.sums);
+        bench.cpufreq.next_due_ns()
+    };
+    assert_eq!((due_ns(false), due_ns(true)), (Some(10_050_000), Some(10_053_000)));
+}
+
 /// Whether the scheduler's next callback samples, 1 ms after a sample that kept load at 100 %.
 fn samples_soon(then: impl FnOnce(&mut Bench)) -> bool {
     let mut bench = Bench::new(config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand));

@@ -54,6 +54,26 @@ fn t16_schedutil_mapping() {
 }
 
 #[test]
+fn an_idle_time_without_a_tick_is_not_seen_where_the_tick_is_kept() {
+    let clocks = |keeps_tick| {
+        let mut config = config(Rules::V6_1, &SRV, SRV[0], Governor::Schedutil);
+        config.keeps_tick = keeps_tick;
+        let tenth_ns = config.tick_ns() / 10;
+        let mut bench = Bench::new(config);
+        bench.write_at("cpufreq/schedutil/rate_limit_us", "0").unwrap();
+        let mut chosen = Vec::new();
+        for (idle, awake, util) in [(5, 100, 1024), (102, 107, 300), (108, 113, 300)] {
+            bench.cpufreq.current(0, None, idle * tenth_ns);
+            bench.now_ns = awake * tenth_ns;
+            chosen.push(callback(&mut bench, util, Util::Direct));
+        }
+        chosen
+    };
+    assert_eq!(clocks(true), [2400, 2400, 1600]);
+    assert_eq!(clocks(false), [2400, 1600, 1600]);
+}
+
+#[test]
 fn t17_schedutil_io_boost() {
     let mut bench = bench(&OMAP);
     bench.now_ns = 1000 * MS;
