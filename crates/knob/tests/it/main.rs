@@ -7,7 +7,6 @@ mod landing;
 mod looked_at;
 mod names_and_values;
 mod network_cards;
-mod pages;
 mod restoring;
 mod simulated;
 mod whole_machine;

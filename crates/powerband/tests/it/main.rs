@@ -29,6 +29,7 @@ mod locked;
 mod metered;
 mod mistakes;
 mod mounted;
+mod pages;
 mod places;
 mod recorded;
 mod repeated;

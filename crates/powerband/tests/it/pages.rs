@@ -16,10 +16,7 @@ fn the_pages_are_those_of_the_catalogue() {
     }
     for (family, page) in &pages {
         let written = std::fs::read_to_string(folder.join(format!("{family}.md"))).unwrap_or_default();
-        assert!(
-            written == *page,
-            "docs/knobs/{family}.md is stale: run `{WRITE}=1 cargo test -p powerband-knob pages`"
-        );
+        assert!(written == *page, "docs/knobs/{family}.md is stale: run `{WRITE}=1 cargo test -p powerband pages`");
     }
     let files = std::fs::read_dir(&folder).unwrap().count();
     assert_eq!(files, pages.len(), "a page of docs/knobs belongs to no family");
