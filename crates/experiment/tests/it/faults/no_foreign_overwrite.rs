@@ -2,7 +2,8 @@
 //! never turned, and none a second time.
 //!
 //! Excused is what was only kept because a governor loses it: nothing tells another hand from the governor's own default,
-//! so it is written back whatever reads there.
+//! so it is written back whatever reads there. And a limit that is taken back to nobody's where the stranger wrote the
+//! hardware's own: what reads there stays what he wrote.
 use powerband_machine::Hold;
 use powerband_sim::{Hand, Written};
 
@@ -49,7 +50,14 @@ fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
         _ => false,
     };
     let was_kept = here().any(|it| it.hand == Hand::Intent && it.text == write.text);
-    if was_kept || write.text == write.was || here().any(ours) {
+    let to_nobodys = match write.path.rsplit('/').next() {
+        Some("scaling_min_freq") => write.text.as_deref() == Some("0"),
+        Some("scaling_max_freq") => write.text.as_deref() == Some("2147483647"),
+        _ => false,
+    };
+    // Only a limit that showed the hardware's own when it was first turned goes back to nobody's.
+    let own = || here().find(|it| it.hand == Hand::Act).and_then(|it| it.was.clone());
+    if was_kept || write.text == write.was || here().any(ours) || (to_nobodys && own() == write.was) {
         return Ok(());
     }
     let found = write.was.as_deref().unwrap_or_default();
