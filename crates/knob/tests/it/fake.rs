@@ -262,10 +262,26 @@ impl Fake {
             {
                 return Err(Errno::EINVAL);
             }
+            // A driver that changes its mode makes its policies anew.
+            "status" => {
+                self.put(path, text);
+                self.make_policies_anew();
+            }
             "ignore_nice_load" => self.put(path, if text == "0" { "0" } else { "1" }),
             _ => self.put(path, text),
         }
         Ok(())
+    }
+
+    fn make_policies_anew(&mut self) {
+        let policies: Vec<String> =
+            self.files.keys().filter_map(|path| path.strip_suffix("/scaling_governor")).map(str::to_owned).collect();
+        for folder in policies {
+            self.govern(&folder, "performance");
+            self.put(&format!("{folder}/energy_performance_preference"), "balance_performance");
+            self.put(&format!("{folder}/scaling_min_freq"), "1600000");
+            self.put(&format!("{folder}/scaling_max_freq"), "2400000");
+        }
     }
 
     fn perform(&mut self, action: &Action) -> Result<(), Errno> {

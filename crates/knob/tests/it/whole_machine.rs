@@ -97,6 +97,20 @@ fn everything_of_a_laptop_is_turned_and_put_back() {
 }
 
 #[test]
+fn a_change_of_the_drivers_mode_loses_nothing_of_the_policies() {
+    let mut machine = laptop();
+    machine.meddle(&format!("{ROOT}/policy0/energy_performance_preference"), "power");
+    machine.meddle(&format!("{ROOT}/policy1/scaling_max_freq"), "2000000");
+    let before = machine.files.clone();
+    let applied = turn(&mut machine, "pstate=passive").unwrap();
+    assert_eq!(machine.policy(0, "energy_performance_preference"), "balance_performance");
+    assert_eq!(machine.policy(1, "scaling_max_freq"), "2400000", "the driver starts from its defaults");
+    let restored = restore(&mut machine, &applied.entries, false);
+    assert!(restored.complete() && restored.inexact.is_empty(), "{restored:?}");
+    assert_eq!(machine.files, before);
+}
+
+#[test]
 fn what_a_machine_lacks_is_said_with_its_reason() {
     for (knob, told) in [
         (
