@@ -97,6 +97,7 @@ pub(crate) struct Noise {
     component: String,
     interrupts: String,
     wakes: String,
+    exits: String,
     before: Option<[f64; 3]>,
 }
 
@@ -109,6 +110,7 @@ impl Noise {
             component: format!("noise of {component}"),
             interrupts: format!("interrupts of {component}"),
             wakes: format!("wake-ups of {component}"),
+            exits: format!("idle states of {component}"),
             before: None,
         }
     }
@@ -120,6 +122,16 @@ impl Noise {
         }
         let mut stream = keyed(self.seed, &self.interrupts, number);
         exponential_ns(&mut stream, self.spec.interrupt_us)
+    }
+
+    /// How long a CPU takes out of an idle state that it entered as its `number`-th, ns: half of the worst case to all of it.
+    pub(crate) fn exit_ns(&self, cpu: u32, number: u32, worst_ns: u64) -> u64 {
+        if worst_ns == 0 {
+            return 0;
+        }
+        let index = (u64::from(cpu) << 32) | u64::from(number);
+        let share = uniform(&mut keyed(self.seed, &self.exits, index));
+        worst_ns - (worst_ns as f64 / 2.0 * share) as u64
     }
 
     /// By how much a process runs late that slept for its packet `number`, ns.

@@ -5,12 +5,14 @@ use powerband_record::CpuList;
 use thiserror::Error;
 
 use crate::cpufreq::{Config, Governor, PolicyConfig, Rules};
+use crate::cpuidle::IdleSpec;
 use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
 
 mod describe;
 mod file;
+mod idle;
 
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
 
@@ -106,6 +108,8 @@ pub struct Profile {
     pub cpufreq: Config,
     /// What it draws.
     pub power: PowerSpec,
+    /// Idle states its CPUs choose among; `None` where they sink into the steps of its power by time alone.
+    pub idle: Option<IdleSpec>,
     /// Its end of the network.
     pub network: NetworkSpec,
     /// How its runs differ.

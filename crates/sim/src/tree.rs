@@ -1,13 +1,14 @@
 //! The files of a simulated machine: what can be listed, read and written, with the kernel's refusals.
 use std::collections::BTreeMap;
 
-use powerband_machine::{CoalescingPlace, Entry, Errno, Handle};
+use powerband_machine::{CoalescingPlace, Entry, Errno, Handle, LATENCY_DEVICE};
 
 use crate::board::Board;
 use crate::nic::DEVICE;
 use crate::profile::Profile;
 use crate::schedule::Times;
 
+mod cpu;
 mod text;
 
 pub(crate) use text::speed_mbit_s;
@@ -73,6 +74,7 @@ enum Node {
     Show(Show),
     /// Whether a CPU is in service.
     CpuOnline(u32),
+    Idle(cpu::Idle),
     Sysctl {
         value: i64,
         low: i64,
@@ -85,6 +87,7 @@ impl Node {
         match self {
             Node::Folder => 0o755,
             Node::Show(_) => 0o444,
+            Node::Idle(idle) => idle.mode(),
             Node::File(_) | Node::CpuOnline(_) | Node::Sysctl { .. } => 0o644,
         }
     }
@@ -118,13 +121,7 @@ impl Tree {
         ] {
             tree.add(format!("{CPU}/{name}"), Node::Show(show));
         }
-        for &cpu in profile.present.as_slice() {
-            tree.add(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), Node::Show(Show::Package(cpu)));
-            tree.add(format!("{CPU}/cpu{cpu}/topology/core_id"), Node::Show(Show::Core(cpu)));
-            if cpu > 0 {
-                tree.add(format!("{CPU}/cpu{cpu}/online"), Node::CpuOnline(cpu));
-            }
-        }
+        tree.add_cpus(profile);
         for (path, value, low, high) in SYSCTLS {
             tree.add(path.into(), Node::Sysctl { value, low, high });
         }
@@ -263,6 +260,7 @@ impl Board {
     /// Forgets what somebody held open.
     pub(crate) fn close_all(&mut self) {
         self.tree.handles.clear();
+        self.release(LATENCY_DEVICE);
     }
 
     /// Resolves a path and the `cpufreq` links on it.
@@ -334,6 +332,7 @@ impl Board {
                 Node::File(text) => text.clone(),
                 Node::Sysctl { value, .. } => format!("{value}\n"),
                 &Node::Show(show) => self.show(show),
+                &Node::Idle(idle) => self.show_idle(idle)?,
                 &Node::CpuOnline(cpu) => format!("{}\n", u8::from(self.cpu(cpu).online)),
             },
         };
@@ -366,6 +365,7 @@ impl Board {
                 *value = wanted;
                 Ok(())
             }
+            Some(&mut Node::Idle(idle)) => self.store_idle(idle, text),
             Some(&mut Node::CpuOnline(cpu)) => {
                 let online = match text.trim() {
                     "0" => false,

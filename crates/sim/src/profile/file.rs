@@ -8,6 +8,7 @@ use super::{
     Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules,
 };
 use super::{governor_name, rules_name};
+use crate::cpuidle::{IdleSpec, IdleState};
 use crate::nic::Driver;
 
 #[derive(Deserialize)]
@@ -21,6 +22,7 @@ pub(super) struct File {
     cpus: Cpus,
     cpufreq: Cpufreq,
     power: Power,
+    cpuidle: Option<super::idle::Cpuidle>,
     network: Network,
     #[serde(default)]
     noise: Noise,
@@ -77,6 +79,7 @@ struct Power {
     leakage_at_volts: f64,
     #[serde(default)]
     leakage_per_volt: f64,
+    #[serde(default)]
     idle: Vec<Idle>,
 }
 
@@ -131,12 +134,12 @@ fn one_volt() -> f64 {
     1.0
 }
 
-fn wrong<T>(key: &str, why: impl Into<String>) -> Result<T, ProfileError> {
+pub(super) fn wrong<T>(key: &str, why: impl Into<String>) -> Result<T, ProfileError> {
     Err(ProfileError::Value { key: key.into(), why: why.into() })
 }
 
 /// `value` in `low..=high`, times `unit`, as an integer.
-fn scaled(key: &str, value: f64, unit: f64, (low, high): (f64, f64)) -> Result<u64, ProfileError> {
+pub(super) fn scaled(key: &str, value: f64, unit: f64, (low, high): (f64, f64)) -> Result<u64, ProfileError> {
     if value.is_finite() && value >= low && value <= high {
         Ok((value * unit + 0.5) as u64)
     } else {
@@ -161,9 +164,11 @@ impl File {
             other => return wrong("cpus.arch", format!("is '{other}'; write arm or x86")),
         };
         let cpus = &self.cpus;
+        let idle = self.cpuidle.as_ref().map(|cpuidle| cpuidle.spec(rules)).transpose()?;
         Ok(Profile {
             cpufreq: self.cpufreq.config(rules, cpus)?,
-            power: self.power.spec(&self.cpufreq.frequencies_khz)?,
+            power: self.power.spec(&self.cpufreq.frequencies_khz, idle.as_ref())?,
+            idle,
             network: self.network.spec()?,
             noise: self.noise.spec()?,
             bogomips_hundredths: scaled("cpus.bogomips", cpus.bogomips, 100.0, (0.0, 1e6))?,
@@ -263,7 +268,7 @@ impl Cpufreq {
 }
 
 impl Power {
-    fn spec(&self, frequencies_khz: &[u32]) -> Result<PowerSpec, ProfileError> {
+    fn spec(&self, frequencies_khz: &[u32], chosen: Option<&IdleSpec>) -> Result<PowerSpec, ProfileError> {
         if self.volts.len() != frequencies_khz.len() || self.volts.iter().any(|v| !(0.1..=5.0).contains(v)) {
             return wrong("power.volts", "must give a voltage of 0.1 to 5 V for each of cpufreq.frequencies_khz");
         }
@@ -281,6 +286,22 @@ impl Power {
             let running_w = self.capacitance_nf * 1e-9 * volts * volts * f64::from(khz) * 1e3;
             steps.push((khz, uw("power.capacitance_nf", running_w)?, uw("power.leakage_ma", leakage(volts))?));
         }
+        let idle = match chosen {
+            Some(chosen) => self.steps_of(chosen)?,
+            None => self.idle_steps()?,
+        };
+        Ok(PowerSpec {
+            platform_uw: uw("power.platform_w", self.platform_w)?,
+            package_uw: uw("power.package_w", self.package_w)?,
+            package_idle_uw: uw("power.package_idle_w", self.package_idle_w)?,
+            package_idle_after_ns: scaled("power.package_idle_after_us", self.package_idle_after_us, 1e3, (0.0, 1e9))?,
+            steps,
+            idle,
+        })
+    }
+
+    /// The steps a sleeping CPU sinks through.
+    fn idle_steps(&self) -> Result<Vec<IdleStep>, ProfileError> {
         if self.idle.first().is_none_or(|first| first.after_us != 0.0)
             || self.idle.windows(2).any(|pair| pair[0].after_us >= pair[1].after_us)
         {
@@ -294,14 +315,24 @@ impl Power {
                 leakage_ppm: scaled("power.idle.leakage_share", state.leakage_share, 1e6, (0.0, 1.0))?,
             })
         });
-        Ok(PowerSpec {
-            platform_uw: uw("power.platform_w", self.platform_w)?,
-            package_uw: uw("power.package_w", self.package_w)?,
-            package_idle_uw: uw("power.package_idle_w", self.package_idle_w)?,
-            package_idle_after_ns: scaled("power.package_idle_after_us", self.package_idle_after_us, 1e3, (0.0, 1e9))?,
-            steps,
-            idle: idle.collect::<Result<_, ProfileError>>()?,
-        })
+        idle.collect()
+    }
+
+    /// What stands in their place where CPUs choose: the states that do not poll.
+    fn steps_of(&self, chosen: &IdleSpec) -> Result<Vec<IdleStep>, ProfileError> {
+        if !self.idle.is_empty() || self.package_idle_after_us != 0.0 {
+            return wrong(
+                "power.idle",
+                "and power.package_idle_after_us have no place beside cpuidle.states, which say it",
+            );
+        }
+        let step = |state: &IdleState| IdleStep {
+            name: state.name.clone(),
+            after_ns: state.residency_ns,
+            running_ppm: state.running_ppm,
+            leakage_ppm: state.leakage_ppm,
+        };
+        Ok(chosen.states.iter().filter(|state| !state.polls).map(step).collect())
     }
 }
 

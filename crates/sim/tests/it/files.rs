@@ -32,13 +32,24 @@ fn the_cpu_folder_is_the_kernels() {
         near(world).list(folder).unwrap().into_iter().map(|entry| entry.name).collect()
     };
     let listed = names(&mut world, cpu);
-    let expected =
-        ["cpu0", "cpu1", "cpu2", "cpu3", "cpufreq", "kernel_max", "offline", "online", "possible", "present"];
+    let expected = [
+        "cpu0",
+        "cpu1",
+        "cpu2",
+        "cpu3",
+        "cpufreq",
+        "cpuidle",
+        "kernel_max",
+        "offline",
+        "online",
+        "possible",
+        "present",
+    ];
     assert_eq!(listed, expected);
-    assert_eq!(names(&mut world, &format!("{cpu}/cpu1")), ["cpufreq", "online", "topology"]);
-    assert_eq!(names(&mut world, &format!("{cpu}/cpu0")), ["cpufreq", "topology"]);
+    assert_eq!(names(&mut world, &format!("{cpu}/cpu1")), ["cpufreq", "cpuidle", "online", "topology"]);
+    assert_eq!(names(&mut world, &format!("{cpu}/cpu0")), ["cpufreq", "cpuidle", "topology"]);
     assert!(names(&mut world, &format!("{cpu}/cpu3/cpufreq")).contains(&"scaling_governor".to_owned()));
-    assert_eq!(names(&mut world, "/"), ["etc", "proc", "sys", "tmp", "var"]);
+    assert_eq!(names(&mut world, "/"), ["dev", "etc", "proc", "sys", "tmp", "var"]);
 }
 
 #[test]

@@ -16,6 +16,8 @@ mod fuzz;
 #[cfg(test)]
 mod governors;
 #[cfg(test)]
+mod idle;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod play;
