@@ -17,7 +17,7 @@ use crate::process::Process;
 use crate::profile::{Profile, rules_name};
 use crate::queue::{Class, EventQueue};
 use crate::schedule::{Cpu, Group, Task, Times};
-use crate::tree::{Tree, speed_mbit_s};
+use crate::tree::{Smt, Tree, speed_mbit_s};
 
 /// Classes of events, in the order they are handled at one instant.
 const TASKS: Class = 0;
@@ -128,6 +128,8 @@ pub(crate) struct Board {
     pub(crate) answering: Answering,
     pub(crate) noise: Noise,
     pub(crate) tree: Tree,
+    /// Whether cores run two threads each.
+    pub(crate) smt: Smt,
     pub(crate) log: Option<String>,
     stirring: Stirring,
     /// Highest clock, kHz.
@@ -189,6 +191,7 @@ impl Board {
             answering: Answering::default(),
             noise: Noise::new(profile.noise.clone(), seed, &component),
             tree: Tree::new(&profile),
+            smt: Smt::default(),
             log: None,
             stirring: Stirring::default(),
             max_khz: profile.max_khz(),

@@ -9,8 +9,10 @@ use crate::profile::Profile;
 use crate::schedule::Times;
 
 mod cpu;
+mod switch;
 mod text;
 
+pub(crate) use switch::Smt;
 pub(crate) use text::speed_mbit_s;
 
 /// Where the kernel keeps its CPUs.
@@ -39,6 +41,7 @@ enum Show {
     KernelMax,
     Package(u32),
     Core(u32),
+    Threads(u32),
     Version,
     CpuInfo,
     Stat,
@@ -75,6 +78,7 @@ enum Node {
     /// Whether a CPU is in service.
     CpuOnline(u32),
     Idle(cpu::Idle),
+    Switch(switch::Switch),
     Sysctl {
         value: i64,
         low: i64,
@@ -88,6 +92,7 @@ impl Node {
             Node::Folder => 0o755,
             Node::Show(_) => 0o444,
             Node::Idle(idle) => idle.mode(),
+            Node::Switch(switch) => switch.mode(),
             Node::File(_) | Node::CpuOnline(_) | Node::Sysctl { .. } => 0o644,
         }
     }
@@ -122,6 +127,7 @@ impl Tree {
             tree.add(format!("{CPU}/{name}"), Node::Show(show));
         }
         tree.add_cpus(profile);
+        tree.add_switches(profile);
         for (path, value, low, high) in SYSCTLS {
             tree.add(path.into(), Node::Sysctl { value, low, high });
         }
@@ -269,7 +275,10 @@ impl Board {
         let Some(rest) = path.strip_prefix(CPU).and_then(|rest| rest.strip_prefix('/')) else {
             return Ok(Place::Own(path));
         };
-        if rest == "cpufreq" || rest.starts_with("cpufreq/") {
+        if ["cpufreq", "intel_pstate"]
+            .iter()
+            .any(|name| rest.strip_prefix(name).is_some_and(|below| below.is_empty() || below.starts_with('/')))
+        {
             return Ok(Place::Cpufreq(rest.to_owned()));
         }
         let mut parts = rest.splitn(3, '/');
@@ -299,6 +308,10 @@ impl Board {
             && self.cpufreq_is_in(&path)
         {
             entries.push(Entry { name: "cpufreq".into(), folder: true, mode: 0o755 });
+            entries.sort();
+        }
+        if path == CPU && self.shows_folder(&format!("{CPU}/intel_pstate")) {
+            entries.push(Entry { name: "intel_pstate".into(), folder: true, mode: 0o755 });
             entries.sort();
         }
         Ok(entries)
@@ -333,6 +346,7 @@ impl Board {
                 Node::Sysctl { value, .. } => format!("{value}\n"),
                 &Node::Show(show) => self.show(show),
                 &Node::Idle(idle) => self.show_idle(idle)?,
+                &Node::Switch(switch) => self.show_switch(switch),
                 &Node::CpuOnline(cpu) => format!("{}\n", u8::from(self.cpu(cpu).online)),
             },
         };
@@ -366,12 +380,20 @@ impl Board {
                 Ok(())
             }
             Some(&mut Node::Idle(idle)) => self.store_idle(idle, text),
+            Some(&mut Node::Switch(switch)) => {
+                let after = self.store_switch(switch, text)?;
+                self.tree.nodes.insert(path, Node::Switch(after));
+                Ok(())
+            }
             Some(&mut Node::CpuOnline(cpu)) => {
                 let online = match text.trim() {
                     "0" => false,
                     "1" => true,
                     _ => return Err(Errno::EINVAL),
                 };
+                if online && !self.may_come(cpu) {
+                    return Err(Errno::EPERM);
+                }
                 self.set_online(cpu, online);
                 self.follow_cpufreq();
                 Ok(())

@@ -2,6 +2,7 @@
 use serde::Serialize;
 
 use super::{Profile, governor_name, rules_name};
+use crate::cpufreq::PstateConfig;
 
 /// A simulated machine in numbers and words, for people and for `--json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -122,11 +123,16 @@ impl Profile {
         let first = &self.cpufreq.policies[0];
         let spelled = |cpus: &[u32]| powerband_record::CpuList::new(cpus.to_vec()).to_string();
         let w = |uw: u64| uw as f64 / 1e6;
-        let clocks = self.power.steps.iter().map(|&(khz, running, leakage)| ClockDescription {
-            khz,
-            running_w: w(running),
-            leakage_w: w(leakage),
-        });
+        let named = |khz: u32| {
+            let named = |own: &PstateConfig| [own.min_khz, own.base_khz, own.turbo_khz].contains(&khz);
+            self.cpufreq.pstate.as_ref().is_none_or(named)
+        };
+        let clocks = self
+            .power
+            .steps
+            .iter()
+            .filter(|step| named(step.0))
+            .map(|&(khz, running, leakage)| ClockDescription { khz, running_w: w(running), leakage_w: w(leakage) });
         let network = &self.network;
         Description {
             name: self.name.clone(),

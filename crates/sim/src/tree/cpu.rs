@@ -56,6 +56,9 @@ impl Tree {
     pub(super) fn add_service(&mut self, cpu: u32, profile: &Profile) {
         self.add(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), Node::Show(Show::Package(cpu)));
         self.add(format!("{CPU}/cpu{cpu}/topology/core_id"), Node::Show(Show::Core(cpu)));
+        if profile.threads > 1 {
+            self.add(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"), Node::Show(Show::Threads(cpu)));
+        }
         for state in 0..profile.idle.as_ref().map_or(0, |idle| idle.states.len()) {
             for &(name, file) in IdleFile::of(profile.cpufreq.rules) {
                 let path = format!("{CPU}/cpu{cpu}/cpuidle/state{state}/{name}");

@@ -26,6 +26,8 @@ mod power;
 #[cfg(test)]
 mod profiles;
 #[cfg(test)]
+mod pstate;
+#[cfg(test)]
 mod rig;
 #[cfg(test)]
 mod router;
