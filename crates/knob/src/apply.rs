@@ -2,12 +2,15 @@
 mod device;
 mod keepsake;
 
+use std::collections::BTreeMap;
+
 use powerband_machine::{Action, EntryId, Hold, Machine, Turn};
 use powerband_record::{ReachedSite, Setting};
 use serde::Serialize;
 
 use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
+use crate::knob::Turning;
 use crate::landed::{judge, judge_reading};
 use crate::plan::{Move, Part, in_one_request, moves, plan};
 use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, overridden, restore};
@@ -134,7 +137,12 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
     if hold == Hold::Set {
         steps.may_stay()?;
     }
-    let mut run = Run { machine, hold, applied: Applied { notes: steps.notes.clone(), ..Applied::default() } };
+    let mut run = Run {
+        machine,
+        hold,
+        limits: BTreeMap::new(),
+        applied: Applied { notes: steps.notes.clone(), ..Applied::default() },
+    };
     for phase in Phase::ALL {
         if let Err(cause) = run.phase(&steps.parts, phase) {
             return Err(run.take_back(cause));
@@ -153,6 +161,8 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
 struct Run<'m> {
     machine: &'m mut dyn Machine,
     hold: Hold,
+    /// How limits are taken back, by their files, as it was before a switch for boost moved what they show.
+    limits: BTreeMap<String, Turning>,
     applied: Applied,
 }
 
@@ -161,6 +171,9 @@ impl Run<'_> {
         let moves = moves(parts, phase, self.machine, true)?;
         if phase == Phase::Mode && !moves.is_empty() {
             self.keep_policies()?;
+        }
+        if phase == Phase::Boost && !moves.is_empty() {
+            self.note_limits(parts)?;
         }
         let keepsakes = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
         if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
@@ -182,11 +195,14 @@ impl Run<'_> {
     fn turn(&mut self, step: Move) -> Result<(), KnobError> {
         self.note_throttle(&step);
         let Move { named, value, site, .. } = step;
-        let turning = named.knob.turn(&value, self.machine, &site).map_err(|errno| KnobError::Unreadable {
+        let mut turning = named.knob.turn(&value, self.machine, &site).map_err(|errno| KnobError::Unreadable {
             knob: named.name.clone(),
             path: site.path.clone().unwrap_or_default(),
             errno,
         })?;
+        if let Some(first) = site.path.as_ref().and_then(|path| self.limits.remove(path)) {
+            (turning.undo, turning.before) = (first.undo, first.before);
+        }
         let before = turning.before.clone();
         if named.knob.skips_when_equal() && before.as_ref().is_some_and(|before| named.knob.same(&value, before)) {
             let reads_back = before.clone();
@@ -225,6 +241,16 @@ impl Run<'_> {
         let mut reached = Reached { named, site, asked: value, before, reads_back, landed };
         overridden::explain(self.machine, &mut reached);
         self.applied.sites.push(reached);
+        Ok(())
+    }
+
+    /// Boost and turbo move what limits show, so how those that are turned next are taken back is found out before.
+    fn note_limits(&mut self, parts: &[Part]) -> Result<(), KnobError> {
+        for Move { named, value, site, .. } in moves(parts, Phase::Limit, self.machine, true)? {
+            if let (Some(path), Ok(turning)) = (site.path.clone(), named.knob.turn(&value, self.machine, &site)) {
+                self.limits.insert(path, turning);
+            }
+        }
         Ok(())
     }
 

@@ -90,9 +90,9 @@ fn words(machine: &Description) -> String {
     line("platform", format!("{} W", format_number(machine.platform_w)));
     for idle in &machine.idle {
         let kept = format!(
-            "{:.0} % of running power, {:.0} % of leakage",
-            100.0 * idle.running_share,
-            100.0 * idle.leakage_share
+            "{} % of running power, {} % of leakage",
+            format_number(100.0 * idle.running_share),
+            format_number(100.0 * idle.leakage_share)
         );
         let when = match idle.exit_us {
             Some(exit_us) => format!("worth it from {}, left in {}", us(idle.after_us), us(exit_us)),

@@ -79,6 +79,51 @@ cpupower -c 1 frequency-info -p
 }
 
 #[test]
+fn cpupower_shows_its_idle_states_and_disables_one() {
+    let body = r#"
+cpupower -c 1 idle-info
+cpupower -c 1 idle-set -d 8
+cpupower -c 1 idle-info | grep DISABLED
+"$P" get cpuidle.disable@cpu1/C10 cpuidle.disable@cpu2/C10
+sleep 1
+echo slept $(cat cpu3/cpuidle/state8/usage 2>/dev/null || cat /sys/devices/system/cpu/cpu3/cpuidle/state8/usage)
+echo 0 >/sys/devices/system/cpu/cpu1/online
+ls /sys/devices/system/cpu/cpu1
+echo 1 >/sys/devices/system/cpu/cpu1/online
+"$P" get cpuidle.disable@cpu1/C10
+"#;
+    let Some(ran) = script("laptop", "", body) else { return };
+    let ran = ran.ended(0);
+    holds(
+        &ran.out,
+        &[
+            "CPUidle driver: intel_idle\n",
+            "CPUidle governor: menu\n",
+            "Number of idle states: 9\n",
+            "Available idle states: POLL C1 C1E C3 C6 C7s C8 C9 C10\n",
+            "C10 (DISABLED)",
+            "cpu1/C10 = 1\n",
+            "cpu2/C10 = 0\n",
+            "cpufreq\nonline\npower\n",
+            "cpu1/C10 = 0\n",
+        ],
+    );
+    let states: Vec<&str> = ran.out.lines().filter(|line| line.starts_with("Latency: ")).collect();
+    assert_eq!(states[..9].last(), Some(&"Latency: 890"), "{}", ran.out);
+    let slept = ran.out.lines().find_map(|line| line.strip_prefix("slept ")).unwrap();
+    assert!(slept.parse::<u32>().unwrap() > 0, "it sleeps as the wall's clock goes on");
+}
+
+#[test]
+fn old_kernels_show_cpupower_what_they_know_of_idle_states() {
+    let Some(ran) = script("quadcore", "", "cpupower -c 2 idle-info\n") else { return };
+    holds(
+        &ran.ended(0).out,
+        &["Available idle states: POLL C1 C1E C3 C6\n", "Flags/Description: MWAIT 0x20\n", "Latency: 200\n"],
+    );
+}
+
+#[test]
 fn cpufrequtils_looks_at_it_and_turns_it() {
     let body = r#"
 cpufreq-set -c 1 -g userspace
