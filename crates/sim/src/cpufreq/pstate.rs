@@ -115,7 +115,7 @@ impl Pstate {
             PstateFile::TurboPercent => {
                 // As the kernel, in fixed point of eight bits.
                 let share = ((base - min + 1) << 8) / (turbo - min + 1);
-                100 - (share * 100 >> 8)
+                100 - ((share * 100) >> 8)
             }
         };
         format!("{number}\n")

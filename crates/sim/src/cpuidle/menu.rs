@@ -98,7 +98,7 @@ impl Menu {
         // The tick will end this sleep: a state that is worth it until then, or the lightest.
         let shallower = || among.usable().rev().filter(|(place, _)| *place < state);
         let fits = shallower().find(|(_, shallow)| shallow.residency_ns <= question.next_tick_ns);
-        let state = fits.or_else(|| shallower().last()).map_or(state, |(place, _)| place);
+        let state = fits.or_else(|| shallower().next_back()).map_or(state, |(place, _)| place);
         Choice { state, stops_tick: false }
     }
 

@@ -316,8 +316,9 @@ impl Cpufreq {
         let whole = |khz: &u32| *khz > 0 && khz.is_multiple_of(100_000);
         let all = [min_khz, base_khz, turbo_khz, self.initial_khz];
         let range = (self.frequencies_khz.iter().min(), self.frequencies_khz.iter().max());
-        if !all.iter().all(whole)
-            || !(min_khz < base_khz && base_khz <= turbo_khz)
+        let rising = min_khz < base_khz && base_khz <= turbo_khz;
+        if !rising
+            || !all.iter().all(whole)
             || range != (Some(&min_khz), Some(&turbo_khz))
             || self.boost.is_some()
             || self.policies.iter().any(|policy| policy.len() != 1)
