@@ -219,7 +219,8 @@ fn what_a_laptop_is_told_is_there_for_the_next_process_and_goes_back() {
     assert!(desk.run(&on(&laptop, &["info", "cpu"])).ended(0).out.contains("CPUs online: 0-3\n"));
     desk.run(&on(&laptop, &["undo", "--all"])).ended(0);
     assert_eq!(found(), before);
-    desk.run(&on(&laptop, &["set", "pstate=passive", "governor=schedutil"])).ended(0);
+    desk.run(&on(&laptop, &["set", "pstate=passive"])).ended(0);
+    desk.run(&on(&laptop, &["set", "governor=schedutil"])).ended(0);
     assert_eq!(
         (read(&desk, &laptop, "pstate"), read(&desk, &laptop, "governor")),
         (vec!["passive".into()], vec!["schedutil".into(); 8])
