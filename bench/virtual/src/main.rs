@@ -143,18 +143,19 @@ fn rig(arguments: &Rig) -> Result<u8> {
 fn print_speeds(speeds: &[Speed]) {
     let Some(fastest) = speeds.iter().max_by_key(|speed| speed.khz) else { return };
     println!(
-        "{:>8}  {:>9}  {:>8}  {:>8}  {:>16}  {:>8}",
-        "clock", "turns/s", "rounds ±", "of top", "host CPU, of top", "wanted"
+        "{:>8}  {:>9}  {:>8}  {:>8}  {:>20}  {:>8}",
+        "clock", "turns/s", "rounds ±", "of top", "10^6 instr/s, of top", "wanted"
     );
     for speed in speeds {
         let (turns_per_s, spread) = mean_and_spread(&speed.turns_per_s);
-        let share = mean_and_spread(&speed.shares).0;
+        let per_us = mean_and_spread(&speed.instructions_per_s).0;
         println!(
-            "{:>4} MHz  {turns_per_s:>9.0}  {:>6.1} %  {:>8.3}  {share:>8.3}{:>8.3}  {:>8.3}",
+            "{:>4} MHz  {turns_per_s:>9.0}  {:>6.1} %  {:>8.3}  {:>12.1}{:>8.3}  {:>8.3}",
             speed.khz / 1000,
             spread * 100.0,
             turns_per_s / mean_and_spread(&fastest.turns_per_s).0,
-            share / mean_and_spread(&fastest.shares).0,
+            per_us / 1e6,
+            per_us / mean_and_spread(&fastest.instructions_per_s).0,
             f64::from(speed.khz) / f64::from(fastest.khz)
         );
     }

@@ -96,6 +96,7 @@ pub(crate) struct Noise {
     seed: u64,
     component: String,
     interrupts: String,
+    ticks: String,
     wakes: String,
     exits: String,
     before: Option<[f64; 3]>,
@@ -109,6 +110,7 @@ impl Noise {
             seed,
             component: format!("noise of {component}"),
             interrupts: format!("interrupts of {component}"),
+            ticks: format!("ticks of {component}"),
             wakes: format!("wake-ups of {component}"),
             exits: format!("idle states of {component}"),
             before: None,
@@ -132,6 +134,14 @@ impl Noise {
         let index = (u64::from(cpu) << 32) | u64::from(number);
         let share = uniform(&mut keyed(self.seed, &self.exits, index));
         worst_ns - (worst_ns as f64 / 2.0 * share) as u64
+    }
+
+    /// By how much tick `number` is late, evenly up to `most_ns`.
+    pub(crate) fn tick_late_ns(&self, number: u64, most_ns: u32) -> u64 {
+        if most_ns == 0 {
+            return 0;
+        }
+        u64::from(keyed(self.seed, &self.ticks, number).next_u32() % (most_ns + 1))
     }
 
     /// By how much a process runs late that slept for its packet `number`, ns.

@@ -156,6 +156,8 @@ pub struct Config {
     pub pstate: Option<PstateConfig>,
     /// How long after its multiple a tick is heard, ns.
     pub tick_delay_ns: u32,
+    /// By how much later than that at most, by chance, ns.
+    pub tick_scatter_ns: u32,
     /// By how much the kernel has each idle time shorter than the time in which nothing ran, ns.
     pub idle_edges_ns: u32,
     /// Whether an idle CPU keeps its tick until one has come, as Linux 6.1 has it without a driver for idle states:
@@ -197,6 +199,7 @@ impl Config {
             policy_boost: false,
             pstate: None,
             tick_delay_ns: 0,
+            tick_scatter_ns: 0,
             idle_edges_ns: 0,
             keeps_tick: false,
             idle_exit_ns: 0,

@@ -160,7 +160,8 @@ impl Board {
 
     fn start_ticking(&mut self, cpu: u32) {
         let (tick, delay) = (self.tick_ns, u64::from(self.profile.cpufreq.tick_delay_ns));
-        let next = (self.now_ns.saturating_sub(delay) / tick + 1) * tick + delay;
+        let number = self.now_ns.saturating_sub(delay) / tick + 1;
+        let next = number * tick + delay + self.noise.tick_late_ns(number, self.profile.cpufreq.tick_scatter_ns);
         if self.cpu(cpu).tick_at_ns != next {
             self.cpu(cpu).tick_at_ns = next;
             self.plan(next, Event::Tick { cpu });
