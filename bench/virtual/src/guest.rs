@@ -53,12 +53,14 @@ pub struct Options {
     pub profile: Profile,
     /// A network card with a cable, if it has one.
     pub cable: Option<Cable>,
+    /// Whether its firmware offers idle states; without them an idle CPU halts.
+    pub idle_states: bool,
     /// Files put into the guest before it boots: path and bytes. Its folder must be one the guest has.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
 impl Options {
-    /// A machine by its name in `machines/sim` or the path of its file; no cable, no files.
+    /// A machine by its name in `machines/sim` or the path of its file; no cable, no idle states, no files.
     ///
     /// # Errors
     /// When there is no such machine.
@@ -69,7 +71,7 @@ impl Options {
         } else {
             Profile::builtin(name)?
         };
-        Ok(Options { profile, cable: None, files: Vec::new() })
+        Ok(Options { profile, cable: None, idle_states: false, files: Vec::new() })
     }
 }
 
@@ -90,7 +92,7 @@ impl Guest {
     /// # Errors
     /// When something it needs is missing on this machine, or it does not come up; with the end of its console.
     pub fn boot(options: &Options) -> Result<Self> {
-        let board = Board::new(&options.profile)?;
+        let board = Board { idle_states: options.idle_states, ..Board::new(&options.profile)? };
         let pace = Pace::find()?;
         let kernel = Kernel::get()?;
         let folder = folder()?;

@@ -2,7 +2,7 @@
 mod device;
 mod keepsake;
 
-use powerband_machine::{Action, EntryId, Hold, Machine, Turn};
+use powerband_machine::{Acted, Action, EntryId, Hold, Machine, Turn};
 use powerband_record::{ReachedSite, Setting};
 use serde::Serialize;
 
@@ -102,6 +102,20 @@ impl Applied {
             reached.reads_back = Some(text);
             overridden::explain(machine, reached);
         }
+        overridden::by_siblings(machine, self);
+    }
+
+    /// How many of several sites landed as asked, and how the others did; nothing where there is one site.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        let (of, others) = (self.sites.len(), self.inexact());
+        if of < 2 {
+            return None;
+        }
+        let told = |it: &&Reached| format!("{} at {}: {}", it.named.name, it.site.name, it.landed);
+        let others: Vec<String> = others.iter().map(told).collect();
+        let why = if others.is_empty() { String::new() } else { format!("; {}", others.join("; ")) };
+        Some(format!("reached {} of {of} sites{why}", of - others.len()))
     }
 
     /// Everything that did not land exactly as asked.
@@ -144,6 +158,8 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
     applied.notes.dedup();
     if steps.parts.iter().any(|part| part.named.knob.about().phase == Phase::Limit) {
         applied.look_again(machine);
+    } else {
+        overridden::by_siblings(machine, &mut applied);
     }
     applied.reach = reach(&steps.parts, &applied.sites);
     Ok(applied)
@@ -201,6 +217,8 @@ impl Run<'_> {
             }
             _ => None,
         };
+        // One that fails may have done half.
+        let is_program = matches!(turning.action, Action::Run { .. });
         let acted = self.machine.act(&Turn {
             action: turning.action,
             undo: turning.undo,
@@ -213,9 +231,12 @@ impl Run<'_> {
             read_back: site.path.clone(),
             step: self.applied.entries.first().copied(),
         })?;
-        if acted.errno.is_none() {
+        if acted.errno.is_none() || is_program {
             self.applied.entries.push(acted.entry);
             self.applied.group = group.or(self.applied.group.take());
+        }
+        if is_program {
+            command_failure(&named, &value, &acted).map_or(Ok(()), Err)?;
         }
         let landed = judge(&named, &value, &acted);
         let reads_back = acted.reads_back.map(|text| text.trim().to_owned());
@@ -246,6 +267,21 @@ impl Run<'_> {
         let left = restored.left();
         if left.is_empty() { cause } else { KnobError::CannotRestore { cause: Box::new(cause), left } }
     }
+}
+
+/// What is wrong with what a declared command came to, if anything is.
+fn command_failure(named: &Named, value: &Value, acted: &Acted) -> Option<KnobError> {
+    let why = match (&acted.errno, acted.reads_back.as_deref().map(str::trim)) {
+        (Some(errno), _) => {
+            format!("its set command failed: {}", acted.words.clone().unwrap_or_else(|| errno.to_string()))
+        }
+        (None, None) => "its set command ended well, but its get command fails after it".to_owned(),
+        (None, Some(reads)) if !named.knob.same(value, reads) => {
+            format!("its set command ended well, but its get command prints '{reads}' after it")
+        }
+        (None, Some(_)) => return None,
+    };
+    Some(KnobError::Command { knob: named.name.clone(), asked: value.typed(), why })
 }
 
 /// The error a landing amounts to, if it does.

@@ -15,7 +15,8 @@ use crate::{caller, dry, output, verb};
 
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
-    let plan = overridden(plan, shared, measuring);
+    let mut plan = overridden(plan, shared, measuring);
+    plan.knobs.extend(rig::declared(shared)?);
     let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
     let real = !names.simulated();

@@ -9,7 +9,7 @@ use crate::rig::{self, Purpose};
 
 pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
-    let narrow = rig::narrow(shared);
+    let narrow = rig::narrow(shared)?;
     let mut readings = Vec::new();
     for text in &args.knobs {
         let knob = KnobRef::parse(text).map_err(usage)?;
