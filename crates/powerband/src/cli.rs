@@ -98,6 +98,9 @@ pub(crate) enum Verb {
 pub(crate) struct Info {
     /// Which part; everything when absent
     pub(crate) part: Option<InfoPart>,
+    /// Of `net`: find which values the drivers take, by setting, reading back and putting back; all devices, or this one
+    #[arg(long, value_name = "DEVICE", num_args = 0..=1)]
+    pub(crate) probe: Option<Option<String>>,
 }
 
 /// Parts of `info`.
