@@ -148,7 +148,8 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
     if hold == Hold::Set {
         steps.may_stay()?;
     }
-    let mut run = Run { machine, hold, applied: Applied { notes: steps.notes.clone(), ..Applied::default() } };
+    let mut run =
+        Run { machine, hold, step: None, applied: Applied { notes: steps.notes.clone(), ..Applied::default() } };
     for phase in Phase::ALL {
         if let Err(cause) = run.phase(&steps.parts, phase) {
             return Err(run.take_back(cause));
@@ -169,6 +170,8 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
 struct Run<'m> {
     machine: &'m mut dyn Machine,
     hold: Hold,
+    /// The first entry of this call, which names its step even if it was let go of meanwhile.
+    step: Option<EntryId>,
     applied: Applied,
 }
 
@@ -219,7 +222,7 @@ impl Run<'_> {
         };
         // One that fails may have done half.
         let is_program = matches!(turning.action, Action::Run { .. });
-        let acted = self.machine.act(&Turn {
+        let acted = self.act(&Turn {
             action: turning.action,
             undo: turning.undo,
             hold: self.hold,
@@ -229,7 +232,7 @@ impl Run<'_> {
             // Without it the ledger undoes whatever reads there; `restore` compares in its place.
             before: turning.before.filter(|_| !named.knob.shows_outcome()),
             read_back: site.path.clone(),
-            step: self.applied.entries.first().copied(),
+            step: self.step,
         })?;
         if acted.errno.is_none() || is_program {
             self.applied.entries.push(acted.entry);
@@ -247,6 +250,12 @@ impl Run<'_> {
         overridden::explain(self.machine, &mut reached);
         self.applied.sites.push(reached);
         Ok(())
+    }
+
+    fn act(&mut self, turn: &Turn) -> Result<Acted, KnobError> {
+        let acted = self.machine.act(turn)?;
+        self.step.get_or_insert(acted.entry);
+        Ok(acted)
     }
 
     /// While something holds the upper limit down, what was asked of the kernel before cannot be read.

@@ -255,9 +255,9 @@ fn ends(answers: &Answers) -> bool {
 
 fn found(name: &'static str, value: u32, step: Option<u32>, answers: &Answers) -> Found {
     let highest = answers.values().filter_map(|answer| answer.ok()).max();
-    // The highest reading of several that were asked to be higher.
+    // What several that asked for as much or more have become.
     let clamped_to = highest
-        .filter(|high| answers.iter().filter(|(asked, answer)| *asked > high && **answer == Ok(*high)).count() > 1);
+        .filter(|high| answers.iter().filter(|(asked, answer)| *asked >= high && **answer == Ok(*high)).count() > 1);
     let mut takes: Vec<(u32, u32)> = Vec::new();
     let mut goes_on = false;
     for (&asked, answer) in answers {

@@ -41,8 +41,8 @@ pub(crate) struct Shared {
     #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE")]
     pub(crate) store: Option<PathBuf>,
     /// A plan, or part of one, whose [knobs.NAME] can be named as well
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) knobs: Option<PathBuf>,
+    #[arg(long = "knobs", global = true, value_name = "FILE")]
+    pub(crate) declared: Option<PathBuf>,
     /// Only these CPUs, e.g. 1 or 0-3,8
     #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST")]
     pub(crate) cpus: Option<CpuList>,

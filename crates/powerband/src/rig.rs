@@ -323,7 +323,7 @@ pub(crate) fn narrow(shared: &Shared) -> Result<Selection, Failure> {
 
 /// The knobs that the file behind `--knobs` declares.
 pub(crate) fn declared(shared: &Shared) -> Result<BTreeMap<String, CommandKnob>, Failure> {
-    let Some(path) = &shared.knobs else { return Ok(BTreeMap::new()) };
+    let Some(path) = &shared.declared else { return Ok(BTreeMap::new()) };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| usage(format!("cannot read {name}: {}", error.to_string().to_lowercase())))?;

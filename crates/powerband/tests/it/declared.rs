@@ -106,7 +106,7 @@ fn a_command_that_fails_or_has_another_effect_is_refused_and_its_half_undone() {
             "cat LEVEL",
             "echo half > LEVEL; echo no such level >&2; exit 3",
             8,
-            "its set command failed: 'sh': exit status: 3: no such level; nothing is changed",
+            "its set command failed: 'sh': exit status 3: no such level; nothing is changed",
         ),
         (
             "cat LEVEL",

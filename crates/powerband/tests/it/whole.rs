@@ -85,15 +85,15 @@ fn a_simulated_kernel_that_refuses_the_ninth_is_as_before() {
     let on = |words: &[&str]| desk.run(&[&["--machine", "sim:quadcore"], words].concat());
     let all = || on(&["info", "cpu", "--json"]).ended(0).value();
     let before = all();
-    // Four sites of one, then four tunables; the fifth tunable lies below what its kernel takes.
+    // Four sites of one, then four tunables; the fifth would lie below the other threshold.
     let words = [
         "set",
-        "governor=ondemand",
-        "ondemand.up_threshold=70",
-        "ondemand.sampling_down_factor=5",
-        "ondemand.ignore_nice_load=1",
-        "ondemand.powersave_bias=100",
-        "ondemand.sampling_rate=1",
+        "governor=conservative",
+        "conservative.sampling_rate=100000",
+        "conservative.sampling_down_factor=5",
+        "conservative.ignore_nice_load=1",
+        "conservative.freq_step=20",
+        "conservative.up_threshold=15",
         "max_freq@policy0=2133MHz",
         "max_freq@policy1=2133MHz",
         "max_freq@policy2=2133MHz",
@@ -101,9 +101,9 @@ fn a_simulated_kernel_that_refuses_the_ninth_is_as_before() {
     let planned = on(&[&words[..], &["--dry-run"]].concat()).ended(0).out;
     let steps: Vec<&str> = planned.lines().filter(|line| !line.starts_with("note: ")).collect();
     assert_eq!(steps.len(), 12, "{planned}");
-    assert!(steps[8].starts_with("ondemand.sampling_rate"), "{planned}");
+    assert!(steps[8].starts_with("conservative.up_threshold"), "{planned}");
     let why = on(&words).refused(2);
-    assert!(why.contains("ondemand.sampling_rate=1") && why.contains("nothing is changed"), "{why}");
+    assert!(why.contains("conservative.up_threshold=15") && why.contains("nothing is changed"), "{why}");
     assert_eq!(all(), before);
     assert!(on(&["info", "turned"]).ended(0).out.contains("nothing is turned"));
 }
