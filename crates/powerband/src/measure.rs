@@ -1,4 +1,5 @@
 //! Measuring: what `try` and `run` share, from a plan to a printed verdict and an exit code.
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use powerband_experiment::{Fatal, Plan, Resolved, WorldBench, resolve, run};
@@ -33,6 +34,10 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
     let steps = dry::steps(&resolved, rig.world())?;
+    if !measuring.dry_run {
+        let notes: BTreeSet<&String> = steps.iter().flat_map(|steps| &steps.notes).collect();
+        notes.into_iter().for_each(|note| output::remark(note));
+    }
     let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps, &dry::meters(rig.world())) };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.quiet || shared.json);
