@@ -5,6 +5,8 @@
 //! [`plan()`], which checks everything that can be checked before anything is written. [`apply()`] turns them one after
 //! the other through the machine's ledger, all of them or none; [`verify()`] looks at a trial's end whether they are
 //! still there; [`restore()`] takes them back in reverse. [`look`] turns nothing: it is what `get` and `info` tell.
+//! [`Witness`] hears the clocks of what was turned, [`probe()`] finds what a network driver takes, [`Declared`] are the
+//! knobs a plan brings along.
 //!
 //! What is special is written down where it is handled: tunables that die with their governor (`apply/keepsake.rs`),
 //! pairs that must not cross (`plan/order.rs`), limits that take effect late ([`Applied::look_again`], `restore.rs`).

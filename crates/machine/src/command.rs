@@ -30,3 +30,16 @@ impl fmt::Display for CommandPlace<'_> {
         write!(f, "{PLACE}{}", self.line)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_prints_as_it_is_read_and_runs_in_the_root_folder() {
+        let place = CommandPlace::of("command:cat /run/level").unwrap();
+        assert_eq!(place.to_string(), "command:cat /run/level");
+        assert_eq!(place.argv(), ["sh", "-c", "cd / && cat /run/level"]);
+        assert_eq!(CommandPlace::of("/command:x"), None);
+    }
+}

@@ -46,3 +46,4 @@ mod undone;
 mod wakeful;
 mod whole;
 mod withheld;
+mod witnessed;
