@@ -78,7 +78,9 @@ pub(crate) fn by_siblings(machine: &mut dyn Machine, applied: &mut Applied) {
 
 /// CPUs whose clock changes together with a policy's, where they are more than its own.
 fn domain(machine: &mut dyn Machine, policy: &Policy) -> Option<CpuList> {
-    let domain = CpuList::parse_spaced(&policy.read(machine, "freqdomain_cpus").ok()?).ok()?;
+    // Linux 3.9 and later have the first; before, the second says it.
+    let text = policy.read(machine, "freqdomain_cpus").or_else(|_| policy.read(machine, "related_cpus")).ok()?;
+    let domain = CpuList::parse_spaced(&text).ok()?;
     domain.as_slice().iter().any(|&cpu| !policy.cpus.contains(cpu)).then_some(domain)
 }
 

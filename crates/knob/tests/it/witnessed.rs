@@ -35,6 +35,27 @@ fn a_sibling_in_the_clock_domain_that_asks_for_more_overrides() {
 }
 
 #[test]
+fn old_kernels_name_the_clock_domain_otherwise() {
+    let mut machine = cpufreq(2, 1, Rules::default());
+    // Each CPU has a folder of its own, and no policy has one.
+    let of_a_cpu =
+        |path: &str, cpu| path.replace(&format!("/cpu/cpufreq/policy{cpu}/"), &format!("/cpu/cpu{cpu}/cpufreq/"));
+    let files = std::mem::take(&mut machine.files).into_iter();
+    machine.files = files.map(|(path, text)| (of_a_cpu(&of_a_cpu(&path, 0), 1), text)).collect();
+    for cpu in 0..2 {
+        machine.files.insert(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/related_cpus"), "0 1\n".into());
+    }
+    turn(&mut machine, "governor=userspace freq=2400MHz");
+    let applied = turn(&mut machine, "freq@policy0=1600MHz");
+    assert_eq!(applied.sites.len(), 1, "{:?}", applied.sites);
+    assert!(
+        applied.sites[0].landed.to_string().contains("policy1, which shares its clock (cpus 0-1)"),
+        "{:?}",
+        applied.sites
+    );
+}
+
+#[test]
 fn a_sibling_that_may_ask_for_more_is_a_note() {
     let mut machine = one_domain();
     let applied = turn(&mut machine, "max_freq@policy0=1600MHz");

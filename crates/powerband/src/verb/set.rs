@@ -37,7 +37,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let mut told = turn(&mut rig, &setting, shared, args.dry_run)?;
     let waits = within_ns.filter(|_| told.applied.iter().any(|(_, applied)| !applied.entries.is_empty()));
     if let (Some(within_ns), false) = (waits, args.dry_run) {
-        return confirmed(&mut rig, shared, &mut told, &confirmation, within_ns);
+        return confirmed(&mut rig, shared, &told, &confirmation, within_ns);
     }
     if !args.dry_run {
         keep(&mut rig, &told)?;
@@ -150,10 +150,12 @@ enum Heard {
 }
 
 /// Waits for a confirmation; without one everything goes back.
-fn confirmed(rig: &mut Rig, shared: &Shared, told: &mut Told, confirmation: &Confirmation, within_ns: u64) -> Answer {
-    let first = told.applied.iter().find_map(|(_, applied)| applied.entries.first());
-    rig.await_confirmation(first.copied().unwrap_or(EntryId(0)));
-    told.hear_witnesses(rig.world());
+fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirmation, within_ns: u64) -> Answer {
+    let step = told.applied.iter().find_map(|(side, applied)| {
+        let open = rig.world().machine(*side)?.open_entries();
+        open.iter().find(|entry| applied.entries.contains(&entry.id)).map(|entry| entry.step)
+    });
+    rig.await_confirmation(step.unwrap_or(EntryId(0)));
     if !shared.json {
         output::say(&told.lines.join("\n"));
         let time = format_duration(within_ns);
