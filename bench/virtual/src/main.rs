@@ -48,6 +48,9 @@ struct Guests {
     /// Boot a second machine at the other end of a cable: 10.0.0.2, itself being 10.0.0.1
     #[arg(long)]
     two: bool,
+    /// Let the firmware offer idle states
+    #[arg(long)]
+    idle_states: bool,
 }
 
 #[derive(Args, Debug)]
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
 fn boot(guests: &Guests) -> Result<(Guest, Option<Guest>)> {
     let mut options = Options::machine(&guests.machine)?;
     options.cable = guests.two.then_some(Cable::Open);
+    options.idle_states = guests.idle_states;
     let first = Guest::boot(&options)?;
     options.cable = guests.two.then(|| Cable::Into(first.cable()));
     let second = if guests.two { Some(Guest::boot(&options)?) } else { None };

@@ -4,7 +4,7 @@ mod keepsake;
 
 use std::collections::BTreeMap;
 
-use powerband_machine::{Action, EntryId, Hold, Machine, Turn};
+use powerband_machine::{Acted, Action, EntryId, Hold, Machine, Turn};
 use powerband_record::{ReachedSite, Setting};
 use serde::Serialize;
 
@@ -105,6 +105,20 @@ impl Applied {
             reached.reads_back = Some(text);
             overridden::explain(machine, reached);
         }
+        overridden::by_siblings(machine, self);
+    }
+
+    /// How many of several sites landed as asked, and how the others did; nothing where there is one site.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        let (of, others) = (self.sites.len(), self.inexact());
+        if of < 2 {
+            return None;
+        }
+        let told = |it: &&Reached| format!("{} at {}: {}", it.named.name, it.site.name, it.landed);
+        let others: Vec<String> = others.iter().map(told).collect();
+        let why = if others.is_empty() { String::new() } else { format!("; {}", others.join("; ")) };
+        Some(format!("reached {} of {of} sites{why}", of - others.len()))
     }
 
     /// Everything that did not land exactly as asked.
@@ -140,6 +154,7 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
     let mut run = Run {
         machine,
         hold,
+        step: None,
         limits: BTreeMap::new(),
         applied: Applied { notes: steps.notes.clone(), ..Applied::default() },
     };
@@ -152,6 +167,8 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
     applied.notes.dedup();
     if steps.parts.iter().any(|part| part.named.knob.about().phase == Phase::Limit) {
         applied.look_again(machine);
+    } else {
+        overridden::by_siblings(machine, &mut applied);
     }
     applied.reach = reach(&steps.parts, &applied.sites);
     Ok(applied)
@@ -163,6 +180,8 @@ struct Run<'m> {
     hold: Hold,
     /// How limits are taken back, by their files, as it was before a switch for boost moved what they show.
     limits: BTreeMap<String, Turning>,
+    /// The first entry of this call, which names its step even if it was let go of meanwhile.
+    step: Option<EntryId>,
     applied: Applied,
 }
 
@@ -217,7 +236,9 @@ impl Run<'_> {
             }
             _ => None,
         };
-        let acted = self.machine.act(&Turn {
+        // One that fails may have done half.
+        let is_program = matches!(turning.action, Action::Run { .. });
+        let acted = self.act(&Turn {
             action: turning.action,
             undo: turning.undo,
             hold: self.hold,
@@ -227,11 +248,14 @@ impl Run<'_> {
             // Without it the ledger undoes whatever reads there; `restore` compares in its place.
             before: turning.before.filter(|_| !named.knob.shows_outcome()),
             read_back: site.path.clone(),
-            step: self.applied.entries.first().copied(),
+            step: self.step,
         })?;
-        if acted.errno.is_none() {
+        if acted.errno.is_none() || is_program {
             self.applied.entries.push(acted.entry);
             self.applied.group = group.or(self.applied.group.take());
+        }
+        if is_program {
+            command_failure(&named, &value, &acted).map_or(Ok(()), Err)?;
         }
         let landed = judge(&named, &value, &acted);
         let reads_back = acted.reads_back.map(|text| text.trim().to_owned());
@@ -254,6 +278,12 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn act(&mut self, turn: &Turn) -> Result<Acted, KnobError> {
+        let acted = self.machine.act(turn)?;
+        self.step.get_or_insert(acted.entry);
+        Ok(acted)
+    }
+
     /// While something holds the upper limit down, what was asked of the kernel before cannot be read.
     fn note_throttle(&mut self, step: &Move) {
         let Some(policy) = step.site.policy.as_ref().filter(|_| step.named.name == "cpufreq.max_freq") else { return };
@@ -272,6 +302,21 @@ impl Run<'_> {
         let left = restored.left();
         if left.is_empty() { cause } else { KnobError::CannotRestore { cause: Box::new(cause), left } }
     }
+}
+
+/// What is wrong with what a declared command came to, if anything is.
+fn command_failure(named: &Named, value: &Value, acted: &Acted) -> Option<KnobError> {
+    let why = match (&acted.errno, acted.reads_back.as_deref().map(str::trim)) {
+        (Some(errno), _) => {
+            format!("its set command failed: {}", acted.words.clone().unwrap_or_else(|| errno.to_string()))
+        }
+        (None, None) => "its set command ended well, but its get command fails after it".to_owned(),
+        (None, Some(reads)) if !named.knob.same(value, reads) => {
+            format!("its set command ended well, but its get command prints '{reads}' after it")
+        }
+        (None, Some(_)) => return None,
+    };
+    Some(KnobError::Command { knob: named.name.clone(), asked: value.typed(), why })
 }
 
 /// The error a landing amounts to, if it does.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::expand::{parse_at, sites_or_later};
 use crate::policy::{Policies, policies};
-use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve, resolve_here};
+use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve};
 
 pub(crate) use device::in_one_request;
 pub(crate) use order::put_in_order;
@@ -124,7 +124,7 @@ pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) ->
     let chosen = governors_chosen(setting);
     let mut resolved = Vec::new();
     for assignment in &setting.assignments {
-        let named = resolve_here(&assignment.knob.name, &chosen, machine)?;
+        let named = narrow.resolve(&assignment.knob.name, &chosen, machine)?;
         resolved.push((named, assignment));
     }
     resolved.sort_by_key(|(named, _)| named.knob.about().phase);

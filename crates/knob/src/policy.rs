@@ -73,7 +73,7 @@ pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobE
     };
     let mut all = Policies::default();
     for (number, name) in folders {
-        all.add(machine, format!("policy{number}"), format!("{CPUFREQ}/{name}"));
+        all.add(machine, format!("policy{number}"), format!("{CPUFREQ}/{name}"), "related_cpus");
     }
     if all.active.is_empty() && all.asleep.is_empty() {
         all = per_cpu_folders(machine);
@@ -90,7 +90,8 @@ pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobE
     Ok(all)
 }
 
-/// Kernels before policy folders (2.6): each CPU has its own `cpufreq`, shared ones name the same CPUs.
+/// Kernels before policy folders (2.6): each CPU has its own `cpufreq`, shared ones name the same CPUs as affected. Related
+/// are there those whose clock the hardware changes together, which may have policies of their own.
 fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
     let mut all = Policies::default();
     let Ok(entries) = machine.list(CPU) else { return all };
@@ -98,21 +99,22 @@ fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
         let folder = format!("{CPU}/{name}/cpufreq");
         let known = all.active.iter().any(|policy| policy.cpus.contains(number));
         if !known && machine.list(&folder).is_ok() {
-            all.add(machine, format!("policy{number}"), folder);
+            all.add(machine, format!("policy{number}"), folder, "affected_cpus");
         }
     }
     all
 }
 
 impl Policies {
-    fn add(&mut self, machine: &mut dyn Machine, name: String, folder: String) {
+    /// `members`: the file that names its CPUs, offline ones included where the kernel tells.
+    fn add(&mut self, machine: &mut dyn Machine, name: String, folder: String, members: &str) {
         let mut list = |file: &str| {
             let text = machine.read(&format!("{folder}/{file}")).ok()?;
             CpuList::parse_spaced(&text).ok().filter(|cpus| !cpus.is_empty())
         };
         match list("affected_cpus") {
             Some(online) => {
-                let cpus = list("related_cpus").unwrap_or_else(|| online.clone());
+                let cpus = list(members).unwrap_or_else(|| online.clone());
                 self.active.push(Policy { name, folder, cpus, online });
             }
             None => self.asleep.push(name),

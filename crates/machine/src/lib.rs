@@ -5,6 +5,7 @@
 //! above runs unchanged on either.
 mod action;
 mod coalescing;
+mod command;
 mod errno;
 mod job;
 pub mod ledger;
@@ -14,6 +15,7 @@ mod world;
 
 pub use action::{Acted, Action, CpuQuota, Hold, Turn};
 pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
+pub use command::CommandPlace;
 pub use errno::Errno;
 pub use job::{Finished, Job, ProcessId, SpawnError, User, Watch};
 pub use ledger::{Damage, EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};

@@ -71,7 +71,8 @@ pub trait Machine {
     /// The kernel's error number.
     fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno>;
 
-    /// The whole text of a file, final newline included; a [`CoalescingPlace`] reads like one, and `/proc/config.gz` as
+    /// The whole text of a file, final newline included; a [`CoalescingPlace`] reads like one, as does a
+    /// [`crate::CommandPlace`] where programs run (elsewhere it is `EOPNOTSUPP`), and `/proc/config.gz` as
     /// the text that is packed in it.
     ///
     /// # Errors

@@ -40,6 +40,9 @@ pub(crate) struct Shared {
     /// File the results are kept in
     #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE")]
     pub(crate) store: Option<PathBuf>,
+    /// A plan, or part of one, whose [knobs.NAME] can be named as well
+    #[arg(long = "knobs", global = true, value_name = "FILE")]
+    pub(crate) declared: Option<PathBuf>,
     /// Only these CPUs, e.g. 1 or 0-3,8
     #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST")]
     pub(crate) cpus: Option<CpuList>,
@@ -95,6 +98,9 @@ pub(crate) enum Verb {
 pub(crate) struct Info {
     /// Which part; everything when absent
     pub(crate) part: Option<InfoPart>,
+    /// Of `net`: find which values the drivers take, by setting, reading back and putting back; all devices, or this one
+    #[arg(long, value_name = "DEVICE", num_args = 0..=1)]
+    pub(crate) probe: Option<Option<String>>,
 }
 
 /// Parts of `info`.

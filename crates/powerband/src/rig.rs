@@ -2,14 +2,15 @@
 mod far;
 mod place;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use powerband_experiment::{Plan, PlanError, ResolveError};
 use powerband_host::{FileLedger, Lock, LockError};
-use powerband_knob::{ErrorKind, KnobError, Selection};
+use powerband_knob::{Declared, ErrorKind, KnobError, Selection};
 pub(crate) use powerband_machine::wire::Purpose;
 use powerband_machine::{EntryId, Errno, LedgerError, World};
-use powerband_record::{Side, Started};
+use powerband_record::{CommandKnob, Side, Started};
 use powerband_sim::{Profile, SimWorld};
 
 use crate::away::{self, Noted};
@@ -314,9 +315,22 @@ pub(crate) fn lock(folder: &Path, doing: &str) -> Result<Lock, Failure> {
     })
 }
 
-/// The CPUs the user narrowed turning to.
-pub(crate) fn narrow(shared: &Shared) -> Selection {
-    shared.cpus.clone().map_or_else(Selection::everywhere, Selection::cpus)
+/// The CPUs the user narrowed turning to, and the knobs that are declared.
+pub(crate) fn narrow(shared: &Shared) -> Result<Selection, Failure> {
+    let declared = Declared::of(&declared(shared)?).map_err(knob_failure)?;
+    Ok(Selection { cpus: shared.cpus.clone(), declared, ..Selection::everywhere() })
+}
+
+/// The knobs that the file behind `--knobs` declares.
+pub(crate) fn declared(shared: &Shared) -> Result<BTreeMap<String, CommandKnob>, Failure> {
+    let Some(path) = &shared.declared else { return Ok(BTreeMap::new()) };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| usage(format!("cannot read {name}: {}", error.to_string().to_lowercase())))?;
+    match Plan::knobs_in(&name, &text).map_err(usage)? {
+        knobs if knobs.is_empty() => Err(usage(format!("{name} declares no knob; write a table [knobs.NAME] into it"))),
+        knobs => Ok(knobs),
+    }
 }
 
 /// The exit code a knob's refusal asks for.

@@ -1,7 +1,7 @@
 //! The files of a simulated machine: what can be listed, read and written, with the kernel's refusals.
 use std::collections::BTreeMap;
 
-use powerband_machine::{CoalescingPlace, Entry, Errno, Handle, LATENCY_DEVICE};
+use powerband_machine::{CoalescingPlace, CommandPlace, Entry, Errno, Handle, LATENCY_DEVICE};
 
 use crate::board::Board;
 use crate::nic::DEVICE;
@@ -330,6 +330,9 @@ impl Board {
     }
 
     pub(crate) fn read(&mut self, path: &str) -> Result<String, Errno> {
+        if CommandPlace::of(path).is_some() {
+            return Err(Errno::EOPNOTSUPP);
+        }
         if let Some(place) = CoalescingPlace::of(path) {
             return if place.device == DEVICE { self.nic.coalescing()?.read(&place) } else { Err(Errno::ENODEV) };
         }

@@ -82,7 +82,7 @@ impl Knob for Disable {
 
     fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
         let asked = Asked::of(at);
-        let chosen = cpu::chosen(name, machine, &Selection { site: None, cpus: asked.cpus.clone() })?;
+        let chosen = cpu::chosen(name, machine, &Selection::site(None, asked.cpus.clone()))?;
         let (mut sites, mut there, mut switchless) = (Sites::default(), Vec::new(), false);
         for number in chosen {
             let folder = format!("{CPU}/cpu{number}/cpuidle");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::away;
 use crate::cli::{Info, InfoPart, Shared};
-use crate::exit::{Answer, Exit, Failure};
+use crate::exit::{Answer, Exit, Failure, usage};
 use crate::left;
 use crate::output;
 use crate::rig::{self, Purpose, Rig};
@@ -33,7 +33,11 @@ impl Told {
 }
 
 pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
+    if args.probe.is_some() && args.part != Some(InfoPart::Net) {
+        return Err(usage("--probe is for network devices; write `powerband info net --probe`"));
+    }
+    let purpose = if args.probe.is_some() { Purpose::Turn } else { Purpose::Look };
+    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
     let identity = identity.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let mut text = format!("{}: {}\n", identity.name, identity.system);
@@ -45,7 +49,10 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         if !wanted(part) {
             continue;
         }
-        let told = tell(&mut rig, part, shared.cpus.as_ref(), args.part.is_some())?;
+        let told = match &args.probe {
+            Some(device) => probed(&mut rig, device.as_deref())?,
+            None => tell(&mut rig, part, shared.cpus.as_ref(), args.part.is_some())?,
+        };
         text += &told.text;
         all[name] = told.json;
         lacks = lacks.or(told.lacks);
@@ -147,6 +154,19 @@ fn net(machine: &mut dyn Machine) -> Told {
     net::net(&mut lines, &found);
     lines.unread(&found.unread);
     Told::of(lines, json!(found))
+}
+
+/// The network devices, and what probing their drivers finds.
+fn probed(rig: &mut Rig, device: Option<&str>) -> Result<Told, Failure> {
+    let Some(machine) = rig.world().machine(Side::Near) else { return Ok(Told::of(Lines::default(), Value::Null)) };
+    let found = powerband_knob::probe(machine, device).map_err(rig::knob_failure)?;
+    // Looked at afterwards, so that what is told is what is there again.
+    let told = net(machine);
+    let mut lines = Lines(told.text);
+    net::probed(&mut lines, &found);
+    let mut json = told.json;
+    json["probed"] = json!(found);
+    Ok(Told::of(lines, json))
 }
 
 fn meters(machine: &mut dyn Machine) -> Told {

@@ -16,7 +16,7 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
             let sentence = format!("{} is on the far machine, and there is none; name it with --far", args.knob);
             return Err(Failure::new(Exit::Usage, sentence));
         };
-        let found = why(machine, &knob, &rig::narrow(shared)).map_err(rig::knob_failure)?;
+        let found = why(machine, &knob, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
         answers.push((side, found));
     }
     // What a lost machine does not answer is no finding.

@@ -35,6 +35,7 @@ fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> St
         machine_typed: None,
         far_typed: None,
         system: "Linux 3.3.7".into(),
+        knobs: std::collections::BTreeMap::new(),
         load: serde_json::json!({"kind": "counter", "for_ns": 5 * S}),
         user: None,
         seed: 7,
