@@ -41,6 +41,7 @@ mod talk;
 mod unpack;
 mod watching;
 mod world;
+mod writers;
 
 pub use agent::{Agent, AgentError, Opened, Parting};
 pub use caller::{Caller, CallerError, end_with_sudo, own_uid, with_rights_for};

@@ -10,6 +10,7 @@ mod outcome;
 mod quantity;
 mod setting;
 mod work;
+mod writer;
 
 pub use arrivals::{Arrivals, Schedule};
 pub use cpulist::{CpuList, CpuListError};
@@ -25,3 +26,4 @@ pub use quantity::{
 };
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
 pub use work::{Demand, Protocol, Work};
+pub use writer::Writer;
