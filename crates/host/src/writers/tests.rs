@@ -101,7 +101,7 @@ fn our_own_writes_and_refused_ones_are_nobodys() {
     }
     let file = tempfile::NamedTempFile::new().unwrap();
     let place = file.path().to_str().unwrap();
-    let sysctl = "/proc/sys/kernel/printk_ratelimit";
+    let sysctl = "/proc/sys/kernel/printk_ratelimit_burst";
     let mut writers = watching(&[place, sysctl]);
     std::fs::write(place, "ours").unwrap();
     let text = std::fs::read_to_string(sysctl).unwrap();

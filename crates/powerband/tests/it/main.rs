@@ -42,4 +42,5 @@ mod simulated;
 mod told;
 mod undone;
 mod wakeful;
+mod watched;
 mod withheld;
