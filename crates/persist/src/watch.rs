@@ -154,19 +154,28 @@ fn change(
     if own.is_empty() && old == new {
         return None;
     }
-    let by =
-        if own.is_empty() { writes.iter().map(beside).collect() } else { own.iter().map(|w| w.by.clone()).collect() };
-    let heard = if own.is_empty() { writes.first() } else { own.first().copied() };
+    // What only followed is told after what it followed from.
+    let (by, heard) = match own.first() {
+        Some(first) => (own.iter().map(|write| write.by.clone()).collect(), Some(*first)),
+        None => (beside(writes), writes.last()),
+    };
     let shown = |seen: Option<&Seen>| seen.map_or_else(|| "absent".to_owned(), |seen| seen.shown.clone());
     let shown = (shown(before), shown(now));
-    let mut change = Change { knob: knob.clone(), site: site.clone(), old, new, by, ago_ns: 0, shown };
-    change.ago_ns = heard.map_or(0, |write| write.ago_ns);
-    change.by.dedup();
-    Some(change)
+    let ago_ns = heard.map_or(0, |write| write.ago_ns);
+    Some(Change { knob: knob.clone(), site: site.clone(), old, new, by, ago_ns, shown })
 }
 
-/// Whoever wrote elsewhere when this changed, with nobody seen to write here.
-fn beside(write: &Written) -> Writer {
-    let inferred = write.by.pid.map(|_| format!("it wrote to {} just then", write.place));
-    Writer { inferred: inferred.or_else(|| write.by.inferred.clone()), ..write.by.clone() }
+/// Those who wrote elsewhere when this changed, with nobody seen to write here.
+fn beside(writes: &[Written]) -> Vec<Writer> {
+    let of_another = |write: &Written| {
+        let inferred = write.by.pid.map(|_| "it wrote to another knob just then".to_owned());
+        Writer { inferred: inferred.or_else(|| write.by.inferred.clone()), ..write.by.clone() }
+    };
+    let mut all = Vec::new();
+    for writer in writes.iter().map(of_another) {
+        if !all.contains(&writer) {
+            all.push(writer);
+        }
+    }
+    all
 }

@@ -126,13 +126,12 @@ impl std::fmt::Display for Void {
                 write!(f, "{knob} was moved by someone else during the trial: set to {expected}, found at {found}")
             }
             Void::KnobMoved { knob, expected, found, by } => {
-                let place = if expected == found {
-                    format!("it reads {found}, as before")
-                } else {
-                    format!("set to {expected}, found at {found}")
-                };
                 let by: Vec<String> = by.iter().map(Writer::to_string).collect();
-                write!(f, "{knob} was written by someone else during the trial ({place}): by {}", by.join(", "))
+                write!(f, "{knob} was written by {} during the trial", by.join(" and "))?;
+                if expected == found {
+                    return write!(f, "; it reads {found}, as before");
+                }
+                write!(f, ": set to {expected}, found at {found}")
             }
             Void::NoMetric { metric, why } => write!(f, "no {metric}: {why}"),
             Void::Stopped => f.write_str("stopped"),

@@ -29,14 +29,15 @@ impl Writer {
 }
 
 impl fmt::Display for Writer {
-    /// `pid 4711 (tuned, tuned.service)`, `pid 4711 (gone)`, `probably pid 4711 (ethtool): …`, `somebody: …`.
+    /// `pid 4711 (tuned, tuned.service)`, `pid 4711 (gone)`, `pid 4711 (ethtool; probably: …)`, `somebody (…)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = self.inferred.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        let Some(pid) = self.pid else { return write!(f, "somebody{why}") };
-        let likely = if self.inferred.is_some() { "probably " } else { "" };
-        let names: Vec<&str> =
-            [self.program.as_deref().or(Some("gone")), self.unit.as_deref()].into_iter().flatten().collect();
-        write!(f, "{likely}pid {pid} ({}){why}", names.join(", "))
+        let Some(pid) = self.pid else {
+            return write!(f, "somebody ({})", self.inferred.as_deref().unwrap_or("nobody knows who"));
+        };
+        write!(f, "pid {pid} ({}", self.program.as_deref().unwrap_or("gone"))?;
+        self.unit.iter().try_for_each(|unit| write!(f, ", {unit}"))?;
+        self.inferred.iter().try_for_each(|why| write!(f, "; probably: {why}"))?;
+        f.write_str(")")
     }
 }
 
@@ -55,8 +56,8 @@ mod tests {
         assert_eq!(tuned.to_string(), "pid 4711 (tuned, tuned.service)");
         assert_eq!(Writer { pid: Some(4711), ..Writer::default() }.to_string(), "pid 4711 (gone)");
         let likely = Writer { unit: None, inferred: Some("it ran".into()), ..tuned.clone() };
-        assert_eq!(likely.to_string(), "probably pid 4711 (tuned): it ran");
-        assert_eq!(Writer::unknown("nobody ran").to_string(), "somebody: nobody ran");
+        assert_eq!(likely.to_string(), "pid 4711 (tuned; probably: it ran)");
+        assert_eq!(Writer::unknown("nobody ran").to_string(), "somebody (nobody ran)");
         let json = serde_json::to_string(&tuned).unwrap();
         assert_eq!(json, r#"{"pid":4711,"program":"tuned","unit":"tuned.service"}"#);
         assert_eq!(serde_json::from_str::<Writer>(&json).unwrap(), tuned);

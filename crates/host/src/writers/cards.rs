@@ -2,7 +2,7 @@
 //!
 //! The kernel says that a device was turned, and to what, not by whom: who it was is inferred. Who turns a device by
 //! netlink has a socket of that kind open at that moment, and the kernel lists those with their processes. One that was
-//! not there when the watch began is probably it; else a program that is known to turn devices and runs.
+//! not there when the watch began is probably it, or an ethtool that runs; else daemons that may have done it are named.
 //! A set that changes nothing is not told at all.
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -22,9 +22,10 @@ const CHANGED: u8 = 21;
 const SOCKETS: &str = "/proc/self/net/netlink";
 const GENERIC: &str = "16";
 
-/// Programs that turn network devices, as the kernel cuts their names.
-const TURNERS: [&str; 7] =
-    ["ethtool", "NetworkManager", "systemd-networkd", "systemd-network", "systemd-udevd", "(udev-worker)", "tuned"];
+/// The program that turns network devices and ends …
+const TURNER: &str = "ethtool";
+/// … and those that may turn some and stay.
+const DAEMONS: [&str; 4] = ["NetworkManager", "systemd-networkd", "systemd-udevd", "tuned"];
 
 /// The devices that are watched.
 pub(super) struct Cards {
@@ -85,24 +86,35 @@ impl Cards {
 
     /// Who has probably done it.
     fn likely(&self, ours: &[u32]) -> Writer {
-        let holders: Vec<u32> = holders().into_iter().filter(|pid| !ours.contains(pid)).collect();
-        let mut came = holders.iter().filter(|pid| !self.before.contains(pid)).map(|&pid| hand::writer(pid));
-        let named = came.find(|writer| writer.program.is_some());
-        let inferred = |writer: Writer, why: &str| Writer { inferred: Some(why.into()), ..writer };
+        let holders = holders();
+        let came = holders.iter().filter(|pid| !self.before.contains(pid) && !ours.contains(pid));
+        let named = came.map(|&pid| hand::writer(pid)).find(|writer| writer.program.is_some());
         if let Some(writer) = named {
-            return inferred(writer, "the kernel does not say; it had just opened a netlink socket");
+            return Writer { inferred: Some(OPENED_A_SOCKET.into()), ..writer };
         }
-        let is_turner = |pid: &u32| hand::program(*pid).is_some_and(|name| TURNERS.contains(&name.as_str()));
-        match processes().filter(|pid| !ours.contains(pid)).find(is_turner) {
-            Some(pid) => {
-                inferred(hand::writer(pid), "the kernel does not say; it turns network devices and was running")
-            }
-            None => {
-                Writer::unknown("the kernel does not say, and no program that turns network devices was left running")
-            }
+        let running: Vec<(u32, String)> =
+            processes().filter(|pid| !ours.contains(pid)).filter_map(|pid| Some((pid, hand::program(pid)?))).collect();
+        if let Some((pid, _)) = running.iter().find(|(_, name)| name == TURNER) {
+            return Writer { inferred: Some(RAN.into()), ..hand::writer(*pid) };
         }
+        let daemons: Vec<String> = running
+            .iter()
+            .filter(|(_, name)| DAEMONS.contains(&name.as_str()))
+            .map(|(pid, name)| format!("{name}, pid {pid}"))
+            .collect();
+        Writer::unknown(match &daemons[..] {
+            [] => "the kernel does not say, and no program known to turn network devices was left running".to_owned(),
+            some => format!(
+                "the kernel does not say; of programs known to turn network devices these run: {}",
+                some.join(", ")
+            ),
+        })
     }
 }
+
+/// How a writer was inferred.
+const OPENED_A_SOCKET: &str = "the kernel does not say, and it had just opened a netlink socket";
+const RAN: &str = "the kernel does not say, and it turns network devices and was running";
 
 /// The places whose values have changed; all of the device when none has, for then the same was set again.
 fn touched<'p>(places: &'p [String], had: Option<&Coalescing>, has: &Coalescing) -> impl Iterator<Item = &'p String> {

@@ -106,7 +106,10 @@ if cpufreq-set -c 0 -f 1867MHz; then "$P" get governor; fi
 
 /// What `why --watch` printed, a JSON value a line.
 fn watched(out: &str) -> Vec<Value> {
-    out.lines().filter(|line| line.starts_with("{\"version\"")).map(|line| serde_json::from_str(line).unwrap()).collect()
+    out.lines()
+        .filter(|line| line.starts_with("{\"version\""))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
@@ -130,12 +133,17 @@ cat "$D.watch"
     };
     let lines = watched(&ran.out);
     let by = |knob: &str, site: &str| {
-        let found = lines.iter().find(|line| line["knob"] == knob && line["site"] == site && line["old"] != line["new"]);
+        let found =
+            lines.iter().find(|line| line["knob"] == knob && line["site"] == site && line["old"] != line["new"]);
         found.unwrap_or_else(|| panic!("{knob}@{site}: {}", ran.out)).clone()
     };
     for policy in ["policy0", "policy1", "policy2", "policy3"] {
         let change = by("cpufreq.governor", policy);
-        assert_eq!((&change["new"], &change["by"][0]["pid"]), (&"userspace".into(), &pid("cpupower").into()), "{change}");
+        assert_eq!(
+            (&change["new"], &change["by"][0]["pid"]),
+            (&"userspace".into(), &pid("cpupower").into()),
+            "{change}"
+        );
     }
     // It writes for one CPU after the other: while the first is told it still lives.
     assert!(lines.iter().any(|line| line["by"][0]["program"] == "cpupower"), "{}", ran.out);
