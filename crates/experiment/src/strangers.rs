@@ -46,12 +46,14 @@ impl Strangers {
         }
     }
 
-    /// Why a trial does not count: a knob that was moved, or one that was written to and reads as before.
+    /// Why a trial does not count: a knob that was moved, or one that was written to and reads as before. `in_force` are the
+    /// places turned in this trial.
     pub(crate) fn disturbance(
         &self,
         side: Side,
         machine: &mut dyn Machine,
         moved: Option<Moved>,
+        in_force: &[&str],
         writes: &[Written],
     ) -> Option<Void> {
         let far = if side == Side::Far { "far/" } else { "" };
@@ -61,7 +63,9 @@ impl Strangers {
             let by = if own.is_empty() { by(writes.iter()) } else { own };
             return Some(Void::KnobMoved { knob: format!("{far}{knob} at {site}"), expected, found, by });
         }
-        let first = writes.first()?;
+        // A load that writes what no knob of this trial turns does what it is there to do.
+        let turned = |write: &&Written| in_force.iter().any(|place| *place == write.place);
+        let first = writes.iter().find(|write| !write.by_load || turned(write))?;
         let (named, site) = self.places.get(&side)?.get(&first.place)?;
         let found = match machine.read(&first.place) {
             Ok(text) => named.knob.shown(&text),

@@ -248,9 +248,11 @@ impl<'w> WorldBench<'w> {
         for side in [Side::Near, Side::Far] {
             let Some(machine) = self.world.machine(side) else { continue };
             let writes = machine.take_writes();
-            let applied = in_force.iter().filter(|(at, _)| *at == side);
-            let moved = applied.flat_map(|(_, applied)| verify(machine, applied)).next();
-            if let Some(void) = self.strangers.disturbance(side, machine, moved, &writes) {
+            let applied = in_force.iter().filter(|(at, _)| *at == side).map(|(_, applied)| applied);
+            let moved = applied.clone().flat_map(|applied| verify(machine, applied)).next();
+            let turned: Vec<&str> =
+                applied.flat_map(|applied| &applied.sites).filter_map(|reached| reached.site.path.as_deref()).collect();
+            if let Some(void) = self.strangers.disturbance(side, machine, moved, &turned, &writes) {
                 return Err(void);
             }
         }

@@ -16,7 +16,7 @@ use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
 use crate::watching::{OpenFiles, Watching};
 use crate::world::{Member, News};
-use crate::writers::Writers;
+use crate::writers::{Ours, Writers};
 
 /// The machine this process runs on. Loads that still run when it is dropped are killed and reaped; what is turned
 /// stays turned until it is undone, what is held by the guardian if there is one.
@@ -101,9 +101,11 @@ impl LocalMachine {
         }
     }
 
-    /// Whose writes are our own.
-    fn ours(&self) -> Vec<u32> {
-        [Some(std::process::id()), self.guard.as_ref().and_then(Guard::pid)].into_iter().flatten().collect()
+    /// Who is not a stranger to this machine.
+    fn ours(&self) -> Ours {
+        let own = [Some(std::process::id()), self.guard.as_ref().and_then(Guard::pid)].into_iter().flatten().collect();
+        let pid = |running: &Running| u32::try_from(running.child.pid().as_raw_nonzero().get()).ok();
+        Ours { own, loads: self.running.values().filter_map(pid).collect() }
     }
 
     /// The action, and the file that shows what came of it.
@@ -257,13 +259,15 @@ impl Member for LocalMachine {
 
     fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
         let mut ready = ready.iter();
-        let watched = self.writers.iter().flat_map(Writers::fds).count();
-        if ready.by_ref().take(watched).filter(|flags| !flags.is_empty()).count() > 0 {
-            let ours = self.ours();
-            if self.writers.as_mut().is_some_and(|writers| writers.listen(&ours)) {
+        // Also when nothing was there yet as poll looked: a load that has ended is known as one only until it is taken away.
+        let ours = self.ours();
+        let watched = self.writers.as_mut().map_or(0, |writers| {
+            if writers.listen(&ours) {
                 news.push(News::Wrote);
             }
-        }
+            writers.fds().count()
+        });
+        ready.by_ref().take(watched).for_each(drop);
         let numbers: Vec<u64> = self.running.keys().copied().collect();
         for number in numbers {
             let Self { running, files, .. } = self;

@@ -22,15 +22,31 @@ pub(crate) struct Writers {
     heard: Heard,
 }
 
+/// Who is not a stranger.
+pub(crate) struct Ours {
+    /// Processes whose writes are our own.
+    pub(crate) own: Vec<u32>,
+    /// Loads that run, leaders of their sessions.
+    pub(crate) loads: Vec<u32>,
+}
+
+impl Ours {
+    /// Whether a process is a load, or in the session of one.
+    fn is_load(&self, pid: u32) -> bool {
+        self.loads.contains(&pid) || hand::session(pid).is_some_and(|session| self.loads.contains(&session))
+    }
+}
+
 /// Writes in the order in which they were heard, each place and writer once.
 #[derive(Default)]
-pub(super) struct Heard(Vec<(String, Writer, u64)>);
+pub(super) struct Heard(Vec<(Written, u64)>);
 
 impl Heard {
     /// Somebody has written.
-    fn note(&mut self, place: &str, by: Writer) {
-        if !self.0.iter().any(|(known, who, _)| known == place && *who == by) {
-            self.0.push((place.to_owned(), by, crate::now_ns()));
+    fn note(&mut self, place: &str, by: &Writer, by_load: bool) {
+        if !self.0.iter().any(|(known, _)| known.place == place && known.by == *by) {
+            let written = Written { place: place.to_owned(), ago_ns: 0, by: by.clone(), by_load };
+            self.0.push((written, crate::now_ns()));
         }
     }
 }
@@ -68,8 +84,9 @@ impl Writers {
         self.cards.iter().map(Cards::fd).chain(self.files.iter().map(Files::fd))
     }
 
-    /// Takes what has come; answers whether there is anything to tell. `ours` are the processes that are not somebody else.
-    pub(crate) fn listen(&mut self, ours: &[u32]) -> bool {
+    /// Takes what has come; answers whether that is anything new.
+    pub(crate) fn listen(&mut self, ours: &Ours) -> bool {
+        let known = self.heard.0.len();
         // Cards first: whoever turned one is likely to end right after, and nothing but its life tells who it was.
         if let Some(cards) = &mut self.cards {
             cards.listen(ours, &mut self.heard);
@@ -77,17 +94,17 @@ impl Writers {
         if let Some(files) = &mut self.files {
             files.listen(ours, &mut self.heard);
         }
-        !self.heard.0.is_empty()
+        self.heard.0.len() > known
     }
 
     /// Tells what was heard, and looks for files that came or were replaced meanwhile.
-    pub(crate) fn take(&mut self, ours: &[u32]) -> Vec<Written> {
+    pub(crate) fn take(&mut self, ours: &Ours) -> Vec<Written> {
         self.listen(ours);
         if let Some(files) = &mut self.files {
             files.look_again(&mut self.heard);
         }
         let now_ns = crate::now_ns();
-        let told = |(place, by, at_ns): (String, Writer, u64)| Written { place, by, ago_ns: now_ns - at_ns };
+        let told = |(written, at_ns): (Written, u64)| Written { ago_ns: now_ns - at_ns, ..written };
         std::mem::take(&mut self.heard.0).into_iter().map(told).collect()
     }
 }

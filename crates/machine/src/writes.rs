@@ -12,6 +12,8 @@ pub struct Written {
     pub ago_ns: u64,
     /// Who.
     pub by: Writer,
+    /// Whether it was a load that runs on the machine, or a process in its session.
+    pub by_load: bool,
 }
 
 /// Nobody's writes can be seen, at some of the places or all.

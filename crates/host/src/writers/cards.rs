@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use powerband_machine::{Coalescing, CoalescingPlace, Errno};
 use powerband_record::Writer;
 
-use super::{Heard, hand};
+use super::{Heard, Ours, hand};
 use crate::netlink::Monitor;
 
 /// The group that is told, and the notification (linux/ethtool_netlink.h).
@@ -68,7 +68,7 @@ impl Cards {
     }
 
     /// Takes what has come.
-    pub(super) fn listen(&mut self, ours: &[u32], heard: &mut Heard) {
+    pub(super) fn listen(&mut self, ours: &Ours, heard: &mut Heard) {
         // Who is there is asked once for all that has come, before anything else.
         let mut who = None;
         while let Some((command, body)) = self.monitor.hear() {
@@ -79,21 +79,23 @@ impl Cards {
             let Some((device, has)) = crate::coalescing::told(&body) else { continue };
             let had = self.had.insert(device.clone(), has.clone());
             for place in touched(self.places.get(&device).map_or(&[], Vec::as_slice), had.as_ref(), &has) {
-                heard.note(place, who.clone());
+                heard.note(place, who, who.pid.is_some_and(|pid| ours.is_load(pid)));
             }
         }
     }
 
     /// Who has probably done it.
-    fn likely(&self, ours: &[u32]) -> Writer {
+    fn likely(&self, ours: &Ours) -> Writer {
         let holders = holders();
-        let came = holders.iter().filter(|pid| !self.before.contains(pid) && !ours.contains(pid));
+        let came = holders.iter().filter(|pid| !self.before.contains(pid) && !ours.own.contains(pid));
         let named = came.map(|&pid| hand::writer(pid)).find(|writer| writer.program.is_some());
         if let Some(writer) = named {
             return Writer { inferred: Some(OPENED_A_SOCKET.into()), ..writer };
         }
-        let running: Vec<(u32, String)> =
-            processes().filter(|pid| !ours.contains(pid)).filter_map(|pid| Some((pid, hand::program(pid)?))).collect();
+        let running: Vec<(u32, String)> = processes()
+            .filter(|pid| !ours.own.contains(pid))
+            .filter_map(|pid| Some((pid, hand::program(pid)?)))
+            .collect();
         if let Some((pid, _)) = running.iter().find(|(_, name)| name == TURNER) {
             return Writer { inferred: Some(RAN.into()), ..hand::writer(*pid) };
         }

@@ -11,11 +11,14 @@ use powerband_machine::Errno;
 use powerband_record::Writer;
 use rustix::fs::{Mode, OFlags, Stat};
 
-use super::{Heard, hand};
+use super::{Heard, Ours, hand};
 use crate::{errno, io_errno};
 
 /// Where names are the kernel's: what is made anew there is no file that somebody has replaced.
 const KERNELS: [&str; 2] = ["/proc/", "/sys/"];
+
+/// Why nobody is named who replaced a file.
+const REPLACED: &str = "the file was replaced or removed, and the kernel tells nobody by whom";
 
 /// Device and inode.
 type Inode = (u64, u64);
@@ -90,7 +93,7 @@ impl Files {
     }
 
     /// Takes what has come.
-    pub(super) fn listen(&mut self, ours: &[u32], heard: &mut Heard) {
+    pub(super) fn listen(&mut self, ours: &Ours, heard: &mut Heard) {
         loop {
             match crate::raw::fanotify_events(self.group.as_fd()) {
                 Ok(events) if events.is_empty() => return,
@@ -108,8 +111,8 @@ impl Files {
     }
 
     /// One event. Without a file, the kernel had more to tell than it could keep.
-    fn tell(&self, pid: u32, file: Option<OwnedFd>, ours: &[u32], heard: &mut Heard) {
-        if ours.contains(&pid) {
+    fn tell(&self, pid: u32, file: Option<OwnedFd>, ours: &Ours, heard: &mut Heard) {
+        if ours.own.contains(&pid) {
             return;
         }
         let Some(file) = file else {
@@ -117,16 +120,17 @@ impl Files {
         };
         // First of all its name: it may be gone the next moment.
         let by = hand::writer(pid);
+        let by_load = ours.is_load(pid);
         let Ok(stat) = rustix::fs::fstat(&file) else { return };
         let written = inode(&stat);
         let is_it = |marked: &Option<Marked>| marked.as_ref().is_some_and(|marked| marked.inode == written);
         for (path, _) in self.marked.iter().filter(|(_, marked)| is_it(marked)) {
-            heard.note(path, by.clone());
+            heard.note(path, &by, by_load);
         }
     }
 
     fn somewhere(&self, why: &str, heard: &mut Heard) {
-        self.marked.keys().for_each(|path| heard.note(path, Writer::unknown(why)));
+        self.marked.keys().for_each(|path| heard.note(path, &Writer::unknown(why), false));
     }
 
     /// Marks what has come to be there, or is another file now.
@@ -139,7 +143,7 @@ impl Files {
                 continue;
             }
             if before.is_some() && !is_kernels(&path) {
-                heard.note(&path, Writer::unknown("the file was replaced or removed, which the kernel tells nobody"));
+                heard.note(&path, &Writer::unknown(REPLACED), false);
             }
             let marked = self.mark(&path).ok();
             self.marked.insert(path, marked);

@@ -27,6 +27,12 @@ pub(super) fn program(pid: u32) -> Option<String> {
     Some(whole.filter(|whole| whole.starts_with(&short)).unwrap_or(short))
 }
 
+/// The session it is in, by the number of its leader.
+pub(super) fn session(pid: u32) -> Option<u32> {
+    // The name before it may hold anything, blanks and brackets too.
+    read(pid, "stat")?.rsplit_once(')')?.1.split_whitespace().nth(3)?.parse().ok()
+}
+
 /// The unit it runs in, by its control group.
 fn unit(pid: u32) -> Option<String> {
     unit_of(&read(pid, "cgroup")?)
@@ -71,5 +77,7 @@ mod tests {
         assert_eq!(own.pid, Some(std::process::id()));
         assert!(own.program.is_some_and(|name| !name.is_empty() && !name.contains('\n')));
         assert_eq!(writer(u32::MAX).program, None);
+        let leader = rustix::process::getsid(None).unwrap().as_raw_nonzero().get();
+        assert_eq!(session(std::process::id()), u32::try_from(leader).ok());
     }
 }

@@ -16,6 +16,11 @@ fn may_watch() -> bool {
     may
 }
 
+/// We, and no load.
+fn we() -> Ours {
+    Ours { own: vec![std::process::id()], loads: Vec::new() }
+}
+
 fn watching(places: &[&str]) -> Writers {
     let mut writers = Writers::default();
     let places: Vec<String> = places.iter().map(|&place| place.to_owned()).collect();
@@ -26,12 +31,12 @@ fn watching(places: &[&str]) -> Writers {
 /// Listens until somebody has written, as the World does.
 fn heard(writers: &mut Writers) -> Vec<Written> {
     let until_ns = crate::now_ns() + PATIENCE_NS;
-    while !writers.listen(&[std::process::id()]) {
+    while !writers.listen(&we()) {
         assert!(crate::now_ns() < until_ns, "nobody was heard");
         let mut fds: Vec<PollFd<'_>> = writers.fds().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         rustix::event::poll(&mut fds, Some(&crate::time_until(until_ns))).unwrap();
     }
-    writers.take(&[std::process::id()])
+    writers.take(&we())
 }
 
 /// A shell that does as it is told, and then waits for the end of its input.
@@ -72,7 +77,7 @@ fn a_writer_that_lives_is_known_by_number_and_name() {
         let child = shell(&format!("echo {same} > {place}"));
         let by = only(&heard(&mut writers), place);
         assert_eq!((by.pid, by.program.as_deref(), by.inferred), (Some(child.id()), Some("sh"), None), "{place}");
-        assert!(writers.take(&[]).is_empty(), "told once");
+        assert!(writers.take(&we()).is_empty(), "told once");
         end(child);
     }
 }
@@ -107,7 +112,7 @@ fn our_own_writes_and_refused_ones_are_nobodys() {
     let text = std::fs::read_to_string(sysctl).unwrap();
     std::fs::write(sysctl, text).unwrap();
     end(shell(&format!("echo nonsense > {sysctl}; cat {place}")));
-    assert!(writers.take(&[std::process::id()]).is_empty());
+    assert!(writers.take(&we()).is_empty());
     end(shell(&format!("echo theirs > {place}")));
     assert!(only(&heard(&mut writers), place).pid.is_some());
 }
@@ -122,13 +127,13 @@ fn a_file_that_comes_or_is_replaced_is_watched_again() {
     let place = path.to_str().unwrap();
     let mut writers = watching(&[place]);
     std::fs::write(&path, "1").unwrap();
-    assert!(writers.take(&[std::process::id()]).is_empty(), "not there yet, and now it is");
+    assert!(writers.take(&we()).is_empty(), "not there yet, and now it is");
     end(shell(&format!("echo 2 > {place}")));
     assert!(only(&heard(&mut writers), place).pid.is_some());
 
     std::fs::write(&other, "3").unwrap();
     std::fs::rename(&other, &path).unwrap();
-    let by = only(&writers.take(&[std::process::id()]), place);
+    let by = only(&writers.take(&we()), place);
     assert_eq!((by.pid, by.inferred.is_some()), (None, true), "{by}");
     end(shell(&format!("echo 4 > {place}")));
     assert!(only(&heard(&mut writers), place).pid.is_some());
