@@ -152,6 +152,29 @@ cat "$D.watch"
 }
 
 #[test]
+fn a_write_by_the_other_name_of_a_policy_and_into_a_folder_made_anew_is_seen_too() {
+    let body = r#"
+cd /sys/devices/system/cpu
+"$P" why --watch governor@policy1 ondemand.up_threshold --json >"$D.watch" 2>"$D.says" & W=$!
+wait_for() { n=0; until grep -q "$1" "$2"; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.says" "$D.watch"; exit 9; }; sleep 0.1; done; }
+wait_for watching "$D.says"
+sh -c 'echo ondemand >cpu1/cpufreq/scaling_governor; echo its pid was $$'
+wait_for up_threshold "$D.watch"
+sh -c 'echo 71 >cpufreq/ondemand/up_threshold; echo its pid was $$'
+wait_for '"new":"71"' "$D.watch"
+kill -TERM $W; wait $W || true
+cat "$D.watch"; cd /
+"#;
+    let Some(ran) = script("pc", "", body) else { return };
+    let ran = ran.ended(0);
+    let pids: Vec<u32> = ran.out.lines().filter_map(|line| line.strip_prefix("its pid was ")?.parse().ok()).collect();
+    let lines = watched(&ran.out);
+    let by = |new: &str| &lines.iter().find(|line| line["new"] == new).unwrap()["by"][0];
+    assert_eq!((&by("ondemand")["pid"], &by("71")["pid"]), (&pids[0].into(), &pids[1].into()), "{}", ran.out);
+    assert!(by("ondemand")["inferred"].is_null() && by("71")["inferred"].is_null(), "{}", ran.out);
+}
+
+#[test]
 fn its_files_refuse_as_the_kernels_do_and_its_clock_is_the_walls() {
     let body = r#"
 cd /sys/devices/system/cpu
