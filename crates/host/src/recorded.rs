@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_machine::{
     Acted, Coalescing, CoalescingPlace, CommandPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job,
-    LastChange, LedgerError, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    LastChange, LedgerError, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched,
 };
 use rustix::event::{PollFd, PollFlags};
 use thiserror::Error;
@@ -246,6 +246,10 @@ impl Machine for RecordedMachine {
 
     fn last_change(&mut self, _path: &str) -> Option<LastChange> {
         None
+    }
+
+    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
+        Err(Unwatched { why: "nothing happens on a recorded machine".into() })
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId,
-    SpawnError, Turn, Undone,
+    SpawnError, Turn, Undone, Unwatched, Written,
 };
 
 /// What a machine is.
@@ -133,6 +133,22 @@ pub trait Machine {
 
     /// Who last changed a file, and when, as far as the machine knows: not for what the kernel makes up when it is read.
     fn last_change(&mut self, path: &str) -> Option<LastChange>;
+
+    /// From now on notes who else writes to these places (files and [`CoalescingPlace`]s), instead of those named before;
+    /// none ends it. What we write ourselves is not noted, nor what the kernel changes by itself. A file that is not there
+    /// yet is watched as soon as it is, at the next [`Machine::take_writes`].
+    ///
+    /// # Errors
+    /// [`Unwatched`] where not all of them can be watched; the others are. A machine that nobody else reaches has none to
+    /// tell of, and says nothing.
+    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
+        Ok(())
+    }
+
+    /// What others have written since it was asked last, in order.
+    fn take_writes(&mut self) -> Vec<Written> {
+        Vec::new()
+    }
 
     /// Starts work, and reads around it what the job says.
     ///

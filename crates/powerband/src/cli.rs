@@ -55,7 +55,7 @@ pub(crate) enum Verb {
     Info(Info),
     /// Read knobs
     Get(Get),
-    /// Say who set a knob when the machine booted, and what has set it since
+    /// Say who set a knob when the machine booted, and what has set it since; `--watch`: who changes it from now on
     Why(WhyKnob),
     /// List the knobs there are, or explain one
     Knobs(Knobs),
@@ -131,9 +131,15 @@ pub(crate) struct Get {
 /// `why`.
 #[derive(Args, Debug)]
 pub(crate) struct WhyKnob {
-    /// The knob
-    #[arg(default_value = "governor", value_name = "KNOB[@SITE]")]
-    pub(crate) knob: String,
+    /// The knobs; governor when absent, and with --watch all there are
+    #[arg(value_name = "KNOB[@SITE]")]
+    pub(crate) knobs: Vec<String>,
+    /// Print each change as it happens and who made it, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// With --watch: end after this time, e.g. 10s
+    #[arg(long = "for", value_name = "TIME", requires = "watch", allow_hyphen_values = true)]
+    pub(crate) length: Option<String>,
 }
 
 /// `knobs`.

@@ -80,6 +80,19 @@ impl Names {
         simulated(&self.near).is_some()
     }
 
+    /// Why nobody but us could turn one of the machines, where that is so.
+    pub(crate) fn nobody_else(&self) -> Option<String> {
+        let alone = |name: &String| match Place::of(name) {
+            Some(Place::Simulated(sim)) => Some(format!(
+                "nobody else turns {name} while powerband has it; `powerband sim mount {sim} DIR` serves it to other programs, \
+                 and bound over /sys/devices/system/cpu it can be watched as this machine"
+            )),
+            Some(Place::Recorded(_)) => Some(format!("{name} is a recording, in which nothing happens any more")),
+            _ => None,
+        };
+        [Some(&self.near), self.far.as_ref()].into_iter().flatten().find_map(alone)
+    }
+
     /// Whether the near machine is the one of this name; a seed behind it may have been without effect.
     pub(crate) fn is_on(&self, machine: &str) -> bool {
         self.near == machine || (self.simulated() && machine.split('#').next() == Some(&self.near))

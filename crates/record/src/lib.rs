@@ -11,6 +11,7 @@ mod outcome;
 mod quantity;
 mod setting;
 mod work;
+mod writer;
 
 pub use arrivals::{Arrivals, Schedule};
 pub use command_knob::{CommandKnob, VALUE};
@@ -27,3 +28,4 @@ pub use quantity::{
 };
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
 pub use work::{Demand, Protocol, Work};
+pub use writer::Writer;

@@ -44,6 +44,7 @@ mod simulated;
 mod told;
 mod undone;
 mod wakeful;
+mod watched;
 mod whole;
 mod withheld;
 mod witnessed;

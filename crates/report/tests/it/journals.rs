@@ -268,7 +268,8 @@ pub(crate) fn stopped() -> Vec<Event> {
     let failed = Void::LoadFailed { why: "load: exit status 2, \u{1b}[31mmake: *** no rule\u{1b}[0m".into() };
     journal.void(1, 0, failed.clone());
     journal.void(1, 0, failed);
-    let moved = Void::KnobMoved { knob: "cpufreq.boost".into(), expected: "0".into(), found: "1".into() };
+    let by = vec![];
+    let moved = Void::KnobMoved { knob: "cpufreq.boost".into(), expected: "0".into(), found: "1".into(), by };
     journal.void(1, 0, moved);
     journal.valid(1, 0, &[("real_s", 12.5)]);
     journal.block(1, vec![], None);
