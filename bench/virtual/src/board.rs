@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use powerband_sim::{PowerSpec, Profile};
+use powerband_sim::{IdleStep, PowerSpec, Profile};
 
 use crate::error::{BenchError, Result};
 use crate::places::{run, write};
@@ -60,7 +60,7 @@ impl Board {
                 format!("a board needs 1 to 16 clocks in a table, and machine '{}' has {}", profile.name, clocks.len());
             return Err(BenchError::Missing(why));
         }
-        let power = profile.power.clone();
+        let power = halting(profile);
         let states: Vec<State> = clocks
             .iter()
             .map(|&khz| {
@@ -166,6 +166,17 @@ impl Board {
     pub(crate) fn meter_byte(&self, power_mw: u64) -> u8 {
         u8::try_from((power_mw + self.meter_step_mw / 2) / self.meter_step_mw).unwrap_or(u8::MAX)
     }
+}
+
+/// What a machine draws whose idle CPUs halt and never come to a deeper state: the guest's kernel has no driver for those.
+fn halting(profile: &Profile) -> PowerSpec {
+    let mut power = profile.power.clone();
+    if let Some(idle) = &profile.idle {
+        let halted = idle.states.iter().position(|state| !state.polls).and_then(|at| power.idle.get(at));
+        power.idle = halted.map(|step| IdleStep { after_ns: 0, ..step.clone() }).into_iter().collect();
+        power.package_idle_after_ns = u64::MAX;
+    }
+    power
 }
 
 #[cfg(test)]

@@ -12,10 +12,18 @@ const LABELS: [&str; 7] = ["1600MHz", "1867MHz", "2133MHz", "2400MHz", "powersav
 const WATTS_OFF: f64 = 0.1;
 const SPEED_OFF: f64 = 0.03;
 
-/// A machine file for the guest that is booted as `quadcore`: two CPUs, its kernel's rules and governors, and a power meter
-/// that covers CPUs and package.
+/// A machine file for the guest that is booted as `quadcore`: two CPUs, its kernel's rules and governors, idle CPUs that halt,
+/// and a power meter that covers CPUs and package.
 fn twin() -> String {
-    let mut text = Profile::builtin_text("quadcore").unwrap().to_owned();
+    let text = Profile::builtin_text("quadcore").unwrap();
+    let (before, rest) = text.split_once("[cpuidle]\n").unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let halts =
+        "package_idle_after_us = 1e9\nidle = [{ name = \"C1\", after_us = 0, running_share = 0.4, leakage_share = 1 }]";
+    let text = format!("{before}{halts}\n\n{after}").replace("\"cpuidle.driver\"", "\"power.package_idle_after_us\"");
+    let text = text.replace("\"cpuidle.states\"", "\"power.idle\"");
+    let mut text: String =
+        text.lines().filter(|line| !line.starts_with("\"cpuidle.")).map(|line| format!("{line}\n")).collect();
     for (whole, cut) in [
         ("possible = \"0-7\"", "possible = \"0-1\""),
         ("present = \"0-3\"", "present = \"0-1\""),

@@ -30,6 +30,8 @@ fn machine(played: &Played, chance: &mut Option<Chance>) -> SimWorld {
     for sigma in [&mut profile.noise.sigma, &mut profile.noise.link_sigma, &mut profile.noise.rtt_sigma] {
         *sigma = 0.0;
     }
+    // The guest's kernel has no driver for idle states.
+    profile.idle = None;
     let cpufreq = &mut profile.cpufreq;
     (cpufreq.rules, cpufreq.hz, cpufreq.nohz) = (Rules::V6_1, 250, true);
     cpufreq.policies.truncate(1);
