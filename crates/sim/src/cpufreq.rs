@@ -267,6 +267,9 @@ impl Cpufreq {
     /// of the same instant. Cheap when the governor does not listen.
     pub fn utilisation(&mut self, cpu: u32, now_ns: u64, why: Util, times: &dyn CpuTimes) {
         let Some(index) = self.policy_of(cpu) else { return };
+        if why == Util::Tick {
+            self.ticked(cpu, now_ns);
+        }
         let queued = match &mut self.policies[index].state {
             State::Fixed | State::Userspace { .. } => {
                 // A window's end that nobody listened for is not told later.

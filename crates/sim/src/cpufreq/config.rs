@@ -163,6 +163,8 @@ pub struct Config {
     /// Whether an idle CPU keeps its tick until one has come, as Linux 6.1 has it without a driver for idle states:
     /// schedutil does not see an idle time without a tick.
     pub keeps_tick: bool,
+    /// From a task's waking to its running on a CPU that has nothing better to do, ns: it is runnable meanwhile (6.1).
+    pub switch_in_ns: u32,
     /// How much longer the governor's worker takes to a CPU that was idle, ns (6.1).
     pub idle_exit_ns: u32,
     /// What the first tick in an idle time takes of it, ns.
@@ -202,6 +204,7 @@ impl Config {
             tick_scatter_ns: 0,
             idle_edges_ns: 0,
             keeps_tick: false,
+            switch_in_ns: 0,
             idle_exit_ns: 0,
             idle_tick_ns: 0,
             window_phase_ns: 0,

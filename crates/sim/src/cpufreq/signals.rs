@@ -28,7 +28,11 @@ impl Cpufreq {
                 queue.idle_entries = queue.idle_entries.saturating_sub(1);
             }
         }
+        let was_idle = queue.is_idle();
         queue.set_running(task.is_some(), now_ns);
+        if task.is_some() && before != task {
+            queue.switched(was_idle, u64::from(self.config.switch_in_ns));
+        }
     }
 
     /// `task` became runnable on `cpu`, from sleep or from another CPU. Only needed where schedutil is built in, cheap otherwise.
@@ -59,6 +63,14 @@ impl Cpufreq {
     #[must_use]
     pub fn tracked_util(&self, cpu: u32) -> u32 {
         self.cpus.get(cpu as usize).map_or(0, |c| c.queue.util())
+    }
+
+    /// A tick came: the utilisation of the task that runs is worked out anew, if a window of its has ended.
+    pub(super) fn ticked(&mut self, cpu: u32, now_ns: u64) {
+        if let Some(task) = self.cpus[cpu as usize].queue.task.filter(|_| self.follows_tasks) {
+            self.cpus[cpu as usize].queue.update(now_ns);
+            self.settle(task, cpu, true, now_ns);
+        }
     }
 
     fn capacity(&self, cpu: u32) -> u32 {

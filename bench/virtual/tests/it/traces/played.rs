@@ -6,8 +6,10 @@ use powerband_sim::Stretch;
 /// The kernel's worker that takes samples. A simulated governor takes its own, so these are no part of the load.
 const SAMPLES: &str = "dbs_work_handler";
 
-/// From the scheduler's look at its clock until the switch is traced, ns.
+/// From the scheduler's look at its clock until the switch is traced, ns: to another thread, and to none, which it looks for
+/// elsewhere first.
 const SWITCH_NS: u64 = 4_000;
+const IDLE_SWITCH_NS: u64 = 8_500;
 
 /// From the trace of a waking until the scheduler has looked at its clock, ns.
 const WAKE_NS: u64 = 800;
@@ -104,7 +106,9 @@ impl Played {
     fn switched(&mut self, what: &str, at_ns: u64) {
         let (before, after) = (number(what, "prev_pid="), number(what, "next_pid="));
         if !what.contains("prev_state=R") {
-            self.closed(before, at_ns, number(what, "prev_prio=") > 120);
+            // Before its switch away is traced, the scheduler has read its clock.
+            let took_ns = if after == 0 { IDLE_SWITCH_NS } else { SWITCH_NS };
+            self.closed(before, at_ns - took_ns, number(what, "prev_prio=") > 120);
         }
         self.opened(after, number(what, "next_prio=") == 0 && before == 0, at_ns);
         self.roused(at_ns);
@@ -137,7 +141,7 @@ impl Played {
         if let Some(from_ns) = this.open_ns.take()
             && !only_samples
         {
-            this.stretches.push(Stretch { from_ns, until_ns, nice });
+            this.stretches.push(Stretch { from_ns, until_ns: until_ns.max(from_ns), nice });
         }
     }
 
@@ -153,15 +157,13 @@ impl Played {
     /// the switch to its idle thread and ends with the interrupt that wakes something.
     pub(crate) fn edges_ns(&self) -> u64 {
         let (times, between_ns) = self.idle;
-        (between_ns + times * (SWITCH_NS + WAKE_NS)).saturating_sub(self.asleep_ns[1] - self.asleep_ns[0])
+        (between_ns + times * (IDLE_SWITCH_NS + WAKE_NS)).saturating_sub(self.asleep_ns[1] - self.asleep_ns[0])
             / times.max(1)
     }
 
-    /// What each thread ran. Before its switch away is traced, the scheduler has read its clock.
+    /// What each thread ran.
     pub(crate) fn stretches(&self) -> Vec<Vec<Stretch>> {
-        let one =
-            |stretch: &Stretch| Stretch { until_ns: stretch.from_ns.max(stretch.until_ns - SWITCH_NS), ..*stretch };
-        self.threads.values().map(|thread| thread.stretches.iter().map(one).collect()).collect()
+        self.threads.values().map(|thread| thread.stretches.clone()).collect()
     }
 
     /// When each case began and ended: statistics reset, statistics read.

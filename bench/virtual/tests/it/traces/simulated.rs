@@ -14,6 +14,9 @@ const WORKER_NS: u32 = 15_500;
 const TICK_NS: u32 = 2_500;
 /// What an idle CPU takes until it comes to the worker, beyond what a busy one does, ns.
 const EXIT_NS: u32 = 3_000;
+/// What it takes from waking a task to switching to it, ns.
+const SWITCH_IN_NS: u32 = 5_000;
+
 /// By how much the times of a trace and those above may be off either way, ns: the trace shows whole µs, and what the kernel
 /// takes depends on the way it came.
 const UNSURE_NS: u64 = 2_000;
@@ -42,6 +45,7 @@ fn machine(played: &Played, chance: &mut Option<Chance>) -> SimWorld {
     (cpufreq.tick_delay_ns, cpufreq.idle_edges_ns) =
         (about(TICK_NS, chance), u32::try_from(played.edges_ns()).unwrap());
     cpufreq.tick_scatter_ns = if chance.is_some() { SCATTER_NS } else { 0 };
+    cpufreq.switch_in_ns = about(SWITCH_IN_NS, chance);
     cpufreq.keeps_tick = true;
     (cpufreq.idle_exit_ns, cpufreq.idle_tick_ns) = (about(EXIT_NS, chance), IDLE_TICK_NS);
     for policy in &mut cpufreq.policies {

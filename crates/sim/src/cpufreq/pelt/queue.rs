@@ -23,6 +23,16 @@ pub struct Queue {
     pub(crate) idle_since_ns: u64,
     pub(crate) woken_ns: u64,
     window_ended: bool,
+    /// On the signals' clock: when the CPU's first task after idleness came to run, and when its present task did, ns.
+    busy_from_ns: u64,
+    ran_from_ns: u64,
+}
+
+/// Brings a signal to `clock_ns`. What it stands for has been running since `from_ns`, or not at all. True if a window ended.
+pub(super) fn counted(signal: &mut Signal, clock_ns: u64, from_ns: Option<u64>) -> bool {
+    let Some(from_ns) = from_ns else { return signal.update(clock_ns, false) };
+    let ended = signal.update(from_ns.min(clock_ns), false);
+    ended | (from_ns < clock_ns && signal.update(clock_ns, true))
 }
 
 impl Queue {
@@ -43,6 +53,8 @@ impl Queue {
             idle_since_ns: now_ns,
             woken_ns: 0,
             window_ended: true,
+            busy_from_ns: 0,
+            ran_from_ns: 0,
         }
     }
 
@@ -85,7 +97,20 @@ impl Queue {
     pub fn update(&mut self, now_ns: u64) {
         self.advance(now_ns);
         let clock_ns = self.clock_ns();
-        self.window_ended |= self.signal.update(clock_ns, self.running);
+        self.window_ended |= counted(&mut self.signal, clock_ns, self.running.then_some(self.busy_from_ns));
+    }
+
+    /// The present task has been switched to, which took this long; before it the CPU was idle, or not.
+    pub(crate) fn switched(&mut self, was_idle: bool, took_ns: u64) {
+        self.ran_from_ns = self.clock_ns() + took_ns;
+        if was_idle {
+            self.busy_from_ns = self.ran_from_ns;
+        }
+    }
+
+    /// On the signals' clock: when the present task came to run, ns.
+    pub(super) fn ran_from_ns(&self) -> u64 {
+        self.ran_from_ns
     }
 
     /// Whether the CPU is idle.

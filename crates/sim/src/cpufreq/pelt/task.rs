@@ -1,4 +1,5 @@
 //! A task's own signal, and the estimate of what it will ask when it wakes.
+use super::queue::counted;
 use super::{Queue, Signal};
 
 /// Differences below this (1 % of 1024) leave the estimate alone.
@@ -37,7 +38,8 @@ impl Task {
 
     /// Brings the signal to the queue's clock; `running` is what was true since the last update.
     pub fn update(&mut self, queue: &Queue, running: bool) {
-        self.window_since_sleep |= self.signal.update(queue.clock_ns(), running);
+        let from_ns = running.then_some(queue.ran_from_ns());
+        self.window_since_sleep |= counted(&mut self.signal, queue.clock_ns(), from_ns);
     }
 
     /// The task's signal is measured against `cpu`'s clock, in its windows, from now on. Its time away must have been added by
