@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use powerband_knob::{Applied, Moved, Named};
 use powerband_machine::{Machine, World, Written};
-use powerband_record::{Side, Void, Writer};
+use powerband_record::{Side, Void, Writer, placed};
 
 /// The places that are turned, and why they cannot be watched where they cannot.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl Strangers {
             // What moved without a write of its own followed from another's: a limit from the driver's mode.
             let own = by(writes.iter().filter(|write| write.place == path));
             let by = if own.is_empty() { by(writes.iter()) } else { own };
-            return Some(Void::KnobMoved { knob: format!("{far}{knob} at {site}"), expected, found, by });
+            return Some(Void::KnobMoved { knob: format!("{far}{}", placed(&knob, &site)), expected, found, by });
         }
         // A load that writes what no knob of this trial turns does what it is there to do.
         let turned = |write: &&Written| in_force.iter().any(|place| *place == write.place);
@@ -72,7 +72,12 @@ impl Strangers {
             Err(errno) => format!("nothing: {errno}"),
         };
         let by = by(writes.iter().filter(|write| write.place == first.place));
-        Some(Void::KnobMoved { knob: format!("{far}{} at {site}", named.name), expected: found.clone(), found, by })
+        Some(Void::KnobMoved {
+            knob: format!("{far}{}", placed(&named.name, site)),
+            expected: found.clone(),
+            found,
+            by,
+        })
     }
 
     /// What must be known with the verdicts where nobody can be seen.

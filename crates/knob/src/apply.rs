@@ -5,7 +5,7 @@ mod keepsake;
 use std::collections::BTreeMap;
 
 use powerband_machine::{Acted, Action, EntryId, Hold, Machine, Turn};
-use powerband_record::{ReachedSite, Setting};
+use powerband_record::{ReachedSite, Setting, placed};
 use serde::Serialize;
 
 use crate::catalogue::nic::has_carrier;
@@ -36,7 +36,7 @@ impl Reached {
     /// For people: `cpufreq.governor at policy0 (cpus 0-3): performance, applied`.
     #[must_use]
     pub fn words(&self) -> String {
-        format!("{} at {}: {}, {}", self.named.name, self.site.words(), self.asked, self.landed)
+        format!("{}: {}, {}", placed(&self.named.name, &self.site.words()), self.asked, self.landed)
     }
 
     /// As the journal keeps it.
@@ -115,7 +115,7 @@ impl Applied {
         if of < 2 {
             return None;
         }
-        let told = |it: &&Reached| format!("{} at {}: {}", it.named.name, it.site.name, it.landed);
+        let told = |it: &&Reached| format!("{}: {}", placed(&it.named.name, &it.site.name), it.landed);
         let others: Vec<String> = others.iter().map(told).collect();
         let why = if others.is_empty() { String::new() } else { format!("; {}", others.join("; ")) };
         Some(format!("reached {} of {of} sites{why}", of - others.len()))

@@ -1,5 +1,6 @@
 //! Why a knob could not be named, read, turned or put back: one sentence each, with what to type next.
 use powerband_machine::{Errno, LedgerError};
+use powerband_record::placed;
 use thiserror::Error;
 
 /// What the caller can do about a [`KnobError`]; the command chooses its exit code by it.
@@ -99,7 +100,7 @@ pub enum KnobError {
         errno: Errno,
     },
     /// The kernel refused the value.
-    #[error("the kernel refused {knob}={asked} at {site}: {errno}{advice}; nothing is changed")]
+    #[error("the kernel refused {}: {errno}{advice}; nothing is changed", placed(&format!("{knob}={asked}"), site))]
     Refused {
         /// Canonical name.
         knob: String,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use powerband_machine::Machine;
-use powerband_record::{Assignment, Setting, Side};
+use powerband_record::{Assignment, Setting, Side, placed};
 use serde::Serialize;
 
 use crate::expand::{parse_at, sites_or_later};
@@ -79,7 +79,7 @@ pub struct StepLine {
 
 impl fmt::Display for StepLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}: ", self.knob, self.site)?;
+        write!(f, "{}: ", placed(&self.knob, &self.site))?;
         match &self.from {
             Some(from) if self.already => write!(f, "{from}, already so"),
             Some(from) => write!(f, "{from} → {}", self.to),
@@ -148,7 +148,9 @@ pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) ->
         let moves = moves(&steps.parts, phase, machine, false)?;
         for step in &moves {
             let meant = step.named.knob.stands_for(&step.value.typed(), machine, &step.site);
-            let named = |meant| format!("{}={} at {} is {meant}", step.named.name, step.value, step.site.name);
+            let named = |meant| {
+                format!("{} is {meant}", placed(&format!("{}={}", step.named.name, step.value), &step.site.name))
+            };
             steps.notes.extend(meant.map(named));
         }
         steps.lines.extend(moves.into_iter().map(line));

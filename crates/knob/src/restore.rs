@@ -4,7 +4,7 @@ mod order;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::{Action, EntryId, Errno, Hold, LastChange, Machine, OpenEntry, Turn, Undone, World};
-use powerband_record::Side;
+use powerband_record::{Side, placed};
 use serde::Serialize;
 
 use crate::catalogue::shown_after_reset;
@@ -73,9 +73,9 @@ impl Restored {
     /// Everything that is not back, a few words each.
     #[must_use]
     pub fn left(&self) -> Vec<String> {
-        let foreign = self.foreign.iter().map(|it| format!("{} at {} (found {})", it.knob, it.site, it.found));
+        let foreign = self.foreign.iter().map(|it| format!("{} (found {})", placed(&it.knob, &it.site), it.found));
         let failed = self.failed.iter().chain(&self.elsewhere);
-        foreign.chain(failed.map(|it| format!("{} at {} ({})", it.knob, it.site, it.why))).collect()
+        foreign.chain(failed.map(|it| format!("{} ({})", placed(&it.knob, &it.site), it.why))).collect()
     }
 
     /// Everything that was put back and yet reads differently than before, a few words each.
@@ -84,7 +84,7 @@ impl Restored {
         let shown = |text: &str| if text.is_empty() { "nothing".to_owned() } else { text.to_owned() };
         let words = |it: &Foreign| {
             let (found, before) = (shown(&it.found), shown(&it.ours));
-            format!("{} at {} reads {found} where it read {before} before", it.knob, it.site)
+            format!("{} reads {found} where it read {before} before", placed(&it.knob, &it.site))
         };
         self.inexact.iter().map(words).collect()
     }

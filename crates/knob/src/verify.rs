@@ -1,6 +1,6 @@
 //! The look at a trial's end: is every knob still where it landed?
 use powerband_machine::Machine;
-use powerband_record::Void;
+use powerband_record::{Void, placed};
 
 use crate::Applied;
 
@@ -21,7 +21,7 @@ pub struct Moved {
 
 impl From<Moved> for Void {
     fn from(moved: Moved) -> Void {
-        let knob = format!("{} at {}", moved.knob, moved.site);
+        let knob = placed(&moved.knob, &moved.site);
         Void::KnobMoved { knob, expected: moved.expected, found: moved.found, by: Vec::new() }
     }
 }

@@ -3,7 +3,7 @@ use powerband_experiment::Resolved;
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
-use powerband_record::{Side, format_duration, format_number};
+use powerband_record::{Side, format_duration, format_number, placed};
 use serde::Serialize;
 
 use crate::cli::Shared;
@@ -143,5 +143,5 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meter
 fn words(line: &StepLine) -> String {
     let from = line.from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
     let already = if line.already { " (already so)" } else { "" };
-    format!("{} at {}:{from} to {}{already}", line.knob, line.site, line.to)
+    format!("{}:{from} to {}{already}", placed(&line.knob, &line.site), line.to)
 }

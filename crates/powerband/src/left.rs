@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use powerband_host::{FileLedger, holder};
 use powerband_knob::{Restored, restore};
 use powerband_machine::{Damage, EntryId, Errno, Hold, Ledger, LedgerStore, Machine, OpenEntry, Turn, World};
-use powerband_record::Side;
+use powerband_record::{Side, placed};
 
 use crate::away;
 use crate::exit::{Exit, Failure};
@@ -100,8 +100,9 @@ pub(crate) fn put_back_first(world: &mut dyn World, kept: &[Kept]) -> Result<(),
     }
     for it in &restored.elsewhere {
         output::remark(&format!(
-            "an interrupted powerband left {} at {} turned: {}; `powerband undo --left --force` lets go of it",
-            it.knob, it.site, it.why
+            "an interrupted powerband left {} turned: {}; `powerband undo --left --force` lets go of it",
+            placed(&it.knob, &it.site),
+            it.why
         ));
     }
     if restored.failed.is_empty() {

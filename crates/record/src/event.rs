@@ -207,6 +207,12 @@ pub struct PlannedTrial {
     pub at_ns: u64,
 }
 
+/// A knob at its site, for people; a knob of the whole machine has none (`-`).
+#[must_use]
+pub fn placed(knob: &str, site: &str) -> String {
+    if site == "-" { knob.to_owned() } else { format!("{knob} at {site}") }
+}
+
 /// How one knob landed at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReachedSite {

@@ -18,7 +18,7 @@ pub use command_knob::{CommandKnob, VALUE};
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{
     BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
-    PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict,
+    PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
 pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
 pub use outcome::{ExitStatus, Histogram, Outcome, Output, Usage, Void};

@@ -46,7 +46,7 @@ fn tunables_follow_the_governor_the_setting_chooses() {
         let setting =
             Setting::parse("up_threshold=15 down_threshold=10 governor=conservative ignore-nice-load=5").unwrap();
         let steps = plan(&setting, &mut machine, &Selection::everywhere()).unwrap();
-        assert_eq!(steps.lines[2].to_string(), "conservative.down_threshold at -: → 10");
+        assert_eq!(steps.lines[2].to_string(), "conservative.down_threshold: → 10");
         let applied = apply_steps(&mut machine, &steps, Hold::Held).unwrap();
         let folder =
             if rules.per_policy { format!("{ROOT}/policy1/conservative") } else { format!("{ROOT}/conservative") };

@@ -177,7 +177,7 @@ fn a_latency_is_held_and_never_set() {
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(error.to_string().contains("the kernel forgets it as soon as nobody holds it; use it with"), "{error}");
     let applied = turn(&mut machine, "cpu_dma_latency=10").unwrap();
-    assert_eq!(applied.sites[0].words(), "pmqos.cpu_dma_latency at -: 10, applied");
+    assert_eq!(applied.sites[0].words(), "pmqos.cpu_dma_latency: 10, applied");
     assert!(restore(&mut machine, &applied.entries, false).complete());
     assert_eq!(machine.show(LATENCY_DEVICE), "2000000000");
     machine.held.push(5);

@@ -7,7 +7,7 @@ mod power;
 
 use powerband_knob::look;
 use powerband_machine::{Hold, Machine};
-use powerband_record::{CpuList, Side};
+use powerband_record::{CpuList, Side, placed};
 use serde_json::{Value, json};
 
 use crate::away;
@@ -192,7 +192,7 @@ fn turned(rig: &mut Rig) -> Told {
                 Hold::Held => left::holder_words(rig.kept_of(side)),
                 Hold::Set => (None, "set; `powerband undo` takes it back".into()),
             };
-            lines.row(&format!("turned: {there}{} at {} to {} ({how})", turn.knob, turn.site, turn.asked));
+            lines.row(&format!("turned: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked));
             let mut row = json!(entry);
             row["held_by"] = json!(held_by);
             rows.push(row);

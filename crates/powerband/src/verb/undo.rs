@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_knob::{Foreign, Restored, restore};
 use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
-use powerband_record::Side;
+use powerband_record::{Side, placed};
 use serde_json::json;
 
 use crate::cli::{Shared, Undo};
@@ -135,7 +135,7 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
 fn line(turn: &Turn) -> String {
     let shown = |value: &str| shown(&turn.knob, value);
     let before = before(turn).map_or_else(|| "nothing".into(), shown);
-    format!("    {} at {}: {} (was {before})\n", turn.knob, turn.site, shown(&turn.asked))
+    format!("    {}: {} (was {before})\n", placed(&turn.knob, &turn.site), shown(&turn.asked))
 }
 
 /// A value for people: kHz of the frequency knobs as MHz.
@@ -180,9 +180,8 @@ fn outcome(restored: &Restored, ledger: &str, verb: &str) -> Answer {
     }
     if let Some(foreign) = restored.foreign.first() {
         let sentence = format!(
-            "{} at {} was set to {} and now reads {}{}: somebody else turned it, so it was left alone; `powerband {verb} --force` puts it back all the same",
-            foreign.knob,
-            foreign.site,
+            "{} was set to {} and now reads {}{}: somebody else turned it, so it was left alone; `powerband {verb} --force` puts it back all the same",
+            placed(&foreign.knob, &foreign.site),
             foreign.ours,
             foreign.found,
             whose(foreign)
@@ -191,8 +190,9 @@ fn outcome(restored: &Restored, ledger: &str, verb: &str) -> Answer {
     }
     if let Some(it) = restored.elsewhere.first() {
         let sentence = format!(
-            "{} at {} was left alone: {}; `powerband {verb} --force` lets go of it without touching it",
-            it.knob, it.site, it.why
+            "{} was left alone: {}; `powerband {verb} --force` lets go of it without touching it",
+            placed(&it.knob, &it.site),
+            it.why
         );
         return Err(Failure::new(Exit::Failed, sentence));
     }

@@ -41,14 +41,14 @@ fn a_plans_own_knob_is_turned_in_its_settings_and_put_back() {
     // The experiment can be repeated from its first event alone.
     assert!(journal[0].contains("\"knobs\":{\"level\":{\"get\":"), "{}", journal[0]);
     let told = desk.run(&["run", &plan, "--dry-run"]).ended(0).out;
-    assert!(told.contains("level at -: from low to high"), "{told}");
+    assert!(told.contains("level: from low to high"), "{told}");
 }
 
 #[test]
 fn what_a_file_declares_can_be_set_held_read_and_undone() {
     let (desk, plan) = desk_with("");
     let told = desk.run(&["set", "--knobs", &plan, "level=high"]).ended(0).out;
-    assert!(told.contains("level at -: high, applied"), "{told}");
+    assert!(told.contains("level: high, applied"), "{told}");
     assert_eq!(level(&desk), "high\n");
     let got = desk.run(&["get", "--knobs", &plan, "level"]).ended(0).out;
     assert_eq!(got, "level@- = high\n");
