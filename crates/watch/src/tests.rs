@@ -1,0 +1,1 @@
+//! What is drawn, logged and told of a simulated machine.
