@@ -187,7 +187,7 @@ pub(crate) struct Watch {
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) length: Option<String>,
     /// End after so many samples
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
     /// Also keep the latest sample in this file as OpenMetrics, for node_exporter's textfile collector (FILE.prom)
     #[arg(long, value_name = "FILE")]

@@ -62,7 +62,7 @@ pub fn openmetrics(scene: &Scene, sample: &Sample, cost: Cost) -> String {
     let help = "Power by a meter, of what its boundary covers; boundaries may overlap, so do not add them up.";
     say("powerband_power_watts", "watts", help, meters.collect());
     let help = "CPU time powerband itself has used for watching.";
-    say("powerband_observer_cpu_seconds", "seconds", help, vec![(Vec::new(), cost.cpu_s)]);
+    say("powerband_observer_cpu_seconds", "seconds", help, vec![(Vec::new(), (cost.cpu_s * 1e6).round() * 1e-6)]);
     let help = "How often powerband itself has woken for watching.";
     say("powerband_observer_wakeups", "", help, vec![(Vec::new(), cost.wakeups as f64)]);
     text + "# EOF\n"

@@ -101,7 +101,7 @@ impl Rows {
         }
         cells.extend(sample.watts.iter().map(|&watts| number(watts, 1e6)));
         if self.cost {
-            cells.extend([json!(cost.map(|cost| cost.cpu_s)), json!(cost.map(|cost| cost.wakeups))]);
+            cells.extend([number(cost.map(|cost| cost.cpu_s), 1e6), json!(cost.map(|cost| cost.wakeups))]);
         }
         cells
     }

@@ -56,7 +56,7 @@ fn a_machine_at_rest_sleeps_and_draws() {
     let (clocks, idle) = (Clocks::open(near, &cpus, false), IdleTimes::open(near, &cpus));
     let found = find_all(near).meters;
     let (stat, power) = (Utilisation::open(near).unwrap(), Powers::open(near, &found));
-    let mut read = |world: &mut SimWorld, handles: &[powerband_machine::Handle]| {
+    let read = |world: &mut SimWorld, handles: &[powerband_machine::Handle]| {
         let mut texts = Vec::new();
         machine(world).read_many(handles, &mut texts);
         texts

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Color;
 use ratatui::symbols::Marker;
 use ratatui::text::Line;
-use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
+use ratatui::widgets::{Axis, Chart, Dataset, GraphType, LegendPosition};
 
 use super::View;
 use super::draw::{clock, time};
@@ -43,5 +43,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let edge = (f64::from(high - low) * 0.02).max(1.0);
     let x = Axis::default().bounds([-span_s, 0.0]).labels([format!("{} ago", time(span_s)), "now".into()]);
     let y = Axis::default().bounds([f64::from(low) - edge, f64::from(high) + edge]).labels(labels);
-    frame.render_widget(Chart::new(sets.collect()).x_axis(x).y_axis(y), area);
+    // The latest is at the right.
+    let chart = Chart::new(sets.collect()).legend_position(Some(LegendPosition::TopLeft));
+    frame.render_widget(chart.x_axis(x).y_axis(y), area);
 }

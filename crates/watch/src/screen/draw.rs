@@ -24,15 +24,15 @@ const HELP: [&str; 12] = [
     "q, Esc, Ctrl-C   end",
     "space            pause, go on",
     "+  -             sample more often, less often",
-    "up, down         mark a CPU (also k, j, page up and down, home, end)",
-    "enter            pick the marked CPU, or let it go: the picked ones are drawn large",
+    "up, down         mark a CPU (also k, j, page up, page down, home, end)",
+    "enter            pick the marked CPU or let it go; picked ones are large",
     "?                this page, and back",
     "",
-    "clock   as the kernel tells it, between the slowest and the fastest of the hardware",
-    "busy    share of the time that was neither idle nor waiting for a disk",
+    "clock   as the kernel tells it, from the hardware's slowest to its fastest",
+    "busy    share of the time neither idle nor waiting for a disk",
     "irq/s   interrupts a second; wake/s: idle states entered a second",
-    "C1 …    share of the time in each idle state; a long sleep shows when it ends",
-    "W       what a meter reads, of what its name covers; meters may overlap, and are never added up",
+    "C1 …    share of the time in each idle state; a sleep shows when it ends",
+    "W       what a meter reads of what it covers; meters are never added up",
 ];
 
 impl View {

@@ -70,7 +70,7 @@ impl Pace {
         u64::try_from(self.wall.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// A sample was taken; the next one is due an interval after this one was, or from now on where that is past.
+    /// A sample was taken; the next one is due an interval after this one was.
     pub(super) fn taken(&mut self) {
         self.taken += 1;
         self.due_ns = self.due_ns.saturating_add(self.interval_ns);
@@ -84,9 +84,9 @@ impl Pace {
         }
     }
 
-    /// Begins anew at `now_ns`: what was due meanwhile is left out.
+    /// Goes on at `now_ns` where more than one sample was due meanwhile: the others are left out.
     pub(super) fn catch_up(&mut self, now_ns: u64) {
-        if self.due_ns < now_ns {
+        if self.due_ns.saturating_add(self.interval_ns) <= now_ns {
             self.due_ns = now_ns;
         }
     }

@@ -42,12 +42,12 @@ fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) 
         let resting = view.paused() || (watched.pace.still() && watched.pace.done());
         let due = !resting && now_ns >= watched.pace.due_ns();
         if due {
+            watched.pace.catch_up(now_ns);
             if let Some(exit) = listen(watched.rig.world(), watched.pace.due_ns())? {
                 return Ok(exit);
             }
             view.push(watched.sample()?);
             watched.pace.taken();
-            watched.pace.catch_up(now_ns);
             if watched.cost {
                 view.set_cost(watched.spent(), watched.pace.wall_ns());
             }
