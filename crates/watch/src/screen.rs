@@ -43,13 +43,14 @@ pub struct View {
     first: usize,
     /// What the observer cost, and over how long, ns.
     cost: Option<(Cost, u64)>,
-    /// What is to be said beside the machine's name.
+    /// What is said beside the machine's name in place of the pace.
     remark: Option<String>,
     colour: bool,
 }
 
 impl View {
-    /// A screen without samples yet. `remark`: what a person should know of the machine (`a recording, which stands still`).
+    /// A screen without samples yet. `remark` is shown in place of the
+    /// pace (`a recording: it stands still`).
     #[must_use]
     pub fn new(scene: Scene, interval_ns: u64, remark: Option<String>, colour: bool) -> Self {
         View {
@@ -113,14 +114,17 @@ impl View {
             KeyCode::PageDown => self.cursor = (self.cursor + 10).min(last),
             KeyCode::Home => self.cursor = 0,
             KeyCode::End => self.cursor = last,
-            KeyCode::Enter => {
-                if !self.picked.remove(&self.cursor) {
-                    self.picked.insert(self.cursor);
-                }
-            }
+            KeyCode::Enter => self.pick(),
             _ => {}
         }
         Asked::Nothing
+    }
+
+    /// Picks the marked line, or lets it go.
+    fn pick(&mut self) {
+        if !self.picked.remove(&self.cursor) {
+            self.picked.insert(self.cursor);
+        }
     }
 
     fn turn_interval(&mut self, faster: bool) {
@@ -134,6 +138,11 @@ impl View {
     /// The lines of the table that are drawn large: those picked, else the marked one.
     fn large(&self) -> Vec<usize> {
         if self.picked.is_empty() { vec![self.cursor] } else { self.picked.iter().copied().collect() }
+    }
+
+    /// Whether there are clocks to draw; where not, utilisation takes their place.
+    fn clocks(&self) -> bool {
+        self.samples.iter().any(|sample| sample.cpus.iter().any(|cpu| cpu.clock_khz.is_some()))
     }
 
     /// The slowest and the fastest clock of one CPU, kHz: of the hardware, or else of what was seen.

@@ -127,6 +127,23 @@ fn many_cpus_scroll_and_what_stands_alike_is_one_line() {
 }
 
 #[test]
+fn without_clocks_utilisation_takes_their_place() {
+    let (mut scene, samples) = worked("quadcore", 40);
+    scene.policies.clear();
+    scene.machine = "recorded:".to_owned() + &"long/".repeat(30);
+    let blind = |mut sample: Sample| {
+        sample.policies.clear();
+        sample.cpus.iter_mut().for_each(|cpu| cpu.clock_khz = None);
+        sample
+    };
+    let mut view = view(scene, samples.into_iter().map(blind).collect());
+    let shown = screen(&mut view, 80, 24);
+    assert!(shown.lines().next().unwrap().ends_with("… · every 0.2 s"), "{shown}");
+    assert!(shown.contains("\n100 %") && shown.contains("\n  0 %"), "{shown}");
+    assert!(shown.lines().nth(2).unwrap().contains("█▁"), "{shown}");
+}
+
+#[test]
 fn keys_do_what_the_last_line_says() {
     let mut view = many(4);
     assert_eq!(press(&mut view, KeyCode::Char('q')), Asked::Quit);

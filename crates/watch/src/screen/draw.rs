@@ -72,16 +72,20 @@ impl View {
     }
 
     fn title(&self, width: usize) -> Line<'static> {
-        let every = time(self.interval_ns as f64 * 1e-9);
-        let remark = self.remark.as_ref().map(|remark| format!(" · {remark}")).unwrap_or_default();
-        let paused = if self.paused { " · paused, space goes on" } else { "" };
-        let left = format!(" {} · every {every}{remark}{paused}", self.scene.machine);
+        let stands = match (&self.remark, self.paused) {
+            (Some(remark), _) => remark.clone(),
+            (None, true) => "paused, space goes on".to_owned(),
+            (None, false) => format!("every {}", time(self.interval_ns as f64 * 1e-9)),
+        };
         let right = self.cost.map_or_else(String::new, |(cost, over_ns)| {
             let seconds = (over_ns as f64 * 1e-9).max(1e-9);
             let percent = 100.0 * cost.cpu_s / seconds;
             format!("itself {percent:.2} % of a CPU, {:.1} wake-ups/s ", cost.wakeups as f64 / seconds)
         });
-        let left = fit(&left, width.saturating_sub(right.width() + 1));
+        // A long name gives way.
+        let room = width.saturating_sub(right.width() + stands.width() + 5);
+        let left =
+            fit(&format!(" {} · {stands}", fit(&self.scene.machine, room)), width.saturating_sub(right.width() + 1));
         let gap = width.saturating_sub(left.width() + right.width());
         Line::from(vec![
             Span::styled(left, Style::new().add_modifier(Modifier::BOLD)),
@@ -95,8 +99,7 @@ impl View {
         let (width, height, cpus) = (usize::from(area.width), usize::from(area.height), self.scene.cpus.len());
         // The heading takes a line, and one tells what is out of sight.
         let room = height - 1;
-        let clocks = !self.scene.policies.is_empty();
-        let beside = if clocks && room >= CHART + 4 { CHART } else { 0 };
+        let beside = if room >= CHART + 4 { CHART } else { 0 };
         let shown = if cpus <= room - beside { cpus } else { (room - beside - 1).min(cpus) };
         self.first = self.first.min(self.cursor).max((self.cursor + 1).saturating_sub(shown)).min(cpus - shown);
         let columns = Columns::of(self, width);
@@ -108,7 +111,7 @@ impl View {
         }
         let used = lines.len();
         frame.render_widget(Paragraph::new(lines), area);
-        if clocks && height >= used + CHART {
+        if height >= used + CHART {
             let used = u16::try_from(used).unwrap_or(area.height);
             // A line stays free between them.
             let below = Rect { y: area.y + used + 1, height: area.height - used - 1, ..area };

@@ -41,7 +41,11 @@ impl Columns {
         let wakeups = !states.is_empty() && room >= RATE;
         let room = room - if wakeups { RATE } else { 0 };
         let pictures = LEAST + room;
-        let busy = if pictures >= 48 { pictures / 3 } else { 0 };
+        let busy = match (view.clocks(), pictures >= 48) {
+            (false, _) => pictures,
+            (true, true) => pictures / 3,
+            (true, false) => 0,
+        };
         Columns { wakeups, states, clock: pictures - busy, busy }
     }
 
