@@ -4,11 +4,13 @@
 //! absent). A [`Session`] reads instances around a piece of work: counters by difference (wrap handled once, in
 //! `counter.rs`), gauges by what the machine read meanwhile and a time-weighted mean (`gauge.rs`). No number leaves without the
 //! name of its boundary, and what could not be measured is a refusal with its reason, never zero.
+//! What CPUs do meanwhile is in [`state`]: snapshots of files that stay open, and differences between them.
 mod counter;
 mod gauge;
 mod meter;
 mod meters;
 mod session;
+pub mod state;
 
 pub use counter::{CounterError, Wrap, advance_uj};
 pub use gauge::{GaugeError, Sample, Window, mean};

@@ -63,6 +63,8 @@ pub(crate) enum Verb {
     Doctor(Doctor),
     /// Record what the machine reads into a folder, to be looked at as `recorded:DIR`
     Capture(Capture),
+    /// Show the machine as it runs: clocks, utilisation, watts, interrupts, idle states; or log them
+    Watch(Watch),
     /// Turn knobs, for good or until `undo`
     Set(Set),
     /// Keep what `set --confirm-within` waits for
@@ -170,6 +172,35 @@ pub(crate) struct Capture {
     /// The folder; empty, or not there yet
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+}
+
+/// `watch`.
+#[derive(Args, Debug)]
+pub(crate) struct Watch {
+    /// No picture: a row a sample into FILE.csv or FILE.jsonl, or - for CSV on standard output (lines of JSON with --json)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Time from sample to sample, 100ms or more
+    #[arg(long, value_name = "TIME", default_value = "1s", allow_hyphen_values = true)]
+    pub(crate) interval: String,
+    /// End after this time, e.g. 10s
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) length: Option<String>,
+    /// End after so many samples
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// Also keep the latest sample in this file as OpenMetrics, for node_exporter's textfile collector (FILE.prom)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) openmetrics: Option<PathBuf>,
+    /// Say what watching itself costs, in CPU time and wake-ups
+    #[arg(long)]
+    pub(crate) cost: bool,
+    /// Read the clocks also where the kernel interrupts each CPU to tell (x86 from Linux 4.13 to 5.17)
+    #[arg(long)]
+    pub(crate) interrupting: bool,
+    /// What a simulated machine does meanwhile
+    #[arg(long, value_name = "NAME")]
+    pub(crate) load: Option<MountLoad>,
 }
 
 /// `set`.

@@ -61,6 +61,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Knobs(args) => verb::knobs::run(&shared, &args),
         Verb::Doctor(args) => verb::doctor::run(&shared, &args),
         Verb::Capture(args) => verb::capture::run(&shared, &args),
+        Verb::Watch(args) => verb::watch::run(&shared, &args),
         Verb::Set(args) => verb::set::run(&shared, &args),
         Verb::Confirm => verb::confirm::run(&shared),
         Verb::Undo(args) => verb::undo::run(&shared, &args),

@@ -80,6 +80,11 @@ impl Names {
         simulated(&self.near).is_some()
     }
 
+    /// Whether the near machine is a recording.
+    pub(crate) fn recorded(&self) -> bool {
+        matches!(Place::of(&self.near), Some(Place::Recorded(_)))
+    }
+
     /// Why nobody but us could turn one of the machines, where that is so.
     pub(crate) fn nobody_else(&self) -> Option<String> {
         let alone = |name: &String| match Place::of(name) {

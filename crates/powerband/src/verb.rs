@@ -17,5 +17,6 @@ pub(crate) mod show;
 pub(crate) mod sim;
 pub(crate) mod try_;
 pub(crate) mod undo;
+pub(crate) mod watch;
 pub(crate) mod why;
 pub(crate) mod with;

@@ -27,6 +27,7 @@ const TABLE: &[Row] = &[
     Row { name: "fleet", may: &["record", "experiment", "store"] },
     Row { name: "report", may: &["record", "stats", "advice"] },
     Row { name: "mount", may: &["record", "machine", "host", "sim"] },
+    Row { name: "watch", may: &["record", "machine", "meter"] },
     Row { name: "tui", may: &["record", "store", "report"] },
     Row { name: "web", may: &["record", "store", "report"] },
     Row {
@@ -47,6 +48,7 @@ const TABLE: &[Row] = &[
             "fleet",
             "report",
             "mount",
+            "watch",
             "tui",
             "web",
         ],

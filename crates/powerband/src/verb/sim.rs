@@ -2,7 +2,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use powerband_machine::{Errno, Job, World};
+use powerband_machine::{Errno, Job, Machine, World};
 use powerband_mount::{Mount, MountError};
 use powerband_record::{Side, Work, format_duration, format_khz, format_number};
 use powerband_sim::{Description, Profile, SimWorld};
@@ -11,7 +11,7 @@ use crate::cli::{MountLoad, Shared, Sim, SimVerb};
 use crate::exit::{Answer, Exit, Failure};
 use crate::{output, rig};
 
-/// How long a mounted machine counts, ns: a hundred years.
+/// How long a machine counts, ns: a hundred years.
 const COUNTS_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
 pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
@@ -47,14 +47,19 @@ fn mount(shared: &Shared, name: &str, folder: &Path, load: MountLoad) -> Answer 
     if load == MountLoad::Counter
         && let Some(machine) = world.machine(Side::Near)
     {
-        let work = Work::Counter { for_ns: COUNTS_NS, align_to_second: false };
-        let job = Job { work, cpus: None, group: None, user: None, output_limit: None, around: Vec::new() };
-        machine.spawn(&job).map_err(|error| cannot(&error))?;
+        count(machine)?;
     }
     let mount = Mount::on(folder).map_err(|error| Failure::new(mount_exit(&error), error))?;
     output::say(&format!("{name} is at {}; Ctrl-C takes it away", folder.display()));
     mount.serve(&mut world).map_err(|error| cannot(&error))?;
     Ok(Exit::Fine as u8)
+}
+
+/// Gives a simulated machine something to do: one CPU counts.
+pub(super) fn count(machine: &mut dyn Machine) -> Result<(), Failure> {
+    let work = Work::Counter { for_ns: COUNTS_NS, align_to_second: false };
+    let job = Job { work, cpus: None, group: None, user: None, output_limit: None, around: Vec::new() };
+    machine.spawn(&job).map(|_| ()).map_err(|error| Failure::new(Exit::CannotGoOn, error))
 }
 
 fn mount_exit(error: &MountError) -> Exit {

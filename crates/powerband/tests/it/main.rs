@@ -31,6 +31,7 @@ mod metered;
 mod mistakes;
 mod mounted;
 mod pages;
+mod pictured;
 mod places;
 mod probed;
 mod recorded;

@@ -1,0 +1,56 @@
+//! The state of a machine's CPUs, read again and again: how busy they were, how fast their clock is, how they slept, how
+//! often they were interrupted, what was drawn meanwhile.
+//!
+//! Each kind opens its files once and names their handles, so that one `read_many` reads all kinds together; it makes a
+//! snapshot of the texts, and a later snapshot tells what happened since an earlier one. What is not known is `None`.
+mod clock;
+mod idle;
+mod interrupts;
+mod power;
+mod utilisation;
+
+pub use clock::{ClockNow, ClockPolicy, Clocks};
+pub use idle::{CpuSleeps, IdleTimes, SleepTime};
+pub use interrupts::Interrupts;
+pub use power::{PowerNow, Powers};
+pub use utilisation::{CpuTime, Utilisation};
+
+use powerband_machine::{Errno, Machine};
+use powerband_record::CpuList;
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// What a handle read.
+pub type Text = Result<String, Errno>;
+
+/// Numbers of the CPUs that have a folder, ascending, offline ones included.
+pub fn present(machine: &mut dyn Machine) -> CpuList {
+    let names = machine.list(CPU).unwrap_or_default().into_iter().map(|entry| entry.name);
+    CpuList::new(numbers(names, "cpu").into_iter().map(|(number, _)| number).collect())
+}
+
+/// Names that are `prefix` and a number, by number.
+fn numbers(names: impl Iterator<Item = String>, prefix: &str) -> Vec<(u32, String)> {
+    let mut found: Vec<(u32, String)> =
+        names.filter_map(|name| Some((name.strip_prefix(prefix)?.parse().ok()?, name))).collect();
+    found.sort_unstable();
+    found
+}
+
+/// A number a file holds.
+fn number(text: Option<&Text>) -> Option<u64> {
+    text?.as_ref().ok()?.trim().parse().ok()
+}
+
+/// A share of a stretch of time, from 0 to 1: clocks of different makers disagree by a little.
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| (part as f64 / whole as f64).min(1.0))
+}
+
+/// How often something happened in a second.
+fn rate(count: u64, ns: u64) -> Option<f64> {
+    (ns > 0).then(|| count as f64 * 1e9 / ns as f64)
+}
+
+#[cfg(test)]
+mod tests;

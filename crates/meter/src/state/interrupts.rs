@@ -1,0 +1,52 @@
+//! How often each CPU was interrupted, by `/proc/interrupts`.
+use std::collections::BTreeMap;
+
+use powerband_machine::{Errno, Handle, Machine};
+
+use super::{Text, rate};
+
+/// `/proc/interrupts`, open.
+#[derive(Debug)]
+pub struct Interrupts(Handle);
+
+impl Interrupts {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// The kernel's error number.
+    pub fn open(machine: &mut dyn Machine) -> Result<Self, Errno> {
+        machine.open("/proc/interrupts").map(Interrupts)
+    }
+
+    /// What is read of it.
+    #[must_use]
+    pub fn handles(&self) -> Vec<Handle> {
+        vec![self.0]
+    }
+
+    /// Interrupts of every kind since boot by CPU, from what its handles read. Lines of counts that belong to no CPU
+    /// (`ERR`, `MIS`) are left out.
+    #[must_use]
+    pub fn snapshot(&self, texts: &[Text]) -> BTreeMap<u32, u64> {
+        let Some(Ok(text)) = texts.first() else { return BTreeMap::new() };
+        let mut lines = text.lines();
+        let head = lines.next().unwrap_or_default().split_whitespace();
+        let cpus: Vec<u32> = head.filter_map(|name| name.strip_prefix("CPU")?.parse().ok()).collect();
+        let mut sums = vec![0_u64; cpus.len()];
+        for line in lines {
+            let Some((_, counts)) = line.split_once(':') else { continue };
+            let words = counts.split_whitespace().take(cpus.len());
+            let counts: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+            if counts.len() == cpus.len() {
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+            }
+        }
+        cpus.into_iter().zip(sums).collect()
+    }
+
+    /// Interrupts a second between two snapshots `ns` apart; `None` where the count went back, as after a CPU came again.
+    #[must_use]
+    pub fn rate_per_s(earlier: u64, later: u64, ns: u64) -> Option<f64> {
+        rate(later.checked_sub(earlier)?, ns)
+    }
+}

@@ -1,0 +1,116 @@
+//! Rows of samples, to a file or standard output.
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use powerband_watch::{Rows, Sample};
+
+use super::Watched;
+use super::metrics::unwritable;
+use crate::exit::{Answer, Exit, Failure};
+use crate::output;
+
+/// Where rows go, and in which form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Standard output when absent.
+    path: Option<PathBuf>,
+    json: bool,
+}
+
+impl Target {
+    /// What `--log` and `--json` say; nothing when neither is there.
+    pub(super) fn of(log: Option<&Path>, json: bool) -> Result<Option<Target>, String> {
+        let Some(path) = log else { return Ok(json.then_some(Target { path: None, json })) };
+        if path.as_os_str() == "-" {
+            return Ok(Some(Target { path: None, json }));
+        }
+        let json = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") if !json => false,
+            Some("jsonl" | "ndjson") => true,
+            _ if json => return Err(format!("--json writes lines of JSON; call the file {}.jsonl", path.display())),
+            _ => {
+                let name = path.display();
+                return Err(format!(
+                    "the end of a log's name says its form: write {name}.csv or {name}.jsonl, or - for here"
+                ));
+            }
+        };
+        Ok(Some(Target { path: Some(path.to_owned()), json }))
+    }
+}
+
+/// An open log.
+struct Log {
+    target: Target,
+    file: Option<File>,
+    rows: Rows,
+}
+
+pub(super) fn run(mut watched: Watched, target: Option<Target>) -> Answer {
+    let scene = watched.sampler.scene().clone();
+    scene.missing.iter().for_each(|why| output::remark(why));
+    if watched.pace.still() {
+        output::remark(&format!("{} is a recording, in which nothing moves: one row says it all", scene.machine));
+    }
+    let mut log = match target {
+        Some(target) => Some(open(&watched, target)?),
+        None => None,
+    };
+    // Nothing lies before the first sample: it begins the time that the first row tells of.
+    if !watched.pace.still() {
+        watched.sample()?;
+        watched.pace.taken();
+    }
+    while !watched.pace.done() {
+        if !watched.pace.still()
+            && let Some(exit) = watched.pace.wait(watched.rig.world())?
+        {
+            return watched.end(exit);
+        }
+        let sample = watched.sample()?;
+        watched.pace.taken();
+        let now_ns = watched.rig.world().now_ns();
+        watched.pace.catch_up(now_ns);
+        if let Some(log) = &mut log
+            && !log.write(&watched, &sample)?
+        {
+            break;
+        }
+    }
+    watched.end(Exit::Fine)
+}
+
+fn open(watched: &Watched, target: Target) -> Result<Log, Failure> {
+    let file = target.path.as_ref().map(|path| {
+        let opened = powerband_host::with_rights_for(path, || File::create(path));
+        opened.map_err(|error| unwritable(path, &error))
+    });
+    let file = file.transpose()?;
+    let unix_ms = watched.pace.real().then(powerband_host::unix_time_ms);
+    let rows = Rows::new(watched.sampler.scene(), watched.pace.start_ns(), unix_ms, watched.cost);
+    let mut log = Log { target, file, rows };
+    if !log.target.json {
+        log.line(&log.rows.csv_header())?;
+    }
+    Ok(log)
+}
+
+impl Log {
+    /// Answers whether anybody still reads.
+    fn write(&mut self, watched: &Watched, sample: &Sample) -> Result<bool, Failure> {
+        let cost = watched.cost.then(|| watched.spent());
+        let line = if self.target.json { self.rows.jsonl(sample, cost) } else { self.rows.csv(sample, cost) };
+        self.line(&line)
+    }
+
+    fn line(&mut self, line: &str) -> Result<bool, Failure> {
+        match (&mut self.file, &self.target.path) {
+            (Some(file), Some(path)) => {
+                file.write_all(format!("{line}\n").as_bytes()).map_err(|error| unwritable(path, &error))?;
+                Ok(true)
+            }
+            _ => Ok(output::say_on(line)),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! A MACHINE AS IT RUNS: samples of its state, a screen of them, rows of them.
+//!
+//! A [`Sampler`] keeps the files open and reads them all at once: one round trip a [`Sample`]. A [`View`] draws samples on
+//! a terminal of any size and answers keys; [`Rows`] makes lines of CSV or JSON of them; [`openmetrics`] a text file for
+//! node_exporter. Terminal, files and waiting are the caller's.
+mod openmetrics;
+mod rows;
+mod sampler;
+mod screen;
+
+pub use openmetrics::openmetrics;
+pub use rows::{Cost, Rows};
+pub use sampler::{CpuNow, Sample, Sampler, Scene};
+pub use screen::{Asked, INTERVALS_NS, View};
+
+#[cfg(test)]
+mod tests;
