@@ -124,6 +124,13 @@ impl Machine for LocalMachine {
         read_place(path, &mut self.buffer)
     }
 
+    fn read_in(&mut self, folder: &str, names: &[&str]) -> Vec<Result<String, Errno>> {
+        if crate::files::is_of_devices(folder) {
+            return crate::files::read_in(folder, names, &mut self.buffer);
+        }
+        names.iter().map(|name| read_place(&format!("{folder}/{name}"), &mut self.buffer)).collect()
+    }
+
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
         self.files.open(path)
     }

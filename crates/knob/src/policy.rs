@@ -1,4 +1,6 @@
 //! cpufreq policies: which there are, which CPUs they drive, which of them a selection means.
+use std::collections::BTreeSet;
+
 use powerband_machine::{Errno, Machine};
 use powerband_record::CpuList;
 use serde::Serialize;
@@ -94,11 +96,13 @@ pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobE
 fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
     let mut all = Policies::default();
     let Ok(entries) = machine.list(CPU) else { return all };
+    let mut known = BTreeSet::new();
     for (number, name) in numbered(entries.into_iter().map(|entry| entry.name), "cpu") {
         let folder = format!("{CPU}/{name}/cpufreq");
-        let known = all.active.iter().any(|policy| policy.cpus.contains(number));
-        if !known && machine.list(&folder).is_ok() {
+        if !known.contains(&number) && machine.list(&folder).is_ok() {
+            let before = all.active.len();
             all.add(machine, format!("policy{number}"), folder);
+            known.extend(all.active[before..].iter().flat_map(|policy| policy.cpus.as_slice()).copied());
         }
     }
     all
@@ -106,16 +110,14 @@ fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
 
 impl Policies {
     fn add(&mut self, machine: &mut dyn Machine, name: String, folder: String) {
-        let mut list = |file: &str| {
-            let text = machine.read(&format!("{folder}/{file}")).ok()?;
-            CpuList::parse_spaced(&text).ok().filter(|cpus| !cpus.is_empty())
-        };
-        match list("affected_cpus") {
-            Some(online) => {
-                let cpus = list("related_cpus").unwrap_or_else(|| online.clone());
+        let mut lists = machine.read_in(&folder, &["affected_cpus", "related_cpus"]).into_iter();
+        let mut list = || CpuList::parse_spaced(&lists.next()?.ok()?).ok().filter(|cpus| !cpus.is_empty());
+        match (list(), list()) {
+            (Some(online), related) => {
+                let cpus = related.unwrap_or_else(|| online.clone());
                 self.active.push(Policy { name, folder, cpus, online });
             }
-            None => self.asleep.push(name),
+            (None, _) => self.asleep.push(name),
         }
     }
 

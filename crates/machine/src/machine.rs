@@ -78,6 +78,12 @@ pub trait Machine {
     /// The kernel's error number; `EILSEQ` when it is not UTF-8, `EFBIG` beyond 1 MiB.
     fn read(&mut self, path: &str) -> Result<String, Errno>;
 
+    /// The texts of files below one folder, in the order of `names`, which may lead through further folders: each as
+    /// [`Machine::read`] answers. For looking at many files, which a machine may have a quicker way to.
+    fn read_in(&mut self, folder: &str, names: &[&str]) -> Vec<Result<String, Errno>> {
+        names.iter().map(|name| self.read(&format!("{folder}/{name}"))).collect()
+    }
+
     /// Interrupt coalescing of a network device: exactly the parameters its driver has.
     ///
     /// # Errors

@@ -118,6 +118,31 @@ pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clock
     Ok(Clocks { policies, offline: all.asleep, unread: seen.unread })
 }
 
+/// The files of a policy's folder that are looked at, in that order.
+const FILES: [&str; 21] = [
+    "freqdomain_cpus",
+    "energy_performance_preference",
+    "scaling_min_freq",
+    "scaling_max_freq",
+    "cpuinfo_min_freq",
+    "cpuinfo_max_freq",
+    "bios_limit",
+    "scaling_cur_freq",
+    "cpuinfo_transition_latency",
+    "scaling_available_governors",
+    "scaling_driver",
+    "scaling_governor",
+    "scaling_available_frequencies",
+    "base_frequency",
+    "scaling_boost_frequencies",
+    "boost",
+    "cpuinfo_cur_freq",
+    "energy_performance_available_preferences",
+    "stats/time_in_state",
+    "stats/total_trans",
+    "stats/trans_table",
+];
+
 fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
     let mut khz = |file: &str| seen.parsed(&policy.file(file));
     let (min_khz, max_khz) = (khz("scaling_min_freq"), khz("scaling_max_freq"));
@@ -143,6 +168,7 @@ fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
 
 /// `shared` keeps what all policies under one governor share, so that it is read once.
 fn clock(seen: &mut Seen<'_>, policy: Policy, shared: &mut BTreeMap<String, Tunables>) -> Clock {
+    seen.read_ahead(&policy.folder, &FILES);
     let wide = seen.spaced_cpus(&policy.file("freqdomain_cpus"));
     let preference = seen.text(&policy.file("energy_performance_preference"));
     let info = settings(seen, policy);

@@ -86,7 +86,7 @@ pub fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Idle,
     let cpu_dma_latency_us = seen.parsed(LATENCY_DEVICE);
     let (mut cpus, mut limits) = (Vec::new(), Vec::<(String, Vec<u32>)>::new());
     for cpu in chosen {
-        let states = states(&mut seen, &format!("{CPU}/cpu{cpu}/cpuidle"));
+        let states = states(&mut seen, &format!("{CPU}/cpu{cpu}"));
         if !states.is_empty() {
             cpus.push(CpuIdle { cpu, states });
         }
@@ -103,11 +103,18 @@ pub fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Idle,
     Ok(Idle { driver, governor, available_governors, cpus, cpu_dma_latency_us, resume_limits, unread })
 }
 
+/// The files of a state's folder that are looked at, in that order.
+const FILES: [&str; 9] = ["name", "latency", "residency", "disable", "usage", "time", "above", "below", "rejected"];
+
+/// The states of the CPU with this folder; the limit on its waking up is read ahead with them.
 fn states(seen: &mut Seen<'_>, folder: &str) -> Vec<IdleState> {
-    let names = seen.names(folder);
+    let names = numbered(seen.names(&format!("{folder}/cpuidle")).into_iter(), "state");
+    let files = names.iter().flat_map(|(_, state)| FILES.map(|file| format!("cpuidle/{state}/{file}")));
+    let files: Vec<String> = files.chain(["power/pm_qos_resume_latency_us".to_owned()]).collect();
+    seen.read_ahead(folder, &files.iter().map(String::as_str).collect::<Vec<_>>());
     let mut states = Vec::new();
-    for (_, state) in numbered(names.into_iter(), "state") {
-        let file = |name: &str| format!("{folder}/{state}/{name}");
+    for (_, state) in names {
+        let file = |name: &str| format!("{folder}/cpuidle/{state}/{name}");
         states.push(IdleState {
             name: seen.text(&file("name")),
             latency_us: seen.parsed(&file("latency")),

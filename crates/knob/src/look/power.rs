@@ -133,18 +133,24 @@ fn cooling(seen: &mut Seen<'_>, device: String) -> Option<Cooling> {
     })
 }
 
+/// The files that count, in the order of [`Throttled`].
+const COUNTS: [&str; 4] = [
+    "core_throttle_count",
+    "core_throttle_total_time_ms",
+    "package_throttle_count",
+    "package_throttle_total_time_ms",
+];
+
 fn throttled(seen: &mut Seen<'_>, cpu: u32) -> Option<Throttled> {
     let folder = format!("{CPU}/cpu{cpu}/thermal_throttle");
-    let names = seen.names(&folder);
-    let mut count = |name: &str| {
-        let there = names.iter().any(|file| file == name);
-        there.then(|| seen.parsed(&format!("{folder}/{name}"))).flatten()
-    };
-    (!names.is_empty()).then(|| Throttled {
+    seen.read_ahead(&folder, &COUNTS);
+    let counts = COUNTS.map(|name| seen.parsed(&format!("{folder}/{name}")));
+    let [core_count, core_time_ms, package_count, package_time_ms] = counts;
+    counts.iter().any(Option::is_some).then_some(Throttled {
         cpu,
-        core_count: count("core_throttle_count"),
-        core_time_ms: count("core_throttle_total_time_ms"),
-        package_count: count("package_throttle_count"),
-        package_time_ms: count("package_throttle_total_time_ms"),
+        core_count,
+        core_time_ms,
+        package_count,
+        package_time_ms,
     })
 }

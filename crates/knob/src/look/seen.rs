@@ -18,11 +18,30 @@ pub struct Unread {
 pub(super) struct Seen<'m> {
     pub(super) machine: &'m mut dyn Machine,
     pub(super) unread: Vec<Unread>,
+    /// A folder, and what of it was read in one go and not yet looked at, the last first.
+    folder: String,
+    ahead: Vec<(String, Result<String, Errno>)>,
 }
 
 impl<'m> Seen<'m> {
     pub(super) fn new(machine: &'m mut dyn Machine) -> Self {
-        Seen { machine, unread: Vec::new() }
+        Seen { machine, unread: Vec::new(), folder: String::new(), ahead: Vec::new() }
+    }
+
+    /// Reads files below a folder in one go, for who looks at them next, best in this order; what was read ahead before
+    /// is forgotten.
+    pub(super) fn read_ahead(&mut self, folder: &str, names: &[&str]) {
+        folder.clone_into(&mut self.folder);
+        let read = self.machine.read_in(folder, names);
+        self.ahead = names.iter().map(|name| (*name).to_owned()).zip(read).rev().collect();
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        let name = path.strip_prefix(self.folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        match name.and_then(|name| self.ahead.iter().rposition(|(known, _)| known == name)) {
+            Some(at) => self.ahead.remove(at).1,
+            None => self.machine.read(path),
+        }
     }
 
     /// Notes that a file could not be read; that it is not there is no such thing.
@@ -43,7 +62,7 @@ impl<'m> Seen<'m> {
 
     /// A file's text without surrounding blanks.
     pub(super) fn text(&mut self, path: &str) -> Option<String> {
-        let read = self.machine.read(path);
+        let read = self.read(path);
         self.noted(path, read).map(|text| text.trim().to_owned())
     }
 

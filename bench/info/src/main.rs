@@ -1,0 +1,238 @@
+//! The race of `info`: a tree of 1,024 CPUs, mounted over this machine's own, is told by `powerband info --json`, by
+//! `cpupower -c all frequency-info`, and read by a bare loop over the files ours reads. Exit code 1 when ours misses its
+//! marks.
+mod bare;
+mod facts;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Parser;
+use serde::Serialize;
+
+/// Races `powerband info --json` against cpupower and against a bare loop over the same files. Needs root.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// CPUs of the tree.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(2..=8192))]
+    cpus: u32,
+    /// Rounds, in each of which every contender runs once.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Set where the mount namespace is already a private one: the command that races.
+    #[arg(long, hide = true)]
+    inside: Option<PathBuf>,
+    /// Set in the bare loop: the list of files.
+    #[arg(long, hide = true)]
+    read: Option<PathBuf>,
+    /// A command to run on the tree instead of the race.
+    #[arg(last = true)]
+    command: Vec<String>,
+}
+
+/// Where the tree is mounted.
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// The most our wall time may be of the bare loop's.
+const BARE_MOST: f64 = 1.2;
+
+#[derive(Debug, Serialize)]
+struct Report {
+    version: u32,
+    cpus: u32,
+    rounds: u32,
+    files: usize,
+    ours: Contender,
+    cpupower: Contender,
+    /// Of the bare loop, which tells nothing.
+    bare: Contender,
+    /// Medians over the rounds of our wall time over the other's.
+    ours_over_cpupower: f64,
+    ours_over_bare: f64,
+    misses: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Contender {
+    wall_ms: f64,
+    facts: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(list) = &arguments.read {
+        return bare::read_all(list).map(|_| ExitCode::SUCCESS);
+    }
+    let Some(powerband) = &arguments.inside else { return begin() };
+    // In memory, and gone with the namespace.
+    rustix::mount::mount("bench-info", CPU, "tmpfs", rustix::mount::MountFlags::empty(), None)
+        .context("cannot mount a tree over the CPUs")?;
+    tree::build(Path::new(CPU), arguments.cpus)?;
+    if let [program, words @ ..] = &arguments.command[..] {
+        let status = Command::new(program).args(words).status().with_context(|| format!("cannot start {program}"))?;
+        return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::from(1) });
+    }
+    let report = race(arguments, powerband)?;
+    if arguments.json { print_json(&report)? } else { print_table(&report) }
+    Ok(if report.misses.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Builds the command and begins anew in a mount namespace that ends with us.
+fn begin() -> Result<ExitCode> {
+    ensure!(rustix::process::geteuid().is_root(), "only root may mount a tree over the CPUs; run it as root");
+    let ours = std::env::current_exe().context("cannot find this program")?;
+    let folder = ours.parent().context("this program is in no folder")?;
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args(["build", "--quiet", "-p", "powerband"]);
+    if folder.ends_with("release") {
+        build.arg("--release");
+    }
+    ensure!(build.status().context("cannot start cargo")?.success(), "the command cannot be built");
+    let mut again = Command::new("unshare");
+    again.args(["--mount", "--propagation", "private"]).arg(&ours).arg("--inside").arg(folder.join("powerband"));
+    let status = again.args(std::env::args_os().skip(1)).status().context("cannot start unshare")?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::from(2), ExitCode::from))
+}
+
+fn race(arguments: &Arguments, powerband: &Path) -> Result<Report> {
+    let work = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let ours = || {
+        let mut command = Command::new(powerband);
+        // A ledger of nothing, and no option of the surroundings'.
+        command.args(["info", "--json"]).env("POWERBAND_STATE_DIR", work.path().join("state"));
+        command.env_remove("POWERBAND_MACHINE").env_remove("POWERBAND_STORE");
+        command
+    };
+    let theirs = || {
+        let mut command = Command::new("cpupower");
+        command.args(["-c", "all", "frequency-info"]).env("LC_ALL", "C");
+        command
+    };
+    let told = serde_json::from_str(&output(&mut ours())?).context("info --json is no JSON")?;
+    let their_text = output(&mut theirs())?;
+    let (we_see, they_see) = (facts::cpus_of_json(&told), facts::cpus_of_cpupower(&their_text));
+    let all = arguments.cpus as usize;
+    ensure!((we_see, they_see) == (all, all), "of {all} CPUs we told {we_see} and cpupower {they_see}");
+    let files = bare::files_read_by(&mut ours(), work.path())?;
+    let list = work.path().join("files");
+    std::fs::write(&list, files.join("\n")).context("cannot write the list of files")?;
+    let bare = || -> Result<Command> {
+        let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+        command.arg("--read").arg(&list);
+        Ok(command)
+    };
+    let mut walls: [Vec<f64>; 3] = Default::default();
+    for round in 0..arguments.rounds as usize {
+        let mut commands = [ours(), theirs(), bare()?];
+        // Each goes first, second and third equally often.
+        for turn in 0..commands.len() {
+            let which = (round + turn) % commands.len();
+            walls[which].push(wall_ms(&mut commands[which])?);
+        }
+    }
+    let [ours_ms, theirs_ms, bare_ms] = &walls;
+    let ratio = |others: &[f64]| median(ours_ms.iter().zip(others).map(|(ours, other)| ours / other).collect());
+    let contender = |walls: &[f64], facts| Contender { wall_ms: median(walls.to_vec()), facts };
+    let mut report = Report {
+        version: 1,
+        cpus: arguments.cpus,
+        rounds: arguments.rounds,
+        files: files.len(),
+        ours: contender(ours_ms, facts::of_json(&told)),
+        cpupower: contender(theirs_ms, facts::of_cpupower(&their_text)),
+        bare: contender(bare_ms, 0),
+        ours_over_cpupower: ratio(theirs_ms),
+        ours_over_bare: ratio(bare_ms),
+        misses: Vec::new(),
+    };
+    report.misses = missed(&report);
+    Ok(report)
+}
+
+/// What ours should have met and did not.
+fn missed(report: &Report) -> Vec<String> {
+    let mut misses = Vec::new();
+    if report.ours.facts <= report.cpupower.facts {
+        misses.push(format!("{} facts, not more than {}", report.ours.facts, report.cpupower.facts));
+    }
+    if report.ours_over_cpupower >= 1.0 {
+        misses.push(format!("{:.2} times the time of cpupower, not less", report.ours_over_cpupower));
+    }
+    if report.ours_over_bare > BARE_MOST {
+        misses.push(format!("{:.2} times the time of the bare loop, more than {BARE_MOST}", report.ours_over_bare));
+    }
+    misses
+}
+
+fn output(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot start {name}"))?;
+    ensure!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).with_context(|| format!("{name} printed what is no text"))
+}
+
+/// From start to end, ms; what it prints goes nowhere.
+fn wall_ms(command: &mut Command) -> Result<f64> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let began = Instant::now();
+    let status = command.status().with_context(|| format!("cannot start {name}"))?;
+    let wall = began.elapsed().as_secs_f64() * 1e3;
+    ensure!(status.success(), "{name} ended with {status}");
+    Ok(wall)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "printing the result is what this program is for")]
+fn print_table(report: &Report) {
+    let Report { cpus, rounds, files, ours, cpupower, bare, .. } = report;
+    println!("{cpus} CPUs, {rounds} rounds, {files} files");
+    println!("{:34} {:>9} {:>9} {:>12}", "", "wall ms", "facts", "ours/theirs");
+    let row = |name: &str, contender: &Contender, ratio: Option<f64>| {
+        let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
+        println!("{name:34} {:9.1} {:9} {ratio:>12}", contender.wall_ms, contender.facts);
+    };
+    row("powerband info --json", ours, None);
+    row("cpupower -c all frequency-info", cpupower, Some(report.ours_over_cpupower));
+    row("bare loop over our files", bare, Some(report.ours_over_bare));
+    for miss in &report.misses {
+        println!("MISS {miss}");
+    }
+    println!("{}", if report.misses.is_empty() { "PASS" } else { "FAIL" });
+}
+
+#[expect(clippy::print_stdout, reason = "printing the result is what this program is for")]
+fn print_json(report: &Report) -> Result<()> {
+    println!("{}", serde_json::to_string_pretty(report)?);
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "an error must reach whoever started the race")]
+fn complain(error: &anyhow::Error) {
+    eprintln!("bench-info: {error:#}");
+}
