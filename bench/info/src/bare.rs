@@ -17,7 +17,7 @@ const OPENS: &str = "trace=?open,openat,?openat2";
 pub(crate) fn files_read_by(command: &mut Command, work: &Path) -> Result<Vec<String>> {
     let trace = work.join("trace");
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-s", "4096", "-e", OPENS, "-o"]).arg(&trace);
+    strace.args(["-f", "-qq", "-y", "-e", OPENS, "-o"]).arg(&trace);
     strace.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
@@ -33,12 +33,11 @@ pub(crate) fn files_read_by(command: &mut Command, work: &Path) -> Result<Vec<St
     Ok(text.lines().filter_map(opened).filter(there).map(str::to_owned).collect())
 }
 
-/// The path of a line of strace that is an opening for reading and went well.
+/// The path of a line of strace that is an opening for reading and went well: what it opened stands behind its result.
 fn opened(line: &str) -> Option<&str> {
     let (call, result) = line.rsplit_once(" = ")?;
-    let path = call.split('"').nth(1).filter(|path| path.starts_with('/'))?;
-    let reads = call.contains("O_RDONLY") && !call.contains("O_DIRECTORY");
-    (reads && !result.starts_with('-')).then_some(path)
+    let path = result.split_once('<')?.1.strip_suffix('>').filter(|path| path.starts_with('/'))?;
+    (call.contains("O_RDONLY") && !call.contains("O_DIRECTORY")).then_some(path)
 }
 
 /// Reads the files a list names, a line each; how many bytes they held.
@@ -66,10 +65,11 @@ mod tests {
     #[test]
     fn files_that_were_read_are_found_in_a_trace() {
         for (line, path) in [
-            (r#"12 openat(AT_FDCWD, "/sys/a b", O_RDONLY|O_NONBLOCK|O_CLOEXEC) = 3"#, Some("/sys/a b")),
-            (r#"12 openat(AT_FDCWD, "/sys/a", O_RDONLY) = -1 ENOENT (No such file or directory)"#, None),
-            (r#"12 openat(AT_FDCWD, "/sys", O_RDONLY|O_CLOEXEC|O_DIRECTORY) = 3"#, None),
-            (r#"12 openat(AT_FDCWD, "/tmp/x", O_WRONLY|O_CREAT, 0644) = 3"#, None),
+            (r#"12 openat(AT_FDCWD</>, "/sys/a b", O_RDONLY|O_CLOEXEC) = 3</sys/a b>"#, Some("/sys/a b")),
+            (r#"12 openat(4</sys>, "a", O_RDONLY|O_NONBLOCK) = 3</sys/a>"#, Some("/sys/a")),
+            (r#"12 openat(AT_FDCWD</>, "/sys/a", O_RDONLY) = -1 ENOENT (No such file or directory)"#, None),
+            (r#"12 openat(AT_FDCWD</>, "/sys", O_RDONLY|O_DIRECTORY) = 3</sys>"#, None),
+            (r#"12 openat(AT_FDCWD</>, "/tmp/x", O_WRONLY|O_CREAT, 0644) = 3</tmp/x>"#, None),
             ("12 +++ exited with 0 +++", None),
         ] {
             assert_eq!(opened(line), path, "{line}");

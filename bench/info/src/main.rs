@@ -1,5 +1,5 @@
-//! The race of `info`: a tree of 1,024 CPUs, mounted over this machine's own, is told by `powerband info --json`, by
-//! `cpupower -c all frequency-info`, and read by a bare loop over the files ours reads. Exit code 1 when ours misses its
+//! The race of `info`: a tree of 1,024 CPUs, mounted over this machine's own, is told by `powerband info --json` and by
+//! `cpupower -c all frequency-info`, and read by bare loops over the files ours reads. Exit code 1 when ours misses its
 //! marks.
 mod bare;
 mod facts;
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use serde::Serialize;
 
-/// Races `powerband info --json` against cpupower and against a bare loop over the same files. Needs root.
+/// Races `powerband info --json` against cpupower and against bare loops over the same files. Needs root.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// CPUs of the tree.
@@ -47,22 +47,37 @@ struct Report {
     version: u32,
     cpus: u32,
     rounds: u32,
-    files: usize,
-    ours: Contender,
-    cpupower: Contender,
-    /// Of the bare loop, which tells nothing.
-    bare: Contender,
-    /// Medians over the rounds of our wall time over the other's.
-    ours_over_cpupower: f64,
-    ours_over_bare: f64,
+    rows: Vec<Row>,
     misses: Vec<String>,
 }
 
+/// One contender; the bare loops tell nothing.
 #[derive(Debug, Serialize)]
-struct Contender {
+struct Row {
+    contender: &'static str,
+    /// Median, from start to end.
     wall_ms: f64,
     facts: usize,
+    /// Files it read, where that was looked at.
+    files: Option<usize>,
+    /// Median over the rounds of its wall time over cpupower's.
+    over_cpupower: f64,
+    /// The same over the bare loop over its own files.
+    over_bare: Option<f64>,
 }
+
+/// In the order of the table. The part that tells what cpupower tells races against it; all parts and each part race
+/// against bare loops.
+const CONTENDERS: [&str; 5] = [
+    "powerband info cpu --json",
+    "powerband info --json",
+    "cpupower -c all frequency-info",
+    "bare loop over the files of info cpu",
+    "bare loop over the files of info",
+];
+const PART: usize = 0;
+const WHOLE: usize = 1;
+const CPUPOWER: usize = 2;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -112,70 +127,88 @@ fn begin() -> Result<ExitCode> {
 
 fn race(arguments: &Arguments, powerband: &Path) -> Result<Report> {
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let ours = || {
+    let ours = |words: &[&str]| {
         let mut command = Command::new(powerband);
         // A ledger of nothing, and no option of the surroundings'.
-        command.args(["info", "--json"]).env("POWERBAND_STATE_DIR", work.path().join("state"));
+        command.args(words).env("POWERBAND_STATE_DIR", work.path().join("state"));
         command.env_remove("POWERBAND_MACHINE").env_remove("POWERBAND_STORE");
         command
     };
+    let ours = [&["info", "cpu", "--json"][..], &["info", "--json"]].map(|words| move || ours(words));
     let theirs = || {
         let mut command = Command::new("cpupower");
         command.args(["-c", "all", "frequency-info"]).env("LC_ALL", "C");
         command
     };
-    let told = serde_json::from_str(&output(&mut ours())?).context("info --json is no JSON")?;
     let their_text = output(&mut theirs())?;
-    let (we_see, they_see) = (facts::cpus_of_json(&told), facts::cpus_of_cpupower(&their_text));
-    let all = arguments.cpus as usize;
-    ensure!((we_see, they_see) == (all, all), "of {all} CPUs we told {we_see} and cpupower {they_see}");
-    let files = bare::files_read_by(&mut ours(), work.path())?;
-    let list = work.path().join("files");
-    std::fs::write(&list, files.join("\n")).context("cannot write the list of files")?;
-    let bare = || -> Result<Command> {
-        let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-        command.arg("--read").arg(&list);
-        Ok(command)
+    let (mut told, mut lists) = (Vec::new(), Vec::new());
+    for (number, ours) in ours.iter().enumerate() {
+        let json = serde_json::from_str(&output(&mut ours())?).context("info --json is no JSON")?;
+        let (we_see, they_see) = (facts::cpus_of_json(&json), facts::cpus_of_cpupower(&their_text));
+        let all = arguments.cpus as usize;
+        ensure!((we_see, they_see) == (all, all), "of {all} CPUs we told {we_see} and cpupower {they_see}");
+        told.push(facts::of_json(&json));
+        let files = bare::files_read_by(&mut ours(), work.path())?;
+        let list = work.path().join(format!("files{number}"));
+        std::fs::write(&list, files.join("\n")).context("cannot write the list of files")?;
+        lists.push((list, files.len()));
+    }
+    told.extend([facts::of_cpupower(&their_text), 0, 0]);
+    let this = std::env::current_exe().context("cannot find this program")?;
+    let bare = |list: &Path| {
+        let mut command = Command::new(&this);
+        command.arg("--read").arg(list);
+        command
     };
-    let mut walls: [Vec<f64>; 3] = Default::default();
+    let mut walls: [Vec<f64>; CONTENDERS.len()] = Default::default();
     for round in 0..arguments.rounds as usize {
-        let mut commands = [ours(), theirs(), bare()?];
-        // Each goes first, second and third equally often.
+        let mut commands = [ours[PART](), ours[WHOLE](), theirs(), bare(&lists[PART].0), bare(&lists[WHOLE].0)];
+        // Each goes first, second and so on equally often.
         for turn in 0..commands.len() {
             let which = (round + turn) % commands.len();
             walls[which].push(wall_ms(&mut commands[which])?);
         }
     }
-    let [ours_ms, theirs_ms, bare_ms] = &walls;
-    let ratio = |others: &[f64]| median(ours_ms.iter().zip(others).map(|(ours, other)| ours / other).collect());
-    let contender = |walls: &[f64], facts| Contender { wall_ms: median(walls.to_vec()), facts };
-    let mut report = Report {
-        version: 1,
-        cpus: arguments.cpus,
-        rounds: arguments.rounds,
-        files: files.len(),
-        ours: contender(ours_ms, facts::of_json(&told)),
-        cpupower: contender(theirs_ms, facts::of_cpupower(&their_text)),
-        bare: contender(bare_ms, 0),
-        ours_over_cpupower: ratio(theirs_ms),
-        ours_over_bare: ratio(bare_ms),
-        misses: Vec::new(),
+    let files = [0, 1].map(|number| lists.get(number).map(|(_, count)| *count));
+    Ok(reported(arguments, &walls, &told, files))
+}
+
+fn reported(
+    arguments: &Arguments,
+    walls: &[Vec<f64>; CONTENDERS.len()],
+    told: &[usize],
+    files: [Option<usize>; 2],
+) -> Report {
+    let ratio = |ours: usize, others: usize| {
+        median(walls[ours].iter().zip(&walls[others]).map(|(ours, other)| ours / other).collect())
     };
-    report.misses = missed(&report);
-    Ok(report)
+    let row = |number: usize| Row {
+        contender: CONTENDERS[number],
+        wall_ms: median(walls[number].clone()),
+        facts: told[number],
+        files: files.get(number % (CPUPOWER + 1)).copied().flatten().filter(|_| number != CPUPOWER),
+        over_cpupower: ratio(number, CPUPOWER),
+        over_bare: (number < CPUPOWER).then(|| ratio(number, number + CPUPOWER + 1)),
+    };
+    let rows: Vec<Row> = (0..CONTENDERS.len()).map(row).collect();
+    let misses = missed(&rows);
+    Report { version: 1, cpus: arguments.cpus, rounds: arguments.rounds, rows, misses }
 }
 
 /// What ours should have met and did not.
-fn missed(report: &Report) -> Vec<String> {
+fn missed(rows: &[Row]) -> Vec<String> {
     let mut misses = Vec::new();
-    if report.ours.facts <= report.cpupower.facts {
-        misses.push(format!("{} facts, not more than {}", report.ours.facts, report.cpupower.facts));
+    let (ours, theirs) = (&rows[PART], &rows[CPUPOWER]);
+    if ours.facts <= theirs.facts {
+        misses.push(format!("{} facts, not more than {}", ours.facts, theirs.facts));
     }
-    if report.ours_over_cpupower >= 1.0 {
-        misses.push(format!("{:.2} times the time of cpupower, not less", report.ours_over_cpupower));
+    if ours.over_cpupower >= 1.0 {
+        misses.push(format!("{}: {:.2} times the time of cpupower, not less", ours.contender, ours.over_cpupower));
     }
-    if report.ours_over_bare > BARE_MOST {
-        misses.push(format!("{:.2} times the time of the bare loop, more than {BARE_MOST}", report.ours_over_bare));
+    for row in rows {
+        if let Some(ratio) = row.over_bare.filter(|&ratio| ratio > BARE_MOST) {
+            misses.push(format!("{}: {ratio:.2} times the time of the bare loop, more than {BARE_MOST}", row.contender));
+        }
     }
     misses
 }
@@ -210,16 +243,14 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 #[expect(clippy::print_stdout, reason = "printing the result is what this program is for")]
 fn print_table(report: &Report) {
-    let Report { cpus, rounds, files, ours, cpupower, bare, .. } = report;
-    println!("{cpus} CPUs, {rounds} rounds, {files} files");
-    println!("{:34} {:>9} {:>9} {:>12}", "", "wall ms", "facts", "ours/theirs");
-    let row = |name: &str, contender: &Contender, ratio: Option<f64>| {
-        let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
-        println!("{name:34} {:9.1} {:9} {ratio:>12}", contender.wall_ms, contender.facts);
-    };
-    row("powerband info --json", ours, None);
-    row("cpupower -c all frequency-info", cpupower, Some(report.ours_over_cpupower));
-    row("bare loop over our files", bare, Some(report.ours_over_bare));
+    println!("{} CPUs, {} rounds", report.cpus, report.rounds);
+    println!("{:36} {:>8} {:>8} {:>8} {:>13} {:>10}", "", "wall ms", "files", "facts", "over cpupower", "over bare");
+    for row in &report.rows {
+        let files = row.files.map_or_else(|| "-".into(), |files| files.to_string());
+        let bare = row.over_bare.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
+        let Row { contender, wall_ms, facts, over_cpupower, .. } = row;
+        println!("{contender:36} {wall_ms:8.1} {files:>8} {facts:8} {over_cpupower:13.2} {bare:>10}");
+    }
     for miss in &report.misses {
         println!("MISS {miss}");
     }

@@ -40,23 +40,9 @@ pub(crate) fn list(folder: &str) -> Result<Vec<Entry>, Errno> {
     Ok(entries)
 }
 
-/// Whether a folder is one of sysfs that holds attributes of devices and nothing else.
-pub(crate) fn is_of_devices(folder: &str) -> bool {
-    folder.starts_with("/sys/devices/")
-}
-
-/// The texts of attributes below a folder of sysfs. They are opened from there, so that the way to it is gone once.
-pub(crate) fn read_in(folder: &str, names: &[&str], buffer: &mut Vec<u8>) -> Vec<Result<String, Errno>> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::open(folder, flags, Mode::empty()) {
-        Err(error) => names.iter().map(|_| Err(errno(error))).collect(),
-        Ok(there) => names.iter().map(|name| read_attribute(&there, name, buffer)).collect(),
-    }
-}
-
-/// An attribute of sysfs answers all it holds in one read, and that is less than a page; whatever else stands there is
-/// read to its end.
-fn read_attribute(folder: &OwnedFd, name: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
+/// An attribute of sysfs, which answers all it holds in one read, and that is less than a page; whatever else stands there
+/// is read to its end.
+pub(crate) fn read_attribute(folder: &OwnedFd, name: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     const PAGE_BYTES: usize = 4096;
     let file = rustix::fs::openat(folder, name, READING, Mode::empty()).map_err(errno)?;
     buffer.resize(buffer.len().max(1 << 14), 0);

@@ -124,11 +124,8 @@ impl Machine for LocalMachine {
         read_place(path, &mut self.buffer)
     }
 
-    fn read_in(&mut self, folder: &str, names: &[&str]) -> Vec<Result<String, Errno>> {
-        if crate::files::is_of_devices(folder) {
-            return crate::files::read_in(folder, names, &mut self.buffer);
-        }
-        names.iter().map(|name| read_place(&format!("{folder}/{name}"), &mut self.buffer)).collect()
+    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
+        crate::folders::read_in(folders, names)
     }
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {

@@ -74,9 +74,8 @@ pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobE
         Err(_) => (Vec::new(), "does not exist"),
     };
     let mut all = Policies::default();
-    for (number, name) in folders {
-        all.add(machine, format!("policy{number}"), format!("{CPUFREQ}/{name}"));
-    }
+    let named = folders.into_iter().map(|(number, name)| (format!("policy{number}"), format!("{CPUFREQ}/{name}")));
+    all.add(machine, named.collect());
     if all.active.is_empty() && all.asleep.is_empty() {
         all = per_cpu_folders(machine);
     }
@@ -101,7 +100,7 @@ fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
         let folder = format!("{CPU}/{name}/cpufreq");
         if !known.contains(&number) && machine.list(&folder).is_ok() {
             let before = all.active.len();
-            all.add(machine, format!("policy{number}"), folder);
+            all.add(machine, vec![(format!("policy{number}"), folder)]);
             known.extend(all.active[before..].iter().flat_map(|policy| policy.cpus.as_slice()).copied());
         }
     }
@@ -109,15 +108,20 @@ fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
 }
 
 impl Policies {
-    fn add(&mut self, machine: &mut dyn Machine, name: String, folder: String) {
-        let mut lists = machine.read_in(&folder, &["affected_cpus", "related_cpus"]).into_iter();
-        let mut list = || CpuList::parse_spaced(&lists.next()?.ok()?).ok().filter(|cpus| !cpus.is_empty());
-        match (list(), list()) {
-            (Some(online), related) => {
-                let cpus = related.unwrap_or_else(|| online.clone());
-                self.active.push(Policy { name, folder, cpus, online });
+    /// Policies by name and folder.
+    fn add(&mut self, machine: &mut dyn Machine, named: Vec<(String, String)>) {
+        let (names, folders): (Vec<String>, Vec<String>) = named.into_iter().unzip();
+        let texts = machine.read_in(&folders, &["affected_cpus", "related_cpus"]);
+        for ((name, folder), lists) in names.into_iter().zip(folders).zip(texts) {
+            let mut lists = lists.into_iter();
+            let mut list = || CpuList::parse_spaced(&lists.next()?.ok()?).ok().filter(|cpus| !cpus.is_empty());
+            match (list(), list()) {
+                (Some(online), related) => {
+                    let cpus = related.unwrap_or_else(|| online.clone());
+                    self.active.push(Policy { name, folder, cpus, online });
+                }
+                (None, _) => self.asleep.push(name),
             }
-            (None, _) => self.asleep.push(name),
         }
     }
 

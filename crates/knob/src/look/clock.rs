@@ -114,6 +114,7 @@ pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clock
     }
     let mut seen = Seen::new(machine);
     let mut shared = BTreeMap::new();
+    seen.read_ahead(all.active.iter().map(|policy| policy.folder.clone()).collect(), &FILES);
     let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut shared)).collect();
     Ok(Clocks { policies, offline: all.asleep, unread: seen.unread })
 }
@@ -168,7 +169,7 @@ fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
 
 /// `shared` keeps what all policies under one governor share, so that it is read once.
 fn clock(seen: &mut Seen<'_>, policy: Policy, shared: &mut BTreeMap<String, Tunables>) -> Clock {
-    seen.read_ahead(&policy.folder, &FILES);
+    seen.turn_to(&policy.folder);
     let wide = seen.spaced_cpus(&policy.file("freqdomain_cpus"));
     let preference = seen.text(&policy.file("energy_performance_preference"));
     let info = settings(seen, policy);

@@ -96,6 +96,7 @@ pub fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Powe
     let cooling = devices.filter_map(|(_, device)| cooling(&mut seen, device)).collect();
     let profile = seen.text(PROFILE);
     let available_profiles = seen.words(&format!("{PROFILE}_choices"));
+    seen.read_ahead(chosen.iter().map(|&cpu| throttle_folder(cpu)).collect(), &COUNTS);
     let throttled = chosen.into_iter().filter_map(|cpu| throttled(&mut seen, cpu)).collect();
     Ok(Power { zones, cooling, profile, available_profiles, throttled, unread: seen.unread })
 }
@@ -141,9 +142,13 @@ const COUNTS: [&str; 4] = [
     "package_throttle_total_time_ms",
 ];
 
+fn throttle_folder(cpu: u32) -> String {
+    format!("{CPU}/cpu{cpu}/thermal_throttle")
+}
+
 fn throttled(seen: &mut Seen<'_>, cpu: u32) -> Option<Throttled> {
-    let folder = format!("{CPU}/cpu{cpu}/thermal_throttle");
-    seen.read_ahead(&folder, &COUNTS);
+    let folder = throttle_folder(cpu);
+    seen.turn_to(&folder);
     let counts = COUNTS.map(|name| seen.parsed(&format!("{folder}/{name}")));
     let [core_count, core_time_ms, package_count, package_time_ms] = counts;
     counts.iter().any(Option::is_some).then_some(Throttled {

@@ -1,4 +1,5 @@
 //! Reading for `info`: a text or a number where there is one, nothing where there is none, a note where it cannot be read.
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use powerband_machine::{Errno, Machine};
@@ -18,30 +19,53 @@ pub struct Unread {
 pub(super) struct Seen<'m> {
     pub(super) machine: &'m mut dyn Machine,
     pub(super) unread: Vec<Unread>,
-    /// A folder, and what of it was read in one go and not yet looked at, the last first.
+    ahead: Ahead,
+}
+
+/// Files that were read in one go and are not looked at yet.
+#[derive(Default)]
+struct Ahead {
+    names: Vec<String>,
+    folders: BTreeMap<String, Vec<Result<String, Errno>>>,
+    /// The folder that is looked at, the texts of `names` in it, and the place of the one likely to be next.
     folder: String,
-    ahead: Vec<(String, Result<String, Errno>)>,
+    texts: Vec<Option<Result<String, Errno>>>,
+    next: usize,
+}
+
+impl Ahead {
+    fn take(&mut self, path: &str) -> Option<Result<String, Errno>> {
+        let name = path.strip_prefix(self.folder.as_str())?.strip_prefix('/')?;
+        let places = (self.next..self.texts.len()).chain(0..self.next);
+        let place = places.into_iter().find(|&place| self.names[place] == name)?;
+        self.next = place + 1;
+        self.texts[place].take()
+    }
 }
 
 impl<'m> Seen<'m> {
     pub(super) fn new(machine: &'m mut dyn Machine) -> Self {
-        Seen { machine, unread: Vec::new(), folder: String::new(), ahead: Vec::new() }
+        Seen { machine, unread: Vec::new(), ahead: Ahead::default() }
     }
 
-    /// Reads files below a folder in one go, for who looks at them next, best in this order; what was read ahead before
-    /// is forgotten.
-    pub(super) fn read_ahead(&mut self, folder: &str, names: &[&str]) {
-        folder.clone_into(&mut self.folder);
-        let read = self.machine.read_in(folder, names);
-        self.ahead = names.iter().map(|name| (*name).to_owned()).zip(read).rev().collect();
+    /// Reads the same files below folders in one go, best in the order in which they are looked at. They are used once
+    /// each, while [`Seen::turn_to`] has turned to their folder.
+    pub(super) fn read_ahead(&mut self, folders: Vec<String>, names: &[&str]) {
+        let texts = self.machine.read_in(&folders, names);
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        self.ahead = Ahead { names, folders: folders.into_iter().zip(texts).collect(), ..Ahead::default() };
+    }
+
+    /// Turns to a folder of which files were read ahead.
+    pub(super) fn turn_to(&mut self, folder: &str) {
+        let texts = self.ahead.folders.remove(folder).unwrap_or_default();
+        self.ahead.texts = texts.into_iter().map(Some).collect();
+        folder.clone_into(&mut self.ahead.folder);
+        self.ahead.next = 0;
     }
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
-        let name = path.strip_prefix(self.folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
-        match name.and_then(|name| self.ahead.iter().rposition(|(known, _)| known == name)) {
-            Some(at) => self.ahead.remove(at).1,
-            None => self.machine.read(path),
-        }
+        self.ahead.take(path).unwrap_or_else(|| self.machine.read(path))
     }
 
     /// Notes that a file could not be read; that it is not there is no such thing.

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on has failed, and stands outside the World it looks at"
 )]
 mod awaited;
+mod broken;
 mod cabled;
 mod called;
 mod chance;
@@ -30,6 +31,7 @@ mod metered;
 mod mistakes;
 mod mounted;
 mod pages;
+mod paper;
 mod places;
 mod recorded;
 mod repeated;
