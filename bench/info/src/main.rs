@@ -104,7 +104,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::from(1) });
     }
     let report = race(arguments, powerband)?;
-    if arguments.json { print_json(&report)? } else { print_table(&report) }
+    if arguments.json {
+        print_json(&report)?
+    } else {
+        print_table(&report)
+    }
     Ok(if report.misses.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -114,7 +118,12 @@ fn begin() -> Result<ExitCode> {
     let ours = std::env::current_exe().context("cannot find this program")?;
     let folder = ours.parent().context("this program is in no folder")?;
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args(["build", "--quiet", "-p", "powerband"]);
+    build.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args([
+        "build",
+        "--quiet",
+        "-p",
+        "powerband",
+    ]);
     if folder.ends_with("release") {
         build.arg("--release");
     }
@@ -207,7 +216,8 @@ fn missed(rows: &[Row]) -> Vec<String> {
     }
     for row in rows {
         if let Some(ratio) = row.over_bare.filter(|&ratio| ratio > BARE_MOST) {
-            misses.push(format!("{}: {ratio:.2} times the time of the bare loop, more than {BARE_MOST}", row.contender));
+            misses
+                .push(format!("{}: {ratio:.2} times the time of the bare loop, more than {BARE_MOST}", row.contender));
         }
     }
     misses

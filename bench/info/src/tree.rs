@@ -82,10 +82,7 @@ fn policy(folder: &Path, cpu: u32) -> Result<()> {
         ("cpuinfo_min_freq", "1200000\n"),
         ("cpuinfo_transition_latency", "10000\n"),
         ("scaling_available_frequencies", steps.as_str()),
-        (
-            "scaling_available_governors",
-            "conservative ondemand userspace powersave performance schedutil \n",
-        ),
+        ("scaling_available_governors", "conservative ondemand userspace powersave performance schedutil \n"),
         ("scaling_cur_freq", now.as_str()),
         ("scaling_driver", "acpi-cpufreq\n"),
         ("scaling_governor", "ondemand\n"),

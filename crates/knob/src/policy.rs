@@ -5,7 +5,11 @@ use powerband_machine::{Errno, Machine};
 use powerband_record::CpuList;
 use serde::Serialize;
 
+use crate::look::Unread;
 use crate::{KnobError, Selection, Site, Sites};
+
+/// A policy's CPUs that are online, and all of them.
+const LISTS: [&str; 2] = ["affected_cpus", "related_cpus"];
 
 pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 pub(crate) const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
@@ -62,6 +66,8 @@ pub struct Policies {
     pub active: Vec<Policy>,
     /// Names of those whose CPUs are all offline: the kernel answers EBUSY for every file of theirs.
     pub asleep: Vec<String>,
+    /// What of their lists of CPUs cannot be read.
+    pub unread: Vec<Unread>,
 }
 
 /// Finds the policies.
@@ -111,14 +117,30 @@ impl Policies {
     /// Policies by name and folder.
     fn add(&mut self, machine: &mut dyn Machine, named: Vec<(String, String)>) {
         let (names, folders): (Vec<String>, Vec<String>) = named.into_iter().unzip();
-        let texts = machine.read_in(&folders, &["affected_cpus", "related_cpus"]);
+        let texts = machine.read_in(&folders, &LISTS);
         for ((name, folder), lists) in names.into_iter().zip(folders).zip(texts) {
-            let mut lists = lists.into_iter();
-            let mut list = || CpuList::parse_spaced(&lists.next()?.ok()?).ok().filter(|cpus| !cpus.is_empty());
-            match (list(), list()) {
+            let mut lists = LISTS.into_iter().zip(lists).map(|(file, text)| {
+                let why = match text.map(|text| CpuList::parse_spaced(&text)) {
+                    Ok(Ok(cpus)) => return (!cpus.is_empty()).then_some(cpus),
+                    // What a policy without a CPU online answers, and what one that just went does.
+                    Err(Errno::EBUSY | Errno::ENOENT | Errno::ENOTDIR | Errno::ENODEV | Errno::ENXIO) => return None,
+                    Ok(Err(error)) => error.to_string(),
+                    Err(errno) => errno.to_string(),
+                };
+                self.unread.push(Unread { path: format!("{folder}/{file}"), why });
+                None
+            });
+            let (online, related) = (lists.next().flatten(), lists.next().flatten());
+            drop(lists);
+            // One list stands in for the other that cannot be read.
+            let doubtful = self.unread.iter().any(|unread| unread.path == format!("{folder}/{}", LISTS[0]));
+            match (online, related) {
                 (Some(online), related) => {
                     let cpus = related.unwrap_or_else(|| online.clone());
                     self.active.push(Policy { name, folder, cpus, online });
+                }
+                (None, Some(cpus)) if doubtful => {
+                    self.active.push(Policy { name, folder, online: cpus.clone(), cpus });
                 }
                 (None, _) => self.asleep.push(name),
             }

@@ -98,12 +98,19 @@ pub struct SymbolRow {
 
 /// The configuration of the kernel that runs, and where it was read.
 pub(super) fn find(machine: &mut dyn Machine) -> Result<(Config, String), Section> {
-    let release = machine.read("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    const RELEASE: &str = "/proc/sys/kernel/osrelease";
+    let mut refused = Vec::new();
+    let release = match machine.read(RELEASE) {
+        Ok(text) => text.trim().to_owned(),
+        Err(errno) => {
+            refused.extend((errno != Errno::ENOENT).then(|| format!("{RELEASE}: {errno}")));
+            String::new()
+        }
+    };
     let mut places = vec!["/proc/config.gz".to_owned()];
     if !release.is_empty() {
         places.extend([format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]);
     }
-    let mut refused = Vec::new();
     for place in &places {
         match machine.read(place) {
             Ok(text) => match Config::parse(&text) {

@@ -116,7 +116,7 @@ pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clock
     let mut shared = BTreeMap::new();
     seen.read_ahead(all.active.iter().map(|policy| policy.folder.clone()).collect(), &FILES);
     let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut shared)).collect();
-    Ok(Clocks { policies, offline: all.asleep, unread: seen.unread })
+    Ok(Clocks { policies, offline: all.asleep, unread: all.unread.into_iter().chain(seen.unread).collect() })
 }
 
 /// The files of a policy's folder that are looked at, in that order.

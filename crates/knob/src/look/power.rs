@@ -135,12 +135,8 @@ fn cooling(seen: &mut Seen<'_>, device: String) -> Option<Cooling> {
 }
 
 /// The files that count, in the order of [`Throttled`].
-const COUNTS: [&str; 4] = [
-    "core_throttle_count",
-    "core_throttle_total_time_ms",
-    "package_throttle_count",
-    "package_throttle_total_time_ms",
-];
+const COUNTS: [&str; 4] =
+    ["core_throttle_count", "core_throttle_total_time_ms", "package_throttle_count", "package_throttle_total_time_ms"];
 
 fn throttle_folder(cpu: u32) -> String {
     format!("{CPU}/cpu{cpu}/thermal_throttle")

@@ -156,7 +156,8 @@ fn written() -> Vec<(String, fn(&str))> {
     let closing = Ledger::closing_line(entry, powerband_machine::Undone::AlreadyBack);
     let call = wire::FromOwner::Call(3, wire::Call::Undo(entry, true));
     let desk = Desk::new();
-    desk.run(&["try", "governor=ondemand,performance", "--machine", "sim:pc", "--blocks", "2"]).ended(0);
+    desk.run(&["try", "governor=ondemand,performance", "--load", "counter", "--machine", "sim:pc", "--blocks", "2"])
+        .ended(0);
     let journal = desk.run(&["export", "last", "--journal"]).ended(0).out;
     let file = |path: &str| fs::read_to_string(workspace().join(path)).unwrap();
     let ledger: fn(&str) = |text| {

@@ -19,17 +19,41 @@ pub(crate) struct Paper {
 /// Files that set knobs at boot, as their programs' manuals write them.
 const AT_BOOT: [(&str, &str); 25] = [
     ("/proc/cmdline", "root=/dev/sda1 ro cpufreq.default_governor=performance intel_pstate=passive quiet\n"),
-    ("/etc/modprobe.d/x.conf", "# options\noptions cpufreq_ondemand x=1\ninstall acpi-cpufreq /bin/true\nblacklist x\n"),
+    (
+        "/etc/modprobe.d/x.conf",
+        "# options\noptions cpufreq_ondemand x=1\ninstall acpi-cpufreq /bin/true\nblacklist x\n",
+    ),
     ("/etc/modules", "cpufreq_ondemand\n"),
-    ("/etc/udev/rules.d/x.rules", "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu[0-9]*\", \\\n ATTR{cpufreq/scaling_governor}=\"performance\"\nSUBSYSTEM==\"net\", RUN+=\"/sbin/ethtool -C %k rx-usecs 10\"\n"),
-    ("/etc/systemd/network/x.link", "[Match]\nOriginalName=*\n[Link]\nRxCoalesceSec=10us\nRxMaxCoalescedFrames=4\nUseAdaptiveRxCoalesce=no\n"),
+    (
+        "/etc/udev/rules.d/x.rules",
+        "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu[0-9]*\", \\\n ATTR{cpufreq/scaling_governor}=\"performance\"\nSUBSYSTEM==\"net\", RUN+=\"/sbin/ethtool -C %k rx-usecs 10\"\n",
+    ),
+    (
+        "/etc/systemd/network/x.link",
+        "[Match]\nOriginalName=*\n[Link]\nRxCoalesceSec=10us\nRxMaxCoalescedFrames=4\nUseAdaptiveRxCoalesce=no\n",
+    ),
     ("/etc/sysctl.d/x.conf", "vm.swappiness = 10\n-net/core/rmem_max=212992 # no\n; kernel.x=1\n"),
-    ("/etc/tmpfiles.d/x.conf", "w /sys/devices/system/cpu/cpufreq/policy*/scaling_governor - - - - powersave\nw+ \"/sys/x y\" - - - - 1\n"),
+    (
+        "/etc/tmpfiles.d/x.conf",
+        "w /sys/devices/system/cpu/cpufreq/policy*/scaling_governor - - - - powersave\nw+ \"/sys/x y\" - - - - 1\n",
+    ),
     ("/etc/sysfs.conf", "devices/system/cpu/cpu0/cpufreq/scaling_governor = userspace\nmode devices/x = 644\n"),
-    ("/etc/network/interfaces", "auto eth0\niface eth0 inet dhcp\n  up ethtool -C $IFACE rx-usecs 30\n  coalesce-rx-usecs 7\n"),
-    ("/etc/sysconfig/network-scripts/ifcfg-eth0", "DEVICE=eth0\nETHTOOL_OPTS=\"-C ${DEVICE} rx-usecs 5; -K eth0 tso off\"\n"),
-    ("/etc/NetworkManager/system-connections/x", "[connection]\nid=x\ninterface-name=eth0\n[ethtool]\ncoalesce-rx-usecs=4\n"),
-    ("/etc/rc.local", "#!/bin/sh\nfor i in /sys/devices/system/cpu/cpu[0-9]*; do echo ondemand > $i/cpufreq/scaling_governor; done\ncpupower frequency-set -g performance\nexit 0\n"),
+    (
+        "/etc/network/interfaces",
+        "auto eth0\niface eth0 inet dhcp\n  up ethtool -C $IFACE rx-usecs 30\n  coalesce-rx-usecs 7\n",
+    ),
+    (
+        "/etc/sysconfig/network-scripts/ifcfg-eth0",
+        "DEVICE=eth0\nETHTOOL_OPTS=\"-C ${DEVICE} rx-usecs 5; -K eth0 tso off\"\n",
+    ),
+    (
+        "/etc/NetworkManager/system-connections/x",
+        "[connection]\nid=x\ninterface-name=eth0\n[ethtool]\ncoalesce-rx-usecs=4\n",
+    ),
+    (
+        "/etc/rc.local",
+        "#!/bin/sh\nfor i in /sys/devices/system/cpu/cpu[0-9]*; do echo ondemand > $i/cpufreq/scaling_governor; done\ncpupower frequency-set -g performance\nexit 0\n",
+    ),
     ("/etc/rc.d/init.d/cpuspeed", "#!/bin/sh\n# chkconfig: 12345 06 99\ngovernor=${GOVERNOR:-ondemand}\n"),
     ("/etc/rc.d/rc3.d/S06cpuspeed", "#!/bin/sh\n"),
     ("/etc/inittab", "# c\nid:3:initdefault:\n"),
@@ -38,11 +62,20 @@ const AT_BOOT: [(&str, &str); 25] = [
     ("/etc/default/cpupower", "governor='ondemand'\nmin_freq=\"1GHz\"\n"),
     ("/etc/tlp.conf", "TLP_ENABLE=1\nCPU_SCALING_GOVERNOR_ON_AC=performance\nCPU_ENERGY_PERF_POLICY_ON_BAT=power\n"),
     ("/etc/tuned/active_profile", "x balanced\n"),
-    ("/etc/tuned/x/tuned.conf", "[main]\ninclude=balanced\n[variables]\ng=${b}\nb=performance\n[cpu]\ngovernor=${g}|powersave\nenergy_perf_bias=performance\n[sysctl]\nvm.swappiness=>10\n"),
+    (
+        "/etc/tuned/x/tuned.conf",
+        "[main]\ninclude=balanced\n[variables]\ng=${b}\nb=performance\n[cpu]\ngovernor=${g}|powersave\nenergy_perf_bias=performance\n[sysctl]\nvm.swappiness=>10\n",
+    ),
     ("/etc/auto-cpufreq.conf", "[charger]\ngovernor = performance\nscaling_min_freq = 800000\nturbo = auto\n"),
     ("/var/lib/power-profiles-daemon/state.ini", "[State]\nDriver=intel_pstate\nProfile=performance\n"),
-    ("/etc/systemd/system/x.service", "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor'\n"),
-    ("/var/spool/cron/root", "@reboot echo 1 > /sys/devices/system/cpu/cpufreq/boost\n*/5 * * * * cpupower frequency-set -u 2GHz\n"),
+    (
+        "/etc/systemd/system/x.service",
+        "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor'\n",
+    ),
+    (
+        "/var/spool/cron/root",
+        "@reboot echo 1 > /sys/devices/system/cpu/cpufreq/boost\n*/5 * * * * cpupower frequency-set -u 2GHz\n",
+    ),
 ];
 
 impl Paper {
