@@ -96,8 +96,12 @@ pub fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Powe
     let cooling = devices.filter_map(|(_, device)| cooling(&mut seen, device)).collect();
     let profile = seen.text(PROFILE);
     let available_profiles = seen.words(&format!("{PROFILE}_choices"));
-    seen.read_ahead(chosen.iter().map(|&cpu| throttle_folder(cpu)).collect(), &COUNTS);
-    let throttled = chosen.into_iter().filter_map(|cpu| throttled(&mut seen, cpu)).collect();
+    let mut throttled = Vec::new();
+    // Most virtual machines count nothing anywhere, and a CPU that is offline does not.
+    if chosen.iter().any(|&cpu| !seen.names(&throttle_folder(cpu)).is_empty()) {
+        seen.read_ahead(chosen.iter().map(|&cpu| throttle_folder(cpu)).collect(), &COUNTS);
+        throttled = chosen.into_iter().filter_map(|cpu| self::throttled(&mut seen, cpu)).collect();
+    }
     Ok(Power { zones, cooling, profile, available_profiles, throttled, unread: seen.unread })
 }
 

@@ -137,14 +137,28 @@ fn every_recorded_machine_answers() {
 
 /// What `doctor` and `why` say of each: exit code of the doctor, parts of its text, parts of the other's.
 const EXAMINED: [(&str, i32, &[&str], &str); 5] = [
-    ("omap3530", 0, &["omap drives 1 policy", "ok       ondemand.*: sampling_rate", "nothing is missing"], "sets ondemand"),
+    (
+        "omap3530",
+        0,
+        &["omap drives 1 policy", "ok       ondemand.*: sampling_rate", "nothing is missing"],
+        "sets ondemand",
+    ),
     (
         "laptop",
         1,
-        &["(/boot/config-6.1.0-18-amd64, 6.1.76, x86)", "ok       CONFIG_SYSFS: built in", "root alone may write its files"],
+        &[
+            "(/boot/config-6.1.0-18-amd64, 6.1.76, x86)",
+            "ok       CONFIG_SYSFS: built in",
+            "root alone may write its files",
+        ],
         "the driver intel_pstate starts with powersave",
     ),
-    ("server", 1, &["2.6.18-398.el5, x86)", "default governor: userspace, as the kernel was configured"], "starts with userspace"),
+    (
+        "server",
+        1,
+        &["2.6.18-398.el5, x86)", "default governor: userspace, as the kernel was configured"],
+        "starts with userspace",
+    ),
     ("microvm", 0, &["its CPU says that a hypervisor runs it", "nothing is missing"], "this machine has no cpufreq"),
     ("guest", 0, &["virtual machine: QEMU", "acpi-cpufreq drives 2 policies"], "schedutil"),
 ];
