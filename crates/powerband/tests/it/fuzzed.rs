@@ -138,8 +138,11 @@ fn garbled(mut bytes: Vec<u8>, dice: &mut Dice) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Takes a text apart.
+type Reader = fn(&str);
+
 /// What programs wrote and read again, and what people write for them: a text of each, and who reads it.
-fn written() -> Vec<(String, fn(&str))> {
+fn written() -> Vec<(String, Reader)> {
     let turn = Turn {
         action: Action::WriteFile { path: "/sys/a".into(), text: "1".into() },
         undo: Some(Action::WriteFile { path: "/sys/a".into(), text: "0".into() }),
@@ -160,20 +163,20 @@ fn written() -> Vec<(String, fn(&str))> {
         .ended(0);
     let journal = desk.run(&["export", "last", "--journal"]).ended(0).out;
     let file = |path: &str| fs::read_to_string(workspace().join(path)).unwrap();
-    let ledger: fn(&str) = |text| {
+    let ledger: Reader = |text| {
         let mut kept = MemoryLedger::default();
         kept.append(text.as_bytes()).unwrap();
         let ledger = Ledger::load(Box::new(kept), "boot").unwrap();
         let _ = (ledger.open().len(), ledger.damage().iter().map(powerband_machine::Damage::story).count());
     };
-    let frames: fn(&str) = |text| {
+    let frames: Reader = |text| {
         let mut frames = wire::Frames::default();
         frames.take_in(text.as_bytes());
         while let Ok(Some(json)) = frames.next_frame() {
             let _ = (wire::first_message::<wire::FromOwner>(&json), wire::message::<wire::FromAgent>(&json));
         }
     };
-    let mut all: Vec<(String, fn(&str))> = vec![
+    let mut all: Vec<(String, Reader)> = vec![
         (closing, ledger),
         (String::from_utf8(wire::frame(&call).unwrap()).unwrap(), frames),
         (file("plans/counter.toml"), |text| drop(powerband_experiment::Plan::parse("x", text))),
@@ -188,7 +191,7 @@ fn written() -> Vec<(String, fn(&str))> {
         }),
         ("p99:us=regex:([0-9.]+) ms".into(), |text| drop(powerband_load::MetricSpec::parse(text))),
     ];
-    let read: fn(&str) = |line| {
+    let read: Reader = |line| {
         let _ = (serde_json::from_str::<Event>(line), serde_json::from_str::<serde_json::Value>(line));
     };
     all.extend(journal.lines().map(|line| (line.to_owned(), read)));
@@ -245,7 +248,7 @@ fn sweep_any_file_of_a_machine_may_be_garbled() {
             let text = garbled(machine.files[path].clone().into_bytes(), &mut dice);
             before.push((path.clone(), machine.files.insert(path.clone(), text).unwrap()));
         }
-        look_at(machine, *dice.pick(&knobs));
+        look_at(machine, dice.pick(&knobs));
         before.into_iter().rev().for_each(|(path, text)| drop(machine.files.insert(path, text)));
     }
 }
