@@ -17,7 +17,7 @@ const OPENS: &str = "trace=?open,openat,?openat2";
 pub(crate) fn files_read_by(command: &mut Command, work: &Path) -> Result<Vec<String>> {
     let trace = work.join("trace");
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-y", "-e", OPENS, "-o"]).arg(&trace);
+    strace.args(["-ff", "-qq", "-y", "-e", OPENS, "-o"]).arg(&trace);
     strace.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
@@ -27,7 +27,15 @@ pub(crate) fn files_read_by(command: &mut Command, work: &Path) -> Result<Vec<St
     }
     let output = strace.output().context("cannot start strace; on Debian: apt-get install strace")?;
     ensure!(output.status.success(), "strace: {}", String::from_utf8_lossy(&output.stderr));
-    let text = fs::read_to_string(&trace).context("cannot read what strace wrote")?;
+    // A file for each thread: in one they would cut each other's lines.
+    let mut text = String::new();
+    for entry in fs::read_dir(work).context("cannot list what strace wrote")? {
+        let path = entry?.path();
+        if path.file_stem().is_some_and(|stem| stem == "trace") {
+            text += &fs::read_to_string(&path).context("cannot read what strace wrote")?;
+            fs::remove_file(&path).context("cannot remove what strace wrote")?;
+        }
+    }
     // What was its own process's is gone with it.
     let there = |path: &&str| File::open(path).is_ok();
     Ok(text.lines().filter_map(opened).filter(there).map(str::to_owned).collect())
