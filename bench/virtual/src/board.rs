@@ -33,8 +33,17 @@ pub struct Board {
     pub latency_us: u32,
     /// What the meter's byte counts in, mW.
     pub meter_step_mw: u64,
+    /// Whether the firmware offers idle states.
+    pub idle_states: bool,
     pub(crate) power: PowerSpec,
 }
+
+/// Idle states of one CPU: C1, which the kernel enters by halting, and C2, entered by reading a port. Nothing sleeps behind
+/// that port, so C2 takes so long to leave that the kernel seldom picks it.
+const IDLE_STATES: &str = "    Name (_CST, Package (3) { 2,
+      Package (4) { ResourceTemplate () { Register (FFixedHW, 1, 2, 0, 1) }, 1, 1, 1000 },
+      Package (4) { ResourceTemplate () { Register (SystemIO, 8, 0, 0x2E7) }, 2, 50000, 500 } })
+";
 
 impl Board {
     /// The first CPUs of a simulated machine, at most two. The meter covers them and their package, not the rest.
@@ -63,7 +72,7 @@ impl Board {
         let most_mw =
             power.package_uw / 1000 + cpus as u64 * states.iter().map(|state| state.power_mw).max().unwrap_or(0);
         let latency_us = policy.map_or(0, |policy| policy.transition_latency_ns / 1000);
-        Ok(Board { cpus, states, latency_us, meter_step_mw: most_mw.div_ceil(250).max(1), power })
+        Ok(Board { cpus, states, latency_us, meter_step_mw: most_mw.div_ceil(250).max(1), idle_states: false, power })
     }
 
     /// The table the firmware gets, in ACPI's source language.
@@ -90,6 +99,7 @@ impl Board {
             })
             .collect();
         let (count, states) = (states.len(), states.join(",\n"));
+        let idle_states = if self.idle_states { IDLE_STATES } else { "" };
         format!(
             "  External (\\_SB.CPUS.C00{cpu}, DeviceObj)
   Scope (\\_SB.CPUS.C00{cpu})
@@ -101,7 +111,7 @@ impl Board {
 {states} }})
     Name (_PPC, 0)
     Name (_PSD, Package () {{ Package () {{ 5, 0, {cpu}, 0xFC, 1 }} }})
-  }}\n"
+{idle_states}  }}\n"
         )
     }
 

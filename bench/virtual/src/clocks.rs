@@ -1,5 +1,5 @@
 //! How well a guest's speed follows the clock it chose, measured with counted work.
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::error::{BenchError, Result};
 use crate::guest::Guest;
@@ -19,8 +19,8 @@ pub struct Speed {
     pub khz: u32,
     /// Turns of a counting loop a second.
     pub turns_per_s: Vec<f64>,
-    /// Share of one CPU of the host that the emulator's thread had.
-    pub shares: Vec<f64>,
+    /// Instructions a second, of the host's time.
+    pub instructions_per_s: Vec<f64>,
 }
 
 /// Runs counted work on the guest's first CPU at each of its clocks, once a round. The guest's governor is put back.
@@ -32,14 +32,15 @@ pub fn measure(guest: &mut Guest, rounds: u32) -> Result<Vec<Speed>> {
     let before = said(guest, &format!("cd {folder} && cat scaling_governor && echo userspace >scaling_governor"))?;
     let clocks = said(guest, &format!("cat {folder}/scaling_available_frequencies"))?;
     let clocks = clocks.split_whitespace().filter_map(|khz| khz.parse().ok());
-    let mut speeds: Vec<Speed> = clocks.map(|khz| Speed { khz, turns_per_s: vec![], shares: vec![] }).collect();
+    let mut speeds: Vec<Speed> =
+        clocks.map(|khz| Speed { khz, turns_per_s: vec![], instructions_per_s: vec![] }).collect();
     for _ in 0..rounds {
         for speed in &mut speeds {
             said(guest, &format!("echo {} >{folder}/scaling_setspeed && sleep 0.2", speed.khz))?;
-            let (began, ran_ns) = (Instant::now(), guest.ran_ns(0)?);
+            let (began, before) = (Instant::now(), guest.instructions(0)?);
             let line = said(guest, LOOP)?;
-            let ran_s = Duration::from_nanos(guest.ran_ns(0)? - ran_ns).as_secs_f64();
-            speed.shares.push(ran_s / began.elapsed().as_secs_f64());
+            let ran = guest.instructions(0)? - before;
+            speed.instructions_per_s.push(ran as f64 / began.elapsed().as_secs_f64());
             let turns_per_s = read(&line).ok_or_else(|| BenchError::Missing(format!("the guest measured '{line}'")))?;
             speed.turns_per_s.push(turns_per_s);
         }

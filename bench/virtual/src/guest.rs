@@ -17,7 +17,7 @@ use crate::pace::Pace;
 use crate::places;
 use crate::port::{Port, Ran, quoted};
 use crate::qmp::Qmp;
-use crate::silicon::{Readings, Silicon, run_time_ns};
+use crate::silicon::{Readings, Silicon};
 
 /// How long a boot may take; it takes 5 to 15 s where CPUs are free.
 const BOOT: Duration = Duration::from_secs(300);
@@ -53,12 +53,14 @@ pub struct Options {
     pub profile: Profile,
     /// A network card with a cable, if it has one.
     pub cable: Option<Cable>,
+    /// Whether its firmware offers idle states; without them an idle CPU halts.
+    pub idle_states: bool,
     /// Files put into the guest before it boots: path and bytes. Its folder must be one the guest has.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
 impl Options {
-    /// A machine by its name in `machines/sim` or the path of its file; no cable, no files.
+    /// A machine by its name in `machines/sim` or the path of its file; no cable, no idle states, no files.
     ///
     /// # Errors
     /// When there is no such machine.
@@ -69,7 +71,7 @@ impl Options {
         } else {
             Profile::builtin(name)?
         };
-        Ok(Options { profile, cable: None, files: Vec::new() })
+        Ok(Options { profile, cable: None, idle_states: false, files: Vec::new() })
     }
 }
 
@@ -90,19 +92,17 @@ impl Guest {
     /// # Errors
     /// When something it needs is missing on this machine, or it does not come up; with the end of its console.
     pub fn boot(options: &Options) -> Result<Self> {
-        let board = Board::new(&options.profile)?;
-        let pace = Pace::find()?;
+        let board = Board { idle_states: options.idle_states, ..Board::new(&options.profile)? };
         let kernel = Kernel::get()?;
         let folder = folder()?;
-        let disk = make_disk(folder.path())?;
-        let words = words(options, &board, &kernel, folder.path(), &disk)?;
-        let emulator = Emulator::start(folder, pace.top(), &words)?;
+        let (disk, pace) = (make_disk(folder.path())?, Pace::make(folder.path())?);
+        let mut words = words(options, &board, &kernel, folder.path(), &disk)?;
+        words.extend(pace.words()?.split(' ').map(str::to_owned));
+        let emulator = Emulator::start(folder, Rank::Ahead, &words)?;
         let (port, qmp, own_qmp) = emulator.attach()?;
-        let mut guest_qmp = qmp;
-        let threads = threads(&mut guest_qmp)?;
-        let silicon = Silicon::begin(board, pace, emulator.process, &threads, own_qmp)?;
+        let silicon = Silicon::begin(board, pace, own_qmp);
         let address = options.cable.as_ref().map(Cable::address);
-        let mut guest = Guest { silicon, port, qmp: guest_qmp, emulator, address };
+        let mut guest = Guest { silicon, port, qmp, emulator, address };
         guest.up()?;
         if matches!(options.cable, Some(Cable::Into(_))) {
             guest.meet()?;
@@ -189,12 +189,12 @@ impl Guest {
         self.qmp.port(*port)
     }
 
-    /// How long the emulator's thread of a CPU has run, ns since it began.
+    /// How many instructions a CPU has run since it began.
     ///
     /// # Errors
-    /// When there is no such CPU or the emulator is gone.
-    pub fn ran_ns(&self, cpu: usize) -> Result<u64> {
-        self.silicon.times.get(cpu).map_or_else(|| Err(no_cpu(cpu)), |path| run_time_ns(path))
+    /// When the emulator is gone.
+    pub fn instructions(&self, cpu: usize) -> Result<u64> {
+        self.silicon.instructions(cpu)
     }
 
     /// What the silicon did last.
@@ -216,7 +216,29 @@ impl Guest {
     }
 
     fn up(&mut self) -> Result<()> {
-        self.port.ready(BOOT).map_err(|why| self.emulator.failed(&format!("the guest does not boot: {why}")))
+        self.silicon.set_paced(false);
+        self.port.ready(BOOT).map_err(|why| self.emulator.failed(&format!("the guest does not boot: {why}")))?;
+        self.silicon.set_paced(true);
+        Ok(())
+    }
+}
+
+/// Who comes first on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// The emulator, as far as it has the right to: what its clocks allow it the guest shall get, also beside others at work.
+    Ahead,
+    /// Nobody.
+    Equal,
+}
+
+impl Rank {
+    /// As the keeper has it.
+    fn word(self) -> &'static str {
+        match self {
+            Rank::Ahead => "ahead",
+            Rank::Equal => "equal",
+        }
     }
 }
 
@@ -231,11 +253,11 @@ pub(crate) struct Emulator {
 
 impl Emulator {
     /// Starts it under a keeper, which ends it when we end.
-    pub(crate) fn start(folder: TempDir, group: &Path, words: &[String]) -> Result<Self> {
+    pub(crate) fn start(folder: TempDir, rank: Rank, words: &[String]) -> Result<Self> {
         use std::os::unix::process::CommandExt as _;
         let place = folder.path();
         let mut command = Command::new("sh");
-        command.args(["-c", include_str!("../guest/keeper.sh"), "keeper"]).arg(place).arg(group);
+        command.args(["-c", include_str!("../guest/keeper.sh"), "keeper"]).arg(place).arg(rank.word());
         command.arg("qemu-system-x86_64").args(words);
         // A Ctrl-C is for us; the keeper and the emulator end after us, in order.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -315,7 +337,8 @@ fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk:
     places::write(&initramfs, &archive(kernel, &options.files)?)?;
     let table = board.compiled(folder)?;
     let place = folder.display();
-    let mut line = "bench.disk=1".to_owned();
+    // Guards against spying cost most of a system call here, and so most of a packet's way.
+    let mut line = "bench.disk=1 mitigations=off".to_owned();
     let mut words = machine_words(board.cpus, &table, kernel, &initramfs, folder);
     let mut add = |text: String| words.extend(text.split(' ').map(str::to_owned));
     add("-accel tcg,thread=multi".into());
@@ -338,7 +361,8 @@ fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk:
             line = format!("{line} bench.address={}/24", cable.address());
         }
     }
-    words.extend(["-append".into(), format!("{} {line}", kernel_line())]);
+    // On a busy host no tick of the timer may come while the kernel looks whether it works.
+    words.extend(["-append".into(), format!("{} no_timer_check {line}", kernel_line())]);
     Ok(words)
 }
 
@@ -402,19 +426,6 @@ fn make_disk(folder: &Path) -> Result<PathBuf> {
         Command::new("mke2fs").env("PATH", format!("{path}:/usr/sbin:/sbin")).args(["-q", "-t", "ext4"]).arg(&disk),
     )?;
     Ok(disk)
-}
-
-/// The emulator's thread of each CPU, in the CPUs' order.
-fn threads(qmp: &mut Qmp) -> Result<Vec<u64>> {
-    let answer = qmp.execute("query-cpus-fast", json!({}))?;
-    let mut cpus: Vec<(u64, u64)> = answer
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|cpu| Some((cpu["cpu-index"].as_u64()?, cpu["thread-id"].as_u64()?)))
-        .collect();
-    cpus.sort_unstable();
-    Ok(cpus.into_iter().map(|(_, thread)| thread).collect())
 }
 
 fn no_cpu(cpu: usize) -> BenchError {

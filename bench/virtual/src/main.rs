@@ -48,6 +48,9 @@ struct Guests {
     /// Boot a second machine at the other end of a cable: 10.0.0.2, itself being 10.0.0.1
     #[arg(long)]
     two: bool,
+    /// Let the firmware offer idle states
+    #[arg(long)]
+    idle_states: bool,
 }
 
 #[derive(Args, Debug)]
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
 fn boot(guests: &Guests) -> Result<(Guest, Option<Guest>)> {
     let mut options = Options::machine(&guests.machine)?;
     options.cable = guests.two.then_some(Cable::Open);
+    options.idle_states = guests.idle_states;
     let first = Guest::boot(&options)?;
     options.cable = guests.two.then(|| Cable::Into(first.cable()));
     let second = if guests.two { Some(Guest::boot(&options)?) } else { None };
@@ -143,18 +147,19 @@ fn rig(arguments: &Rig) -> Result<u8> {
 fn print_speeds(speeds: &[Speed]) {
     let Some(fastest) = speeds.iter().max_by_key(|speed| speed.khz) else { return };
     println!(
-        "{:>8}  {:>9}  {:>8}  {:>8}  {:>16}  {:>8}",
-        "clock", "turns/s", "rounds ±", "of top", "host CPU, of top", "wanted"
+        "{:>8}  {:>9}  {:>8}  {:>8}  {:>20}  {:>8}",
+        "clock", "turns/s", "rounds ±", "of top", "10^6 instr/s, of top", "wanted"
     );
     for speed in speeds {
         let (turns_per_s, spread) = mean_and_spread(&speed.turns_per_s);
-        let share = mean_and_spread(&speed.shares).0;
+        let per_us = mean_and_spread(&speed.instructions_per_s).0;
         println!(
-            "{:>4} MHz  {turns_per_s:>9.0}  {:>6.1} %  {:>8.3}  {share:>8.3}{:>8.3}  {:>8.3}",
+            "{:>4} MHz  {turns_per_s:>9.0}  {:>6.1} %  {:>8.3}  {:>12.1}{:>8.3}  {:>8.3}",
             speed.khz / 1000,
             spread * 100.0,
             turns_per_s / mean_and_spread(&fastest.turns_per_s).0,
-            share / mean_and_spread(&fastest.shares).0,
+            per_us / 1e6,
+            per_us / mean_and_spread(&fastest.instructions_per_s).0,
             f64::from(speed.khz) / f64::from(fastest.khz)
         );
     }

@@ -1,152 +1,82 @@
-//! How fast the guest's CPUs run: a control group with a quota around each of the emulator's CPU threads.
-use std::fs;
+//! How fast the guest's CPUs run: a plugin of the emulator counts their instructions and holds back a CPU that has run what
+//! its clock allows.
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::Command;
 
 use crate::error::{BenchError, Result};
-use crate::places::write;
+use crate::places::{cache, run, write};
 
-/// Quotas are refilled this often, µs.
-const PERIOD_US: u64 = 10_000;
-/// The kernel takes no smaller quota, µs (min_cfs_quota_period, kernel/sched/core.c).
-const LEAST_QUOTA_US: u64 = 1_000;
+/// The plugin.
+const SOURCE: &str = include_str!("../guest/pace.c");
+/// What it shares with us: so many CPUs, each two numbers of eight bytes (`struct cpu` there).
+const CPUS: usize = 8;
+const CPU_BYTES: u64 = 16;
 
-/// Which of the two interfaces control groups have here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    One,
-    Two,
-}
-
-/// The place of a guest's control groups, made when its threads are known.
-#[derive(Clone, Debug)]
+/// The numbers shared with a guest's plugin.
+#[derive(Debug)]
 pub(crate) struct Pace {
-    version: Version,
-    parent: PathBuf,
-    top: PathBuf,
+    path: PathBuf,
+    file: File,
 }
 
 impl Pace {
-    /// Finds where groups with a quota can be made. Nothing is made yet.
+    /// Makes the file for a guest in its folder; every CPU is free at first.
     ///
     /// # Errors
-    /// When no hierarchy with the cpu controller is mounted.
-    pub(crate) fn find() -> Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let text = |path: &str| fs::read_to_string(path).map_err(BenchError::file("read", Path::new(path)));
-        let found = hierarchy(&text("/proc/self/mountinfo")?, &text("/proc/self/cgroup")?);
-        let (version, parent) = found.ok_or_else(|| {
-            BenchError::Missing(
-                "no control groups with the cpu controller are mounted, which give the guest its clock".into(),
-            )
-        })?;
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let top = parent.join(format!("powerband-bench-{}-{number}", std::process::id()));
-        Ok(Pace { version, parent, top })
+    /// When it cannot be made.
+    pub(crate) fn make(folder: &Path) -> Result<Self> {
+        let path = folder.join("pace");
+        write(&path, &[0; CPUS * CPU_BYTES as usize])?;
+        let opened = File::options().read(true).write(true).open(&path);
+        let file = opened.map_err(BenchError::file("open", &path))?;
+        Ok(Pace { path, file })
     }
 
-    /// The folder that holds all of it, for whoever removes it.
-    pub(crate) fn top(&self) -> &Path {
-        &self.top
-    }
-
-    /// Makes a group for each thread, without a limit yet.
+    /// What the emulator is told. The plugin is compiled when it is new.
     ///
     /// # Errors
-    /// When groups may not be made here, or not with the cpu controller.
-    pub(crate) fn take(&self, process: u32, threads: &[u64]) -> Result<()> {
-        if self.version == Version::Two {
-            // Fails where it is on already and may not be touched; then the files below are there all the same.
-            let _ = fs::write(self.parent.join("cgroup.subtree_control"), "+cpu");
-        }
-        make(&self.top)?;
-        match self.version {
-            // What the guest's clock allows it shall get, also beside others at work.
-            Version::One => write(&self.top.join("cpu.shares"), b"16384")?,
-            Version::Two => {
-                write(&self.top.join("cpu.weight"), b"2000")?;
-                write(&self.top.join("cgroup.procs"), process.to_string().as_bytes())?;
-            }
-        }
-        for (cpu, thread) in threads.iter().enumerate() {
-            let group = self.group(cpu);
-            make(&group)?;
-            let thread = thread.to_string();
-            match self.version {
-                Version::One => write(&group.join("tasks"), thread.as_bytes())?,
-                Version::Two => {
-                    write(&group.join("cgroup.type"), b"threaded")?;
-                    if cpu == 0 {
-                        write(&self.top.join("cgroup.subtree_control"), b"+cpu")?;
-                    }
-                    write(&group.join("cgroup.threads"), thread.as_bytes())?;
-                }
-            }
-        }
-        Ok(())
+    /// When it cannot be compiled.
+    pub(crate) fn words(&self) -> Result<String> {
+        Ok(format!("-plugin {},pace={}", plugin()?.display(), self.path.display()))
     }
 
-    /// Lets a CPU's thread run this share of the time, millionths of one CPU of this machine.
+    /// Lets a CPU run so many instructions a second; 0: as fast as it can.
     ///
     /// # Errors
-    /// When the kernel refuses.
-    pub(crate) fn set_share(&self, cpu: usize, millionths: u64) -> Result<()> {
-        let (quota_us, period_us) = quota_us(millionths);
-        let group = self.group(cpu);
-        match self.version {
-            Version::One => {
-                write(&group.join("cpu.cfs_period_us"), period_us.to_string().as_bytes())?;
-                write(&group.join("cpu.cfs_quota_us"), quota_us.to_string().as_bytes())
-            }
-            Version::Two => write(&group.join("cpu.max"), format!("{quota_us} {period_us}").as_bytes()),
-        }
+    /// When the file cannot be written.
+    pub(crate) fn set_rate(&self, cpu: usize, per_s: u64) -> Result<()> {
+        let written = self.file.write_all_at(&per_s.to_ne_bytes(), cpu as u64 * CPU_BYTES);
+        written.map_err(BenchError::file("write", &self.path))
     }
 
-    fn group(&self, cpu: usize) -> PathBuf {
-        self.top.join(format!("cpu{cpu}"))
+    /// How many instructions a CPU has run since it began.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn instructions(&self, cpu: usize) -> Result<u64> {
+        let mut bytes = [0; 8];
+        let read = self.file.read_exact_at(&mut bytes, cpu as u64 * CPU_BYTES + 8);
+        read.map_err(BenchError::file("read", &self.path))?;
+        Ok(u64::from_ne_bytes(bytes))
     }
 }
 
-/// Quota and period of a share, µs.
-fn quota_us(millionths: u64) -> (u64, u64) {
-    ((PERIOD_US * millionths / 1_000_000).max(LEAST_QUOTA_US), PERIOD_US)
-}
-
-fn make(folder: &Path) -> Result<()> {
-    fs::create_dir(folder).map_err(BenchError::file("make", folder))
-}
-
-/// Where groups with a quota are made, from /proc/self/mountinfo and /proc/self/cgroup (proc(5), cgroups(7)).
-fn hierarchy(mountinfo: &str, cgroup: &str) -> Option<(Version, PathBuf)> {
-    let mount = |kind: &str, option: &str| {
-        mountinfo.lines().find_map(|line| {
-            let (left, right) = line.split_once(" - ")?;
-            let (left, right): (Vec<_>, Vec<_>) = (left.split(' ').collect(), right.split(' ').collect());
-            let holds = option.is_empty() || right.get(2)?.split(',').any(|one| one == option);
-            let root = left.get(3)?.to_string();
-            (right.first() == Some(&kind) && holds).then(|| Some((root, PathBuf::from(left.get(4)?))))?
-        })
-    };
-    let own = |wanted: &dyn Fn(&str) -> bool| {
-        cgroup.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (controllers, path) = (parts.next()?, parts.next()?);
-            wanted(controllers).then(|| path.to_owned())
-        })
-    };
-    let (version, (root, mount), own) = match mount("cgroup", "cpu") {
-        Some(found) => (Version::One, found, own(&|names| names.split(',').any(|name| name == "cpu"))?),
-        None => (Version::Two, mount("cgroup2", "")?, own(&str::is_empty)?),
-    };
-    // In a container the mount shows only a part of the tree.
-    let below = own.strip_prefix(root.as_str()).unwrap_or_default();
-    let folder = mount.join(below.trim_start_matches('/'));
-    // A version 2 group with processes in it may not share out controllers: ours go beside it, unless it is the root.
-    let parent = match (version, folder.parent()) {
-        (Version::Two, Some(parent)) if folder != mount => parent.to_path_buf(),
-        _ => folder,
-    };
-    Some((version, parent))
+/// The compiled plugin, kept for the next guest under a name that tells its source.
+fn plugin() -> Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    SOURCE.hash(&mut hasher);
+    let kept = cache()?.join(format!("pace-{:016x}.so", hasher.finish()));
+    if !kept.exists() {
+        let folder = tempfile::tempdir_in(cache()?).map_err(BenchError::file("make a folder in", &cache()?))?;
+        let (source, made) = (folder.path().join("pace.c"), folder.path().join("pace.so"));
+        write(&source, SOURCE.as_bytes())?;
+        run(Command::new("cc").args(["-O2", "-Wall", "-shared", "-fPIC", "-o"]).args([&made, &source]))?;
+        fs::rename(&made, &kept).map_err(BenchError::file("keep", &kept))?;
+    }
+    Ok(kept)
 }
 
 #[cfg(test)]
@@ -154,24 +84,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_found_in_both_versions() {
-        let one = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n41 31 0:38 / /sys/fs/u rw - cgroup2 c rw\n";
-        let two = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
-        let part = "30 23 0:26 /docker/a /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        for (mounts, groups, expected) in [
-            (one, "3:cpu,cpuacct:/x\n0::/\n", Some((Version::One, "/sys/fs/cgroup/cpu/x"))),
-            (two, "0::/user/a.scope\n", Some((Version::Two, "/sys/fs/cgroup/user"))),
-            (two, "0::/\n", Some((Version::Two, "/sys/fs/cgroup/"))),
-            (part, "0::/docker/a\n", Some((Version::Two, "/sys/fs/cgroup/"))),
-            ("", "0::/\n", None),
-        ] {
-            assert_eq!(hierarchy(mounts, groups), expected.map(|(version, path)| (version, path.into())), "{groups}");
-        }
-    }
-
-    #[test]
-    fn shares_become_quotas_the_kernel_takes() {
-        assert_eq!(quota_us(750_000), (7_500, 10_000));
-        assert_eq!(quota_us(10_000), (1_000, 10_000));
+    fn numbers_lie_where_the_plugin_has_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let pace = Pace::make(folder.path()).unwrap();
+        pace.set_rate(1, 7).unwrap();
+        pace.file.write_all_at(&9_u64.to_ne_bytes(), 24).unwrap();
+        let bytes = fs::read(folder.path().join("pace")).unwrap();
+        assert_eq!((bytes.len(), bytes[16]), (128, 7));
+        assert_eq!((pace.instructions(0).unwrap(), pace.instructions(1).unwrap()), (0, 9));
+        assert!(SOURCE.contains("enum { CPUS = 8,"));
     }
 }

@@ -1,14 +1,12 @@
 //! What a processor does by itself: it runs at the clock chosen and draws what that costs. A thread of ours reads the
-//! P-states from the guest's ports, sets the pace of its CPU threads, and writes what they draw into the meter's port.
-use std::fs;
-use std::path::{Path, PathBuf};
+//! P-states from the guest's ports, sets the pace of its CPUs, and writes what they draw into the meter's port.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::board::{Board, METER_PORT, STATE_PORTS};
-use crate::error::{BenchError, Result};
+use crate::error::Result;
 use crate::pace::Pace;
 use crate::qmp::Qmp;
 
@@ -16,9 +14,9 @@ use crate::qmp::Qmp;
 const LOOK: Duration = Duration::from_millis(10);
 /// How many looks the meter averages over.
 const WINDOW: u32 = 10;
-/// Share of one CPU of this machine that the highest clock gets, millionths. Below all of it, because what the emulator
-/// itself needs and what other processes take would else hit the highest clock alone.
-const TOP_SHARE: u64 = 750_000;
+/// Instructions a second at the highest clock. An undisturbed CPU of a usual host emulates two to four times as many: what it
+/// has missed while others ran, it catches up with.
+const TOP_PER_S: u64 = 100_000_000;
 
 /// What the silicon did last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +25,8 @@ pub struct Readings {
     pub power_mw: u64,
     /// P-state of each CPU, 0 the fastest.
     pub states: Vec<u8>,
-    /// Share of the last window each CPU's thread ran, millionths.
-    pub ran: Vec<u64>,
+    /// Instructions a second each CPU ran in the last window.
+    pub ran_per_s: Vec<u64>,
     /// What stopped it, if something did.
     pub trouble: Option<String>,
 }
@@ -36,6 +34,8 @@ pub struct Readings {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
+    /// Whether speed follows the clock.
+    paced: AtomicBool,
     fixed_mw: Mutex<Option<u64>>,
     readings: Mutex<Readings>,
 }
@@ -44,26 +44,32 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct Silicon {
     shared: Arc<Shared>,
-    /// Where each CPU thread's run time stands.
-    pub(crate) times: Vec<PathBuf>,
+    pace: Arc<Pace>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Silicon {
-    /// Takes the guest's CPU threads and begins.
-    pub(crate) fn begin(board: Board, pace: Pace, process: u32, threads: &[u64], qmp: Qmp) -> Result<Self> {
-        pace.take(process, threads)?;
-        let shared = Arc::new(Shared::default());
-        let times: Vec<PathBuf> =
-            threads.iter().map(|thread| format!("/proc/{process}/task/{thread}/schedstat").into()).collect();
-        let shares = vec![0; threads.len()];
-        let mut work = Work { board, pace, times: times.clone(), shares, qmp, shared: Arc::clone(&shared) };
+    /// Begins; the CPUs are free until they are paced.
+    pub(crate) fn begin(board: Board, pace: Pace, qmp: Qmp) -> Self {
+        let (shared, pace) = (Arc::new(Shared::default()), Arc::new(pace));
+        let cpus = vec![Cpu::default(); board.cpus];
+        let mut work = Work { board, pace: Arc::clone(&pace), cpus, qmp, shared: Arc::clone(&shared) };
         let thread = std::thread::spawn(move || {
             if let Err(error) = work.run() {
                 locked(&work.shared.readings).trouble = Some(error.to_string());
             }
         });
-        Ok(Silicon { shared, times, thread: Some(thread) })
+        Silicon { shared, pace, thread: Some(thread) }
+    }
+
+    /// Lets speed follow the clock, or lets the guest go as fast as it can, as while it boots.
+    pub(crate) fn set_paced(&self, paced: bool) {
+        self.shared.paced.store(paced, Ordering::Relaxed);
+    }
+
+    /// How many instructions a CPU has run since it began.
+    pub(crate) fn instructions(&self, cpu: usize) -> Result<u64> {
+        self.pace.instructions(cpu)
     }
 
     pub(crate) fn readings(&self) -> Readings {
@@ -92,31 +98,38 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The thread's own.
 struct Work {
     board: Board,
-    pace: Pace,
-    /// Where each thread's run time stands.
-    times: Vec<PathBuf>,
-    /// Share each CPU has now, millionths.
-    shares: Vec<u64>,
+    pace: Arc<Pace>,
+    cpus: Vec<Cpu>,
     qmp: Qmp,
     shared: Arc<Shared>,
+}
+
+/// One CPU as it was at the last look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    /// Instructions it had run.
+    run: u64,
+    /// Instructions a second that its clock allows.
+    clock_per_s: u64,
+    /// Instructions a second that the plugin allows: the same or 0.
+    told_per_s: u64,
 }
 
 /// One CPU since the meter was last written.
 #[derive(Clone, Copy, Debug, Default)]
 struct Passed {
-    ran_ns: u64,
-    /// Run time the clock chosen allowed, ns.
-    allowed_ns: u64,
+    run: u64,
+    /// Instructions the clock chosen allowed.
+    allowed: u64,
     /// Clock × time, kHz × ns, for the mean clock of the window.
     clock: u128,
 }
 
 impl Work {
     fn run(&mut self) -> Result<()> {
-        let mut before = self.run_times()?;
         let mut seen = Instant::now();
         loop {
-            let (mut passed, mut window_ns) = (vec![Passed::default(); self.times.len()], 0);
+            let (mut passed, mut window_ns) = (vec![Passed::default(); self.cpus.len()], 0);
             for _ in 0..WINDOW {
                 if self.shared.stop.load(Ordering::Relaxed) {
                     return Ok(());
@@ -125,13 +138,12 @@ impl Work {
                 let look_ns = u64::try_from(seen.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 seen = Instant::now();
                 window_ns += look_ns;
-                let now = self.run_times()?;
                 for (cpu, passed) in passed.iter_mut().enumerate() {
-                    passed.ran_ns += now[cpu] - before[cpu];
-                    passed.allowed_ns += look_ns * self.shares[cpu].max(1) / 1_000_000;
+                    let run = self.pace.instructions(cpu)?;
+                    passed.run += run - std::mem::replace(&mut self.cpus[cpu].run, run);
+                    passed.allowed += per(self.cpus[cpu].clock_per_s, look_ns);
                     passed.clock += u128::from(self.look(cpu)?) * u128::from(look_ns);
                 }
-                before = now;
             }
             self.write_meter(&passed, window_ns)?;
         }
@@ -144,13 +156,14 @@ impl Work {
         let states = &self.board.states;
         let fastest = states[0];
         let state = states.get(usize::from(number)).copied().unwrap_or(fastest);
-        let share = TOP_SHARE * u64::from(state.khz) / u64::from(fastest.khz);
-        if self.shares[cpu] != share {
-            self.pace.set_share(cpu, share)?;
-            self.shares[cpu] = share;
+        let this = &mut self.cpus[cpu];
+        this.clock_per_s = TOP_PER_S * u64::from(state.khz) / u64::from(fastest.khz);
+        let tell = if self.shared.paced.load(Ordering::Relaxed) { this.clock_per_s } else { 0 };
+        if std::mem::replace(&mut this.told_per_s, tell) != tell {
+            self.pace.set_rate(cpu, tell)?;
         }
         let mut readings = locked(&self.shared.readings);
-        readings.states.resize(self.shares.len(), 0);
+        readings.states.resize(self.cpus.len(), 0);
         readings.states[cpu] = number;
         Ok(state.khz)
     }
@@ -159,7 +172,7 @@ impl Work {
         let cpus: Vec<(u32, u64)> = passed
             .iter()
             .map(|passed| {
-                let busy = u128::from(passed.ran_ns) * u128::from(window_ns) / u128::from(passed.allowed_ns.max(1));
+                let busy = u128::from(passed.run) * u128::from(window_ns) / u128::from(passed.allowed.max(1));
                 let clock = passed.clock / u128::from(window_ns.max(1));
                 let clock = self.board.nearest_khz(u32::try_from(clock).unwrap_or(u32::MAX));
                 (clock, u64::try_from(busy).unwrap_or(u64::MAX))
@@ -170,18 +183,14 @@ impl Work {
         self.qmp.set_port(METER_PORT, byte)?;
         let mut readings = locked(&self.shared.readings);
         readings.power_mw = u64::from(byte) * self.board.meter_step_mw;
-        readings.ran = passed.iter().map(|passed| passed.ran_ns * 1_000_000 / window_ns.max(1)).collect();
+        let per_s = |run: u64| u128::from(run) * 1_000_000_000 / u128::from(window_ns.max(1));
+        let ran_per_s = passed.iter().map(|passed| u64::try_from(per_s(passed.run)).unwrap_or(u64::MAX));
+        readings.ran_per_s = ran_per_s.collect();
         Ok(())
-    }
-
-    fn run_times(&self) -> Result<Vec<u64>> {
-        self.times.iter().map(|path| run_time_ns(path)).collect()
     }
 }
 
-/// How long a thread ran since it began, ns, from its `schedstat`.
-pub(crate) fn run_time_ns(path: &Path) -> Result<u64> {
-    let text = fs::read_to_string(path).map_err(BenchError::file("read", path))?;
-    let time = text.split(' ').next().and_then(|first| first.parse().ok());
-    time.ok_or_else(|| BenchError::Missing(format!("{} holds no run time", path.display())))
+/// How much of something that comes at a rate a second comes in a time.
+fn per(per_s: u64, time_ns: u64) -> u64 {
+    u64::try_from(u128::from(per_s) * u128::from(time_ns) / 1_000_000_000).unwrap_or(u64::MAX)
 }

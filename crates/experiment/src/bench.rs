@@ -91,6 +91,11 @@ pub trait Bench {
         0
     }
 
+    /// What must be known with the verdicts, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What was turned and now is not as it was before, a few words each; a bench that turns nothing has none.
     fn left(&mut self) -> Vec<String> {
         Vec::new()

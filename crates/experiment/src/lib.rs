@@ -15,6 +15,7 @@ mod rebuild;
 mod resolve;
 mod resume;
 mod run;
+mod strangers;
 mod unmeasured;
 mod world_bench;
 

@@ -1,5 +1,8 @@
 //! The plan as it is written: a TOML file or the words of `try`, before anything is looked up on a machine.
+use std::collections::BTreeMap;
+
 use powerband_load::Load;
+use powerband_record::CommandKnob;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -62,6 +65,9 @@ pub struct Plan {
     /// Seed of the orders and of a simulated machine's noise.
     #[serde(default)]
     pub seed: Option<u64>,
+    /// Knobs beside the catalogue's, each by its commands, by name.
+    #[serde(default)]
+    pub knobs: BTreeMap<String, CommandKnob>,
     /// Rank-based path instead of t; chosen before the start, never by looking at the data.
     #[serde(default)]
     pub robust: bool,
@@ -172,6 +178,7 @@ impl Plan {
             settle: None,
             cpus: None,
             seed: None,
+            knobs: BTreeMap::new(),
             robust: false,
         }
     }
@@ -181,13 +188,30 @@ impl Plan {
     /// # Errors
     /// [`PlanError::Toml`] with file, line and what is wrong, in one line.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
-        toml::from_str(text).map_err(|error| {
-            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            let place = line.map_or_else(|| name.to_owned(), |line| format!("{name} line {line}"));
-            let why = error.message().replace('\n', "; ").replace("unknown field", "unknown key");
-            PlanError::Toml { place, why }
-        })
+        read(name, text)
     }
+
+    /// Reads the knobs that a file declares and nothing else of it, so that it need not be a whole plan.
+    ///
+    /// # Errors
+    /// As [`Plan::parse`].
+    pub fn knobs_in(name: &str, text: &str) -> Result<BTreeMap<String, CommandKnob>, PlanError> {
+        #[derive(Deserialize)]
+        struct Part {
+            #[serde(default)]
+            knobs: BTreeMap<String, CommandKnob>,
+        }
+        read::<Part>(name, text).map(|part| part.knobs)
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, PlanError> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let place = line.map_or_else(|| name.to_owned(), |line| format!("{name} line {line}"));
+        let why = error.message().replace('\n', "; ").replace("unknown field", "unknown key");
+        PlanError::Toml { place, why }
+    })
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 //! what tells two plans apart.
 use std::collections::BTreeMap;
 
-use powerband_knob::Selection;
+use powerband_knob::{Declared, Selection};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
-use powerband_record::{Metric, PlannedSetting, Setting, Side, Started, format_duration, format_number};
+use powerband_record::{CommandKnob, Metric, PlannedSetting, Setting, Side, Started, format_duration, format_number};
 
 use crate::metering::Metering;
 use crate::{Resolved, ResumeError};
@@ -24,12 +24,14 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
         read.map(|setting| Setting { name: Some(planned.label.clone()), ..setting })
             .map_err(|error| unreadable("a setting")(error.to_string()))
     };
+    let declared = Declared::of(&started.knobs).map_err(|error| unreadable("a declared knob")(error.to_string()))?;
+    let everywhere = Selection { declared, ..Selection::everywhere() };
     Ok(Resolved {
         started: started.clone(),
         settings: started.settings.iter().map(setting).collect::<Result<_, _>>()?,
         load,
         picks: started.picks.iter().map(|text| pick(text)).collect::<Result<_, _>>()?,
-        narrow: started.cpus.clone().map_or_else(Selection::everywhere, Selection::cpus),
+        narrow: Selection { cpus: started.cpus.clone(), ..everywhere },
         notes: Vec::new(),
     })
 }
@@ -99,11 +101,19 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
             of.cost_order.iter().map(label).collect::<Vec<_>>().join(", ")
         }
     };
+    let knobs = |of: &Started| {
+        let told = |(name, knob): (&String, &CommandKnob)| {
+            let undo = knob.undo.as_ref().map_or_else(String::new, |undo| format!(", undone by `{undo}`"));
+            format!("{name} read by `{}`, set by `{}`{undo}, {}", knob.get, knob.set, knob.values.join(" "))
+        };
+        of.knobs.iter().map(told).collect::<Vec<_>>().join("; ")
+    };
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();
     let pairs = [
         ("the machine", typed(&begun.machine, &begun.machine_typed), typed(&now.machine, &now.machine_typed)),
         ("the far machine", far(begun), far(now)),
+        ("what is declared", knobs(begun), knobs(now)),
         ("the load", begun.load.to_string(), now.load.to_string()),
         ("the seed", begun.seed.to_string(), now.seed.to_string()),
         ("the list of CPUs", cpus(begun), cpus(now)),

@@ -1,5 +1,5 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
-use powerband_knob::{KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
+use powerband_knob::{Declared, KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_record::{
@@ -68,8 +68,9 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let mut notes = Vec::new();
     let settings = settings(plan, world, &narrow, &mut notes)?;
     let settings = with_reference(plan, settings)?;
-    let settings = if plan.reference.is_none() { costliest_first(plan, settings)? } else { settings };
-    let cost_order = plan.knee.as_deref().map(|knob| cost_order(knob, &settings)).transpose()?.unwrap_or_default();
+    let settings = if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
+    let cost_order =
+        plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
     let metering = Metering::find(world);
     let picks = plan
         .metrics
@@ -88,6 +89,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         machine,
         far,
         system: identity(world, Side::Near, |machine| machine.system),
+        knobs: plan.knobs.clone(),
         load: serde_json::to_value(&plan.load).unwrap_or_default(),
         user: None,
         seed: plan.seed.unwrap_or(DEFAULT_SEED),
@@ -123,13 +125,14 @@ fn identity(world: &mut dyn World, side: Side, what: impl FnOnce(powerband_machi
     world.machine(side).map(|machine| what(machine.identity().clone())).unwrap_or_default()
 }
 
-fn narrow(plan: &Plan) -> Result<Selection, PlanError> {
-    let Some(text) = &plan.cpus else { return Ok(Selection::everywhere()) };
+fn narrow(plan: &Plan) -> Result<Selection, ResolveError> {
+    let declared = Declared::of(&plan.knobs)?;
+    let Some(text) = &plan.cpus else { return Ok(Selection { declared, ..Selection::everywhere() }) };
     let cpus: CpuList = text.parse().map_err(|error: powerband_record::CpuListError| quantity("cpus", error))?;
     if cpus.is_empty() {
-        return Err(quantity("cpus", "the list is empty; write e.g. 0-3"));
+        return Err(quantity("cpus", "the list is empty; write e.g. 0-3").into());
     }
-    Ok(Selection::cpus(cpus))
+    Ok(Selection { declared, ..Selection::cpus(cpus) })
 }
 
 /// Named settings and the crossing of the axes, each with what all share.
@@ -275,9 +278,9 @@ fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting
 }
 
 /// Where a knee is sought and nothing else is said, the others are compared with the costliest setting.
-fn costliest_first(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, ResolveError> {
+fn costliest_first(plan: &Plan, mut settings: Vec<Setting>, declared: &Declared) -> Result<Vec<Setting>, ResolveError> {
     if let Some(knob) = &plan.knee
-        && let Some(&costliest) = cost_order(knob, &settings)?.last()
+        && let Some(&costliest) = cost_order(knob, &settings, declared)?.last()
     {
         settings[..=costliest as usize].rotate_right(1);
     }
@@ -285,11 +288,12 @@ fn costliest_first(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Settin
 }
 
 /// Indices of the settings by the value they give a knob, lowest first.
-fn cost_order(knob: &str, settings: &[Setting]) -> Result<Vec<u32>, ResolveError> {
-    let wanted = resolve_knob(knob)?;
+fn cost_order(knob: &str, settings: &[Setting], declared: &Declared) -> Result<Vec<u32>, ResolveError> {
+    let meant = |name: &str| declared.find(name).map_or_else(|| resolve_knob(name), Ok);
+    let wanted = meant(knob)?;
     let mut costs = Vec::new();
     for (index, setting) in (0u32..).zip(settings) {
-        let same = |a: &&Assignment| resolve_knob(&a.knob.name).is_ok_and(|named| named.name == wanted.name);
+        let same = |a: &&Assignment| meant(&a.knob.name).is_ok_and(|named| named.name == wanted.name);
         let value = setting.assignments.iter().rev().find(same).and_then(|a| cost(&a.value));
         let missing = || PlanError::NoCost { knob: knob.into(), setting: setting.label() };
         costs.push((value.ok_or_else(missing)?, index));

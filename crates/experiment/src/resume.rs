@@ -179,6 +179,10 @@ impl Bench for Recalled<'_> {
         self.live.rehearse()
     }
 
+    fn notes(&self) -> Vec<String> {
+        self.live.notes()
+    }
+
     fn restored(&self) -> u32 {
         self.live.restored()
     }

@@ -323,6 +323,7 @@ impl<'a> Run<'a> {
     fn close(mut self, reason: CloseReason, mut left: Vec<String>) -> Result<Finding, Fatal> {
         self.notes.extend(self.judging.notes());
         self.notes.extend(self.unmeasured.notes(self.valid));
+        self.notes.extend(self.bench.notes());
         let finding = Finding {
             reason,
             at_ns: self.clock(),

@@ -9,6 +9,7 @@ use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void
 
 use crate::execution::{Execution, Place, Ran};
 use crate::metering::{Around, Metering, sides_of};
+use crate::strangers::Strangers;
 use crate::{Bench, Fatal, Journal, Resolved};
 
 /// How long the link of a network device may stay down beyond the time to settle, ns …
@@ -29,6 +30,8 @@ pub struct WorldBench<'w> {
     metering: Metering,
     /// Whose meters are read.
     metered: Vec<Side>,
+    /// Who else writes to what is turned.
+    strangers: Strangers,
     user: Option<User>,
     /// Setting of the trial before: the same one again needs no settling.
     last: Option<u32>,
@@ -68,6 +71,7 @@ impl<'w> WorldBench<'w> {
             settle_ns: resolved.started.settle_ns,
             metering,
             metered,
+            strangers: Strangers::default(),
             user: None,
             last: None,
             restored: 0,
@@ -94,7 +98,10 @@ impl<'w> WorldBench<'w> {
                 continue;
             }
             match apply(machine, &part, Hold::Held, &self.narrow) {
-                Ok(applied) => in_force.push((side, applied)),
+                Ok(applied) => {
+                    self.strangers.may_touch(side, &applied);
+                    in_force.push((side, applied));
+                }
                 Err(error @ KnobError::Ledger(_)) => return Err(Fatal::Ledger { why: error.to_string() }),
                 Err(error) if error.kind() == ErrorKind::CannotRestore => {
                     return Err(Fatal::CannotRestore { what: error.to_string() });
@@ -236,12 +243,17 @@ impl<'w> WorldBench<'w> {
         Ok(Outcome { metrics, output, refused: unmeasured, ..Outcome::default() })
     }
 
-    /// Whether every knob is still where it was put.
-    fn still_there(&mut self, in_force: &InForce) -> Result<(), Void> {
-        for (side, applied) in in_force {
-            let Some(machine) = self.world.machine(*side) else { continue };
-            if let Some(moved) = verify(machine, applied).into_iter().next() {
-                return Err(moved.into());
+    /// Whether every knob is still where it was put, and nobody else has written to one.
+    fn undisturbed(&mut self, in_force: &InForce) -> Result<(), Void> {
+        for side in [Side::Near, Side::Far] {
+            let Some(machine) = self.world.machine(side) else { continue };
+            let writes = machine.take_writes();
+            let applied = in_force.iter().filter(|(at, _)| *at == side).map(|(_, applied)| applied);
+            let moved = applied.clone().flat_map(|applied| verify(machine, applied)).next();
+            let turned: Vec<&str> =
+                applied.flat_map(|applied| &applied.sites).filter_map(|reached| reached.site.path.as_deref()).collect();
+            if let Some(void) = self.strangers.disturbance(side, machine, moved, &turned, &writes) {
+                return Err(void);
             }
         }
         Ok(())
@@ -310,6 +322,7 @@ impl Bench for WorldBench<'_> {
     fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
         let mut in_force = InForce::new();
         let result = self.turned_trial(trial, &mut in_force, journal);
+        self.strangers.let_be(self.world);
         // Before anything else is said or decided, the machine is as it was.
         self.put_back(&in_force)?;
         self.all_here()?;
@@ -329,6 +342,10 @@ impl Bench for WorldBench<'_> {
 
     fn restored(&self) -> u32 {
         self.restored
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.strangers.notes()
     }
 
     fn left(&mut self) -> Vec<String> {
@@ -351,10 +368,11 @@ impl WorldBench<'_> {
         if let Err(error) = self.turn(trial.setting as usize, in_force)? {
             return Ok(Err(Void::NotTurned { why: error.to_string() }));
         }
+        self.strangers.watch(self.world);
         if let Err(void) = self.settle(trial, in_force)? {
             return Ok(Err(void));
         }
         let outcome = self.measure(in_force, trial.trial, journal)?;
-        Ok(outcome.and_then(|outcome| self.still_there(in_force).map(|()| outcome)))
+        Ok(outcome.and_then(|outcome| self.undisturbed(in_force).map(|()| outcome)))
     }
 }

@@ -81,21 +81,27 @@ fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Refusal> {
         }
         Action::RemoveGroup { group } => groups.remove(group).map(|()| Effect::default()),
         Action::Coalesce { device, values } => crate::coalescing::set(device, values).map(|()| Effect::default()),
-        Action::Run { argv } => run(argv, WORDS_BYTES).map(|said| Effect { reads_back: None, words: Some(said) }),
+        Action::Run { argv } => run(argv, WORDS_BYTES, true).map(|said| Effect { reads_back: None, words: Some(said) }),
         _ => Err(Refusal { errno: Errno::EOPNOTSUPP, words: Some("this powerband cannot do that here".into()) }),
     }
 }
 
-/// Runs a program to its end, within 10 s, and answers what it printed, trimmed and no longer than `limit` bytes; an
-/// exit other than 0 is `EIO`, a program that is not there `ENOENT`.
-pub(crate) fn run(argv: &[String], limit: usize) -> Result<String, Refusal> {
+/// What a program that reads something prints, a newline at its end; its complaints are no part of it.
+pub(crate) fn printed(argv: &[String]) -> Result<String, Errno> {
+    run(argv, WORDS_BYTES, false).map(|said| said + "\n").map_err(|refusal| refusal.errno)
+}
+
+/// Runs a program to its end, within 10 s, and answers what it printed, its error output included or not, trimmed and no
+/// longer than `limit` bytes; an exit other than 0 is `EIO`, a program that is not there `ENOENT`.
+pub(crate) fn run(argv: &[String], limit: usize, with_errors: bool) -> Result<String, Refusal> {
     use std::os::unix::process::CommandExt;
     let (program, arguments) = argv.split_first().ok_or(Errno::EINVAL)?;
     let (drain, write) = crate::capture::pipe().map_err(errno)?;
-    let also = write.try_clone().map_err(|error| io_errno(&error))?;
+    let errors: Stdio =
+        if with_errors { write.try_clone().map_err(|error| io_errno(&error))?.into() } else { Stdio::null() };
     let mut output = Capture::new(drain, limit);
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(write).stderr(also).process_group(0);
+    command.args(arguments).stdin(Stdio::null()).stdout(write).stderr(errors).process_group(0);
     let child = command.spawn().map_err(|error| {
         let errno = match io_errno(&error) {
             errno if crate::child::is_absent(program, errno) => Errno::ENOENT,

@@ -205,6 +205,8 @@ fn answer(machine: &mut dyn Machine, call: Call) -> Value {
         Call::Damage => value(machine.damage()),
         Call::SetDamageAside => value(machine.set_damage_aside()),
         Call::LastChange(path) => value(machine.last_change(&path)),
+        Call::WatchWriters(places) => value(machine.watch_writers(&places)),
+        Call::TakeWrites => value(machine.take_writes()),
         Call::Spawn(mut job) => {
             job.output_limit = Some(job.output_limit.map_or(OUTPUT_BYTES, |limit| limit.min(OUTPUT_BYTES)));
             value(machine.spawn(&job))

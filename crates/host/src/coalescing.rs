@@ -1,7 +1,7 @@
 //! Interrupt coalescing of network devices: ethtool's family of generic netlink, and its ioctl on kernels without that.
 use std::os::fd::AsFd;
 
-use powerband_machine::{Coalescing, CoalescingPlace, Errno, LATENCY_DEVICE, PARAMETERS, Parameter};
+use powerband_machine::{Coalescing, CoalescingPlace, CommandPlace, Errno, LATENCY_DEVICE, PARAMETERS, Parameter};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::actions::Refusal;
@@ -22,8 +22,11 @@ const IOCTL_SET: u32 = 0x0f;
 /// `struct ethtool_coalesce`: the request, then the parameters in the order of their attributes.
 type Words = [u32; 23];
 
-/// Reads a path: a place of coalescing, the kernel's configuration, which is packed, or a file.
+/// Reads a path: a place of coalescing, what a command prints, the kernel's configuration, which is packed, or a file.
 pub(crate) fn read_place(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
+    if let Some(command) = CommandPlace::of(path) {
+        return crate::actions::printed(&command.argv());
+    }
     match CoalescingPlace::of(path) {
         Some(place) => get(place.device)?.read(&place),
         None if path == crate::unpack::KERNEL_CONFIGURATION => crate::files::read_packed(path, buffer),
@@ -100,7 +103,12 @@ fn for_device(device: &str) -> Attributes {
 fn get_by_netlink(family: &Family, device: &str) -> Result<Coalescing, Refused> {
     let reply = family.ask(GET, &for_device(device))?.ok_or(Errno::EIO)?;
     // The reply carries exactly what the driver has.
-    let read = attributes(&reply).filter_map(|(kind, value)| {
+    Ok(values_in(&reply))
+}
+
+/// The parameters among a message's attributes.
+fn values_in(message: &[u8]) -> Coalescing {
+    let read = attributes(message).filter_map(|(kind, value)| {
         let parameter = PARAMETERS.iter().find(|parameter| parameter.attribute == kind)?;
         let value = match *value {
             [byte] => u32::from(byte),
@@ -108,7 +116,14 @@ fn get_by_netlink(family: &Family, device: &str) -> Result<Coalescing, Refused> 
         };
         Some((parameter.name.to_owned(), value))
     });
-    Ok(Coalescing(read.collect()))
+    Coalescing(read.collect())
+}
+
+/// The device a notification is about, and what it has now.
+pub(crate) fn told(message: &[u8]) -> Option<(String, Coalescing)> {
+    let header = attributes(message).find(|(kind, _)| *kind == HEADER)?.1;
+    let name = attributes(header).find(|(kind, _)| *kind == DEVICE_NAME)?.1.strip_suffix(b"\0")?;
+    Some((std::str::from_utf8(name).ok()?.to_owned(), values_in(message)))
 }
 
 fn set_by_netlink(family: &Family, device: &str, values: &Coalescing) -> Result<(), Refused> {

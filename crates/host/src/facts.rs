@@ -35,6 +35,13 @@ pub fn unix_time_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// The same in ms.
+#[must_use]
+pub fn unix_time_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// The address of ours that the kernel would use to reach `other`; sends nothing. `None` without a way there, or when
 /// `other` is no address.
 #[must_use]

@@ -104,6 +104,11 @@ impl Guard {
         self.tell(&Told::Ended(pid.as_raw_nonzero().get()));
     }
 
+    /// Number of its process.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.ward.as_ref().map(|ward| ward.process.id())
+    }
+
     /// What to poll: its end.
     pub(crate) fn fd(&self) -> Option<&OwnedFd> {
         self.ward.as_ref().map(|ward| &ward.pidfd)

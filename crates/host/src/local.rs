@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    LedgerError, LedgerStore, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -16,6 +16,7 @@ use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
 use crate::watching::{OpenFiles, Watching};
 use crate::world::{Member, News};
+use crate::writers::{Ours, Writers};
 
 /// The machine this process runs on. Loads that still run when it is dropped are killed and reaped; what is turned
 /// stays turned until it is undone, what is held by the guardian if there is one.
@@ -28,6 +29,8 @@ pub struct LocalMachine {
     files: OpenFiles,
     buffer: Vec<u8>,
     guard: Option<Guard>,
+    /// While anything is watched.
+    writers: Option<Writers>,
     running: BTreeMap<u64, Running>,
     ended: BTreeMap<u64, Finished>,
     next: u64,
@@ -63,6 +66,7 @@ impl LocalMachine {
             files: OpenFiles::default(),
             buffer: Vec::new(),
             guard: None,
+            writers: None,
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
             next: 0,
@@ -95,6 +99,13 @@ impl LocalMachine {
         if let Some(guard) = &mut self.guard {
             guard.ensure(&self.program, self.running.values().filter_map(|running| Load::of(running.child.pid())));
         }
+    }
+
+    /// Who is not a stranger to this machine.
+    fn ours(&self) -> Ours {
+        let own = [Some(std::process::id()), self.guard.as_ref().and_then(Guard::pid)].into_iter().flatten().collect();
+        let pid = |running: &Running| u32::try_from(running.child.pid().as_raw_nonzero().get()).ok();
+        Ours { own, loads: self.running.values().filter_map(pid).collect() }
     }
 
     /// The action, and the file that shows what came of it.
@@ -192,6 +203,19 @@ impl Machine for LocalMachine {
         crate::files::last_change(path)
     }
 
+    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        if places.is_empty() {
+            self.writers = None;
+            return Ok(());
+        }
+        self.writers.get_or_insert_default().watch(places)
+    }
+
+    fn take_writes(&mut self) -> Vec<Written> {
+        let ours = self.ours();
+        self.writers.as_mut().map_or_else(Vec::new, |writers| writers.take(&ours))
+    }
+
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         let group = match &job.group {
             None => None,
@@ -229,6 +253,8 @@ impl Member for LocalMachine {
     }
 
     fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        let writers = self.writers.iter().flat_map(Writers::fds);
+        fds.extend(writers.map(|fd| PollFd::new(fd, PollFlags::IN)));
         let all = self.running.values().flat_map(|running| running.child.fds());
         fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let guardian = self.guard.as_ref().and_then(Guard::fd);
@@ -237,6 +263,15 @@ impl Member for LocalMachine {
 
     fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
         let mut ready = ready.iter();
+        // Also when nothing was there yet as poll looked: a load that has ended is known as one only until it is taken away.
+        let ours = self.ours();
+        let watched = self.writers.as_mut().map_or(0, |writers| {
+            if writers.listen(&ours) {
+                news.push(News::Wrote);
+            }
+            writers.fds().count()
+        });
+        ready.by_ref().take(watched).for_each(drop);
         let numbers: Vec<u64> = self.running.keys().copied().collect();
         for number in numbers {
             let Self { running, files, .. } = self;

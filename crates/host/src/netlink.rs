@@ -1,4 +1,5 @@
 //! Generic netlink, as much as one request and its answer need: messages, attributes, and the kernel's words on a refusal.
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -33,6 +34,9 @@ const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
+const FAMILY_GROUPS: u16 = 7;
+const GROUP_NAME: u16 = 1;
+const GROUP_ID: u16 = 2;
 
 /// What the kernel said no to, and how.
 #[derive(Debug, PartialEq, Eq)]
@@ -98,6 +102,57 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
+/// A socket that hears what one family tells everybody.
+pub(crate) struct Monitor {
+    socket: OwnedFd,
+    id: u16,
+    heard: VecDeque<(u8, Vec<u8>)>,
+}
+
+impl Monitor {
+    /// # Errors
+    /// The kernel's error number; `ENOENT` when it has no such family or group.
+    pub(crate) fn join(family: &str, group: &str) -> Result<Monitor, Errno> {
+        let (Family { socket, id }, answer) = Family::introduced(family)?;
+        let groups = attributes(&answer).find(|(kind, _)| *kind == FAMILY_GROUPS).map_or(&[][..], |(_, groups)| groups);
+        let number = attributes(groups).find_map(|(_, told)| {
+            let of = |wanted: u16| attributes(told).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+            (of(GROUP_NAME)?.strip_suffix(b"\0")? == group.as_bytes()).then(|| u32_at(of(GROUP_ID)?, 0))?
+        });
+        crate::raw::join_netlink_group(socket.as_fd(), number.ok_or(Errno::ENOENT)?)
+            .map_err(|error| io_errno(&error))?;
+        Ok(Monitor { socket, id, heard: VecDeque::new() })
+    }
+
+    /// What to poll.
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    /// Command and attributes of the next thing that was told. Never waits.
+    pub(crate) fn hear(&mut self) -> Option<(u8, Vec<u8>)> {
+        let mut buffer = vec![0; 16 << 10];
+        while self.heard.is_empty() {
+            let got = match rustix::net::recv(&self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+                Ok((_, got)) => got.min(buffer.len()),
+                // Some were lost, of which nothing more is known; what was kept comes after it.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::NOBUFS) => continue,
+                Err(_) => return None,
+            };
+            let mut rest = &buffer[..got];
+            while let Some((kind, _, body, after)) = first_message(rest) {
+                rest = after;
+                if kind == self.id
+                    && let (Some(&command), Some(attributes)) = (body.first(), body.get(GENERIC_HEADER..))
+                {
+                    self.heard.push_back((command, attributes.to_vec()));
+                }
+            }
+        }
+        self.heard.pop_front()
+    }
+}
+
 /// A socket that talks to one family of this network namespace.
 pub(crate) struct Family {
     socket: OwnedFd,
@@ -108,6 +163,11 @@ impl Family {
     /// # Errors
     /// The kernel's error number; `ENOENT` when it has no such family.
     pub(crate) fn find(name: &str) -> Result<Family, Errno> {
+        Family::introduced(name).map(|(family, _)| family)
+    }
+
+    /// The same, with what the kernel says of the family.
+    fn introduced(name: &str) -> Result<(Family, Vec<u8>), Errno> {
         let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
         let socket =
             rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, Some(netlink::GENERIC)).map_err(errno)?;
@@ -119,7 +179,7 @@ impl Family {
         let answer = family.ask(GET_FAMILY, &asked).map_err(|refused| refused.errno)?.ok_or(Errno::ENOENT)?;
         let id = attributes(&answer).find(|(kind, _)| *kind == FAMILY_ID);
         family.id = id.and_then(|(_, value)| u16_at(value, 0)).ok_or(Errno::ENOENT)?;
-        Ok(family)
+        Ok((family, answer))
     }
 
     /// Asks, and answers the attributes of the reply if there is one.

@@ -1,7 +1,7 @@
 //! The system calls rustix has no safe form of, each in one small function. The only unsafe code of this crate.
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use powerband_record::{ExitStatus, Usage};
 use rustix::process::Pid;
@@ -167,17 +167,77 @@ pub(crate) fn close_all_at_exec() {
 }
 
 /// Lets a netlink socket's refusals carry words.
-#[expect(unsafe_code, reason = "rustix has no options of netlink")]
 pub(crate) fn want_extended_acks(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let (on, length): (libc::c_int, libc::socklen_t) = (1, 4);
+    set_netlink_option(socket, libc::NETLINK_EXT_ACK, 1)
+}
+
+/// Makes a netlink socket a member of a group that is told things.
+pub(crate) fn join_netlink_group(socket: BorrowedFd<'_>, group: u32) -> io::Result<()> {
+    set_netlink_option(socket, libc::NETLINK_ADD_MEMBERSHIP, group)
+}
+
+#[expect(unsafe_code, reason = "rustix has no options of netlink")]
+fn set_netlink_option(socket: BorrowedFd<'_>, option: libc::c_int, value: u32) -> io::Result<()> {
+    let length: libc::socklen_t = 4;
     // SAFETY: pointer and length describe one live integer.
     unsafe {
-        let value = (&raw const on).cast();
-        match libc::setsockopt(socket.as_raw_fd(), libc::SOL_NETLINK, libc::NETLINK_EXT_ACK, value, length) {
+        let value = (&raw const value).cast();
+        match libc::setsockopt(socket.as_raw_fd(), libc::SOL_NETLINK, option, value, length) {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
+}
+
+/// A group of fanotify that is told afterwards, and does not wait.
+#[expect(unsafe_code, reason = "rustix has no fanotify")]
+pub(crate) fn fanotify() -> io::Result<OwnedFd> {
+    let group = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | libc::FAN_UNLIMITED_MARKS;
+    let events = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_LARGEFILE | libc::O_NONBLOCK;
+    // SAFETY: numbers only; the descriptor that comes back is nobody else's.
+    unsafe {
+        match libc::fanotify_init(group, events.cast_unsigned()) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
+        }
+    }
+}
+
+/// From now on a group is told what is written to the file that is at a path now.
+#[expect(unsafe_code, reason = "rustix has no fanotify")]
+pub(crate) fn fanotify_mark(group: BorrowedFd<'_>, path: &str) -> io::Result<()> {
+    let path = std::ffi::CString::new(path)?;
+    // SAFETY: the path is a live string that ends with its zero.
+    unsafe {
+        match libc::fanotify_mark(
+            group.as_raw_fd(),
+            libc::FAN_MARK_ADD,
+            libc::FAN_MODIFY,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+        ) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Some of what a group was told: which process, and the file, which is absent where events were lost.
+#[expect(unsafe_code, reason = "rustix has no fanotify; the kernel hands over open descriptors")]
+pub(crate) fn fanotify_events(group: BorrowedFd<'_>) -> io::Result<Vec<(u32, Option<OwnedFd>)>> {
+    let mut buffer = [0_u8; 4096];
+    let got = rustix::io::read(group, &mut buffer)?;
+    let (mut events, mut rest) = (Vec::new(), &buffer[..got]);
+    // struct fanotify_event_metadata: length u32, version u8, u8, u16, mask u64, descriptor i32, process i32.
+    while let (Some(length), Some(told)) = (rest.first_chunk::<4>(), rest.get(16..24)) {
+        let number = |at: usize| i32::from_ne_bytes([told[at], told[at + 1], told[at + 2], told[at + 3]]);
+        // SAFETY: the kernel has just opened it for us, once for each event.
+        let file = (number(0) >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number(0)) });
+        events.push((u32::try_from(number(4)).unwrap_or(0), file));
+        let length = usize::try_from(u32::from_ne_bytes(*length)).unwrap_or(usize::MAX);
+        rest = rest.get(length.max(24)..).unwrap_or_default();
+    }
+    Ok(events)
 }
 
 /// One request of ethtool's ioctl, on a structure of numbers alone, in place.

@@ -9,8 +9,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Acted, Coalescing, CoalescingPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange,
-    LedgerError, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    Acted, Coalescing, CoalescingPlace, CommandPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job,
+    LastChange, LedgerError, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched,
 };
 use rustix::event::{PollFd, PollFlags};
 use thiserror::Error;
@@ -142,6 +142,9 @@ impl RecordedMachine {
     }
 
     fn read_at(&mut self, path: &str) -> Result<String, Errno> {
+        if CommandPlace::of(path).is_some() {
+            return Err(Errno::EOPNOTSUPP);
+        }
         if let Some(place) = CoalescingPlace::of(path) {
             return self.coalescing_at(&place);
         }
@@ -243,6 +246,10 @@ impl Machine for RecordedMachine {
 
     fn last_change(&mut self, _path: &str) -> Option<LastChange> {
         None
+    }
+
+    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
+        Err(Unwatched { why: "nothing happens on a recorded machine".into() })
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {

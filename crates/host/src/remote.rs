@@ -10,7 +10,7 @@ use powerband_machine::wire::{
 };
 use powerband_machine::{
     Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, Machine, OpenEntry,
-    ProcessId, SpawnError, Turn, Undone,
+    ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -382,6 +382,15 @@ impl Machine for RemoteMachine {
 
     fn last_change(&mut self, path: &str) -> Option<LastChange> {
         self.call(Call::LastChange(path.into())).unwrap_or_default()
+    }
+
+    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        let answer: Option<Result<(), Unwatched>> = self.call(Call::WatchWriters(places.to_vec()));
+        answer.unwrap_or_else(|| Err(Unwatched { why: format!("{} cannot be reached", self.identity.name) }))
+    }
+
+    fn take_writes(&mut self) -> Vec<Written> {
+        self.call(Call::TakeWrites).unwrap_or_default()
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {

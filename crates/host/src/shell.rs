@@ -14,7 +14,7 @@ use std::rc::Rc;
 use powerband_machine::wire::Purpose;
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    LedgerError, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -332,6 +332,10 @@ impl Machine for ShellMachine {
 
     fn last_change(&mut self, path: &str) -> Option<LastChange> {
         self.hand.last_change(path)
+    }
+
+    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
+        Err(Unwatched { why: format!("{} has nothing but a shell, and that cannot watch", self.identity.name) })
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {

@@ -48,6 +48,8 @@ pub(crate) enum News {
     Said(ProcessId, serde_json::Value),
     /// A process has ended.
     Ended(ProcessId),
+    /// Somebody else has written.
+    Wrote,
     /// It can no longer be reached, and why.
     Lost(String),
 }
@@ -172,6 +174,7 @@ impl HostWorld {
             self.queue.extend(news.drain(..).map(|news| match news {
                 News::Said(process, said) => Wake::Said(*side, process, said),
                 News::Ended(process) => Wake::Ended(*side, process),
+                News::Wrote => Wake::Wrote(*side),
                 News::Lost(why) => Wake::Lost(*side, why),
             }));
         }

@@ -33,13 +33,15 @@ pub enum Phase {
     Sysctl,
     /// Any file.
     File,
+    /// What commands turn.
+    Command,
     /// Network devices, last: a card that is turned may be away for a moment.
     Nic,
 }
 
 impl Phase {
     /// All, in the order of turning.
-    pub const ALL: [Phase; 15] = [
+    pub const ALL: [Phase; 16] = [
         Phase::Mode,
         Phase::Cpu,
         Phase::Boost,
@@ -54,6 +56,7 @@ impl Phase {
         Phase::Quota,
         Phase::Sysctl,
         Phase::File,
+        Phase::Command,
         Phase::Nic,
     ];
 }

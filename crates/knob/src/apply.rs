@@ -2,12 +2,15 @@
 mod device;
 mod keepsake;
 
-use powerband_machine::{Action, EntryId, Hold, Machine, Turn};
+use std::collections::BTreeMap;
+
+use powerband_machine::{Acted, Action, EntryId, Hold, Machine, Turn};
 use powerband_record::{ReachedSite, Setting};
 use serde::Serialize;
 
 use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
+use crate::knob::Turning;
 use crate::landed::{judge, judge_reading};
 use crate::plan::{Move, Part, in_one_request, moves, plan};
 use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, overridden, restore};
@@ -102,6 +105,20 @@ impl Applied {
             reached.reads_back = Some(text);
             overridden::explain(machine, reached);
         }
+        overridden::by_siblings(machine, self);
+    }
+
+    /// How many of several sites landed as asked, and how the others did; nothing where there is one site.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        let (of, others) = (self.sites.len(), self.inexact());
+        if of < 2 {
+            return None;
+        }
+        let told = |it: &&Reached| format!("{} at {}: {}", it.named.name, it.site.name, it.landed);
+        let others: Vec<String> = others.iter().map(told).collect();
+        let why = if others.is_empty() { String::new() } else { format!("; {}", others.join("; ")) };
+        Some(format!("reached {} of {of} sites{why}", of - others.len()))
     }
 
     /// Everything that did not land exactly as asked.
@@ -134,7 +151,13 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
     if hold == Hold::Set {
         steps.may_stay()?;
     }
-    let mut run = Run { machine, hold, applied: Applied { notes: steps.notes.clone(), ..Applied::default() } };
+    let mut run = Run {
+        machine,
+        hold,
+        step: None,
+        limits: BTreeMap::new(),
+        applied: Applied { notes: steps.notes.clone(), ..Applied::default() },
+    };
     for phase in Phase::ALL {
         if let Err(cause) = run.phase(&steps.parts, phase) {
             return Err(run.take_back(cause));
@@ -144,6 +167,8 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
     applied.notes.dedup();
     if steps.parts.iter().any(|part| part.named.knob.about().phase == Phase::Limit) {
         applied.look_again(machine);
+    } else {
+        overridden::by_siblings(machine, &mut applied);
     }
     applied.reach = reach(&steps.parts, &applied.sites);
     Ok(applied)
@@ -153,6 +178,10 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
 struct Run<'m> {
     machine: &'m mut dyn Machine,
     hold: Hold,
+    /// How limits are taken back, by their files, as it was before a switch for boost moved what they show.
+    limits: BTreeMap<String, Turning>,
+    /// The first entry of this call, which names its step even if it was let go of meanwhile.
+    step: Option<EntryId>,
     applied: Applied,
 }
 
@@ -161,6 +190,9 @@ impl Run<'_> {
         let moves = moves(parts, phase, self.machine, true)?;
         if phase == Phase::Mode && !moves.is_empty() {
             self.keep_policies()?;
+        }
+        if phase == Phase::Boost && !moves.is_empty() {
+            self.note_limits(parts)?;
         }
         let keepsakes = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
         if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
@@ -182,11 +214,14 @@ impl Run<'_> {
     fn turn(&mut self, step: Move) -> Result<(), KnobError> {
         self.note_throttle(&step);
         let Move { named, value, site, .. } = step;
-        let turning = named.knob.turn(&value, self.machine, &site).map_err(|errno| KnobError::Unreadable {
+        let mut turning = named.knob.turn(&value, self.machine, &site).map_err(|errno| KnobError::Unreadable {
             knob: named.name.clone(),
             path: site.path.clone().unwrap_or_default(),
             errno,
         })?;
+        if let Some(first) = site.path.as_ref().and_then(|path| self.limits.remove(path)) {
+            (turning.undo, turning.before) = (first.undo, first.before);
+        }
         let before = turning.before.clone();
         if named.knob.skips_when_equal() && before.as_ref().is_some_and(|before| named.knob.same(&value, before)) {
             let reads_back = before.clone();
@@ -201,7 +236,9 @@ impl Run<'_> {
             }
             _ => None,
         };
-        let acted = self.machine.act(&Turn {
+        // One that fails may have done half.
+        let is_program = matches!(turning.action, Action::Run { .. });
+        let acted = self.act(&Turn {
             action: turning.action,
             undo: turning.undo,
             hold: self.hold,
@@ -211,11 +248,14 @@ impl Run<'_> {
             // Without it the ledger undoes whatever reads there; `restore` compares in its place.
             before: turning.before.filter(|_| !named.knob.shows_outcome()),
             read_back: site.path.clone(),
-            step: self.applied.entries.first().copied(),
+            step: self.step,
         })?;
-        if acted.errno.is_none() {
+        if acted.errno.is_none() || is_program {
             self.applied.entries.push(acted.entry);
             self.applied.group = group.or(self.applied.group.take());
+        }
+        if is_program {
+            command_failure(&named, &value, &acted).map_or(Ok(()), Err)?;
         }
         let landed = judge(&named, &value, &acted);
         let reads_back = acted.reads_back.map(|text| text.trim().to_owned());
@@ -226,6 +266,22 @@ impl Run<'_> {
         overridden::explain(self.machine, &mut reached);
         self.applied.sites.push(reached);
         Ok(())
+    }
+
+    /// Boost and turbo move what limits show, so how those that are turned next are taken back is found out before.
+    fn note_limits(&mut self, parts: &[Part]) -> Result<(), KnobError> {
+        for Move { named, value, site, .. } in moves(parts, Phase::Limit, self.machine, true)? {
+            if let (Some(path), Ok(turning)) = (site.path.clone(), named.knob.turn(&value, self.machine, &site)) {
+                self.limits.insert(path, turning);
+            }
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, turn: &Turn) -> Result<Acted, KnobError> {
+        let acted = self.machine.act(turn)?;
+        self.step.get_or_insert(acted.entry);
+        Ok(acted)
     }
 
     /// While something holds the upper limit down, what was asked of the kernel before cannot be read.
@@ -246,6 +302,21 @@ impl Run<'_> {
         let left = restored.left();
         if left.is_empty() { cause } else { KnobError::CannotRestore { cause: Box::new(cause), left } }
     }
+}
+
+/// What is wrong with what a declared command came to, if anything is.
+fn command_failure(named: &Named, value: &Value, acted: &Acted) -> Option<KnobError> {
+    let why = match (&acted.errno, acted.reads_back.as_deref().map(str::trim)) {
+        (Some(errno), _) => {
+            format!("its set command failed: {}", acted.words.clone().unwrap_or_else(|| errno.to_string()))
+        }
+        (None, None) => "its set command ended well, but its get command fails after it".to_owned(),
+        (None, Some(reads)) if !named.knob.same(value, reads) => {
+            format!("its set command ended well, but its get command prints '{reads}' after it")
+        }
+        (None, Some(_)) => return None,
+    };
+    Some(KnobError::Command { knob: named.name.clone(), asked: value.typed(), why })
 }
 
 /// The error a landing amounts to, if it does.

@@ -1,5 +1,6 @@
 //! The catalogue: every knob in one table. Names, help, documentation pages and completion are all read off it.
 mod boost;
+mod command;
 mod cpus;
 mod file;
 mod freq;
@@ -22,6 +23,7 @@ mod tunable;
 use crate::Knob;
 
 pub use boost::Boost;
+pub use command::Command;
 pub use file::File;
 pub use freq::FREQ;
 pub use frequency_file::FrequencyFile;

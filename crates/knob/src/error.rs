@@ -126,6 +126,16 @@ pub enum KnobError {
         /// What reads back.
         reads: String,
     },
+    /// A command that sets a declared knob failed, or had another effect.
+    #[error("{knob}={asked} could not be set: {why}; nothing is changed")]
+    Command {
+        /// Name as declared.
+        knob: String,
+        /// What was asked.
+        asked: String,
+        /// What came of it.
+        why: String,
+    },
     /// The ledger cannot be written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -152,7 +162,9 @@ impl KnobError {
             | Self::NeedsFirst { .. } => ErrorKind::Usage,
             Self::Absent { .. } => ErrorKind::Absent,
             Self::Unreadable { errno, .. } | Self::Refused { errno, .. } if is_denial(*errno) => ErrorKind::Denied,
-            Self::Unreadable { .. } | Self::Refused { .. } | Self::NotTaken { .. } => ErrorKind::Refused,
+            Self::Unreadable { .. } | Self::Refused { .. } | Self::NotTaken { .. } | Self::Command { .. } => {
+                ErrorKind::Refused
+            }
             Self::Ledger(error) if error.errno().is_some_and(is_denial) => ErrorKind::Denied,
             Self::Ledger(_) => ErrorKind::CannotGoOn,
             Self::CannotRestore { .. } => ErrorKind::CannotRestore,

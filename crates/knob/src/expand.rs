@@ -3,7 +3,7 @@ use powerband_machine::Machine;
 use powerband_record::{Axis, parse_frequency_khz};
 
 use crate::value::{PER_PERCENT, parse_quota};
-use crate::{KnobError, Named, Selection, Site, Value, resolve_here};
+use crate::{KnobError, Named, Selection, Site, Value};
 
 /// A range without a step and `all` give at most this many values, evenly spread, both ends included.
 const THINNED: usize = 50;
@@ -32,7 +32,7 @@ pub fn expand(
     narrow: &Selection,
     governors: &[String],
 ) -> Result<Expanded, KnobError> {
-    let named = resolve_here(&axis.knob.name, governors, machine)?;
+    let named = narrow.resolve(&axis.knob.name, governors, machine)?;
     let sites = sites_or_later(&named, machine, &narrow.at(axis.knob.site.as_deref()))?;
     let mut list = List { named, sites, values: Vec::new(), notes: Vec::new() };
     for item in axis.values.split(',').map(str::trim) {

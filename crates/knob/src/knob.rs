@@ -4,7 +4,7 @@ use std::fmt;
 use powerband_machine::{Action, Errno, Machine};
 use powerband_record::CpuList;
 
-use crate::{About, KnobError, Landed, Policy, Value};
+use crate::{About, Declared, KnobError, Landed, Policy, Value, resolve_here};
 
 /// How long a machine takes to settle after most knobs, ns.
 pub(crate) const SETTLES_NS: u64 = 1_000_000_000;
@@ -131,13 +131,15 @@ impl PartialEq for Named {
 
 impl Eq for Named {}
 
-/// Which of a knob's sites are meant.
+/// What the names in a setting mean: which of a knob's sites, and knobs beside the catalogue's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// `@site`, as typed; beats `cpus`.
     pub site: Option<String>,
     /// `-c LIST`.
     pub cpus: Option<CpuList>,
+    /// Knobs that a plan declares.
+    pub declared: Declared,
 }
 
 impl Selection {
@@ -150,13 +152,26 @@ impl Selection {
     /// Only what these CPUs belong to.
     #[must_use]
     pub fn cpus(cpus: CpuList) -> Self {
-        Selection { site: None, cpus: Some(cpus) }
+        Selection { cpus: Some(cpus), ..Self::default() }
+    }
+
+    /// One site, or wherever else `cpus` are.
+    pub(crate) fn site(site: Option<String>, cpus: Option<CpuList>) -> Self {
+        Selection { site, cpus, ..Self::default() }
     }
 
     /// The same, with `@site` of one knob.
     #[must_use]
     pub fn at(&self, site: Option<&str>) -> Self {
-        Selection { site: site.map(str::to_owned).or_else(|| self.site.clone()), cpus: self.cpus.clone() }
+        Selection { site: site.map(str::to_owned).or_else(|| self.site.clone()), ..self.clone() }
+    }
+
+    /// The knob a name means on a machine: one that is declared, or one of the catalogue's, see [`resolve_here`].
+    ///
+    /// # Errors
+    /// As [`resolve_here`].
+    pub fn resolve(&self, name: &str, chosen: &[String], machine: &mut dyn Machine) -> Result<Named, KnobError> {
+        self.declared.find(name).map_or_else(|| resolve_here(name, chosen, machine), Ok)
     }
 }
 

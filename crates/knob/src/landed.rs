@@ -79,6 +79,10 @@ impl fmt::Display for Landed {
     }
 }
 
+/// What the kernel says of a parameter that a network driver has not, with a number that would say less (Linux 5.7
+/// net/ethtool/coalesce.c and later).
+const UNSUPPORTED: &str = "cannot modify an unsupported parameter";
+
 /// Judges what came of writing `asked`.
 pub(crate) fn judge(named: &Named, asked: &Value, acted: &Acted) -> Landed {
     let reads = acted.reads_back.as_deref().map(str::trim);
@@ -88,6 +92,9 @@ pub(crate) fn judge(named: &Named, asked: &Value, acted: &Acted) -> Landed {
             None => Landed::Refused { errno: Errno::EINVAL, words: acted.words.clone() },
         },
         Some(errno @ (Errno::ENOENT | Errno::ENODEV | Errno::EOPNOTSUPP | Errno::ENOSYS)) => {
+            Landed::Unsupported { errno, words: acted.words.clone() }
+        }
+        Some(errno) if acted.words.as_ref().is_some_and(|words| words.starts_with(UNSUPPORTED)) => {
             Landed::Unsupported { errno, words: acted.words.clone() }
         }
         Some(errno) => Landed::Refused { errno, words: acted.words.clone() },

@@ -5,6 +5,8 @@
 //! [`plan()`], which checks everything that can be checked before anything is written. [`apply()`] turns them one after
 //! the other through the machine's ledger, all of them or none; [`verify()`] looks at a trial's end whether they are
 //! still there; [`restore()`] takes them back in reverse. [`look`] turns nothing: it is what `get` and `info` tell.
+//! [`Witness`] hears the clocks of what was turned, [`probe()`] finds what a network driver takes, [`Declared`] are the
+//! knobs a plan brings along.
 //!
 //! What is special is written down where it is handled: tunables that die with their governor (`apply/keepsake.rs`),
 //! pairs that must not cross (`plan/order.rs`), limits that take effect late ([`Applied::look_again`], `restore.rs`).
@@ -13,6 +15,7 @@ mod about;
 mod apply;
 pub mod catalogue;
 mod cpu;
+mod declared;
 pub mod docs;
 pub mod doctor;
 mod error;
@@ -24,13 +27,16 @@ pub mod look;
 mod overridden;
 mod plan;
 mod policy;
+mod probe;
 mod resolve;
 mod restore;
 mod value;
 mod verify;
+mod witness;
 
 pub use about::{About, Phase, Scope};
 pub use apply::{Applied, Reach, Reached, apply, apply_steps};
+pub use declared::Declared;
 pub use error::{ErrorKind, KnobError};
 pub use expand::{Expanded, expand};
 pub use knob::{Knob, Named, Selection, Site, Sites, Turning};
@@ -38,7 +44,9 @@ pub use landed::Landed;
 pub use look::{Reading, cpufreq, get};
 pub use plan::{StepLine, Steps, describe_steps, for_side, governors_in_force, names, plan, settles_ns};
 pub use policy::{Policies, Policy, policies};
+pub use probe::{Found, Probed, probe};
 pub use resolve::{resolve, resolve_among, resolve_here};
 pub use restore::{Failed, Foreign, Restored, restore};
 pub use value::Value;
 pub use verify::{Moved, verify};
+pub use witness::Witness;

@@ -13,13 +13,14 @@ pub use idle::{CpuIdle, Idle, IdleState, NO_REQUEST_US, ResumeLimit, idle};
 pub use net::{Device, Devices, devices};
 pub use power::{Cooling, Limit, Power, Throttled, Zone, power};
 pub use seen::Unread;
+pub(crate) use stats::times_in_state;
 pub use stats::{Change, InState, Stats};
 
 use powerband_machine::Machine;
 use powerband_record::{CpuList, KnobRef};
 use serde::Serialize;
 
-use crate::{KnobError, Selection, Value, resolve_here};
+use crate::{KnobError, Selection, Value};
 
 /// A knob at one site as it is now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,7 +49,7 @@ const LISTED: usize = 64;
 /// [`KnobError`] when the name, the site or the knob is not there; a file that cannot be read is a [`Reading`] that
 /// says so.
 pub fn get(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Result<Vec<Reading>, KnobError> {
-    let named = resolve_here(&knob.name, &[], machine)?;
+    let named = narrow.resolve(&knob.name, &[], machine)?;
     let sites = named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
     let mut readings = Vec::new();
     for site in sites.sites {

@@ -1,9 +1,9 @@
 //! Why something else than what was asked is in force: what holds a frequency down, and what has not come yet.
 use powerband_machine::Machine;
-use powerband_record::format_khz;
+use powerband_record::{CpuList, format_khz};
 
-use crate::policy::CPU;
-use crate::{Landed, Policy, Reached, frequency};
+use crate::policy::{CPU, policies};
+use crate::{Applied, Landed, Policy, Reached, frequency};
 
 /// Where the kernel shows what cools the machine by slowing it.
 const THERMAL: &str = "/sys/class/thermal";
@@ -47,6 +47,60 @@ pub(crate) fn throttle(machine: &mut dyn Machine, policy: &Policy) -> Option<Str
     let highest = policy.khz(machine, "cpuinfo_max_freq")?;
     let shown = policy.khz(machine, "scaling_max_freq")?;
     if shown < highest { holds_down(machine, policy, u64::from(highest)) } else { None }
+}
+
+/// Says of frequencies that landed whether CPUs whose clock the hardware changes together with theirs hold it up: the
+/// highest request counts. What such a CPU may ask for is a note.
+pub(crate) fn by_siblings(machine: &mut dyn Machine, applied: &mut Applied) {
+    let is_clock = |it: &&mut Reached| ["cpufreq.freq", "cpufreq.max_freq"].contains(&it.named.name.as_str());
+    let landed = |it: &&mut Reached| {
+        matches!(it.landed, Landed::Applied | Landed::Already | Landed::Clamped { .. } | Landed::Overridden { .. })
+    };
+    for reached in applied.sites.iter_mut().filter(is_clock).filter(landed) {
+        let Some(policy) = &reached.site.policy else { continue };
+        let Some(domain) = domain(machine, policy) else { continue };
+        let ours = reached.reads_back.as_deref().map_or(0, khz);
+        let Some((sibling, theirs, surely)) = highest_request(machine, policy, &domain).filter(|it| it.1 > ours) else {
+            continue;
+        };
+        let shares = format!("{sibling}, which shares its clock (cpus {domain}) and");
+        if surely {
+            let by = format!("{shares} asks for {}", shown(theirs));
+            reached.landed = Landed::Overridden { by, reads: shown(theirs) };
+        } else {
+            let note = format!("{shares} may ask for {}: the clock of {} goes up with it", shown(theirs), policy.name);
+            if !applied.notes.contains(&note) {
+                applied.notes.push(note);
+            }
+        }
+    }
+}
+
+/// CPUs whose clock changes together with a policy's, where they are more than its own.
+fn domain(machine: &mut dyn Machine, policy: &Policy) -> Option<CpuList> {
+    // Linux 3.9 and later have the first; before, the second says it.
+    let text = policy.read(machine, "freqdomain_cpus").or_else(|_| policy.read(machine, "related_cpus")).ok()?;
+    let domain = CpuList::parse_spaced(&text).ok()?;
+    domain.as_slice().iter().any(|&cpu| !policy.cpus.contains(cpu)).then_some(domain)
+}
+
+/// The other policy of a domain that asks for the highest clock, kHz; whether it surely does, or may.
+fn highest_request(machine: &mut dyn Machine, ours: &Policy, domain: &CpuList) -> Option<(String, u64, bool)> {
+    let all = policies(machine, "cpufreq.freq").ok()?.active.into_iter();
+    let siblings =
+        all.filter(|it| it.name != ours.name && it.online.as_slice().iter().any(|&cpu| domain.contains(cpu)));
+    let requests = siblings.filter_map(|sibling| {
+        let governor = sibling.read(machine, "scaling_governor").unwrap_or_default().to_lowercase();
+        let (file, surely) = match governor.as_str() {
+            "userspace" => ("scaling_setspeed", true),
+            "performance" => ("scaling_max_freq", true),
+            "powersave" => ("scaling_min_freq", true),
+            _ => ("scaling_max_freq", false),
+        };
+        Some((u64::from(sibling.khz(machine, file)?), surely, sibling.name))
+    });
+    // Of two that ask for the same, the one that surely does.
+    requests.max().map(|(khz, surely, name)| (name, khz, surely))
 }
 
 fn khz(text: &str) -> u64 {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::expand::{parse_at, sites_or_later};
 use crate::policy::{Policies, policies};
-use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve, resolve_here};
+use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve};
 
 pub(crate) use device::in_one_request;
 pub(crate) use order::put_in_order;
@@ -124,7 +124,7 @@ pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) ->
     let chosen = governors_chosen(setting);
     let mut resolved = Vec::new();
     for assignment in &setting.assignments {
-        let named = resolve_here(&assignment.knob.name, &chosen, machine)?;
+        let named = narrow.resolve(&assignment.knob.name, &chosen, machine)?;
         resolved.push((named, assignment));
     }
     resolved.sort_by_key(|(named, _)| named.knob.about().phase);
@@ -234,7 +234,7 @@ fn refuse_twice(earlier: &[Part], part: &Part) -> Result<(), KnobError> {
     Ok(())
 }
 
-/// The moves of one phase in their order. `now`: sites of tunables are looked up as they are after the earlier phases.
+/// The moves of one phase in their order. `now`: sites that earlier phases may have moved are looked up again.
 pub(crate) fn moves(
     parts: &[Part],
     phase: Phase,
@@ -242,9 +242,12 @@ pub(crate) fn moves(
     now: bool,
 ) -> Result<Vec<Move>, KnobError> {
     let mut moves = Vec::new();
+    // Tunables come with their governor, and policies go with their CPUs.
+    let switches_cpus = phase != Phase::Cpu && parts.iter().any(|part| part.named.knob.about().phase == Phase::Cpu);
+    let moved = now && (phase == Phase::Tunable || switches_cpus);
     for part in parts.iter().filter(|part| part.named.knob.about().phase == phase) {
         let sites = match &part.sites {
-            Some(sites) if !now || phase != Phase::Tunable => sites.sites.clone(),
+            Some(sites) if !moved => sites.sites.clone(),
             None if !now => {
                 let name = part.at.site.clone().unwrap_or_else(|| "-".into());
                 vec![Site { name, path: None, policy: None }]

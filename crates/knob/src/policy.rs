@@ -81,7 +81,7 @@ pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobE
     };
     let mut all = Policies::default();
     let named = folders.into_iter().map(|(number, name)| (format!("policy{number}"), format!("{CPUFREQ}/{name}")));
-    all.add(machine, named.collect());
+    all.add(machine, named.collect(), &LISTS);
     if all.active.is_empty() && all.asleep.is_empty() {
         all = per_cpu_folders(machine);
     }
@@ -97,7 +97,8 @@ pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobE
     Ok(all)
 }
 
-/// Kernels before policy folders (2.6): each CPU has its own `cpufreq`, shared ones name the same CPUs.
+/// Kernels before policy folders (2.6): each CPU has its own `cpufreq`, shared ones name the same CPUs as affected. Related
+/// are there those whose clock the hardware changes together, which may have policies of their own.
 fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
     let mut all = Policies::default();
     let Ok(entries) = machine.list(CPU) else { return all };
@@ -106,7 +107,7 @@ fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
         let folder = format!("{CPU}/{name}/cpufreq");
         if !known.contains(&number) && machine.list(&folder).is_ok() {
             let before = all.active.len();
-            all.add(machine, vec![(format!("policy{number}"), folder)]);
+            all.add(machine, vec![(format!("policy{number}"), folder)], &LISTS[..1]);
             known.extend(all.active[before..].iter().flat_map(|policy| policy.cpus.as_slice()).copied());
         }
     }
@@ -114,12 +115,12 @@ fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
 }
 
 impl Policies {
-    /// Policies by name and folder.
-    fn add(&mut self, machine: &mut dyn Machine, named: Vec<(String, String)>) {
+    /// Policies by name and folder; `lists`: the files that name their CPUs, where the kernel tells of offline ones too.
+    fn add(&mut self, machine: &mut dyn Machine, named: Vec<(String, String)>, lists: &[&str]) {
         let (names, folders): (Vec<String>, Vec<String>) = named.into_iter().unzip();
-        let texts = machine.read_in(&folders, &LISTS);
-        for ((name, folder), lists) in names.into_iter().zip(folders).zip(texts) {
-            let mut lists = LISTS.into_iter().zip(lists).map(|(file, text)| {
+        let texts = machine.read_in(&folders, lists);
+        for ((name, folder), texts) in names.into_iter().zip(folders).zip(texts) {
+            let mut found = lists.iter().zip(texts).map(|(file, text)| {
                 let why = match text.map(|text| CpuList::parse_spaced(&text)) {
                     Ok(Ok(cpus)) => return (!cpus.is_empty()).then_some(cpus),
                     // What a policy without a CPU online answers, and what one that just went does.
@@ -130,8 +131,8 @@ impl Policies {
                 self.unread.push(Unread { path: format!("{folder}/{file}"), why });
                 None
             });
-            let (online, related) = (lists.next().flatten(), lists.next().flatten());
-            drop(lists);
+            let (online, related) = (found.next().flatten(), found.next().flatten());
+            drop(found);
             // One list stands in for the other that cannot be read.
             let doubtful = self.unread.iter().any(|unread| unread.path == format!("{folder}/{}", LISTS[0]));
             match (online, related) {

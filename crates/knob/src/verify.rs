@@ -11,6 +11,8 @@ pub struct Moved {
     pub knob: String,
     /// Site.
     pub site: String,
+    /// The place that was read.
+    pub path: String,
     /// What was in force after turning.
     pub expected: String,
     /// What is there now.
@@ -20,7 +22,7 @@ pub struct Moved {
 impl From<Moved> for Void {
     fn from(moved: Moved) -> Void {
         let knob = format!("{} at {}", moved.knob, moved.site);
-        Void::KnobMoved { knob, expected: moved.expected, found: moved.found }
+        Void::KnobMoved { knob, expected: moved.expected, found: moved.found, by: Vec::new() }
     }
 }
 
@@ -39,6 +41,7 @@ pub fn verify(machine: &mut dyn Machine, applied: &Applied) -> Vec<Moved> {
         moved.push(Moved {
             knob: reached.named.name.clone(),
             site: reached.site.name.clone(),
+            path: path.clone(),
             expected: knob.shown(expected),
             found,
         });

@@ -52,7 +52,7 @@ pub enum Action {
         /// What is set; the driver's other parameters stay.
         values: Coalescing,
     },
-    /// Run a program that turns something no file turns.
+    /// Run a program that turns something no file turns. One that fails may have turned it all the same.
     Run {
         /// Program and arguments.
         argv: Vec<String>,
@@ -94,7 +94,7 @@ pub struct Turn {
     pub asked: String,
     /// What the knob showed before, for messages and for the three-way undo.
     pub before: Option<String>,
-    /// Where what is in force afterwards reads from: usually the file written, or a [`crate::CoalescingPlace`].
+    /// Where what is in force afterwards reads from: usually the file written, or a [`crate::CoalescingPlace`] or [`crate::CommandPlace`].
     pub read_back: Option<String>,
     /// First entry of the command this belongs to (one step of `undo`); `None` starts a new step.
     pub step: Option<EntryId>,

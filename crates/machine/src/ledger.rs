@@ -51,6 +51,12 @@ impl OpenEntry {
         let known = !self.boot_id.is_empty() && !boot_id.is_empty();
         known && self.boot_id != boot_id && self.turn.undo.as_ref().is_some_and(is_volatile)
     }
+
+    /// Whether it was refused, so that nothing was done. A program that fails may have done half.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.errno.is_some() && !matches!(self.turn.action, Action::Run { .. })
+    }
 }
 
 /// What became of an entry.
@@ -223,7 +229,8 @@ impl Ledger {
     /// [`LedgerError`] when it cannot be written; the intent stands and will be undone all the same.
     pub fn done(&mut self, id: EntryId, errno: Option<Errno>, reads_back: Option<String>) -> Result<(), LedgerError> {
         self.write(Record::Done { id, errno, reads_back })?;
-        if errno.is_some() || self.find(id).is_some_and(|entry| entry.turn.undo.is_none()) {
+        let is_over = |entry: &OpenEntry| entry.turn.undo.is_none() || entry.is_refused();
+        if self.find(id).is_some_and(is_over) {
             self.close(id, Undone::AlreadyBack)?;
         }
         Ok(())

@@ -5,17 +5,21 @@
 //! above runs unchanged on either.
 mod action;
 mod coalescing;
+mod command;
 mod errno;
 mod job;
 pub mod ledger;
 mod machine;
 pub mod wire;
 mod world;
+mod writes;
 
 pub use action::{Acted, Action, CpuQuota, Hold, Turn};
 pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
+pub use command::CommandPlace;
 pub use errno::Errno;
 pub use job::{Finished, Job, ProcessId, SpawnError, User, Watch};
 pub use ledger::{Damage, EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};
 pub use machine::{Entry, Handle, Identity, LATENCY_DEVICE, LastChange, Machine, Sample};
 pub use world::{StopSignal, Wake, World};
+pub use writes::{Unwatched, Written};

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId,
-    SpawnError, Turn, Undone,
+    SpawnError, Turn, Undone, Unwatched, Written,
 };
 
 /// What a machine is.
@@ -71,7 +71,8 @@ pub trait Machine {
     /// The kernel's error number.
     fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno>;
 
-    /// The whole text of a file, final newline included; a [`CoalescingPlace`] reads like one, and `/proc/config.gz` as
+    /// The whole text of a file, final newline included; a [`CoalescingPlace`] reads like one, as does a
+    /// [`crate::CommandPlace`] where programs run (elsewhere it is `EOPNOTSUPP`), and `/proc/config.gz` as
     /// the text that is packed in it.
     ///
     /// # Errors
@@ -140,6 +141,22 @@ pub trait Machine {
 
     /// Who last changed a file, and when, as far as the machine knows: not for what the kernel makes up when it is read.
     fn last_change(&mut self, path: &str) -> Option<LastChange>;
+
+    /// From now on notes who else writes to these places (files and [`CoalescingPlace`]s), instead of those named before;
+    /// none ends it. What we write ourselves is not noted, nor what the kernel changes by itself. A file that is not there
+    /// yet is watched as soon as it is, at the next [`Machine::take_writes`].
+    ///
+    /// # Errors
+    /// [`Unwatched`] where not all of them can be watched; the others are. A machine that nobody else reaches has none to
+    /// tell of, and says nothing.
+    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
+        Ok(())
+    }
+
+    /// What others have written since it was asked last, in order.
+    fn take_writes(&mut self) -> Vec<Written> {
+        Vec::new()
+    }
 
     /// Starts work, and reads around it what the job says.
     ///

@@ -26,6 +26,9 @@ pub enum Wake {
     Said(Side, ProcessId, serde_json::Value),
     /// We were asked to stop. A second one means: do not wait for the load.
     Stop(StopSignal),
+    /// Somebody else wrote to a place that is watched; ask [`Machine::take_writes`]. A machine at a far end does not
+    /// tell it by itself.
+    Wrote(Side),
     /// A machine can no longer be reached.
     Lost(Side, String),
 }

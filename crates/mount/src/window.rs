@@ -76,20 +76,20 @@ impl Window {
         self.known().path(inode)
     }
 
-    /// What is at a path. The mounted folder itself needs no machine to tell.
-    fn entry(&self, path: &str) -> Result<Entry, Errno> {
+    /// What is at a path, and its one name. The mounted folder itself needs no machine to tell.
+    fn entry(&self, path: &str) -> Result<(Entry, String), Errno> {
         if path.is_empty() {
-            return Ok(Entry { name: String::new(), folder: true, mode: 0o755 });
+            return Ok((Entry { name: String::new(), folder: true, mode: 0o755 }, String::new()));
         }
         match self.ask(What::Kind(path.to_owned()))? {
-            Told::Kind(entry) => Ok(entry),
+            Told::Kind(entry, name) => Ok((entry, name)),
             _ => Err(Errno::EIO),
         }
     }
 
     fn attributes(&self, path: &str) -> Result<FileAttr, Errno> {
-        let entry = self.entry(path)?;
-        let inode = self.known().inode(path);
+        let (entry, name) = self.entry(path)?;
+        let inode = self.known().inode(&name);
         Ok(FileAttr {
             ino: INodeNo(inode),
             size: if entry.folder { 0 } else { SIZE_BYTES },
@@ -112,7 +112,7 @@ impl Window {
     /// A new handle; like the kernel's own, not even root opens a file for what it is not for.
     fn open_file(&self, inode: INodeNo, flags: OpenFlags) -> Result<u64, Errno> {
         let path = self.path(inode)?;
-        let mode = self.entry(&path)?.mode;
+        let mode = self.entry(&path)?.0.mode;
         let (reads, writes) = match flags.acc_mode() {
             OpenAccMode::O_RDONLY => (true, false),
             OpenAccMode::O_WRONLY => (false, true),

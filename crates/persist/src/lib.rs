@@ -4,6 +4,7 @@
 //! powerband itself has `set`, one source a file (`source/`), and judges in the end which of them is in force and
 //! whether that explains what reads now (`verdict.rs`). Files are only read, never run: what a script would do is
 //! recognised from the commands in it (`shell.rs`), without evaluating its conditions.
+//! What happens from now on is [`Watch`]'s: every change of a knob, and who wrote.
 //! Everything goes through [`powerband_machine::Machine`]; a file that is broken or may not be read is a [`Finding`]
 //! that says so.
 mod finding;
@@ -15,6 +16,7 @@ mod shell;
 mod source;
 mod target;
 mod verdict;
+mod watch;
 
 use powerband_knob::{KnobError, Reading, Selection, get, resolve_here};
 use powerband_machine::Machine;
@@ -22,6 +24,7 @@ use powerband_record::KnobRef;
 use serde::Serialize;
 
 pub use finding::{Finding, Phase, Standing};
+pub use watch::{Change, Watch};
 
 use scene::Scene;
 use target::Target;

@@ -40,6 +40,9 @@ pub(crate) struct Shared {
     /// File the results are kept in
     #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE")]
     pub(crate) store: Option<PathBuf>,
+    /// A plan, or part of one, whose [knobs.NAME] can be named as well
+    #[arg(long = "knobs", global = true, value_name = "FILE")]
+    pub(crate) declared: Option<PathBuf>,
     /// Only these CPUs, e.g. 1 or 0-3,8
     #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST")]
     pub(crate) cpus: Option<CpuList>,
@@ -52,7 +55,7 @@ pub(crate) enum Verb {
     Info(Info),
     /// Read knobs
     Get(Get),
-    /// Say who set a knob when the machine booted, and what has set it since
+    /// Say who set a knob when the machine booted, and what has set it since; `--watch`: who changes it from now on
     Why(WhyKnob),
     /// List the knobs there are, or explain one
     Knobs(Knobs),
@@ -95,6 +98,9 @@ pub(crate) enum Verb {
 pub(crate) struct Info {
     /// Which part; everything when absent
     pub(crate) part: Option<InfoPart>,
+    /// Of `net`: find which values the drivers take, by setting, reading back and putting back; all devices, or this one
+    #[arg(long, value_name = "DEVICE", num_args = 0..=1)]
+    pub(crate) probe: Option<Option<String>>,
 }
 
 /// Parts of `info`.
@@ -125,9 +131,15 @@ pub(crate) struct Get {
 /// `why`.
 #[derive(Args, Debug)]
 pub(crate) struct WhyKnob {
-    /// The knob
-    #[arg(default_value = "governor", value_name = "KNOB[@SITE]")]
-    pub(crate) knob: String,
+    /// The knobs; governor when absent, and with --watch all there are
+    #[arg(value_name = "KNOB[@SITE]")]
+    pub(crate) knobs: Vec<String>,
+    /// Print each change as it happens and who made it, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// With --watch: end after this time, e.g. 10s
+    #[arg(long = "for", value_name = "TIME", requires = "watch", allow_hyphen_values = true)]
+    pub(crate) length: Option<String>,
 }
 
 /// `knobs`.

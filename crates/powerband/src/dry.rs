@@ -17,6 +17,9 @@ pub(crate) struct Steps {
     near: Vec<StepLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     far: Vec<StepLine>,
+    /// What a person should know of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
 }
 
 /// Plans every setting on its machines without writing: a knob that is not there or a value that makes no sense ends
@@ -24,7 +27,7 @@ pub(crate) struct Steps {
 pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<Steps>, Failure> {
     let mut all = Vec::new();
     for setting in &resolved.settings {
-        let mut steps = Steps { label: setting.label(), near: Vec::new(), far: Vec::new() };
+        let mut steps = Steps { label: setting.label(), near: Vec::new(), far: Vec::new(), notes: Vec::new() };
         for side in [Side::Near, Side::Far] {
             let part = for_side(setting, side);
             if part.assignments.is_empty() {
@@ -35,8 +38,9 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
                     format!("'{}' turns the far machine, and there is none; name it with --far", setting.label());
                 return Err(Failure::new(Exit::Usage, sentence));
             };
-            let lines = plan(&part, machine, &resolved.narrow).map_err(rig::knob_failure)?.lines;
-            *(if side == Side::Near { &mut steps.near } else { &mut steps.far }) = lines;
+            let planned = plan(&part, machine, &resolved.narrow).map_err(rig::knob_failure)?;
+            *(if side == Side::Near { &mut steps.near } else { &mut steps.far }) = planned.lines;
+            steps.notes.extend(planned.notes);
         }
         all.push(steps);
     }
@@ -115,6 +119,7 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meter
         for (side, lines) in [("", &steps.near), ("far: ", &steps.far)] {
             text.extend(lines.iter().map(|line| format!("    {side}{}\n", words(line))));
         }
+        text.extend(steps.notes.iter().map(|note| format!("    note: {note}\n")));
     }
     text += &format!(
         "judged by {}; also shown: {}\n",

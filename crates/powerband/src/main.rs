@@ -11,6 +11,7 @@ mod measure;
 mod output;
 mod rig;
 mod verb;
+mod witness;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
 //! Measuring: what `try` and `run` share, from a plan to a printed verdict and an exit code.
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use powerband_experiment::{Fatal, Plan, Resolved, WorldBench, resolve, run};
@@ -15,7 +16,8 @@ use crate::{caller, dry, output, verb};
 
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
-    let plan = overridden(plan, shared, measuring);
+    let mut plan = overridden(plan, shared, measuring);
+    plan.knobs.extend(rig::declared(shared)?);
     let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
     let real = !names.simulated();
@@ -32,6 +34,10 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
     let steps = dry::steps(&resolved, rig.world())?;
+    if !measuring.dry_run {
+        let notes: BTreeSet<&String> = steps.iter().flat_map(|steps| &steps.notes).collect();
+        notes.into_iter().for_each(|note| output::remark(note));
+    }
     let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps, &dry::meters(rig.world())) };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.quiet || shared.json);

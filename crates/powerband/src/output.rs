@@ -12,6 +12,12 @@ pub(crate) fn say(text: &str) {
     let _ = write!(out, "{text}{newline}").and_then(|()| out.flush());
 }
 
+/// Prints a line as it comes; answers whether anybody still reads.
+pub(crate) fn say_on(line: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
+}
+
 /// Prints a JSON value.
 ///
 /// # Errors

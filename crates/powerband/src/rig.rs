@@ -2,14 +2,15 @@
 mod far;
 mod place;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use powerband_experiment::{Plan, PlanError, ResolveError};
 use powerband_host::{FileLedger, Lock, LockError};
-use powerband_knob::{ErrorKind, KnobError, Selection};
+use powerband_knob::{Declared, ErrorKind, KnobError, Selection};
 pub(crate) use powerband_machine::wire::Purpose;
 use powerband_machine::{EntryId, Errno, LedgerError, World};
-use powerband_record::{Side, Started};
+use powerband_record::{CommandKnob, Side, Started};
 use powerband_sim::{Profile, SimWorld};
 
 use crate::away::{self, Noted};
@@ -77,6 +78,19 @@ impl Names {
     /// Whether the near machine is a simulated one, which comes to the same again from its seed.
     pub(crate) fn simulated(&self) -> bool {
         simulated(&self.near).is_some()
+    }
+
+    /// Why nobody but us could turn one of the machines, where that is so.
+    pub(crate) fn nobody_else(&self) -> Option<String> {
+        let alone = |name: &String| match Place::of(name) {
+            Some(Place::Simulated(sim)) => Some(format!(
+                "nobody else turns {name} while powerband has it; `powerband sim mount {sim} DIR` serves it to other programs, \
+                 and bound over /sys/devices/system/cpu it can be watched as this machine"
+            )),
+            Some(Place::Recorded(_)) => Some(format!("{name} is a recording, in which nothing happens any more")),
+            _ => None,
+        };
+        [Some(&self.near), self.far.as_ref()].into_iter().flatten().find_map(alone)
     }
 
     /// Whether the near machine is the one of this name; a seed behind it may have been without effect.
@@ -314,9 +328,22 @@ pub(crate) fn lock(folder: &Path, doing: &str) -> Result<Lock, Failure> {
     })
 }
 
-/// The CPUs the user narrowed turning to.
-pub(crate) fn narrow(shared: &Shared) -> Selection {
-    shared.cpus.clone().map_or_else(Selection::everywhere, Selection::cpus)
+/// The CPUs the user narrowed turning to, and the knobs that are declared.
+pub(crate) fn narrow(shared: &Shared) -> Result<Selection, Failure> {
+    let declared = Declared::of(&declared(shared)?).map_err(knob_failure)?;
+    Ok(Selection { cpus: shared.cpus.clone(), declared, ..Selection::everywhere() })
+}
+
+/// The knobs that the file behind `--knobs` declares.
+pub(crate) fn declared(shared: &Shared) -> Result<BTreeMap<String, CommandKnob>, Failure> {
+    let Some(path) = &shared.declared else { return Ok(BTreeMap::new()) };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| usage(format!("cannot read {name}: {}", error.to_string().to_lowercase())))?;
+    match Plan::knobs_in(&name, &text).map_err(usage)? {
+        knobs if knobs.is_empty() => Err(usage(format!("{name} declares no knob; write a table [knobs.NAME] into it"))),
+        knobs => Ok(knobs),
+    }
 }
 
 /// The exit code a knob's refusal asks for.

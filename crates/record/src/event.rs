@@ -2,9 +2,11 @@
 //!
 //! The header (wall time, host, version, id) stands apart, so that the events of a simulated experiment are the same
 //! bytes for the same seed. Times inside events are nanoseconds of the World's clock since the experiment began.
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuList, Metric, Outcome, Void};
+use crate::{CommandKnob, CpuList, Metric, Outcome, Void};
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
 pub const JOURNAL_VERSION: u32 = 1;
@@ -138,6 +140,9 @@ pub struct Started {
     pub far_typed: Option<String>,
     /// What runs there: kernel release or the simulated machine's rules.
     pub system: String,
+    /// Knobs that the plan declares by their commands, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub knobs: BTreeMap<String, CommandKnob>,
     /// The load, as JSON of its own shape.
     pub load: serde_json::Value,
     /// Number of the user the load runs as; absent where there are no users (simulated machines).

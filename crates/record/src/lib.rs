@@ -3,6 +3,7 @@
 //! Pure and at the bottom: nothing here reads a file, a clock or the machine. A shape that is written to disk or sent
 //! over a wire lives here, so that the store, the journal, `--json` and the agent speak one spelling.
 mod arrivals;
+mod command_knob;
 mod cpulist;
 mod event;
 mod metric;
@@ -10,8 +11,10 @@ mod outcome;
 mod quantity;
 mod setting;
 mod work;
+mod writer;
 
 pub use arrivals::{Arrivals, Schedule};
+pub use command_knob::{CommandKnob, VALUE};
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{
     BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
@@ -25,3 +28,4 @@ pub use quantity::{
 };
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
 pub use work::{Demand, Protocol, Work};
+pub use writer::Writer;

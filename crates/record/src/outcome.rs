@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Writer;
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -83,14 +85,17 @@ pub enum Void {
         /// One sentence: which process, how it ended, the last line it printed.
         why: String,
     },
-    /// A knob was not where it should be at the end.
+    /// A knob was not where it should be at the end, or somebody else wrote to it meanwhile.
     KnobMoved {
         /// Knob and site.
         knob: String,
-        /// What was set.
+        /// What was set; the same as `found` where what was written changed nothing in the end.
         expected: String,
         /// What was found.
         found: String,
+        /// Who was seen to write, in order; a journal from before they were looked for has none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        by: Vec<Writer>,
     },
     /// A knob could not be turned.
     NotTurned {
@@ -117,8 +122,16 @@ impl std::fmt::Display for Void {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Void::LoadFailed { why } | Void::NotTurned { why } | Void::Lost { why } => f.write_str(why),
-            Void::KnobMoved { knob, expected, found } => {
+            Void::KnobMoved { knob, expected, found, by } if by.is_empty() => {
                 write!(f, "{knob} was moved by someone else during the trial: set to {expected}, found at {found}")
+            }
+            Void::KnobMoved { knob, expected, found, by } => {
+                let by: Vec<String> = by.iter().map(Writer::to_string).collect();
+                write!(f, "{knob} was written by {} during the trial", by.join(" and "))?;
+                if expected == found {
+                    return write!(f, "; it reads {found}, as before");
+                }
+                write!(f, ": set to {expected}, found at {found}")
             }
             Void::NoMetric { metric, why } => write!(f, "no {metric}: {why}"),
             Void::Stopped => f.write_str("stopped"),

@@ -7,6 +7,8 @@ use powerband_record::Side;
 
 use crate::SimError;
 use crate::cpufreq::{Change, Cpufreq, Util};
+use crate::cpuidle::Cpuidle;
+use crate::latency::Latency;
 use crate::network::{Answer, Answering, Call, Packet};
 use crate::nic::Nic;
 use crate::noise::{Noise, fnv1a, keyed};
@@ -15,7 +17,7 @@ use crate::process::Process;
 use crate::profile::{Profile, rules_name};
 use crate::queue::{Class, EventQueue};
 use crate::schedule::{Cpu, Group, Task, Times};
-use crate::tree::{Tree, speed_mbit_s};
+use crate::tree::{Smt, Tree, speed_mbit_s};
 
 /// Classes of events, in the order they are handled at one instant.
 const TASKS: Class = 0;
@@ -48,6 +50,10 @@ pub(crate) enum Event {
     Retired { cpu: u32, plan: u32 },
     /// The tick of a busy CPU.
     Tick { cpu: u32 },
+    /// A CPU has come out of its idle state.
+    Awake { cpu: u32, stamp: u32 },
+    /// The tick of an idle CPU that kept it.
+    IdleTick { cpu: u32, stamp: u32 },
     /// A process's timer.
     Timer { process: u32, stamp: u32 },
     /// A kernel thread runs on each idle CPU, too short to cost anything.
@@ -75,7 +81,7 @@ pub(crate) enum Event {
 impl Event {
     fn class(&self) -> Class {
         match self {
-            Event::Tick { cpu } => TICKS + Class::try_from(*cpu).unwrap_or(0),
+            Event::Tick { cpu } | Event::IdleTick { cpu, .. } => TICKS + Class::try_from(*cpu).unwrap_or(0),
             Event::CpufreqDue => CPUFREQ,
             Event::Sample { .. } => SAMPLES,
             _ => TASKS,
@@ -113,10 +119,17 @@ pub(crate) struct Board {
     pub(crate) listeners: BTreeMap<u16, u32>,
     /// When the outgoing link is done with what was handed to it, ns.
     pub(crate) link_free_ns: u64,
+    /// Idle states, where the machine has any to choose from.
+    pub(crate) idle: Option<Cpuidle>,
+    pub(crate) latency: Latency,
+    /// Timers that are set, by their processes, ns since boot.
+    pub(crate) timers: BTreeMap<u32, u64>,
     pub(crate) nic: Nic,
     pub(crate) answering: Answering,
     pub(crate) noise: Noise,
     pub(crate) tree: Tree,
+    /// Whether cores run two threads each.
+    pub(crate) smt: Smt,
     pub(crate) log: Option<String>,
     stirring: Stirring,
     /// Highest clock, kHz.
@@ -136,7 +149,10 @@ impl Board {
         let times = Times { cpus: &cpus, now_ns: 0, sampled_tick_ns: None };
         let cpufreq = Cpufreq::new(profile.cpufreq.clone(), 0, &times)
             .map_err(|errno| SimError::Boot { name: profile.name.clone(), errno })?;
-        let packages = vec![Package::default(); usize::try_from(profile.packages).unwrap_or(1)];
+        let count = usize::try_from(profile.packages).unwrap_or(1);
+        let awake = if profile.idle.is_some() { cpus.len() / count.max(1) } else { 0 };
+        let packages = vec![Package::awake(u32::try_from(awake).unwrap_or(0)); count];
+        let idle = profile.idle.clone().map(|spec| Cpuidle::new(spec, cpus.len()));
         let identity = Identity {
             name: format!("sim:{}", profile.name),
             system: format!(
@@ -159,6 +175,9 @@ impl Board {
             wakes: Vec::new(),
             cpufreq,
             cpufreq_planned_ns: None,
+            latency: Latency::new(cpus.len()),
+            idle,
+            timers: BTreeMap::new(),
             changes: Vec::new(),
             cpus,
             packages,
@@ -172,6 +191,7 @@ impl Board {
             answering: Answering::default(),
             noise: Noise::new(profile.noise.clone(), seed, &component),
             tree: Tree::new(&profile),
+            smt: Smt::default(),
             log: None,
             stirring: Stirring::default(),
             max_khz: profile.max_khz(),
@@ -180,6 +200,7 @@ impl Board {
         };
         board.stirring.threads = (0..board.cpus.len()).map(|_| board.new_task(Task::new(0))).collect();
         board.keep_stirring();
+        (0..u32::try_from(board.cpus.len()).unwrap_or(0)).for_each(|cpu| board.doze(cpu));
         board.follow_cpufreq();
         Ok(board)
     }
@@ -208,6 +229,8 @@ impl Board {
         match event {
             Event::Retired { cpu, .. } => self.retired(cpu),
             Event::Tick { cpu } => self.tick(cpu),
+            Event::Awake { cpu, stamp } => self.awake(cpu, stamp),
+            Event::IdleTick { cpu, stamp } => self.idle_tick(cpu, stamp),
             Event::Timer { process, stamp } => self.timer(process, stamp),
             Event::Stir => self.stir(),
             Event::CpufreqDue => self.cpufreq_due(),
@@ -233,6 +256,16 @@ impl Board {
         }
     }
 
+    /// Whether the machine still stirs by itself.
+    pub(crate) fn stirs(&self) -> bool {
+        self.stirring.planned && !self.stirring.stopped
+    }
+
+    /// When it next does, ns.
+    pub(crate) fn next_stir_ns(&self) -> Option<u64> {
+        self.stirs().then(|| (self.now_ns / STIR_NS + 1) * STIR_NS)
+    }
+
     /// Nothing stirs the machine from now on but what is played on it.
     pub(crate) fn stop_stirring(&mut self) {
         self.stirring.stopped = true;
@@ -244,7 +277,7 @@ impl Board {
             return;
         }
         for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
-            if self.cpu(cpu).online && self.cpu(cpu).current.is_none() {
+            if self.cpu(cpu).online && self.cpu(cpu).is_asleep() {
                 self.stir_cpu(cpu);
             }
         }
@@ -264,6 +297,7 @@ impl Board {
         self.cpufreq.dequeued(cpu, thread, true, now);
         self.cpufreq.utilisation(cpu, now, Util::Dequeue, &times);
         self.cpufreq.current(cpu, None, now);
+        self.jog(cpu);
     }
 
     fn cpufreq_due(&mut self) {

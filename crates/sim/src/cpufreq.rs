@@ -27,6 +27,7 @@ mod number;
 mod ondemand;
 pub mod pelt;
 mod policy;
+mod pstate;
 mod schedutil;
 mod signals;
 mod stats;
@@ -34,7 +35,7 @@ mod table;
 mod times;
 mod tunables;
 
-pub use config::{Boost, Config, Governor, PolicyConfig, Rules, Step};
+pub use config::{Boost, Config, Governor, PolicyConfig, PstateConfig, Rules, Step};
 pub use schedutil::{demand, raw_khz};
 pub use table::{Relation, Table};
 pub use times::{Change, CpuTimes, Entry, OtherClasses, Util};
@@ -44,6 +45,7 @@ use cpu::{Cpu, IoBoost, LoadSnapshot};
 use files::Tree;
 use governor::Shared;
 use policy::{Context, Policy, State};
+use pstate::{Hardware, Pstate};
 
 /// A machine's cpufreq: all policies and governors.
 #[derive(Clone, Debug)]
@@ -56,6 +58,7 @@ pub struct Cpufreq {
     agenda: Agenda,
     changes: Vec<Change>,
     boost_on: bool,
+    pstate: Option<Pstate>,
     /// Next round of 2.6.18 conservative's system-wide timer.
     walk_due_ns: Option<u64>,
     /// Whether tasks' estimates may ever be wanted: a kernel that has schedutil keeps them whatever governs.
@@ -69,7 +72,9 @@ impl Cpufreq {
     /// EINVAL for a table with an entry twice, a policy without CPUs or range, a CPU in two policies or above
     /// `possible_cpus`, a default governor that is not built in, schedutil under rules older than it, or ticks
     /// outside 1..=100000 a second.
-    pub fn new(config: Config, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
+    pub fn new(mut config: Config, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
+        let pstate = config.pstate.map(|own| Pstate::new(own, true));
+        pstate.iter().for_each(|pstate| pstate.shape(&mut config));
         let count = u32::try_from(config.policies.len()).map_err(|_| Errno::EINVAL)?;
         let policies: Vec<Policy> = (0..count).map(|i| Policy::new(i, &config, now_ns)).collect::<Result<_, _>>()?;
         let idle = || Cpu {
@@ -96,6 +101,7 @@ impl Cpufreq {
         let mut this = Cpufreq {
             agenda: Agenda::new(policies.len() + 1),
             boost_on: matches!(config.boost, Boost::Table(true) | Boost::Hardware(true)),
+            pstate,
             shared: Shared::default(),
             tasks: Vec::new(),
             changes: Vec::new(),
@@ -106,9 +112,42 @@ impl Cpufreq {
             cpus,
         };
         for index in 0..this.policies.len() {
+            this.fit(index);
             this.bring_up(index, now_ns, times);
         }
         Ok(this)
+    }
+
+    /// Fits a policy to the mode of Intel's own driver, which knows two rules of its own while the hardware chooses.
+    fn fit(&mut self, index: usize) {
+        let Some(pstate) = &self.pstate else { return };
+        let policy = &mut self.policies[index];
+        policy.hardware = Some(Hardware::new(pstate.active, (policy.lo, policy.hi)));
+        if pstate.active && policy.last_governor != Governor::Performance {
+            policy.last_governor = Governor::Powersave;
+        }
+        pstate.bound(policy);
+    }
+
+    /// Intel's own driver begins anew, in this mode: every policy is made again, and nothing that was set on one is left.
+    fn drive(&mut self, active: bool, now_ns: u64, times: &dyn CpuTimes) -> Result<(), Errno> {
+        let own = self.config.pstate.ok_or(Errno::EAGAIN)?;
+        let pstate = Pstate::new(own, active);
+        pstate.shape(&mut self.config);
+        self.pstate = Some(pstate);
+        for index in 0..self.policies.len() {
+            governor::stop(&mut self.policies, index, &mut self.shared, &self.config);
+            let old = &self.policies[index];
+            let mut new = Policy::new(old.index, &self.config, now_ns)?;
+            // The silicon runs on as it did.
+            (new.clock, new.online) = (old.clock.clone(), old.online.clone());
+            self.policies[index] = new;
+            self.fit(index);
+            if !self.policies[index].online.is_empty() {
+                self.bring_up(index, now_ns, times);
+            }
+        }
+        Ok(())
     }
 
     /// Names in a folder, given relative to `/sys/devices/system/cpu`, e.g. `cpufreq/policy0`; sorted.
@@ -244,6 +283,12 @@ impl Cpufreq {
                 counts && dbs.scheduler_event(now_ns, delay_ns, cpu, times.idle_ns(cpu))
             }
             State::Dbs(dbs) => dbs.wake(now_ns),
+            State::Hardware(_) => {
+                self.cpus[cpu as usize].queue.take_window_end(now_ns);
+                let (policies, _, mut cx) = self.split(now_ns, times);
+                policies[index].look(cpu, &mut cx);
+                false
+            }
             State::Schedutil(_) => {
                 let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);
                 if !counts && !matches!(why, Util::IoWake | Util::Direct) {
@@ -345,7 +390,9 @@ impl Cpufreq {
 
     fn tree<T>(&self, ask: impl FnOnce(&Tree<'_>) -> T) -> T {
         let policy_of = |cpu| self.folder_of(cpu);
-        let tree = Tree { config: &self.config, policies: &self.policies, shared: &self.shared, policy_of: &policy_of };
+        let pstate = self.pstate.as_ref();
+        let (config, policies, shared) = (&self.config, &self.policies, &self.shared);
+        let tree = Tree { config, policies, shared, pstate, policy_of: &policy_of };
         ask(&tree)
     }
 
@@ -367,8 +414,11 @@ impl Cpufreq {
     fn bring_up(&mut self, index: usize, now_ns: u64, times: &dyn CpuTimes) {
         let rules = self.config.rules;
         let policy = &mut self.policies[index];
+        if !self.config.policy_boost {
+            policy.boosts = self.boost_on;
+        }
         if let Boost::Table(_) = self.config.boost
-            && let Some(bounds) = policy.table.bounds(self.boost_on)
+            && let Some(bounds) = policy.table.bounds(policy.boosts)
         {
             (policy.lo, policy.hi) = bounds;
         }

@@ -10,7 +10,9 @@
 pub mod cpufreq;
 
 mod board;
+mod cpuidle;
 mod fault;
+mod latency;
 mod machine;
 mod network;
 mod nic;
@@ -26,6 +28,7 @@ mod watching;
 mod work;
 mod world;
 
+pub use cpuidle::{IdleGovernor, IdleSpec, IdleState};
 pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, Written};
 pub use nic::Driver;
 pub use noise::NoiseSpec;

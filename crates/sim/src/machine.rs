@@ -115,6 +115,11 @@ impl Board {
         let plain = |errno| (errno, None);
         match action {
             Action::WriteFile { path, text } => self.write(path, text).map_err(plain),
+            Action::HoldFile { path, text } => self.hold(path, text).map_err(plain),
+            Action::ReleaseFile { path } => {
+                self.release(path);
+                Ok(())
+            }
             Action::RemoveFile { path } => self.remove_file(path).map_err(plain),
             Action::MakeGroup { group, quota } => {
                 if group.is_empty() || group.contains('/') {

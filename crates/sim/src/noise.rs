@@ -96,7 +96,9 @@ pub(crate) struct Noise {
     seed: u64,
     component: String,
     interrupts: String,
+    ticks: String,
     wakes: String,
+    exits: String,
     before: Option<[f64; 3]>,
 }
 
@@ -108,7 +110,9 @@ impl Noise {
             seed,
             component: format!("noise of {component}"),
             interrupts: format!("interrupts of {component}"),
+            ticks: format!("ticks of {component}"),
             wakes: format!("wake-ups of {component}"),
+            exits: format!("idle states of {component}"),
             before: None,
         }
     }
@@ -120,6 +124,24 @@ impl Noise {
         }
         let mut stream = keyed(self.seed, &self.interrupts, number);
         exponential_ns(&mut stream, self.spec.interrupt_us)
+    }
+
+    /// How long a CPU takes out of an idle state that it entered as its `number`-th, ns: half of the worst case to all of it.
+    pub(crate) fn exit_ns(&self, cpu: u32, number: u32, worst_ns: u64) -> u64 {
+        if worst_ns == 0 {
+            return 0;
+        }
+        let index = (u64::from(cpu) << 32) | u64::from(number);
+        let share = uniform(&mut keyed(self.seed, &self.exits, index));
+        worst_ns - (worst_ns as f64 / 2.0 * share) as u64
+    }
+
+    /// By how much tick `number` is late, evenly up to `most_ns`.
+    pub(crate) fn tick_late_ns(&self, number: u64, most_ns: u32) -> u64 {
+        if most_ns == 0 {
+            return 0;
+        }
+        u64::from(keyed(self.seed, &self.ticks, number).next_u32() % (most_ns + 1))
     }
 
     /// By how much a process runs late that slept for its packet `number`, ns.

@@ -30,6 +30,9 @@ pub struct PowerSpec {
     pub idle: Vec<IdleStep>,
 }
 
+/// All of a power, millionths.
+pub(crate) const WHOLE_PPM: u64 = 1_000_000;
+
 /// µW × ns, which is fJ.
 fn fj(power_uw: u64, for_ns: u64) -> u128 {
     u128::from(power_uw) * u128::from(for_ns)
@@ -45,6 +48,11 @@ impl PowerSpec {
     /// What one CPU draws asleep in state `state` (an index into the idle states) at a clock, µW.
     fn asleep_uw(&self, state: &IdleStep, (running, leakage): (u64, u64)) -> u64 {
         (running * state.running_ppm + leakage * state.leakage_ppm) / 1_000_000
+    }
+
+    /// Energy of one CPU that draws shares of its running power and of its leakage, fJ.
+    pub(crate) fn share_fj((running, leakage): (u64, u64), (of_running, of_leakage): (u64, u64), for_ns: u64) -> u128 {
+        fj((running * of_running + leakage * of_leakage) / WHOLE_PPM, for_ns)
     }
 
     /// Energy of one CPU that runs, or stands still for a change of clock, fJ.
@@ -98,6 +106,11 @@ pub(crate) struct Package {
 }
 
 impl Package {
+    /// One whose CPUs are all awake, at boot.
+    pub(crate) fn awake(cpus: u32) -> Self {
+        Package { awake: cpus, ..Package::default() }
+    }
+
     /// Energy since boot up to `now_ns`, fJ.
     pub(crate) fn energy_fj(&self, spec: &PowerSpec, now_ns: u64) -> u128 {
         self.energy_fj

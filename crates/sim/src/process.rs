@@ -162,6 +162,7 @@ impl Board {
         let this = self.process(process);
         this.stamp = this.stamp.wrapping_add(1);
         let event = Event::Timer { process, stamp: this.stamp };
+        self.timers.insert(process, at_ns);
         self.plan(at_ns, event);
     }
 
@@ -169,6 +170,8 @@ impl Board {
         if self.process(process).stamp != stamp {
             return;
         }
+        let cpu = self.timer_cpu(process);
+        self.timers.remove(&process);
         match &self.process(process).body {
             Body::Idle => self.exit(process, ExitStatus::Code(0), None, String::new()),
             Body::Counter(_) => self.counter_timer(process),
@@ -177,6 +180,7 @@ impl Board {
             Body::Play(_) => self.play_timer(process),
             Body::Receive(_) | Body::Send(_) | Body::Gone => {}
         }
+        self.timer_was_on(cpu);
     }
 
     /// The task of a process has done what it was given, and still holds its CPU.
@@ -216,6 +220,7 @@ impl Board {
             self.retire(task);
         }
         self.listeners.retain(|_, owner| *owner != process);
+        self.timers.remove(&process);
         self.sample_all(process);
         let (side, now) = (self.side, self.now_ns);
         let this = self.process(process);

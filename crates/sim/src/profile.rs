@@ -5,12 +5,14 @@ use powerband_record::CpuList;
 use thiserror::Error;
 
 use crate::cpufreq::{Config, Governor, PolicyConfig, Rules};
+use crate::cpuidle::IdleSpec;
 use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
 
 mod describe;
 mod file;
+mod idle;
 
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
 
@@ -92,6 +94,8 @@ pub struct Profile {
     pub present: CpuList,
     /// Packages the present CPUs are dealt to, in runs of equal length.
     pub packages: u32,
+    /// Threads of each core, 1 or 2: the first of each come first in the numbering.
+    pub threads: u32,
     /// Instruction set.
     pub arch: Arch,
     /// Name of the processor in `/proc/cpuinfo`.
@@ -106,6 +110,8 @@ pub struct Profile {
     pub cpufreq: Config,
     /// What it draws.
     pub power: PowerSpec,
+    /// Idle states its CPUs choose among; `None` where they sink into the steps of its power by time alone.
+    pub idle: Option<IdleSpec>,
     /// Its end of the network.
     pub network: NetworkSpec,
     /// How its runs differ.
@@ -117,7 +123,9 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 3] = [
+const BUILTIN: [(&str, &str); 5] = [
+    ("board", include_str!("../../../machines/sim/board.toml")),
+    ("laptop", include_str!("../../../machines/sim/laptop.toml")),
     ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
     ("pc", include_str!("../../../machines/sim/pc.toml")),
     ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),
@@ -159,7 +167,8 @@ impl Profile {
     /// Highest clock of any policy, kHz; the reference of memory-bound work.
     #[must_use]
     pub fn max_khz(&self) -> u32 {
-        self.cpufreq.policies.iter().flat_map(|policy| &policy.table).map(|step| step.khz).max().unwrap_or(1)
+        let steps = self.cpufreq.policies.iter().flat_map(|policy| &policy.table).map(|step| step.khz);
+        steps.chain(self.cpufreq.pstate.map(|pstate| pstate.turbo_khz)).max().unwrap_or(1)
     }
 }
 

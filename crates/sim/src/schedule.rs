@@ -10,8 +10,10 @@ use crate::profile::Profile;
 
 mod group;
 mod run;
+mod sleep;
 
 pub(crate) use group::Group;
+use sleep::Nap;
 
 /// Cycles handed to a task at once: in millionths they must fit 64 bits.
 const CHUNK_CYCLES: u64 = 1 << 43;
@@ -47,6 +49,14 @@ pub(crate) struct Cpu {
     /// Time of nice tasks as ticks found it: part of the user time, and the way kernels keep it.
     pub(crate) nice_ns: u64,
     idle_ns: u64,
+    /// What it does without a task, where idle states are chosen.
+    nap: Option<Nap>,
+    /// Idle states entered and left, wrapping.
+    naps: u32,
+    /// It has no tick while it sleeps.
+    tick_stopped: bool,
+    /// Its package may sleep as far as it is concerned.
+    counts_asleep: bool,
 }
 
 impl Cpu {
@@ -79,6 +89,10 @@ impl Cpu {
                 softirq_ns: 0,
                 nice_ns: 0,
                 idle_ns: 0,
+                nap: None,
+                naps: 0,
+                tick_stopped: false,
+                counts_asleep: profile.idle.is_none(),
             }
         };
         cpus.iter().enumerate().map(one).collect()
@@ -95,6 +109,8 @@ impl Cpu {
             + if self.current.is_some() {
                 let standing = self.standing_ns(now_ns);
                 spec.awake_fj(self.power_uw, now_ns - self.since_ns - standing, standing)
+            } else if let Some(nap) = self.nap {
+                nap.energy_fj(self.power_uw, now_ns - self.since_ns)
             } else {
                 spec.asleep_fj(self.power_uw, self.since_ns - self.asleep_ns, now_ns - self.asleep_ns)
             }
@@ -154,6 +170,8 @@ pub(crate) struct Task {
     pub(crate) retired: u128,
     /// Its process's timer came while it was not running.
     pub(crate) overdue: bool,
+    /// It sees to it that its CPU is awake when it wakes.
+    pub(crate) ahead: bool,
 }
 
 impl Task {
@@ -173,6 +191,7 @@ impl Task {
             rest_cycles: 0,
             retired: 0,
             overdue: false,
+            ahead: false,
         }
     }
 
@@ -273,6 +292,9 @@ impl Board {
         (self.task(task).cpu, self.task(task).state) = (cpu, State::Queued);
         self.cpufreq.enqueued(cpu, task, now);
         let current = self.cpu(cpu).current;
+        if current.is_none() && self.rouse(cpu, self.tasks[task as usize].ahead) {
+            return self.wait_for_cpu(cpu, task);
+        }
         match current {
             None => self.begin(cpu, task),
             Some(current) if self.goes_before(task, current) => {
@@ -284,6 +306,14 @@ impl Board {
             Some(_) => self.cpu(cpu).queue.push_back(task),
         }
         self.tell_cpufreq(cpu, why);
+    }
+
+    /// Queues a task on a CPU that is on its way out of an idle state: urgent ones before the others.
+    fn wait_for_cpu(&mut self, cpu: u32, task: u32) {
+        let (tasks, queue) = (&self.tasks, &mut self.cpus[cpu as usize].queue);
+        let urgent = |task: u32| tasks[task as usize].urgent;
+        let behind = queue.iter().position(|&queued| urgent(task) && !urgent(queued));
+        queue.insert(behind.unwrap_or(queue.len()), task);
     }
 
     /// Whether a waking task takes the place of the current one.

@@ -1,15 +1,18 @@
 //! The files of a simulated machine: what can be listed, read and written, with the kernel's refusals.
 use std::collections::BTreeMap;
 
-use powerband_machine::{CoalescingPlace, Entry, Errno, Handle};
+use powerband_machine::{CoalescingPlace, CommandPlace, Entry, Errno, Handle, LATENCY_DEVICE};
 
 use crate::board::Board;
 use crate::nic::DEVICE;
 use crate::profile::Profile;
 use crate::schedule::Times;
 
+mod cpu;
+mod switch;
 mod text;
 
+pub(crate) use switch::Smt;
 pub(crate) use text::speed_mbit_s;
 
 /// Where the kernel keeps its CPUs.
@@ -38,6 +41,7 @@ enum Show {
     KernelMax,
     Package(u32),
     Core(u32),
+    Threads(u32),
     Version,
     CpuInfo,
     Stat,
@@ -73,6 +77,8 @@ enum Node {
     Show(Show),
     /// Whether a CPU is in service.
     CpuOnline(u32),
+    Idle(cpu::Idle),
+    Switch(switch::Switch),
     Sysctl {
         value: i64,
         low: i64,
@@ -85,6 +91,8 @@ impl Node {
         match self {
             Node::Folder => 0o755,
             Node::Show(_) => 0o444,
+            Node::Idle(idle) => idle.mode(),
+            Node::Switch(switch) => switch.mode(),
             Node::File(_) | Node::CpuOnline(_) | Node::Sysctl { .. } => 0o644,
         }
     }
@@ -118,13 +126,8 @@ impl Tree {
         ] {
             tree.add(format!("{CPU}/{name}"), Node::Show(show));
         }
-        for &cpu in profile.present.as_slice() {
-            tree.add(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), Node::Show(Show::Package(cpu)));
-            tree.add(format!("{CPU}/cpu{cpu}/topology/core_id"), Node::Show(Show::Core(cpu)));
-            if cpu > 0 {
-                tree.add(format!("{CPU}/cpu{cpu}/online"), Node::CpuOnline(cpu));
-            }
-        }
+        tree.add_cpus(profile);
+        tree.add_switches(profile);
         for (path, value, low, high) in SYSCTLS {
             tree.add(path.into(), Node::Sysctl { value, low, high });
         }
@@ -263,6 +266,7 @@ impl Board {
     /// Forgets what somebody held open.
     pub(crate) fn close_all(&mut self) {
         self.tree.handles.clear();
+        self.release(LATENCY_DEVICE);
     }
 
     /// Resolves a path and the `cpufreq` links on it.
@@ -271,7 +275,10 @@ impl Board {
         let Some(rest) = path.strip_prefix(CPU).and_then(|rest| rest.strip_prefix('/')) else {
             return Ok(Place::Own(path));
         };
-        if rest == "cpufreq" || rest.starts_with("cpufreq/") {
+        if ["cpufreq", "intel_pstate"]
+            .iter()
+            .any(|name| rest.strip_prefix(name).is_some_and(|below| below.is_empty() || below.starts_with('/')))
+        {
             return Ok(Place::Cpufreq(rest.to_owned()));
         }
         let mut parts = rest.splitn(3, '/');
@@ -303,6 +310,10 @@ impl Board {
             entries.push(Entry { name: "cpufreq".into(), folder: true, mode: 0o755 });
             entries.sort();
         }
+        if path == CPU && self.shows_folder(&format!("{CPU}/intel_pstate")) {
+            entries.push(Entry { name: "intel_pstate".into(), folder: true, mode: 0o755 });
+            entries.sort();
+        }
         Ok(entries)
     }
 
@@ -319,6 +330,9 @@ impl Board {
     }
 
     pub(crate) fn read(&mut self, path: &str) -> Result<String, Errno> {
+        if CommandPlace::of(path).is_some() {
+            return Err(Errno::EOPNOTSUPP);
+        }
         if let Some(place) = CoalescingPlace::of(path) {
             return if place.device == DEVICE { self.nic.coalescing()?.read(&place) } else { Err(Errno::ENODEV) };
         }
@@ -334,6 +348,8 @@ impl Board {
                 Node::File(text) => text.clone(),
                 Node::Sysctl { value, .. } => format!("{value}\n"),
                 &Node::Show(show) => self.show(show),
+                &Node::Idle(idle) => self.show_idle(idle)?,
+                &Node::Switch(switch) => self.show_switch(switch),
                 &Node::CpuOnline(cpu) => format!("{}\n", u8::from(self.cpu(cpu).online)),
             },
         };
@@ -366,12 +382,21 @@ impl Board {
                 *value = wanted;
                 Ok(())
             }
+            Some(&mut Node::Idle(idle)) => self.store_idle(idle, text),
+            Some(&mut Node::Switch(switch)) => {
+                let after = self.store_switch(switch, text)?;
+                self.tree.nodes.insert(path, Node::Switch(after));
+                Ok(())
+            }
             Some(&mut Node::CpuOnline(cpu)) => {
                 let online = match text.trim() {
                     "0" => false,
                     "1" => true,
                     _ => return Err(Errno::EINVAL),
                 };
+                if online && !self.may_come(cpu) {
+                    return Err(Errno::EPERM);
+                }
                 self.set_online(cpu, online);
                 self.follow_cpufreq();
                 Ok(())

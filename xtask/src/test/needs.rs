@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 21] = [
+const PACKAGES: [(&str, &str); 22] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -23,6 +23,7 @@ const PACKAGES: [(&str, &str); 21] = [
     ("sshd", "openssh-server"),
     ("cpupower", "linux-cpupower"),
     ("cpufreq-set", "cpufrequtils"),
+    ("ethtool", "ethtool"),
     ("flex", "flex"),
     ("bison", "bison"),
     ("xz", "xz-utils"),

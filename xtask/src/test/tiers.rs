@@ -56,6 +56,7 @@ impl Tier {
                 "dash",
                 "cpupower",
                 "cpufreq-set",
+                "ethtool",
             ],
             Tier::Services => &[],
             Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],

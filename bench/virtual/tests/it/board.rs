@@ -55,15 +55,15 @@ fn a_chosen_clock_reaches_the_board_and_paces_the_cpu() {
         assert_eq!(desk.states(), [state; 2]);
         let spinner = desk.start("taskset 2 sh -c 'while :; do :; done'");
         std::thread::sleep(std::time::Duration::from_secs(3));
-        let ran = desk.readings().ran[1];
+        let ran = desk.readings().ran_per_s[1];
         desk.sh(&format!("kill {spinner}"));
         desk.powerband(0, &["undo", "--all"]);
         ran
     };
     let (slow, fast) = (ran_at(&mut desk, 1_600_000, 3), ran_at(&mut desk, 2_400_000, 0));
-    // Two thirds where nothing else runs; a busy machine takes more from the faster.
-    assert!(slow * 100 < fast * 95, "{slow} against {fast} millionths");
-    assert!(slow > 200_000, "{slow} millionths");
+    // Two thirds; a very busy machine takes from the faster what it cannot catch up.
+    let ratio = slow as f64 / fast as f64;
+    assert!((0.64..0.8).contains(&ratio), "{slow} against {fast} instructions a second");
 }
 
 #[test]

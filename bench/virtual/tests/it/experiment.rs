@@ -7,9 +7,10 @@ use crate::owner::{Owner, typical, verdict};
 
 const LABELS: [&str; 7] = ["1600MHz", "1867MHz", "2133MHz", "2400MHz", "powersave", "ondemand", "performance"];
 
-/// How far the guest's watts may be from the model's. They follow what its CPUs really got, which is less than their clock
-/// allows where others share the CPUs of this machine: at the highest clock 3 to 6 % less with ten compilers beside it.
+/// How far the guest's watts and speeds may be from the model's. Watts follow what its CPUs really got, which is less for moments
+/// in which others have the CPUs of this machine; what they count catches up.
 const WATTS_OFF: f64 = 0.1;
+const SPEED_OFF: f64 = 0.03;
 
 /// A machine file for the guest that is booted as `quadcore`: two CPUs, its kernel's rules and governors, and a power meter
 /// that covers CPUs and package.
@@ -87,18 +88,16 @@ fn the_counters_plan_finds_on_a_kernel_what_it_finds_on_its_model() {
     let guest = run(&mut desk, &owner, &plan, &before);
     let both = beside(&guest, &twin);
     eprint!("{both}");
-    // Neighbours on this machine disturb single clocks; halves of the table stay apart.
-    let speed = |label| typical(&guest, label, "count_per_s");
-    let (slow, fast) = (speed("1600MHz") + speed("1867MHz"), speed("2133MHz") + speed("2400MHz"));
-    assert!(slow < fast && speed("powersave") < speed("performance"), "{both}");
+    let of_top = |report: &Value, label: &str| {
+        typical(report, label, "count_per_s") / typical(report, "performance", "count_per_s")
+    };
     let watts = |report, label| typical(report, label, "power_w");
     assert!(LABELS[..4].iter().is_sorted_by(|a, b| watts(&guest, a) < watts(&guest, b)), "{both}");
     for label in LABELS {
         assert!((watts(&guest, label) / watts(&twin, label) - 1.0).abs() < WATTS_OFF, "{both}");
+        assert!((of_top(&guest, label) - of_top(&twin, label)).abs() < SPEED_OFF, "{both}");
     }
-    // Where neighbours leave anything to be decided it is decided alike. One wrong verdict in twenty runs is agreed on.
-    let differs =
-        |report: &Value, label| ![said(&twin, label).as_str(), "undecided"].contains(&said(report, label).as_str());
-    let alike = |report: &Value| !LABELS[..6].iter().any(|label| differs(report, label));
+    // One wrong verdict in twenty runs is agreed on.
+    let alike = |report: &Value| LABELS[..6].iter().all(|label| said(&twin, label) == said(report, label));
     assert!(alike(&guest) || alike(&run(&mut desk, &owner, &plan, &before)), "twice otherwise: {both}");
 }

@@ -6,7 +6,7 @@ mod simulated;
 use powerband_bench_virtual::{Options, run_counted};
 
 use crate::desk::had;
-use played::Played;
+use played::{Episode, Played};
 use score::{Case, score};
 
 /// Records every change of clock and every thread's stretches, plays the score, and shows all of it.
@@ -29,9 +29,8 @@ clocks
 echo 0 >tracing_on
 grep -v '^#' trace | sed 's/^ *//; s/ \\+/ /g'";
 
-/// Points within which a case lies whose delays are whole numbers of ticks. The time between two ticks scatters by less than
-/// the trace shows, and by that the kernel may look then or a tick later.
-const ON_TICKS_PERCENT: f64 = 8.0;
+/// How often a case that was decided otherwise is replayed with times as unsure as they are.
+const REPLAYS: u64 = 60;
 
 /// Plays cases in so many guests at once; what each printed.
 fn in_guests(count: usize, cases: &[Case]) -> Option<Vec<String>> {
@@ -46,27 +45,47 @@ fn in_guests(count: usize, cases: &[Case]) -> Option<Vec<String>> {
     })
 }
 
-/// Compares each case; a line for each that is further apart than it may be.
+/// Compares each case; a line for each that is further apart than it may be. A decision may hang on less than the times are
+/// known to: then the model, with times off by no more than that, decides as the kernel did.
 fn compared(cases: &[Case], printed: &str) -> Vec<String> {
     let played = Played::read(printed);
-    let simulated = simulated::replayed(&played);
-    assert_eq!((played.cases().len(), simulated.len()), (cases.len(), cases.len()));
-    let mut wrong = Vec::new();
+    let (real, simulated) = (played.cases(), simulated::replayed(&played));
+    assert_eq!((real.len(), simulated.len()), (cases.len(), cases.len()));
     eprintln!("window phase {} ns, idle edges {} ns", played.phase_ns(), played.edges_ns());
     eprintln!("{:<70} {:>9}  {:>13}  same decisions", "case", "apart, pp", "changes");
-    for ((case, real), model) in cases.iter().zip(played.cases()).zip(&simulated) {
+    let mut apart = Vec::new();
+    for (number, ((case, real), model)) in cases.iter().zip(&real).zip(&simulated).enumerate() {
         assert!(real.agrees_with_itself() && model.agrees_with_itself(), "{}: {real:?} {model:?}", case.name());
-        let apart = real.apart_percent(model);
-        let (changes, others) = (real.changes.len(), model.changes.len());
-        let same = real.first_difference(model);
-        let line = format!("{:<70} {apart:>9.2}  {changes:>5} / {others:>5}  {same}", case.name());
+        let line = told(case, real, model);
         eprintln!("{line}");
-        let wide = apart > case.limit_percent() || changes.abs_diff(others) > 1 + changes / 50;
-        if wide && !(case.delays_whole_ticks() && apart <= ON_TICKS_PERCENT) {
-            wrong.push(line);
+        if !close(case, real, model) {
+            apart.push((number, line));
         }
     }
-    wrong
+    for seed in 1..=REPLAYS {
+        if apart.is_empty() {
+            break;
+        }
+        let about = simulated::replayed_about(&played, seed);
+        apart.retain(|(number, line)| {
+            let found = close(&cases[*number], &real[*number], &about[*number]);
+            if found {
+                eprintln!("it hangs on 2 µs, as replay {seed} shows: {line}");
+            }
+            !found
+        });
+    }
+    apart.into_iter().map(|(_, line)| line).collect()
+}
+
+fn close(case: &Case, real: &Episode, model: &Episode) -> bool {
+    let changes = real.changes.len();
+    real.apart_percent(model) <= case.limit_percent() && changes.abs_diff(model.changes.len()) <= 1 + changes / 50
+}
+
+fn told(case: &Case, real: &Episode, model: &Episode) -> String {
+    let (apart, same) = (real.apart_percent(model), real.first_difference(model));
+    format!("{:<70} {apart:>9.2}  {:>5} / {:>5}  {same}", case.name(), real.changes.len(), model.changes.len())
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         machine_typed: None,
         far_typed: None,
         system: "arithmetic".into(),
+        knobs: std::collections::BTreeMap::new(),
         load: serde_json::json!({"kind": "idle"}),
         user: None,
         seed,

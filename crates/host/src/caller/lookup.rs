@@ -21,7 +21,7 @@ pub(super) struct This;
 
 impl System for This {
     fn ask(&self, argv: &[&str]) -> Result<String, Refusal> {
-        run(&argv.iter().map(|&word| word.to_owned()).collect::<Vec<_>>(), ANSWER_BYTES)
+        run(&argv.iter().map(|&word| word.to_owned()).collect::<Vec<_>>(), ANSWER_BYTES, true)
     }
 
     fn read(&self, path: &str) -> Result<String, Errno> {

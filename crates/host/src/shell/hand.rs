@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use powerband_machine::{Action, CoalescingPlace, Entry, Errno, LastChange};
+use powerband_machine::{Action, CoalescingPlace, CommandPlace, Entry, Errno, LastChange};
 
 use super::link::{Answer, Link};
 use super::quote::{assignment, errno_of, quoted};
@@ -185,10 +185,8 @@ fn check(path: &str) -> Result<(), Errno> {
 
 /// Why a place cannot be read through a shell, if so.
 fn unreadable(path: &str) -> Option<Errno> {
-    match CoalescingPlace::of(path) {
-        Some(_) => Some(Errno::EOPNOTSUPP),
-        None => check(path).err(),
-    }
+    let is_no_file = CoalescingPlace::of(path).is_some() || CommandPlace::of(path).is_some();
+    if is_no_file { Some(Errno::EOPNOTSUPP) } else { check(path).err() }
 }
 
 /// Whether a file is the kernel's: a write is one command, and there is nothing to sync.

@@ -51,7 +51,8 @@ impl Run<'_> {
             return Ok(());
         }
         self.note_link(&device);
-        let acted = self.machine.act(&self.together(&device, &request))?;
+        let turn = self.together(&device, &request);
+        let acted = self.act(&turn)?;
         if acted.errno.is_some() {
             return request.refused(&acted).map_or(Ok(()), Err);
         }
@@ -109,7 +110,7 @@ impl Run<'_> {
             asked: all(&|step| step.value.typed(), " "),
             before: before.map(|before| before.join(" ")),
             read_back: Some(CoalescingPlace { device, names }.to_string()),
-            step: self.applied.entries.first().copied(),
+            step: self.step,
         }
     }
 }

@@ -122,7 +122,7 @@ impl Run<'_> {
         };
         let asked = text.trim_end().to_owned();
         let rewrite = Action::WriteFile { path: path.to_owned(), text: asked.clone() };
-        let acted = self.machine.act(&Turn {
+        let acted = self.act(&Turn {
             action: rewrite.clone(),
             undo: Some(rewrite),
             hold: self.hold,
@@ -131,7 +131,7 @@ impl Run<'_> {
             asked: asked.clone(),
             before: None,
             read_back: Some(path.to_owned()),
-            step: self.applied.entries.first().copied(),
+            step: self.step,
         })?;
         match acted.errno {
             None => {

@@ -82,14 +82,18 @@ impl Knob for Disable {
 
     fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
         let asked = Asked::of(at);
-        let chosen = cpu::chosen(name, machine, &Selection { site: None, cpus: asked.cpus.clone() })?;
-        let (mut sites, mut there) = (Sites::default(), Vec::new());
+        let chosen = cpu::chosen(name, machine, &Selection::site(None, asked.cpus.clone()))?;
+        let (mut sites, mut there, mut switchless) = (Sites::default(), Vec::new(), false);
         for number in chosen {
             let folder = format!("{CPU}/cpu{number}/cpuidle");
             for state in machine.list(&folder).unwrap_or_default() {
                 let path = format!("{folder}/{}", state.name);
                 let Ok(title) = machine.read(&format!("{path}/name")) else { continue };
                 let title = title.trim();
+                if machine.read(&format!("{path}/disable")) == Err(Errno::ENOENT) {
+                    switchless = true;
+                    continue;
+                }
                 let site = format!("cpu{number}/{title}");
                 if asked.means(&state.name, title) {
                     let path = Some(format!("{path}/disable"));
@@ -101,6 +105,10 @@ impl Knob for Disable {
         }
         match (sites.sites.is_empty(), there.is_empty()) {
             (false, _) => Ok(sites),
+            (true, true) if switchless => Err(KnobError::absent(
+                name,
+                "this kernel shows its idle states and has no switch for them (Linux 3.6 and later have)",
+            )),
             (true, false) => {
                 Err(KnobError::NoSite { knob: name.into(), site: at.site.clone().unwrap_or_default(), there })
             }

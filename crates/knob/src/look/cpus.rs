@@ -80,7 +80,7 @@ pub struct Pstate {
 /// # Errors
 /// [`KnobError::NoSite`] when none of the CPUs meant is there.
 pub fn cpus(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Cpus, KnobError> {
-    let all = cpu::chosen("info", machine, &Selection { site: None, cpus: narrow.cloned() })?;
+    let all = cpu::chosen("info", machine, &Selection::site(None, narrow.cloned()))?;
     let mut seen = Seen::new(machine);
     let online = online(&mut seen);
     let mut file = |name: &str| seen.text(&format!("{CPU}/{name}"));

@@ -79,7 +79,7 @@ pub struct ResumeLimit {
 /// # Errors
 /// [`KnobError::NoSite`] when none of the CPUs meant is there.
 pub fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Idle, KnobError> {
-    let chosen = cpu::chosen("info", machine, &Selection { site: None, cpus: narrow.cloned() })?;
+    let chosen = cpu::chosen("info", machine, &Selection::site(None, narrow.cloned()))?;
     let mut seen = Seen::new(machine);
     let mut file = |name: &str| seen.text(&format!("{CPU}/cpuidle/{name}"));
     let driver = file("current_driver");

@@ -87,7 +87,7 @@ pub struct Throttled {
 /// # Errors
 /// [`KnobError::NoSite`] when none of the CPUs meant is there.
 pub fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Power, KnobError> {
-    let chosen = cpu::chosen("info", machine, &Selection { site: None, cpus: narrow.cloned() })?;
+    let chosen = cpu::chosen("info", machine, &Selection::site(None, narrow.cloned()))?;
     let mut seen = Seen::new(machine);
     let zones = seen.names(POWERCAP).into_iter().filter(|zone| zone.contains(':'));
     let zones = zones.map(|zone| self::zone(&mut seen, zone)).collect();

@@ -1,7 +1,9 @@
 //! `cpufreq/stats`: how long a policy stood at each step, and its changes from step to step.
+use powerband_machine::Machine;
 use serde::Serialize;
 
 use super::seen::Seen;
+use crate::Policy;
 
 /// Time at one step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -102,6 +104,11 @@ impl Stats {
         sum.time_in_state = Stats::of_times(times);
         sum
     }
+}
+
+/// How long a policy stood at each step, kHz and ms; nothing where its kernel does not count.
+pub(crate) fn times_in_state(machine: &mut dyn Machine, policy: &Policy) -> Vec<(u32, u64)> {
+    policy.read(machine, "stats/time_in_state").map(|text| times(&text)).unwrap_or_default()
 }
 
 /// Lines of a step in kHz and its time in ticks; those that are not are left out.

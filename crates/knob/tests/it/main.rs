@@ -10,3 +10,4 @@ mod network_cards;
 mod restoring;
 mod simulated;
 mod whole_machine;
+mod witnessed;

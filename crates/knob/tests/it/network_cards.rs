@@ -1,6 +1,6 @@
 //! Interrupt coalescing: which devices have a parameter, what is set together, what overrides what, and all of it back.
 use powerband_knob::{
-    KnobError, Landed, Selection, apply, describe_steps, expand, get, plan, restore, settles_ns, verify,
+    KnobError, Landed, Selection, apply, describe_steps, expand, get, plan, probe, restore, settles_ns, verify,
 };
 use powerband_machine::{Coalescing, Errno, Hold, Machine};
 use powerband_record::{Axis, KnobRef, Setting};
@@ -122,4 +122,26 @@ fn axes_list_and_cards_settle_longer() {
     assert_eq!(values.iter().map(ToString::to_string).collect::<Vec<_>>(), ["off", "on"]);
     assert_eq!(settles_ns(&setting("rx-usecs=20 governor=ondemand")), 3_000_000_000);
     assert_eq!(settles_ns(&setting("governor=ondemand")), 1_000_000_000);
+}
+
+#[test]
+fn probing_finds_what_a_driver_takes_and_leaves_everything_as_it_was() {
+    let mut fake = bare();
+    fake.files.insert("/proc/net/dev".into(), "a\nb\n  eth0: 0\n".into());
+    let has = [("rx-usecs", 7), ("rx-frames", 3), ("adaptive-rx", 1)].map(|(name, value)| (name.to_owned(), value));
+    fake.cards.insert("eth0".into(), Coalescing(has.into()));
+    let found = probe(&mut fake, None).unwrap();
+    let [eth0] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((eth0.device.as_str(), &eth0.switched_off[..]), ("eth0", &["adaptive-rx"][..]));
+    let [usecs, frames] = &eth0.parameters[..] else { panic!("{eth0:?}") };
+    assert_eq!(
+        (usecs.name, &usecs.takes[..], usecs.clamped_to, usecs.step),
+        ("rx-usecs", &[(0, 100)][..], Some(100), Some(1))
+    );
+    assert!(frames.is_open() && frames.value == 3);
+    assert!(fake.requests.iter().all(|request| request.get("adaptive-rx").is_some()));
+    let now: Vec<u32> =
+        ["rx-usecs", "rx-frames", "adaptive-rx"].iter().map(|name| fake.cards["eth0"].get(name).unwrap()).collect();
+    assert_eq!(now, [7, 3, 1]);
+    assert!(fake.open_entries().is_empty());
 }

@@ -48,8 +48,8 @@ fn every_setting_lands_and_comes_back_on_every_simulated_machine() {
                     let mut world = SimWorld::new(Profile::builtin(name).unwrap(), None, 1).unwrap();
                     let info = cpufreq(world.machine(Side::Near).unwrap()).unwrap().0.remove(0);
                     let text = |text: &str| {
-                        let text = text.replace("LOW", &format!("{}", info.steps_khz[0]));
-                        Setting::parse(&text.replace("HIGH", &format!("{}", info.steps_khz.last().unwrap()))).unwrap()
+                        let text = text.replace("LOW", &info.lowest_khz.unwrap().to_string());
+                        Setting::parse(&text.replace("HIGH", &info.highest_khz.unwrap().to_string())).unwrap()
                     };
                     let (first, second) = (text(first), text(second));
                     let all = Selection::everywhere();
@@ -129,8 +129,11 @@ fn a_cpu_that_was_taken_out_of_service_comes_back_with_everything_on_it() {
             let mut world = SimWorld::new(Profile::builtin(name).unwrap(), None, 1).unwrap();
             let machine = world.machine(Side::Near).unwrap();
             let Ok(before) = machine.read("/sys/devices/system/cpu/cpu1/online") else { continue };
-            let low = cpufreq(machine).unwrap().0.remove(0).steps_khz[0];
+            let low = cpufreq(machine).unwrap().0.remove(0).lowest_khz.unwrap();
             let all = Selection::everywhere();
+            if machine.read("/sys/devices/system/cpu/intel_pstate/status").is_ok() {
+                apply(machine, &Setting::parse("pstate=passive").unwrap(), Hold::Held, &all).unwrap();
+            }
             // A state that is not a boot's, of what a CPU out of service does not lose.
             let found = Setting::parse("governor=ondemand up_threshold=60").unwrap();
             apply(machine, &found, Hold::Held, &all).unwrap();
@@ -150,4 +153,119 @@ fn a_cpu_that_was_taken_out_of_service_comes_back_with_everything_on_it() {
         }
     }
     assert!(checked >= 8, "{checked}");
+}
+
+/// Every text of a machine's CPUs that does not move by itself.
+fn whole(machine: &mut dyn Machine) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    texts(machine, "/sys/devices/system/cpu", &mut all);
+    all.insert("latency".into(), machine.read("/dev/cpu_dma_latency").unwrap_or_default());
+    let counts = ["/usage", "/time", "/above", "/below"];
+    all.retain(|path, _| !counts.iter().any(|count| path.ends_with(count)));
+    all
+}
+
+/// What each machine can be told beyond clocks and governors.
+const BEYOND: [(&str, &[&str]); 3] = [
+    (
+        "laptop",
+        &[
+            "pstate=passive",
+            "no_turbo=1",
+            "max_perf_pct=50 min_perf_pct=30",
+            "no_turbo=1 max_perf_pct=60 epp=power max_freq=1200000",
+            "hwp_dynamic_boost=1",
+            "epp=power",
+            "epp@policy3=77",
+            "governor=performance",
+            "cpuidle.disable@C10=1",
+            "cpuidle.disable@cpu1/C6=1 cpuidle.governor=ladder",
+            "cpu.online@cpu3=0",
+            "smt=off",
+            "cpuidle.disable@cpu1/C6=1 epp=power smt=off",
+            "cpu.online@cpu3=0 epp=power max_freq=1200000",
+            "cpu.online@cpu3=0 governor=performance",
+            "pmqos.resume_latency_us@cpu2=50",
+            "pmqos.resume_latency_us=n/a",
+        ],
+    ),
+    (
+        "board",
+        &[
+            "boost=1",
+            "boost=1 max_freq=1200000",
+            "boost=1 governor=ondemand up_threshold=60",
+            "governor=conservative freq_step=7",
+            "cpuidle.disable=1",
+            "cpuidle.governor=ladder pmqos.resume_latency_us@cpu1=300",
+            "cpu.online@cpu5=0",
+        ],
+    ),
+    ("quadcore", &["sched.mc_power_savings=2", "cpu.online@cpu2=0"]),
+];
+
+fn world_of(name: &str) -> SimWorld {
+    let text = Profile::builtin_text(name).unwrap();
+    // A second package, without which kernels of that time have nothing to gather tasks on.
+    let text = text.replace(
+        "[cpus]\npossible = \"0-7\"\npresent = \"0-3\"",
+        "[cpus]\npossible = \"0-7\"\npackages = 2\npresent = \"0-3\"",
+    );
+    SimWorld::new(Profile::parse(&text).unwrap(), None, 1).unwrap()
+}
+
+#[test]
+fn whatever_else_is_turned_leaves_no_file_of_the_cpus_other_than_it_was() {
+    for (name, settings) in BEYOND {
+        for turned in settings {
+            for hold in [Hold::Held, Hold::Set] {
+                let mut world = world_of(name);
+                let machine = world.machine(Side::Near).unwrap();
+                let before = whole(machine);
+                let setting = Setting::parse(turned).unwrap();
+                let applied = apply(machine, &setting, hold, &Selection::everywhere())
+                    .unwrap_or_else(|error| panic!("{name}: {turned}: {error}"));
+                assert_ne!(whole(machine), before, "{name}: {turned}");
+                let now = world.now_ns();
+                world.wait(Some(now + 50_000_000));
+                let machine = world.machine(Side::Near).unwrap();
+                assert_eq!(verify(machine, &applied), [], "{name}: {turned}");
+                let restored = restore(machine, &applied.entries, false);
+                assert!(restored.complete() && restored.inexact.is_empty(), "{name}: {turned}: {restored:?}");
+                assert_eq!(whole(machine), before, "{name}: {turned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_on_waking_up_is_there_while_it_is_held() {
+    let mut world = world_of("laptop");
+    let machine = world.machine(Side::Near).unwrap();
+    let before = whole(machine);
+    let setting = Setting::parse("cpu_dma_latency=70").unwrap();
+    let applied = apply(machine, &setting, Hold::Held, &Selection::everywhere()).unwrap();
+    assert_eq!(machine.read("/dev/cpu_dma_latency").unwrap(), "70\n");
+    assert!(restore(machine, &applied.entries, false).complete());
+    assert_eq!(whole(machine), before);
+}
+
+#[test]
+fn boost_of_a_policy_needs_the_machines_and_says_so() {
+    let mut world = world_of("board");
+    let machine = world.machine(Side::Near).unwrap();
+    let before = whole(machine);
+    let setting = Setting::parse("boost@policy4=1").unwrap();
+    let refused = apply(machine, &setting, Hold::Held, &Selection::everywhere()).unwrap_err().to_string();
+    assert!(refused.contains("boost=1 without a site first"), "{refused}");
+    assert_eq!(whole(machine), before);
+}
+
+#[test]
+fn idle_states_that_cannot_be_switched_are_told() {
+    let mut world = world_of("quadcore");
+    let machine = world.machine(Side::Near).unwrap();
+    let setting = Setting::parse("cpuidle.disable@C6=1").unwrap();
+    let refused = apply(machine, &setting, Hold::Held, &Selection::everywhere()).unwrap_err().to_string();
+    assert!(refused.contains("has no switch for them"), "{refused}");
 }

@@ -87,7 +87,7 @@ pub(super) fn settle(
     act: &mut dyn FnMut(&Action) -> Result<(), Errno>,
 ) -> Undone {
     // What the kernel refused is closed at once, unless that could not be written down.
-    let Some(undo) = entry.turn.undo.as_ref().filter(|_| entry.errno.is_none()) else { return Undone::AlreadyBack };
+    let Some(undo) = entry.turn.undo.as_ref().filter(|_| !entry.is_refused()) else { return Undone::AlreadyBack };
     if entry.is_over(stand.boot_id) {
         return Undone::Rebooted;
     }

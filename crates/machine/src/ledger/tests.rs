@@ -117,3 +117,28 @@ fn a_refused_action_leaves_nothing_open() {
     ledger.done(id, Some(Errno::EINVAL), Some("0".into())).unwrap();
     assert!(ledger.open().is_empty());
 }
+
+#[test]
+fn a_program_that_failed_may_have_done_half_and_is_compared() {
+    for (now, outcome) in [("half", Undone::Undone), ("before", Undone::AlreadyBack)] {
+        let store = Shared::default();
+        let mut ledger = Ledger::load(Box::new(store.clone()), "boot").unwrap();
+        let program = |word: &str| Action::Run { argv: vec![word.into()] };
+        let place = crate::CommandPlace { line: "show" }.to_string();
+        let undo = Some(program("undo"));
+        let failed = Turn { action: program("set"), undo, ..turn(&place, "before", "asked", Hold::Held) };
+        let id = ledger.intend(&failed, &mut nothing).unwrap();
+        ledger.done(id, Some(Errno::EIO), Some(now.into())).unwrap();
+        // Whoever comes after a kill finds it too.
+        let mut later = Ledger::load(Box::new(store), "boot").unwrap();
+        assert_eq!(later.open().len(), 1);
+        let mut acted = Vec::new();
+        let done = later.undo(id, false, &mut |_| Ok(format!("{now}\n")), &mut |action| {
+            acted.push(action.clone());
+            Ok(())
+        });
+        assert_eq!(done.unwrap(), outcome);
+        assert_eq!(acted.len(), usize::from(now == "half"));
+        assert!(later.open().is_empty());
+    }
+}

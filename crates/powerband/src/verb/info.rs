@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 
 use crate::away;
 use crate::cli::{Info, InfoPart, Shared};
-use crate::exit::{Answer, Exit, Failure};
+use crate::exit::{Answer, Exit, Failure, usage};
 use crate::left;
 use crate::output;
 use crate::rig::{self, Purpose, Rig};
@@ -26,7 +26,7 @@ enum Part {
     Cpu(Box<Cpu>),
     Idle(look::Idle),
     Power(look::Power),
-    Net(look::Devices),
+    Net(Net),
     Meters(powerband_meter::Inventory),
     Turned(Vec<TurnedRow>),
 }
@@ -41,6 +41,15 @@ struct Cpu {
     /// Why there are no policies.
     #[serde(skip_serializing_if = "Option::is_none")]
     absent: Option<String>,
+}
+
+/// Network devices, and what probing their drivers found.
+#[derive(Serialize)]
+struct Net {
+    #[serde(flatten)]
+    devices: look::Devices,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probed: Option<Vec<powerband_knob::Probed>>,
 }
 
 /// A knob that is turned.
@@ -75,14 +84,18 @@ impl Serialize for All {
 }
 
 pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
+    if args.probe.is_some() && args.part != Some(InfoPart::Net) {
+        return Err(usage("--probe is for network devices; write `powerband info net --probe`"));
+    }
+    let purpose = if args.probe.is_some() { Purpose::Turn } else { Purpose::Look };
+    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
     let identity = identity.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let mut all = All { identity, parts: Vec::new() };
     let mut lacks = None;
     let wanted = |part| args.part.is_none_or(|only| only == part);
     for (part, name) in PARTS.into_iter().filter(|(part, _)| wanted(*part)) {
-        let (found, lack) = find(&mut rig, part, shared.cpus.as_ref())?;
+        let (found, lack) = find(&mut rig, part, args, shared.cpus.as_ref())?;
         all.parts.push((name, found));
         // That a machine has no cpufreq is an answer in the overview, and a failure when it was asked for by name.
         lacks = lacks.or(lack.filter(|_| args.part.is_some()));
@@ -113,7 +126,12 @@ const PARTS: [(InfoPart, &str); 6] = [
 ];
 
 /// One part, of the CPUs in `narrow` alone if there is one, and what it has not.
-fn find(rig: &mut Rig, part: InfoPart, narrow: Option<&CpuList>) -> Result<(Part, Option<Failure>), Failure> {
+fn find(
+    rig: &mut Rig,
+    part: InfoPart,
+    args: &Info,
+    narrow: Option<&CpuList>,
+) -> Result<(Part, Option<Failure>), Failure> {
     if part == InfoPart::Turned {
         return Ok((Part::Turned(turned(rig)), None));
     }
@@ -123,7 +141,7 @@ fn find(rig: &mut Rig, part: InfoPart, narrow: Option<&CpuList>) -> Result<(Part
         InfoPart::Cpu => return cpu(machine, narrow),
         InfoPart::Idle => Part::Idle(look::idle(machine, narrow).map_err(rig::knob_failure)?),
         InfoPart::Power => Part::Power(look::power(machine, narrow).map_err(rig::knob_failure)?),
-        InfoPart::Net => Part::Net(look::devices(machine)),
+        InfoPart::Net => Part::Net(net(machine, args)?),
         InfoPart::Meters | InfoPart::Turned => Part::Meters(powerband_meter::find_all(machine)),
     };
     Ok((found, None))
@@ -142,8 +160,11 @@ fn tell(lines: &mut Lines, part: &Part, asked: bool) {
             lines.unread(&found.unread);
         }
         Part::Net(found) => {
-            net::net(lines, found);
-            lines.unread(&found.unread);
+            net::net(lines, &found.devices);
+            lines.unread(&found.devices.unread);
+            if let Some(probed) = &found.probed {
+                net::probed(lines, probed);
+            }
         }
         Part::Meters(found) => {
             for meter in &found.meters {
@@ -191,6 +212,13 @@ fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
     }
     lines.unread(&found.cpus.unread);
     lines.unread(found.clocks.as_ref().map_or(&[][..], |clocks| &clocks.unread));
+}
+
+fn net(machine: &mut dyn Machine, args: &Info) -> Result<Net, Failure> {
+    let probe = |device: &Option<String>| powerband_knob::probe(machine, device.as_deref()).map_err(rig::knob_failure);
+    let probed = args.probe.as_ref().map(probe).transpose()?;
+    // Looked at afterwards, so that what is told is what is there again.
+    Ok(Net { devices: look::devices(machine), probed })
 }
 
 fn turned(rig: &mut Rig) -> Vec<TurnedRow> {

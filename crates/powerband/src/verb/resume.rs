@@ -143,7 +143,8 @@ fn check_plan(id: i64, begun: &Cli, started: &Started, world: &mut dyn World) ->
         ))
     };
     let plan = Plan::parse(&path, &text).map_err(|error| other(error.to_string()))?;
-    let plan = overridden(plan, &begun.shared, &run.measuring);
+    let mut plan = overridden(plan, &begun.shared, &run.measuring);
+    plan.knobs.extend(rig::declared(&begun.shared)?);
     let names = Names::of(&begun.shared, &plan);
     let plan = named(plan, names);
     let (then, now) = (Names::begun(started), Names::written(&plan));

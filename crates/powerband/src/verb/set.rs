@@ -1,7 +1,7 @@
 //! `set`: turn knobs until `undo`, or until nobody has confirmed them in time.
 use powerband_host::Confirmation;
 use powerband_knob::{Applied, apply_steps, describe_steps, for_side, plan};
-use powerband_machine::{EntryId, Hold, StopSignal, Wake};
+use powerband_machine::{EntryId, Hold, StopSignal, Wake, World};
 use powerband_record::{Assignment, Setting, Side, format_duration, parse_duration_ns};
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
 use crate::rig::{self, Purpose, Rig};
 use crate::verb::with::put_back;
+use crate::witness;
 
 /// How often somebody who waits for a confirmation looks up, ns: stop signals and a lost guardian are noticed then.
 const LOOK_UP_NS: u64 = 100_000_000;
@@ -20,6 +21,7 @@ struct Told {
     lines: Vec<String>,
     rows: Vec<Value>,
     applied: Vec<(Side, Applied)>,
+    witnesses: Vec<Value>,
 }
 
 pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
@@ -32,14 +34,17 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let mut rig = rig::open(&names, shared.seed, purpose)?;
     // Before anything is turned: a confirmation must find somebody who hears it.
     let confirmation = Confirmation::listen().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
-    let hold = if within_ns.is_some() { Hold::Held } else { Hold::Set };
-    let mut told = turn(&mut rig, &setting, shared, args.dry_run, hold)?;
+    let mut told = turn(&mut rig, &setting, shared, args.dry_run)?;
     let waits = within_ns.filter(|_| told.applied.iter().any(|(_, applied)| !applied.entries.is_empty()));
     if let (Some(within_ns), false) = (waits, args.dry_run) {
         return confirmed(&mut rig, shared, &told, &confirmation, within_ns);
     }
+    if !args.dry_run {
+        keep(&mut rig, &told)?;
+        told.hear_witnesses(rig.world());
+    }
     if shared.json {
-        return output::say_json(&json!({ "version": 1, "dry_run": args.dry_run, "steps": told.rows }));
+        return output::say_json(&told.json(args.dry_run));
     }
     if !args.dry_run {
         told.lines.push("take it back with `powerband undo`".into());
@@ -56,9 +61,21 @@ fn confirmation_time_ns(text: &str) -> Result<u64, Failure> {
     }
 }
 
-/// Turns each side's part of a setting, or says how it would be.
-fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool, hold: Hold) -> Result<Told, Failure> {
-    let narrow = rig::narrow(shared);
+/// Makes what is turned stay, all of it: until then it is held, so that nothing of it outlives us by half.
+fn keep(rig: &mut Rig, told: &Told) -> Result<(), Failure> {
+    for (side, applied) in &told.applied {
+        let Some(machine) = rig.world().machine(*side) else { continue };
+        if let Err(error) = machine.keep(&applied.entries) {
+            put_back(rig.world(), &told.applied)?;
+            return Err(Failure::new(Exit::CannotGoOn, format!("{error}; everything was put back")));
+        }
+    }
+    rig::lost(rig.world()).map_or(Ok(()), Err)
+}
+
+/// Turns each side's part of a setting, held until it is kept, or says how it would be.
+fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Result<Told, Failure> {
+    let narrow = rig::narrow(shared)?;
     let mut told = Told::default();
     for side in [Side::Near, Side::Far] {
         let part = for_side(setting, side);
@@ -72,7 +89,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool, hold: 
             if dry_run {
                 return Ok((steps, None));
             }
-            let mut applied = apply_steps(machine, &steps, hold).map_err(rig::knob_failure)?;
+            let mut applied = apply_steps(machine, &steps, Hold::Held).map_err(rig::knob_failure)?;
             applied.look_again(machine);
             Ok((steps, Some(applied)))
         });
@@ -96,9 +113,30 @@ impl Told {
         let there = if side == Side::Far { "far/" } else { "" };
         self.lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
         self.lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
+        self.lines.extend(applied.summary().map(|summary| format!("{there}{summary}")));
         self.lines.extend(applied.notes.iter().map(|note| format!("note: {note}")));
         self.rows.extend(applied.sites.iter().map(|reached| json!({ "side": side, "turned": reached.record() })));
         self.applied.push((side, applied));
+    }
+
+    /// Adds what the clocks do now.
+    fn hear_witnesses(&mut self, world: &mut dyn World) {
+        for (side, words) in witness::hear(world, &self.applied) {
+            let there = if side == Side::Far { "far/" } else { "" };
+            self.lines.push(format!("{there}{words}"));
+            self.witnesses.push(json!({ "side": side, "words": words }));
+        }
+    }
+
+    fn json(&self, dry_run: bool) -> Value {
+        let mut all = json!({ "version": 1, "dry_run": dry_run, "steps": self.rows });
+        if !dry_run {
+            let exact = |(_, it): &(Side, Applied)| it.sites.len() - it.inexact().len();
+            all["reached"] = json!(self.applied.iter().map(exact).sum::<usize>());
+            all["sites"] = json!(self.applied.iter().map(|(_, it)| it.sites.len()).sum::<usize>());
+            all["witnesses"] = json!(self.witnesses);
+        }
+        all
     }
 }
 
@@ -113,8 +151,11 @@ enum Heard {
 
 /// Waits for a confirmation; without one everything goes back.
 fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirmation, within_ns: u64) -> Answer {
-    let first = told.applied.iter().find_map(|(_, applied)| applied.entries.first());
-    rig.await_confirmation(first.copied().unwrap_or(EntryId(0)));
+    let step = told.applied.iter().find_map(|(side, applied)| {
+        let open = rig.world().machine(*side)?.open_entries();
+        open.iter().find(|entry| applied.entries.contains(&entry.id)).map(|entry| entry.step)
+    });
+    rig.await_confirmation(step.unwrap_or(EntryId(0)));
     if !shared.json {
         output::say(&told.lines.join("\n"));
         let time = format_duration(within_ns);
@@ -124,17 +165,14 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
     let heard = wait(rig, confirmation, within_ns);
     let kept = matches!(heard, Heard::Yes);
     if kept {
-        for (side, applied) in &told.applied {
-            let Some(machine) = rig.world().machine(*side) else { continue };
-            machine.keep(&applied.entries).map_err(|error| {
-                Failure::new(Exit::CannotGoOn, format!("{error}; it goes back, as it could not be kept"))
-            })?;
-        }
+        keep(rig, told)?;
     } else {
         put_back(rig.world(), &told.applied)?;
     }
     if shared.json {
-        output::say_json(&json!({ "version": 1, "dry_run": false, "steps": told.rows, "confirmed": kept }))?;
+        let mut all = told.json(false);
+        all["confirmed"] = json!(kept);
+        output::say_json(&all)?;
     }
     match heard {
         Heard::Yes if !shared.json => output::say("confirmed; take it back with `powerband undo`"),

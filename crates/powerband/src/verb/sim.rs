@@ -90,11 +90,15 @@ fn words(machine: &Description) -> String {
     line("platform", format!("{} W", format_number(machine.platform_w)));
     for idle in &machine.idle {
         let kept = format!(
-            "{:.0} % of running power, {:.0} % of leakage",
-            100.0 * idle.running_share,
-            100.0 * idle.leakage_share
+            "{} % of running power, {} % of leakage",
+            format_number(100.0 * idle.running_share),
+            format_number(100.0 * idle.leakage_share)
         );
-        line("idle", format!("{} after {}: {kept}", idle.name, us(idle.after_us)));
+        let when = match idle.exit_us {
+            Some(exit_us) => format!("worth it from {}, left in {}", us(idle.after_us), us(exit_us)),
+            None => format!("after {}", us(idle.after_us)),
+        };
+        line("idle", format!("{} {when}: {kept}", idle.name));
     }
     let costs = (format_number(machine.receive_cycles_per_bit), format_number(machine.send_cycles_per_bit));
     let link = format!("{} Mbit/s, {} one way", format_number(machine.link_mbit_s), us(machine.latency_us));

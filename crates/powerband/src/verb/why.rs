@@ -1,4 +1,6 @@
-//! `why`: who set a knob, in the order of time.
+//! `why`: who set a knob, in the order of time; `--watch` is below.
+mod watch;
+
 use powerband_persist::{Finding, Standing, Why, why};
 use powerband_record::{KnobRef, Side};
 
@@ -7,17 +9,23 @@ use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
 use crate::rig::{self, Purpose};
 
+/// The knob that is meant when none is named.
+const USUAL: &str = "governor";
+
 pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
+    if args.watch {
+        return watch::run(shared, args);
+    }
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
-    let knob = KnobRef::parse(&args.knob).map_err(usage)?;
+    let names = if args.knobs.is_empty() { vec![USUAL.to_owned()] } else { args.knobs.clone() };
     let mut answers = Vec::new();
-    for &side in knob.side.each() {
-        let Some(machine) = rig.world().machine(side) else {
-            let sentence = format!("{} is on the far machine, and there is none; name it with --far", args.knob);
-            return Err(Failure::new(Exit::Usage, sentence));
-        };
-        let found = why(machine, &knob, &rig::narrow(shared)).map_err(rig::knob_failure)?;
-        answers.push((side, found));
+    for name in &names {
+        let knob = KnobRef::parse(name).map_err(usage)?;
+        for &side in knob.side.each() {
+            let machine = rig.world().machine(side).ok_or_else(|| no_far(name))?;
+            let found = why(machine, &knob, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
+            answers.push((side, found));
+        }
     }
     // What a lost machine does not answer is no finding.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
@@ -28,6 +36,10 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     let told = answers.iter().map(|(side, why)| tell(if *side == Side::Far { "far/" } else { "" }, why));
     output::say(&told.collect::<Vec<_>>().join("\n"));
     Ok(Exit::Fine as u8)
+}
+
+fn no_far(name: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("{name} is on the far machine, and there is none; name it with --far"))
 }
 
 /// The sentence, and the findings below it in the order of time.

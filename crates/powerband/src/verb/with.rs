@@ -8,6 +8,7 @@ use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
 use crate::rig::{self, Purpose};
+use crate::witness::Witnesses;
 
 /// Time a command has to end after it was asked to, ns.
 const GRACE_NS: u64 = 5_000_000_000;
@@ -19,7 +20,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let names = rig::Names::plain(shared);
     let user = if names.here() { caller::user_of_loads(args.as_root)? } else { None };
     let mut rig = rig::open(&names, shared.seed, Purpose::Measure)?;
-    let narrow = rig::narrow(shared);
+    let narrow = rig::narrow(shared)?;
     let world = rig.world();
     let mut in_force: Vec<(Side, Applied)> = Vec::new();
     for side in [Side::Near, Side::Far] {
@@ -42,17 +43,24 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     }
     let near = in_force.iter().find(|(side, _)| *side == Side::Near);
     let group = near.and_then(|(_, applied)| applied.group.clone());
-    let ran = execute(world, args, group, user);
+    let witnesses = Witnesses::begin(world, &in_force);
+    let ran = execute(world, args, group, user, witnesses);
     put_back(world, &in_force)?;
     rig::lost(world).map_or(ran, Err)
 }
 
-fn execute(world: &mut dyn World, args: &With, group: Option<String>, user: Option<User>) -> Answer {
+fn execute(
+    world: &mut dyn World,
+    args: &With,
+    group: Option<String>,
+    user: Option<User>,
+    witnesses: Witnesses,
+) -> Answer {
     let work = Work::Command { argv: args.command.clone(), demand: None };
     let job = Job { work, cpus: None, group, user, output_limit: None, around: Vec::new() };
     let machine = world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let process = machine.spawn(&job).map_err(|error| Failure::new(Exit::LoadFailed, error))?;
-    let (finished, stopped) = wait(world, process);
+    let (finished, stopped) = wait(world, process, witnesses);
     if stopped {
         return Ok(Exit::Stopped as u8);
     }
@@ -69,15 +77,23 @@ fn execute(world: &mut dyn World, args: &With, group: Option<String>, user: Opti
     })
 }
 
-/// Waits for the command; the first signal asks it to end, a second one or the end of the grace makes it.
-fn wait(world: &mut dyn World, process: ProcessId) -> (Option<Finished>, bool) {
-    let (mut until_ns, mut stopped) = (None, false);
+/// Waits for the command, and hears the witnesses once it has worked for a moment; the first signal asks it to end, a
+/// second one or the end of the grace makes it.
+fn wait(world: &mut dyn World, process: ProcessId, witnesses: Witnesses) -> (Option<Finished>, bool) {
+    let mut witnesses = Some(witnesses).filter(|witnesses| !witnesses.is_empty());
+    let (mut until_ns, mut stopped) = (witnesses.as_ref().map(Witnesses::until_ns), false);
     loop {
         match world.wait(until_ns) {
             Wake::Ended(Side::Near, ended) if ended == process => {
                 return (world.machine(Side::Near).and_then(|machine| machine.finished(process)), stopped);
             }
+            Wake::Deadline if witnesses.is_some() => {
+                let told = witnesses.take().map(|witnesses| witnesses.tell(world)).unwrap_or_default();
+                told.iter().for_each(|(_, words)| output::remark(words));
+                until_ns = None;
+            }
             Wake::Stop(_) | Wake::Deadline => {
+                witnesses = None;
                 if let Some(machine) = world.machine(Side::Near) {
                     machine.end(process, stopped);
                 }
@@ -86,6 +102,7 @@ fn wait(world: &mut dyn World, process: ProcessId) -> (Option<Finished>, bool) {
             }
             Wake::Lost(Side::Near, _) => return (None, stopped),
             Wake::Lost(..) => {
+                witnesses = None;
                 // What it was started for no longer holds at the other end.
                 if let Some(machine) = world.machine(Side::Near) {
                     machine.end(process, false);

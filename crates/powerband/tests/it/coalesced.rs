@@ -1,9 +1,9 @@
 //! Interrupt coalescing through the binary: of a real tap device in a network namespace, and of modelled cards on a cable.
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use powerband_record::Verdict;
 
-use crate::desk::{Desk, root, typical, until};
+use crate::desk::{Desk, root, typical, until, workspace};
 use crate::elsewhere::Namespace;
 
 /// A namespace with a tap device `t0`, whose driver has rx-frames alone and takes no more than 64.
@@ -50,10 +50,10 @@ fn a_refusal_has_the_kernels_own_words_and_changes_nothing() {
         return;
     }
     let (desk, there) = (Desk::new(), with_a_tap("words"));
-    let why = there.powerband(&desk, &["set", "rx-frames=5", "tx-usecs@t0=5"]).refused(2);
+    let why = there.powerband(&desk, &["set", "rx-frames=5", "tx-usecs@t0=5"]).refused(4);
     assert!(
-        why.contains("refused nic.tx-usecs=5 at t0")
-            && why.contains("(cannot modify an unsupported parameter: tx-usecs)"),
+        why.contains("nic.tx-usecs is not here: the kernel answered invalid argument (EINVAL) at t0")
+            && why.contains(": cannot modify an unsupported parameter: tx-usecs"),
         "{why}"
     );
     assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("0", 0));
@@ -95,8 +95,8 @@ fn a_simulated_driver_refuses_as_the_real_one_does() {
         let why = on(&["set", &format!("rx-usecs={value}")]).refused(2);
         assert!(why.contains("at eth0: invalid argument (EINVAL)"), "{why}");
     }
-    let why = on(&["set", "tx-usecs@eth0=5"]).refused(2);
-    assert!(why.contains("(cannot modify an unsupported parameter: tx-usecs)"), "{why}");
+    let why = on(&["set", "tx-usecs@eth0=5"]).refused(4);
+    assert!(why.contains(": cannot modify an unsupported parameter: tx-usecs"), "{why}");
     let set = on(&["set", "rx-usecs=3000"]).ended(0);
     assert!(set.out.contains("3000, clamped to 3012"), "{}", set.out);
     assert!(on(&["get", "rx-usecs"]).ended(0).out.contains("nic.rx-usecs@eth0 = 3012"));
@@ -141,4 +141,19 @@ fn small_packets_follow_the_throttle_of_the_cards_they_cross() {
     let ((p50, p99), max) = ((trips(1).percentiles["p50"].value, trips(1).percentiles["p99"].value), trips(1).max);
     assert!(p50 + 3_000.0 < p99 && p99 + 10_000.0 < max as f64, "{p50} {p99} {max}");
     assert!((0.1..0.13).contains(&rtt(hundred)) && (1.0..1.03).contains(&rtt(thousand)), "{}", rtt(thousand));
+}
+
+#[test]
+fn a_sweep_takes_the_drivers_own_choice_out_of_the_way_and_says_so() {
+    let desk = Desk::new();
+    let copy = desk.beside("server");
+    let copied = Command::new("cp").arg("-r").arg(workspace().join("machines/recorded/server")).arg(&copy).status();
+    assert!(copied.unwrap().success());
+    std::fs::write(copy.join("coalesce/eth0"), "rx-usecs 18\nadaptive-rx on\n").unwrap();
+    let machine = format!("recorded:{}", copy.display());
+    let words =
+        ["try", "rx-usecs@eth0=20,50", "--for", "1s", "--metric", "x=regex:(.)", "--dry-run", "--machine", &machine];
+    let told = desk.run(&words).ended(0).out;
+    assert_eq!(told.matches("    nic.adaptive-rx at eth0: from on to off\n").count(), 2, "{told}");
+    assert!(told.contains("note: nic.adaptive-rx at eth0 is on and would override nic.rx-usecs"), "{told}");
 }

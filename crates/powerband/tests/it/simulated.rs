@@ -203,3 +203,43 @@ fn a_step_that_changed_nothing_is_listed_with_what_it_asked_for() {
     let (_, second) = list.split_once("step ").unwrap();
     assert!(second.lines().nth(1).is_some_and(|line| line.contains("cpufreq.freq at policy0")), "{list}");
 }
+
+#[test]
+fn what_a_laptop_is_told_is_there_for_the_next_process_and_goes_back() {
+    let desk = Desk::new();
+    let laptop = ["--machine", "sim:laptop"];
+    let knobs = ["pstate", "no_turbo", "epp@policy3", "cpuidle.disable@cpu1/C10", "idle_governor", "smt"];
+    let found = || knobs.map(|knob| read(&desk, &laptop, knob)[0].clone());
+    let before = found();
+    assert_eq!(before, ["active", "0", "balance_performance", "0", "menu", "on"]);
+    let words = ["set", "no_turbo=1", "epp=power", "cpuidle.disable@C10=1", "idle_governor=ladder"];
+    desk.run(&on(&laptop, &words)).ended(0);
+    desk.run(&on(&laptop, &["set", "smt=off"])).ended(0);
+    assert_eq!(found(), ["active", "1", "power", "1", "ladder", "off"]);
+    assert!(desk.run(&on(&laptop, &["info", "cpu"])).ended(0).out.contains("CPUs online: 0-3\n"));
+    desk.run(&on(&laptop, &["undo", "--all"])).ended(0);
+    assert_eq!(found(), before);
+    desk.run(&on(&laptop, &["set", "pstate=passive"])).ended(0);
+    desk.run(&on(&laptop, &["set", "governor=schedutil"])).ended(0);
+    assert_eq!(
+        (read(&desk, &laptop, "pstate"), read(&desk, &laptop, "governor")),
+        (vec!["passive".into()], vec!["schedutil".into(); 8])
+    );
+    desk.run(&on(&laptop, &["undo", "--all"])).ended(0);
+    assert_eq!(read(&desk, &laptop, "governor"), ["powersave"; 8]);
+    assert!(turned(&desk, &laptop).is_empty());
+}
+
+#[test]
+fn a_board_boosts_by_policy_and_has_tunables_by_policy() {
+    let desk = Desk::new();
+    let board = ["--machine", "sim:board"];
+    let why = desk.run(&on(&board, &["set", "boost@policy0=1"])).refused(2);
+    assert!(why.contains("boost=1 without a site first"), "{why}");
+    desk.run(&on(&board, &["set", "boost=1", "governor=ondemand", "up_threshold@policy4=60"])).ended(0);
+    assert_eq!(read(&desk, &board, "max_freq"), ["2016000"; 2]);
+    assert_eq!(read(&desk, &board, "up_threshold"), ["95", "60"]);
+    desk.run(&on(&board, &["undo", "--all"])).ended(0);
+    assert_eq!(read(&desk, &board, "max_freq"), ["1800000"; 2]);
+    assert_eq!(read(&desk, &board, "governor"), ["schedutil"; 2]);
+}

@@ -35,6 +35,7 @@ fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> St
         machine_typed: None,
         far_typed: None,
         system: "Linux 3.3.7".into(),
+        knobs: std::collections::BTreeMap::new(),
         load: serde_json::json!({"kind": "counter", "for_ns": 5 * S}),
         user: None,
         seed: 7,
@@ -267,7 +268,8 @@ pub(crate) fn stopped() -> Vec<Event> {
     let failed = Void::LoadFailed { why: "load: exit status 2, \u{1b}[31mmake: *** no rule\u{1b}[0m".into() };
     journal.void(1, 0, failed.clone());
     journal.void(1, 0, failed);
-    let moved = Void::KnobMoved { knob: "cpufreq.boost".into(), expected: "0".into(), found: "1".into() };
+    let by = vec![];
+    let moved = Void::KnobMoved { knob: "cpufreq.boost".into(), expected: "0".into(), found: "1".into(), by };
     journal.void(1, 0, moved);
     journal.valid(1, 0, &[("real_s", 12.5)]);
     journal.block(1, vec![], None);

@@ -4,10 +4,11 @@ use std::fmt::Display;
 use powerband_machine::Errno;
 
 use super::Cpufreq;
-use super::config::{Boost, Governor, Rules};
+use super::config::{Governor, Rules};
 use super::files::{Node, PolicyFile, StatsFile};
 use super::limits::Side;
 use super::policy::State;
+use super::pstate::{Asked, Hardware, Pstate, PstateFile};
 use super::times::CpuTimes;
 use super::tunables::{After, Tunable, Tunables};
 use super::{governor, load, number};
@@ -28,6 +29,15 @@ fn spaced(words: impl Iterator<Item = impl Display>) -> String {
     text
 }
 
+/// A switch that takes 0 or 1.
+fn flag(text: &str) -> Result<bool, Errno> {
+    match number::signed(text)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
 impl Cpufreq {
     pub(crate) fn show(&self, node: Node, now_ns: u64, times: &dyn CpuTimes) -> Result<String, Errno> {
         if let Some(index) = node.policy()
@@ -46,7 +56,8 @@ impl Cpufreq {
                 set.map(|set| line(set.show(tunable))).ok_or(Errno::EBUSY)
             }
             Node::Boost => Ok(line(u8::from(self.boost_on))),
-            Node::Root | Node::Policy(_) | Node::Stats(_) | Node::Governor(..) => Err(Errno::EISDIR),
+            Node::PstateFile(file) => self.pstate.as_ref().map(|pstate| pstate.show(file)).ok_or(Errno::EAGAIN),
+            Node::Pstate | Node::Root | Node::Policy(_) | Node::Stats(_) | Node::Governor(..) => Err(Errno::EISDIR),
         }
     }
 
@@ -59,6 +70,10 @@ impl Cpufreq {
         let first = policy.online.first().copied().unwrap_or(0);
         Ok(match file {
             PolicyFile::AffectedCpus => cpus(&policy.online),
+            PolicyFile::BaseFrequency => line(self.pstate.as_ref().map_or(policy.hi, Pstate::base_khz)),
+            PolicyFile::Boost => line(u8::from(policy.boosts)),
+            PolicyFile::EnergyPreference => policy.hardware.ok_or(Errno::ENODEV)?.show(policy.governor),
+            PolicyFile::EnergyPreferences => Hardware::offered(),
             PolicyFile::FreqdomainCpus | PolicyFile::RelatedCpus => cpus(&policy.members),
             PolicyFile::CpuinfoMinFreq => line(policy.lo),
             PolicyFile::CpuinfoMaxFreq => line(policy.hi),
@@ -76,6 +91,7 @@ impl Cpufreq {
             }
             PolicyFile::ScalingGovernor => line(policy.governor.ok_or(Errno::EINVAL)?.name()),
             PolicyFile::ScalingDriver => line(&policy.config.driver),
+            PolicyFile::ScalingAvailableGovernors if self.is_active() => line("performance powersave"),
             PolicyFile::ScalingAvailableGovernors => spaced(self.config.available_governors.iter().map(|g| g.name())),
             PolicyFile::ScalingAvailableFrequencies => frequencies(false)?,
             PolicyFile::ScalingBoostFrequencies => frequencies(true)?,
@@ -117,7 +133,8 @@ impl Cpufreq {
                 self.store_tunable(governor, index, tunable, text, now_ns, times)
             }
             Node::Boost => self.store_boost(text, now_ns, times),
-            Node::Root | Node::Policy(_) | Node::Stats(_) | Node::Governor(..) => Err(Errno::EISDIR),
+            Node::PstateFile(file) => self.store_pstate(file, text, now_ns, times),
+            Node::Pstate | Node::Root | Node::Policy(_) | Node::Stats(_) | Node::Governor(..) => Err(Errno::EISDIR),
         }
     }
 
@@ -129,12 +146,29 @@ impl Cpufreq {
         now_ns: u64,
         times: &dyn CpuTimes,
     ) -> Result<(), Errno> {
+        let (active, boost_on) = (self.is_active(), self.boost_on);
         let (policies, shared, mut cx) = self.split(now_ns, times);
         let policy = &mut policies[index];
         let side = match file {
+            PolicyFile::Boost => {
+                let on = flag(text)?;
+                if !boost_on {
+                    return Err(Errno::EINVAL);
+                }
+                if policy.boosts != on {
+                    policy.set_boost(on, &mut cx);
+                    policy.governor_limits(&mut cx);
+                }
+                return Ok(());
+            }
+            PolicyFile::EnergyPreference => {
+                let governor = policy.governor;
+                return policy.hardware.as_mut().ok_or(Errno::ENODEV)?.store(text, governor);
+            }
             PolicyFile::ScalingGovernor => {
                 let asked = Governor::parse(text)?;
-                if !cx.config.available_governors.contains(&asked) {
+                let own = matches!(asked, Governor::Performance | Governor::Powersave);
+                if if active { !own } else { !cx.config.available_governors.contains(&asked) } {
                     return Err(Errno::EINVAL);
                 }
                 let result = governor::switch(policies, index, asked, shared, &mut cx);
@@ -190,18 +224,39 @@ impl Cpufreq {
     }
 
     fn store_boost(&mut self, text: &str, now_ns: u64, times: &dyn CpuTimes) -> Result<(), Errno> {
-        let on = match number::signed(text)? {
-            0 => false,
-            1 => true,
-            _ => return Err(Errno::EINVAL),
-        };
-        if std::mem::replace(&mut self.boost_on, on) == on || !matches!(self.config.boost, Boost::Table(_)) {
+        let on = flag(text)?;
+        if std::mem::replace(&mut self.boost_on, on) == on {
             return Ok(());
         }
         let (policies, _, mut cx) = self.split(now_ns, times);
         for policy in policies.iter_mut().filter(|p| !p.online.is_empty()) {
             policy.set_boost(on, &mut cx);
             policy.governor_limits(&mut cx);
+        }
+        Ok(())
+    }
+
+    /// Whether the hardware chooses, within what Intel's own driver says.
+    pub(crate) fn is_active(&self) -> bool {
+        self.pstate.as_ref().is_some_and(|pstate| pstate.active)
+    }
+
+    fn store_pstate(&mut self, file: PstateFile, text: &str, now_ns: u64, times: &dyn CpuTimes) -> Result<(), Errno> {
+        match self.pstate.as_mut().ok_or(Errno::EAGAIN)?.store(file, text)? {
+            Asked::Nothing => {}
+            Asked::Mode => {
+                let active = !self.is_active();
+                self.drive(active, now_ns, times)?;
+            }
+            Asked::Limits => {
+                let pstate = self.pstate.clone();
+                let (policies, _, mut cx) = self.split(now_ns, times);
+                for policy in policies.iter_mut() {
+                    pstate.iter().for_each(|pstate| pstate.bound(policy));
+                    policy.refresh_limits(cx.config.rules);
+                    policy.governor_limits(&mut cx);
+                }
+            }
         }
         Ok(())
     }

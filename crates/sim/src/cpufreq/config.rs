@@ -116,6 +116,17 @@ impl PolicyConfig {
     }
 }
 
+/// Intel's own driver with hardware P-states, which comes up in active mode: each CPU a policy without a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PstateConfig {
+    /// Lowest clock, kHz; all three are whole steps of 100 MHz.
+    pub min_khz: u32,
+    /// Highest clock without turbo, kHz.
+    pub base_khz: u32,
+    /// Highest clock, kHz.
+    pub turbo_khz: u32,
+}
+
 /// Everything that is fixed at boot.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -139,8 +150,14 @@ pub struct Config {
     pub io_is_busy: bool,
     /// What stands behind `cpufreq/boost`.
     pub boost: Boost,
+    /// Each policy has a `boost` of its own, too (Linux 6.7 and later).
+    pub policy_boost: bool,
+    /// Intel's own driver, instead of what the policies name.
+    pub pstate: Option<PstateConfig>,
     /// How long after its multiple a tick is heard, ns.
     pub tick_delay_ns: u32,
+    /// By how much later than that at most, by chance, ns.
+    pub tick_scatter_ns: u32,
     /// By how much the kernel has each idle time shorter than the time in which nothing ran, ns.
     pub idle_edges_ns: u32,
     /// Whether an idle CPU keeps its tick until one has come, as Linux 6.1 has it without a driver for idle states:
@@ -179,7 +196,10 @@ impl Config {
             available_governors,
             io_is_busy: false,
             boost: Boost::Absent,
+            policy_boost: false,
+            pstate: None,
             tick_delay_ns: 0,
+            tick_scatter_ns: 0,
             idle_edges_ns: 0,
             keeps_tick: false,
             idle_exit_ns: 0,

@@ -4,6 +4,7 @@ use powerband_machine::Errno;
 use super::config::{Boost, Config, Governor, Rules};
 use super::governor::Shared;
 use super::policy::Policy;
+use super::pstate::{PSTATE_FILES, Pstate, PstateFile};
 use super::times::Entry;
 use super::tunables::Tunable;
 
@@ -11,11 +12,15 @@ use super::tunables::Tunable;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PolicyFile {
     AffectedCpus,
+    BaseFrequency,
     BiosLimit,
+    Boost,
     CpuinfoCurFreq,
     CpuinfoMaxFreq,
     CpuinfoMinFreq,
     CpuinfoTransitionLatency,
+    EnergyPreference,
+    EnergyPreferences,
     FreqdomainCpus,
     RelatedCpus,
     ScalingAvailableFrequencies,
@@ -38,13 +43,17 @@ pub(crate) enum StatsFile {
     TransTable,
 }
 
-const POLICY_FILES: [(PolicyFile, &str, u16); 17] = [
+const POLICY_FILES: [(PolicyFile, &str, u16); 21] = [
     (PolicyFile::AffectedCpus, "affected_cpus", 0o444),
+    (PolicyFile::BaseFrequency, "base_frequency", 0o444),
     (PolicyFile::BiosLimit, "bios_limit", 0o444),
+    (PolicyFile::Boost, "boost", 0o644),
     (PolicyFile::CpuinfoCurFreq, "cpuinfo_cur_freq", 0o400),
     (PolicyFile::CpuinfoMaxFreq, "cpuinfo_max_freq", 0o444),
     (PolicyFile::CpuinfoMinFreq, "cpuinfo_min_freq", 0o444),
     (PolicyFile::CpuinfoTransitionLatency, "cpuinfo_transition_latency", 0o444),
+    (PolicyFile::EnergyPreferences, "energy_performance_available_preferences", 0o444),
+    (PolicyFile::EnergyPreference, "energy_performance_preference", 0o644),
     (PolicyFile::FreqdomainCpus, "freqdomain_cpus", 0o444),
     (PolicyFile::RelatedCpus, "related_cpus", 0o444),
     (PolicyFile::ScalingAvailableFrequencies, "scaling_available_frequencies", 0o444),
@@ -77,6 +86,9 @@ pub(crate) enum Node {
     StatsFile(usize, StatsFile),
     Tunable(Governor, Option<usize>, Tunable),
     Boost,
+    /// The folder of Intel's own driver.
+    Pstate,
+    PstateFile(PstateFile),
 }
 
 /// The tree at an instant.
@@ -84,6 +96,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) config: &'a Config,
     pub(crate) policies: &'a [Policy],
     pub(crate) shared: &'a Shared,
+    pub(crate) pstate: Option<&'a Pstate>,
     /// Policy of each CPU that has a folder or link.
     pub(crate) policy_of: &'a dyn Fn(u32) -> Option<usize>,
 }
@@ -103,6 +116,7 @@ impl Tree<'_> {
         let mut parts = path.split('/').filter(|part| !part.is_empty());
         let mut node = match parts.next() {
             Some("cpufreq") if self.config.rules != Rules::V2_6_18 => (Node::Root, 0o755),
+            Some("intel_pstate") if self.pstate.is_some() => (Node::Pstate, 0o755),
             Some(cpu) => {
                 let policy = number_after(cpu, "cpu").and_then(self.policy_of);
                 let policy = policy.filter(|_| parts.next() == Some("cpufreq")).ok_or(Errno::ENOENT)?;
@@ -166,7 +180,14 @@ impl Tree<'_> {
                 let files = Tunable::of(governor, self.config.rules).iter();
                 found.extend(files.map(|&t| (t.name().to_owned(), Node::Tunable(governor, policy, t), t.mode())));
             }
-            Node::PolicyFile(..) | Node::StatsFile(..) | Node::Tunable(..) | Node::Boost => return None,
+            Node::Pstate => {
+                let active = self.pstate.is_some_and(|pstate| pstate.active);
+                let kept = PSTATE_FILES.iter().filter(|(file, ..)| active || *file != PstateFile::DynamicBoost);
+                found.extend(kept.map(|&(file, name, mode)| (name.to_owned(), Node::PstateFile(file), mode)));
+            }
+            Node::PolicyFile(..) | Node::StatsFile(..) | Node::Tunable(..) | Node::Boost | Node::PstateFile(_) => {
+                return None;
+            }
         }
         Some(found)
     }
@@ -189,6 +210,11 @@ impl Tree<'_> {
             PolicyFile::CpuinfoTransitionLatency | PolicyFile::RelatedCpus => self.config.rules != Rules::V2_6_18,
             // This driver alone tells which CPUs the hardware switches together.
             PolicyFile::FreqdomainCpus => self.config.rules == Rules::V6_1 && policy.config.driver == "acpi-cpufreq",
+            PolicyFile::Boost => self.config.policy_boost && self.config.boost != Boost::Absent,
+            PolicyFile::BaseFrequency | PolicyFile::EnergyPreference | PolicyFile::EnergyPreferences => {
+                policy.hardware.is_some()
+            }
+            PolicyFile::ScalingAvailableFrequencies => policy.hardware.is_none(),
             PolicyFile::ScalingBoostFrequencies => policy.table.steps().iter().any(|s| s.boost),
             PolicyFile::ScalingSetspeed => {
                 self.config.rules != Rules::V2_6_18 || policy.governor == Some(Governor::Userspace)
@@ -211,7 +237,7 @@ impl Tree<'_> {
 }
 
 fn is_dir(node: Node) -> bool {
-    matches!(node, Node::Root | Node::Policy(_) | Node::Stats(_) | Node::Governor(..))
+    matches!(node, Node::Root | Node::Pstate | Node::Policy(_) | Node::Stats(_) | Node::Governor(..))
 }
 
 impl Node {

@@ -24,6 +24,8 @@ pub(crate) struct Requests {
     pub(crate) user_min: u32,
     pub(crate) user_max: u32,
     pub(crate) firmware_max: Option<u32>,
+    /// The driver's own least and most (Intel's percentages and its turbo switch).
+    pub(crate) driver: Option<(u32, u32)>,
 }
 
 /// What limits are checked against.
@@ -61,7 +63,7 @@ impl Range<'_> {
 impl Requests {
     pub(crate) fn new(rules: Rules, bounds: (u32, u32), firmware_max: Option<u32>) -> Self {
         let (user_min, user_max) = if rules == Rules::V6_1 { (0, NO_MAX) } else { bounds };
-        Requests { user_min, user_max, firmware_max }
+        Requests { user_min, user_max, firmware_max, driver: None }
     }
 
     /// The limits in effect.
@@ -69,8 +71,9 @@ impl Requests {
         if rules != Rules::V6_1 {
             return range.verify_with_firmware((self.user_min, self.user_max), self.firmware_max);
         }
-        let asked_max = self.user_max.min(self.firmware_max.unwrap_or(NO_MAX));
-        let limits = range.verify((self.user_min, asked_max));
+        let (driver_min, driver_max) = self.driver.unwrap_or((0, NO_MAX));
+        let asked_max = self.user_max.min(self.firmware_max.unwrap_or(NO_MAX)).min(driver_max);
+        let limits = range.verify((self.user_min.max(driver_min), asked_max));
         let max = range.table.resolve(limits.1, limits, Relation::AtMost, false).unwrap_or(limits.1);
         let min = range.table.resolve(limits.0, (limits.0, max), Relation::AtLeast, false).unwrap_or(limits.0);
         (min.min(max), max)

@@ -8,6 +8,7 @@ use super::config::{Boost, Config, Governor, PolicyConfig, Rules};
 use super::cpu::Cpu;
 use super::dbs::Dbs;
 use super::limits::{Range, Requests, Side};
+use super::pstate::{Hardware, Looked};
 use super::schedutil::Schedutil;
 use super::stats::Stats;
 use super::table::{Relation, Table};
@@ -33,6 +34,8 @@ pub(crate) enum State {
     },
     Dbs(Dbs),
     Schedutil(Schedutil),
+    /// The hardware chooses.
+    Hardware(Looked),
 }
 
 /// A policy.
@@ -56,6 +59,10 @@ pub(crate) struct Policy {
     /// The tunables of the present governor, when they are the policy's own.
     pub(crate) tunables: Option<Tunables>,
     pub(crate) limits_due_ns: Option<u64>,
+    /// Whether its own switch for boost is on.
+    pub(crate) boosts: bool,
+    /// What Intel's own driver tells the hardware.
+    pub(crate) hardware: Option<Hardware>,
 }
 
 impl Policy {
@@ -88,6 +95,8 @@ impl Policy {
             state: State::Fixed,
             tunables: None,
             limits_due_ns: None,
+            boosts: matches!(config.boost, Boost::Table(true) | Boost::Hardware(true)),
+            hardware: config.pstate.map(|_| Hardware::new(false, (lo, hi))),
             table,
             config: own,
         })
@@ -107,7 +116,7 @@ impl Policy {
         let governor = match &self.state {
             State::Dbs(dbs) => dbs.due_ns,
             State::Schedutil(schedutil) => schedutil.worker_due_ns,
-            State::Fixed | State::Userspace { .. } => None,
+            State::Fixed | State::Userspace { .. } | State::Hardware(_) => None,
         };
         [self.clock.due_ns(), self.limits_due_ns, governor].into_iter().flatten().min()
     }
@@ -125,7 +134,7 @@ impl Policy {
     ) -> Result<(), Errno> {
         let limits = (self.min, self.max);
         let to = self.table.resolve(khz, limits, relation, efficient).ok_or(Errno::EINVAL)?;
-        self.switch(to, false, cx)
+        self.switch(self.grained(to, relation), false, cx)
     }
 
     /// As [`Policy::target`], for callers that drop the driver's answer as the kernel's governors do.
@@ -194,6 +203,10 @@ impl Policy {
 
     /// Boost entries come or go: the range changes and the user's maximum with it.
     pub(crate) fn set_boost(&mut self, on: bool, cx: &mut Context<'_>) {
+        self.boosts = on;
+        if !matches!(cx.config.boost, Boost::Table(_)) {
+            return;
+        }
         let Some((lo, hi)) = self.table.bounds(on) else { return };
         (self.lo, self.hi) = (lo, hi);
         self.requests.user_max = hi;
@@ -216,6 +229,7 @@ impl Policy {
     /// Tells the governor that the limits (may) have changed.
     pub(crate) fn governor_limits(&mut self, cx: &mut Context<'_>) {
         match (self.governor, self.state) {
+            (_, State::Hardware(_)) => self.hardware_limits(cx),
             (Some(Governor::Performance), _) => self.aim(self.max, Relation::AtMost, false, cx),
             (Some(Governor::Powersave), _) => self.aim(self.min, Relation::AtLeast, false, cx),
             (_, State::Userspace { asked_khz }) => {
@@ -247,6 +261,9 @@ impl Policy {
     /// Starts a governor on this policy; its tunables exist already.
     pub(crate) fn start(&mut self, governor: Governor, set: &Tunables, cx: &mut Context<'_>) {
         self.governor = Some(governor);
+        if self.hardware.is_some_and(|hardware| hardware.active) {
+            return self.start_hardware(cx);
+        }
         self.state = match governor {
             Governor::Performance | Governor::Powersave => State::Fixed,
             Governor::Userspace => State::Userspace { asked_khz: self.clock.cur_khz },

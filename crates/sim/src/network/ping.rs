@@ -188,6 +188,8 @@ impl Board {
         let this = self.process(process);
         let (Body::Ping(ping), Some(task)) = (&mut this.body, this.task) else { return };
         if ping.wakes_ns.take_if(|at_ns| *at_ns == now).is_some() {
+            let ahead = matches!(ping.jobs.front(), Some(Job::Send(_)));
+            self.task(task).ahead = ahead;
             self.task(task).give(cycles.max(1));
             self.wake(task);
         }

@@ -2,6 +2,7 @@
 use serde::Serialize;
 
 use super::{Profile, governor_name, rules_name};
+use crate::cpufreq::PstateConfig;
 
 /// A simulated machine in numbers and words, for people and for `--json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -82,8 +83,10 @@ pub struct ClockDescription {
 pub struct IdleDescription {
     /// Name.
     pub name: String,
-    /// Reached after this much idle time, µs.
+    /// Reached after this much idle time, µs; worth entering for at least as long where CPUs choose.
     pub after_us: f64,
+    /// How long leaving it takes at worst, µs, where CPUs choose.
+    pub exit_us: Option<f64>,
     /// Share of the running power still drawn.
     pub running_share: f64,
     /// Share of the leakage still there.
@@ -91,17 +94,21 @@ pub struct IdleDescription {
 }
 
 /// What no simulated machine can do.
-const NONE_CAN: [&str; 9] = [
+const NONE_CAN: [&str; 8] = [
     "It runs no programs: a command needs a stated demand (cycles, sleep), and it prints nothing.",
     "Memory, caches, disks and temperature are not modelled; a process's peak memory reads 0.",
     "/proc/sys values (vm/swappiness, kernel/numa_balancing, net/core/busy_poll) keep what is written and change nothing.",
     "Background activity is ten wake-ups of each idle CPU a second that cost nothing, until ten seconds after the last thing happened.",
     "A running task is not moved to balance the load; only a CPU that falls idle takes over one that waits.",
-    "A CPU sinks into deeper idle states by time alone; leaving one costs no time.",
     "Coalesced interrupts delay packets and are counted in /proc/interrupts; the CPU time that fewer of them save is not modelled.",
     "No packet of a ping is lost, and UDP and TCP cost the same; interrupts and wake-ups are late by chance for pings alone.",
     "TCP loses nothing and sends no more than its window: retransmits read 0 because none can happen.",
 ];
+
+/// What holds where CPUs have no idle states to choose from, and where they have.
+const SINKING: &str = "A CPU sinks into deeper idle states by time alone; leaving one costs no time.";
+const CHOOSING: &str = "Leaving an idle state takes half of its worst time to all of it, evenly by chance, and draws full power; a polling \
+     CPU polls until a timer, the tick or work comes.";
 
 /// The word a source begins with: `published`, `derived`, `assumed` or `fitted`; `None` for anything else.
 #[must_use]
@@ -116,17 +123,16 @@ impl Profile {
         let first = &self.cpufreq.policies[0];
         let spelled = |cpus: &[u32]| powerband_record::CpuList::new(cpus.to_vec()).to_string();
         let w = |uw: u64| uw as f64 / 1e6;
-        let clocks = self.power.steps.iter().map(|&(khz, running, leakage)| ClockDescription {
-            khz,
-            running_w: w(running),
-            leakage_w: w(leakage),
-        });
-        let idle = self.power.idle.iter().map(|state| IdleDescription {
-            name: state.name.clone(),
-            after_us: state.after_ns as f64 / 1e3,
-            running_share: w(state.running_ppm),
-            leakage_share: w(state.leakage_ppm),
-        });
+        let named = |khz: u32| {
+            let named = |own: &PstateConfig| [own.min_khz, own.base_khz, own.turbo_khz].contains(&khz);
+            self.cpufreq.pstate.as_ref().is_none_or(named)
+        };
+        let clocks = self
+            .power
+            .steps
+            .iter()
+            .filter(|step| named(step.0))
+            .map(|&(khz, running, leakage)| ClockDescription { khz, running_w: w(running), leakage_w: w(leakage) });
         let network = &self.network;
         Description {
             name: self.name.clone(),
@@ -143,7 +149,7 @@ impl Profile {
             transition_latency_us: f64::from(first.transition_latency_ns) / 1e3,
             clocks: clocks.collect(),
             platform_w: w(self.power.platform_uw),
-            idle: idle.collect(),
+            idle: self.describe_idle(),
             link_mbit_s: network.link_kbit_s as f64 / 1e3,
             latency_us: network.latency_ns as f64 / 1e3,
             network_driver: network.driver.map(crate::nic::Driver::name),
@@ -156,8 +162,38 @@ impl Profile {
             noise_drift_per_hour: self.noise.drift_per_hour,
             noise_interrupt_us: self.noise.interrupt_us,
             noise_wake_us: self.noise.wake_us + self.noise.late_share * self.noise.late_us,
-            cannot: NONE_CAN.iter().map(|&line| line.to_owned()).chain(self.cannot.iter().cloned()).collect(),
+            cannot: self.describe_limits(),
             sources: self.sources.iter().map(|(key, source)| (key.clone(), source.clone())).collect(),
         }
+    }
+
+    /// Its idle states, those that were chosen among or those that are sunk through.
+    fn describe_idle(&self) -> Vec<IdleDescription> {
+        let share = |ppm: u64| ppm as f64 / 1e6;
+        let us = |ns: u64| ns as f64 / 1e3;
+        if let Some(idle) = &self.idle {
+            let chosen = idle.states.iter().map(|state| IdleDescription {
+                name: state.name.clone(),
+                after_us: us(state.residency_ns),
+                exit_us: Some(us(state.exit_ns)),
+                running_share: share(state.running_ppm),
+                leakage_share: share(state.leakage_ppm),
+            });
+            return chosen.collect();
+        }
+        let sunk = self.power.idle.iter().map(|state| IdleDescription {
+            name: state.name.clone(),
+            after_us: us(state.after_ns),
+            exit_us: None,
+            running_share: share(state.running_ppm),
+            leakage_share: share(state.leakage_ppm),
+        });
+        sunk.collect()
+    }
+
+    fn describe_limits(&self) -> Vec<String> {
+        let of_sleep = if self.idle.is_some() { CHOOSING } else { SINKING };
+        let general = NONE_CAN.into_iter().chain([of_sleep]).map(str::to_owned);
+        general.chain(self.cannot.iter().cloned()).collect()
     }
 }

@@ -8,6 +8,8 @@ use super::{
     Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules,
 };
 use super::{governor_name, rules_name};
+use crate::cpufreq::{Boost, PstateConfig};
+use crate::cpuidle::{IdleSpec, IdleState};
 use crate::nic::Driver;
 
 #[derive(Deserialize)]
@@ -21,6 +23,7 @@ pub(super) struct File {
     cpus: Cpus,
     cpufreq: Cpufreq,
     power: Power,
+    cpuidle: Option<super::idle::Cpuidle>,
     network: Network,
     #[serde(default)]
     noise: Noise,
@@ -37,6 +40,8 @@ struct Cpus {
     present: CpuList,
     #[serde(default = "one")]
     packages: u32,
+    #[serde(default = "one")]
+    threads: u32,
     arch: String,
     model: String,
     bogomips: f64,
@@ -57,6 +62,14 @@ struct Cpufreq {
     governors: Vec<String>,
     default_governor: String,
     initial_khz: u32,
+    #[serde(default)]
+    boost_khz: Vec<u32>,
+    boost: Option<bool>,
+    #[serde(default)]
+    policy_boost: bool,
+    #[serde(default)]
+    policy_tunables: bool,
+    pstate_khz: Option<[u32; 3]>,
 }
 
 #[derive(Deserialize)]
@@ -77,6 +90,7 @@ struct Power {
     leakage_at_volts: f64,
     #[serde(default)]
     leakage_per_volt: f64,
+    #[serde(default)]
     idle: Vec<Idle>,
 }
 
@@ -131,12 +145,12 @@ fn one_volt() -> f64 {
     1.0
 }
 
-fn wrong<T>(key: &str, why: impl Into<String>) -> Result<T, ProfileError> {
+pub(super) fn wrong<T>(key: &str, why: impl Into<String>) -> Result<T, ProfileError> {
     Err(ProfileError::Value { key: key.into(), why: why.into() })
 }
 
 /// `value` in `low..=high`, times `unit`, as an integer.
-fn scaled(key: &str, value: f64, unit: f64, (low, high): (f64, f64)) -> Result<u64, ProfileError> {
+pub(super) fn scaled(key: &str, value: f64, unit: f64, (low, high): (f64, f64)) -> Result<u64, ProfileError> {
     if value.is_finite() && value >= low && value <= high {
         Ok((value * unit + 0.5) as u64)
     } else {
@@ -161,15 +175,18 @@ impl File {
             other => return wrong("cpus.arch", format!("is '{other}'; write arm or x86")),
         };
         let cpus = &self.cpus;
+        let idle = self.cpuidle.as_ref().map(|cpuidle| cpuidle.spec(rules)).transpose()?;
         Ok(Profile {
             cpufreq: self.cpufreq.config(rules, cpus)?,
-            power: self.power.spec(&self.cpufreq.frequencies_khz)?,
+            power: self.power.spec(&self.cpufreq, idle.as_ref())?,
+            idle,
             network: self.network.spec()?,
             noise: self.noise.spec()?,
             bogomips_hundredths: scaled("cpus.bogomips", cpus.bogomips, 100.0, (0.0, 1e6))?,
             counter_millicycles: scaled("cpus.cycles_per_iteration", cpus.cycles_per_iteration, 1e3, (1.0, 1e9))?,
             slice_ns: scaled("cpus.slice_ms", cpus.slice_ms, 1e6, (0.1, 1e4))?,
             packages: cpus.packages,
+            threads: cpus.threads,
             arch,
             name: self.name,
             title: self.title,
@@ -199,6 +216,9 @@ impl Cpus {
         let packages = usize::try_from(self.packages).unwrap_or(0);
         if packages == 0 || !present.len().is_multiple_of(packages) {
             return wrong("cpus.packages", "must divide the number of present CPUs");
+        }
+        if self.threads != 1 && (self.threads != 2 || packages != 1 || !present.len().is_multiple_of(2)) {
+            return wrong("cpus.threads", "must be 1, or 2 with an even number of CPUs in one package");
         }
         if !(50..=1000).contains(&self.hz) {
             return wrong("cpus.hz", "must be 50 to 1000");
@@ -241,7 +261,11 @@ impl Cpufreq {
         }
         let stall = scaled("cpufreq.stall_us", self.stall_us, 1e3, (0.0, 1e6))?;
         let policies = self.policies.iter().map(|cpus| {
-            let mut policy = PolicyConfig::new(cpus.as_slice().to_vec(), &self.frequencies_khz);
+            let table = if self.pstate_khz.is_some() { &[][..] } else { &self.frequencies_khz };
+            let mut policy = PolicyConfig::new(cpus.as_slice().to_vec(), table);
+            for step in &mut policy.table {
+                step.boost = self.boost_khz.contains(&step.khz);
+            }
             policy.transition_latency_ns = self.transition_latency_us * 1_000;
             policy.stall_ns = u32::try_from(stall).unwrap_or(u32::MAX);
             policy.driver.clone_from(&self.driver);
@@ -258,12 +282,74 @@ impl Cpufreq {
         if !config.available_governors.contains(&config.default_governor) {
             return wrong("cpufreq.default_governor", "is not among cpufreq.governors");
         }
+        self.extend(config)
+    }
+}
+
+impl Cpufreq {
+    /// What newer kernels have besides.
+    fn extend(&self, mut config: Config) -> Result<Config, ProfileError> {
+        let newer = self.boost.is_some() || self.policy_boost || self.policy_tunables || self.pstate_khz.is_some();
+        if newer && config.rules != Rules::V6_1 {
+            return wrong(
+                "cpufreq",
+                "has boost, policy_boost, policy_tunables or pstate_khz, which only rules 6.1 know",
+            );
+        }
+        if self.boost_khz.iter().any(|khz| !self.frequencies_khz.contains(khz) || *khz == self.initial_khz) {
+            return wrong("cpufreq.boost_khz", "must be among cpufreq.frequencies_khz, and not the clock at boot");
+        }
+        let sold = self.frequencies_khz.iter().filter(|khz| !self.boost_khz.contains(khz)).count();
+        if sold == 0 || (self.boost.is_none() && (self.policy_boost || !self.boost_khz.is_empty())) {
+            return wrong(
+                "cpufreq.boost",
+                "must say whether it is on at boot, and leave some clocks that are none of it",
+            );
+        }
+        config.boost = match (self.boost, self.boost_khz.is_empty()) {
+            (None, _) => Boost::Absent,
+            (Some(on), true) => Boost::Hardware(on),
+            (Some(on), false) => Boost::Table(on),
+        };
+        (config.policy_boost, config.per_policy_governors) = (self.policy_boost, self.policy_tunables);
+        let Some([min_khz, base_khz, turbo_khz]) = self.pstate_khz else { return Ok(config) };
+        let whole = |khz: &u32| *khz > 0 && khz.is_multiple_of(100_000);
+        let all = [min_khz, base_khz, turbo_khz, self.initial_khz];
+        let range = (self.frequencies_khz.iter().min(), self.frequencies_khz.iter().max());
+        let rising = min_khz < base_khz && base_khz <= turbo_khz;
+        if !rising
+            || !all.iter().all(whole)
+            || range != (Some(&min_khz), Some(&turbo_khz))
+            || self.boost.is_some()
+            || self.policies.iter().any(|policy| policy.len() != 1)
+        {
+            return wrong(
+                "cpufreq.pstate_khz",
+                "must be the lowest, the base and the turbo clock in whole steps of 100000, the first and the last of \
+                 cpufreq.frequencies_khz, with a policy for each CPU and no boost",
+            );
+        }
+        config.pstate = Some(PstateConfig { min_khz, base_khz, turbo_khz });
         Ok(config)
+    }
+
+    /// Clocks with their voltages: those of the table, or every step between the points that are given.
+    fn curve(&self, volts: &[f64]) -> Vec<(u32, f64)> {
+        let mut points: Vec<(u32, f64)> = self.frequencies_khz.iter().copied().zip(volts.iter().copied()).collect();
+        let Some([min_khz, _, turbo_khz]) = self.pstate_khz else { return points };
+        points.sort_unstable_by_key(|point| point.0);
+        let between = |khz: u32| {
+            let pair = points.windows(2).find(|pair| khz <= pair[1].0)?;
+            let share = f64::from(khz - pair[0].0) / f64::from(pair[1].0 - pair[0].0);
+            Some((khz, pair[0].1 + share * (pair[1].1 - pair[0].1)))
+        };
+        (min_khz / 100_000..=turbo_khz / 100_000).filter_map(|step| between(step * 100_000)).collect()
     }
 }
 
 impl Power {
-    fn spec(&self, frequencies_khz: &[u32]) -> Result<PowerSpec, ProfileError> {
+    fn spec(&self, cpufreq: &Cpufreq, chosen: Option<&IdleSpec>) -> Result<PowerSpec, ProfileError> {
+        let frequencies_khz = &cpufreq.frequencies_khz;
         if self.volts.len() != frequencies_khz.len() || self.volts.iter().any(|v| !(0.1..=5.0).contains(v)) {
             return wrong("power.volts", "must give a voltage of 0.1 to 5 V for each of cpufreq.frequencies_khz");
         }
@@ -277,10 +363,26 @@ impl Power {
             self.leakage_ma * 1e-3 * volts * libm::exp(self.leakage_per_volt * (volts - self.leakage_at_volts))
         };
         let mut steps = Vec::new();
-        for (&khz, &volts) in frequencies_khz.iter().zip(&self.volts) {
+        for (khz, volts) in cpufreq.curve(&self.volts) {
             let running_w = self.capacitance_nf * 1e-9 * volts * volts * f64::from(khz) * 1e3;
             steps.push((khz, uw("power.capacitance_nf", running_w)?, uw("power.leakage_ma", leakage(volts))?));
         }
+        let idle = match chosen {
+            Some(chosen) => self.steps_of(chosen)?,
+            None => self.idle_steps()?,
+        };
+        Ok(PowerSpec {
+            platform_uw: uw("power.platform_w", self.platform_w)?,
+            package_uw: uw("power.package_w", self.package_w)?,
+            package_idle_uw: uw("power.package_idle_w", self.package_idle_w)?,
+            package_idle_after_ns: scaled("power.package_idle_after_us", self.package_idle_after_us, 1e3, (0.0, 1e9))?,
+            steps,
+            idle,
+        })
+    }
+
+    /// The steps a sleeping CPU sinks through.
+    fn idle_steps(&self) -> Result<Vec<IdleStep>, ProfileError> {
         if self.idle.first().is_none_or(|first| first.after_us != 0.0)
             || self.idle.windows(2).any(|pair| pair[0].after_us >= pair[1].after_us)
         {
@@ -294,14 +396,24 @@ impl Power {
                 leakage_ppm: scaled("power.idle.leakage_share", state.leakage_share, 1e6, (0.0, 1.0))?,
             })
         });
-        Ok(PowerSpec {
-            platform_uw: uw("power.platform_w", self.platform_w)?,
-            package_uw: uw("power.package_w", self.package_w)?,
-            package_idle_uw: uw("power.package_idle_w", self.package_idle_w)?,
-            package_idle_after_ns: scaled("power.package_idle_after_us", self.package_idle_after_us, 1e3, (0.0, 1e9))?,
-            steps,
-            idle: idle.collect::<Result<_, ProfileError>>()?,
-        })
+        idle.collect()
+    }
+
+    /// What stands in their place where CPUs choose: the states that do not poll.
+    fn steps_of(&self, chosen: &IdleSpec) -> Result<Vec<IdleStep>, ProfileError> {
+        if !self.idle.is_empty() || self.package_idle_after_us != 0.0 {
+            return wrong(
+                "power.idle",
+                "and power.package_idle_after_us have no place beside cpuidle.states, which say it",
+            );
+        }
+        let step = |state: &IdleState| IdleStep {
+            name: state.name.clone(),
+            after_ns: state.residency_ns,
+            running_ppm: state.running_ppm,
+            leakage_ppm: state.leakage_ppm,
+        };
+        Ok(chosen.states.iter().filter(|state| !state.polls).map(step).collect())
     }
 }
 

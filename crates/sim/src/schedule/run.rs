@@ -18,8 +18,7 @@ impl Board {
             let edges_ns = u64::from(config.idle_edges_ns) + if ticked { u64::from(config.idle_tick_ns) } else { 0 };
             let this = self.cpu(cpu);
             this.idle_ns -= edges_ns.min(now - this.asleep_ns).min(this.idle_ns);
-            let package = this.package;
-            self.packages[package].turned(&self.profile.power, true, now);
+            self.count_asleep(cpu, false);
             self.keep_stirring();
         }
         self.task(task).state = State::Running;
@@ -59,13 +58,12 @@ impl Board {
         let now = self.now_ns;
         let this = self.cpu(cpu);
         (this.asleep_ns, this.changing) = (now, false);
-        let package = this.package;
-        self.packages[package].turned(&self.profile.power, false, now);
+        self.doze(cpu);
         self.cpufreq.current(cpu, None, now);
     }
 
     /// A waiting task of the longest queue that may run here; the last one, as it would wait longest.
-    fn pull(&mut self, cpu: u32) -> Option<u32> {
+    pub(super) fn pull(&mut self, cpu: u32) -> Option<u32> {
         if !self.cpu(cpu).online {
             return None;
         }
@@ -162,7 +160,8 @@ impl Board {
 
     fn start_ticking(&mut self, cpu: u32) {
         let (tick, delay) = (self.tick_ns, u64::from(self.profile.cpufreq.tick_delay_ns));
-        let next = (self.now_ns.saturating_sub(delay) / tick + 1) * tick + delay;
+        let number = self.now_ns.saturating_sub(delay) / tick + 1;
+        let next = number * tick + delay + self.noise.tick_late_ns(number, self.profile.cpufreq.tick_scatter_ns);
         if self.cpu(cpu).tick_at_ns != next {
             self.cpu(cpu).tick_at_ns = next;
             self.plan(next, Event::Tick { cpu });
@@ -225,6 +224,8 @@ impl Board {
         }
         let times = Times::of(&self.cpus, self.now_ns, &self.profile);
         self.cpufreq.set_online(cpu, online, self.now_ns, &times);
+        self.follow_service(cpu, online);
+        self.follow_files(cpu, online);
     }
 }
 

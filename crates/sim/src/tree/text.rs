@@ -26,7 +26,11 @@ impl Board {
             Show::Offline => format!("{}\n", self.cpus_that_are(false)),
             Show::KernelMax => format!("{KERNEL_MAX}\n"),
             Show::Package(cpu) => format!("{}\n", place(cpu) / per_package.max(1)),
-            Show::Core(cpu) => format!("{}\n", place(cpu) % per_package.max(1)),
+            Show::Core(cpu) => {
+                let cores = per_package / usize::try_from(profile.threads).unwrap_or(1).max(1);
+                format!("{}\n", place(cpu) % cores.max(1))
+            }
+            Show::Threads(cpu) => format!("{}\n", self.threads_of(cpu)),
             Show::Version => format!(
                 "Linux version {} (simulated {}; nearest published kernel {})\n",
                 rules_name(profile.cpufreq.rules),

@@ -1,11 +1,12 @@
 //! The tree: what is there, what it reads, what it refuses; random writes never break it.
 use powerband_machine::{Errno, Hold, Machine, World};
 use powerband_record::Side;
+use powerband_sim::{Profile, SimWorld};
 use proptest::prelude::*;
 
 use crate::rig::{SECOND, alone, counter, cpufreq, fix, quiet, read, run, spawn, turn, until_told, write};
 
-fn near(world: &mut powerband_sim::SimWorld) -> &mut dyn Machine {
+fn near(world: &mut SimWorld) -> &mut dyn Machine {
     world.machine(Side::Near).unwrap()
 }
 
@@ -28,22 +29,33 @@ fn the_cpu_folder_is_the_kernels() {
     ] {
         assert_eq!(read(&mut world, &format!("{cpu}/{file}")), text, "{file}");
     }
-    let names = |world: &mut powerband_sim::SimWorld, folder: &str| -> Vec<String> {
+    let names = |world: &mut SimWorld, folder: &str| -> Vec<String> {
         near(world).list(folder).unwrap().into_iter().map(|entry| entry.name).collect()
     };
     let listed = names(&mut world, cpu);
-    let expected =
-        ["cpu0", "cpu1", "cpu2", "cpu3", "cpufreq", "kernel_max", "offline", "online", "possible", "present"];
+    let expected = [
+        "cpu0",
+        "cpu1",
+        "cpu2",
+        "cpu3",
+        "cpufreq",
+        "cpuidle",
+        "kernel_max",
+        "offline",
+        "online",
+        "possible",
+        "present",
+    ];
     assert_eq!(listed, expected);
-    assert_eq!(names(&mut world, &format!("{cpu}/cpu1")), ["cpufreq", "online", "topology"]);
-    assert_eq!(names(&mut world, &format!("{cpu}/cpu0")), ["cpufreq", "topology"]);
+    assert_eq!(names(&mut world, &format!("{cpu}/cpu1")), ["cpufreq", "cpuidle", "online", "topology"]);
+    assert_eq!(names(&mut world, &format!("{cpu}/cpu0")), ["cpufreq", "cpuidle", "topology"]);
     assert!(names(&mut world, &format!("{cpu}/cpu3/cpufreq")).contains(&"scaling_governor".to_owned()));
-    assert_eq!(names(&mut world, "/"), ["etc", "proc", "sys", "tmp", "var"]);
+    assert_eq!(names(&mut world, "/"), ["dev", "etc", "proc", "sys", "tmp", "var"]);
 }
 
 #[test]
 fn everything_listed_can_be_read_or_says_why_not() {
-    for name in ["omap3530", "pc", "quadcore"] {
+    for name in Profile::names() {
         let mut world = alone(quiet(name));
         let (mut folders, mut files) = (vec![String::from("/")], 0);
         while let Some(folder) = folders.pop() {
@@ -104,7 +116,7 @@ fn proc_follows_the_machine() {
         let text = read(&mut world, "/proc/cpuinfo");
         assert!(text.contains(&format!("BogoMIPS\t: {bogomips}\n")), "{text}");
     }
-    let busy = |world: &mut powerband_sim::SimWorld| {
+    let busy = |world: &mut SimWorld| {
         let text = read(world, "/proc/stat");
         let fields: Vec<u64> = text.lines().next().unwrap()[5..].split(' ').map(|n| n.parse().unwrap()).collect();
         (fields[0], fields[3])
@@ -138,6 +150,44 @@ fn cpus_go_offline_and_come_back() {
     assert!(world.now_ns() < 2 * SECOND);
 }
 
+#[test]
+fn old_kernels_gather_tasks_where_there_is_something_to_gather() {
+    let text = Profile::builtin_text("quadcore").unwrap();
+    let machine = |rules: &str, packages: &str, threads: &str| {
+        let counts = format!("packages = {packages}\nthreads = {threads}\npresent = \"0-3\"");
+        let mut text =
+            text.replace("rules = \"2.6.32\"", &format!("rules = \"{rules}\"")).replace("present = \"0-3\"", &counts);
+        if rules == "2.6.18" {
+            let (before, after) = text.split_once("[cpuidle]").unwrap();
+            let after = &after[after.find("[network]").unwrap()..];
+            let steps = "idle = [{ name = \"C1\", after_us = 0.0, running_share = 0.4, leakage_share = 1.0 }]";
+            text = format!("{before}{steps}\n{after}");
+        }
+        alone(Profile::parse(&text).unwrap())
+    };
+    let file = |kind: &str| format!("/sys/devices/system/cpu/sched_{kind}_power_savings");
+    for (rules, packages, threads, mc, smt) in [
+        ("2.6.18", "1", "1", true, false),
+        ("2.6.18", "4", "1", false, false),
+        ("2.6.32", "1", "1", false, false),
+        ("2.6.32", "2", "1", true, false),
+        ("2.6.32", "1", "2", false, true),
+        ("6.1", "2", "1", false, false),
+    ] {
+        let mut world = machine(rules, packages, threads);
+        let there = |world: &mut SimWorld, kind| near(world).read(&file(kind)) == Ok("0\n".into());
+        assert_eq!((there(&mut world, "mc"), there(&mut world, "smt")), (mc, smt), "{rules} {packages} {threads}");
+    }
+    let mut old = machine("2.6.18", "2", "1");
+    for (text, reads) in [("1x", Ok("1".to_owned())), ("2", Err(Errno::EINVAL)), ("0", Ok("0".into()))] {
+        assert_eq!(write(&mut old, &file("mc"), text), reads, "{text}");
+    }
+    let mut newer = machine("2.6.32", "2", "1");
+    for (text, reads) in [("2", Ok("2".to_owned())), ("3", Err(Errno::EINVAL)), ("x", Err(Errno::EINVAL))] {
+        assert_eq!(write(&mut newer, &file("mc"), text), reads, "{text}");
+    }
+}
+
 fn unpinned() -> powerband_machine::Job {
     crate::rig::job(powerband_record::Work::Counter { for_ns: SECOND, align_to_second: false })
 }
@@ -147,7 +197,7 @@ proptest! {
 
     #[test]
     fn no_sequence_of_writes_panics(
-        machine in prop::sample::select(vec!["omap3530", "pc", "quadcore"]),
+        machine in prop::sample::select(Profile::names()),
         writes in prop::collection::vec((0_u32..5, 0_usize..12, 0_usize..12, 0_u64..50_000_000), 1..12),
     ) {
         let files = [

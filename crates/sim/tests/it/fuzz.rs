@@ -152,8 +152,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_time_is_accounted_for(deeds in prop::collection::vec(deed(), 1..40)) {
-        let [near, far] = ["pc", "omap3530"].map(|name| Profile::builtin(name).unwrap());
+    fn whatever_happens_time_is_accounted_for(
+        near in prop::sample::select(vec!["pc", "quadcore", "laptop", "board"]),
+        deeds in prop::collection::vec(deed(), 1..40),
+    ) {
+        let [near, far] = [near, "omap3530"].map(|name| Profile::builtin(name).unwrap());
         let mut world = SimWorld::new(near, Some(far), 3).unwrap();
         let (mut ids, mut energy_before) = (Vec::new(), 0);
         for deed in deeds {

@@ -16,6 +16,8 @@ mod fuzz;
 #[cfg(test)]
 mod governors;
 #[cfg(test)]
+mod idle;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod play;
@@ -23,6 +25,8 @@ mod play;
 mod power;
 #[cfg(test)]
 mod profiles;
+#[cfg(test)]
+mod pstate;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]

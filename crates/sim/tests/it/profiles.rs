@@ -48,7 +48,12 @@ fn wrong_files_are_refused_in_one_sentence() {
         ("volts = [1.100, ", "volts = [", "a voltage"),
         ("sigma = 0.008", "sigma = -1.0", "noise.sigma"),
         ("link_mbit_s = 941.0", "link_mbit_s = nan", "network.link_mbit_s"),
-        ("after_us = 20.0", "after_us = 0.0", "rising order"),
+        ("residency_us = 20,", "residency_us = 2,", "rising exit_us and residency_us"),
+        ("name = \"C1\"", "name = \"C 1\"", "must be a word"),
+        ("governor = \"menu\"", "governor = \"teo\"", "models of ladder and menu"),
+        ("governor = \"menu\"", "governor = \"ladder\"", "not among cpuidle.governors"),
+        ("desc = \"MWAIT 0x00\",", "desc = \"\", polls = true,", "may poll in the first alone"),
+        ("volts = [1.100", "package_idle_after_us = 9.0\nvolts = [1.100", "no place beside cpuidle.states"),
         ("present = \"0-3\"", "present = \"1-3\"", "begin at CPU 0"),
         ("initial_khz = 1600000", "initial_khz = 1", "cpufreq.initial_khz"),
         ("default_governor = \"ondemand\"", "default_governor = \"schedutil\"", "default_governor"),
@@ -59,6 +64,8 @@ fn wrong_files_are_refused_in_one_sentence() {
         assert!(error.contains(words), "{to}: {error}");
         assert!(!error.contains('\n') && error.len() < 240, "{error}");
     }
+    let steps = Profile::builtin_text("pc").unwrap().replace("after_us = 80.0", "after_us = 0.0");
+    assert!(Profile::parse(&steps).unwrap_err().to_string().contains("rising order"));
     assert!(matches!(Profile::parse("="), Err(ProfileError::Shape(_))));
     let unknown = Profile::builtin("cray").unwrap_err().to_string();
     assert!(unknown.contains("omap3530, pc, quadcore"), "{unknown}");

@@ -2,8 +2,6 @@
 
 const POLICY: &str = "/sys/devices/system/cpu/cpufreq/policy0";
 const MS: u64 = 1_000_000;
-/// Length of a tick of the guest's kernel, µs.
-const TICK_US: u64 = 4_000;
 
 /// One governor with some tunables under one load.
 #[derive(Clone, Debug)]
@@ -34,16 +32,6 @@ impl Case {
         format!("{} {tunables}: {}", self.governor, self.load.name)
     }
 
-    /// Whether ondemand, when it multiplies its sampling rate, waits for a whole number of ticks.
-    pub(crate) fn delays_whole_ticks(&self) -> bool {
-        let set = |name: &str| {
-            let pairs = self.tunables.split_whitespace().filter_map(|pair| pair.split_once('='));
-            pairs.filter(|pair| pair.0 == name).find_map(|pair| pair.1.parse::<u64>().ok())
-        };
-        let factor = if self.governor == "ondemand" { set("sampling_down_factor") } else { None };
-        factor.is_some_and(|factor| set("sampling_rate").unwrap_or(10_000) * factor % TICK_US == 0)
-    }
-
     /// By how many points of a hundred the share of time in a state may be apart.
     pub(crate) fn limit_percent(&self) -> f64 {
         if self.governor == "schedutil" { 3.0 } else { 1.0 }
@@ -51,10 +39,15 @@ impl Case {
 }
 
 /// Knuth's MMIX generator; its upper bits are the good ones.
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    fn between(&mut self, least: u64, most: u64) -> u64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Chance(seed)
+    }
+
+    /// From `least` to one below `most`.
+    pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         least + (self.0 >> 33) % (most - least)
     }
@@ -66,7 +59,7 @@ fn load(name: &str, stretches: Vec<(u64, u64)>) -> Load {
 
 /// The six kinds of load.
 fn loads(seed: u64) -> Vec<Load> {
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     let ramp = (1..=20).flat_map(|step: u64| vec![(step * MS, 20 * MS + 50_000 - step * MS); 2]).collect();
     let bursts = (0..25).map(|_| (chance.between(MS / 5, 40 * MS), chance.between(MS / 5, 60 * MS))).collect();
     let near = |middle: u64, chance: &mut Chance| {
@@ -125,7 +118,7 @@ pub(crate) fn chosen(seed: u64) -> Vec<Case> {
 
 /// Governors with tunables anywhere in their ranges, under bursts of any density.
 pub(crate) fn random(seed: u64, count: usize) -> Vec<Case> {
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     (0..count).map(|_| random_case(seed, &mut chance)).collect()
 }
 

@@ -5,6 +5,7 @@ use powerband_sim::cpufreq::{Governor, Rules};
 use powerband_sim::{Profile, SimWorld};
 
 use super::played::{Episode, IDLE_TICK_NS, Played, times};
+use super::score::Chance;
 
 const POLICY: &str = "/sys/devices/system/cpu/cpufreq/policy0";
 /// What the kernel's worker takes until it looks, ns.
@@ -13,11 +14,18 @@ const WORKER_NS: u32 = 15_500;
 const TICK_NS: u32 = 2_500;
 /// What an idle CPU takes until it comes to the worker, beyond what a busy one does, ns.
 const EXIT_NS: u32 = 3_000;
+/// By how much the times of a trace and those above may be off either way, ns: the trace shows whole µs, and what the kernel
+/// takes depends on the way it came.
+const UNSURE_NS: u64 = 2_000;
+
+/// By how much the times of ticks scatter, ns: the time between two was seen to differ by 800.
+const SCATTER_NS: u32 = 800;
+
 /// How often the clock is looked at, ns: more often than it can change and change back.
 const LOOK_NS: u64 = 50_000;
 
 /// The guest's machine: one CPU whose signals do not follow its clock, which the scheduler may change at once.
-fn machine(phase_ns: u64, edges_ns: u64) -> SimWorld {
+fn machine(played: &Played, chance: &mut Option<Chance>) -> SimWorld {
     let mut profile = Profile::builtin("quadcore").unwrap();
     for sigma in [&mut profile.noise.sigma, &mut profile.noise.link_sigma, &mut profile.noise.rtt_sigma] {
         *sigma = 0.0;
@@ -28,21 +36,47 @@ fn machine(phase_ns: u64, edges_ns: u64) -> SimWorld {
     cpufreq.possible_cpus = 1;
     cpufreq.available_governors.push(Governor::Schedutil);
     cpufreq.default_governor = Governor::Schedutil;
-    (cpufreq.window_phase_ns, cpufreq.worker_delay_ns) = (phase_ns, WORKER_NS);
-    (cpufreq.tick_delay_ns, cpufreq.idle_edges_ns) = (TICK_NS, u32::try_from(edges_ns).unwrap());
+    (cpufreq.window_phase_ns, cpufreq.worker_delay_ns) = (played.phase_ns(), about(WORKER_NS, chance));
+    (cpufreq.tick_delay_ns, cpufreq.idle_edges_ns) =
+        (about(TICK_NS, chance), u32::try_from(played.edges_ns()).unwrap());
+    cpufreq.tick_scatter_ns = if chance.is_some() { SCATTER_NS } else { 0 };
     cpufreq.keeps_tick = true;
-    (cpufreq.idle_exit_ns, cpufreq.idle_tick_ns) = (EXIT_NS, IDLE_TICK_NS);
+    (cpufreq.idle_exit_ns, cpufreq.idle_tick_ns) = (about(EXIT_NS, chance), IDLE_TICK_NS);
     for policy in &mut cpufreq.policies {
         (policy.invariant, policy.fast_switch) = (false, true);
     }
     profile.present = powerband_record::CpuList::new(vec![0]);
-    SimWorld::new(profile, None, 1).unwrap()
+    SimWorld::new(profile, None, chance.as_mut().map_or(1, |chance| chance.between(1, u64::from(u32::MAX)))).unwrap()
+}
+
+/// A time that is off by chance, if chance there is.
+fn about(ns: u32, chance: &mut Option<Chance>) -> u32 {
+    u32::try_from(moved(u64::from(ns), chance)).unwrap()
+}
+
+fn moved(ns: u64, chance: &mut Option<Chance>) -> u64 {
+    chance.as_mut().map_or(ns, |chance| (ns + chance.between(0, 2 * UNSURE_NS + 1)).saturating_sub(UNSURE_NS))
 }
 
 /// The cases as the model has them.
 pub(crate) fn replayed(played: &Played) -> Vec<Episode> {
-    let mut world = machine(played.phase_ns(), played.edges_ns());
-    for stretches in played.stretches() {
+    replay(played, None)
+}
+
+/// The same where every time is off by less than it is known to.
+pub(crate) fn replayed_about(played: &Played, seed: u64) -> Vec<Episode> {
+    replay(played, Some(Chance::new(seed)))
+}
+
+fn replay(played: &Played, mut chance: Option<Chance>) -> Vec<Episode> {
+    let mut world = machine(played, &mut chance);
+    for mut stretches in played.stretches() {
+        let mut free_ns = 0;
+        for stretch in &mut stretches {
+            stretch.from_ns = moved(stretch.from_ns, &mut chance).max(free_ns);
+            stretch.until_ns = moved(stretch.until_ns, &mut chance).max(stretch.from_ns);
+            free_ns = stretch.until_ns;
+        }
         world.play(Side::Near, stretches).unwrap();
     }
     let spans = played.spans();

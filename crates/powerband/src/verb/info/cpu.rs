@@ -2,6 +2,7 @@
 use powerband_knob::look::{Clock, Cpus, PolicyInfo, Pstate, Stats};
 use powerband_record::{CpuList, format_duration, format_khz, format_number};
 
+use super::super::get::shares;
 use super::lines::{Lines, alike, briefly, cpus_named, or_unknown};
 
 /// What holds for all CPUs; `asked`: this part alone was asked for.
@@ -62,6 +63,10 @@ fn savings(lines: &mut Lines, cpus: &Cpus, asked: bool) {
 
 /// The policies, those that are alike together; `asked`: this part alone was asked for.
 pub(super) fn policies(lines: &mut Lines, clocks: &[Clock], asked: bool) {
+    let governors: Vec<&str> = clocks.iter().map(|clock| or(&clock.info.governor)).collect();
+    if let Some(shares) = shares(&governors) {
+        lines.say(0, &format!("governors: {shares} policies"));
+    }
     for group in alike(clocks, are_alike) {
         let Some(first) = group.first() else { continue };
         let info = &first.info;

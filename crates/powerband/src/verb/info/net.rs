@@ -1,5 +1,6 @@
 //! The network devices, in words.
 use powerband_knob::look::{Device, Devices};
+use powerband_knob::{Found, Probed};
 use powerband_machine::PARAMETERS;
 
 use super::lines::Lines;
@@ -41,4 +42,61 @@ fn coalescing(device: &Device) -> String {
         Some(format!("{} {value}", parameter.name))
     });
     format!("coalescing {}", told.collect::<Vec<_>>().join(", "))
+}
+
+/// More refused values than this are not listed.
+const LISTED: usize = 6;
+
+/// What probing found, and that it is over.
+pub(super) fn probed(lines: &mut Lines, all: &[Probed]) {
+    if all.is_empty() {
+        lines.say(0, "probed: no driver of a network device coalesces");
+    }
+    for probed in all {
+        let device = &probed.device;
+        if probed.parameters.is_empty() {
+            lines.say(0, &format!("probed: {device}: its driver has no number to set"));
+            continue;
+        }
+        for found in &probed.parameters {
+            lines.say(0, &format!("probed: {device}: {} {}", found.name, takes(found)));
+        }
+        let names: Vec<&str> = probed.parameters.iter().map(|found| found.name).collect();
+        let off = match &probed.switched_off[..] {
+            [] => String::new(),
+            switches => format!(", with {} off meanwhile", switches.join(" and ")),
+        };
+        let (names, times) = (names.join(", "), probed.settings);
+        lines.say(
+            0,
+            &format!("probed: {device}: turned {names}, {times} times in all{off}; everything is back as it was"),
+        );
+    }
+}
+
+fn takes(found: &Found) -> String {
+    let stretch = |&(low, high): &(u32, u32)| if low == high { low.to_string() } else { format!("{low} to {high}") };
+    let stretches: Vec<String> = found.takes.iter().map(stretch).collect();
+    let mut refused: Vec<String> = found.refused.keys().take(LISTED).map(u32::to_string).collect();
+    if found.refused.len() > LISTED {
+        refused.push("…".into());
+    }
+    let why = found.refused.values().next().map(ToString::to_string).unwrap_or_default();
+    if stretches.is_empty() {
+        return format!("takes nothing that was tried: {why}");
+    }
+    let mut told = format!("takes {}", stretches.join(", "));
+    if found.is_open() {
+        told += " and perhaps more";
+    }
+    if let Some(step) = found.step {
+        told += &format!(", in steps of {step}");
+    }
+    if let Some(most) = found.clamped_to {
+        told += &format!("; more becomes {most}");
+    }
+    if !refused.is_empty() {
+        told += &format!("; refused {}: {why}", refused.join(", "));
+    }
+    told
 }

@@ -44,6 +44,33 @@ fn hardware_boost_leaves_the_limits_alone() {
 }
 
 #[test]
+fn a_policy_boosts_only_while_the_machine_does() {
+    let policy = |cpu| {
+        let mut policy = PolicyConfig::new(vec![cpu], &SRV);
+        (policy.table[0].boost, policy.initial_khz) = (true, 2_267_000);
+        policy
+    };
+    let mut config = Config::new(Rules::V6_1, vec![policy(0), policy(1)]);
+    (config.boost, config.policy_boost) = (Boost::Table(false), true);
+    let mut bench = Bench::new(config);
+    let max =
+        |bench: &mut Bench| [0, 1].map(|n| bench.read_at(&format!("cpufreq/policy{n}/scaling_max_freq")).unwrap());
+    assert_eq!(bench.write("boost", "1"), Err(Errno::EINVAL));
+    bench.write_at("cpufreq/boost", "1").unwrap();
+    assert_eq!((bench.read("boost").unwrap().as_str(), max(&mut bench)), ("1\n", ["2400000\n"; 2].map(String::from)));
+    bench.write("boost", "0").unwrap();
+    assert_eq!(max(&mut bench), ["2267000\n", "2400000\n"]);
+    assert_eq!(
+        (bench.read_at("cpufreq/boost").unwrap(), bench.write("boost", "on")),
+        ("1\n".into(), Err(Errno::EINVAL))
+    );
+    bench.write_at("cpufreq/boost", "0").unwrap();
+    assert_eq!(max(&mut bench), ["2267000\n"; 2]);
+    assert_eq!(bench.write("boost", "0"), Err(Errno::EINVAL), "not even what it is");
+    assert_eq!(boosted(Boost::Table(true)).read("boost"), Err(Errno::ENOENT), "older kernels have one switch");
+}
+
+#[test]
 fn a_driver_without_a_table_takes_any_clock() {
     let mut config = config(Rules::V6_1, &[], 1_000_000, Governor::Userspace);
     config.policies[0].range_khz = (800_000, 3_000_000);

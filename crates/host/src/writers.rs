@@ -1,0 +1,113 @@
+//! Who else writes to what is watched: files by fanotify, network devices by what ethtool's family tells everybody.
+//!
+//! Both are polled with everything else, and who it was is looked up the moment it is heard: a program that writes and
+//! ends is gone within milliseconds. What we write ourselves is left out by the numbers of our processes.
+mod cards;
+mod files;
+mod hand;
+
+use std::os::fd::OwnedFd;
+
+use powerband_machine::{CoalescingPlace, Unwatched, Written};
+use powerband_record::Writer;
+
+use cards::Cards;
+use files::Files;
+
+/// What is watched, and what was heard and not told yet.
+#[derive(Default)]
+pub(crate) struct Writers {
+    files: Option<Files>,
+    cards: Option<Cards>,
+    heard: Heard,
+}
+
+/// Who is not a stranger.
+pub(crate) struct Ours {
+    /// Processes whose writes are our own.
+    pub(crate) own: Vec<u32>,
+    /// Loads that run, leaders of their sessions.
+    pub(crate) loads: Vec<u32>,
+}
+
+impl Ours {
+    /// Whether a process is a load, or in the session of one.
+    fn is_load(&self, pid: u32) -> bool {
+        self.loads.contains(&pid) || hand::session(pid).is_some_and(|session| self.loads.contains(&session))
+    }
+}
+
+/// Writes in the order in which they were heard, each place and writer once.
+#[derive(Default)]
+pub(super) struct Heard(Vec<(Written, u64)>);
+
+impl Heard {
+    /// Somebody has written.
+    fn note(&mut self, place: &str, by: &Writer, by_load: bool) {
+        if !self.0.iter().any(|(known, _)| known.place == place && known.by == *by) {
+            let written = Written { place: place.to_owned(), ago_ns: 0, by: by.clone(), by_load };
+            self.0.push((written, crate::now_ns()));
+        }
+    }
+}
+
+impl Writers {
+    /// From now on these places; what was heard of others stays to be told.
+    pub(crate) fn watch(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        let (cards, files): (Vec<&String>, Vec<&String>) =
+            places.iter().partition(|place| CoalescingPlace::of(place).is_some());
+        let of_cards = if cards.is_empty() { Ok(()) } else { self.watch_cards(&cards) };
+        let of_files = if files.is_empty() { Ok(()) } else { self.watch_files(&files) };
+        let why: Vec<String> = [of_files, of_cards].into_iter().filter_map(Result::err).collect();
+        if why.is_empty() { Ok(()) } else { Err(Unwatched { why: why.join("; ") }) }
+    }
+
+    fn watch_files(&mut self, places: &[&String]) -> Result<(), String> {
+        if self.files.is_none() {
+            self.files = Some(Files::new().map_err(files::in_words)?);
+        }
+        self.files.as_mut().map_or(Ok(()), |files| files.aim(places))
+    }
+
+    fn watch_cards(&mut self, places: &[&String]) -> Result<(), String> {
+        if self.cards.is_none() {
+            self.cards = Some(Cards::new().map_err(cards::in_words)?);
+        }
+        if let Some(cards) = &mut self.cards {
+            cards.aim(places);
+        }
+        Ok(())
+    }
+
+    /// What to poll.
+    pub(crate) fn fds(&self) -> impl Iterator<Item = &OwnedFd> {
+        self.cards.iter().map(Cards::fd).chain(self.files.iter().map(Files::fd))
+    }
+
+    /// Takes what has come; answers whether that is anything new.
+    pub(crate) fn listen(&mut self, ours: &Ours) -> bool {
+        let known = self.heard.0.len();
+        // Cards first: whoever turned one is likely to end right after, and nothing but its life tells who it was.
+        if let Some(cards) = &mut self.cards {
+            cards.listen(ours, &mut self.heard);
+        }
+        if let Some(files) = &mut self.files {
+            files.listen(ours, &mut self.heard);
+        }
+        self.heard.0.len() > known
+    }
+
+    /// Tells what was heard, and looks for files that came or were replaced meanwhile.
+    pub(crate) fn take(&mut self, ours: &Ours) -> Vec<Written> {
+        self.listen(ours);
+        if let Some(files) = &mut self.files {
+            files.look_again(&mut self.heard);
+        }
+        let now_ns = crate::now_ns();
+        let told = |(written, at_ns): (Written, u64)| Written { ago_ns: now_ns - at_ns, ..written };
+        std::mem::take(&mut self.heard.0).into_iter().map(told).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! What a network driver makes of values of its coalescing: found by setting, reading back, and putting back at the end.
+//!
+//! Every setting goes through the ledger with what was there first as its undo, so that whoever puts back after us has one
+//! thing to do, whichever setting we were at.
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use powerband_machine::{Action, Coalescing, CoalescingPlace, EntryId, Errno, Hold, Machine, PARAMETERS, Turn};
+use serde::Serialize;
+
+use crate::catalogue::network_devices;
+use crate::catalogue::nic::overridden_by;
+use crate::error::advice;
+use crate::{KnobError, restore};
+
+/// The highest value that is tried; what a driver takes beyond it is not asked.
+const HIGHEST: u32 = 1 << 17;
+
+/// Values behind a middle one that are tried for the next one the driver tells apart.
+const BEYOND: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
+
+/// What was found of one device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Probed {
+    /// The device.
+    pub device: String,
+    /// Each number its driver has, in the kernel's order.
+    pub parameters: Vec<Found>,
+    /// A switch that was off meanwhile, as it would have overridden the values.
+    pub switched_off: Vec<&'static str>,
+    /// How many settings it took.
+    pub settings: usize,
+}
+
+/// What was found of one parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Its name.
+    pub name: &'static str,
+    /// What it was before and is again.
+    pub value: u32,
+    /// Values it takes, lowest and highest of each stretch.
+    pub takes: Vec<(u32, u32)>,
+    /// What higher values become, where they become something else.
+    pub clamped_to: Option<u32>,
+    /// Distance of the values the driver tells apart, seen behind a middle one.
+    pub step: Option<u32>,
+    /// Values that were refused, with the kernel's answer.
+    pub refused: BTreeMap<u32, Errno>,
+}
+
+impl Found {
+    /// Whether the highest value tried was taken as it is, so that the end of its range was not seen.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.clamped_to.is_none() && self.takes.last().is_some_and(|&(_, high)| high == HIGHEST)
+    }
+}
+
+/// Probes one device, or all whose drivers coalesce, and puts everything back.
+///
+/// # Errors
+/// [`KnobError::Absent`] for a device that coalesces nothing; [`KnobError`] when it may not be turned, and
+/// [`KnobError::CannotRestore`] when something is not back.
+pub fn probe(machine: &mut dyn Machine, device: Option<&str>) -> Result<Vec<Probed>, KnobError> {
+    let devices = match device {
+        Some(device) => vec![device.to_owned()],
+        None => network_devices(machine).into_iter().filter(|it| machine.coalescing(it).is_ok()).collect(),
+    };
+    devices.into_iter().map(|device| probe_device(machine, device)).collect()
+}
+
+fn probe_device(machine: &mut dyn Machine, device: String) -> Result<Probed, KnobError> {
+    let before = machine.coalescing(&device).map_err(|errno| {
+        let why = match errno {
+            Errno::EOPNOTSUPP => format!("the driver of {device} coalesces nothing"),
+            errno => format!("{device} answers {errno}"),
+        };
+        KnobError::absent("interrupt coalescing", why)
+    })?;
+    let mut probing = Probing { machine, device, before, entries: Vec::new() };
+    let numbers = PARAMETERS.iter().filter(|parameter| !parameter.switch);
+    let mut found = Vec::new();
+    for name in numbers.map(|parameter| parameter.name) {
+        if let Some(value) = probing.before.get(name) {
+            match probing.parameter(name, value) {
+                Ok(one) => found.push(one),
+                Err(cause) => {
+                    return Err(match probing.back() {
+                        Ok(()) => cause,
+                        Err(left) => left.after(cause),
+                    });
+                }
+            }
+        }
+    }
+    let switches = found.iter().filter_map(|it| probing.switch(it.name));
+    let mut switched_off: Vec<&'static str> = switches.collect();
+    switched_off.dedup();
+    let settings = probing.entries.len();
+    let device = probing.device.clone();
+    probing.back().map_err(|left| left.alone(&device))?;
+    Ok(Probed { device, parameters: found, switched_off, settings })
+}
+
+/// What is not back.
+struct Left(Vec<String>);
+
+impl Left {
+    fn after(self, cause: KnobError) -> KnobError {
+        KnobError::CannotRestore { cause: Box::new(cause), left: self.0 }
+    }
+
+    fn alone(self, device: &str) -> KnobError {
+        self.after(KnobError::value("nic", format!("{device} was probed")))
+    }
+}
+
+/// One device as it is probed.
+struct Probing<'m> {
+    machine: &'m mut dyn Machine,
+    device: String,
+    before: Coalescing,
+    entries: Vec<EntryId>,
+}
+
+/// What came of values: what reads back, or the refusal.
+type Answers = BTreeMap<u32, Result<u32, Errno>>;
+
+impl Probing<'_> {
+    /// The switch that overrides a parameter while it is on, if it is.
+    fn switch(&self, name: &str) -> Option<&'static str> {
+        let switch = crate::Knob::about(overridden_by(&format!("nic.{name}"))?).short;
+        (self.before.get(switch) == Some(1)).then_some(switch)
+    }
+
+    fn parameter(&mut self, name: &'static str, value: u32) -> Result<Found, KnobError> {
+        let mut answers = Answers::new();
+        let doubled = std::iter::once(0).chain((0..=HIGHEST.ilog2()).map(|power| 1 << power));
+        for asked in doubled {
+            self.ask(name, asked, &mut answers)?;
+            if ends(&answers) {
+                break;
+            }
+        }
+        self.borders(name, &mut answers)?;
+        let step = self.step(name, &mut answers)?;
+        // What it was is back before the next one is looked at.
+        let again = self.set(name, value)?;
+        answers.insert(value, again);
+        Ok(found(name, value, step, &answers))
+    }
+
+    /// Looks for each place between a refused value and one that is taken.
+    fn borders(&mut self, name: &'static str, answers: &mut Answers) -> Result<(), KnobError> {
+        let known: Vec<(u32, bool)> = answers.iter().map(|(&asked, answer)| (asked, answer.is_ok())).collect();
+        for pair in known.windows(2).filter(|pair| pair[0].1 != pair[1].1) {
+            let (mut low, mut high) = (pair[0].0, pair[1].0);
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                self.ask(name, middle, answers)?;
+                let is_taken = answers.get(&middle).is_some_and(Result::is_ok);
+                *(if is_taken == pair[0].1 { &mut low } else { &mut high }) = middle;
+            }
+        }
+        Ok(())
+    }
+
+    /// The distance to the next value the driver tells apart, behind the middle one of those it takes.
+    fn step(&mut self, name: &'static str, answers: &mut Answers) -> Result<Option<u32>, KnobError> {
+        let exact: Vec<u32> = answers.iter().filter(|(_, answer)| answer.is_ok()).map(|(&asked, _)| asked).collect();
+        let Some(&middle) = exact.get(exact.len() / 2) else { return Ok(None) };
+        let Some(Ok(from)) = answers.get(&middle).copied() else { return Ok(None) };
+        for further in BEYOND {
+            self.ask(name, middle + further, answers)?;
+            match answers.get(&(middle + further)) {
+                Some(Ok(reads)) if *reads != from => return Ok(Some(reads.abs_diff(from))),
+                Some(Ok(_)) => {}
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sets one value, unless that was done, and notes what comes of it.
+    fn ask(&mut self, name: &'static str, asked: u32, answers: &mut Answers) -> Result<(), KnobError> {
+        if let Entry::Vacant(place) = answers.entry(asked) {
+            place.insert(self.set(name, asked)?);
+        }
+        Ok(())
+    }
+
+    /// Sets one value: what reads back, or the driver's refusal.
+    fn set(&mut self, name: &'static str, asked: u32) -> Result<Result<u32, Errno>, KnobError> {
+        let acted = self.machine.act(&self.turn(name, asked))?;
+        Ok(match (acted.errno, acted.reads_back) {
+            (None, reads) => {
+                self.entries.push(acted.entry);
+                let first = reads.as_deref().and_then(|text| text.split_whitespace().next());
+                first.and_then(|word| word.parse().ok()).ok_or(Errno::EIO)
+            }
+            (Some(errno @ (Errno::EPERM | Errno::EACCES | Errno::ENODEV)), _) => {
+                let place = self.place(name);
+                let advice = advice(acted.words.as_deref(), None, errno, Some(&place));
+                let (knob, site, asked) = (format!("nic.{name}"), self.device.clone(), asked.to_string());
+                return Err(KnobError::Refused { knob, site, asked, errno, advice });
+            }
+            (Some(errno), _) => Err(errno),
+        })
+    }
+
+    fn place(&self, name: &str) -> String {
+        let names = std::iter::once(name).chain(self.switch(name)).collect();
+        CoalescingPlace { device: &self.device, names }.to_string()
+    }
+
+    fn turn(&self, name: &'static str, asked: u32) -> Turn {
+        let (switch, value) = (self.switch(name), self.before.get(name).unwrap_or_default());
+        let set = |value: u32, on: u32| {
+            let all = std::iter::once((name.to_owned(), value)).chain(switch.map(|switch| (switch.to_owned(), on)));
+            Action::Coalesce { device: self.device.clone(), values: Coalescing(all.collect()) }
+        };
+        let with = |word: String, of_switch: &dyn Fn(&str) -> String| {
+            switch.map_or(word.clone(), |switch| word + &of_switch(switch))
+        };
+        Turn {
+            action: set(asked, 0),
+            undo: Some(set(value, 1)),
+            hold: Hold::Held,
+            knob: with(format!("nic.{name}"), &|switch| format!(", nic.{switch}")),
+            site: self.device.clone(),
+            asked: with(asked.to_string(), &|_| " off".into()),
+            before: Some(with(value.to_string(), &|_| " on".into())),
+            read_back: Some(self.place(name)),
+            step: self.entries.first().copied(),
+        }
+    }
+
+    /// Puts everything back.
+    fn back(self) -> Result<(), Left> {
+        let restored = restore(self.machine, &self.entries, false);
+        if restored.complete() { Ok(()) } else { Err(Left(restored.left())) }
+    }
+}
+
+/// Whether higher values tell nothing new: two in a row became the same, or were refused behind one that was taken.
+fn ends(answers: &Answers) -> bool {
+    let mut last = answers.iter().rev();
+    match (last.next(), last.next()) {
+        (Some((asked, Ok(reads))), Some((_, Ok(before)))) => reads == before && reads < asked && *asked > 4,
+        (Some((_, Err(_))), Some((_, Err(_)))) => answers.iter().any(|(asked, answer)| *asked > 4 && answer.is_ok()),
+        _ => false,
+    }
+}
+
+fn found(name: &'static str, value: u32, step: Option<u32>, answers: &Answers) -> Found {
+    let highest = answers.values().filter_map(|answer| answer.ok()).max();
+    // What several that asked for as much or more have become.
+    let clamped_to = highest
+        .filter(|high| answers.iter().filter(|(asked, answer)| *asked >= high && **answer == Ok(*high)).count() > 1);
+    let mut takes: Vec<(u32, u32)> = Vec::new();
+    let mut goes_on = false;
+    for (&asked, answer) in answers {
+        match (answer, takes.last_mut()) {
+            (Ok(_), _) if clamped_to.is_some_and(|most| asked > most) => {
+                if let (Some(last), Some(most)) = (takes.last_mut(), clamped_to) {
+                    last.1 = most;
+                }
+            }
+            (Ok(_), Some(last)) if goes_on => last.1 = asked,
+            (Ok(_), _) => takes.push((asked, asked)),
+            (Err(_), _) => {}
+        }
+        goes_on = answer.is_ok();
+    }
+    let refused = answers.iter().filter_map(|(&asked, answer)| Some((asked, answer.err()?))).collect();
+    Found { name, value, takes, clamped_to, step, refused }
+}

@@ -1,0 +1,138 @@
+//! `why --watch`: every change of the knobs as it happens, and who made it.
+use powerband_machine::{Wake, World};
+use powerband_persist::{Change, Watch};
+use powerband_record::{KnobRef, Side, Writer, parse_duration_ns};
+
+use super::no_far;
+use crate::cli::{Shared, WhyKnob};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::output;
+use crate::rig::{self, Purpose, Rig};
+
+/// How often everything is read again, for what the kernel changes by itself and for who cannot be seen, ns.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// How long after the first write the knobs are read: programs write several in a row, and empty a file before they
+/// write it, ns.
+const GATHER_NS: u64 = 20_000_000;
+
+pub(super) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
+    let length_ns = args.length.as_deref().map(parse_duration_ns).transpose();
+    let length_ns = length_ns.map_err(|error| usage(format!("--for: {error}")))?;
+    let knobs = args.knobs.iter().map(|name| KnobRef::parse(name)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
+    let names = rig::Names::plain(shared);
+    if let Some(why) = names.nobody_else() {
+        return Err(Failure::new(Exit::Unsupported, why));
+    }
+    let mut rig = rig::open(&names, shared.seed, Purpose::Look)?;
+    let mut watches = begin(shared, &mut rig, &knobs)?;
+    introduce(&watches);
+    let until_ns = length_ns.map(|length_ns| rig.world().now_ns().saturating_add(length_ns));
+    loop {
+        let ended = gather(rig.world(), until_ns);
+        if !tell(shared, &mut rig, &mut watches) {
+            return Ok(Exit::Fine as u8);
+        }
+        if let Some(exit) = ended {
+            rig::lost(rig.world()).map_or(Ok(()), Err)?;
+            return Ok(exit as u8);
+        }
+    }
+}
+
+/// On each machine that is meant.
+fn begin(shared: &Shared, rig: &mut Rig, knobs: &[KnobRef]) -> Result<Vec<(Side, Watch)>, Failure> {
+    let mut watches = Vec::new();
+    for side in [Side::Near, Side::Far] {
+        let wanted: Vec<KnobRef> = knobs.iter().filter(|knob| knob.side.each().contains(&side)).cloned().collect();
+        if wanted.is_empty() && !knobs.is_empty() {
+            continue;
+        }
+        let Some(machine) = rig.world().machine(side) else {
+            match wanted.first() {
+                Some(knob) => return Err(no_far(&knob.name)),
+                None => continue,
+            }
+        };
+        let watch = Watch::begin(machine, &wanted, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
+        watches.push((side, watch));
+    }
+    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    if watches.iter().all(|(_, watch)| watch.counts().1 == 0) {
+        let sentence =
+            "there is nothing to watch here; `powerband doctor` says why, and `sysctl.…` or `file:PATH` can be named";
+        return Err(Failure::new(Exit::Unsupported, sentence));
+    }
+    Ok(watches)
+}
+
+fn introduce(watches: &[(Side, Watch)]) {
+    for (side, watch) in watches {
+        let whose = if *side == Side::Far { " of the far machine" } else { "" };
+        let (knobs, places) = watch.counts();
+        output::remark(&format!(
+            "watching {knobs} knob{}{whose} at {places} place{}; times are UTC, Ctrl-C ends it",
+            if knobs == 1 { "" } else { "s" },
+            if places == 1 { "" } else { "s" },
+        ));
+        if let Some(why) = &watch.unseen {
+            output::remark(&format!(
+                "it cannot be seen who writes{whose}: {why}; the knobs are read every second instead"
+            ));
+        }
+    }
+}
+
+/// Waits for somebody's writes or the next look; answers how to end, if that is asked.
+fn gather(world: &mut dyn World, until_ns: Option<u64>) -> Option<Exit> {
+    let mut look_ns = world.now_ns().saturating_add(LOOK_NS);
+    loop {
+        let wake_ns = until_ns.map_or(look_ns, |until_ns| until_ns.min(look_ns));
+        match world.wait(Some(wake_ns)) {
+            Wake::Deadline => return until_ns.filter(|&until_ns| until_ns <= wake_ns).map(|_| Exit::Fine),
+            Wake::Wrote(_) => look_ns = look_ns.min(world.now_ns().saturating_add(GATHER_NS)),
+            Wake::Stop(_) => return Some(Exit::Stopped),
+            Wake::Lost(..) => return Some(Exit::CannotGoOn),
+            _ => {}
+        }
+    }
+}
+
+/// Looks, and prints what is new; answers whether anybody reads it.
+fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, Watch)]) -> bool {
+    for (side, watch) in watches {
+        let Some(machine) = rig.world().machine(*side) else { continue };
+        for change in watch.look(machine) {
+            let at_ms = powerband_host::unix_time_ms().saturating_sub(change.ago_ns / 1_000_000);
+            let line = if shared.json { json(*side, at_ms, &change) } else { words(*side, at_ms, &change, watch) };
+            if !output::say_on(&line) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+fn json(side: Side, at_unix_ms: u64, change: &Change) -> String {
+    let mut line = serde_json::json!({ "version": 1, "at_unix_ms": at_unix_ms, "side": side });
+    if let (Some(line), Ok(serde_json::Value::Object(told))) = (line.as_object_mut(), serde_json::to_value(change)) {
+        line.extend(told);
+    }
+    line.to_string()
+}
+
+/// `23:40:07.113 cpufreq.governor@policy0: ondemand → performance, by pid 4711 (tuned, tuned.service)`.
+fn words(side: Side, at_unix_ms: u64, change: &Change, watch: &Watch) -> String {
+    let (seconds, ms) = (at_unix_ms / 1000 % 86_400, at_unix_ms % 1000);
+    let time = format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let far = if side == Side::Far { "far/" } else { "" };
+    let (old, new) = &change.shown;
+    let what = if change.is_same() { format!("{new}, written again") } else { format!("{old} → {new}") };
+    let by: Vec<String> = change.by.iter().map(Writer::to_string).collect();
+    let who = match (by.is_empty(), &watch.unseen) {
+        (false, _) => format!(", by {}", by.join(" and ")),
+        (true, None) => ", and nobody was seen to write it".to_owned(),
+        (true, Some(_)) => String::new(),
+    };
+    format!("{time} {far}{}@{}: {what}{who}", change.knob, change.site)
+}

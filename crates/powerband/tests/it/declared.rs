@@ -1,0 +1,176 @@
+//! Knobs that a plan declares by their commands: turned, read back, put back; and what is wrong with a declaration.
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::desk::{Desk, text, until};
+use crate::guarded::guardians;
+
+/// A desk with a file that commands read and write, and a plan that declares it as `level`.
+fn desk_with(more: &str) -> (Desk, String) {
+    let desk = Desk::new();
+    let (level, plan) = (desk.beside("level"), desk.beside("plan.toml"));
+    fs::write(&level, "low\n").unwrap();
+    let level = level.display();
+    let text = format!(
+        "try = [\"level=middle,high\"]\nblocks = 2\nwarmup = 0\nsettle = \"0\"\n{more}\n\
+         [load]\nkind = \"command\"\nargv = [\"true\"]\n\
+         [knobs.level]\nget = \"cat {level}\"\nset = \"echo {{value}} > {level}\"\nvalues = [\"low\", \"middle\", \"high\"]\n"
+    );
+    fs::write(&plan, text).unwrap();
+    (desk, plan.display().to_string())
+}
+
+fn level(desk: &Desk) -> String {
+    text(&desk.beside("level"))
+}
+
+#[test]
+fn a_plans_own_knob_is_turned_in_its_settings_and_put_back() {
+    let (desk, plan) = desk_with("knee = \"level\"");
+    let why = desk.run(&["run", &plan]).refused(2);
+    assert!(why.contains("does not turn it to a number"), "{why}");
+    let (desk, plan) = desk_with("");
+    desk.run(&["run", &plan, "-q"]).ended(0);
+    assert_eq!((level(&desk).as_str(), desk.turned()), ("low\n", 0));
+    let journal = desk.journal();
+    for value in ["middle", "high"] {
+        let landed = format!("\"knob\":\"level\",\"site\":\"-\",\"asked\":\"{value}\",\"reads_back\":\"{value}\"");
+        assert!(journal.iter().any(|line| line.contains(&landed)), "{value}: {journal:?}");
+    }
+    // The experiment can be repeated from its first event alone.
+    assert!(journal[0].contains("\"knobs\":{\"level\":{\"get\":"), "{}", journal[0]);
+    let told = desk.run(&["run", &plan, "--dry-run"]).ended(0).out;
+    assert!(told.contains("level at -: from low to high"), "{told}");
+}
+
+#[test]
+fn what_a_file_declares_can_be_set_held_read_and_undone() {
+    let (desk, plan) = desk_with("");
+    let told = desk.run(&["set", "--knobs", &plan, "level=high"]).ended(0).out;
+    assert!(told.contains("level at -: high, applied"), "{told}");
+    assert_eq!(level(&desk), "high\n");
+    let got = desk.run(&["get", "--knobs", &plan, "level"]).ended(0).out;
+    assert_eq!(got, "level@- = high\n");
+    // Undoing needs no declaration: the ledger has the command.
+    desk.run(&["undo"]).ended(0);
+    assert_eq!((level(&desk).as_str(), desk.turned()), ("low\n", 0));
+    let there = desk.beside("level").display().to_string();
+    let ran = desk.run(&["with", "--knobs", &plan, "level=middle", "--", "cat", &there]).ended(0);
+    assert_eq!((ran.out.as_str(), level(&desk).as_str()), ("middle\n", "low\n"));
+    // Somebody else's value is not overwritten without being asked to.
+    desk.run(&["set", "--knobs", &plan, "level=high"]).ended(0);
+    fs::write(desk.beside("level"), "middle\n").unwrap();
+    let why = desk.run(&["undo"]).refused(1);
+    assert!(why.contains("was set to high and now reads middle"), "{why}");
+    desk.run(&["undo", "--force"]).ended(0);
+    assert_eq!((level(&desk).as_str(), desk.turned()), ("low\n", 0));
+}
+
+#[test]
+fn its_own_undo_is_used_where_it_has_one() {
+    let desk = Desk::new();
+    let (on, off, file) = (desk.beside("on"), desk.beside("undone"), desk.beside("knobs.toml"));
+    fs::write(&on, "0").unwrap();
+    let (on, off) = (on.display(), off.display());
+    let text = format!(
+        "[knobs.lamp]\nget = \"cat {on}\"\nset = \"echo {{value}} > {on}\"\nundo = \"echo {{value}} | tee {off} > {on}\"\nvalues = [0, 1]\n"
+    );
+    fs::write(&file, text).unwrap();
+    let file = file.display().to_string();
+    desk.run(&["with", "--knobs", &file, "lamp=1", "--", "true"]).ended(0);
+    assert_eq!(
+        (crate::desk::text(&desk.beside("on")), crate::desk::text(&desk.beside("undone"))),
+        ("0\n".into(), "0\n".into())
+    );
+}
+
+#[test]
+fn a_killed_owner_leaves_no_command_knob_turned() {
+    let (desk, plan) = desk_with("");
+    let running = desk.start(&["with", "--knobs", &plan, "level=high", "--", "sleep", "600"]);
+    until("it is turned", || level(&desk) == "high\n");
+    running.signal(Signal::KILL);
+    running.end();
+    until("it is back", || level(&desk) == "low\n");
+    until("the guardian has ended", || guardians(&desk).is_empty());
+    assert_eq!(desk.turned(), 0);
+}
+
+#[test]
+fn a_command_that_fails_or_has_another_effect_is_refused_and_its_half_undone() {
+    let desk = Desk::new();
+    let (level, file) = (desk.beside("level"), desk.beside("knobs.toml"));
+    for (get, set, code, words) in [
+        (
+            "cat LEVEL",
+            "echo half > LEVEL; echo no such level >&2; exit 3",
+            8,
+            "its set command failed: 'sh': exit status 3: no such level; nothing is changed",
+        ),
+        (
+            "cat LEVEL",
+            "echo other > LEVEL",
+            8,
+            "ended well, but its get command prints 'other' after it; nothing is changed",
+        ),
+        ("cat LEVEL", "rm LEVEL", 8, "its get command fails after it"),
+        ("cat LEVEL.none", "true", 4, "level is not here: its get command (`cat LEVEL.none`) fails; try it by hand"),
+        (
+            "echo 'a; b'",
+            "true",
+            2,
+            "has ';' in it, which means something else in a command, so it could not be put back",
+        ),
+        ("true", "true", 2, "is empty, so it could not be put back"),
+    ] {
+        fs::write(&level, "low\n").unwrap();
+        let fill = |line: &str| line.replace("LEVEL", &level.display().to_string());
+        let text = format!(
+            "[knobs.level]\nget = \"{}\"\nset = '''{} # {{value}}'''\nundo = \"echo {{value}} > {}\"\n",
+            fill(get),
+            fill(set),
+            level.display()
+        );
+        fs::write(&file, text).unwrap();
+        let file = file.display().to_string();
+        let why = desk.run(&["set", "--knobs", &file, "level=high"]).refused(code);
+        assert!(why.contains(&fill(words)), "{set}: {why}");
+        assert_eq!((crate::desk::text(&level).as_str(), desk.turned()), ("low\n", 0), "{set}");
+    }
+}
+
+#[test]
+fn a_bad_declaration_is_one_sentence() {
+    let desk = Desk::new();
+    let file = desk.beside("knobs.toml");
+    let good = "get = \"true\"\nset = \"true {value}\"\n";
+    for (text, words) in [
+        ("[knobs.a]\nget = \"true\"\n".to_owned(), "knobs.toml line 1: missing field `set`"),
+        (
+            "[knobs.a]\nget = \"true\"\nset = \"true\"\n".to_owned(),
+            "[knobs.a]: its set command does not say where the value goes; write {value} there",
+        ),
+        ("[knobs.a]\nget = \"true {value}\"\nset = \"true {value}\"\n".to_owned(), "so there is no {value} in it"),
+        ("[knobs.a]\nget = \" \"\nset = \"true {value}\"\n".to_owned(), "its get command is empty"),
+        (format!("[knobs.a]\n{good}gte = \"x\"\n"), "unknown key `gte`"),
+        (format!("[knobs.a]\n{good}values = [\"a;b\"]\n"), "the value 'a;b' has ';' in it"),
+        (format!("[knobs.a]\n{good}values = [1.5]\n"), "a value is a text or a whole number"),
+        (format!("[knobs.\"a b\"]\n{good}"), "a name begins with a letter"),
+        (format!("[knobs.governor]\n{good}"), "the catalogue has a knob of that name"),
+        ("title = \"none\"\n".to_owned(), "declares no knob"),
+        ("[knobs.a\n".to_owned(), "knobs.toml line 1"),
+    ] {
+        fs::write(&file, &text).unwrap();
+        let why = desk.run(&["get", "--knobs", &file.display().to_string(), "a"]).refused(2);
+        assert!(why.contains(words), "{text}: {why}");
+    }
+    let (desk, plan) = desk_with("");
+    for (value, words) in [("on", "'on' is none of its values: low, middle, high"), ("$(x)", "has '$' in it")] {
+        let why = desk.run(&["set", "--knobs", &plan, &format!("level={value}")]).refused(2);
+        assert!(why.contains(words), "{why}");
+    }
+    // Where no programs run there is no such knob.
+    let why = desk.run(&["get", "--machine", "sim:pc", "--knobs", &plan, "level"]).refused(4);
+    assert!(why.contains("no commands are run on sim:pc"), "{why}");
+}

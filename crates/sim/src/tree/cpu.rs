@@ -1,0 +1,113 @@
+//! Names of single CPUs, some of which come and go with their CPU, and what is asked and taken by those of idle states.
+use powerband_machine::{Errno, LATENCY_DEVICE};
+
+use super::{CPU, Node, Show, Tree};
+use crate::board::Board;
+use crate::cpufreq::Rules;
+use crate::cpuidle::{IdleFile, SystemFile};
+use crate::profile::Profile;
+
+/// A name that has to do with idle states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    System(SystemFile),
+    State { cpu: u32, state: usize, file: IdleFile },
+    ResumeLatency(u32),
+    LatencyDevice,
+}
+
+impl Idle {
+    pub(super) fn mode(self) -> u32 {
+        match self {
+            Idle::System(file) => file.mode(),
+            Idle::State { file, .. } => file.mode(),
+            Idle::ResumeLatency(_) => 0o644,
+            Idle::LatencyDevice => 0o600,
+        }
+    }
+}
+
+impl Tree {
+    /// What stays whether CPUs are in service or not.
+    pub(super) fn add_cpus(&mut self, profile: &Profile) {
+        let rules = profile.cpufreq.rules;
+        for &cpu in profile.present.as_slice() {
+            if cpu > 0 {
+                self.add(format!("{CPU}/cpu{cpu}/online"), Node::CpuOnline(cpu));
+            }
+            self.add_service(cpu, profile);
+        }
+        if profile.idle.is_none() {
+            return;
+        }
+        self.add(LATENCY_DEVICE.into(), Node::Idle(Idle::LatencyDevice));
+        for &(name, file) in SystemFile::of(rules) {
+            self.add(format!("{CPU}/cpuidle/{name}"), Node::Idle(Idle::System(file)));
+        }
+        if rules == Rules::V6_1 {
+            for &cpu in profile.present.as_slice() {
+                let path = format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us");
+                self.add(path, Node::Idle(Idle::ResumeLatency(cpu)));
+            }
+        }
+    }
+
+    /// What a CPU in service has besides.
+    pub(super) fn add_service(&mut self, cpu: u32, profile: &Profile) {
+        self.add(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), Node::Show(Show::Package(cpu)));
+        self.add(format!("{CPU}/cpu{cpu}/topology/core_id"), Node::Show(Show::Core(cpu)));
+        if profile.threads > 1 {
+            self.add(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"), Node::Show(Show::Threads(cpu)));
+        }
+        for state in 0..profile.idle.as_ref().map_or(0, |idle| idle.states.len()) {
+            for &(name, file) in IdleFile::of(profile.cpufreq.rules) {
+                let path = format!("{CPU}/cpu{cpu}/cpuidle/state{state}/{name}");
+                self.add(path, Node::Idle(Idle::State { cpu, state, file }));
+            }
+        }
+    }
+
+    /// That goes again with the CPU.
+    fn remove_service(&mut self, cpu: u32) {
+        for folder in ["topology", "cpuidle"] {
+            let folder = format!("{CPU}/cpu{cpu}/{folder}");
+            let below = format!("{folder}/");
+            self.nodes.retain(|path, _| *path != folder && !path.starts_with(&below));
+        }
+    }
+}
+
+impl Board {
+    /// The files of a CPU follow it into service and out of it.
+    pub(crate) fn follow_files(&mut self, cpu: u32, online: bool) {
+        if online {
+            self.tree.add_service(cpu, &self.profile);
+        } else {
+            self.tree.remove_service(cpu);
+        }
+    }
+
+    pub(super) fn show_idle(&self, idle: Idle) -> Result<String, Errno> {
+        let cpuidle = self.idle.as_ref().ok_or(Errno::ENODEV)?;
+        Ok(match idle {
+            Idle::System(file) => cpuidle.show_system(file),
+            Idle::State { cpu, state, file } => cpuidle.show(cpu, state, file),
+            Idle::ResumeLatency(cpu) => self.latency.show_cpu(cpu),
+            Idle::LatencyDevice => self.latency.show(),
+        })
+    }
+
+    pub(super) fn store_idle(&mut self, idle: Idle, text: &str) -> Result<(), Errno> {
+        let cpuidle = self.idle.as_mut().ok_or(Errno::ENODEV)?;
+        match idle {
+            Idle::System(SystemFile::Governor) => cpuidle.set_governor(text)?,
+            Idle::State { cpu, state, file: IdleFile::Disable } => cpuidle.set_disabled(cpu, state, text)?,
+            Idle::ResumeLatency(cpu) => self.latency.set_cpu(cpu, text)?,
+            // Written and closed in one: the kernel takes the request back at once.
+            Idle::LatencyDevice => {}
+            Idle::System(_) | Idle::State { .. } => return Err(Errno::EACCES),
+        }
+        self.keep_stirring();
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! Switches of the whole machine: threads that share a core, and how old schedulers gather tasks.
+use powerband_machine::Errno;
+
+use super::{CPU, Node, Tree};
+use crate::board::Board;
+use crate::cpufreq::Rules;
+use crate::profile::{Arch, Profile};
+
+/// Whether cores run two threads each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Smt {
+    #[default]
+    On,
+    Off,
+    ForceOff,
+}
+
+/// A name of the whole machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Switch {
+    SmtControl,
+    SmtActive,
+    /// Gathering of tasks on few packages or cores: its value.
+    Gathering(u32),
+}
+
+impl Switch {
+    pub(super) fn mode(self) -> u32 {
+        if self == Switch::SmtActive { 0o444 } else { 0o644 }
+    }
+}
+
+impl Tree {
+    pub(super) fn add_switches(&mut self, profile: &Profile) {
+        let (rules, cores) = (profile.cpufreq.rules, profile.present.len() / profile.threads.max(1) as usize);
+        if rules == Rules::V6_1 {
+            if profile.arch == Arch::X86 {
+                self.add(format!("{CPU}/smt/control"), Node::Switch(Switch::SmtControl));
+                self.add(format!("{CPU}/smt/active"), Node::Switch(Switch::SmtActive));
+            }
+            return;
+        }
+        // From 2.6.29 on, one package has no file: there is no other to be left alone.
+        let gathers = match rules {
+            Rules::V2_6_18 => cores > profile.packages as usize,
+            _ => profile.packages > 1 && cores > profile.packages as usize,
+        };
+        for (name, there) in [("sched_mc_power_savings", gathers), ("sched_smt_power_savings", profile.threads > 1)] {
+            if there {
+                self.add(format!("{CPU}/{name}"), Node::Switch(Switch::Gathering(0)));
+            }
+        }
+    }
+}
+
+impl Board {
+    /// Which thread of its core a CPU is, from 0: cores first, then their second threads.
+    fn thread(&self, cpu: u32) -> u32 {
+        cpu / self.cores()
+    }
+
+    /// Cores there are, in all packages.
+    fn cores(&self) -> u32 {
+        (u32::try_from(self.cpus.len()).unwrap_or(1) / self.profile.threads.max(1)).max(1)
+    }
+
+    /// The CPUs of the core of one.
+    pub(super) fn threads_of(&self, cpu: u32) -> powerband_record::CpuList {
+        let cores = self.cores();
+        let all = (0..self.profile.threads.max(1)).map(|thread| cpu % cores + thread * cores);
+        powerband_record::CpuList::new(all.filter(|&cpu| self.cpus[cpu as usize].online).collect())
+    }
+
+    /// Whether a CPU may come into service.
+    pub(super) fn may_come(&self, cpu: u32) -> bool {
+        self.smt == Smt::On || self.thread(cpu) == 0
+    }
+
+    pub(super) fn show_switch(&self, switch: Switch) -> String {
+        match switch {
+            Switch::SmtControl if self.profile.threads < 2 => "notsupported\n".into(),
+            Switch::SmtControl => match self.smt {
+                Smt::On => "on\n",
+                Smt::Off => "off\n",
+                Smt::ForceOff => "forceoff\n",
+            }
+            .into(),
+            Switch::SmtActive => {
+                let shared = (0..self.cores()).any(|core| self.threads_of(core).len() > 1);
+                format!("{}\n", u8::from(shared))
+            }
+            Switch::Gathering(value) => format!("{value}\n"),
+        }
+    }
+
+    /// Writes one; the switch as it is afterwards.
+    pub(super) fn store_switch(&mut self, switch: Switch, text: &str) -> Result<Switch, Errno> {
+        match switch {
+            Switch::SmtActive => Err(Errno::EACCES),
+            Switch::SmtControl => self.set_smt(text.trim()).map(|()| switch),
+            Switch::Gathering(_) => {
+                let number = match self.profile.cpufreq.rules {
+                    Rules::V2_6_18 => text.get(..1).and_then(|first| first.parse().ok()).filter(|&value| value < 2),
+                    _ => text.trim().parse().ok().filter(|&value| value < 3),
+                };
+                number.map(Switch::Gathering).ok_or(Errno::EINVAL)
+            }
+        }
+    }
+
+    fn set_smt(&mut self, word: &str) -> Result<(), Errno> {
+        let wanted = match word {
+            "on" => Smt::On,
+            "off" => Smt::Off,
+            "forceoff" => Smt::ForceOff,
+            _ => return Err(Errno::EINVAL),
+        };
+        if self.smt == Smt::ForceOff {
+            return Err(Errno::EPERM);
+        }
+        if self.profile.threads < 2 {
+            return Err(Errno::ENODEV);
+        }
+        self.smt = wanted;
+        for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
+            if wanted == Smt::On {
+                self.set_online(cpu, true);
+            } else if self.thread(cpu) > 0 {
+                self.set_online(cpu, false);
+            }
+        }
+        self.follow_cpufreq();
+        Ok(())
+    }
+}
