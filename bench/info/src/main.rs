@@ -48,7 +48,20 @@ struct Report {
     cpus: u32,
     rounds: u32,
     rows: Vec<Row>,
-    misses: Vec<String>,
+    marks: Vec<Mark>,
+}
+
+impl Report {
+    fn is_met(&self) -> bool {
+        self.marks.iter().all(|mark| mark.met)
+    }
+}
+
+/// One thing that ours should meet.
+#[derive(Debug, Serialize)]
+struct Mark {
+    what: String,
+    met: bool,
 }
 
 /// One contender; the bare loops tell nothing.
@@ -109,7 +122,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         print_table(&report)
     }
-    Ok(if report.misses.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if report.is_met() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Builds the command and begins anew in a mount namespace that ends with us.
@@ -200,27 +213,27 @@ fn reported(
         over_bare: (number < CPUPOWER).then(|| ratio(number, number + CPUPOWER + 1)),
     };
     let rows: Vec<Row> = (0..CONTENDERS.len()).map(row).collect();
-    let misses = missed(&rows);
-    Report { version: 1, cpus: arguments.cpus, rounds: arguments.rounds, rows, misses }
+    let marks = marks(&rows);
+    Report { version: 1, cpus: arguments.cpus, rounds: arguments.rounds, rows, marks }
 }
 
-/// What ours should have met and did not.
-fn missed(rows: &[Row]) -> Vec<String> {
-    let mut misses = Vec::new();
+/// What ours should meet: more told than cpupower in less time, and hardly more time than reading takes.
+fn marks(rows: &[Row]) -> Vec<Mark> {
     let (ours, theirs) = (&rows[PART], &rows[CPUPOWER]);
-    if ours.facts <= theirs.facts {
-        misses.push(format!("{} facts, not more than {}", ours.facts, theirs.facts));
-    }
-    if ours.over_cpupower >= 1.0 {
-        misses.push(format!("{}: {:.2} times the time of cpupower, not less", ours.contender, ours.over_cpupower));
-    }
-    for row in rows {
-        if let Some(ratio) = row.over_bare.filter(|&ratio| ratio > BARE_MOST) {
-            misses
-                .push(format!("{}: {ratio:.2} times the time of the bare loop, more than {BARE_MOST}", row.contender));
-        }
-    }
-    misses
+    let facts = Mark {
+        what: format!("{}: {} facts, cpupower {}", ours.contender, ours.facts, theirs.facts),
+        met: ours.facts > theirs.facts,
+    };
+    let time = Mark {
+        what: format!("{}: {:.2} of cpupower's time, below 1", ours.contender, ours.over_cpupower),
+        met: ours.over_cpupower < 1.0,
+    };
+    let bare = rows.iter().filter_map(|row| row.over_bare.map(|ratio| (row, ratio)));
+    let bare = bare.map(|(row, ratio)| Mark {
+        what: format!("{}: {ratio:.2} of the bare loop's time, at most {BARE_MOST}", row.contender),
+        met: ratio <= BARE_MOST,
+    });
+    [facts, time].into_iter().chain(bare).collect()
 }
 
 fn output(command: &mut Command) -> Result<String> {
@@ -261,10 +274,10 @@ fn print_table(report: &Report) {
         let Row { contender, wall_ms, facts, over_cpupower, .. } = row;
         println!("{contender:36} {wall_ms:8.1} {files:>8} {facts:8} {over_cpupower:13.2} {bare:>10}");
     }
-    for miss in &report.misses {
-        println!("MISS {miss}");
+    for mark in &report.marks {
+        println!("{} {}", if mark.met { "PASS" } else { "MISS" }, mark.what);
     }
-    println!("{}", if report.misses.is_empty() { "PASS" } else { "FAIL" });
+    println!("{}", if report.is_met() { "PASS" } else { "FAIL" });
 }
 
 #[expect(clippy::print_stdout, reason = "printing the result is what this program is for")]

@@ -166,7 +166,8 @@ pub(super) fn section(asked: &Asked<'_>, rows: &[SymbolRow]) -> Section {
             "`powerband doctor --fragment > powerband.config`, then in the kernel's source \
              `scripts/kconfig/merge_config.sh -m .config powerband.config && make olddefconfig`",
         ));
-        if config.version() != RULES {
+        let (major, minor, _) = config.version();
+        if (major, minor) != RULES {
             let told = format!("what depends on what is taken from Linux {}.{}", RULES.0, RULES.1);
             findings.push(
                 Finding::note("rules", told).with("look after `make olddefconfig` whether each line is still there"),
@@ -225,7 +226,7 @@ fn of_default(asked: &Asked<'_>) -> Option<Finding> {
         return now.map(|name| Finding::ok(ABOUT, format!("{name}, as the kernel was configured")));
     };
     let now = now.unwrap_or("none");
-    let by_word = if asked.config.version() >= (5, 9) {
+    let by_word = if asked.config.version() >= (5, 9, 0) {
         format!("write cpufreq.default_governor={wanted} on the kernel's command line")
     } else {
         format!("turn it after each boot: `powerband set governor={wanted}`")

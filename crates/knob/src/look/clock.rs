@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::seen::{Seen, Unread};
 use super::stats::Stats;
 use crate::catalogue::tunable_folder;
-use crate::policy::policies;
+use crate::policy::{policies, policies_with};
 use crate::{KnobError, Policy};
 
 /// One policy's settings. What the kernel does not say is absent.
@@ -106,7 +106,8 @@ pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String
 /// # Errors
 /// [`KnobError::Absent`] when the machine has no cpufreq.
 pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clocks, KnobError> {
-    let mut all = policies(machine, "cpufreq")?;
+    // In one go, unless few of them are wanted.
+    let (mut all, texts) = policies_with(machine, "cpufreq", if cpus.is_some() { &[] } else { &FILES })?;
     if let Some(cpus) = cpus {
         all.active.retain(|policy| policy.cpus.as_slice().iter().any(|&cpu| cpus.contains(cpu)));
         let number = |name: &str| name.strip_prefix("policy").and_then(|number| number.parse().ok());
@@ -114,7 +115,11 @@ pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clock
     }
     let mut seen = Seen::new(machine);
     let mut shared = BTreeMap::new();
-    seen.read_ahead(all.active.iter().map(|policy| policy.folder.clone()).collect(), &FILES);
+    let folders = all.active.iter().map(|policy| policy.folder.clone()).collect();
+    match cpus {
+        Some(_) => seen.read_ahead(folders, &FILES),
+        None => seen.keep(folders, &FILES, texts),
+    }
     let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut shared)).collect();
     Ok(Clocks { policies, offline: all.asleep, unread: all.unread.into_iter().chain(seen.unread).collect() })
 }

@@ -6,6 +6,8 @@ use powerband_machine::{Errno, Machine};
 use powerband_record::CpuList;
 use serde::Serialize;
 
+use crate::policy::Texts;
+
 /// A file that is there and could not be read, or holds what it should not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unread {
@@ -26,7 +28,7 @@ pub(super) struct Seen<'m> {
 #[derive(Default)]
 struct Ahead {
     names: Vec<String>,
-    folders: BTreeMap<String, Vec<Result<String, Errno>>>,
+    folders: BTreeMap<String, Texts>,
     /// The folder that is looked at, the texts of `names` in it, and the place of the one likely to be next.
     folder: String,
     texts: Vec<Option<Result<String, Errno>>>,
@@ -48,10 +50,15 @@ impl<'m> Seen<'m> {
         Seen { machine, unread: Vec::new(), ahead: Ahead::default() }
     }
 
-    /// Reads the same files below folders in one go, best in the order in which they are looked at. They are used once
-    /// each, while [`Seen::turn_to`] has turned to their folder.
+    /// Reads the same files below folders in one go.
     pub(super) fn read_ahead(&mut self, folders: Vec<String>, names: &[&str]) {
         let texts = self.machine.read_in(&folders, names);
+        self.keep(folders, names, texts);
+    }
+
+    /// Keeps the texts of the same files below folders, best in the order in which they are looked at. They are used once
+    /// each, while [`Seen::turn_to`] has turned to their folder.
+    pub(super) fn keep(&mut self, folders: Vec<String>, names: &[&str], texts: Vec<Texts>) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         self.ahead = Ahead { names, folders: folders.into_iter().zip(texts).collect(), ..Ahead::default() };
     }
@@ -87,7 +94,9 @@ impl<'m> Seen<'m> {
     /// A file's text without surrounding blanks.
     pub(super) fn text(&mut self, path: &str) -> Option<String> {
         let read = self.read(path);
-        self.noted(path, read).map(|text| text.trim().to_owned())
+        let mut text = self.noted(path, read)?;
+        text.truncate(text.trim_end().len());
+        Some(if text.starts_with(char::is_whitespace) { text.trim_start().to_owned() } else { text })
     }
 
     /// A file's words.
@@ -112,9 +121,16 @@ impl<'m> Seen<'m> {
 
     /// A list of numbers between blanks, ascending, each once.
     pub(super) fn numbers(&mut self, path: &str) -> Vec<u32> {
-        let words = self.words(path);
-        let mut numbers: Vec<u32> = words.iter().filter_map(|word| word.parse().ok()).collect();
-        if let Some(odd) = words.iter().find(|word| word.parse::<u32>().is_err()) {
+        let text = self.text(path).unwrap_or_default();
+        let mut numbers = Vec::new();
+        let mut odd = None;
+        for word in text.split_whitespace() {
+            match word.parse() {
+                Ok(number) => numbers.push(number),
+                Err(_) => odd = odd.or(Some(word)),
+            }
+        }
+        if let Some(odd) = odd {
             self.note(path, format!("holds '{}'", brief(odd)));
         }
         numbers.sort_unstable();
