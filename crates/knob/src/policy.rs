@@ -148,11 +148,15 @@ impl Policies {
             let mut found = lists.iter().zip(texts).map(|(file, text)| self.list(&folder, file, text));
             let (online, related) = (found.next().flatten(), found.next().flatten());
             drop(found);
-            // One list stands in for the other that cannot be read.
+            // One list stands in for the other that cannot be read, and the CPU it is named after for both.
             let doubtful = self.unread[before..].iter().any(|unread| unread.path.ends_with(LISTS[0]));
             let (online, cpus) = match (online, related) {
                 (Some(online), related) => (online.clone(), related.unwrap_or(online)),
-                (None, Some(cpus)) if doubtful => (cpus.clone(), cpus),
+                (None, related) if doubtful => {
+                    let own = || name.strip_prefix("policy").and_then(|number| number.parse().ok());
+                    let cpus = related.unwrap_or_else(|| CpuList::new(own().into_iter().collect()));
+                    (cpus.clone(), cpus)
+                }
                 (None, _) => {
                     self.asleep.push(name);
                     continue;
