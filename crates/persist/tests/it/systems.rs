@@ -130,7 +130,7 @@ fn ubuntu_changes_the_governor_a_minute_after_boot() {
     let unit = cpus("intel_pstate", "performance powersave", "powersave").default_governor("performance");
     let command = "[Service]\nExecStart=/lib/systemd/set-cpufreq\n";
     let unit = unit.systemd(&["+ondemand"]).file("/usr/lib/systemd/system/ondemand.service", command);
-    let unit = unit.executable(
+    let mut unit = unit.executable(
         "/lib/systemd/set-cpufreq",
         "echo powersave > /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor\n",
     );
