@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the terminal it was started from")]
 mod bench;
 mod cargo;
+mod kernel_source;
 mod metadata;
 mod sweep;
 mod tally;
@@ -17,8 +18,9 @@ usage: cargo xtask CHORE
 
   test [--tier lint|pure|host|services|guest]…   check everything, or the tiers named
   tidy                                           the rules of the tree that no compiler holds
-  sweep [--seeds N] [--seed S] [--only faults|chance]
-                                                 N stories of faults and the long Monte Carlo forms, in release
+  sweep [--seeds N] [--seed S] [--only faults|chance|texts|doctor]
+                                                 N stories of faults, the long Monte Carlo forms, garbled texts, in
+                                                 release; doctor, by its name alone: a kernel's configurator
   bench [NAME] [-- ARGUMENTS]                    the benchmarks under bench/, in release
   bench up [--machine NAME] [--two] [-- COMMAND] powerband in a kernel of its own, with P-states and a power meter
   bench rig [--machine NAME] [--two] [-- COMMAND]

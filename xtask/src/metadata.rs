@@ -1,4 +1,6 @@
 //! What cargo knows of the workspace: its packages, what they import, what they build.
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
@@ -35,11 +37,23 @@ pub(crate) struct Dependency {
 /// # Errors
 /// When cargo fails or answers what cannot be read.
 pub(crate) fn packages() -> Result<Vec<Package>> {
+    read(&metadata()?)
+}
+
+/// Where cargo builds.
+///
+/// # Errors
+/// When cargo fails or does not say.
+pub(crate) fn target_folder() -> Result<PathBuf> {
+    metadata()?["target_directory"].as_str().map(PathBuf::from).context("cargo metadata names no target folder")
+}
+
+fn metadata() -> Result<Value> {
     let output = cargo().args(["metadata", "--format-version", "1", "--no-deps"]).output()?;
     if !output.status.success() {
         bail!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    read(&serde_json::from_slice(&output.stdout)?)
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 fn read(metadata: &Value) -> Result<Vec<Package>> {

@@ -1,19 +1,36 @@
-//! `cargo xtask sweep`: stories of faults and the long Monte Carlo forms of the tests, from a seed nobody has seen before.
+//! `cargo xtask sweep`: stories of faults, the long Monte Carlo forms of the tests and garbled texts, from a seed nobody has
+//! seen before; and by its name alone what needs a kernel's source.
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{cargo, counted};
+use crate::kernel_source;
 use crate::metadata::packages;
 use crate::tally::Tally;
+use crate::test::needs::Fetch;
 use crate::value;
 
 /// Where the stories of faults are: package, and the arguments behind `--` that pick and show them.
 const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--nocapture"]);
 
 /// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
-const CHANCE: [(&str, &[&str]); 3] =
-    [("powerband-stats", &[]), ("powerband", &["sweep_"]), ("powerband-bench-virtual", &["sweep_"])];
+const CHANCE: [(&str, &[&str]); 3] = [
+    ("powerband-stats", &[]),
+    ("powerband", &["sweep_", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"]),
+    ("powerband-bench-virtual", &["sweep_"]),
+];
+
+/// Where everything that is read is garbled and files are broken.
+const TEXTS: [(&str, &[&str]); 1] = [("powerband", &["fuzzed::sweep_", "broken::sweep_"])];
+
+/// Where the doctor's fragments are merged into a kernel's configuration.
+const DOCTOR: (&str, &[&str]) = ("powerband", &["kconfig::sweep_"]);
+
+/// What names the kernel's source and Debian's configuration of it there, and the programs its `make` calls.
+const SOURCE: [&str; 2] = ["POWERBAND_KERNEL_SOURCE", "POWERBAND_KERNEL_CONFIG"];
+const CONFIGURES: [&str; 5] = ["cc", "make", "flex", "bison", "xz"];
 
 /// Asks tests for their long forms.
 const LONG: &str = "POWERBAND_SWEEP";
@@ -34,13 +51,21 @@ enum Kind {
     Faults,
     /// How often a claim is wrong.
     Chance,
+    /// Texts that nobody would write.
+    Texts,
+    /// A kernel's own configurator. Takes minutes and a kernel's source, so that it must be asked for.
+    Doctor,
 }
 
 impl Kind {
+    const ALL: [Kind; 4] = [Kind::Faults, Kind::Chance, Kind::Texts, Kind::Doctor];
+
     fn name(self) -> &'static str {
         match self {
             Kind::Faults => "faults",
             Kind::Chance => "chance",
+            Kind::Texts => "texts",
+            Kind::Doctor => "doctor",
         }
     }
 }
@@ -75,8 +100,8 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
             }
             "--only" => {
                 let text = value(word, &mut words)?;
-                let kind = [Kind::Faults, Kind::Chance].into_iter().find(|kind| kind.name() == text);
-                asked.only = Some(kind.context("--only takes faults or chance")?);
+                let kind = Kind::ALL.into_iter().find(|kind| kind.name() == text);
+                asked.only = Some(kind.context("--only takes faults, chance, texts or doctor")?);
             }
             _ => bail!("'{word}' means nothing to sweep\n\n{}", crate::USAGE),
         }
@@ -93,19 +118,25 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     let seed = asked.seed.unwrap_or_else(fresh_seed);
     let mut sum = Tally::default();
     let mut again = Vec::new();
-    for kind in [Kind::Faults, Kind::Chance] {
-        if asked.only.is_some_and(|only| only != kind) {
-            continue;
-        }
+    for kind in Kind::ALL.into_iter().filter(|&kind| asked.only.map_or(kind != Kind::Doctor, |only| only == kind)) {
         let (what, swept) = match kind {
             Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
             Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
+            Kind::Texts => ("garbled texts and broken files".to_owned(), &TEXTS[..]),
+            Kind::Doctor => ("the kernel's configurator".to_owned(), &[DOCTOR][..]),
         };
+        let mut names = Vec::new();
+        if kind == Kind::Doctor {
+            Fetch::begin(&CONFIGURES).ready(&CONFIGURES).map_err(anyhow::Error::msg)?;
+            let kept = kernel_source::get()?;
+            names.extend(SOURCE.into_iter().zip([kept.source, kept.config]));
+        }
         println!("── {what} from seed {seed}");
         let mut tally = Tally::default();
         for (package, arguments) in swept {
             if packages.iter().any(|known| known.name == *package) {
-                tally.add(one(package, arguments, seed, (kind == Kind::Faults).then_some(asked.seeds))?);
+                let count = (kind == Kind::Faults).then_some(asked.seeds);
+                tally.add(one(package, arguments, seed, count, &names)?);
             }
         }
         if !tally.well() {
@@ -125,9 +156,9 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     Ok(sum.well() && sum.passed > 0)
 }
 
-fn one(package: &str, arguments: &[&str], seed: u64, count: Option<u32>) -> Result<Tally> {
+fn one(package: &str, arguments: &[&str], seed: u64, count: Option<u32>, names: &[(&str, PathBuf)]) -> Result<Tally> {
     let mut command = cargo();
-    command.env(LONG, "1").env(SEED, seed.to_string());
+    command.env(LONG, "1").env(SEED, seed.to_string()).envs(names.iter().map(|(name, path)| (name, path)));
     if let Some(count) = count {
         command.env(COUNT, count.to_string());
     }
@@ -165,6 +196,7 @@ mod tests {
         assert_eq!(parsed(&[]).unwrap(), Asked { seeds: STORIES, seed: None, only: None });
         let asked = parsed(&["--seeds", "20", "--seed", "7", "--only", "faults"]).unwrap();
         assert_eq!(asked, Asked { seeds: 20, seed: Some(7), only: Some(Kind::Faults) });
+        assert_eq!(parsed(&["--only", "doctor"]).unwrap().only, Some(Kind::Doctor));
         for bad in [&["--seeds", "0"][..], &["--seeds"], &["--seed", "x"], &["7"], &["--only", "luck"]] {
             assert!(parsed(bad).is_err(), "{bad:?}");
         }

@@ -3,7 +3,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use powerband_machine::{Entry, Errno, LastChange};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 use crate::{errno, io_errno};
 
@@ -17,26 +17,48 @@ const KERNEL_FILE_SYSTEMS: [u32; 9] =
 
 /// Names in a folder, sorted.
 pub(crate) fn list(folder: &str) -> Result<Vec<Entry>, Errno> {
-    use std::os::unix::fs::PermissionsExt;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let there = rustix::fs::open(folder, flags, Mode::empty()).map_err(errno)?;
     let mut entries = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| io_errno(&error))? {
-        let entry = entry.map_err(|error| io_errno(&error))?;
+    for entry in Dir::read_from(&there).map_err(errno)? {
+        let entry = entry.map_err(errno)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
         // A link counts as what it leads to; what vanished meanwhile, or leads nowhere, as itself.
-        let Ok(found) = std::fs::metadata(entry.path()).or_else(|_| entry.metadata()) else { continue };
+        let found = rustix::fs::statat(&there, name, AtFlags::empty());
+        let found = found.or_else(|_| rustix::fs::statat(&there, name, AtFlags::SYMLINK_NOFOLLOW));
+        let Ok(found) = found else { continue };
         entries.push(Entry {
-            name: entry.file_name().to_string_lossy().into_owned(),
-            folder: found.is_dir(),
-            mode: found.permissions().mode() & 0o7777,
+            name: name.to_string_lossy().into_owned(),
+            folder: FileType::from_raw_mode(found.st_mode) == FileType::Directory,
+            mode: found.st_mode & 0o7777,
         });
     }
     entries.sort();
     Ok(entries)
 }
 
-/// Opens for reading. Never waits, not even for the other end of a named pipe.
+/// An attribute of sysfs, which answers all it holds in one read, and that is less than a page; whatever else stands there
+/// is read to its end.
+pub(crate) fn read_attribute(folder: &OwnedFd, name: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
+    const PAGE_BYTES: usize = 4096;
+    let file = rustix::fs::openat(folder, name, READING, Mode::empty()).map_err(errno)?;
+    buffer.resize(buffer.len().max(1 << 14), 0);
+    match rustix::io::pread(&file, &mut buffer[..], 0) {
+        Ok(got) if got < PAGE_BYTES => text_of(&buffer[..got]),
+        Ok(_) | Err(rustix::io::Errno::INTR | rustix::io::Errno::SPIPE) => read_open(&file, buffer),
+        Err(error) => Err(errno(error)),
+    }
+}
+
+/// How files are opened to be read: never waiting, not even for the other end of a named pipe.
+const READING: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
+
+/// Opens for reading.
 pub(crate) fn open(path: &str) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(errno)
+    rustix::fs::open(path, READING, Mode::empty()).map_err(errno)
 }
 
 /// The whole text of a file; `buffer` is only working space.
@@ -58,7 +80,11 @@ pub(crate) fn read_latency(path: &str) -> Result<String, Errno> {
 
 /// The whole text of an open file, from its beginning.
 pub(crate) fn read_open(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<String, Errno> {
-    read_bytes(file, buffer).and_then(|bytes| std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Errno::EILSEQ))
+    read_bytes(file, buffer).and_then(text_of)
+}
+
+fn text_of(bytes: &[u8]) -> Result<String, Errno> {
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Errno::EILSEQ)
 }
 
 /// The bytes of an open file, from its beginning, in `buffer`.

@@ -22,6 +22,7 @@ mod coalescing;
 mod confirmation;
 mod facts;
 mod files;
+mod folders;
 mod group;
 mod guardian;
 mod interrupts;

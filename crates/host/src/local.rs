@@ -135,6 +135,10 @@ impl Machine for LocalMachine {
         read_place(path, &mut self.buffer)
     }
 
+    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
+        crate::folders::read_in(folders, names)
+    }
+
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
         self.files.open(path)
     }

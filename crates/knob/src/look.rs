@@ -64,7 +64,7 @@ pub fn get(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Res
                     let meant = meant.map_or_else(String::new, |meant| format!(" ({meant})"));
                     (Some(text.trim().to_owned()), named.knob.shown(&text) + &meant)
                 }
-                Err(errno) => (None, format!("cannot be read: {errno}")),
+                Err(errno) => (None, format!("cannot be read: {path}: {errno}")),
             },
         };
         let cpus = site.policy.map(|policy| policy.cpus);

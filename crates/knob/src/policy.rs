@@ -1,9 +1,15 @@
 //! cpufreq policies: which there are, which CPUs they drive, which of them a selection means.
+use std::collections::BTreeSet;
+
 use powerband_machine::{Errno, Machine};
 use powerband_record::CpuList;
 use serde::Serialize;
 
+use crate::look::Unread;
 use crate::{KnobError, Selection, Site, Sites};
+
+/// A policy's CPUs that are online, and all of them.
+const LISTS: [&str; 2] = ["affected_cpus", "related_cpus"];
 
 pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 pub(crate) const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
@@ -60,23 +66,39 @@ pub struct Policies {
     pub active: Vec<Policy>,
     /// Names of those whose CPUs are all offline: the kernel answers EBUSY for every file of theirs.
     pub asleep: Vec<String>,
+    /// What of their lists of CPUs cannot be read.
+    pub unread: Vec<Unread>,
 }
+
+/// Texts of some files of one folder, in their order.
+pub(crate) type Texts = Vec<Result<String, Errno>>;
 
 /// Finds the policies.
 ///
 /// # Errors
 /// [`KnobError::Absent`] in the name of `knob` when the machine has no cpufreq.
 pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobError> {
+    policies_with(machine, knob, &[]).map(|(all, _)| all)
+}
+
+/// Finds the policies, and the texts of these files of each that is active.
+///
+/// # Errors
+/// As [`policies`].
+pub(crate) fn policies_with(
+    machine: &mut dyn Machine,
+    knob: &str,
+    files: &[&str],
+) -> Result<(Policies, Vec<Texts>), KnobError> {
     let (folders, found) = match machine.list(CPUFREQ) {
         Ok(entries) => (numbered(entries.into_iter().map(|entry| entry.name), "policy"), "is empty"),
         Err(_) => (Vec::new(), "does not exist"),
     };
     let mut all = Policies::default();
-    for (number, name) in folders {
-        all.add(machine, format!("policy{number}"), format!("{CPUFREQ}/{name}"), "related_cpus");
-    }
+    let named = folders.into_iter().map(|(number, name)| (format!("policy{number}"), format!("{CPUFREQ}/{name}")));
+    let mut texts = all.add(machine, named.collect(), &LISTS, files);
     if all.active.is_empty() && all.asleep.is_empty() {
-        all = per_cpu_folders(machine);
+        (all, texts) = per_cpu_folders(machine, files);
     }
     if all.active.is_empty() && all.asleep.is_empty() {
         return Err(KnobError::absent(
@@ -87,38 +109,76 @@ pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobE
             ),
         ));
     }
-    Ok(all)
+    Ok((all, texts))
 }
 
 /// Kernels before policy folders (2.6): each CPU has its own `cpufreq`, shared ones name the same CPUs as affected. Related
 /// are there those whose clock the hardware changes together, which may have policies of their own.
-fn per_cpu_folders(machine: &mut dyn Machine) -> Policies {
-    let mut all = Policies::default();
-    let Ok(entries) = machine.list(CPU) else { return all };
+fn per_cpu_folders(machine: &mut dyn Machine, files: &[&str]) -> (Policies, Vec<Texts>) {
+    let (mut all, mut texts) = (Policies::default(), Vec::new());
+    let Ok(entries) = machine.list(CPU) else { return (all, texts) };
+    let mut known = BTreeSet::new();
     for (number, name) in numbered(entries.into_iter().map(|entry| entry.name), "cpu") {
         let folder = format!("{CPU}/{name}/cpufreq");
-        let known = all.active.iter().any(|policy| policy.cpus.contains(number));
-        if !known && machine.list(&folder).is_ok() {
-            all.add(machine, format!("policy{number}"), folder, "affected_cpus");
+        if !known.contains(&number) && machine.list(&folder).is_ok() {
+            let before = all.active.len();
+            texts.extend(all.add(machine, vec![(format!("policy{number}"), folder)], &LISTS[..1], files));
+            known.extend(all.active[before..].iter().flat_map(|policy| policy.cpus.as_slice()).copied());
         }
     }
-    all
+    (all, texts)
 }
 
 impl Policies {
-    /// `members`: the file that names its CPUs, offline ones included where the kernel tells.
-    fn add(&mut self, machine: &mut dyn Machine, name: String, folder: String, members: &str) {
-        let mut list = |file: &str| {
-            let text = machine.read(&format!("{folder}/{file}")).ok()?;
-            CpuList::parse_spaced(&text).ok().filter(|cpus| !cpus.is_empty())
-        };
-        match list("affected_cpus") {
-            Some(online) => {
-                let cpus = list(members).unwrap_or_else(|| online.clone());
-                self.active.push(Policy { name, folder, cpus, online });
-            }
-            None => self.asleep.push(name),
+    /// Adds policies by name and folder; `lists`: the files that name their CPUs, where the kernel tells of offline ones too.
+    /// The texts of `files` of those that are active.
+    fn add(
+        &mut self,
+        machine: &mut dyn Machine,
+        named: Vec<(String, String)>,
+        lists: &[&str],
+        files: &[&str],
+    ) -> Vec<Texts> {
+        let (names, folders): (Vec<String>, Vec<String>) = named.into_iter().unzip();
+        let all = machine.read_in(&folders, &[lists, files].concat());
+        let mut kept = Vec::new();
+        for ((name, folder), mut texts) in names.into_iter().zip(folders).zip(all) {
+            let rest = texts.split_off(lists.len().min(texts.len()));
+            let before = self.unread.len();
+            let mut found = lists.iter().zip(texts).map(|(file, text)| self.list(&folder, file, text));
+            let (online, related) = (found.next().flatten(), found.next().flatten());
+            drop(found);
+            // One list stands in for the other that cannot be read, and the CPU it is named after for both.
+            let doubtful = self.unread[before..].iter().any(|unread| unread.path.ends_with(LISTS[0]));
+            let (online, cpus) = match (online, related) {
+                (Some(online), related) => (online.clone(), related.unwrap_or(online)),
+                (None, related) if doubtful => {
+                    let own = || name.strip_prefix("policy").and_then(|number| number.parse().ok());
+                    let cpus = related.unwrap_or_else(|| CpuList::new(own().into_iter().collect()));
+                    (cpus.clone(), cpus)
+                }
+                (None, _) => {
+                    self.asleep.push(name);
+                    continue;
+                }
+            };
+            self.active.push(Policy { name, folder, cpus, online });
+            kept.push(rest);
         }
+        kept
+    }
+
+    /// The CPUs one of a policy's lists names, if any.
+    fn list(&mut self, folder: &str, file: &str, text: Result<String, Errno>) -> Option<CpuList> {
+        let why = match text.map(|text| CpuList::parse_spaced(&text)) {
+            Ok(Ok(cpus)) => return (!cpus.is_empty()).then_some(cpus),
+            // What a policy without a CPU online answers, and what one that just went does.
+            Err(Errno::EBUSY | Errno::ENOENT | Errno::ENOTDIR | Errno::ENODEV | Errno::ENXIO) => return None,
+            Ok(Err(error)) => error.to_string(),
+            Err(errno) => errno.to_string(),
+        };
+        self.unread.push(Unread { path: format!("{folder}/{file}"), why });
+        None
     }
 
     /// Those a selection means, as sites on `file`, with what a person should know about it.

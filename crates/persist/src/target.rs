@@ -14,6 +14,8 @@ pub(crate) struct Place {
     pub(crate) site: Site,
     /// What reads there; `None` when it cannot be read.
     pub(crate) reads: Option<String>,
+    /// Which file cannot be read, and why.
+    pub(crate) unread: Option<String>,
     /// Every path of its file.
     paths: Vec<String>,
 }
@@ -36,8 +38,12 @@ impl Target {
         let driver = first.as_ref().and_then(|policy| policy.read(machine, "scaling_driver").ok());
         let governors = first.as_ref().and_then(|policy| policy.governors(machine)).unwrap_or_default();
         let places = sites.into_iter().map(|site| {
-            let reads = site.path.as_ref().and_then(|path| machine.read(path).ok()).map(|text| text.trim().to_owned());
-            Place { paths: paths(&site, &all), site, reads }
+            let (reads, unread) = match site.path.as_ref().map(|path| (path, machine.read(path))) {
+                Some((_, Ok(text))) => (Some(text.trim().to_owned()), None),
+                Some((path, Err(errno))) => (None, Some(format!("{path}: {errno}"))),
+                None => (None, None),
+            };
+            Place { paths: paths(&site, &all), site, reads, unread }
         });
         Target { places: places.collect(), named, driver, governors }
     }

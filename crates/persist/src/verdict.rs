@@ -101,7 +101,8 @@ fn chain(target: &Target, findings: &[Finding], place: &Place, side_by_side: boo
     let Some(reads) = place.reads.as_deref().map(|reads| target.named.knob.shown(reads)) else {
         let clauses: Vec<String> = acting.iter().map(|finding| clause(finding)).collect();
         let told = if clauses.is_empty() { "nothing found here sets it".into() } else { clauses.join(", then ") };
-        return format!("{told}; what is in force now cannot be read");
+        let why = place.unread.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        return format!("{told}; what is in force now cannot be read{why}");
     };
     let Some((last, _)) = acting.split_last() else {
         let known = findings.iter().any(|finding| finding.phase == Phase::Kernel && !finding.values.is_empty());

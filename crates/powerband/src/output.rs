@@ -1,8 +1,11 @@
 //! What the command prints: one write a result, one line a failure. A reader that went away (`| head`) is no failure.
-use std::io::{IsTerminal, Write};
+mod indented;
+
+use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use crate::exit::{Answer, Exit, Failure};
+use indented::Indented;
 
 /// Prints a result.
 pub(crate) fn say(text: &str) {
@@ -18,13 +21,18 @@ pub(crate) fn say_on(line: &str) -> bool {
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
 
-/// Prints a JSON value.
+/// Prints a JSON value, as it is made: what is told of very many CPUs is long.
 ///
 /// # Errors
 /// Never in practice: the shapes hold only strings and finite numbers.
 pub(crate) fn say_json(value: &impl serde::Serialize) -> Answer {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::new(Exit::Failed, error))?;
-    say(&text);
+    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let told = value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Indented::default()));
+    match told {
+        // A closed pipe means nobody wants the rest.
+        Err(error) if !error.is_io() => return Err(Failure::new(Exit::Failed, error)),
+        told => drop(told.map(|()| out.write_all(b"\n").and_then(|()| out.flush()))),
+    }
     Ok(Exit::Fine as u8)
 }
 

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 19] = [
+const PACKAGES: [(&str, &str); 22] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -24,17 +24,20 @@ const PACKAGES: [(&str, &str); 19] = [
     ("cpupower", "linux-cpupower"),
     ("cpufreq-set", "cpufrequtils"),
     ("ethtool", "ethtool"),
+    ("flex", "flex"),
+    ("bison", "bison"),
+    ("xz", "xz-utils"),
 ];
 
 /// Packages that are on their way.
-pub(super) struct Fetch {
+pub(crate) struct Fetch {
     thread: Option<JoinHandle<Result<(), String>>>,
     trouble: Option<String>,
 }
 
 impl Fetch {
     /// Begins to fetch what is missing. What the compiler itself needs is waited for, the rest comes meanwhile.
-    pub(super) fn begin(programs: &[&str]) -> Self {
+    pub(crate) fn begin(programs: &[&str]) -> Self {
         let mut packages = missing_packages(programs, is_installed);
         let mut fetch = Fetch { thread: None, trouble: None };
         if packages.is_empty() {
@@ -55,7 +58,7 @@ impl Fetch {
     ///
     /// # Errors
     /// A sentence that says what is missing and why.
-    pub(super) fn ready(&mut self, programs: &[&str]) -> Result<(), String> {
+    pub(crate) fn ready(&mut self, programs: &[&str]) -> Result<(), String> {
         if let Some(thread) = self.thread.take() {
             self.trouble = thread.join().unwrap_or_else(|_| Err("fetching packages panicked".into())).err();
         }

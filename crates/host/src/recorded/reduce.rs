@@ -97,6 +97,33 @@ const OPTIONS: [&str; 24] = [
     "SCHED_SMT",
 ];
 
+/// Whole names of further symbols: what those above stand on, and what else a knob needs.
+const SYMBOLS: [&str; 23] = [
+    "ACPI",
+    "ARM",
+    "ARM64",
+    "ARM_SCMI_PROTOCOL",
+    "CPU_SUP_INTEL",
+    "ETHTOOL_NETLINK",
+    "FAIR_GROUP_SCHED",
+    "HAS_IOMEM",
+    "HAVE_CLK",
+    "HAVE_PERF_EVENTS",
+    "HOTPLUG_CPU",
+    "HWMON",
+    "MODULES",
+    "NET",
+    "PCI",
+    "PERF_EVENTS",
+    "PROC_FS",
+    "PROC_SYSCTL",
+    "SENSORS_ACPI_POWER",
+    "SMP",
+    "SYSFS",
+    "X86",
+    "X86_64",
+];
+
 /// Lines of /proc/cpuinfo that tell what kind of CPU it is, on x86 and on ARM.
 const CPU: [&str; 20] = [
     "processor",
@@ -152,7 +179,9 @@ pub(super) fn reduce(text: &str, keep: Keep) -> Option<String> {
         Keep::Modules => Some(modules(text)),
         Keep::Config => {
             let about = |line: &str| OPTIONS.iter().any(|part| line.contains(part));
-            Some(lines(text, |line| line.contains("CONFIG_") && about(line)))
+            let is_heading = |line: &str| line.starts_with("# Linux") && line.contains("ernel");
+            let named = |line: &str| SYMBOLS.contains(&symbol(line));
+            Some(lines(text, |line| line.contains("CONFIG_") && (about(line) || named(line)) || is_heading(line)))
         }
         Keep::Lines => {
             let about = |line: &str| TURNED.iter().chain(&SETTINGS).any(|word| has_start(line, word));
@@ -161,6 +190,12 @@ pub(super) fn reduce(text: &str, keep: Keep) -> Option<String> {
         }
         Keep::Process => PROCESSES.iter().any(|name| text.starts_with(name)).then(|| text.to_owned()),
     }
+}
+
+/// The name in `CONFIG_NAME=y` and `# CONFIG_NAME is not set`.
+fn symbol(line: &str) -> &str {
+    let name = line.trim_start_matches("# ").strip_prefix("CONFIG_").unwrap_or_default();
+    name.split(['=', ' ']).next().unwrap_or_default()
 }
 
 /// Whether a word of the line begins so.
@@ -361,8 +396,12 @@ mod tests {
             (Keep::Devices, "h\n eth0: 1 2\nenx001122334455: 1 2\n", Some("h\n eth0: 0 0\n")),
             (
                 Keep::Config,
-                "CONFIG_HZ=250\n# CONFIG_NO_HZ is not set\nCONFIG_DEFAULT_HOSTNAME=\"x\"\n",
-                Some("CONFIG_HZ=250\n# CONFIG_NO_HZ is not set\n"),
+                "# Linux/x86 6.1.0 Kernel Configuration\n# CPU\nCONFIG_HZ=250\n# CONFIG_NO_HZ is not set\nCONFIG_NET=y\n\
+                 # CONFIG_SMP is not set\nCONFIG_NETFILTER=y\nCONFIG_DEFAULT_HOSTNAME=\"x\"\n",
+                Some(
+                    "# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_HZ=250\n# CONFIG_NO_HZ is not set\nCONFIG_NET=y\n\
+                     # CONFIG_SMP is not set\n",
+                ),
             ),
             (Keep::Lines, "[Service]\nExecStart=cpupower x\nUser=y\n", Some("[Service]\nExecStart=cpupower x\n")),
             (Keep::Lines, "[Service]\nUser=y\n", None),

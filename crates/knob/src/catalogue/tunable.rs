@@ -70,7 +70,12 @@ impl Tunable {
         let mut running = Vec::new();
         let mut other = None;
         for policy in chosen {
-            let found = policy.read(machine, "scaling_governor").unwrap_or_default().to_lowercase();
+            let found = policy.read(machine, "scaling_governor").map_err(|errno| KnobError::Unreadable {
+                knob: name.to_owned(),
+                path: policy.file("scaling_governor"),
+                errno,
+            })?;
+            let found = found.to_lowercase();
             if found == self.governor {
                 running.push(policy);
             } else {

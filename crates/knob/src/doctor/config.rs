@@ -126,13 +126,14 @@ impl Config {
         }
     }
 
-    /// First two numbers of its version; a heading without one is taken for the newest kernel.
-    pub(super) fn version(&self) -> (u32, u32) {
-        let newest = (u32::MAX, 0);
+    /// First three numbers of its version, of which the third may lack; a heading without one is taken for the newest
+    /// kernel.
+    pub(super) fn version(&self) -> (u32, u32, u32) {
+        let newest = (u32::MAX, 0, 0);
         let Some(release) = &self.release else { return newest };
         let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
         match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => (major, minor),
+            (Some(Ok(major)), Some(Ok(minor))) => (major, minor, numbers.next().and_then(Result::ok).unwrap_or(0)),
             _ => newest,
         }
     }

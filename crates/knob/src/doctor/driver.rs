@@ -26,7 +26,7 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, config: Option<&
                 drivers.entry(policy.driver.as_deref().unwrap_or("unknown")).or_default().push(policy);
             }
             for (driver, policies) in drivers {
-                findings.push(in_charge(driver, &policies));
+                findings.push(in_charge(machine, driver, &policies));
                 findings.extend(rules_out(machine, driver));
             }
             if !asleep.is_empty() {
@@ -40,12 +40,19 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, config: Option<&
     Section { name: "driver", title: "driver of the clock".into(), findings }
 }
 
-fn in_charge(driver: &str, policies: &[&PolicyInfo]) -> Finding {
+fn in_charge(machine: &mut dyn Machine, driver: &str, policies: &[&PolicyInfo]) -> Finding {
     let count = match policies.len() {
         1 => "1 policy".to_owned(),
         count => format!("{count} policies"),
     };
-    let governors = policies.first().map(|policy| policy.available_governors.join(", ")).unwrap_or_default();
+    let governors = policies.first().map_or_else(String::new, |first| match &first.available_governors[..] {
+        [] => {
+            let path = first.policy.file("scaling_available_governors");
+            let why = machine.read(&path).err().map_or_else(|| "names none".to_owned(), |errno| errno.to_string());
+            format!("not known ({path}: {why})")
+        }
+        all => all.join(", "),
+    });
     Finding::ok(ABOUT, format!("{driver} drives {count}; governors {governors}"))
 }
 

@@ -107,7 +107,7 @@ impl<'a> Fragment<'a> {
         }
         let follows_load = matches!(name, "ondemand" | "conservative");
         if follows_load
-            && self.config.version() >= (5, 8)
+            && self.config.version() >= (5, 8, 0)
             && self.state("X86_INTEL_PSTATE").is_on()
             && self.state("SMP").is_on()
         {
@@ -132,7 +132,7 @@ impl<'a> Fragment<'a> {
     /// Where a kernel gets its second CPU by these lines, a default of it would bring intel_pstate along (SCHED_MC_PRIO
     /// selects it, since Linux 4.10).
     fn keep_out_intel_pstate(&mut self) {
-        let unasked = self.config.state(SELECTS_INTEL_PSTATE) == State::Absent && self.config.version() >= (4, 10);
+        let unasked = self.config.state(SELECTS_INTEL_PSTATE) == State::Absent && self.config.version() >= (4, 10, 0);
         if unasked && self.plan.contains_key("SMP") && self.config.has("CPU_SUP_INTEL") {
             self.set(SELECTS_INTEL_PSTATE, State::Off);
         }

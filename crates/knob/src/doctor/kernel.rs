@@ -98,12 +98,19 @@ pub struct SymbolRow {
 
 /// The configuration of the kernel that runs, and where it was read.
 pub(super) fn find(machine: &mut dyn Machine) -> Result<(Config, String), Section> {
-    let release = machine.read("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    const RELEASE: &str = "/proc/sys/kernel/osrelease";
+    let mut refused = Vec::new();
+    let release = match machine.read(RELEASE) {
+        Ok(text) => text.trim().to_owned(),
+        Err(errno) => {
+            refused.extend((errno != Errno::ENOENT).then(|| format!("{RELEASE}: {errno}")));
+            String::new()
+        }
+    };
     let mut places = vec!["/proc/config.gz".to_owned()];
     if !release.is_empty() {
         places.extend([format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]);
     }
-    let mut refused = Vec::new();
     for place in &places {
         match machine.read(place) {
             Ok(text) => match Config::parse(&text) {
@@ -159,7 +166,8 @@ pub(super) fn section(asked: &Asked<'_>, rows: &[SymbolRow]) -> Section {
             "`powerband doctor --fragment > powerband.config`, then in the kernel's source \
              `scripts/kconfig/merge_config.sh -m .config powerband.config && make olddefconfig`",
         ));
-        if config.version() != RULES {
+        let (major, minor, _) = config.version();
+        if (major, minor) != RULES {
             let told = format!("what depends on what is taken from Linux {}.{}", RULES.0, RULES.1);
             findings.push(
                 Finding::note("rules", told).with("look after `make olddefconfig` whether each line is still there"),
@@ -218,7 +226,7 @@ fn of_default(asked: &Asked<'_>) -> Option<Finding> {
         return now.map(|name| Finding::ok(ABOUT, format!("{name}, as the kernel was configured")));
     };
     let now = now.unwrap_or("none");
-    let by_word = if asked.config.version() >= (5, 9) {
+    let by_word = if asked.config.version() >= (5, 9, 0) {
         format!("write cpufreq.default_governor={wanted} on the kernel's command line")
     } else {
         format!("turn it after each boot: `powerband set governor={wanted}`")

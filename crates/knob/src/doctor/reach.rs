@@ -1,12 +1,12 @@
 //! What of the catalogue has a place on this machine, asked of the catalogue itself.
-use powerband_machine::Machine;
+use powerband_machine::{Errno, Machine};
 
 use super::{Finding, Section};
 use crate::catalogue::ALL;
-use crate::{KnobError, Selection, Site, resolve};
+use crate::{KnobError, Selection, Site};
 
 /// A setting every kernel with sysctl has.
-const SOME_SYSCTL: &str = "sysctl.vm.swappiness";
+const SOME_SYSCTL: &str = "/proc/sys/vm/swappiness";
 
 /// What has no name of its own yet and can be turned as a file: what it is, and a file of it.
 const FILES: [(&str, &str); 4] = [
@@ -46,23 +46,26 @@ pub(super) fn look(machine: &mut dyn Machine) -> Reach {
     }
     reach.family(machine, "nic");
     reach.quota(machine);
-    let named = resolve(SOME_SYSCTL);
-    reach.sysctl = named.is_ok_and(|named| {
-        named.knob.sites(&named.name, machine, &Selection::everywhere()).is_ok()
-            && machine.read("/proc/sys/vm/swappiness").is_ok()
-    });
-    if reach.sysctl {
-        reach.findings.push(Finding::ok("sysctl.*", "what lies under /proc/sys"));
-    }
+    reach.sysctl = reach.file(machine, SOME_SYSCTL, "sysctl.*", "what lies under /proc/sys");
     for (what, path) in FILES {
-        if machine.read(path).is_ok() {
-            reach.findings.push(Finding::ok(format!("file:{path}"), what));
-        }
+        reach.file(machine, path, &format!("file:{path}"), what);
     }
     reach
 }
 
 impl Reach {
+    /// What a file stands for; whether it can be read. One that is there and cannot is named.
+    fn file(&mut self, machine: &mut dyn Machine, path: &str, about: &str, what: &str) -> bool {
+        let read = machine.read(path);
+        let is_read = read.is_ok();
+        self.findings.extend(match read {
+            Ok(_) => Some(Finding::ok(about, what)),
+            Err(Errno::ENOENT | Errno::ENOTDIR) => None,
+            Err(errno) => Some(Finding::note(about, format!("{path} cannot be read: {errno}"))),
+        });
+        is_read
+    }
+
     /// The knobs of one family, and where they sit; whether there are any.
     fn family(&mut self, machine: &mut dyn Machine, family: &str) -> bool {
         let prefix = format!("{family}.");

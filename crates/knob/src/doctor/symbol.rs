@@ -63,7 +63,7 @@ pub(super) struct Symbol {
     /// The only architecture that has it.
     arch: Option<Arch>,
     /// First kernel with it.
-    since: (u32, u32),
+    since: (u32, u32, u32),
     /// What must be on with it. Those with a row of their own can be turned on for it; others are given or not, and of
     /// `A|B` one must be.
     pub(super) needs: &'static [&'static str],
@@ -140,7 +140,7 @@ const ARM: Option<Arch> = Some(Arch::Arm);
 
 const fn bool(name: &'static str, prompt: &'static str, menu: Menu, brings: &'static str) -> Symbol {
     let (kind, area) = (Kind::Bool, Area::Beside);
-    Symbol { name, prompt, menu, kind, area, arch: None, since: (2, 6), needs: &[], brings, module: "" }
+    Symbol { name, prompt, menu, kind, area, arch: None, since: (2, 6, 0), needs: &[], brings, module: "" }
 }
 
 const fn below(name: &'static str, prompt: &'static str, menu: Menu) -> Symbol {
@@ -202,7 +202,7 @@ pub(super) const ALL: &[Symbol] = &[
     ),
     Symbol {
         kind: Kind::Bool,
-        since: (4, 7),
+        since: (4, 7, 0),
         needs: &["CPU_FREQ", "SMP"],
         ..governor(
             "CPU_FREQ_GOV_SCHEDUTIL",
@@ -221,12 +221,12 @@ pub(super) const ALL: &[Symbol] = &[
         )
     },
     Symbol {
-        since: (3, 9),
+        since: (3, 9, 0),
         needs: &["CPU_FREQ"],
         ..driver("X86_INTEL_PSTATE", "Intel P state control", X86, "", "the driver intel_pstate")
     },
     Symbol {
-        since: (5, 17),
+        since: (5, 17, 0),
         needs: &["CPU_FREQ", "ACPI"],
         ..driver("X86_AMD_PSTATE", "AMD Processor P-State driver", X86, "", "the driver amd-pstate")
     },
@@ -241,17 +241,17 @@ pub(super) const ALL: &[Symbol] = &[
         )
     },
     Symbol {
-        since: (3, 18),
+        since: (3, 18, 0),
         needs: &["CPU_FREQ", "OF", "HAVE_CLK"],
         ..driver("CPUFREQ_DT", "Generic DT based cpufreq driver", ARM, "cpufreq-dt", "the driver cpufreq-dt")
     },
     Symbol {
-        since: (4, 17),
+        since: (4, 17, 0),
         needs: &["CPU_FREQ", "ARM_SCMI_PROTOCOL"],
         ..driver("ARM_SCMI_CPUFREQ", "SCMI based CPUfreq driver", ARM, "scmi-cpufreq", "the driver scmi-cpufreq")
     },
     Symbol {
-        since: (4, 5),
+        since: (4, 5, 0),
         needs: &["CPU_FREQ", "ACPI_PROCESSOR"],
         ..driver(
             "ACPI_CPPC_CPUFREQ",
@@ -263,35 +263,36 @@ pub(super) const ALL: &[Symbol] = &[
     },
     Symbol {
         area: Area::Quota,
-        since: (3, 2),
+        since: (3, 2, 0),
         ..bool("CGROUPS", "Control Group support", Menu::Groups, "groups for a load")
     },
     Symbol {
         area: Area::Quota,
-        since: (3, 2),
+        since: (3, 2, 0),
         needs: &["CGROUPS"],
         ..bool("CGROUP_SCHED", "CPU controller", Menu::Groups, "CPU time by group")
     },
     Symbol {
         area: Area::Quota,
-        since: (3, 2),
+        since: (3, 2, 0),
         needs: &["CGROUP_SCHED"],
         ..bool("FAIR_GROUP_SCHED", "Group scheduling for SCHED_OTHER", Menu::Controller, "CPU time by group")
     },
     Symbol {
         area: Area::Quota,
-        since: (3, 2),
+        since: (3, 2, 0),
         needs: &["FAIR_GROUP_SCHED"],
         ..bool("CFS_BANDWIDTH", "CPU bandwidth provisioning for FAIR_GROUP_SCHED", Menu::Controller, "cgroup.cpu_quota")
     },
     Symbol { area: Area::Files, ..bool("SYSFS", "sysfs file system support", Menu::Pseudo, "every knob under /sys") },
     Symbol {
+        since: (2, 6, 19),
         area: Area::Files,
         needs: &["PROC_FS"],
         ..bool("PROC_SYSCTL", "Sysctl support (/proc/sys)", Menu::Pseudo, "sysctl.*")
     },
     Symbol {
-        since: (5, 6),
+        since: (5, 6, 0),
         needs: &["NET"],
         ..bool(
             "ETHTOOL_NETLINK",
@@ -301,13 +302,16 @@ pub(super) const ALL: &[Symbol] = &[
         )
     },
     Symbol {
+        since: (2, 6, 24),
         ..bool("CPU_IDLE", "CPU idle PM support", Menu::Idle, "idle states that can be closed (cpuidle.disable)")
     },
     Symbol {
+        since: (2, 6, 24),
         needs: &["CPU_IDLE"],
         ..bool("CPU_IDLE_GOV_MENU", "Menu governor (for tickless system)", Menu::Idle, "the idle governor menu")
     },
     Symbol {
+        since: (2, 6, 24),
         needs: &["CPU_IDLE"],
         ..bool(
             "CPU_IDLE_GOV_LADDER",
@@ -317,7 +321,7 @@ pub(super) const ALL: &[Symbol] = &[
         )
     },
     Symbol {
-        since: (5, 1),
+        since: (5, 1, 0),
         needs: &["CPU_IDLE"],
         ..bool(
             "CPU_IDLE_GOV_TEO",
@@ -328,7 +332,7 @@ pub(super) const ALL: &[Symbol] = &[
     },
     Symbol {
         arch: X86,
-        since: (5, 4),
+        since: (5, 4, 0),
         needs: &["CPU_IDLE", "KVM_GUEST"],
         ..bool(
             "CPU_IDLE_GOV_HALTPOLL",
@@ -339,6 +343,7 @@ pub(super) const ALL: &[Symbol] = &[
     },
     Symbol {
         arch: X86,
+        since: (2, 6, 35),
         needs: &["CPU_IDLE", "CPU_SUP_INTEL"],
         ..bool("INTEL_IDLE", "Cpuidle Driver for Intel Processors", Menu::Power, "the deep idle states of Intel CPUs")
     },
@@ -358,13 +363,14 @@ pub(super) const ALL: &[Symbol] = &[
         )
     },
     Symbol {
+        since: (2, 6, 32),
         needs: &["HAVE_PERF_EVENTS"],
         ..bool("PERF_EVENTS", "Kernel performance events and counters", Menu::Perf, "hardware counters (perf)")
     },
     Symbol {
         kind: Kind::Module,
         arch: X86,
-        since: (4, 7),
+        since: (4, 7, 0),
         needs: &["PERF_EVENTS", "PCI", "CPU_SUP_INTEL|CPU_SUP_AMD"],
         module: "rapl",
         ..bool(
@@ -375,7 +381,7 @@ pub(super) const ALL: &[Symbol] = &[
         )
     },
     Symbol {
-        since: (3, 13),
+        since: (3, 13, 0),
         ..bool(
             "POWERCAP",
             "Generic powercap sysfs driver",
@@ -386,7 +392,7 @@ pub(super) const ALL: &[Symbol] = &[
     Symbol {
         kind: Kind::Module,
         arch: X86,
-        since: (3, 13),
+        since: (3, 13, 0),
         needs: &["POWERCAP", "PCI"],
         module: "intel_rapl_msr",
         ..bool(
@@ -403,6 +409,7 @@ pub(super) const ALL: &[Symbol] = &[
         ..bool("HWMON", "Hardware Monitoring support", Menu::Drivers, "the meter hwmon")
     },
     Symbol {
+        since: (2, 6, 33),
         kind: Kind::Module,
         arch: X86,
         needs: &["HWMON", "ACPI"],

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::seen::{Seen, Unread};
 use super::stats::Stats;
 use crate::catalogue::tunable_folder;
-use crate::policy::policies;
+use crate::policy::{policies, policies_with};
 use crate::{KnobError, Policy};
 
 /// One policy's settings. What the kernel does not say is absent.
@@ -106,7 +106,8 @@ pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String
 /// # Errors
 /// [`KnobError::Absent`] when the machine has no cpufreq.
 pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clocks, KnobError> {
-    let mut all = policies(machine, "cpufreq")?;
+    // In one go, unless few of them are wanted.
+    let (mut all, texts) = policies_with(machine, "cpufreq", if cpus.is_some() { &[] } else { &FILES })?;
     if let Some(cpus) = cpus {
         all.active.retain(|policy| policy.cpus.as_slice().iter().any(|&cpu| cpus.contains(cpu)));
         let number = |name: &str| name.strip_prefix("policy").and_then(|number| number.parse().ok());
@@ -114,9 +115,39 @@ pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clock
     }
     let mut seen = Seen::new(machine);
     let mut shared = BTreeMap::new();
+    let folders = all.active.iter().map(|policy| policy.folder.clone()).collect();
+    match cpus {
+        Some(_) => seen.read_ahead(folders, &FILES),
+        None => seen.keep(folders, &FILES, texts),
+    }
     let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut shared)).collect();
-    Ok(Clocks { policies, offline: all.asleep, unread: seen.unread })
+    Ok(Clocks { policies, offline: all.asleep, unread: all.unread.into_iter().chain(seen.unread).collect() })
 }
+
+/// The files of a policy's folder that are looked at, in that order.
+const FILES: [&str; 21] = [
+    "freqdomain_cpus",
+    "energy_performance_preference",
+    "scaling_min_freq",
+    "scaling_max_freq",
+    "cpuinfo_min_freq",
+    "cpuinfo_max_freq",
+    "bios_limit",
+    "scaling_cur_freq",
+    "cpuinfo_transition_latency",
+    "scaling_available_governors",
+    "scaling_driver",
+    "scaling_governor",
+    "scaling_available_frequencies",
+    "base_frequency",
+    "scaling_boost_frequencies",
+    "boost",
+    "cpuinfo_cur_freq",
+    "energy_performance_available_preferences",
+    "stats/time_in_state",
+    "stats/total_trans",
+    "stats/trans_table",
+];
 
 fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
     let mut khz = |file: &str| seen.parsed(&policy.file(file));
@@ -143,6 +174,7 @@ fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
 
 /// `shared` keeps what all policies under one governor share, so that it is read once.
 fn clock(seen: &mut Seen<'_>, policy: Policy, shared: &mut BTreeMap<String, Tunables>) -> Clock {
+    seen.turn_to(&policy.folder);
     let wide = seen.spaced_cpus(&policy.file("freqdomain_cpus"));
     let preference = seen.text(&policy.file("energy_performance_preference"));
     let info = settings(seen, policy);

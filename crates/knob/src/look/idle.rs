@@ -1,4 +1,6 @@
 //! Idle states as `info` shows them: which there are, how CPUs used them, who limits waking up.
+use std::collections::BTreeSet;
+
 use powerband_machine::{LATENCY_DEVICE, Machine};
 use powerband_record::CpuList;
 use serde::Serialize;
@@ -85,8 +87,17 @@ pub fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Idle,
     let available_governors = seen.words(&format!("{CPU}/cpuidle/available_governors"));
     let cpu_dma_latency_us = seen.parsed(LATENCY_DEVICE);
     let (mut cpus, mut limits) = (Vec::new(), Vec::<(String, Vec<u32>)>::new());
-    for cpu in chosen {
-        let states = states(&mut seen, &format!("{CPU}/cpu{cpu}/cpuidle"));
+    let folder = |cpu: u32| format!("{CPU}/cpu{cpu}");
+    let states_of = |cpu: &u32| numbered(seen.names(&format!("{}/cpuidle", folder(*cpu))).into_iter(), "state");
+    let named: Vec<Vec<(u32, String)>> = chosen.iter().map(states_of).collect();
+    let kinds: BTreeSet<&(u32, String)> = named.iter().flatten().collect();
+    let files = kinds.iter().flat_map(|(_, state)| FILES.map(|file| format!("cpuidle/{state}/{file}")));
+    let files: Vec<String> = files.chain(["power/pm_qos_resume_latency_us".to_owned()]).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    seen.read_ahead(chosen.iter().map(|&cpu| folder(cpu)).collect(), &files);
+    for (cpu, named) in chosen.into_iter().zip(named) {
+        seen.turn_to(&folder(cpu));
+        let states = states(&mut seen, &folder(cpu), named);
         if !states.is_empty() {
             cpus.push(CpuIdle { cpu, states });
         }
@@ -103,11 +114,14 @@ pub fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Idle,
     Ok(Idle { driver, governor, available_governors, cpus, cpu_dma_latency_us, resume_limits, unread })
 }
 
-fn states(seen: &mut Seen<'_>, folder: &str) -> Vec<IdleState> {
-    let names = seen.names(folder);
+/// The files of a state's folder that are looked at, in that order.
+const FILES: [&str; 9] = ["name", "latency", "residency", "disable", "usage", "time", "above", "below", "rejected"];
+
+/// The states named of the CPU with this folder.
+fn states(seen: &mut Seen<'_>, folder: &str, named: Vec<(u32, String)>) -> Vec<IdleState> {
     let mut states = Vec::new();
-    for (_, state) in numbered(names.into_iter(), "state") {
-        let file = |name: &str| format!("{folder}/{state}/{name}");
+    for (_, state) in named {
+        let file = |name: &str| format!("{folder}/cpuidle/{state}/{name}");
         states.push(IdleState {
             name: seen.text(&file("name")),
             latency_us: seen.parsed(&file("latency")),

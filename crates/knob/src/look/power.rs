@@ -96,7 +96,12 @@ pub fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Powe
     let cooling = devices.filter_map(|(_, device)| cooling(&mut seen, device)).collect();
     let profile = seen.text(PROFILE);
     let available_profiles = seen.words(&format!("{PROFILE}_choices"));
-    let throttled = chosen.into_iter().filter_map(|cpu| throttled(&mut seen, cpu)).collect();
+    let mut throttled = Vec::new();
+    // Most virtual machines count nothing anywhere, and a CPU that is offline does not.
+    if chosen.iter().any(|&cpu| !seen.names(&throttle_folder(cpu)).is_empty()) {
+        seen.read_ahead(chosen.iter().map(|&cpu| throttle_folder(cpu)).collect(), &COUNTS);
+        throttled = chosen.into_iter().filter_map(|cpu| self::throttled(&mut seen, cpu)).collect();
+    }
     Ok(Power { zones, cooling, profile, available_profiles, throttled, unread: seen.unread })
 }
 
@@ -133,18 +138,24 @@ fn cooling(seen: &mut Seen<'_>, device: String) -> Option<Cooling> {
     })
 }
 
+/// The files that count, in the order of [`Throttled`].
+const COUNTS: [&str; 4] =
+    ["core_throttle_count", "core_throttle_total_time_ms", "package_throttle_count", "package_throttle_total_time_ms"];
+
+fn throttle_folder(cpu: u32) -> String {
+    format!("{CPU}/cpu{cpu}/thermal_throttle")
+}
+
 fn throttled(seen: &mut Seen<'_>, cpu: u32) -> Option<Throttled> {
-    let folder = format!("{CPU}/cpu{cpu}/thermal_throttle");
-    let names = seen.names(&folder);
-    let mut count = |name: &str| {
-        let there = names.iter().any(|file| file == name);
-        there.then(|| seen.parsed(&format!("{folder}/{name}"))).flatten()
-    };
-    (!names.is_empty()).then(|| Throttled {
+    let folder = throttle_folder(cpu);
+    seen.turn_to(&folder);
+    let counts = COUNTS.map(|name| seen.parsed(&format!("{folder}/{name}")));
+    let [core_count, core_time_ms, package_count, package_time_ms] = counts;
+    counts.iter().any(Option::is_some).then_some(Throttled {
         cpu,
-        core_count: count("core_throttle_count"),
-        core_time_ms: count("core_throttle_total_time_ms"),
-        package_count: count("package_throttle_count"),
-        package_time_ms: count("package_throttle_total_time_ms"),
+        core_count,
+        core_time_ms,
+        package_count,
+        package_time_ms,
     })
 }

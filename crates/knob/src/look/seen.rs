@@ -1,9 +1,12 @@
 //! Reading for `info`: a text or a number where there is one, nothing where there is none, a note where it cannot be read.
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use powerband_machine::{Errno, Machine};
 use powerband_record::CpuList;
 use serde::Serialize;
+
+use crate::policy::Texts;
 
 /// A file that is there and could not be read, or holds what it should not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,11 +21,58 @@ pub struct Unread {
 pub(super) struct Seen<'m> {
     pub(super) machine: &'m mut dyn Machine,
     pub(super) unread: Vec<Unread>,
+    ahead: Ahead,
+}
+
+/// Files that were read in one go and are not looked at yet.
+#[derive(Default)]
+struct Ahead {
+    names: Vec<String>,
+    folders: BTreeMap<String, Texts>,
+    /// The folder that is looked at, the texts of `names` in it, and the place of the one likely to be next.
+    folder: String,
+    texts: Vec<Option<Result<String, Errno>>>,
+    next: usize,
+}
+
+impl Ahead {
+    fn take(&mut self, path: &str) -> Option<Result<String, Errno>> {
+        let name = path.strip_prefix(self.folder.as_str())?.strip_prefix('/')?;
+        let places = (self.next..self.texts.len()).chain(0..self.next);
+        let place = places.into_iter().find(|&place| self.names[place] == name)?;
+        self.next = place + 1;
+        self.texts[place].take()
+    }
 }
 
 impl<'m> Seen<'m> {
     pub(super) fn new(machine: &'m mut dyn Machine) -> Self {
-        Seen { machine, unread: Vec::new() }
+        Seen { machine, unread: Vec::new(), ahead: Ahead::default() }
+    }
+
+    /// Reads the same files below folders in one go.
+    pub(super) fn read_ahead(&mut self, folders: Vec<String>, names: &[&str]) {
+        let texts = self.machine.read_in(&folders, names);
+        self.keep(folders, names, texts);
+    }
+
+    /// Keeps the texts of the same files below folders, best in the order in which they are looked at. They are used once
+    /// each, while [`Seen::turn_to`] has turned to their folder.
+    pub(super) fn keep(&mut self, folders: Vec<String>, names: &[&str], texts: Vec<Texts>) {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        self.ahead = Ahead { names, folders: folders.into_iter().zip(texts).collect(), ..Ahead::default() };
+    }
+
+    /// Turns to a folder of which files were read ahead.
+    pub(super) fn turn_to(&mut self, folder: &str) {
+        let texts = self.ahead.folders.remove(folder).unwrap_or_default();
+        self.ahead.texts = texts.into_iter().map(Some).collect();
+        folder.clone_into(&mut self.ahead.folder);
+        self.ahead.next = 0;
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.ahead.take(path).unwrap_or_else(|| self.machine.read(path))
     }
 
     /// Notes that a file could not be read; that it is not there is no such thing.
@@ -43,8 +93,10 @@ impl<'m> Seen<'m> {
 
     /// A file's text without surrounding blanks.
     pub(super) fn text(&mut self, path: &str) -> Option<String> {
-        let read = self.machine.read(path);
-        self.noted(path, read).map(|text| text.trim().to_owned())
+        let read = self.read(path);
+        let mut text = self.noted(path, read)?;
+        text.truncate(text.trim_end().len());
+        Some(if text.starts_with(char::is_whitespace) { text.trim_start().to_owned() } else { text })
     }
 
     /// A file's words.
@@ -69,9 +121,16 @@ impl<'m> Seen<'m> {
 
     /// A list of numbers between blanks, ascending, each once.
     pub(super) fn numbers(&mut self, path: &str) -> Vec<u32> {
-        let words = self.words(path);
-        let mut numbers: Vec<u32> = words.iter().filter_map(|word| word.parse().ok()).collect();
-        if let Some(odd) = words.iter().find(|word| word.parse::<u32>().is_err()) {
+        let text = self.text(path).unwrap_or_default();
+        let mut numbers = Vec::new();
+        let mut odd = None;
+        for word in text.split_whitespace() {
+            match word.parse() {
+                Ok(number) => numbers.push(number),
+                Err(_) => odd = odd.or(Some(word)),
+            }
+        }
+        if let Some(odd) = odd {
             self.note(path, format!("holds '{}'", brief(odd)));
         }
         numbers.sort_unstable();

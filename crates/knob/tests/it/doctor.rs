@@ -1,6 +1,6 @@
 //! The doctor on prepared machines: drivers, virtual machines, containers, rivals, rights.
 use powerband_knob::doctor::{Config, DefaultGovernor, Examined, Finding, Mark, examine, examine_file};
-use powerband_machine::Coalescing;
+use powerband_machine::{Coalescing, Errno};
 
 use crate::fake::{Fake, ROOT, Rules, bare, cpufreq};
 
@@ -277,4 +277,30 @@ fn a_machine_of_nothing_is_no_reason_to_fail() {
     let examined = examine(&mut bare(), None, None);
     says(found(&examined, "driver", "driver"), Mark::Missing, &["BIOS"]);
     assert_eq!(examined.missing(), 1, "{examined:#?}");
+}
+
+#[test]
+fn a_file_that_stands_for_others_and_cannot_be_read_is_named() {
+    let swappiness = "/proc/sys/vm/swappiness";
+    let state = "/sys/devices/system/cpu/cpu0/cpuidle/state1/disable";
+    let mut fake = with(whole(), &[(state, "0\n")]);
+    says(found(&examine(&mut fake, None, None), "reach", "sysctl.*"), Mark::Ok, &["/proc/sys"]);
+    fake.unreadable.extend([(swappiness.to_owned(), Errno::EFBIG), (state.to_owned(), Errno::EILSEQ)]);
+    let examined = examine(&mut fake, None, None);
+    says(found(&examined, "reach", "sysctl.*"), Mark::Note, &[swappiness, "EFBIG"]);
+    says(found(&examined, "reach", &format!("file:{state}")), Mark::Note, &["EILSEQ"]);
+}
+
+#[test]
+fn a_symbol_is_not_missed_in_kernels_before_it_came() {
+    for (release, missed) in [("2.6.18-398.el5", false), ("2.6.19", true), ("2.6.32", true), ("3.10.0", true)] {
+        let heading = format!("# Linux kernel version: {release}");
+        let text =
+            CONFIG.replace("# Linux/x86 6.1.192 Kernel Configuration", &heading).replace("CONFIG_PROC_SYSCTL=y\n", "");
+        let given = (Config::parse(&text).unwrap(), "given".to_owned());
+        let kernel = examine(&mut whole(), Some(given), None).kernel.unwrap();
+        let is_asked = kernel.symbols.iter().any(|row| row.symbol == "CONFIG_PROC_SYSCTL");
+        let is_added = kernel.fragment.contains(&"CONFIG_PROC_SYSCTL=y".to_owned());
+        assert_eq!((is_asked, is_added), (missed, missed), "{release}");
+    }
 }

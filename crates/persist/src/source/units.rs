@@ -2,8 +2,12 @@
 use crate::keys::keys;
 use crate::scene::{Scene, of_service};
 
+/// The unit whose commands a source of its own knows.
+const KNOWN: &str = "ondemand.service";
+
 pub(super) fn look(scene: &mut Scene<'_>) {
-    for (name, path) in scene.services().units_of_interest() {
+    let units = scene.services().units_of_interest();
+    for (name, path) in units.into_iter().filter(|(name, _)| name != KNOWN) {
         let Some(text) = scene.text(&path) else { continue };
         let starts = ["ExecStart", "ExecStartPre", "ExecStartPost"];
         let commands = keys(&text).into_iter().filter(|key| starts.contains(&key.name.as_str()));

@@ -128,12 +128,25 @@ fn ubuntu_changes_the_governor_a_minute_after_boot() {
          ondemand now"
     );
     let unit = cpus("intel_pstate", "performance powersave", "powersave").default_governor("performance");
-    let unit = unit.systemd(&["+ondemand"]).why("governor");
+    let command = "[Service]\nExecStart=/lib/systemd/set-cpufreq\n";
+    let unit = unit.systemd(&["+ondemand"]).file("/usr/lib/systemd/system/ondemand.service", command);
+    let mut unit = unit.executable(
+        "/lib/systemd/set-cpufreq",
+        "echo powersave > /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor\n",
+    );
+    let unit = unit.why("governor");
+    assert_eq!(acting(&unit).len(), 2, "told once beside the driver: {unit:?}");
     assert!(
         unit.sentence.contains("then ondemand (enabled for multi-user.target) sets powersave"),
         "{}",
         unit.sentence
     );
+    assert!(unit.sentence.contains("at the end of the boot"), "{}", unit.sentence);
+    // The script of old looked at nothing.
+    let text = "#!/bin/sh\nsleep 60\nfor f in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo ondemand > $f; done\n";
+    let old = cpus("acpi-cpufreq", "performance powersave", "performance").default_governor("performance");
+    let old = old.executable("/etc/init.d/ondemand", text).file("/etc/rc2.d/S99ondemand", "").why("governor");
+    assert!(!old.sentence.contains("sets powersave"), "{}", old.sentence);
 }
 
 #[test]

@@ -6,9 +6,10 @@ mod net;
 mod power;
 
 use powerband_knob::look;
-use powerband_machine::{Hold, Machine};
+use powerband_machine::{Hold, Identity, Machine, OpenEntry};
 use powerband_record::{CpuList, Side, placed};
-use serde_json::{Value, json};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
 use crate::away;
 use crate::cli::{Info, InfoPart, Shared};
@@ -18,17 +19,67 @@ use crate::output;
 use crate::rig::{self, Purpose, Rig};
 use lines::Lines;
 
-/// One part, as text and as JSON.
-struct Told {
-    text: String,
-    json: Value,
-    /// What it was asked for by name and has not.
-    lacks: Option<Failure>,
+/// One part as it was found.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part {
+    Cpu(Box<Cpu>),
+    Idle(look::Idle),
+    Power(look::Power),
+    Net(Net),
+    Meters(powerband_meter::Inventory),
+    Turned(Vec<TurnedRow>),
 }
 
-impl Told {
-    fn of(lines: Lines, json: Value) -> Told {
-        Told { text: lines.0, json, lacks: None }
+/// CPUs and policies.
+#[derive(Serialize)]
+struct Cpu {
+    #[serde(flatten)]
+    clocks: Option<look::Clocks>,
+    online: String,
+    cpus: look::Cpus,
+    /// Why there are no policies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    absent: Option<String>,
+}
+
+/// Network devices, and what probing their drivers found.
+#[derive(Serialize)]
+struct Net {
+    #[serde(flatten)]
+    devices: look::Devices,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probed: Option<Vec<powerband_knob::Probed>>,
+}
+
+/// A knob that is turned.
+#[derive(Serialize)]
+struct TurnedRow {
+    #[serde(flatten)]
+    entry: OpenEntry,
+    held_by: Option<u32>,
+    /// Its line for people.
+    #[serde(skip)]
+    line: String,
+}
+
+/// The machine and its parts, as they are printed.
+struct All {
+    identity: Identity,
+    parts: Vec<(&'static str, Part)>,
+}
+
+impl Serialize for All {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("version", &1)?;
+        map.serialize_entry("machine", &self.identity.name)?;
+        map.serialize_entry("system", &self.identity.system)?;
+        map.serialize_entry("privileged", &self.identity.privileged)?;
+        for (name, part) in &self.parts {
+            map.serialize_entry(name, part)?;
+        }
+        map.end()
     }
 }
 
@@ -40,22 +91,14 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
     let identity = identity.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
-    let mut text = format!("{}: {}\n", identity.name, identity.system);
-    let mut all =
-        json!({ "version": 1, "machine": identity.name, "system": identity.system, "privileged": identity.privileged });
+    let mut all = All { identity, parts: Vec::new() };
     let mut lacks = None;
     let wanted = |part| args.part.is_none_or(|only| only == part);
-    for (part, name) in PARTS {
-        if !wanted(part) {
-            continue;
-        }
-        let told = match &args.probe {
-            Some(device) => probed(&mut rig, device.as_deref())?,
-            None => tell(&mut rig, part, shared.cpus.as_ref(), args.part.is_some())?,
-        };
-        text += &told.text;
-        all[name] = told.json;
-        lacks = lacks.or(told.lacks);
+    for (part, name) in PARTS.into_iter().filter(|(part, _)| wanted(*part)) {
+        let (found, lack) = find(&mut rig, part, args, shared.cpus.as_ref())?;
+        all.parts.push((name, found));
+        // That a machine has no cpufreq is an answer in the overview, and a failure when it was asked for by name.
+        lacks = lacks.or(lack.filter(|_| args.part.is_some()));
     }
     // What a lost machine does not answer is not what it is.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
@@ -64,7 +107,10 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     if shared.json {
         output::say_json(&all)?;
     } else {
-        output::say(&text);
+        let mut lines = Lines::default();
+        lines.row(&format!("{}: {}", all.identity.name, all.identity.system));
+        all.parts.iter().for_each(|(_, part)| tell(&mut lines, part, args.part.is_some()));
+        output::say(&lines.0);
     }
     lacks.map_or(Ok(Exit::Fine as u8), Err)
 }
@@ -79,18 +125,57 @@ const PARTS: [(InfoPart, &str); 6] = [
     (InfoPart::Turned, "turned"),
 ];
 
-/// One part, of the CPUs in `narrow` alone if there is one; `asked`: it was asked for by name.
-fn tell(rig: &mut Rig, part: InfoPart, narrow: Option<&CpuList>, asked: bool) -> Result<Told, Failure> {
-    let Some(machine) = rig.world().machine(Side::Near) else {
-        return Ok(Told::of(Lines::default(), Value::Null));
+/// One part, of the CPUs in `narrow` alone if there is one, and what it has not.
+fn find(
+    rig: &mut Rig,
+    part: InfoPart,
+    args: &Info,
+    narrow: Option<&CpuList>,
+) -> Result<(Part, Option<Failure>), Failure> {
+    if part == InfoPart::Turned {
+        return Ok((Part::Turned(turned(rig)), None));
+    }
+    let machine = rig.world().machine(Side::Near);
+    let machine = machine.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
+    let found = match part {
+        InfoPart::Cpu => return cpu(machine, narrow),
+        InfoPart::Idle => Part::Idle(look::idle(machine, narrow).map_err(rig::knob_failure)?),
+        InfoPart::Power => Part::Power(look::power(machine, narrow).map_err(rig::knob_failure)?),
+        InfoPart::Net => Part::Net(net(machine, args)?),
+        InfoPart::Meters | InfoPart::Turned => Part::Meters(powerband_meter::find_all(machine)),
     };
+    Ok((found, None))
+}
+
+/// One part in words; `asked`: it was asked for by name.
+fn tell(lines: &mut Lines, part: &Part, asked: bool) {
     match part {
-        InfoPart::Cpu => cpu(machine, narrow, asked),
-        InfoPart::Idle => idle(machine, narrow),
-        InfoPart::Power => power(machine, narrow),
-        InfoPart::Net => Ok(net(machine)),
-        InfoPart::Meters => Ok(meters(machine)),
-        InfoPart::Turned => Ok(turned(rig)),
+        Part::Cpu(found) => tell_cpu(lines, found, asked),
+        Part::Idle(found) => {
+            idle::idle(lines, found);
+            lines.unread(&found.unread);
+        }
+        Part::Power(found) => {
+            power::power(lines, found);
+            lines.unread(&found.unread);
+        }
+        Part::Net(found) => {
+            net::net(lines, &found.devices);
+            lines.unread(&found.devices.unread);
+            if let Some(probed) = &found.probed {
+                net::probed(lines, probed);
+            }
+        }
+        Part::Meters(found) => {
+            for meter in &found.meters {
+                lines.say(0, &format!("meter: {} covers {}, read from {}", meter.meter, meter.boundary, meter.source));
+            }
+            for absent in &found.absent {
+                lines.say(0, &format!("no {} meter: {}", absent.meter, absent.why));
+            }
+        }
+        Part::Turned(rows) if rows.is_empty() => lines.row("nothing is turned"),
+        Part::Turned(rows) => rows.iter().for_each(|row| lines.row(&row.line)),
     }
 }
 
@@ -103,86 +188,41 @@ fn forget_if_clean(rig: &mut Rig, kept: &left::Kept) {
     }
 }
 
-/// CPUs and policies; that a machine has no cpufreq is an answer in the overview, and ends in failure when it was asked for
-/// by name.
-fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>, asked: bool) -> Result<Told, Failure> {
+fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<(Part, Option<Failure>), Failure> {
     let cpus = look::cpus(machine, narrow).map_err(rig::knob_failure)?;
-    let mut lines = Lines::default();
-    cpu::all(&mut lines, &cpus, asked);
-    let clocks = match look::clocks(machine, narrow) {
-        Ok(found) => found,
-        Err(error) => {
-            let json = json!({ "online": cpus.online, "cpus": cpus, "absent": error.to_string() });
-            if !asked {
-                lines.say(0, &error.to_string());
-            }
-            lines.unread(&cpus.unread);
-            return Ok(Told { lacks: asked.then(|| rig::knob_failure(error)), ..Told::of(lines, json) });
-        }
+    let (clocks, lack) = match look::clocks(machine, narrow) {
+        Ok(found) => (Some(found), None),
+        Err(error) => (None, Some(error)),
     };
-    cpu::policies(&mut lines, &clocks.policies, asked);
-    if !clocks.offline.is_empty() {
-        lines.say(0, &format!("offline: {}", clocks.offline.join(", ")));
+    let absent = lack.as_ref().map(ToString::to_string);
+    let found = Cpu { clocks, online: cpus.online.clone(), cpus, absent };
+    Ok((Part::Cpu(Box::new(found)), lack.map(rig::knob_failure)))
+}
+
+fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
+    cpu::all(lines, &found.cpus, asked);
+    if let Some(clocks) = &found.clocks {
+        cpu::policies(lines, &clocks.policies, asked);
+        if !clocks.offline.is_empty() {
+            lines.say(0, &format!("offline: {}", clocks.offline.join(", ")));
+        }
     }
-    lines.unread(&cpus.unread);
-    lines.unread(&clocks.unread);
-    let mut json = json!(clocks);
-    json["online"] = json!(cpus.online);
-    json["cpus"] = json!(cpus);
-    Ok(Told::of(lines, json))
+    if let (Some(absent), false) = (&found.absent, asked) {
+        lines.say(0, absent);
+    }
+    lines.unread(&found.cpus.unread);
+    lines.unread(found.clocks.as_ref().map_or(&[][..], |clocks| &clocks.unread));
 }
 
-fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Told, Failure> {
-    let found = look::idle(machine, narrow).map_err(rig::knob_failure)?;
-    let mut lines = Lines::default();
-    idle::idle(&mut lines, &found);
-    lines.unread(&found.unread);
-    Ok(Told::of(lines, json!(found)))
-}
-
-fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Told, Failure> {
-    let found = look::power(machine, narrow).map_err(rig::knob_failure)?;
-    let mut lines = Lines::default();
-    power::power(&mut lines, &found);
-    lines.unread(&found.unread);
-    Ok(Told::of(lines, json!(found)))
-}
-
-fn net(machine: &mut dyn Machine) -> Told {
-    let found = look::devices(machine);
-    let mut lines = Lines::default();
-    net::net(&mut lines, &found);
-    lines.unread(&found.unread);
-    Told::of(lines, json!(found))
-}
-
-/// The network devices, and what probing their drivers finds.
-fn probed(rig: &mut Rig, device: Option<&str>) -> Result<Told, Failure> {
-    let Some(machine) = rig.world().machine(Side::Near) else { return Ok(Told::of(Lines::default(), Value::Null)) };
-    let found = powerband_knob::probe(machine, device).map_err(rig::knob_failure)?;
+fn net(machine: &mut dyn Machine, args: &Info) -> Result<Net, Failure> {
+    let probe = |device: &Option<String>| powerband_knob::probe(machine, device.as_deref()).map_err(rig::knob_failure);
+    let probed = args.probe.as_ref().map(probe).transpose()?;
     // Looked at afterwards, so that what is told is what is there again.
-    let told = net(machine);
-    let mut lines = Lines(told.text);
-    net::probed(&mut lines, &found);
-    let mut json = told.json;
-    json["probed"] = json!(found);
-    Ok(Told::of(lines, json))
+    Ok(Net { devices: look::devices(machine), probed })
 }
 
-fn meters(machine: &mut dyn Machine) -> Told {
-    let found = powerband_meter::find_all(machine);
-    let mut lines = Lines::default();
-    for meter in &found.meters {
-        lines.say(0, &format!("meter: {} covers {}, read from {}", meter.meter, meter.boundary, meter.source));
-    }
-    for absent in &found.absent {
-        lines.say(0, &format!("no {} meter: {}", absent.meter, absent.why));
-    }
-    Told::of(lines, json!(found))
-}
-
-fn turned(rig: &mut Rig) -> Told {
-    let (mut lines, mut rows) = (Lines::default(), Vec::new());
+fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
+    let mut rows = Vec::new();
     for side in [Side::Near, Side::Far] {
         let entries = rig.world().machine(side).map(|machine| left::in_force(machine)).unwrap_or_default();
         let there = if side == Side::Far { "far/" } else { "" };
@@ -192,14 +232,9 @@ fn turned(rig: &mut Rig) -> Told {
                 Hold::Held => left::holder_words(rig.kept_of(side)),
                 Hold::Set => (None, "set; `powerband undo` takes it back".into()),
             };
-            lines.row(&format!("turned: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked));
-            let mut row = json!(entry);
-            row["held_by"] = json!(held_by);
-            rows.push(row);
+            let line = format!("turned: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked);
+            rows.push(TurnedRow { entry, held_by, line });
         }
     }
-    if lines.0.is_empty() {
-        lines.row("nothing is turned");
-    }
-    Told::of(lines, json!(rows))
+    rows
 }

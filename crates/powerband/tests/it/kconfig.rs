@@ -8,6 +8,9 @@ use crate::desk::Desk;
 /// Names the folder of a kernel's unpacked source; `make` there needs flex, bison and gcc.
 const SOURCE: &str = "POWERBAND_KERNEL_SOURCE";
 
+/// Names a distribution's configuration of that source, for amd64.
+const CONFIG: &str = "POWERBAND_KERNEL_CONFIG";
+
 const GOVERNORS: [&str; 6] = ["performance", "powersave", "userspace", "ondemand", "conservative", "schedutil"];
 
 /// A kernel's source and a folder to configure it in.
@@ -44,10 +47,23 @@ impl Tree<'_> {
         self.desk.run(&words).ended(0).out
     }
 
+    /// What becomes of the present configuration and a fragment by the kernel's own script.
+    fn merge(&self, arch: &str, fragment: &str) -> String {
+        let (file, config) = (self.folder.join("fragment"), self.folder.join(".config"));
+        fs::write(&file, fragment).unwrap();
+        let mut merge = Command::new("scripts/kconfig/merge_config.sh");
+        merge.current_dir(&self.source).env("KCONFIG_CONFIG", &config).args(["-m", "-O"]).arg(&self.folder);
+        let output = merge.args([&config, &file]).output().unwrap();
+        assert!(output.status.success(), "merge_config.sh: {}", String::from_utf8_lossy(&output.stderr));
+        self.make(arch, "olddefconfig");
+        self.config()
+    }
+
     /// Merges the fragment of a configuration: every line stands, and there is nothing left to merge.
     fn check(&self, arch: &str, what: &str, config: &str, default: Option<&str>) {
         let fragment = self.fragment(config, default);
-        let merged = self.complete(arch, &format!("{config}\n{fragment}"));
+        fs::write(self.folder.join(".config"), config).unwrap();
+        let merged = self.merge(arch, &fragment);
         let stands = |line: &str| match line.strip_prefix("# ").and_then(|rest| rest.strip_suffix(" is not set")) {
             // What a choice leaves out may not be named at all.
             Some(name) => !merged.lines().any(|other| other.starts_with(&format!("{name}="))),
@@ -103,6 +119,30 @@ fn sweep_the_kernels_configurator_keeps_every_line_of_a_fragment() {
             for governor in GOVERNORS {
                 tree.check(arch, &format!("{arch} without {cut:?}"), &config, Some(governor));
             }
+        }
+    }
+}
+
+#[test]
+fn sweep_a_distributions_configuration_keeps_every_line_of_a_fragment() {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let Some((source, config)) = named(SOURCE).zip(named(CONFIG)) else {
+        eprintln!("skipped: {SOURCE} and {CONFIG} name no kernel's source and its configuration");
+        return;
+    };
+    let desk = Desk::new();
+    let tree = Tree { source, folder: desk.beside("built"), desk: &desk };
+    fs::create_dir(&tree.folder).unwrap();
+    let whole = tree.complete("x86_64", &fs::read_to_string(config).unwrap());
+    let (drivers, governors) = (
+        &["X86_ACPI_CPUFREQ", "X86_PCC_CPUFREQ"][..],
+        &["CPU_FREQ_GOV_ONDEMAND", "CPU_FREQ_GOV_CONSERVATIVE", "CPU_FREQ_GOV_USERSPACE"][..],
+    );
+    let cuts = [&[][..], &["SCHED_MC_PRIO", "CPU_FREQ"], drivers, governors, &["CPU_FREQ_STAT"], &["NET"]];
+    for cut in cuts {
+        let config = tree.complete("x86_64", &without(&whole, cut));
+        for default in std::iter::once(None).chain(GOVERNORS.map(Some)) {
+            tree.check("x86_64", &format!("a distribution's without {cut:?}"), &config, default);
         }
     }
 }

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on has failed, and stands outside the World it looks at"
 )]
 mod awaited;
+mod broken;
 mod cabled;
 mod called;
 mod chance;
@@ -31,6 +32,7 @@ mod metered;
 mod mistakes;
 mod mounted;
 mod pages;
+mod paper;
 mod pictured;
 mod places;
 mod probed;

@@ -135,6 +135,73 @@ fn every_recorded_machine_answers() {
     }
 }
 
+/// What `doctor` and `why` say of each: exit code of the doctor, parts of its text, parts of the other's.
+const EXAMINED: [(&str, i32, &[&str], &str); 5] = [
+    (
+        "omap3530",
+        0,
+        &["omap drives 1 policy", "ok       ondemand.*: sampling_rate", "nothing is missing"],
+        "sets ondemand",
+    ),
+    (
+        "laptop",
+        1,
+        &[
+            "(/boot/config-6.1.0-18-amd64, 6.1.76, x86)",
+            "ok       CONFIG_SYSFS: built in",
+            "root alone may write its files",
+        ],
+        "the driver intel_pstate starts with powersave",
+    ),
+    (
+        "server",
+        0,
+        &["2.6.18-398.el5, x86)", "default governor: userspace, as the kernel was configured", "nothing is missing"],
+        "starts with userspace",
+    ),
+    ("microvm", 0, &["its CPU says that a hypervisor runs it", "nothing is missing"], "this machine has no cpufreq"),
+    ("guest", 0, &["virtual machine: QEMU", "acpi-cpufreq drives 2 policies"], "schedutil"),
+];
+
+#[test]
+fn every_recorded_machine_is_examined_and_explained() {
+    let desk = Desk::new();
+    for (name, code, parts, why) in EXAMINED {
+        let machine = recorded(name);
+        let told = desk.run(&["doctor", "--machine", &machine]).ended(code).out;
+        for part in parts {
+            assert!(told.contains(part), "{name}: '{part}' is not in: {told}");
+        }
+        let ran = desk.run(&["why", "--machine", &machine]).ended(if name == "microvm" { 4 } else { 0 });
+        assert!(ran.out.contains(why) || ran.err.contains(why), "{name}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn a_captured_machine_is_examined_as_the_one_it_was_captured_from() {
+    let desk = Desk::new();
+    let symbols = |machine: &str| {
+        let ran = desk.run(&["doctor", "--json", "--machine", machine]);
+        ran.value()["kernel"]["symbols"].clone()
+    };
+    let before = symbols(&recorded("laptop"));
+    let (tree, file) = (desk.beside("all"), "root/boot/config-6.1.0-18-amd64");
+    crate::fuzzed::copy(&workspace().join("machines/recorded/laptop"), &tree);
+    let mut config = fs::read_to_string(tree.join(file)).unwrap();
+    // Whatever the doctor asks for is on, the rest is left out by the capture.
+    for row in before.as_array().unwrap() {
+        config += &format!("{}=y\n", row["symbol"].as_str().unwrap());
+    }
+    fs::write(tree.join(file), config + "CONFIG_LOCALVERSION=\"-mine\"\n").unwrap();
+    let copy = desk.beside("copy").display().to_string();
+    let machine = format!("recorded:{}", tree.display());
+    desk.run(&["capture", &copy, "--machine", &machine]).ended(0);
+    let whole = symbols(&machine);
+    assert!(whole.as_array().unwrap().iter().all(|row| row["state"] == "y"), "{whole:#}");
+    assert_eq!(whole, symbols(&format!("recorded:{copy}")));
+    assert!(!fs::read_to_string(Path::new(&copy).join(file)).unwrap().contains("mine"));
+}
+
 #[test]
 fn the_parts_of_info_hold_what_their_files_hold() {
     let desk = Desk::new();

@@ -10,17 +10,18 @@ fn symbols_stand_as_their_last_line_says() {
     .unwrap();
     let states = ["X86", "HZ", "TUN", "ACPI", "NET", "PCI"].map(|name| config.state(name));
     assert_eq!(states, [State::Built, State::Built, State::Module, State::Off, State::Off, State::Absent]);
-    assert_eq!((config.value("HZ"), config.arch(), config.version()), (Some("250"), Arch::X86, (6, 1)));
+    assert_eq!((config.value("HZ"), config.arch(), config.version()), (Some("250"), Arch::X86, (6, 1, 192)));
 }
 
 #[test]
 fn headings_of_all_times_tell_the_version() {
     for (heading, version) in [
-        ("# Linux/arm64 6.12.0-rc3 Kernel Configuration", (6, 12)),
-        ("# Linux/x86_64 2.6.32-754.el6.x86_64 Kernel Configuration", (2, 6)),
-        ("# Linux kernel version: 2.6.18-prep", (2, 6)),
-        ("# Automatically generated make config: don't edit", (u32::MAX, 0)),
-        ("# Linux/x86 six Kernel Configuration", (u32::MAX, 0)),
+        ("# Linux/arm64 6.12.0-rc3 Kernel Configuration", (6, 12, 0)),
+        ("# Linux/arm64 6.12-rc3 Kernel Configuration", (6, 12, 0)),
+        ("# Linux/x86_64 2.6.32-754.el6.x86_64 Kernel Configuration", (2, 6, 32)),
+        ("# Linux kernel version: 2.6.18-prep", (2, 6, 18)),
+        ("# Automatically generated make config: don't edit", (u32::MAX, 0, 0)),
+        ("# Linux/x86 six Kernel Configuration", (u32::MAX, 0, 0)),
     ] {
         let config = Config::parse(&format!("#\n{heading}\n#\nCONFIG_ARM64=y\n")).unwrap();
         assert_eq!(config.version(), version, "{heading}");
