@@ -2,6 +2,7 @@
 mod cpu;
 mod idle;
 mod lines;
+mod meters;
 mod net;
 mod power;
 
@@ -36,6 +37,9 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     if args.probe.is_some() && args.part != Some(InfoPart::Net) {
         return Err(usage("--probe is for network devices; write `powerband info net --probe`"));
     }
+    if args.measure && args.part != Some(InfoPart::Meters) {
+        return Err(usage("--measure is for meters; write `powerband info meters --measure`"));
+    }
     let purpose = if args.probe.is_some() { Purpose::Turn } else { Purpose::Look };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
@@ -51,7 +55,7 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         }
         let told = match &args.probe {
             Some(device) => probed(&mut rig, device.as_deref())?,
-            None => tell(&mut rig, part, shared.cpus.as_ref(), args.part.is_some())?,
+            None => tell(&mut rig, part, args, shared.cpus.as_ref())?,
         };
         text += &told.text;
         all[name] = told.json;
@@ -79,17 +83,18 @@ const PARTS: [(InfoPart, &str); 6] = [
     (InfoPart::Turned, "turned"),
 ];
 
-/// One part, of the CPUs in `narrow` alone if there is one; `asked`: it was asked for by name.
-fn tell(rig: &mut Rig, part: InfoPart, narrow: Option<&CpuList>, asked: bool) -> Result<Told, Failure> {
+/// One part, of the CPUs in `narrow` alone if there is one.
+fn tell(rig: &mut Rig, part: InfoPart, args: &Info, narrow: Option<&CpuList>) -> Result<Told, Failure> {
+    let asked = args.part.is_some();
     let Some(machine) = rig.world().machine(Side::Near) else {
         return Ok(Told::of(Lines::default(), Value::Null));
     };
     match part {
+        InfoPart::Meters => meters(rig, args.measure),
         InfoPart::Cpu => cpu(machine, narrow, asked),
         InfoPart::Idle => idle(machine, narrow),
         InfoPart::Power => power(machine, narrow),
         InfoPart::Net => Ok(net(machine)),
-        InfoPart::Meters => Ok(meters(machine)),
         InfoPart::Turned => Ok(turned(rig)),
     }
 }
@@ -169,16 +174,18 @@ fn probed(rig: &mut Rig, device: Option<&str>) -> Result<Told, Failure> {
     Ok(Told::of(lines, json))
 }
 
-fn meters(machine: &mut dyn Machine) -> Told {
-    let found = powerband_meter::find_all(machine);
+/// What can be measured; with `measure`, also how it behaves for a while.
+fn meters(rig: &mut Rig, measure: bool) -> Result<Told, Failure> {
+    let world = rig.world();
+    let found = world.machine(Side::Near).map(powerband_meter::find_all).unwrap_or_default();
+    let heard = if measure { meters::listen(world, &found.meters)? } else { Vec::new() };
     let mut lines = Lines::default();
-    for meter in &found.meters {
-        lines.say(0, &format!("meter: {} covers {}, read from {}", meter.meter, meter.boundary, meter.source));
+    meters::meters(&mut lines, &found, &heard);
+    let mut json = json!(found);
+    if measure {
+        json["measured"] = json!(heard);
     }
-    for absent in &found.absent {
-        lines.say(0, &format!("no {} meter: {}", absent.meter, absent.why));
-    }
-    Told::of(lines, json!(found))
+    Ok(Told::of(lines, json))
 }
 
 fn turned(rig: &mut Rig) -> Told {
