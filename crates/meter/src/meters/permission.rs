@@ -34,8 +34,9 @@ pub(super) fn permitted(
 /// for each that is there from the start.
 fn fix(first: &MeterInstance, denied: &[(MeterInstance, Errno)]) -> (&'static str, Vec<String>) {
     if first.meter == "powercap" {
-        let rule = "SUBSYSTEM==\"powercap\", RUN+=\"/bin/sh -c 'chgrp powerband /sys%p/energy_uj; chmod 0440 /sys%p/energy_uj'\"";
-        return ("/etc/udev/rules.d/60-powerband.rules and run `udevadm trigger -s powercap`", vec![rule.into()]);
+        let rules = ["chgrp powerband", "chmod 0440"]
+            .map(|command| format!("SUBSYSTEM==\"powercap\", RUN+=\"/bin/{command} /sys%p/energy_uj\""));
+        return ("/etc/udev/rules.d/60-powerband.rules and run `udevadm trigger -s powercap`", rules.to_vec());
     }
     let lines = denied.iter().map(|(meter, _)| format!("z {} 0440 root powerband", meter.source)).collect();
     ("/etc/tmpfiles.d/powerband.conf and run `systemd-tmpfiles --create`", lines)
