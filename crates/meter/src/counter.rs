@@ -1,6 +1,8 @@
-//! Energy counters: what they advanced by, wraps included. The one place that subtracts readings of a counter.
+//! Energy counters: what they advanced by, wraps included. What one step may be is in `health.rs`.
 use serde::Serialize;
 use thiserror::Error;
+
+use crate::health::step;
 
 /// Where a counter starts again from 0, and how soon that can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,6 +48,16 @@ pub enum CounterError {
         /// Whole seconds.
         seconds: u64,
     },
+    /// More than it can have counted.
+    #[error("the counter leapt by {joules} J in {ms} ms, and no more than {at_most_w} W can be drawn there")]
+    Leapt {
+        /// Whole joules.
+        joules: u64,
+        /// Whole milliseconds.
+        ms: u64,
+        /// The most that can be drawn.
+        at_most_w: u32,
+    },
     /// Too few readings.
     #[error("it was read {0} times, and a difference takes two readings")]
     TooFew(usize),
@@ -61,18 +73,9 @@ pub fn advance_uj(readings: &[(u64, u64)], wrap: Option<Wrap>) -> Result<u64, Co
     }
     let mut total = 0_u64;
     for pair in readings.windows(2) {
-        let [(earlier_ns, from), (later_ns, to)] = [pair[0], pair[1]];
+        let (from, to) = (pair[0].1, pair[1].1);
         let step = match wrap {
-            Some(wrap) => {
-                if let Some(&reading) = [from, to].iter().find(|&&reading| reading > wrap.at_uj) {
-                    return Err(CounterError::BeyondRange { reading, at: wrap.at_uj });
-                }
-                let elapsed = later_ns.saturating_sub(earlier_ns);
-                if elapsed >= wrap.shortest_ns() {
-                    return Err(CounterError::Unseen { seconds: elapsed / 1_000_000_000 });
-                }
-                if to >= from { to - from } else { wrap.at_uj - from + to + 1 }
-            }
+            Some(wrap) => step(pair[0], pair[1], wrap)?,
             None if to < from => return Err(CounterError::WentBack { from, to }),
             None => to - from,
         };

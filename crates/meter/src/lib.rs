@@ -2,18 +2,25 @@
 //!
 //! A [`Meter`] describes itself and finds its instances ([`find_all`]: all meters there are, and why the others are
 //! absent). A [`Session`] reads instances around a piece of work: counters by difference (wrap handled once, in
-//! `counter.rs`), gauges by what the machine read meanwhile and a time-weighted mean (`gauge.rs`). No number leaves without the
-//! name of its boundary, and what could not be measured is a refusal with its reason, never zero.
+//! `counter.rs`), gauges by what the machine read meanwhile and a time-weighted mean (`gauge.rs`); what no machine draws is
+//! told from what it does in `health.rs`. No number leaves without the name of its boundary, none is the [`sum`] of what
+//! overlaps, and what could not be measured is a refusal with its reason, never zero.
 //! What CPUs do meanwhile is in [`state`]: snapshots of files that stay open, and differences between them.
 mod counter;
 mod gauge;
+mod health;
 mod meter;
 mod meters;
+mod reckon;
+mod scale;
+mod scope;
 mod session;
 pub mod state;
 
 pub use counter::{CounterError, Wrap, advance_uj};
 pub use gauge::{GaugeError, Sample, Window, mean};
 pub use meter::{About, Absent, Inventory, Kind, Meter, MeterInstance, Quantity};
-pub use meters::{ALL, Hwmon, Modelled, find_all};
+pub use meters::{ALL, Hwmon, Iio, Modelled, PowerSupply, Powercap, find_all};
+pub use scale::Scale;
+pub use scope::{Relation, Scope, Shared, SumError, sum};
 pub use session::{Measured, Reading, Session};

@@ -4,7 +4,7 @@ use std::fmt;
 use powerband_machine::Machine;
 use serde::Serialize;
 
-use crate::{Window, Wrap};
+use crate::{Scale, Scope, Window, Wrap};
 
 /// A kind of meter. Implementations are unit structs.
 pub trait Meter: Sync + fmt::Debug {
@@ -86,12 +86,55 @@ pub struct MeterInstance {
     pub boundary: String,
     /// The file that is read.
     pub source: String,
+    /// A file whose number it is multiplied by: the voltage of a current.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<String>,
+    /// What makes microwatts or microjoules of the file's number.
+    #[serde(skip_serializing_if = "Scale::is_one")]
+    pub scale: Scale,
     /// How.
     #[serde(flatten)]
     pub kind: Kind,
+    /// The part of the machine, for what overlaps.
+    pub scope: Scope,
+    /// The most it can show, W; what is beyond is no measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most_w: Option<u32>,
+    /// How often its number changes, ns, where its driver is known for it or says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updates_ns: Option<u64>,
+    /// The meters it is the sum of; it has no file of its own then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<MeterInstance>,
     /// What a person should know of its numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl MeterInstance {
+    /// A meter that reads one file, of which no more is known.
+    #[must_use]
+    pub fn new(meter: &'static str, boundary: String, source: String, kind: Kind) -> MeterInstance {
+        MeterInstance {
+            meter,
+            boundary,
+            source,
+            times: None,
+            scale: Scale::default(),
+            kind,
+            scope: Scope::Unknown,
+            at_most_w: None,
+            updates_ns: None,
+            parts: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The meters whose files are read for it: its parts, or itself.
+    #[must_use]
+    pub fn read(&self) -> &[MeterInstance] {
+        if self.parts.is_empty() { std::slice::from_ref(self) } else { &self.parts }
+    }
 }
 
 /// A meter that is not there.
@@ -101,6 +144,17 @@ pub struct Absent {
     pub meter: &'static str,
     /// Why, and what would help.
     pub why: String,
+    /// Lines that would help, as they are to be written somewhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
+}
+
+impl Absent {
+    /// One for whose lack nobody can write a line.
+    #[must_use]
+    pub fn new(meter: &'static str, why: String) -> Absent {
+        Absent { meter, why, lines: Vec::new() }
+    }
 }
 
 /// What a machine can be measured with: the data of `info meters`.

@@ -1,43 +1,49 @@
-//! Every kind of meter, in one table.
+//! Every kind of meter, in one table, and what a machine has of them.
 mod hwmon;
+mod iio;
 mod modelled;
+mod permission;
+mod power_supply;
+mod powercap;
+mod twins;
 
-use powerband_machine::{Errno, Machine};
+use powerband_machine::Machine;
 
-use crate::{Absent, Inventory, Meter, MeterInstance};
+use crate::{Inventory, Meter, MeterInstance, Scope, sum};
 
 pub use hwmon::Hwmon;
+pub use iio::Iio;
 pub use modelled::Modelled;
+pub use power_supply::PowerSupply;
+pub use powercap::Powercap;
 
 /// Every kind, the ones to prefer first.
-pub const ALL: &[&dyn Meter] = &[&Modelled, &Hwmon];
+pub const ALL: &[&dyn Meter] = &[&Modelled, &Powercap, &Hwmon, &Iio, &PowerSupply];
 
-/// Looks for every kind of meter on a machine.
+/// Looks for every kind of meter on a machine. One that this user may not read, or that shows what another shows already, is
+/// among the absent ones; the packages of a machine that has several are there as their sum, too.
 pub fn find_all(machine: &mut dyn Machine) -> Inventory {
     let mut inventory = Inventory::default();
     for meter in ALL {
         match meter.find(machine) {
-            Ok(found) => {
-                for meter in found {
-                    match denied(machine, &meter) {
-                        Some(absent) => inventory.absent.push(absent),
-                        None => inventory.meters.push(meter),
-                    }
-                }
-            }
+            Ok(found) => inventory.meters.extend(permission::permitted(machine, found, &mut inventory.absent)),
             Err(absent) => inventory.absent.push(absent),
         }
+    }
+    twins::leave_out(machine, &mut inventory);
+    if let Some(packages) = packages(&inventory.meters) {
+        let first = inventory.meters.iter().position(is_package).unwrap_or(0);
+        inventory.meters.insert(first, packages);
     }
     inventory
 }
 
-/// A meter that this user may not read, as one that is not there; what else goes wrong may pass until it is needed.
-fn denied(machine: &mut dyn Machine, meter: &MeterInstance) -> Option<Absent> {
-    let source = &meter.source;
-    let errno = machine.read(source).err().filter(|errno| matches!(*errno, Errno::EACCES | Errno::EPERM))?;
-    let why = format!(
-        "{source}: {errno}; write `sudo powerband …`, or let the group powerband read it by a line in \
-         /etc/tmpfiles.d/powerband.conf: `z {source} 0440 root powerband`"
-    );
-    Some(Absent { meter: meter.meter, why })
+fn is_package(meter: &MeterInstance) -> bool {
+    matches!(meter.scope, Scope::Package(_))
+}
+
+/// All packages as one meter, if there are several.
+fn packages(meters: &[MeterInstance]) -> Option<MeterInstance> {
+    let packages: Vec<&MeterInstance> = meters.iter().filter(|meter| is_package(meter)).collect();
+    sum(&packages).ok()
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use powerband_machine::{Errno, Handle, Machine, Sample as Moment, Watch};
 use serde::Serialize;
 
-use crate::{Kind, MeterInstance, Sample, Wrap, advance_uj, mean};
+use crate::reckon::{Reckoned, reckon, seconds};
+use crate::{Kind, MeterInstance, Sample};
 
 /// One number, or why there is none. There is never a number without its boundary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,34 +71,43 @@ const SHORTEST_PERIOD_NS: u64 = 100_000_000;
 /// Meters open for one piece of work.
 #[derive(Debug)]
 pub struct Session {
-    meters: Vec<Open>,
-    /// Places of the meters that are read at one period.
+    meters: Vec<MeterInstance>,
+    /// What is read for them: themselves, or their parts.
+    open: Vec<Open>,
+    /// Places of what is read at one period.
     watched: Vec<(Option<u64>, Vec<usize>)>,
 }
 
 /// One open meter.
 #[derive(Debug)]
 struct Open {
+    /// Place of the meter it is read for.
+    of: usize,
     instance: MeterInstance,
-    handle: Result<Handle, Errno>,
+    /// Its file, and that which it is multiplied by; or which cannot be opened.
+    handles: Result<Vec<Handle>, (String, Errno)>,
 }
 
 impl Session {
     /// Opens `instances`. One that cannot be opened is refused at the end, with the reason.
     pub fn open(machine: &mut dyn Machine, instances: &[MeterInstance]) -> Session {
-        let open = |it: &MeterInstance| Open { handle: machine.open(&it.source), instance: it.clone() };
-        let meters: Vec<Open> = instances.iter().map(open).collect();
+        let mut open = Vec::new();
+        for (of, instance) in instances.iter().enumerate() {
+            for part in instance.read() {
+                open.push(Open { of, handles: handles(machine, part), instance: part.clone() });
+            }
+        }
         let mut watched: BTreeMap<Option<u64>, Vec<usize>> = BTreeMap::new();
-        for (i, open) in meters.iter().enumerate().filter(|(_, open)| open.handle.is_ok()) {
+        for (i, open) in open.iter().enumerate().filter(|(_, open)| open.handles.is_ok()) {
             watched.entry(period_ns(open.instance.kind)).or_default().push(i);
         }
-        Session { meters, watched: watched.into_iter().collect() }
+        Session { meters: instances.to_vec(), open, watched: watched.into_iter().collect() }
     }
 
     /// What the work's job is to say of them.
     #[must_use]
     pub fn watches(&self) -> Vec<Watch> {
-        let handles = |members: &[usize]| members.iter().filter_map(|&i| self.meters[i].handle.ok()).collect();
+        let handles = |members: &[usize]| members.iter().flat_map(|&i| self.open[i].handles()).copied().collect();
         let watch = |(period_ns, members): &(Option<u64>, Vec<usize>)| Watch {
             handles: handles(members),
             period_ns: *period_ns,
@@ -111,31 +121,43 @@ impl Session {
         let mut read: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
         for ((_, members), moments) in self.watched.iter().zip(around) {
             for moment in moments {
-                for (&i, text) in members.iter().zip(&moment.texts) {
-                    read.entry(i).or_default().push((moment.at_ns, parse(text.clone())));
+                let mut texts = moment.texts.as_slice();
+                for &i in members {
+                    let open = &self.open[i];
+                    let Some((own, rest)) = texts.split_at_checked(open.handles().len()) else { break };
+                    read.entry(i).or_default().push((moment.at_ns, parse(&open.instance, own)));
+                    texts = rest;
                 }
             }
         }
-        let mut readings = Vec::new();
-        for (i, open) in self.meters.into_iter().enumerate() {
-            let samples = read.remove(&i).unwrap_or_default();
-            let span = samples.first().zip(samples.last()).map_or((0, 0), |(first, last)| (first.0, last.0));
-            let energy = match (open.handle, open.instance.kind) {
-                (Err(errno), _) => Err(format!("{} cannot be opened: {errno}", open.instance.source)),
-                (Ok(_), _) if samples.is_empty() => Err("it was not read".to_owned()),
-                (Ok(_), Kind::Counter { wrap }) => counted(&samples, span, wrap),
-                (Ok(_), Kind::Gauge { interval_ns, window }) => mean(&samples, span, interval_ns, window)
-                    .map(|uw| (uw * 1e-6 * seconds(span), samples.iter().filter(|(_, it)| it.is_ok()).count()))
-                    .map_err(|error| error.to_string()),
-            };
-            if let Ok(handle) = open.handle {
-                machine.close(handle);
-            }
-            let steady = steady(&open.instance, &samples);
-            readings.extend(report(open.instance, energy, span, steady));
+        let mut totals: Vec<Total> = self.meters.into_iter().map(Total::of).collect();
+        for (i, open) in self.open.into_iter().enumerate() {
+            open.handles().iter().for_each(|&handle| machine.close(handle));
+            totals[open.of].add(&open, read.remove(&i).unwrap_or_default());
         }
-        readings
+        totals.into_iter().flat_map(Total::report).collect()
     }
+}
+
+impl Open {
+    fn handles(&self) -> &[Handle] {
+        self.handles.as_deref().unwrap_or_default()
+    }
+}
+
+/// Both files or none.
+fn handles(machine: &mut dyn Machine, meter: &MeterInstance) -> Result<Vec<Handle>, (String, Errno)> {
+    let mut handles = Vec::new();
+    for path in [Some(&meter.source), meter.times.as_ref()].into_iter().flatten() {
+        match machine.open(path) {
+            Ok(handle) => handles.push(handle),
+            Err(errno) => {
+                handles.into_iter().for_each(|handle| machine.close(handle));
+                return Err((path.clone(), errno));
+            }
+        }
+    }
+    Ok(handles)
 }
 
 /// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap.
@@ -146,63 +168,67 @@ fn period_ns(kind: Kind) -> Option<u64> {
     }
 }
 
-fn parse(text: Result<String, Errno>) -> Result<u64, String> {
-    let text = text.map_err(|errno| errno.to_string())?;
-    text.trim().parse().map_err(|_| format!("'{}' is not a number", text.trim()))
-}
-
-/// Energy by a counter, J, and how many readings it rests on. The first and the last must have come; of those between
-/// them, which are for its wraps alone, some may be missing.
-fn counted(samples: &[Sample], (start_ns, end_ns): (u64, u64), wrap: Option<Wrap>) -> Result<(f64, usize), String> {
-    if let Some(Err(why)) =
-        [samples.first(), samples.last()].into_iter().flatten().map(|it| &it.1).find(|it| it.is_err())
-    {
-        return Err(why.clone());
+fn parse(meter: &MeterInstance, texts: &[Result<String, Errno>]) -> Result<u64, String> {
+    if let Some(Err(errno)) = texts.iter().find(|text| text.is_err()) {
+        return Err(errno.to_string());
     }
-    let readings: Vec<(u64, u64)> =
-        samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
-    match advance_uj(&readings, wrap).map_err(|error| error.to_string())? {
-        0 => Err(format!(
-            "the counter did not move in {} ms: the meter is dead, or too coarse for so short a load",
-            (end_ns - start_ns) / 1_000_000
-        )),
-        uj => Ok((uj as f64 * 1e-6, readings.len())),
-    }
+    meter.scale.apply(texts.iter().flatten().map(String::as_str))
 }
 
-/// A remark on a gauge that showed one and the same number throughout.
-fn steady(instance: &MeterInstance, samples: &[Sample]) -> Option<String> {
-    let mut values = samples.iter().filter_map(|(_, value)| value.as_ref().ok());
-    let first = values.next()?;
-    let same = matches!(instance.kind, Kind::Gauge { .. }) && samples.len() > 2 && values.all(|value| value == first);
-    same.then(|| format!("it showed the same number in all of {} readings", samples.len()))
-}
-
-fn seconds((start_ns, end_ns): (u64, u64)) -> f64 {
-    end_ns.saturating_sub(start_ns) as f64 * 1e-9
-}
-
-fn report(
+/// What a meter, or the parts of a sum, came to so far.
+struct Total {
     instance: MeterInstance,
-    energy: Result<(f64, usize), String>,
+    reckoned: Result<Reckoned, String>,
+    /// The longest of the parts' times; they are read around the same work.
     span: (u64, u64),
-    steady: Option<String>,
-) -> [Reading; 2] {
-    let energy = energy.and_then(|it| if seconds(span) > 0.0 { Ok(it) } else { Err("no time passed".into()) });
-    let mut notes = instance.notes;
-    notes.extend(steady);
-    ["power_w", "energy_j"].map(|metric| Reading {
-        metric,
-        meter: instance.meter,
-        boundary: instance.boundary.clone(),
-        source: instance.source.clone(),
-        measured: match &energy {
-            Ok((joules, samples)) => {
-                let value = if metric == "power_w" { joules / seconds(span) } else { *joules };
-                Measured::Value { value, samples: *samples }
+}
+
+impl Total {
+    fn of(instance: MeterInstance) -> Total {
+        Total { instance, reckoned: Ok(Reckoned::default()), span: (0, 0) }
+    }
+
+    fn add(&mut self, open: &Open, samples: Vec<Sample>) {
+        let span = samples.first().zip(samples.last()).map_or((0, 0), |(first, last)| (first.0, last.0));
+        let mut notes = Vec::new();
+        let part = match &open.handles {
+            Err((path, errno)) => Err(format!("{path} cannot be opened: {errno}")),
+            Ok(_) => reckon(&open.instance, samples, span, &mut notes),
+        };
+        let named = |words: String| match self.instance.parts.is_empty() {
+            true => words,
+            false => format!("{}: {words}", open.instance.boundary),
+        };
+        self.instance.notes.extend(notes.into_iter().map(named));
+        if seconds(span) > seconds(self.span) {
+            self.span = span;
+        }
+        match (&mut self.reckoned, part.map_err(named)) {
+            (Ok(total), Ok(part)) => {
+                total.joules += part.joules;
+                total.samples += part.samples;
             }
-            Err(why) => Measured::Refused { why: why.clone() },
-        },
-        notes: notes.clone(),
-    })
+            (total @ Ok(_), Err(why)) => *total = Err(why),
+            (Err(_), _) => {}
+        }
+    }
+
+    fn report(self) -> [Reading; 2] {
+        let Total { instance, reckoned, span } = self;
+        let reckoned = reckoned.and_then(|it| if seconds(span) > 0.0 { Ok(it) } else { Err("no time passed".into()) });
+        ["power_w", "energy_j"].map(|metric| Reading {
+            metric,
+            meter: instance.meter,
+            boundary: instance.boundary.clone(),
+            source: instance.source.clone(),
+            measured: match &reckoned {
+                Ok(Reckoned { joules, samples }) => {
+                    let value = if metric == "power_w" { joules / seconds(span) } else { *joules };
+                    Measured::Value { value, samples: *samples }
+                }
+                Err(why) => Measured::Refused { why: why.clone() },
+            },
+            notes: instance.notes.clone(),
+        })
+    }
 }

@@ -103,6 +103,9 @@ pub(crate) struct Info {
     /// Of `net`: find which values the drivers take, by setting, reading back and putting back; all devices, or this one
     #[arg(long, value_name = "DEVICE", num_args = 0..=1)]
     pub(crate) probe: Option<Option<String>>,
+    /// Of `meters`: read them for 2 s to see how often their numbers change, and what they show
+    #[arg(long)]
+    pub(crate) measure: bool,
 }
 
 /// Parts of `info`.

@@ -1,7 +1,7 @@
 //! `hwmon`: power and energy of sensor chips, power supplies and firmware meters under /sys/class/hwmon.
 use powerband_machine::Machine;
 
-use crate::{About, Absent, Kind, Meter, MeterInstance, Window};
+use crate::{About, Absent, Kind, Meter, MeterInstance, Scope, Window};
 
 /// Sensors of the kernel's hardware monitoring class.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl Meter for Hwmon {
     }
 
     fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
-        let absent = |why: String| Absent { meter: ABOUT.name, why };
+        let absent = |why: String| Absent::new(ABOUT.name, why);
         let chips = machine.list(FOLDER).map_err(|errno| absent(format!("{FOLDER}: {errno}")))?;
         if chips.is_empty() {
             return Err(absent(format!("{FOLDER} is empty; a virtual machine usually has no sensors")));
@@ -38,8 +38,13 @@ impl Meter for Hwmon {
         let (mut found, mut names) = (Vec::new(), Vec::new());
         for chip in chips {
             let chip = Chip::open(machine, &format!("{FOLDER}/{}", chip.name));
-            found.extend(chip.meters(machine));
-            names.push(chip.name);
+            match chip.feeds_nobody(machine) {
+                Some(status) => names.push(format!("{} (a battery that is {status})", chip.name)),
+                None => {
+                    found.extend(chip.meters(machine));
+                    names.push(chip.name);
+                }
+            }
         }
         if found.is_empty() {
             return Err(absent(format!("no sensor measures power here; the chips are: {}", names.join(", "))));
@@ -97,9 +102,26 @@ impl Chip {
             };
             let boundary = format!("{} {}", self.name, label.unwrap_or(channel));
             let source = format!("{}/{file}", self.folder);
-            meters.push(MeterInstance { meter: ABOUT.name, boundary, source, kind, notes });
+            let meter = MeterInstance::new(ABOUT.name, boundary, source, kind);
+            meters.push(MeterInstance { scope: self.scope(), notes, ..meter });
         }
         meters
+    }
+
+    /// What a battery does other than discharge, if it is one and says so: then its power is not what the machine draws.
+    fn feeds_nobody(&self, machine: &mut dyn Machine) -> Option<String> {
+        let Scope::Battery(_) = self.scope() else { return None };
+        let status = machine.read(&format!("/sys/class/power_supply/{}/status", self.name)).ok()?.trim().to_lowercase();
+        (status != "discharging").then_some(status)
+    }
+
+    /// ACPI's meter sits at the supply of the whole machine; batteries show themselves here, too.
+    fn scope(&self) -> Scope {
+        match self.name.as_str() {
+            "power_meter" => Scope::Machine,
+            battery if battery.starts_with("BAT") => Scope::Battery(battery.to_owned()),
+            _ => Scope::Unknown,
+        }
     }
 
     fn gauge(&self, machine: &mut dyn Machine, channel: &str, form: Form, notes: &mut Vec<String>) -> Kind {

@@ -28,16 +28,10 @@ impl Meter for Modelled {
         let source = format!("{FOLDER}/energy_uj");
         if let Err(errno) = machine.read(&source) {
             let why = format!("only simulated machines have it ({source}: {errno})");
-            return Err(Absent { meter: ABOUT.name, why });
+            return Err(Absent::new(ABOUT.name, why));
         }
         let boundary = machine.read(&format!("{FOLDER}/boundary")).ok().map(|text| text.trim().to_owned());
         let boundary = boundary.filter(|text| !text.is_empty()).unwrap_or_else(|| ABOUT.name.to_owned());
-        Ok(vec![MeterInstance {
-            meter: ABOUT.name,
-            boundary,
-            source,
-            kind: Kind::Counter { wrap: None },
-            notes: Vec::new(),
-        }])
+        Ok(vec![MeterInstance::new(ABOUT.name, boundary, source, Kind::Counter { wrap: None })])
     }
 }

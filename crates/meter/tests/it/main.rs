@@ -4,3 +4,4 @@
 mod fake;
 mod finding;
 mod reading;
+mod zones;

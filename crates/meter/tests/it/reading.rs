@@ -7,7 +7,7 @@ const S: u64 = 1_000_000_000;
 const FILE: &str = "/sys/x";
 
 fn instance(kind: Kind) -> MeterInstance {
-    MeterInstance { meter: "hwmon", boundary: "chip socket".into(), source: FILE.into(), kind, notes: Vec::new() }
+    MeterInstance::new("hwmon", "chip socket".into(), FILE.into(), kind)
 }
 
 /// Runs a session from 100 s on, with one reading a second; `None` takes the file away.
@@ -136,4 +136,42 @@ fn meters_share_a_watch_and_one_that_is_gone_is_said() {
     let unread = Session::open(&mut machine, &meters).close(&mut machine, &[]);
     assert_eq!(unread[0].refusal(), Some("it was not read"));
     assert_eq!(readings[6].refusal(), Some("/gone cannot be opened: no such file or directory (ENOENT)"));
+}
+
+#[test]
+fn spikes_are_left_out_and_counted_and_a_meter_that_dies_is_refused() {
+    let kind = Kind::Gauge { interval_ns: S, window: Window::Before };
+    let mut watts: Vec<Option<u64>> = (0..=40).map(|second| Some((50 + second % 2) * 1_000_000)).collect();
+    watts[20] = Some(3_690_000_000_000_000_000);
+    watts[30] = Some(9_000_000_000);
+    let readings = run(kind, &watts);
+    let power_w = readings[0].value().unwrap();
+    assert!((power_w - 50.5).abs() < 0.1, "{power_w}");
+    assert_eq!(readings[0].notes, ["2 of 41 readings are beyond what can be drawn and left out"]);
+    watts[38..].fill(Some(0));
+    let why = "it showed 0 in the last 3 of 41 readings: the meter died";
+    assert_eq!(run(kind, &watts)[0].refusal(), Some(why));
+    let wrap = Wrap { at_uj: 99_999_999, at_most_w: 20 };
+    let kind = Kind::Counter { wrap: Some(wrap) };
+    let package = MeterInstance { scope: Scope::Package("0".into()), ..instance(kind) };
+    let read = |joules: &[u64]| -> Reading {
+        let mut machine = Fake::default();
+        machine.put(FILE, "0");
+        let session = Session::open(&mut machine, std::slice::from_ref(&package));
+        let watch = session.watches().remove(0);
+        let mut moments = Vec::new();
+        for (second, joules) in (0..).zip(joules) {
+            machine.put(FILE, &(joules * 1_000_000).to_string());
+            moments.push(machine.sample(&watch, second * S));
+        }
+        session.close(&mut machine, &[moments]).remove(1)
+    };
+    assert_eq!(read(&[10, 20, 90, 40, 50]).value(), Some(40.0));
+    assert_eq!(read(&[10, 20, 90, 40, 50]).notes, ["1 of 5 readings is beyond what can be drawn and left out"]);
+    assert_eq!(
+        read(&[10, 20, 80, 90]).refusal(),
+        Some("the counter leapt by 60 J in 1000 ms, and no more than 20 W can be drawn there")
+    );
+    let why = "the counter stood still for 2 s in the midst: the meter died";
+    assert_eq!(read(&[10, 20, 30, 30, 30]).refusal(), Some(why));
 }

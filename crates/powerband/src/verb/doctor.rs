@@ -61,7 +61,10 @@ fn machine(
         told: format!("covers {}, read from {}", meter.boundary, meter.source),
         todo: None,
     });
-    let absent = inventory.absent.iter().map(|absent| Finding::note(absent.meter.to_string(), absent.why.clone()));
+    let absent = inventory.absent.iter().map(|absent| {
+        let todo = (!absent.lines.is_empty()).then(|| absent.lines.join("; "));
+        Finding { todo, ..Finding::note(absent.meter.to_string(), absent.why.clone()) }
+    });
     let findings: Vec<Finding> = found.chain(absent).collect();
     if !findings.is_empty() {
         examined.sections.push(Section { name: "meters", title: "meters".into(), findings });

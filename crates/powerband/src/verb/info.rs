@@ -2,6 +2,7 @@
 mod cpu;
 mod idle;
 mod lines;
+mod meters;
 mod net;
 mod power;
 
@@ -27,7 +28,7 @@ enum Part {
     Idle(look::Idle),
     Power(look::Power),
     Net(Net),
-    Meters(powerband_meter::Inventory),
+    Meters(Meters),
     Turned(Vec<TurnedRow>),
 }
 
@@ -50,6 +51,15 @@ struct Net {
     devices: look::Devices,
     #[serde(skip_serializing_if = "Option::is_none")]
     probed: Option<Vec<powerband_knob::Probed>>,
+}
+
+/// Meters, and what was heard of those that were listened to.
+#[derive(Serialize)]
+struct Meters {
+    #[serde(flatten)]
+    found: powerband_meter::Inventory,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Vec<meters::Heard>>,
 }
 
 /// A knob that is turned.
@@ -86,6 +96,9 @@ impl Serialize for All {
 pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     if args.probe.is_some() && args.part != Some(InfoPart::Net) {
         return Err(usage("--probe is for network devices; write `powerband info net --probe`"));
+    }
+    if args.measure && args.part != Some(InfoPart::Meters) {
+        return Err(usage("--measure is for meters; write `powerband info meters --measure`"));
     }
     let purpose = if args.probe.is_some() { Purpose::Turn } else { Purpose::Look };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
@@ -132,8 +145,10 @@ fn find(
     args: &Info,
     narrow: Option<&CpuList>,
 ) -> Result<(Part, Option<Failure>), Failure> {
-    if part == InfoPart::Turned {
-        return Ok((Part::Turned(turned(rig)), None));
+    match part {
+        InfoPart::Turned => return Ok((Part::Turned(turned(rig)), None)),
+        InfoPart::Meters => return Ok((Part::Meters(meters(rig, args.measure)?), None)),
+        _ => {}
     }
     let machine = rig.world().machine(Side::Near);
     let machine = machine.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
@@ -141,8 +156,7 @@ fn find(
         InfoPart::Cpu => return cpu(machine, narrow),
         InfoPart::Idle => Part::Idle(look::idle(machine, narrow).map_err(rig::knob_failure)?),
         InfoPart::Power => Part::Power(look::power(machine, narrow).map_err(rig::knob_failure)?),
-        InfoPart::Net => Part::Net(net(machine, args)?),
-        InfoPart::Meters | InfoPart::Turned => Part::Meters(powerband_meter::find_all(machine)),
+        InfoPart::Net | InfoPart::Meters | InfoPart::Turned => Part::Net(net(machine, args)?),
     };
     Ok((found, None))
 }
@@ -166,13 +180,8 @@ fn tell(lines: &mut Lines, part: &Part, asked: bool) {
                 net::probed(lines, probed);
             }
         }
-        Part::Meters(found) => {
-            for meter in &found.meters {
-                lines.say(0, &format!("meter: {} covers {}, read from {}", meter.meter, meter.boundary, meter.source));
-            }
-            for absent in &found.absent {
-                lines.say(0, &format!("no {} meter: {}", absent.meter, absent.why));
-            }
+        Part::Meters(Meters { found, measured }) => {
+            meters::meters(lines, found, measured.as_deref().unwrap_or_default())
         }
         Part::Turned(rows) if rows.is_empty() => lines.row("nothing is turned"),
         Part::Turned(rows) => rows.iter().for_each(|row| lines.row(&row.line)),
@@ -219,6 +228,14 @@ fn net(machine: &mut dyn Machine, args: &Info) -> Result<Net, Failure> {
     let probed = args.probe.as_ref().map(probe).transpose()?;
     // Looked at afterwards, so that what is told is what is there again.
     Ok(Net { devices: look::devices(machine), probed })
+}
+
+/// What can be measured; with `measure`, also how it behaves for a while.
+fn meters(rig: &mut Rig, measure: bool) -> Result<Meters, Failure> {
+    let world = rig.world();
+    let found = world.machine(Side::Near).map(powerband_meter::find_all).unwrap_or_default();
+    let measured = if measure { Some(meters::listen(world, &found.meters)?) } else { None };
+    Ok(Meters { found, measured })
 }
 
 fn turned(rig: &mut Rig) -> Vec<TurnedRow> {

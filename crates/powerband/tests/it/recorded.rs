@@ -48,6 +48,8 @@ const CASES: [Case; 5] = [
             "power: package-0 (intel-rapl:0), not in force; no limits are shown",
             "coalescing rx-usecs 3, rx-frames n/a, ",
             "meter: hwmon covers BAT0 power1",
+            "no powercap meter: /sys/class/powercap/intel-rapl:0/energy_uj (and 1 more):\n    permission denied",
+            "\n    SUBSYSTEM==\"powercap\", RUN+=",
         ],
         governor: (0, &["@policy0 (cpus 0) = powersave\n", "@policy3 (cpus 3) = powersave\n"]),
     },

@@ -1,0 +1,93 @@
+//! From the readings of one meter to joules, or why there are none.
+use crate::health::{died_for, reject_spikes, stood_still_ns, stuck_for, without_leaps};
+use crate::{Kind, MeterInstance, Sample, Scope, Wrap, advance_uj, mean};
+
+/// What one meter comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Reckoned {
+    pub(crate) joules: f64,
+    /// How many readings it rests on.
+    pub(crate) samples: usize,
+}
+
+/// Energy over the time from `start_ns` to `end_ns`; what a person should know of it goes into `notes`, also where there is none.
+pub(crate) fn reckon(
+    meter: &MeterInstance,
+    mut samples: Vec<Sample>,
+    span: (u64, u64),
+    notes: &mut Vec<String>,
+) -> Result<Reckoned, String> {
+    match meter.kind {
+        _ if samples.is_empty() => Err("it was not read".to_owned()),
+        Kind::Counter { wrap } => counted(&samples, span, wrap, &meter.scope, notes),
+        Kind::Gauge { interval_ns, window } => {
+            notes.extend(steady(&samples));
+            let spikes = reject_spikes(&mut samples, meter.at_most_w);
+            notes.extend(rejected(spikes, samples.len()));
+            if let Some(zeros) = died_for(&samples) {
+                return Err(format!("it showed 0 in the last {zeros} of {} readings: the meter died", samples.len()));
+            }
+            if let Some(stuck) = stuck_for(&samples) {
+                notes.push(format!("it showed the same number in the last {stuck} of {} readings", samples.len()));
+            }
+            let uw = mean(&samples, span, interval_ns, window).map_err(|error| error.to_string())?;
+            let good = samples.iter().filter(|(_, value)| value.is_ok()).count();
+            Ok(Reckoned { joules: uw * 1e-6 * seconds(span), samples: good })
+        }
+    }
+}
+
+/// Energy by a counter. The first and the last reading must have come; of those between them, which are for its wraps alone,
+/// some may be missing.
+fn counted(
+    samples: &[Sample],
+    (start_ns, end_ns): (u64, u64),
+    wrap: Option<Wrap>,
+    scope: &Scope,
+    notes: &mut Vec<String>,
+) -> Result<Reckoned, String> {
+    if let Some(Err(why)) =
+        [samples.first(), samples.last()].into_iter().flatten().map(|it| &it.1).find(|it| it.is_err())
+    {
+        return Err(why.clone());
+    }
+    let mut readings: Vec<(u64, u64)> =
+        samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
+    if let Some(wrap) = wrap {
+        let (kept, leaps) = without_leaps(&readings, wrap);
+        notes.extend(rejected(leaps, readings.len()));
+        readings = kept;
+    }
+    let uj = advance_uj(&readings, wrap).map_err(|error| error.to_string())?;
+    if uj == 0 {
+        return Err(format!(
+            "the counter did not move in {} ms: the meter is dead, or too coarse for so short a load",
+            (end_ns - start_ns) / 1_000_000
+        ));
+    }
+    // Graphics that nobody uses draw nothing, and meters of unknown parts may; processors and memory never do.
+    if let Some(still_ns) = stood_still_ns(&readings)
+        && wrap.is_some()
+        && !matches!(scope, Scope::Uncore(_) | Scope::Unknown)
+    {
+        return Err(format!("the counter stood still for {} s in the midst: the meter died", still_ns / 1_000_000_000));
+    }
+    Ok(Reckoned { joules: uj as f64 * 1e-6, samples: readings.len() })
+}
+
+fn rejected(spikes: usize, samples: usize) -> Option<String> {
+    let was = if spikes == 1 { "is" } else { "are" };
+    (spikes > 0).then(|| format!("{spikes} of {samples} readings {was} beyond what can be drawn and left out"))
+}
+
+/// A remark on a gauge that showed one and the same number throughout.
+fn steady(samples: &[Sample]) -> Option<String> {
+    let mut values = samples.iter().filter_map(|(_, value)| value.as_ref().ok());
+    let first = values.next()?;
+    let same = samples.len() > 2 && values.all(|value| value == first);
+    same.then(|| format!("it showed the same number in all of {} readings", samples.len()))
+}
+
+pub(crate) fn seconds((start_ns, end_ns): (u64, u64)) -> f64 {
+    end_ns.saturating_sub(start_ns) as f64 * 1e-9
+}

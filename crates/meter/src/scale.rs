@@ -1,0 +1,84 @@
+//! From the numbers that files show to microwatts and microjoules, without rounding twice.
+use serde::Serialize;
+
+/// A file's number times `times` by `per` is microwatts or microjoules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Scale {
+    /// Multiplied by.
+    pub times: u64,
+    /// Divided by; never 0.
+    pub per: u64,
+}
+
+impl Default for Scale {
+    fn default() -> Self {
+        Scale { times: 1, per: 1 }
+    }
+}
+
+/// More digits behind the point than any driver prints.
+const DIGITS: usize = 12;
+
+impl Scale {
+    /// Whether numbers stay as they are.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        self.times == self.per
+    }
+
+    /// A positive decimal number that stands in a file, times `unit`: `0.0625` and 1000 for milliwatts.
+    #[must_use]
+    pub fn decimal(text: &str, unit: u64) -> Option<Scale> {
+        let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+        let part = part.trim_end_matches('0');
+        let digits = u32::try_from(part.len()).ok().filter(|_| part.len() <= DIGITS)?;
+        let times: u64 = format!("{whole}{part}").parse().ok()?;
+        let times = times.checked_mul(unit)?;
+        (times > 0).then_some(Scale { times, per: 10_u64.pow(digits) })
+    }
+
+    /// What files that show `texts`, multiplied with one another, come to. A sign tells which way current flows and is left
+    /// off, where there are two files or the scale is not one.
+    ///
+    /// # Errors
+    /// The text that is no number.
+    pub fn apply<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Result<u64, String> {
+        let mut product = u128::from(self.times);
+        for text in texts.map(str::trim) {
+            let wrong = || format!("'{text}' is not a number");
+            let number: u128 = if self.is_one() {
+                text.parse::<u64>().map_err(|_| wrong())?.into()
+            } else {
+                text.parse::<i64>().map_err(|_| wrong())?.unsigned_abs().into()
+            };
+            product = product.saturating_mul(number);
+        }
+        let per = u128::from(self.per.max(1));
+        Ok(u64::try_from((product + per / 2) / per).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        let scale = Scale::decimal("0.062500\n", 1000).unwrap();
+        assert_eq!(scale, Scale { times: 625_000, per: 10_000 });
+        assert_eq!(scale.apply(["800"].into_iter()), Ok(50_000));
+        assert_eq!(Scale::decimal("25", 1000).unwrap().apply(["3"].into_iter()), Ok(75_000));
+        assert_eq!(Scale::decimal("1.000000", 1), Some(Scale::default()));
+        for odd in ["0", "", "-1", "x", "1.2.3", "0.0000000000001"] {
+            assert_eq!(Scale::decimal(odd, 1), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_current_times_a_voltage_is_power_whichever_way_it_flows() {
+        let scale = Scale { times: 1, per: 1_000_000 };
+        assert_eq!(scale.apply(["-1500000\n", "12000000\n"].into_iter()), Ok(18_000_000));
+        assert_eq!(scale.apply(["x", "1"].into_iter()), Err("'x' is not a number".into()));
+        assert_eq!(Scale::default().apply(["-1"].into_iter()), Err("'-1' is not a number".into()));
+    }
+}
