@@ -1,7 +1,8 @@
 //! `watch`: rows for programs, and a picture on a terminal that is as before when it ends.
 use std::fs::{self, File};
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -88,9 +89,8 @@ fn what_cannot_be_watched_is_said() {
     assert!(sentence.contains("cannot write ") && sentence.contains("no such file"), "{sentence}");
 }
 
-/// A terminal by script(1); what ends the command: a key, or a signal.
-fn pictured(key: Option<&[u8]>) -> (String, String) {
-    let desk = Desk::new();
+/// The picture in a terminal by script(1), once it is there: the terminal, where its text goes, and the command's process.
+fn drawn(desk: &Desk) -> (Child, PathBuf, Pid) {
     let out = desk.beside("out");
     let body = "stty rows 24 cols 80; echo before $(stty -g); \
                 sh -c 'echo pid $$ here; exec \"$P\" --machine sim:quadcore watch --interval 100ms'; \
@@ -99,20 +99,29 @@ fn pictured(key: Option<&[u8]>) -> (String, String) {
     desk.furnish(&mut command);
     command.args(["-qefc", body, "/dev/null"]).env("P", env!("CARGO_BIN_EXE_powerband")).env("TERM", "xterm");
     command.stdin(Stdio::piped()).stdout(File::create(&out).unwrap());
-    let mut child = command.spawn().unwrap();
-    let read = || String::from_utf8_lossy(&fs::read(&out).unwrap()).into_owned();
-    until("it draws", || read().contains("q quit") && read().contains("2.40"));
+    let child = command.spawn().unwrap();
+    until("it draws", || text_of(&out).contains("q quit") && text_of(&out).contains("2.40"));
+    let text = text_of(&out);
+    let pid = text.split("pid ").nth(1).and_then(|rest| rest.split(" here").next()).unwrap();
+    let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+    (child, out, pid)
+}
+
+fn text_of(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
+}
+
+/// What is on such a terminal before and behind the command's code; what ends it: a key, or a signal.
+fn pictured(key: Option<&[u8]>) -> (String, String) {
+    let desk = Desk::new();
+    let (mut child, out, pid) = drawn(&desk);
     match key {
         Some(key) => child.stdin.as_mut().unwrap().write_all(key).unwrap(),
-        None => {
-            let text = read();
-            let pid = text.split("pid ").nth(1).and_then(|rest| rest.split(" here").next()).unwrap();
-            kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::TERM).unwrap();
-        }
+        None => kill_process(pid, Signal::TERM).unwrap(),
     }
-    until("it ends", || read().contains("after "));
+    until("it ends", || text_of(&out).contains("after "));
     child.wait().unwrap();
-    let text = read();
+    let text = text_of(&out);
     let (drawn, after) = text.rsplit_once("code ").unwrap();
     (drawn.to_owned(), after.to_owned())
 }
@@ -128,4 +137,14 @@ fn the_terminal_is_as_before_however_it_ends() {
         assert_eq!(modes(&after, "after "), modes(&drawn, "before "), "{key:?}");
         assert_eq!(after.lines().next().unwrap().trim(), code, "{key:?}");
     }
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    let desk = Desk::new();
+    let (mut child, _, pid) = drawn(&desk);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let place = format!("/proc/{}", pid.as_raw_pid());
+    until("it is gone, too", || !Path::new(&place).exists());
 }

@@ -1,10 +1,11 @@
 //! The picture on a terminal: keys in, frames out, and the terminal as it was in the end.
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal as _};
 use std::time::Duration;
 
 use powerband_watch::{Asked, View};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::pace::listen;
 use super::{Watched, output};
@@ -90,6 +91,18 @@ fn keys(watched: &mut Watched, view: &mut View, resting: bool) -> Result<Option<
 }
 
 fn pressed(patience: Duration) -> Result<bool, Failure> {
+    let stdin = rustix::stdio::stdin();
+    let mut patience = patience;
+    if std::io::stdin().is_terminal() {
+        // The library reads the end of a terminal that is gone for ever.
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        let timeout = Timespec::try_from(patience).unwrap_or_default();
+        let heard = rustix::event::poll(&mut fds, Some(&timeout));
+        if heard.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return Err(Failure::new(Exit::Stopped, "stopped: the terminal is gone"));
+        }
+        patience = Duration::ZERO;
+    }
     match event::poll(patience) {
         // A signal came; the World tells which.
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
