@@ -32,7 +32,7 @@ enum { CPUS = 8, NO_REGISTERS = 0 };
 #define BURST_NS 200000LL
 #define WAIT_NS 50000LL
 /* A CPU that was kept from running catches up with no more than this. */
-#define ARREARS_NS 20000000LL
+#define ARREARS_NS 100000000LL
 
 struct cpu {
     _Atomic uint64_t per_s; /* instructions a second; 0: as fast as it can */

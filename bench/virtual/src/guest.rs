@@ -98,7 +98,7 @@ impl Guest {
         let (disk, pace) = (make_disk(folder.path())?, Pace::make(folder.path())?);
         let mut words = words(options, &board, &kernel, folder.path(), &disk)?;
         words.extend(pace.words()?.split(' ').map(str::to_owned));
-        let emulator = Emulator::start(folder, Rank::Ahead, &words)?;
+        let emulator = Emulator::start(folder, &words)?;
         let (port, qmp, own_qmp) = emulator.attach()?;
         let silicon = Silicon::begin(board, pace, own_qmp);
         let address = options.cable.as_ref().map(Cable::address);
@@ -216,16 +216,19 @@ impl Guest {
     }
 
     fn up(&mut self) -> Result<()> {
+        // While it is not paced it would leave nothing to anybody behind it.
+        self.emulator.set_rank(Rank::Equal);
         self.silicon.set_paced(false);
         self.port.ready(BOOT).map_err(|why| self.emulator.failed(&format!("the guest does not boot: {why}")))?;
         self.silicon.set_paced(true);
+        self.emulator.set_rank(Rank::Ahead);
         Ok(())
     }
 }
 
 /// Who comes first on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rank {
+enum Rank {
     /// The emulator, as far as it has the right to: what its clocks allow it the guest shall get, also beside others at work.
     Ahead,
     /// Nobody.
@@ -233,11 +236,11 @@ pub(crate) enum Rank {
 }
 
 impl Rank {
-    /// As the keeper has it.
-    fn word(self) -> &'static str {
+    /// As `chrt` has it.
+    fn words(self) -> [&'static str; 2] {
         match self {
-            Rank::Ahead => "ahead",
-            Rank::Equal => "equal",
+            Rank::Ahead => ["--rr", "1"],
+            Rank::Equal => ["--other", "0"],
         }
     }
 }
@@ -253,11 +256,11 @@ pub(crate) struct Emulator {
 
 impl Emulator {
     /// Starts it under a keeper, which ends it when we end.
-    pub(crate) fn start(folder: TempDir, rank: Rank, words: &[String]) -> Result<Self> {
+    pub(crate) fn start(folder: TempDir, words: &[String]) -> Result<Self> {
         use std::os::unix::process::CommandExt as _;
         let place = folder.path();
         let mut command = Command::new("sh");
-        command.args(["-c", include_str!("../guest/keeper.sh"), "keeper"]).arg(place).arg(rank.word());
+        command.args(["-c", include_str!("../guest/keeper.sh"), "keeper"]).arg(place);
         command.arg("qemu-system-x86_64").args(words);
         // A Ctrl-C is for us; the keeper and the emulator end after us, in order.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -269,6 +272,14 @@ impl Emulator {
         let process = line.trim().parse().unwrap_or(0);
         let emulator = Emulator { keeper, process, folder };
         if process == 0 { Err(emulator.failed("the emulator's keeper did not start it")) } else { Ok(emulator) }
+    }
+
+    /// Puts all its threads before the others of this machine, or among them. Without the right to it they stay where they are.
+    fn set_rank(&self, rank: Rank) {
+        let [policy, priority] = rank.words();
+        let mut chrt = Command::new("chrt");
+        chrt.args(["--all-tasks", policy, "--pid", priority]).arg(self.process.to_string());
+        let _ = chrt.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 
     /// Connects the port and two monitors.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::board::Board;
 use crate::error::Result;
-use crate::guest::{Emulator, Options, Rank, archive, folder, kernel_line, machine_words};
+use crate::guest::{Emulator, Options, archive, folder, kernel_line, machine_words};
 use crate::kernel::Kernel;
 use crate::places;
 
@@ -31,7 +31,7 @@ pub fn run_counted(options: &Options, script: &str) -> Result<String> {
                    -nic none -no-reboot";
     words.extend(counted.split(' ').map(str::to_owned));
     words.extend(["-append".to_owned(), format!("{} nokaslr", kernel_line())]);
-    let emulator = Emulator::start(folder, Rank::Equal, &words)?;
+    let emulator = Emulator::start(folder, &words)?;
     let deadline = Instant::now() + WHOLE;
     while emulator.lives() {
         if Instant::now() > deadline {

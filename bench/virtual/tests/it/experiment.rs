@@ -11,6 +11,8 @@ const LABELS: [&str; 7] = ["1600MHz", "1867MHz", "2133MHz", "2400MHz", "powersav
 /// in which others have the CPUs of this machine; what they count catches up.
 const WATTS_OFF: f64 = 0.1;
 const SPEED_OFF: f64 = 0.03;
+/// How many runs may be otherwise but for the last.
+const RUNS: usize = 3;
 
 /// A machine file for the guest that is booted as `quadcore`: two CPUs, its kernel's rules and governors, idle CPUs that halt,
 /// and a power meter that covers CPUs and package.
@@ -44,7 +46,7 @@ fn plan() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/counter.toml");
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains("for = \"5s\"") && text.contains("blocks = 30"));
-    text.replace("for = \"5s\"", "for = \"1s\"").replace("blocks = 30", "blocks = 4\nwarmup = 0\nsettle = \"0\"")
+    text.replace("for = \"5s\"", "for = \"1s\"").replace("blocks = 30", "blocks = 8\nwarmup = 0\nsettle = \"0\"")
 }
 
 /// A line a setting: what both found of it.
@@ -72,9 +74,17 @@ fn beside(guest: &Value, twin: &Value) -> String {
     LABELS.iter().map(line).collect()
 }
 
-/// What was said of a setting's speed.
-fn said(report: &Value, label: &str) -> String {
-    verdict(report, label, "count_per_s").to_owned()
+/// Whether both found the same of every setting.
+fn alike(guest: &Value, twin: &Value) -> bool {
+    let of_top = |report: &Value, label: &str| {
+        typical(report, label, "count_per_s") / typical(report, "performance", "count_per_s")
+    };
+    let said = |report: &Value, label: &str| verdict(report, label, "count_per_s").to_owned();
+    let watts = |report: &Value, label: &str| typical(report, label, "power_w");
+    LABELS[..6].iter().all(|label| said(twin, label) == said(guest, label))
+        && LABELS[..4].iter().is_sorted_by(|a, b| watts(guest, a) < watts(guest, b))
+        && LABELS.iter().all(|label| (watts(guest, label) / watts(twin, label) - 1.0).abs() < WATTS_OFF)
+        && LABELS.iter().all(|label| (of_top(guest, label) - of_top(twin, label)).abs() < SPEED_OFF)
 }
 
 /// What the plan finds with the guest as its machine. Everything is put back.
@@ -93,19 +103,15 @@ fn the_counters_plan_finds_on_a_kernel_what_it_finds_on_its_model() {
     let plan = owner.file("plan.toml", &plan());
     let model = format!("sim:{}", owner.file("twin.toml", &twin()));
     let twin = owner.json(&["run", "-q", &plan, "--machine", &model]);
-    let guest = run(&mut desk, &owner, &plan, &before);
-    let both = beside(&guest, &twin);
-    eprint!("{both}");
-    let of_top = |report: &Value, label: &str| {
-        typical(report, label, "count_per_s") / typical(report, "performance", "count_per_s")
-    };
-    let watts = |report, label| typical(report, label, "power_w");
-    assert!(LABELS[..4].iter().is_sorted_by(|a, b| watts(&guest, a) < watts(&guest, b)), "{both}");
-    for label in LABELS {
-        assert!((watts(&guest, label) / watts(&twin, label) - 1.0).abs() < WATTS_OFF, "{both}");
-        assert!((of_top(&guest, label) - of_top(&twin, label)).abs() < SPEED_OFF, "{both}");
+    // One wrong verdict in twenty runs is agreed on, and who else uses this machine may spoil one.
+    let mut told = String::new();
+    for _ in 0..RUNS {
+        let guest = run(&mut desk, &owner, &plan, &before);
+        told += &beside(&guest, &twin);
+        if alike(&guest, &twin) {
+            eprint!("{told}");
+            return;
+        }
     }
-    // One wrong verdict in twenty runs is agreed on.
-    let alike = |report: &Value| LABELS[..6].iter().all(|label| said(&twin, label) == said(report, label));
-    assert!(alike(&guest) || alike(&run(&mut desk, &owner, &plan, &before)), "twice otherwise: {both}");
+    panic!("{RUNS} times otherwise:\n{told}");
 }

@@ -30,7 +30,12 @@ pub(super) fn program(pid: u32) -> Option<String> {
 /// The session it is in, by the number of its leader.
 pub(super) fn session(pid: u32) -> Option<u32> {
     // The name before it may hold anything, blanks and brackets too.
-    read(pid, "stat")?.rsplit_once(')')?.1.split_whitespace().nth(3)?.parse().ok()
+    session_of(&read(pid, "stat")?)
+}
+
+/// 0 is a leader that our namespace of processes does not show.
+fn session_of(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(3)?.parse().ok().filter(|leader| *leader != 0)
 }
 
 /// The unit it runs in, by its control group.
@@ -77,7 +82,12 @@ mod tests {
         assert_eq!(own.pid, Some(std::process::id()));
         assert!(own.program.is_some_and(|name| !name.is_empty() && !name.contains('\n')));
         assert_eq!(writer(u32::MAX).program, None);
-        let leader = rustix::process::getsid(None).unwrap().as_raw_nonzero().get();
-        assert_eq!(session(std::process::id()), u32::try_from(leader).ok());
+    }
+
+    #[test]
+    fn a_session_is_known_by_its_leader_where_that_is_shown() {
+        assert_eq!(session_of("7 (a) b) S 1 7 5 0 -1"), Some(5));
+        assert_eq!(session_of("7 (sh) S 0 7 0 0 -1"), None);
+        assert_eq!(session_of("7 (sh) S"), None);
     }
 }
