@@ -194,6 +194,7 @@ impl Run<'_> {
         if phase == Phase::Boost && !moves.is_empty() {
             self.note_limits(parts)?;
         }
+        let limits = if phase == Phase::Boost { self.keep_upper_limits(&moves)? } else { Vec::new() };
         let keepsakes = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
         if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
             self.keep_speeds(&moves)?;
@@ -208,6 +209,7 @@ impl Run<'_> {
                 None => {}
             }
         }
+        self.note_moved(&limits, parts);
         self.drop_needless(&keepsakes)
     }
 

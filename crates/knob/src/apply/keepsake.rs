@@ -1,5 +1,5 @@
-//! What a governor switch loses and the kernel does not bring back: the outgoing governor's tunables and set speed. The
-//! set speed too where a limit clamps it.
+//! What a switch loses and the kernel does not bring back: the outgoing governor's tunables and set speed, which a limit
+//! may clamp as well; what a driver's change of mode forgets; upper limits that boost lifts.
 //!
 //! Each is kept as a ledger entry that precedes the switch: writing the value that is there already, with writing it
 //! again as the undo. Undone in reverse, that happens after the governor is back, when its tunables exist again at
@@ -9,8 +9,8 @@ use powerband_machine::{Action, EntryId, Errno, Turn};
 
 use super::{Reached, Run};
 use crate::error::advice;
-use crate::plan::Move;
-use crate::policy::policies;
+use crate::plan::{Move, Part};
+use crate::policy::{Policy, policies};
 use crate::{KnobError, Landed, catalogue::tunable_folder};
 
 /// The entries kept for one folder of tunables.
@@ -57,17 +57,56 @@ impl Run<'_> {
         for policy in all.active {
             let preference = "energy_performance_preference";
             self.keep_file("cpufreq.epp", &policy.name, &policy.file(preference))?;
-            for (knob, file, own) in [
-                ("cpufreq.max_freq", "scaling_max_freq", "cpuinfo_max_freq"),
-                ("cpufreq.min_freq", "scaling_min_freq", "cpuinfo_min_freq"),
-            ] {
-                if policy.khz(self.machine, file) != policy.khz(self.machine, own) {
-                    self.keep_file(knob, &policy.name, &policy.file(file))?;
-                }
-            }
+            self.keep_limit(&policy, "max")?;
+            self.keep_limit(&policy, "min")?;
             self.keep_file("cpufreq.governor", &policy.name, &policy.file("scaling_governor"))?;
         }
         Ok(())
+    }
+
+    /// Keeps the upper limits that a switch for boost would move: a driver with a table of frequencies sets them to the
+    /// table's new end (`cpufreq_boost_set_sw` of Linux 3.11 and later).
+    pub(super) fn keep_upper_limits(&mut self, moves: &[Move]) -> Result<Vec<Policy>, KnobError> {
+        let Ok(all) = policies(self.machine, "cpufreq.boost") else { return Ok(Vec::new()) };
+        let mut kept = Vec::new();
+        for policy in all.active {
+            let is_of = |step: &Move| step.site.policy.as_ref().is_none_or(|site| site.name == policy.name);
+            if moves.iter().any(is_of) && self.keep_limit(&policy, "max")? {
+                kept.push(policy);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Says which of the upper limits kept were moved, unless the setting turns limits itself.
+    pub(super) fn note_moved(&mut self, kept: &[Policy], parts: &[Part]) {
+        let is_limit = |part: &Part| part.named.name == "cpufreq.max_freq";
+        if parts.iter().any(is_limit) {
+            return;
+        }
+        for policy in kept {
+            let (Some(now), Some(end)) =
+                (policy.khz(self.machine, "scaling_max_freq"), policy.khz(self.machine, "cpuinfo_max_freq"))
+            else {
+                continue;
+            };
+            if now == end {
+                self.applied.notes.push(format!(
+                    "the kernel has set the upper limit of {} to {now} kHz with boost; undo brings the former one back, and \
+                     max_freq=… beside boost chooses one meanwhile",
+                    policy.name
+                ));
+            }
+        }
+    }
+
+    /// Keeps a policy's limit, `max` or `min`, unless it is the hardware's own; whether it was kept.
+    fn keep_limit(&mut self, policy: &Policy, end: &str) -> Result<bool, KnobError> {
+        let file = format!("scaling_{end}_freq");
+        if policy.khz(self.machine, &file) == policy.khz(self.machine, &format!("cpuinfo_{end}_freq")) {
+            return Ok(false);
+        }
+        Ok(self.keep_file(&format!("cpufreq.{end}_freq"), &policy.name, &policy.file(&file))?.is_some())
     }
 
     /// Keeps the set speeds that limits in `moves` are about to clamp, where the setting turns the speed as well: read

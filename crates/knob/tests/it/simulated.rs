@@ -262,6 +262,27 @@ fn boost_of_a_policy_needs_the_machines_and_says_so() {
 }
 
 #[test]
+fn a_limit_that_boost_moves_comes_back() {
+    let limit = |policy: u32| format!("/sys/devices/system/cpu/cpufreq/policy{policy}/scaling_max_freq");
+    // From below the nominal end with boost off, and with boost on from below both ends.
+    for (found, turned, moved) in
+        [("0", "boost=1", "2016000"), ("1", "boost=0", "1800000"), ("1", "boost@policy0=0", "1800000")]
+    {
+        let mut world = world_of("board");
+        let machine = world.machine(Side::Near).unwrap();
+        let found = Setting::parse(&format!("boost={found} max_freq@policy0=816000")).unwrap();
+        apply(machine, &found, Hold::Set, &Selection::everywhere()).unwrap();
+        let before = whole(machine);
+        let applied = apply(machine, &Setting::parse(turned).unwrap(), Hold::Set, &Selection::everywhere()).unwrap();
+        assert_eq!(machine.read(&limit(0)).unwrap().trim(), moved, "{turned}");
+        let said = format!("the upper limit of policy0 to {moved} kHz");
+        assert!(applied.notes.len() == 1 && applied.notes[0].contains(&said), "{:?}", applied.notes);
+        assert!(restore(machine, &applied.entries, false).complete());
+        assert_eq!(whole(machine), before, "{turned}");
+    }
+}
+
+#[test]
 fn idle_states_that_cannot_be_switched_are_told() {
     let mut world = world_of("quadcore");
     let machine = world.machine(Side::Near).unwrap();
