@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::{Sample, Watch, World};
 use powerband_meter::{MeterInstance, Session, find_all};
-use powerband_record::Side;
+use powerband_record::{Side, Timeline};
 
 /// What every meter gives.
 const METRICS: [&str; 2] = ["power_w", "energy_j"];
@@ -28,6 +28,8 @@ pub(crate) struct Metered {
     pub(crate) values: BTreeMap<String, f64>,
     /// Why a metric was refused.
     pub(crate) refused: BTreeMap<String, String>,
+    /// What meters that are read meanwhile showed.
+    pub(crate) timelines: Vec<Timeline>,
 }
 
 /// Meters open for one run.
@@ -89,9 +91,12 @@ impl Sessions {
     /// Closes the meters and tells what the machines read around the load.
     pub(crate) fn close(self, world: &mut dyn World, around: &Around) -> Metered {
         let mut told: BTreeMap<(Side, &str), Result<f64, String>> = BTreeMap::new();
+        let mut timelines = Vec::new();
         for (side, session) in self.0 {
             let Some(machine) = world.machine(side) else { continue };
-            for reading in session.close(machine, around.get(&side).map_or(&[], Vec::as_slice)) {
+            let around = around.get(&side).map(Vec::as_slice).unwrap_or_default();
+            timelines.extend(session.timelines(side, around));
+            for reading in session.close(machine, around) {
                 let notes: String = reading.notes.iter().map(|note| format!("; {note}")).collect();
                 let refusal = || format!("{}{notes}", reading.refusal().unwrap_or_default());
                 told.insert((side, reading.metric), reading.value().ok_or_else(refusal));
@@ -106,7 +111,7 @@ impl Sessions {
                 told.insert((Side::Both, metric), sum);
             }
         }
-        let mut metered = Metered::default();
+        let mut metered = Metered { timelines, ..Metered::default() };
         for ((side, metric), told) in told {
             match told {
                 Ok(value) => drop(metered.values.insert(named(side, metric), value)),

@@ -191,7 +191,7 @@ impl<'w> WorldBench<'w> {
         });
         let histograms = self.load.histograms(&ran.finishes);
         let outcome = concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused));
-        Ok(outcome.map(|outcome| Outcome { histograms, ..outcome }))
+        Ok(outcome.map(|outcome| Outcome { histograms, timelines: metered.timelines, ..outcome }))
     }
 
     /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Errno, Handle, Machine, Sample as Moment, Watch};
+use powerband_record::{MeterQuantity, MeterReading, Side, Timeline};
 use serde::Serialize;
 
 use crate::reckon::{Reckoned, reckon, seconds};
@@ -115,9 +116,26 @@ impl Session {
         self.watched.iter().map(watch).collect()
     }
 
-    /// Closes them and answers what the machine read around the work by [`Session::watches`]; nothing, when the work never
-    /// ran. Every meter gives `power_w` and `energy_j`, or says twice why not.
-    pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>]) -> Vec<Reading> {
+    /// What they showed around the work, reading by reading; nothing of those that were read before and after it alone.
+    /// Readings that failed are left out.
+    #[must_use]
+    pub fn timelines(&self, side: Side, around: &[Vec<Moment>]) -> Vec<Timeline> {
+        let read = self.read(around);
+        let timeline = |(i, samples): (&usize, &Vec<Sample>)| {
+            let meter = &self.open[*i].instance;
+            let readings: Vec<MeterReading> =
+                samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
+            let quantity = match meter.kind {
+                Kind::Gauge { .. } => MeterQuantity::PowerUw,
+                Kind::Counter { .. } => MeterQuantity::EnergyUj,
+            };
+            Timeline::pack(side, meter.meter, &meter.boundary, quantity, &readings)
+        };
+        read.iter().filter_map(timeline).collect()
+    }
+
+    /// What was read of each that is open, by its place.
+    fn read(&self, around: &[Vec<Moment>]) -> BTreeMap<usize, Vec<Sample>> {
         let mut read: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
         for ((_, members), moments) in self.watched.iter().zip(around) {
             for moment in moments {
@@ -130,6 +148,13 @@ impl Session {
                 }
             }
         }
+        read
+    }
+
+    /// Closes them and answers what the machine read around the work by [`Session::watches`]; nothing, when the work never
+    /// ran. Every meter gives `power_w` and `energy_j`, or says twice why not.
+    pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>]) -> Vec<Reading> {
+        let mut read = self.read(around);
         let mut totals: Vec<Total> = self.meters.into_iter().map(Total::of).collect();
         for (i, open) in self.open.into_iter().enumerate() {
             open.handles().iter().for_each(|&handle| machine.close(handle));

@@ -372,6 +372,9 @@ pub(crate) struct Show {
     /// Number of the experiment, or `last`
     #[arg(default_value = "last")]
     pub(crate) id: String,
+    /// What meters showed during its valid trials: a line for each, or with a number every reading of that trial as CSV
+    #[arg(long, value_name = "TRIAL", num_args = 0..=1, require_equals = true)]
+    pub(crate) timelines: Option<Option<u32>>,
 }
 
 /// `export`.

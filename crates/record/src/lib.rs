@@ -10,6 +10,7 @@ mod metric;
 mod outcome;
 mod quantity;
 mod setting;
+mod timeline;
 mod work;
 mod writer;
 
@@ -27,5 +28,6 @@ pub use quantity::{
     parse_percent,
 };
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
+pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
 pub use work::{Demand, Protocol, Work};
 pub use writer::Writer;

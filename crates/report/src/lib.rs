@@ -3,7 +3,7 @@
 //! Pure: events in, text out; no file, no clock, no terminal. [`Model`] gathers what a journal says without wording or
 //! rounding anything; [`sentence`] puts its findings into words; [`text`], [`json`] and [`csv`] are three ways to print it. The
 //! words better, worse, same and undecided stand in a report only where an actual verdict is told, never in a legend.
-//! [`published`] reads the figures and claims of the articles that this project repeats.
+//! [`timelines`] tells what meters showed meanwhile. [`published`] reads the figures and claims of the articles that this project repeats.
 pub mod csv;
 mod distribution;
 pub mod json;
@@ -12,6 +12,7 @@ mod model;
 pub mod published;
 pub mod sentence;
 pub mod text;
+pub mod timelines;
 
 pub use distribution::{Distribution, Percentile};
 pub use model::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};

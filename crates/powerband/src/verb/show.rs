@@ -1,6 +1,7 @@
 //! `show`: an experiment again, as it was printed when it ended.
 use powerband_report::Model;
 use powerband_report::json::Report;
+use powerband_report::timelines::Timelines;
 use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
@@ -13,7 +14,28 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
     left::warn(&rig::kept(&rig::Names::plain(shared)));
     let store = need_store(shared)?;
     let id = store.resolve(&args.id).map_err(usage)?;
-    print(shared, &store, id)
+    match args.timelines {
+        Some(only) => timelines(shared, &store, id, only),
+        None => print(shared, &store, id),
+    }
+}
+
+/// Prints what meters showed during all trials, or reading by reading during one.
+fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answer {
+    let events = store.events(id).map_err(store_failure)?;
+    let timelines = Timelines::from_events(&events, only).map_err(|error| Failure::new(Exit::Failed, error))?;
+    if let Some(trial) = only.filter(|_| timelines.timelines.is_empty()) {
+        let why = format!(
+            "trial {trial} of experiment {id} has no timeline; `powerband show {id} --timelines` lists those there are"
+        );
+        return Err(usage(why));
+    }
+    match only {
+        _ if shared.json => return output::say_json(&timelines),
+        Some(_) => output::say(&timelines.csv()),
+        None => output::say(&timelines.render(output::width())),
+    }
+    Ok(Exit::Fine as u8)
 }
 
 /// Prints one experiment as text or JSON.

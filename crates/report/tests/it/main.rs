@@ -7,6 +7,7 @@ mod json;
 mod progress;
 mod published;
 mod text;
+mod timelines;
 
 /// Compares with a file of `expected/`; what differs is printed whole, to look at and to take over.
 fn same_as_expected(found: &str, name: &str, expected: &str) {
