@@ -8,7 +8,7 @@ use crate::text::{fit, fold};
 /// Heights of a picture's columns.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Columns of a picture.
-const WIDE: usize = 24;
+const WIDE: usize = 16;
 
 /// The timelines of an experiment's valid trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,17 +71,25 @@ impl Timelines {
         Ok(Timelines { version: VERSION, kind: "timelines", timelines })
     }
 
-    /// A line for each: its power and the course of it.
+    /// A table a meter, with a line for each trial: its power and the course of it.
     #[must_use]
     pub fn render(&self, width: usize) -> String {
+        let width = width.max(40);
         if self.timelines.is_empty() {
             let none = "no timeline: a meter that counts energy is read before and after a load only, and one that shows \
                         power is read meanwhile where a metric asks for it (--metric power_w)";
-            return fold(none, width.max(40), 0).join("\n") + "\n";
+            return fold(none, width, 0).join("\n") + "\n";
         }
-        let head = ["trial", "block", "setting", "covers", "readings", "mean W", "least", "most", "course"];
-        let rows: Vec<Vec<String>> = self.timelines.iter().map(Row::cells).collect();
-        let mut lines = fit(&head.map(String::from), &rows, width.max(40), 3, &[0, 1, 4, 5, 6, 7]);
+        let head = ["setting", "trial", "readings", "mean W", "least", "most", "course"].map(String::from);
+        let mut lines = Vec::new();
+        let mut rest: Vec<&Row> = self.timelines.iter().collect();
+        while let Some(first) = rest.first().copied() {
+            let (same, others): (Vec<&Row>, Vec<&Row>) = rest.into_iter().partition(|row| row.is_of(first));
+            rest = others;
+            lines.extend(fold(&first.title(), width, 0));
+            let rows: Vec<Vec<String>> = same.into_iter().map(Row::cells).collect();
+            lines.extend(fit(&head, &rows, width, 1, &[1, 2, 3, 4, 5, 6]));
+        }
         lines.push(String::new());
         lines.join("\n")
     }
@@ -105,17 +113,23 @@ impl Timelines {
 }
 
 impl Row {
+    fn is_of(&self, other: &Row) -> bool {
+        (self.side, &self.meter, &self.boundary) == (other.side, &other.meter, &other.boundary)
+    }
+
+    /// What the numbers are of: `hwmon: power_meter power1`.
+    fn title(&self) -> String {
+        let side = if self.side == Side::Near { String::new() } else { format!("{}, ", self.side) };
+        format!("{side}{}: {}", self.meter, self.boundary)
+    }
+
     fn cells(&self) -> Vec<String> {
         let powers = || self.power_w.iter().flatten().copied();
         let count = powers().count();
         let told = |power_w: f64| if count == 0 { "-".to_owned() } else { format!("{power_w:.2}") };
-        let covers =
-            if self.side == Side::Near { self.boundary.clone() } else { format!("{} {}", self.side, self.boundary) };
         vec![
-            self.trial.to_string(),
-            self.block.to_string(),
             self.setting.clone(),
-            covers,
+            self.trial.to_string(),
             self.time_s.len().to_string(),
             told(powers().sum::<f64>() / count.max(1) as f64),
             told(powers().fold(f64::INFINITY, f64::min)),

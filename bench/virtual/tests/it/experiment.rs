@@ -95,6 +95,17 @@ fn run(desk: &mut Desk, owner: &Owner, plan: &str, before: &str) -> Value {
     report
 }
 
+/// The meter is read ten times a second, and what it showed is kept with each trial of a second.
+fn meter_was_kept(owner: &Owner) {
+    let timelines = owner.json(&["show", "--timelines"]);
+    let timelines = timelines["timelines"].as_array().unwrap();
+    assert!(timelines.len() >= LABELS.len(), "{timelines:?}");
+    for timeline in timelines {
+        let powers: Vec<f64> = timeline["power_w"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+        assert!(powers.len() >= 3 && powers.iter().all(|power_w| (5.0..20.0).contains(power_w)), "{timeline}");
+    }
+}
+
 #[test]
 fn the_counters_plan_finds_on_a_kernel_what_it_finds_on_its_model() {
     let Some(mut desk) = desk() else { return };
@@ -110,7 +121,7 @@ fn the_counters_plan_finds_on_a_kernel_what_it_finds_on_its_model() {
         told += &beside(&guest, &twin);
         if alike(&guest, &twin) {
             eprint!("{told}");
-            return;
+            return meter_was_kept(&owner);
         }
     }
     panic!("{RUNS} times otherwise:\n{told}");
