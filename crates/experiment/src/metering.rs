@@ -2,8 +2,11 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Sample, Watch, World};
-use powerband_meter::{MeterInstance, Session, find_all};
-use powerband_record::Side;
+use powerband_meter::{Measured, MeterInstance, Session};
+use powerband_record::{MeterChoice, Side};
+
+use crate::PlanError;
+use crate::choice::meters_read;
 
 /// What every meter gives.
 const METRICS: [&str; 2] = ["power_w", "energy_j"];
@@ -11,7 +14,7 @@ const METRICS: [&str; 2] = ["power_w", "energy_j"];
 /// The sides a metric can be of.
 const SIDES: [Side; 3] = [Side::Near, Side::Far, Side::Both];
 
-/// The meters that are read during trials: of each machine the first of those found, as the numbers of two on one machine
+/// The meters that are read during trials: of each machine the one asked for or the first of those found, as the numbers of two on one machine
 /// may overlap and are never added up. Those of two machines never do.
 #[derive(Debug, Default)]
 pub(crate) struct Metering {
@@ -28,6 +31,8 @@ pub(crate) struct Metered {
     pub(crate) values: BTreeMap<String, f64>,
     /// Why a metric was refused.
     pub(crate) refused: BTreeMap<String, String>,
+    /// How many readings were left out for a metric, where some were.
+    pub(crate) left_out: BTreeMap<String, u32>,
 }
 
 /// Meters open for one run.
@@ -35,13 +40,11 @@ pub(crate) struct Sessions(BTreeMap<Side, Session>);
 
 impl Metering {
     /// Looks for meters on the machines of a rig.
-    pub(crate) fn find(world: &mut dyn World) -> Self {
-        let mut meters = BTreeMap::new();
-        for side in [Side::Near, Side::Far] {
-            let found = world.machine(side).map(|machine| find_all(machine).meters).unwrap_or_default();
-            meters.extend(found.into_iter().next().map(|meter| (side, meter)));
-        }
-        Metering { meters }
+    ///
+    /// # Errors
+    /// [`PlanError::NoSuchMeter`].
+    pub(crate) fn find(world: &mut dyn World, choices: &[MeterChoice]) -> Result<Self, PlanError> {
+        Ok(Metering { meters: meters_read(world, choices)? })
     }
 
     /// Whether a machine has one.
@@ -86,12 +89,23 @@ impl Sessions {
         self.0.iter().map(|(&side, session)| (side, session.watches())).collect()
     }
 
-    /// Closes the meters and tells what the machines read around the load.
-    pub(crate) fn close(self, world: &mut dyn World, around: &Around) -> Metered {
+    /// For how long the meters are to be read on after the load, ns, and what of: those whose numbers come late.
+    pub(crate) fn late(&self) -> (u64, BTreeMap<Side, Vec<Watch>>) {
+        let late = self.0.iter().filter(|(_, session)| session.linger_ns() > 0);
+        let linger_ns = late.clone().map(|(_, session)| session.linger_ns()).max().unwrap_or(0);
+        (linger_ns, late.map(|(&side, session)| (side, session.watches())).collect())
+    }
+
+    /// Closes the meters and tells what the machines read around the load, and after it.
+    pub(crate) fn close(self, world: &mut dyn World, around: &Around, after: &Around) -> Metered {
+        let mut metered = Metered::default();
         let mut told: BTreeMap<(Side, &str), Result<f64, String>> = BTreeMap::new();
         for (side, session) in self.0 {
             let Some(machine) = world.machine(side) else { continue };
-            for reading in session.close(machine, around.get(&side).map_or(&[], Vec::as_slice)) {
+            for reading in session.close(machine, of(around, side), of(after, side)) {
+                if let Measured::Value { left_out: left_out @ 1.., .. } = reading.measured {
+                    metered.left_out.insert(named(side, reading.metric), u32::try_from(left_out).unwrap_or(u32::MAX));
+                }
                 let notes: String = reading.notes.iter().map(|note| format!("; {note}")).collect();
                 let refusal = || format!("{}{notes}", reading.refusal().unwrap_or_default());
                 told.insert((side, reading.metric), reading.value().ok_or_else(refusal));
@@ -106,7 +120,6 @@ impl Sessions {
                 told.insert((Side::Both, metric), sum);
             }
         }
-        let mut metered = Metered::default();
         for ((side, metric), told) in told {
             match told {
                 Ok(value) => drop(metered.values.insert(named(side, metric), value)),
@@ -121,6 +134,11 @@ impl Sessions {
 pub(crate) fn sides_of(metric: &str) -> &'static [Side] {
     let is = |side: &&Side| METRICS.iter().any(|name| named(**side, name) == metric);
     SIDES.iter().find(is).map_or(&[], |side| side.each())
+}
+
+/// What was read of a side.
+fn of(read: &Around, side: Side) -> &[Vec<Sample>] {
+    read.get(&side).map_or(&[], Vec::as_slice)
 }
 
 /// A metric with its side; the near machine's goes without.

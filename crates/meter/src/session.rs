@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use powerband_machine::{Errno, Handle, Machine, Sample as Moment, Watch};
 use serde::Serialize;
 
+use crate::late::PERIOD_NS;
 use crate::reckon::{Reckoned, reckon, seconds};
 use crate::{Kind, MeterInstance, Sample};
 
@@ -37,6 +38,8 @@ pub enum Measured {
         value: f64,
         /// How many readings it rests on.
         samples: usize,
+        /// How many were left out, as no machine draws what they showed.
+        left_out: usize,
     },
     /// Not measured.
     Refused {
@@ -99,7 +102,7 @@ impl Session {
         }
         let mut watched: BTreeMap<Option<u64>, Vec<usize>> = BTreeMap::new();
         for (i, open) in open.iter().enumerate().filter(|(_, open)| open.handles.is_ok()) {
-            watched.entry(period_ns(open.instance.kind)).or_default().push(i);
+            watched.entry(period_ns(&open.instance)).or_default().push(i);
         }
         Session { meters: instances.to_vec(), open, watched: watched.into_iter().collect() }
     }
@@ -115,11 +118,34 @@ impl Session {
         self.watched.iter().map(watch).collect()
     }
 
-    /// Closes them and answers what the machine read around the work by [`Session::watches`]; nothing, when the work never
-    /// ran. Every meter gives `power_w` and `energy_j`, or says twice why not.
-    pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>]) -> Vec<Reading> {
+    /// For how long after the work the machine is to read on by [`Session::watches`], ns: until what comes late has come.
+    #[must_use]
+    pub fn linger_ns(&self) -> u64 {
+        self.meters.iter().map(MeterInstance::linger_ns).max().unwrap_or(0)
+    }
+
+    /// Closes them and answers what the machine read around the work by [`Session::watches`], nothing when the work never
+    /// ran, and for [`Session::linger_ns`] after it. Every meter gives `power_w` and `energy_j`, or says twice why not.
+    pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Reading> {
+        let (mut read, after) = (self.sorted(around), self.sorted(after));
+        let span = |samples: &Vec<Sample>| samples.first().zip(samples.last()).map_or((0, 0), |(a, b)| (a.0, b.0));
+        let spans: BTreeMap<usize, (u64, u64)> = read.iter().map(|(&i, samples)| (i, span(samples))).collect();
+        for (i, samples) in after {
+            read.entry(i).or_default().extend(samples);
+        }
+        let mut totals: Vec<Total> = self.meters.into_iter().map(Total::of).collect();
+        for (i, open) in self.open.into_iter().enumerate() {
+            open.handles().iter().for_each(|&handle| machine.close(handle));
+            let span = spans.get(&i).copied().unwrap_or_default();
+            totals[open.of].add(&open, read.remove(&i).unwrap_or_default(), span);
+        }
+        totals.into_iter().flat_map(Total::report).collect()
+    }
+
+    /// What was read of each open meter.
+    fn sorted(&self, moments: &[Vec<Moment>]) -> BTreeMap<usize, Vec<Sample>> {
         let mut read: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
-        for ((_, members), moments) in self.watched.iter().zip(around) {
+        for ((_, members), moments) in self.watched.iter().zip(moments) {
             for moment in moments {
                 let mut texts = moment.texts.as_slice();
                 for &i in members {
@@ -130,12 +156,7 @@ impl Session {
                 }
             }
         }
-        let mut totals: Vec<Total> = self.meters.into_iter().map(Total::of).collect();
-        for (i, open) in self.open.into_iter().enumerate() {
-            open.handles().iter().for_each(|&handle| machine.close(handle));
-            totals[open.of].add(&open, read.remove(&i).unwrap_or_default());
-        }
-        totals.into_iter().flat_map(Total::report).collect()
+        read
     }
 }
 
@@ -160,9 +181,13 @@ fn handles(machine: &mut dyn Machine, meter: &MeterInstance) -> Result<Vec<Handl
     Ok(handles)
 }
 
-/// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap.
-fn period_ns(kind: Kind) -> Option<u64> {
-    match kind {
+/// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap, late ones often
+/// enough to tell when their numbers changed.
+fn period_ns(meter: &MeterInstance) -> Option<u64> {
+    if meter.shift_ns().is_some() {
+        return Some(PERIOD_NS);
+    }
+    match meter.kind {
         Kind::Gauge { interval_ns, .. } => Some(interval_ns.max(SHORTEST_PERIOD_NS)),
         Kind::Counter { wrap } => wrap.map(|wrap| (wrap.shortest_ns() / 4).max(SHORTEST_PERIOD_NS)),
     }
@@ -188,8 +213,7 @@ impl Total {
         Total { instance, reckoned: Ok(Reckoned::default()), span: (0, 0) }
     }
 
-    fn add(&mut self, open: &Open, samples: Vec<Sample>) {
-        let span = samples.first().zip(samples.last()).map_or((0, 0), |(first, last)| (first.0, last.0));
+    fn add(&mut self, open: &Open, samples: Vec<Sample>, span: (u64, u64)) {
         let mut notes = Vec::new();
         let part = match &open.handles {
             Err((path, errno)) => Err(format!("{path} cannot be opened: {errno}")),
@@ -207,6 +231,7 @@ impl Total {
             (Ok(total), Ok(part)) => {
                 total.joules += part.joules;
                 total.samples += part.samples;
+                total.left_out += part.left_out;
             }
             (total @ Ok(_), Err(why)) => *total = Err(why),
             (Err(_), _) => {}
@@ -222,9 +247,9 @@ impl Total {
             boundary: instance.boundary.clone(),
             source: instance.source.clone(),
             measured: match &reckoned {
-                Ok(Reckoned { joules, samples }) => {
+                Ok(Reckoned { joules, samples, left_out }) => {
                     let value = if metric == "power_w" { joules / seconds(span) } else { *joules };
-                    Measured::Value { value, samples: *samples }
+                    Measured::Value { value, samples: *samples, left_out: *left_out }
                 }
                 Err(why) => Measured::Refused { why: why.clone() },
             },
