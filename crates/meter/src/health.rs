@@ -86,7 +86,7 @@ pub(crate) fn step(
     }
     let elapsed_ns = later_ns.saturating_sub(earlier_ns);
     if elapsed_ns >= wrap.shortest_ns() {
-        return Err(CounterError::Unseen { seconds: elapsed_ns / 1_000_000_000 });
+        return Err(CounterError::Unseen { passed_ns: elapsed_ns });
     }
     let uj = if to >= from { to - from } else { wrap.at_uj - from + to + 1 };
     let most_uj = (elapsed_ns / 1_000).saturating_add(STEP_US).saturating_mul(wrap.at_most_w.into());

@@ -3,9 +3,13 @@ use thiserror::Error;
 
 use crate::{Kind, MeterInstance, Sample};
 
-/// When the load of [`Wave`] is on, ns from its beginning: stretches of different lengths, so that only one delay fits.
+/// When the load of [`Wave`] is on, ns from its beginning: stretches of different lengths, so that only one delay fits, and
+/// none before the latest meter shows what idling is.
 const ON_NS: [(u64, u64); 3] =
-    [(4_000_000_000, 8_000_000_000), (11_000_000_000, 13_000_000_000), (19_000_000_000, 25_000_000_000)];
+    [(12_000_000_000, 16_000_000_000), (19_000_000_000, 21_000_000_000), (27_000_000_000, 33_000_000_000)];
+
+/// Readings before this much ahead of the load may show what was before all this, ns.
+const AHEAD_NS: u64 = 2_000_000_000;
 
 /// Steps of the search, ns.
 const STEP_NS: u64 = 50_000_000;
@@ -55,7 +59,8 @@ pub enum LagError {
 /// # Errors
 /// [`LagError`] when its readings do not tell.
 pub fn lag_ns(meter: &MeterInstance, samples: &[Sample], on: &[(u64, u64)]) -> Result<u64, LagError> {
-    let power = power(meter, samples)?;
+    let ahead_ns = on.first().map_or(0, |(from, _)| from.saturating_sub(AHEAD_NS));
+    let power = power(meter, samples.iter().filter(|sample| sample.0 >= ahead_ns))?;
     let (mut best_ns, mut closest) = (0, f64::NEG_INFINITY);
     for delay_ns in (0..=Wave::MOST_NS).step_by(STEP_NS as usize) {
         let close = correlation(power.iter().map(|&(at, watts)| (watts, is_on(on, at.saturating_sub(delay_ns)))));
@@ -74,7 +79,7 @@ pub fn lag_ns(meter: &MeterInstance, samples: &[Sample], on: &[(u64, u64)]) -> R
 }
 
 /// Watts by time: what a gauge showed, and of a counter its slope.
-fn power(meter: &MeterInstance, samples: &[Sample]) -> Result<Vec<(u64, f64)>, LagError> {
+fn power<'a>(meter: &MeterInstance, samples: impl Iterator<Item = &'a Sample>) -> Result<Vec<(u64, f64)>, LagError> {
     let mut readings = Vec::new();
     for (at_ns, value) in samples {
         readings.push((*at_ns, *value.as_ref().map_err(|why| LagError::Unread(why.clone()))?));
@@ -131,9 +136,13 @@ mod tests {
 
     /// What a gauge shows that averages over `interval_ns`, so late and with updates at `phase_ns`.
     fn gauge(interval_ns: u64, late_ns: u64, phase_ns: u64) -> (MeterInstance, Vec<Sample>, Vec<(u64, u64)>) {
-        let began = 100 * S;
+        let began = 20 * S;
         let on: Vec<(u64, u64)> = Wave::on_ns().iter().map(|(from, until)| (began + from, began + until)).collect();
         let show = |at: u64| {
+            // Whatever went on before.
+            if at < began + late_ns + interval_ns {
+                return Ok(0);
+            }
             let end = (at - late_ns - phase_ns) / interval_ns * interval_ns + phase_ns;
             let busy: u64 =
                 on.iter().map(|(from, until)| end.min(*until).saturating_sub((end - interval_ns).max(*from))).sum();
@@ -160,7 +169,8 @@ mod tests {
         let (meter, mut samples, on) = gauge(S, 0, 0);
         samples.iter_mut().enumerate().for_each(|(i, sample)| sample.1 = Ok(5_000_000 + i as u64 % 7));
         assert!(matches!(lag_ns(&meter, &samples, &on), Err(LagError::DoesNotFollow { .. })));
-        samples[3].1 = Err("gone".into());
+        let last = samples.len() - 1;
+        samples[last].1 = Err("gone".into());
         assert_eq!(lag_ns(&meter, &samples, &on), Err(LagError::Unread("gone".into())));
     }
 }
