@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::{Sample, Watch, World};
 use powerband_meter::{Measured, MeterInstance, Session};
-use powerband_record::{MeterChoice, Side};
+use powerband_record::{MeterChoice, Side, format_duration};
 
 use crate::PlanError;
 use crate::choice::meters_read;
@@ -69,6 +69,18 @@ impl Metering {
             Side::Far => format!("far {}", of(&Side::Far)?),
             Side::Both => format!("near {} + far {}", of(&Side::Near)?, of(&Side::Far)?),
         })
+    }
+
+    /// What a reader of the numbers should know of how they were read.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let note = |(side, meter): (&Side, &MeterInstance)| {
+            let late = format_duration(meter.lag_ns.filter(|&lag_ns| lag_ns > 0)?);
+            Some(format!(
+                "{} of the {side} machine comes {late} late, and its readings are put back by that",
+                meter.boundary
+            ))
+        };
+        self.meters.iter().filter_map(note).collect()
     }
 
     /// Opens the meters of some machines for a run.

@@ -381,7 +381,9 @@ impl Bench for WorldBench<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.strangers.notes()
+        let mut notes = self.metering.notes();
+        notes.extend(self.strangers.notes());
+        notes
     }
 
     fn left(&mut self) -> Vec<String> {

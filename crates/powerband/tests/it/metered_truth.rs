@@ -13,7 +13,7 @@ const BOARD_W: f64 = 30.0;
 /// Trials of one setting after the other, each of so many seconds.
 fn trials<'a>(machine: &'a str, length: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["try", "governor=performance,powersave", "--machine", machine, "--load", "counter", "--for", length];
-    let quick = ["--metric", "energy_j", "--blocks", "4", "--warmup", "0", "--settle", "0"];
+    let quick = ["--metric", "energy_j", "--blocks", "2", "--warmup", "0", "--settle", "0"];
     [&words[..], &quick, more].concat()
 }
 
@@ -94,6 +94,9 @@ fn a_source_three_seconds_late_is_aligned() {
     assert!(worst > 0.005, "as they come its numbers are wrong: {unaligned:?}");
     let auto = ["--meter", "power_meter power1", "--meter-lag", "auto"];
     within(0.005, &against_the_truth(&desk, &acpi, 120, &auto));
+    let told = desk.run(&["show", "last"]).ended(0).out;
+    let one_line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains("late, and its readings are put back by that"), "{told}");
     let counter = machine(&desk, "counter", &zone(late));
     within(0.005, &against_the_truth(&desk, &counter, 30, &["--meter", "psys", "--meter-lag", "auto"]));
     let told = desk.run(&["info", "meters", "--lag", "--machine", &acpi]).ended(0).out;
