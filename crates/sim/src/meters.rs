@@ -186,7 +186,7 @@ impl Board {
         let mut parts: Vec<u128> =
             self.packages.iter().flat_map(|package| [0, package.energy_fj(spec, at_ns)]).collect();
         for cpu in &self.cpus {
-            parts[cpu.package as usize * 2] += cpu.energy_fj(spec, at_ns);
+            parts[cpu.package * 2] += cpu.energy_fj(spec, at_ns);
         }
         parts.push(spec.platform_fj(at_ns));
         parts.into_boxed_slice()

@@ -144,7 +144,7 @@ impl Sensor {
         }
         let (number, form) = self.channel.split_once('_').unwrap_or_default();
         let counts = numbered(number, "energy") && form == "input";
-        if !counts && !(numbered(number, "power") && matches!(form, "average" | "input")) {
+        if !(counts || numbered(number, "power") && matches!(form, "average" | "input")) {
             let known = "write e.g. power1_average, power1_input or energy1_input";
             return wrong("meters.hwmon.channel", format!("is '{}'; {known}", self.channel));
         }

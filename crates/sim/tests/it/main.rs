@@ -19,6 +19,7 @@ mod governors;
 mod idle;
 #[cfg(test)]
 mod ledger;
+#[cfg(test)]
 mod meters;
 #[cfg(test)]
 mod play;
