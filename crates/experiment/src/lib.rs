@@ -4,10 +4,12 @@
 //! the loop. The loop asks a [`Bench`] for trials: [`WorldBench`] turns knobs and runs loads on the machines of a World,
 //! [`FormulaBench`] computes. [`resume`] is the same loop over a journal that was interrupted. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
 mod bench;
+mod choice;
 mod error;
 mod execution;
 mod judging;
 mod knee;
+mod left_out;
 mod levels;
 mod metering;
 mod plan;
@@ -20,6 +22,7 @@ mod unmeasured;
 mod world_bench;
 
 pub use bench::{Bench, Fatal, FormulaBench, Journal, JournalError};
+pub use choice::{ESTIMATE, choices, meters_read, sided};
 pub use error::{ResolveError, ResumeError};
 pub use plan::{Plan, PlanError};
 pub use rebuild::{check_rig, first_difference, rebuild};

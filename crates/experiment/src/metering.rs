@@ -2,8 +2,11 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Sample, Watch, World};
-use powerband_meter::{MeterInstance, Session, find_all};
-use powerband_record::{Side, Timeline};
+use powerband_meter::{Measured, MeterInstance, Session};
+use powerband_record::{MeterChoice, Side, Timeline, format_duration};
+
+use crate::PlanError;
+use crate::choice::meters_read;
 
 /// What every meter gives.
 const METRICS: [&str; 2] = ["power_w", "energy_j"];
@@ -11,7 +14,7 @@ const METRICS: [&str; 2] = ["power_w", "energy_j"];
 /// The sides a metric can be of.
 const SIDES: [Side; 3] = [Side::Near, Side::Far, Side::Both];
 
-/// The meters that are read during trials: of each machine the first of those found, as the numbers of two on one machine
+/// The meters that are read during trials: of each machine the one asked for or the first of those found, as the numbers of two on one machine
 /// may overlap and are never added up. Those of two machines never do.
 #[derive(Debug, Default)]
 pub(crate) struct Metering {
@@ -30,6 +33,8 @@ pub(crate) struct Metered {
     pub(crate) refused: BTreeMap<String, String>,
     /// What meters that are read meanwhile showed.
     pub(crate) timelines: Vec<Timeline>,
+    /// How many readings were left out for a metric, where some were.
+    pub(crate) left_out: BTreeMap<String, u32>,
 }
 
 /// Meters open for one run.
@@ -37,13 +42,11 @@ pub(crate) struct Sessions(BTreeMap<Side, Session>);
 
 impl Metering {
     /// Looks for meters on the machines of a rig.
-    pub(crate) fn find(world: &mut dyn World) -> Self {
-        let mut meters = BTreeMap::new();
-        for side in [Side::Near, Side::Far] {
-            let found = world.machine(side).map(|machine| find_all(machine).meters).unwrap_or_default();
-            meters.extend(found.into_iter().next().map(|meter| (side, meter)));
-        }
-        Metering { meters }
+    ///
+    /// # Errors
+    /// [`PlanError::NoSuchMeter`].
+    pub(crate) fn find(world: &mut dyn World, choices: &[MeterChoice]) -> Result<Self, PlanError> {
+        Ok(Metering { meters: meters_read(world, choices)? })
     }
 
     /// Whether a machine has one.
@@ -70,6 +73,18 @@ impl Metering {
         })
     }
 
+    /// What a reader of the numbers should know of how they were read.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let note = |(side, meter): (&Side, &MeterInstance)| {
+            let late = format_duration(meter.lag_ns.filter(|&lag_ns| lag_ns > 0)?);
+            Some(format!(
+                "{} of the {side} machine comes {late} late, and its readings are put back by that",
+                meter.boundary
+            ))
+        };
+        self.meters.iter().filter_map(note).collect()
+    }
+
     /// Opens the meters of some machines for a run.
     pub(crate) fn open(&self, world: &mut dyn World, sides: &[Side]) -> Sessions {
         let mut sessions = BTreeMap::new();
@@ -88,15 +103,25 @@ impl Sessions {
         self.0.iter().map(|(&side, session)| (side, session.watches())).collect()
     }
 
-    /// Closes the meters and tells what the machines read around the load.
-    pub(crate) fn close(self, world: &mut dyn World, around: &Around) -> Metered {
+    /// For how long the meters are to be read on after the load, ns, and what of: those whose numbers come late.
+    pub(crate) fn late(&self) -> (u64, BTreeMap<Side, Vec<Watch>>) {
+        let late = self.0.iter().filter(|(_, session)| session.linger_ns() > 0);
+        let linger_ns = late.clone().map(|(_, session)| session.linger_ns()).max().unwrap_or(0);
+        (linger_ns, late.map(|(&side, session)| (side, session.watches())).collect())
+    }
+
+    /// Closes the meters and tells what the machines read around the load, and after it.
+    pub(crate) fn close(self, world: &mut dyn World, around: &Around, after: &Around) -> Metered {
+        let mut metered = Metered::default();
         let mut told: BTreeMap<(Side, &str), Result<f64, String>> = BTreeMap::new();
-        let mut timelines = Vec::new();
         for (side, session) in self.0 {
             let Some(machine) = world.machine(side) else { continue };
-            let around = around.get(&side).map(Vec::as_slice).unwrap_or_default();
-            timelines.extend(session.timelines(side, around));
-            for reading in session.close(machine, around) {
+            let (around, after) = (of(around, side), of(after, side));
+            metered.timelines.extend(session.timelines(side, around, after));
+            for reading in session.close(machine, around, after) {
+                if let Measured::Value { left_out: left_out @ 1.., .. } = reading.measured {
+                    metered.left_out.insert(named(side, reading.metric), u32::try_from(left_out).unwrap_or(u32::MAX));
+                }
                 let notes: String = reading.notes.iter().map(|note| format!("; {note}")).collect();
                 let refusal = || format!("{}{notes}", reading.refusal().unwrap_or_default());
                 told.insert((side, reading.metric), reading.value().ok_or_else(refusal));
@@ -111,7 +136,6 @@ impl Sessions {
                 told.insert((Side::Both, metric), sum);
             }
         }
-        let mut metered = Metered { timelines, ..Metered::default() };
         for ((side, metric), told) in told {
             match told {
                 Ok(value) => drop(metered.values.insert(named(side, metric), value)),
@@ -126,6 +150,11 @@ impl Sessions {
 pub(crate) fn sides_of(metric: &str) -> &'static [Side] {
     let is = |side: &&Side| METRICS.iter().any(|name| named(**side, name) == metric);
     SIDES.iter().find(is).map_or(&[], |side| side.each())
+}
+
+/// What was read of a side.
+fn of(read: &Around, side: Side) -> &[Vec<Sample>] {
+    read.get(&side).map_or(&[], Vec::as_slice)
 }
 
 /// A metric with its side; the near machine's goes without.

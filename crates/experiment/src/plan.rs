@@ -41,6 +41,12 @@ pub struct Plan {
     /// Metrics to judge, `[NAME=]SOURCE[:higher|lower]`; the load's own when empty.
     #[serde(default)]
     pub metrics: Vec<String>,
+    /// Meters to read instead of the first of each machine: `package-0`, `far/hwmon`; one or a list.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub meter: Vec<String>,
+    /// How late their numbers come: `3s`, `far/auto` to estimate it; one or a list.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub meter_lag: Vec<String>,
     /// Margin of "same", e.g. `5%`.
     #[serde(default)]
     pub margin: Option<String>,
@@ -145,6 +151,21 @@ pub enum PlanError {
         /// Which machine.
         side: powerband_record::Side,
     },
+    /// A meter that the machine does not have.
+    #[error(
+        "there is no meter '{name}' on the {side} machine; there are: {known}; powerband info meters says why not others"
+    )]
+    NoSuchMeter {
+        /// What was asked for.
+        name: String,
+        /// Which machine.
+        side: powerband_record::Side,
+        /// What there is.
+        known: String,
+    },
+    /// Two meters of one machine, whose numbers may overlap.
+    #[error("two meters are asked for of the {0} machine, and one is read; give one")]
+    TwoMeters(powerband_record::Side),
     /// No metric at all to judge by.
     #[error(
         "the load '{0}' measures nothing by itself and no meter was found; add --metric, or use a machine with a meter"
@@ -170,6 +191,8 @@ impl Plan {
             reference: None,
             knee: None,
             metrics: Vec::new(),
+            meter: Vec::new(),
+            meter_lag: Vec::new(),
             margin: None,
             alpha: None,
             blocks: None,
@@ -203,6 +226,20 @@ impl Plan {
         }
         read::<Part>(name, text).map(|part| part.knobs)
     }
+}
+
+/// A text or a list of them.
+fn one_or_more<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMore {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match OneOrMore::deserialize(deserializer)? {
+        OneOrMore::One(text) => vec![text],
+        OneOrMore::More(texts) => texts,
+    })
 }
 
 fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, PlanError> {

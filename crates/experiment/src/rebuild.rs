@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use powerband_knob::{Declared, Selection};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
-use powerband_record::{CommandKnob, Metric, PlannedSetting, Setting, Side, Started, format_duration, format_number};
+use powerband_record::{
+    CommandKnob, MeterChoice, Metric, PlannedSetting, Setting, Side, Started, format_duration, format_number,
+};
 
 use crate::metering::Metering;
 use crate::{Resolved, ResumeError};
@@ -54,7 +56,8 @@ pub fn check_rig(started: &Started, world: &mut dyn World) -> Result<(), ResumeE
     same("the machine", &started.machine, &name)?;
     same("the far machine", started.far.as_deref().unwrap_or("none"), &far)?;
     same("what runs on the machine", &started.system, &system)?;
-    let meters: BTreeMap<String, String> = Metering::find(world).metrics().into_iter().collect();
+    let meters: BTreeMap<String, String> =
+        Metering::find(world, &started.meters).unwrap_or_default().metrics().into_iter().collect();
     for metric in &started.metrics {
         let Some(then) = &metric.boundary else { continue };
         let now = meters.get(measured_as(started, metric)?.as_str()).map_or("not there", String::as_str);
@@ -108,6 +111,17 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         };
         of.knobs.iter().map(told).collect::<Vec<_>>().join("; ")
     };
+    let meters = |of: &Started| {
+        let told = |choice: &MeterChoice| {
+            let late = choice.lag_ns.map_or_else(String::new, |ns| format!(", {} late", format_duration(ns)));
+            format!("{} of the {} machine{late}", choice.name.as_deref().unwrap_or("the first"), choice.side)
+        };
+        if of.meters.is_empty() {
+            "the first".to_owned()
+        } else {
+            of.meters.iter().map(told).collect::<Vec<_>>().join(", ")
+        }
+    };
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();
     let pairs = [
@@ -119,6 +133,7 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         ("the list of CPUs", cpus(begun), cpus(now)),
         ("what is judged", judged(begun), judged(now)),
         ("the source of a metric", begun.picks.join(", "), now.picks.join(", ")),
+        ("the meter", meters(begun), meters(now)),
         ("the knee's order", costs(begun), costs(now)),
         ("the error rate", percent(begun.alpha), percent(now.alpha)),
         ("the margin", percent(begun.margin), percent(now.margin)),

@@ -7,6 +7,7 @@ use powerband_record::{
     parse_frequency_khz, parse_percent,
 };
 
+use crate::choice::choices;
 use crate::metering::{Metering, sides_of};
 use crate::{Plan, PlanError, ResolveError};
 
@@ -71,7 +72,8 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let settings = if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
-    let metering = Metering::find(world);
+    let meters = choices(plan)?;
+    let metering = Metering::find(world, &meters)?;
     let picks = plan
         .metrics
         .iter()
@@ -102,6 +104,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
             .filter(|(_, pick)| is_renamed(pick))
             .map(|(text, _)| text.clone())
             .collect(),
+        meters,
         cpus: narrow.cpus.clone(),
         cost_order,
         alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,

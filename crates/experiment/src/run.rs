@@ -5,6 +5,7 @@ use powerband_stats::steady::warm_up_is_over;
 use powerband_stats::{Patience, Scale, Slot, block_order, reference_copies, slots};
 
 use crate::judging::{Judging, Look};
+use crate::left_out::LeftOut;
 use crate::unmeasured::Unmeasured;
 use crate::{Bench, Fatal, Journal};
 
@@ -85,6 +86,7 @@ struct Run<'a> {
     look: Look,
     notes: Vec<String>,
     unmeasured: Unmeasured,
+    left_out: LeftOut,
 }
 
 impl<'a> Run<'a> {
@@ -110,6 +112,7 @@ impl<'a> Run<'a> {
             look: Look::default(),
             notes: Vec::new(),
             unmeasured: Unmeasured::default(),
+            left_out: LeftOut::default(),
         }
     }
 
@@ -241,6 +244,7 @@ impl<'a> Run<'a> {
                     self.valid += 1;
                     self.judging.take(slot, &outcome);
                     self.unmeasured.take(&outcome);
+                    self.left_out.take(&outcome);
                     return Ok(());
                 }
                 Err(why) => last = why,
@@ -323,6 +327,7 @@ impl<'a> Run<'a> {
     fn close(mut self, reason: CloseReason, mut left: Vec<String>) -> Result<Finding, Fatal> {
         self.notes.extend(self.judging.notes());
         self.notes.extend(self.unmeasured.notes(self.valid));
+        self.notes.extend(self.left_out.notes(self.valid));
         self.notes.extend(self.bench.notes());
         let finding = Finding {
             reason,

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
+use powerband_load::{Finishes, IdleLoad, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, Watch, World};
 use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
 use crate::execution::{Execution, Place, Ran};
-use crate::metering::{Around, Metering, sides_of};
+use crate::metering::{Around, Metering, Sessions, sides_of};
 use crate::strangers::Strangers;
 use crate::{Bench, Fatal, Journal, Resolved};
 
@@ -58,7 +58,7 @@ impl<'w> WorldBench<'w> {
     pub fn new(world: &'w mut dyn World, resolved: &Resolved) -> Self {
         let mut address = |side| world.machine(side).map(|machine| machine.identity().address.clone());
         let rig = Rig { near: address(Side::Near).unwrap_or_default(), far: address(Side::Far) };
-        let metering = Metering::find(world);
+        let metering = Metering::find(world, &resolved.started.meters).unwrap_or_default();
         let metered = resolved.measured().flat_map(sides_of).copied().collect();
         WorldBench {
             world,
@@ -180,7 +180,15 @@ impl<'w> WorldBench<'w> {
         let sessions = self.metering.open(self.world, &self.metered);
         let ran = self.run_in_silence(place, sessions.watches())?;
         let nothing = Around::new();
-        let metered = sessions.close(self.world, ran.as_ref().map_or(&nothing, |ran| &ran.around));
+        let after = if ran.is_ok() { self.linger(&sessions)? } else { Ok(Around::new()) };
+        let metered = sessions.close(
+            self.world,
+            ran.as_ref().map_or(&nothing, |ran| &ran.around),
+            after.as_ref().unwrap_or(&nothing),
+        );
+        if let Err(void) = after {
+            return Ok(Err(void));
+        }
         let ran = match ran {
             Ok(ran) => ran,
             Err(void) => return Ok(Err(void)),
@@ -191,7 +199,35 @@ impl<'w> WorldBench<'w> {
         });
         let histograms = self.load.histograms(&ran.finishes);
         let outcome = concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused));
-        Ok(outcome.map(|outcome| Outcome { histograms, timelines: metered.timelines, ..outcome }))
+        let left_out = self.left_out(&metered.left_out);
+        Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines: metered.timelines, ..outcome }))
+    }
+
+    /// Lets the machines read their meters on until what comes late has come.
+    fn linger(&mut self, sessions: &Sessions) -> Result<Result<Around, Void>, Fatal> {
+        let (for_ns, watches) = sessions.late();
+        if for_ns == 0 {
+            return Ok(Ok(Around::new()));
+        }
+        self.world.hush(for_ns.saturating_add(SILENCE_BEYOND_NS));
+        let idle = Load::Idle(IdleLoad { for_ns });
+        let ran = Execution::run(self.world, &idle, &self.rig, Place::default(), watches)?;
+        self.world.hush(0);
+        Ok(ran.map(|ran| ran.around))
+    }
+
+    /// How many readings were left out, by the names metrics have in the report.
+    fn left_out(&self, measured: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
+        let of = |metric: &Metric| {
+            let pick = self.picks.iter().find(|pick| pick.metric.name == metric.name);
+            let source = match pick.map(|pick| &pick.source) {
+                Some(Source::Measured(name)) => name,
+                Some(_) => return None,
+                None => &metric.name,
+            };
+            Some((metric.name.clone(), *measured.get(source)?))
+        };
+        self.metrics.iter().filter_map(of).collect()
     }
 
     /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.
@@ -345,7 +381,9 @@ impl Bench for WorldBench<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.strangers.notes()
+        let mut notes = self.metering.notes();
+        notes.extend(self.strangers.notes());
+        notes
     }
 
     fn left(&mut self) -> Vec<String> {

@@ -1,4 +1,5 @@
 //! Energy counters: what they advanced by, wraps included. What one step may be is in `health.rs`.
+use powerband_record::format_duration;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -43,10 +44,10 @@ pub enum CounterError {
         at: u64,
     },
     /// So long between two readings that it may have come round more than once.
-    #[error("{seconds} s passed between two readings, in which the counter may have come round unseen")]
+    #[error("{} passed between two readings, in which the counter may have come round unseen", format_duration(*.passed_ns))]
     Unseen {
-        /// Whole seconds.
-        seconds: u64,
+        /// How long, ns.
+        passed_ns: u64,
     },
     /// More than it can have counted.
     #[error("the counter leapt by {joules} J in {ms} ms, and no more than {at_most_w} W can be drawn there")]
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn what_may_have_wrapped_unseen_is_refused() {
         for (readings, wrap, error) in [
-            (vec![(0, 0), (10 * S, 5)], Some(WRAP), CounterError::Unseen { seconds: 10 }),
+            (vec![(0, 0), (10 * S, 5)], Some(WRAP), CounterError::Unseen { passed_ns: 10 * S }),
             (vec![(0, 7), (S, 5)], None, CounterError::WentBack { from: 7, to: 5 }),
             (
                 vec![(0, 7), (S, 1_000_000_000)],

@@ -7,6 +7,12 @@ pub(crate) const ANY_MACHINE_W: u32 = 100_000;
 /// A lone reading so many times all others is a spike.
 const TIMES: u64 = 20;
 
+/// Few readings in a row that show so many times the usual are spikes, too, however many such there are …
+const TIMES_THE_USUAL: u64 = 100;
+
+/// … so few.
+const IN_A_ROW: usize = 3;
+
 /// So many readings are needed to say that one stands alone.
 const COMPANY: usize = 5;
 
@@ -38,6 +44,15 @@ pub(crate) fn reject_spikes(samples: &mut [Sample], at_most_w: Option<u32>) -> u
         && most > second.saturating_mul(TIMES)
     {
         samples.iter_mut().for_each(|sample| reject(sample, second.saturating_mul(TIMES)));
+    }
+    let usual = values.get(values.len() / 2).copied().unwrap_or(0);
+    if usual > 0 && values.len() > COMPANY && at_most_w.is_none() {
+        let bound_uw = usual.saturating_mul(TIMES_THE_USUAL);
+        let is_beyond = |sample: &Sample| sample.1.as_ref().is_ok_and(|&uw| uw > bound_uw);
+        // What lasts is drawn.
+        for row in samples.chunk_by_mut(|a, b| is_beyond(a) == is_beyond(b)).filter(|row| row.len() <= IN_A_ROW) {
+            row.iter_mut().for_each(|sample| reject(sample, bound_uw));
+        }
     }
     spikes
 }
@@ -71,7 +86,7 @@ pub(crate) fn step(
     }
     let elapsed_ns = later_ns.saturating_sub(earlier_ns);
     if elapsed_ns >= wrap.shortest_ns() {
-        return Err(CounterError::Unseen { seconds: elapsed_ns / 1_000_000_000 });
+        return Err(CounterError::Unseen { passed_ns: elapsed_ns });
     }
     let uj = if to >= from { to - from } else { wrap.at_uj - from + to + 1 };
     let most_uj = (elapsed_ns / 1_000).saturating_add(STEP_US).saturating_mul(wrap.at_most_w.into());

@@ -9,6 +9,8 @@
 mod counter;
 mod gauge;
 mod health;
+mod lag;
+mod late;
 mod meter;
 mod meters;
 mod reckon;
@@ -19,6 +21,7 @@ pub mod state;
 
 pub use counter::{CounterError, Wrap, advance_uj};
 pub use gauge::{GaugeError, Sample, Window, mean};
+pub use lag::{LagError, Wave, lag_ns};
 pub use meter::{About, Absent, Inventory, Kind, Meter, MeterInstance, Quantity};
 pub use meters::{ALL, Hwmon, Iio, Modelled, PowerSupply, Powercap, find_all};
 pub use scale::Scale;

@@ -103,6 +103,9 @@ pub struct MeterInstance {
     /// How often its number changes, ns, where its driver is known for it or says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updates_ns: Option<u64>,
+    /// How late its numbers come, ns, where that is known and to be reckoned with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag_ns: Option<u64>,
     /// The meters it is the sum of; it has no file of its own then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MeterInstance>,
@@ -125,6 +128,7 @@ impl MeterInstance {
             scope: Scope::Unknown,
             at_most_w: None,
             updates_ns: None,
+            lag_ns: None,
             parts: Vec::new(),
             notes: Vec::new(),
         }

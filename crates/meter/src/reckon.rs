@@ -1,6 +1,7 @@
 //! From the readings of one meter to joules, or why there are none.
-use crate::health::{died_for, reject_spikes, stood_still_ns, stuck_for, without_leaps};
-use crate::{Kind, MeterInstance, Sample, Scope, Wrap, advance_uj, mean};
+use crate::health::{ANY_MACHINE_W, died_for, reject_spikes, stood_still_ns, stuck_for, without_leaps};
+use crate::late::{advance_within, put_back, reach, reject_held_spikes, within};
+use crate::{Kind, MeterInstance, Sample, Scope, Window, Wrap, advance_uj, mean};
 
 /// What one meter comes to.
 #[derive(Debug, Default)]
@@ -8,6 +9,8 @@ pub(crate) struct Reckoned {
     pub(crate) joules: f64,
     /// How many readings it rests on.
     pub(crate) samples: usize,
+    /// How many were left out.
+    pub(crate) left_out: usize,
 }
 
 /// Energy over the time from `start_ns` to `end_ns`; what a person should know of it goes into `notes`, also where there is none.
@@ -17,12 +20,26 @@ pub(crate) fn reckon(
     span: (u64, u64),
     notes: &mut Vec<String>,
 ) -> Result<Reckoned, String> {
+    let shift_ns = meter.shift_ns();
+    if let Some(shift_ns) = shift_ns {
+        put_back(&mut samples, shift_ns);
+        reach(&samples, span.1, shift_ns)?;
+    }
     match meter.kind {
         _ if samples.is_empty() => Err("it was not read".to_owned()),
-        Kind::Counter { wrap } => counted(&samples, span, wrap, &meter.scope, notes),
-        Kind::Gauge { interval_ns, window } => {
+        Kind::Counter { wrap } => {
+            let within = shift_ns.map(|_| span);
+            counted(&samples, span, within, (wrap, &meter.scope), notes)
+        }
+        Kind::Gauge { interval_ns, mut window } => {
             notes.extend(steady(&samples));
-            let spikes = reject_spikes(&mut samples, meter.at_most_w);
+            let spikes = if shift_ns.is_some() {
+                let spikes = reject_held_spikes(&mut samples, meter.at_most_w);
+                (samples, window) = (within(&samples, span), Window::Instant);
+                spikes
+            } else {
+                reject_spikes(&mut samples, meter.at_most_w)
+            };
             notes.extend(rejected(spikes, samples.len()));
             if let Some(zeros) = died_for(&samples) {
                 return Err(format!("it showed 0 in the last {zeros} of {} readings: the meter died", samples.len()));
@@ -32,18 +49,18 @@ pub(crate) fn reckon(
             }
             let uw = mean(&samples, span, interval_ns, window).map_err(|error| error.to_string())?;
             let good = samples.iter().filter(|(_, value)| value.is_ok()).count();
-            Ok(Reckoned { joules: uw * 1e-6 * seconds(span), samples: good })
+            Ok(Reckoned { joules: uw * 1e-6 * seconds(span), samples: good, left_out: spikes })
         }
     }
 }
 
-/// Energy by a counter. The first and the last reading must have come; of those between them, which are for its wraps alone,
+/// Energy by a counter over a stretch, or where its readings need not be cut, from the first to the last. The first and the last reading must have come; of those between them, which are for its wraps alone,
 /// some may be missing.
 fn counted(
     samples: &[Sample],
-    (start_ns, end_ns): (u64, u64),
-    wrap: Option<Wrap>,
-    scope: &Scope,
+    span: (u64, u64),
+    within: Option<(u64, u64)>,
+    (wrap, scope): (Option<Wrap>, &Scope),
     notes: &mut Vec<String>,
 ) -> Result<Reckoned, String> {
     if let Some(Err(why)) =
@@ -53,17 +70,26 @@ fn counted(
     }
     let mut readings: Vec<(u64, u64)> =
         samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
+    let mut left_out = 0;
     if let Some(wrap) = wrap {
         let (kept, leaps) = without_leaps(&readings, wrap);
         notes.extend(rejected(leaps, readings.len()));
-        readings = kept;
+        (readings, left_out) = (kept, leaps);
     }
-    let uj = advance_uj(&readings, wrap).map_err(|error| error.to_string())?;
-    if uj == 0 {
+    let uj = match within {
+        Some(within) => advance_within(&readings, wrap, within),
+        None => advance_uj(&readings, wrap).map(|uj| uj as f64),
+    };
+    let uj = uj.map_err(|error| error.to_string())?;
+    if uj <= 0.0 {
         return Err(format!(
             "the counter did not move in {} ms: the meter is dead, or too coarse for so short a load",
-            (end_ns - start_ns) / 1_000_000
+            (span.1 - span.0) / 1_000_000
         ));
+    }
+    let joules = uj * 1e-6;
+    if joules > seconds(span) * f64::from(ANY_MACHINE_W) {
+        return Err(format!("it counted {joules:.0} J in {:.3} s, which is no measurement", seconds(span)));
     }
     // Graphics that nobody uses draw nothing, and meters of unknown parts may; processors and memory never do.
     if let Some(still_ns) = stood_still_ns(&readings)
@@ -72,7 +98,7 @@ fn counted(
     {
         return Err(format!("the counter stood still for {} s in the midst: the meter died", still_ns / 1_000_000_000));
     }
-    Ok(Reckoned { joules: uj as f64 * 1e-6, samples: readings.len() })
+    Ok(Reckoned { joules, samples: readings.len(), left_out })
 }
 
 fn rejected(spikes: usize, samples: usize) -> Option<String> {

@@ -6,6 +6,7 @@ use powerband_machine::{Errno, Handle, Machine, Sample as Moment, Watch};
 use powerband_record::{MeterQuantity, MeterReading, Side, Timeline};
 use serde::Serialize;
 
+use crate::late::PERIOD_NS;
 use crate::reckon::{Reckoned, reckon, seconds};
 use crate::{Kind, MeterInstance, Sample};
 
@@ -38,6 +39,8 @@ pub enum Measured {
         value: f64,
         /// How many readings it rests on.
         samples: usize,
+        /// How many were left out, as no machine draws what they showed.
+        left_out: usize,
     },
     /// Not measured.
     Refused {
@@ -100,7 +103,7 @@ impl Session {
         }
         let mut watched: BTreeMap<Option<u64>, Vec<usize>> = BTreeMap::new();
         for (i, open) in open.iter().enumerate().filter(|(_, open)| open.handles.is_ok()) {
-            watched.entry(period_ns(open.instance.kind)).or_default().push(i);
+            watched.entry(period_ns(&open.instance)).or_default().push(i);
         }
         Session { meters: instances.to_vec(), open, watched: watched.into_iter().collect() }
     }
@@ -116,11 +119,12 @@ impl Session {
         self.watched.iter().map(watch).collect()
     }
 
-    /// What they showed around the work, reading by reading; nothing of those that were read before and after it alone.
-    /// Readings that failed are left out.
+    /// What they showed around the work and after it, reading by reading; nothing of those that were read before and after
+    /// it alone. Readings that failed are left out.
     #[must_use]
-    pub fn timelines(&self, side: Side, around: &[Vec<Moment>]) -> Vec<Timeline> {
-        let read = self.read(around);
+    pub fn timelines(&self, side: Side, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Timeline> {
+        let mut read = self.sorted(around);
+        add(&mut read, self.sorted(after));
         let timeline = |(i, samples): (&usize, &Vec<Sample>)| {
             let meter = &self.open[*i].instance;
             let readings: Vec<MeterReading> =
@@ -134,10 +138,32 @@ impl Session {
         read.iter().filter_map(timeline).collect()
     }
 
-    /// What was read of each that is open, by its place.
-    fn read(&self, around: &[Vec<Moment>]) -> BTreeMap<usize, Vec<Sample>> {
+    /// For how long after the work the machine is to read on by [`Session::watches`], ns: until what comes late has come.
+    #[must_use]
+    pub fn linger_ns(&self) -> u64 {
+        self.meters.iter().map(MeterInstance::linger_ns).max().unwrap_or(0)
+    }
+
+    /// Closes them and answers what the machine read around the work by [`Session::watches`], nothing when the work never
+    /// ran, and for [`Session::linger_ns`] after it. Every meter gives `power_w` and `energy_j`, or says twice why not.
+    pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Reading> {
+        let mut read = self.sorted(around);
+        let span = |samples: &Vec<Sample>| samples.first().zip(samples.last()).map_or((0, 0), |(a, b)| (a.0, b.0));
+        let spans: BTreeMap<usize, (u64, u64)> = read.iter().map(|(&i, samples)| (i, span(samples))).collect();
+        add(&mut read, self.sorted(after));
+        let mut totals: Vec<Total> = self.meters.into_iter().map(Total::of).collect();
+        for (i, open) in self.open.into_iter().enumerate() {
+            open.handles().iter().for_each(|&handle| machine.close(handle));
+            let span = spans.get(&i).copied().unwrap_or_default();
+            totals[open.of].add(&open, read.remove(&i).unwrap_or_default(), span);
+        }
+        totals.into_iter().flat_map(Total::report).collect()
+    }
+
+    /// What was read of each open meter.
+    fn sorted(&self, moments: &[Vec<Moment>]) -> BTreeMap<usize, Vec<Sample>> {
         let mut read: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
-        for ((_, members), moments) in self.watched.iter().zip(around) {
+        for ((_, members), moments) in self.watched.iter().zip(moments) {
             for moment in moments {
                 let mut texts = moment.texts.as_slice();
                 for &i in members {
@@ -150,23 +176,18 @@ impl Session {
         }
         read
     }
-
-    /// Closes them and answers what the machine read around the work by [`Session::watches`]; nothing, when the work never
-    /// ran. Every meter gives `power_w` and `energy_j`, or says twice why not.
-    pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>]) -> Vec<Reading> {
-        let mut read = self.read(around);
-        let mut totals: Vec<Total> = self.meters.into_iter().map(Total::of).collect();
-        for (i, open) in self.open.into_iter().enumerate() {
-            open.handles().iter().for_each(|&handle| machine.close(handle));
-            totals[open.of].add(&open, read.remove(&i).unwrap_or_default());
-        }
-        totals.into_iter().flat_map(Total::report).collect()
-    }
 }
 
 impl Open {
     fn handles(&self) -> &[Handle] {
         self.handles.as_deref().unwrap_or_default()
+    }
+}
+
+/// Puts later readings behind those there are.
+fn add(read: &mut BTreeMap<usize, Vec<Sample>>, after: BTreeMap<usize, Vec<Sample>>) {
+    for (i, samples) in after {
+        read.entry(i).or_default().extend(samples);
     }
 }
 
@@ -185,9 +206,13 @@ fn handles(machine: &mut dyn Machine, meter: &MeterInstance) -> Result<Vec<Handl
     Ok(handles)
 }
 
-/// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap.
-fn period_ns(kind: Kind) -> Option<u64> {
-    match kind {
+/// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap, late ones often
+/// enough to tell when their numbers changed.
+fn period_ns(meter: &MeterInstance) -> Option<u64> {
+    if meter.shift_ns().is_some() {
+        return Some(PERIOD_NS);
+    }
+    match meter.kind {
         Kind::Gauge { interval_ns, .. } => Some(interval_ns.max(SHORTEST_PERIOD_NS)),
         Kind::Counter { wrap } => wrap.map(|wrap| (wrap.shortest_ns() / 4).max(SHORTEST_PERIOD_NS)),
     }
@@ -213,8 +238,7 @@ impl Total {
         Total { instance, reckoned: Ok(Reckoned::default()), span: (0, 0) }
     }
 
-    fn add(&mut self, open: &Open, samples: Vec<Sample>) {
-        let span = samples.first().zip(samples.last()).map_or((0, 0), |(first, last)| (first.0, last.0));
+    fn add(&mut self, open: &Open, samples: Vec<Sample>, span: (u64, u64)) {
         let mut notes = Vec::new();
         let part = match &open.handles {
             Err((path, errno)) => Err(format!("{path} cannot be opened: {errno}")),
@@ -232,6 +256,7 @@ impl Total {
             (Ok(total), Ok(part)) => {
                 total.joules += part.joules;
                 total.samples += part.samples;
+                total.left_out += part.left_out;
             }
             (total @ Ok(_), Err(why)) => *total = Err(why),
             (Err(_), _) => {}
@@ -247,9 +272,9 @@ impl Total {
             boundary: instance.boundary.clone(),
             source: instance.source.clone(),
             measured: match &reckoned {
-                Ok(Reckoned { joules, samples }) => {
+                Ok(Reckoned { joules, samples, left_out }) => {
                     let value = if metric == "power_w" { joules / seconds(span) } else { *joules };
-                    Measured::Value { value, samples: *samples }
+                    Measured::Value { value, samples: *samples, left_out: *left_out }
                 }
                 Err(why) => Measured::Refused { why: why.clone() },
             },

@@ -106,6 +106,9 @@ pub(crate) struct Info {
     /// Of `meters`: read them for 2 s to see how often their numbers change, and what they show
     #[arg(long)]
     pub(crate) measure: bool,
+    /// Of `meters`: put a load on every CPU that goes on and off for 45 s, and tell how late each meter shows it
+    #[arg(long)]
+    pub(crate) lag: bool,
 }
 
 /// Parts of `info`.
@@ -258,6 +261,14 @@ pub(crate) struct Measuring {
     /// NAME=json:$.PATH, with :higher or :lower behind it
     #[arg(long = "metric", value_name = "[NAME=]SOURCE")]
     pub(crate) metrics: Vec<String>,
+    /// Read this meter instead of the first of the machine: a boundary (package-0) or a kind (hwmon) of `info meters`;
+    /// with far/ before it the far machine's
+    #[arg(long = "meter", value_name = "[far/]NAME")]
+    pub(crate) meters: Vec<String>,
+    /// How late the meter's numbers come, e.g. 3s, or auto to estimate it first by a load that goes on and off for 45 s;
+    /// each trial then waits for them
+    #[arg(long = "meter-lag", value_name = "[far/]TIME", allow_hyphen_values = true)]
+    pub(crate) meter_lags: Vec<String>,
     /// What counts as the same, e.g. 2%
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(crate) margin: Option<String>,

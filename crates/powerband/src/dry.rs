@@ -1,5 +1,5 @@
 //! What an experiment would turn and measure, and for how long: checked before anything is turned, printed by `--dry-run`.
-use powerband_experiment::Resolved;
+use powerband_experiment::{Resolved, meters_read};
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
@@ -56,11 +56,14 @@ pub(crate) struct Found {
 }
 
 /// The meters of a rig; the first of each machine is the one that is read.
-pub(crate) fn meters(world: &mut dyn World) -> Vec<Found> {
+pub(crate) fn meters(world: &mut dyn World, resolved: &Resolved) -> Vec<Found> {
     let mut all = Vec::new();
+    let read = meters_read(world, &resolved.started.meters).unwrap_or_default();
     for side in [Side::Near, Side::Far] {
         let found = world.machine(side).map(|machine| powerband_meter::find_all(machine).meters).unwrap_or_default();
-        all.extend(found.into_iter().map(|meter| Found { side, meter }));
+        let first = read.get(&side);
+        let others = found.into_iter().filter(|meter| first.is_none_or(|first| first.source != meter.source));
+        all.extend(first.cloned().into_iter().chain(others).map(|meter| Found { side, meter }));
     }
     all
 }

@@ -6,6 +6,7 @@ mod dry;
 mod exit;
 mod guardian;
 mod journal;
+mod lag;
 mod left;
 mod measure;
 mod output;

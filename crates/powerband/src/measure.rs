@@ -2,17 +2,19 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use powerband_experiment::{Fatal, Plan, Resolved, WorldBench, resolve, run};
+use powerband_experiment::{
+    ESTIMATE, Fatal, Plan, PlanError, ResolveError, Resolved, WorldBench, choices, meters_read, resolve, run, sided,
+};
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
-use powerband_record::{CloseReason, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict};
+use powerband_record::{CloseReason, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict, format_duration};
 use powerband_store::Store;
 
 use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
-use crate::{caller, dry, output, verb};
+use crate::{caller, dry, lag, output, verb};
 
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
@@ -25,6 +27,12 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     // The store first: without a place for results nothing may be turned.
     let mut store = if measuring.dry_run { None } else { Some(open_store(shared)?) };
     let mut rig = rig::open(&names, plan.seed, purpose)?;
+    if !measuring.dry_run && plan.meter_lag.iter().any(|text| sided(text).1 == ESTIMATE) {
+        estimate_lags(&mut plan, rig.world())?;
+        // The experiment begins on a rig on which nothing has run.
+        rig.close();
+        rig = rig::open(&names, plan.seed, purpose)?;
+    }
     let plan = named(plan, names);
     let resolved = resolve(&plan, rig.world());
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
@@ -38,11 +46,34 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
         let notes: BTreeSet<&String> = steps.iter().flat_map(|steps| &steps.notes).collect();
         notes.into_iter().for_each(|note| output::remark(note));
     }
-    let Some(store) = &mut store else { return dry::print(shared, &resolved, &steps, &dry::meters(rig.world())) };
+    let Some(store) = &mut store else {
+        return dry::print(shared, &resolved, &steps, &dry::meters(rig.world(), &resolved));
+    };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.quiet || shared.json);
     rig.close();
     conclude(shared, store, id, finding, &measuring.fail_on)
+}
+
+/// Puts numbers in the place of the delays that are to be estimated.
+fn estimate_lags(plan: &mut Plan, world: &mut dyn World) -> Result<(), Failure> {
+    let refused = |error: PlanError| rig::resolve_failure(ResolveError::from(error));
+    let meters = meters_read(world, &choices(plan).map_err(refused)?).map_err(refused)?;
+    for text in plan.meter_lag.iter_mut().filter(|text| sided(text).1 == ESTIMATE) {
+        let (side, _) = sided(text);
+        let none = || usage(format!("the {side} machine has no meter whose delay could be estimated"));
+        let meter = meters.get(&side).ok_or_else(none)?;
+        output::remark(&format!("a load goes on and off on the {side} machine, to see how late {} is", meter.boundary));
+        let lag = lag::estimate(world, side, std::slice::from_ref(meter))?.into_iter().next();
+        let lag_ns = lag.unwrap_or_else(|| Err("it was not read".into())).map_err(|why| {
+            Failure::new(Exit::Unsupported, format!("how late {} is cannot be told: {why}", meter.boundary))
+        })?;
+        let lag_ms = (lag_ns + 500_000) / 1_000_000;
+        let late = format_duration(lag_ms * 1_000_000);
+        output::remark(&format!("the numbers of {} come {late} late, and each trial waits for them", meter.boundary));
+        *text = format!("{side}/{lag_ms}ms");
+    }
+    Ok(())
 }
 
 /// Runs the loop with everything it needs.
@@ -95,6 +126,12 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     plan.warmup = measuring.warmup.or(plan.warmup);
     plan.seed = shared.seed.or(plan.seed);
     plan.robust |= measuring.robust;
+    if !measuring.meters.is_empty() {
+        plan.meter.clone_from(&measuring.meters);
+    }
+    if !measuring.meter_lags.is_empty() {
+        plan.meter_lag.clone_from(&measuring.meter_lags);
+    }
     if !measuring.metrics.is_empty() {
         plan.metrics.clone_from(&measuring.metrics);
     }

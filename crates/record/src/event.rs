@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CommandKnob, CpuList, Metric, Outcome, Void};
+use crate::{CommandKnob, CpuList, MeterChoice, Metric, Outcome, Void};
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
 pub const JOURNAL_VERSION: u32 = 1;
@@ -157,6 +157,9 @@ pub struct Started {
     /// Where metrics come from that are not measured under their own name, as typed: `p99_us=regex:p99 = ([0-9.]+)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub picks: Vec<String>,
+    /// Meters that were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meters: Vec<MeterChoice>,
     /// The CPUs turning is narrowed to; absent = all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuList>,

@@ -6,6 +6,7 @@ mod arrivals;
 mod command_knob;
 mod cpulist;
 mod event;
+mod meter_choice;
 mod metric;
 mod outcome;
 mod quantity;
@@ -21,6 +22,7 @@ pub use event::{
     BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
     PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
+pub use meter_choice::MeterChoice;
 pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
 pub use outcome::{ExitStatus, Histogram, Outcome, Output, Usage, Void};
 pub use quantity::{

@@ -76,6 +76,9 @@ pub struct Outcome {
     /// Why a metric that is shown could not be measured this time, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, String>,
+    /// How many readings of a metric's meter were left out, as no machine draws what they showed, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, u32>,
 }
 
 /// Why a trial does not count. It is kept and repeated, and never enters a mean.

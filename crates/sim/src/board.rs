@@ -9,6 +9,7 @@ use crate::SimError;
 use crate::cpufreq::{Change, Cpufreq, Util};
 use crate::cpuidle::Cpuidle;
 use crate::latency::Latency;
+use crate::meters::Meters;
 use crate::network::{Answer, Answering, Call, Packet};
 use crate::nic::Nic;
 use crate::noise::{Noise, fnv1a, keyed};
@@ -127,6 +128,7 @@ pub(crate) struct Board {
     pub(crate) nic: Nic,
     pub(crate) answering: Answering,
     pub(crate) noise: Noise,
+    pub(crate) meters: Meters,
     pub(crate) tree: Tree,
     /// Whether cores run two threads each.
     pub(crate) smt: Smt,
@@ -190,6 +192,7 @@ impl Board {
             nic: Nic::new(profile.network.driver, &profile.name, speed_mbit_s(profile.network.link_kbit_s)),
             answering: Answering::default(),
             noise: Noise::new(profile.noise.clone(), seed, &component),
+            meters: Meters::new(&profile.meters, profile.packages, seed, &component),
             tree: Tree::new(&profile),
             smt: Smt::default(),
             log: None,

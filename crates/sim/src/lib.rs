@@ -14,6 +14,7 @@ mod cpuidle;
 mod fault;
 mod latency;
 mod machine;
+mod meters;
 mod network;
 mod nic;
 mod noise;
@@ -30,6 +31,7 @@ mod world;
 
 pub use cpuidle::{IdleGovernor, IdleSpec, IdleState};
 pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, Written};
+pub use meters::{MeterSpec, Share, Shows, Wrong};
 pub use nic::Driver;
 pub use noise::NoiseSpec;
 pub use play::Stretch;

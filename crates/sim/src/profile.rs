@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::cpufreq::{Config, Governor, PolicyConfig, Rules};
 use crate::cpuidle::IdleSpec;
+use crate::meters::MeterSpec;
 use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
@@ -13,6 +14,7 @@ use crate::power::{IdleStep, PowerSpec};
 mod describe;
 mod file;
 mod idle;
+mod meters;
 
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
 
@@ -114,6 +116,8 @@ pub struct Profile {
     pub idle: Option<IdleSpec>,
     /// Its end of the network.
     pub network: NetworkSpec,
+    /// Meters it has beside the model's own.
+    pub meters: Vec<MeterSpec>,
     /// How its runs differ.
     pub noise: NoiseSpec,
     /// What it cannot do, a sentence each.

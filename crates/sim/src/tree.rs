@@ -9,6 +9,7 @@ use crate::profile::Profile;
 use crate::schedule::Times;
 
 mod cpu;
+mod meters;
 mod switch;
 mod text;
 
@@ -75,6 +76,13 @@ enum Node {
     /// An ordinary file.
     File(String),
     Show(Show),
+    /// A text that stays as it is.
+    Fixed(String),
+    /// What a meter shows, by its place in the machine file.
+    Meter {
+        place: usize,
+        mode: u32,
+    },
     /// Whether a CPU is in service.
     CpuOnline(u32),
     Idle(cpu::Idle),
@@ -90,7 +98,8 @@ impl Node {
     fn mode(&self) -> u32 {
         match self {
             Node::Folder => 0o755,
-            Node::Show(_) => 0o444,
+            Node::Show(_) | Node::Fixed(_) => 0o444,
+            Node::Meter { mode, .. } => *mode,
             Node::Idle(idle) => idle.mode(),
             Node::Switch(switch) => switch.mode(),
             Node::File(_) | Node::CpuOnline(_) | Node::Sysctl { .. } => 0o644,
@@ -128,6 +137,7 @@ impl Tree {
         }
         tree.add_cpus(profile);
         tree.add_switches(profile);
+        tree.add_meters(profile);
         for (path, value, low, high) in SYSCTLS {
             tree.add(path.into(), Node::Sysctl { value, low, high });
         }
@@ -345,7 +355,8 @@ impl Board {
             }
             Place::Own(path) => match self.tree.find(&path)? {
                 Node::Folder => return Err(Errno::EISDIR),
-                Node::File(text) => text.clone(),
+                Node::File(text) | Node::Fixed(text) => text.clone(),
+                &Node::Meter { place, .. } => self.show_meter(place)?,
                 Node::Sysctl { value, .. } => format!("{value}\n"),
                 &Node::Show(show) => self.show(show),
                 &Node::Idle(idle) => self.show_idle(idle)?,
@@ -369,7 +380,7 @@ impl Board {
         };
         match self.tree.nodes.get_mut(&path) {
             Some(Node::Folder) => Err(Errno::EISDIR),
-            Some(Node::Show(_)) => Err(Errno::EACCES),
+            Some(Node::Show(_) | Node::Fixed(_) | Node::Meter { .. }) => Err(Errno::EACCES),
             Some(Node::File(old)) => {
                 text.clone_into(old);
                 Ok(())
@@ -433,7 +444,7 @@ impl Board {
     pub(crate) fn open(&mut self, path: &str) -> Result<Handle, Errno> {
         match self.read(path) {
             // What cannot be read now may be readable later; what can never be is refused here.
-            Ok(_) | Err(Errno::EBUSY | Errno::EINVAL | Errno::ENODEV | Errno::EFBIG) => {}
+            Ok(_) | Err(Errno::EBUSY | Errno::EINVAL | Errno::ENODEV | Errno::EIO | Errno::EFBIG) => {}
             Err(errno) => return Err(errno),
         }
         let handles = &mut self.tree.handles;

@@ -154,7 +154,7 @@ impl SimWorld {
     fn set_now(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         for machine in &mut self.machines {
-            machine.board.now_ns = now_ns;
+            machine.board.pass_to(now_ns);
         }
     }
 }

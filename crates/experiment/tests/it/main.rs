@@ -27,6 +27,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
             .collect(),
         metrics: vec![Metric { name: "rate_mbit_s".into(), better: Better::Higher, judged: true, boundary: None }],
         picks: Vec::new(),
+        meters: Vec::new(),
         cpus: None,
         cost_order: Vec::new(),
         alpha: 0.05,

@@ -19,6 +19,10 @@ fn what_no_machine_draws_is_rejected_and_counted() {
     let mut samples = watts(&[50, 60, 1_100, 1_090, 51, 52, 53]);
     assert_eq!(reject_spikes(&mut samples, None), 0, "two may be a burst");
     assert_eq!(reject_spikes(&mut samples, Some(500)), 2, "and are not where the most is known");
+    let mut samples = watts(&[50, 60, 51_000, 49, 51, 52, 53, 48_000, 47_000, 53, 50, 55]);
+    assert_eq!(reject_spikes(&mut samples, None), 3, "far from what is usual, and it does not last");
+    let mut samples = watts(&[1, 1, 1, 1, 1, 1, 200, 200, 200, 200]);
+    assert_eq!(reject_spikes(&mut samples, None), 0, "what lasts is drawn");
     let mut samples = watts(&[0, 0, 40, 0, 0, 0, 0]);
     assert_eq!(reject_spikes(&mut samples, None), 0, "beside zeros nothing stands out");
     let mut samples = watts(&[1, 40]);

@@ -28,7 +28,7 @@ fn run(kind: Kind, readings: &[Option<u64>]) -> Vec<Reading> {
             moments.push(machine.sample(watch, second * S));
         }
     }
-    let readings = session.close(&mut machine, &[moments]);
+    let readings = session.close(&mut machine, &[moments], &[]);
     assert_eq!(machine.still_open(), 0);
     assert!(readings.iter().all(|it| it.boundary == "chip socket" && it.source == FILE));
     readings
@@ -45,7 +45,7 @@ fn a_counter_gives_energy_and_power() {
         &[Some(5_000_000), None, Some(9_000_000), Some(65_000_000), Some(85_000_000)],
     );
     assert_eq!(values(&readings), [("power_w", 20.0), ("energy_j", 80.0)]);
-    assert_eq!(readings[0].measured, Measured::Value { value: 20.0, samples: 2 });
+    assert_eq!(readings[0].measured, Measured::Value { value: 20.0, samples: 2, left_out: 0 });
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_gauge_is_weighed_by_time() {
     watts[15] = None;
     let readings = run(kind, &watts);
     assert_eq!(values(&readings), [("power_w", 75.0), ("energy_j", 1500.0)], "one hole is borne");
-    assert_eq!(readings[0].measured, Measured::Value { value: 75.0, samples: 20 });
+    assert_eq!(readings[0].measured, Measured::Value { value: 75.0, samples: 20, left_out: 0 });
     watts[12] = None;
     watts[13] = None;
     assert_eq!(
@@ -128,12 +128,12 @@ fn meters_share_a_watch_and_one_that_is_gone_is_said() {
     assert_eq!(periods, [(Some(100_000_000), 1), (Some(S), 2)], "no faster than ten times a second");
     let around: Vec<_> =
         watches.iter().map(|watch| (0..=10).map(|second| machine.sample(watch, second * S)).collect()).collect();
-    let readings = session.close(&mut machine, &around);
+    let readings = session.close(&mut machine, &around, &[]);
     assert_eq!(machine.still_open(), 0);
     assert_eq!(readings.len(), 8);
     let joules: Vec<_> = readings.iter().filter(|it| it.metric == "energy_j").map(Reading::value).collect();
     assert_eq!(joules, [Some(10.0), Some(20.0), Some(30.0), None], "each has its own numbers");
-    let unread = Session::open(&mut machine, &meters).close(&mut machine, &[]);
+    let unread = Session::open(&mut machine, &meters).close(&mut machine, &[], &[]);
     assert_eq!(unread[0].refusal(), Some("it was not read"));
     assert_eq!(readings[6].refusal(), Some("/gone cannot be opened: no such file or directory (ENOENT)"));
 }
@@ -164,7 +164,7 @@ fn spikes_are_left_out_and_counted_and_a_meter_that_dies_is_refused() {
             machine.put(FILE, &(joules * 1_000_000).to_string());
             moments.push(machine.sample(&watch, second * S));
         }
-        session.close(&mut machine, &[moments]).remove(1)
+        session.close(&mut machine, &[moments], &[]).remove(1)
     };
     assert_eq!(read(&[10, 20, 90, 40, 50]).value(), Some(40.0));
     assert_eq!(read(&[10, 20, 90, 40, 50]).notes, ["1 of 5 readings is beyond what can be drawn and left out"]);

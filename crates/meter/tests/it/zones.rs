@@ -136,7 +136,7 @@ fn two_packages(seconds: u64, skip: bool) -> Vec<Reading> {
         zone(&mut machine, "intel-rapl:1", "package-1", joules(14, 500));
         moments.push(machine.sample(watch, second * S));
     }
-    session.close(&mut machine, &[moments])
+    session.close(&mut machine, &[moments], &[])
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn read_for(machine: &mut Fake, meters: &[MeterInstance], seconds: u64) -> Vec<O
         .iter()
         .map(|watch| (0..=seconds).map(|second| machine.sample(watch, second * S)).collect())
         .collect();
-    let readings = session.close(machine, &around);
+    let readings = session.close(machine, &around, &[]);
     assert_eq!(machine.still_open(), 0);
     readings.iter().filter(|it| it.metric == "power_w").map(Reading::value).collect()
 }

@@ -60,6 +60,8 @@ struct Meters {
     found: powerband_meter::Inventory,
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<Vec<meters::Heard>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lags: Option<Vec<meters::Lag>>,
 }
 
 /// A knob that is turned.
@@ -100,7 +102,10 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     if args.measure && args.part != Some(InfoPart::Meters) {
         return Err(usage("--measure is for meters; write `powerband info meters --measure`"));
     }
-    let purpose = if args.probe.is_some() { Purpose::Turn } else { Purpose::Look };
+    if args.lag && args.part != Some(InfoPart::Meters) {
+        return Err(usage("--lag is for meters; write `powerband info meters --lag`"));
+    }
+    let purpose = if args.probe.is_some() || args.lag { Purpose::Turn } else { Purpose::Look };
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
     let identity = identity.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
@@ -147,7 +152,7 @@ fn find(
 ) -> Result<(Part, Option<Failure>), Failure> {
     match part {
         InfoPart::Turned => return Ok((Part::Turned(turned(rig)), None)),
-        InfoPart::Meters => return Ok((Part::Meters(meters(rig, args.measure)?), None)),
+        InfoPart::Meters => return Ok((Part::Meters(meters(rig, args)?), None)),
         _ => {}
     }
     let machine = rig.world().machine(Side::Near);
@@ -180,8 +185,9 @@ fn tell(lines: &mut Lines, part: &Part, asked: bool) {
                 net::probed(lines, probed);
             }
         }
-        Part::Meters(Meters { found, measured }) => {
-            meters::meters(lines, found, measured.as_deref().unwrap_or_default())
+        Part::Meters(Meters { found, measured, lags }) => {
+            let (measured, lags) = (measured.as_deref().unwrap_or_default(), lags.as_deref().unwrap_or_default());
+            meters::meters(lines, found, measured, lags);
         }
         Part::Turned(rows) if rows.is_empty() => lines.row("nothing is turned"),
         Part::Turned(rows) => rows.iter().for_each(|row| lines.row(&row.line)),
@@ -231,11 +237,12 @@ fn net(machine: &mut dyn Machine, args: &Info) -> Result<Net, Failure> {
 }
 
 /// What can be measured; with `measure`, also how it behaves for a while.
-fn meters(rig: &mut Rig, measure: bool) -> Result<Meters, Failure> {
+fn meters(rig: &mut Rig, args: &Info) -> Result<Meters, Failure> {
     let world = rig.world();
     let found = world.machine(Side::Near).map(powerband_meter::find_all).unwrap_or_default();
-    let measured = if measure { Some(meters::listen(world, &found.meters)?) } else { None };
-    Ok(Meters { found, measured })
+    let measured = if args.measure { Some(meters::listen(world, &found.meters)?) } else { None };
+    let lags = if args.lag { Some(meters::lags(world, &found.meters)?) } else { None };
+    Ok(Meters { found, measured, lags })
 }
 
 fn turned(rig: &mut Rig) -> Vec<TurnedRow> {

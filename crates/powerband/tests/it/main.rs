@@ -29,6 +29,7 @@ mod killed;
 mod leavings;
 mod locked;
 mod metered;
+mod metered_truth;
 mod mistakes;
 mod mounted;
 mod pages;

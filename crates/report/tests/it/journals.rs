@@ -42,6 +42,7 @@ fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> St
         settings: settings.iter().map(setting).collect(),
         metrics,
         picks: vec![],
+        meters: vec![],
         cpus: None,
         cost_order: vec![],
         alpha: 0.05,

@@ -26,6 +26,8 @@ pub(super) struct File {
     cpuidle: Option<super::idle::Cpuidle>,
     network: Network,
     #[serde(default)]
+    meters: super::meters::Meters,
+    #[serde(default)]
     noise: Noise,
     #[serde(default)]
     cannot: Vec<String>,
@@ -181,6 +183,7 @@ impl File {
             power: self.power.spec(&self.cpufreq, idle.as_ref())?,
             idle,
             network: self.network.spec()?,
+            meters: self.meters.specs(cpus.packages)?,
             noise: self.noise.spec()?,
             bogomips_hundredths: scaled("cpus.bogomips", cpus.bogomips, 100.0, (0.0, 1e6))?,
             counter_millicycles: scaled("cpus.cycles_per_iteration", cpus.cycles_per_iteration, 1e3, (1.0, 1e9))?,

@@ -20,6 +20,8 @@ mod idle;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod meters;
+#[cfg(test)]
 mod play;
 #[cfg(test)]
 mod power;

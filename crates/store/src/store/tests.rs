@@ -42,6 +42,7 @@ fn started() -> Event {
             Metric { name: "power_w".into(), better: Better::Lower, judged: false, boundary: Some("modelled".into()) },
         ],
         picks: vec![],
+        meters: vec![],
         knobs: std::collections::BTreeMap::new(),
         cpus: None,
         cost_order: vec![1, 0],

@@ -30,6 +30,9 @@ const LISTEN_NS: u64 = 2_000_000_000;
 /// And so often, ns.
 const LOOK_NS: u64 = 5_000_000;
 
+/// A delay below this is none, ns.
+const LAG_NS: u64 = 100_000_000;
+
 /// One part of a meter that is listened to.
 struct Ear {
     part: MeterInstance,
@@ -126,14 +129,53 @@ fn heard(meter: &MeterInstance, ears: &[Ear]) -> Heard {
     }
 }
 
-/// All of them; `heard` is empty or as long as the meters.
-pub(super) fn meters(lines: &mut Lines, found: &Inventory, heard: &[Heard]) {
+/// How late a meter shows what was.
+#[derive(Debug, Serialize)]
+pub(super) struct Lag {
+    boundary: String,
+    /// How late, ns, beyond its own interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lag_ns: Option<u64>,
+    /// Why that cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<String>,
+}
+
+/// Estimates how late meters are.
+pub(super) fn lags(world: &mut dyn World, meters: &[MeterInstance]) -> Result<Vec<Lag>, Failure> {
+    let told = crate::lag::estimate(world, Side::Near, meters)?;
+    let lag = |(meter, told): (&MeterInstance, Result<u64, String>)| Lag {
+        boundary: meter.boundary.clone(),
+        lag_ns: told.as_ref().ok().copied(),
+        unknown: told.err(),
+    };
+    Ok(meters.iter().zip(told).map(lag).collect())
+}
+
+/// A delay in words; what is below a tenth of a second is none that could be told from the looks.
+fn late(lag: &Lag) -> String {
+    match (lag.lag_ns, &lag.unknown) {
+        (Some(ns), _) if ns < LAG_NS => "its numbers come no later than they are made".into(),
+        (Some(ns), _) => {
+            let late = format_duration((ns + 500_000) / 1_000_000 * 1_000_000);
+            let ms = (ns + 500_000) / 1_000_000;
+            format!("its numbers come {late} late; --meter-lag {ms}ms lets trials wait for them")
+        }
+        (None, why) => format!("how late its numbers come cannot be told: {}", why.as_deref().unwrap_or("unread")),
+    }
+}
+
+/// All of them; `heard` and `lags` are empty or as long as the meters.
+pub(super) fn meters(lines: &mut Lines, found: &Inventory, heard: &[Heard], lags: &[Lag]) {
     for (i, meter) in found.meters.iter().enumerate() {
         lines.say(0, &format!("meter: {} covers {}, read from {}", meter.meter, meter.boundary, meter.source));
         lines.say(4, &how(meter));
         overlaps(lines, meter, &found.meters);
         if let Some(heard) = heard.get(i) {
             lines.say(4, &told(heard));
+        }
+        if let Some(lag) = lags.get(i) {
+            lines.say(4, &late(lag));
         }
         meter.notes.iter().for_each(|note| lines.say(4, note));
     }
@@ -243,13 +285,15 @@ mod tests {
             power_w: Some(41.25),
             refused: None,
         };
+        let late = Lag { boundary: meters[0].boundary.clone(), lag_ns: Some(3_049_700_000), unknown: None };
         let mut lines = Lines::default();
-        self::meters(&mut lines, &Inventory { meters, absent: vec![absent] }, &[heard]);
+        self::meters(&mut lines, &Inventory { meters, absent: vec![absent] }, &[heard], &[late]);
         let told = "meter: powercap covers package-0 + package-1, read from /package-0 + /package-1\n    \
                     counts energy, new every 1 ms; read before and after a load, and every 32 s\n        \
                     of a longer one: at 2000 W it would come round in 2 min 11 s\n    \
                     contains package-0, package-1; lies within psys\n    \
                     measured for 2 s: 41.25 W; another number at every look, 5 ms apart\n    \
+                    its numbers come 3.05 s late; --meter-lag 3050ms lets trials wait for them\n    \
                     the sum of 2 meters that share no part\n";
         assert!(lines.0.starts_with(told), "{}", lines.0);
         assert!(lines.0.ends_with("\nno hwmon meter: not for you:\n    a line\n"), "{}", lines.0);
