@@ -1,6 +1,8 @@
 //! How late a meter shows what was: from its readings while a load went on and off.
 use thiserror::Error;
 
+use crate::health::without_leaps;
+use crate::late::reject_held_spikes;
 use crate::{Kind, MeterInstance, Sample};
 
 /// When the load of [`Wave`] is on, ns from its beginning: stretches of different lengths, so that only one delay fits, and
@@ -80,14 +82,22 @@ pub fn lag_ns(meter: &MeterInstance, samples: &[Sample], on: &[(u64, u64)]) -> R
 
 /// Watts by time: what a gauge showed, and of a counter its slope.
 fn power<'a>(meter: &MeterInstance, samples: impl Iterator<Item = &'a Sample>) -> Result<Vec<(u64, f64)>, LagError> {
-    let mut readings = Vec::new();
-    for (at_ns, value) in samples {
-        readings.push((*at_ns, *value.as_ref().map_err(|why| LagError::Unread(why.clone()))?));
+    let mut samples: Vec<Sample> = samples.cloned().collect();
+    if let Some(why) = samples.iter().find_map(|sample| sample.1.as_ref().err()) {
+        return Err(LagError::Unread(why.clone()));
     }
+    let good = |samples: &[Sample]| -> Vec<(u64, u64)> {
+        samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect()
+    };
     let wrap = match meter.kind {
-        Kind::Gauge { .. } => return Ok(readings.into_iter().map(|(at, uw)| (at, uw as f64 * 1e-6)).collect()),
+        Kind::Gauge { .. } => {
+            reject_held_spikes(&mut samples, meter.at_most_w);
+            return Ok(good(&samples).into_iter().map(|(at, uw)| (at, uw as f64 * 1e-6)).collect());
+        }
         Kind::Counter { wrap } => wrap,
     };
+    let readings = good(&samples);
+    let readings = wrap.map_or_else(|| readings.clone(), |wrap| without_leaps(&readings, wrap).0);
     let slope = |pair: &[(u64, u64)]| {
         let uj = crate::advance_uj(pair, wrap).map_err(|error| LagError::Unread(error.to_string()))?;
         Ok((u64::midpoint(pair[0].0, pair[1].0), uj as f64 * 1e3 / (pair[1].0 - pair[0].0).max(1) as f64))
@@ -162,6 +172,17 @@ mod tests {
                 assert!(found.abs_diff(late_ns) <= STEP_NS, "{interval_ns} {late_ns} {phase_ns}: {found}");
             }
         }
+    }
+
+    #[test]
+    fn spikes_do_not_hide_a_delay() {
+        let (meter, mut samples, on) = gauge(S / 10, 3 * S, 0);
+        // Two looks fall into each of its numbers.
+        for pair in samples[400..].chunks_mut(2).step_by(30) {
+            pair.iter_mut().for_each(|sample| sample.1 = Ok(9_000_000_000));
+        }
+        let found = lag_ns(&meter, &samples, &on).unwrap();
+        assert!(found.abs_diff(3 * S) <= 2 * STEP_NS, "{found}");
     }
 
     #[test]

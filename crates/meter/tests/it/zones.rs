@@ -156,7 +156,7 @@ fn a_gap_in_which_a_counter_may_have_come_round_voids_the_number() {
     let readings = two_packages(140, true);
     assert_eq!(
         readings[1].refusal(),
-        Some("package-0: 140 s passed between two readings, in which the counter may have come round unseen")
+        Some("package-0: 2 min 20 s passed between two readings, in which the counter may have come round unseen")
     );
 }
 
