@@ -108,7 +108,7 @@ fn turn_all(guest: &mut Guest, default: &str, promised: &BTreeSet<String>) {
     for governor in promised {
         let said = told(guest, &format!("powerband set governor={governor} --json"));
         let landed = if governor == default { "already so" } else { "applied" };
-        assert!(said.contains(&format!("\"landed\":\"{landed}\"")), "{governor}: {said}");
+        assert!(said.contains(&format!("\"landed\": \"{landed}\"")), "{governor}: {said}");
         assert_eq!(every_policy(guest, "scaling_governor"), *governor);
         told(guest, "powerband undo");
         assert_eq!(every_policy(guest, "scaling_governor"), default);

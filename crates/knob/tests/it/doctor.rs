@@ -106,11 +106,15 @@ fn a_driver_that_chooses_by_itself_says_what_it_rules_out() {
     };
     let status = "/sys/devices/system/cpu/intel_pstate/status";
     let examined = driven_by("intel_pstate", &[(status, "active\n")]);
-    let words = ["performance and powersave alone", "set file:/sys/devices/system/cpu/intel_pstate/status=passive"];
+    let words = ["performance and powersave alone", "`powerband set pstate=passive governor=schedutil`"];
     says(found(&examined, "driver", "intel_pstate"), Mark::Note, &words);
     says(found(&examined, "driver", "intel_pstate"), Mark::Note, &["intel_pstate=disable", "modprobe acpi-cpufreq"]);
     says(found(&driven_by("intel_pstate", &[]), "driver", "intel_pstate"), Mark::Note, &["no switch here"]);
-    says(found(&driven_by("amd-pstate-epp", &[]), "driver", "amd-pstate"), Mark::Note, &["amd_pstate=passive"]);
+    says(
+        found(&driven_by("amd-pstate-epp", &[]), "driver", "amd-pstate"),
+        Mark::Note,
+        &["no switch", "amd_pstate=passive"],
+    );
     says(found(&driven_by("intel_cpufreq", &[]), "driver", "intel_cpufreq"), Mark::Note, &["every governor"]);
 }
 
