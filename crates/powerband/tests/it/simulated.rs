@@ -221,7 +221,7 @@ fn what_a_laptop_is_told_is_there_for_the_next_process_and_goes_back() {
     assert_eq!(found(), before);
     let both = ["set", "governor=schedutil", "pstate=passive"];
     let planned = desk.run(&on(&laptop, &[&both[..], &["--dry-run"]].concat())).ended(0).out;
-    assert!(planned.starts_with("pstate.status: active → passive\ncpufreq.governor@policy0"), "{planned}");
+    assert!(planned.starts_with("pstate.status: active → passive\ncpufreq.governor at policy0"), "{planned}");
     desk.run(&on(&laptop, &both)).ended(0);
     assert_eq!(
         (read(&desk, &laptop, "pstate"), read(&desk, &laptop, "governor")),
