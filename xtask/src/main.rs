@@ -20,7 +20,8 @@ usage: cargo xtask CHORE
   tidy                                           the rules of the tree that no compiler holds
   sweep [--seeds N] [--seed S] [--only faults|chance|texts|doctor]
                                                  N stories of faults, the long Monte Carlo forms, garbled texts, in
-                                                 release; doctor, by its name alone: a kernel's configurator
+                                                 release; doctor, by its name alone: a kernel's configurator, and
+                                                 a kernel built by its answer
   bench [NAME] [-- ARGUMENTS]                    the benchmarks under bench/, in release
   bench up [--machine NAME] [--two] [-- COMMAND] powerband in a kernel of its own, with P-states and a power meter
   bench rig [--machine NAME] [--two] [-- COMMAND]

@@ -10,6 +10,7 @@ use crate::kernel_source;
 use crate::metadata::packages;
 use crate::tally::Tally;
 use crate::test::needs::Fetch;
+use crate::test::tiers::Tier;
 use crate::value;
 
 /// Where the stories of faults are: package, and the arguments behind `--` that pick and show them.
@@ -19,18 +20,20 @@ const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--no
 const CHANCE: [(&str, &[&str]); 3] = [
     ("powerband-stats", &[]),
     ("powerband", &["sweep_", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"]),
-    ("powerband-bench-virtual", &["sweep_"]),
+    ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]),
 ];
 
 /// Where everything that is read is garbled and files are broken.
 const TEXTS: [(&str, &[&str]); 1] = [("powerband", &["fuzzed::sweep_", "broken::sweep_"])];
 
-/// Where the doctor's fragments are merged into a kernel's configuration.
-const DOCTOR: (&str, &[&str]) = ("powerband", &["kconfig::sweep_"]);
+/// Where the doctor's fragments are merged into a kernel's configuration, and where such a kernel is built and booted.
+const DOCTOR: [(&str, &[&str]); 2] =
+    [("powerband", &["kconfig::sweep_"]), ("powerband-bench-virtual", &["built::sweep_"])];
 
-/// What names the kernel's source and Debian's configuration of it there, and the programs its `make` calls.
+/// What names the kernel's source and Debian's configuration of it there, and the programs its `make` calls; what the guest
+/// needs, the tier of that name knows.
 const SOURCE: [&str; 2] = ["POWERBAND_KERNEL_SOURCE", "POWERBAND_KERNEL_CONFIG"];
-const CONFIGURES: [&str; 5] = ["cc", "make", "flex", "bison", "xz"];
+const BUILDS: [&str; 7] = ["cc", "make", "flex", "bison", "bc", "libelf.h", "xz"];
 
 /// Asks tests for their long forms.
 const LONG: &str = "POWERBAND_SWEEP";
@@ -53,7 +56,8 @@ enum Kind {
     Chance,
     /// Texts that nobody would write.
     Texts,
-    /// A kernel's own configurator. Takes minutes and a kernel's source, so that it must be asked for.
+    /// A kernel's own configurator, and a kernel built and booted. Takes minutes and a kernel's source, so that it must be
+    /// asked for.
     Doctor,
 }
 
@@ -123,11 +127,12 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
             Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
             Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
             Kind::Texts => ("garbled texts and broken files".to_owned(), &TEXTS[..]),
-            Kind::Doctor => ("the kernel's configurator".to_owned(), &[DOCTOR][..]),
+            Kind::Doctor => ("the kernel's configurator and a kernel built by it".to_owned(), &DOCTOR[..]),
         };
         let mut names = Vec::new();
         if kind == Kind::Doctor {
-            Fetch::begin(&CONFIGURES).ready(&CONFIGURES).map_err(anyhow::Error::msg)?;
+            let programs = [&BUILDS[..], Tier::Guest.programs()].concat();
+            Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
             let kept = kernel_source::get()?;
             names.extend(SOURCE.into_iter().zip([kept.source, kept.config]));
         }

@@ -51,6 +51,8 @@ impl Cable {
 pub struct Options {
     /// The machine whose clocks and power the guest has.
     pub profile: Profile,
+    /// An image to boot in place of Debian's kernel, see [`Kernel::built`].
+    pub kernel: Option<Kernel>,
     /// A network card with a cable, if it has one.
     pub cable: Option<Cable>,
     /// Whether its firmware offers idle states; without them an idle CPU halts.
@@ -60,7 +62,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// A machine by its name in `machines/sim` or the path of its file; no cable, no idle states, no files.
+    /// A machine by its name in `machines/sim` or the path of its file; Debian's kernel, no cable, no idle states, no files.
     ///
     /// # Errors
     /// When there is no such machine.
@@ -71,7 +73,12 @@ impl Options {
         } else {
             Profile::builtin(name)?
         };
-        Ok(Options { profile, cable: None, idle_states: false, files: Vec::new() })
+        Ok(Options { profile, kernel: None, cable: None, idle_states: false, files: Vec::new() })
+    }
+
+    /// The kernel to boot.
+    pub(crate) fn kernel(&self) -> Result<Kernel> {
+        self.kernel.clone().map_or_else(Kernel::get, Ok)
     }
 }
 
@@ -93,7 +100,7 @@ impl Guest {
     /// When something it needs is missing on this machine, or it does not come up; with the end of its console.
     pub fn boot(options: &Options) -> Result<Self> {
         let board = Board { idle_states: options.idle_states, ..Board::new(&options.profile)? };
-        let kernel = Kernel::get()?;
+        let kernel = options.kernel()?;
         let folder = folder()?;
         let (disk, pace) = (make_disk(folder.path())?, Pace::make(folder.path())?);
         let mut words = words(options, &board, &kernel, folder.path(), &disk)?;

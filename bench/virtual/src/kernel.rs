@@ -1,4 +1,5 @@
-//! The guest's kernel: Debian's package fetched and unpacked without installing it, and the order of its modules.
+//! The guest's kernel: Debian's package fetched and unpacked without installing it, and the order of its modules; or an image
+//! that somebody built.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,15 +24,22 @@ const MODULES: [&str; 13] = [
     "msr",
 ];
 
-/// An unpacked kernel package.
+/// A kernel to boot.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    folder: PathBuf,
-    release: String,
+    image: PathBuf,
+    /// Their folder, with `modules.order` in it; none where everything is built in.
+    modules: Option<PathBuf>,
 }
 
 impl Kernel {
-    /// The kernel in the cache, fetched first when there is none.
+    /// An image with everything built in that a guest lives on: the disk and the ports of virtio, ext4, and what else Debian's has.
+    #[must_use]
+    pub fn built(image: PathBuf) -> Self {
+        Kernel { image, modules: None }
+    }
+
+    /// Debian's kernel from the cache, fetched first when there is none.
     ///
     /// # Errors
     /// When Debian's package tools are missing or cannot fetch it.
@@ -59,28 +67,22 @@ impl Kernel {
 
     fn cached(cache: &Path) -> Option<Self> {
         let found = files(cache).ok()?.into_iter().filter_map(|folder| {
-            let release = folder.file_name()?.to_str()?.strip_prefix("linux-")?.to_owned();
-            let kernel = Kernel { folder, release };
-            kernel.image().is_file().then_some(kernel)
+            let release = folder.file_name()?.to_str()?.strip_prefix("linux-")?;
+            let image = folder.join(format!("boot/vmlinuz-{release}"));
+            let modules = Some(folder.join("lib/modules").join(release));
+            image.is_file().then(|| (numbers(release), Kernel { image, modules }))
         });
-        found.max_by_key(|kernel| numbers(&kernel.release))
-    }
-
-    /// Its release, as `uname -r` says.
-    #[must_use]
-    pub fn release(&self) -> &str {
-        &self.release
+        found.max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, kernel)| kernel)
     }
 
     /// The file the emulator boots.
-    #[must_use]
-    pub fn image(&self) -> PathBuf {
-        self.folder.join(format!("boot/vmlinuz-{}", self.release))
+    pub(crate) fn image(&self) -> &Path {
+        &self.image
     }
 
     /// The modules the guest loads, in an order in which each finds what it needs: file name and bytes.
     pub(crate) fn modules(&self) -> Result<Vec<(String, Vec<u8>)>> {
-        let top = self.folder.join("lib/modules").join(&self.release);
+        let Some(top) = &self.modules else { return Ok(Vec::new()) };
         let order = read(&top.join("modules.order"))?;
         let order = String::from_utf8_lossy(&order);
         let known: BTreeMap<String, PathBuf> = order

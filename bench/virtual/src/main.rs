@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use powerband_bench_virtual::{
-    BenchError, Cable, Guest, OVER_THE_CABLE, Options, Result, Speed, machine, measure, plug, powerband, with_machines,
+    BenchError, Cable, Guest, Kernel, OVER_THE_CABLE, Options, Result, Speed, machine, measure, plug, powerband,
+    with_machines,
 };
 
 /// Boots a Linux kernel with P-states and a power meter in QEMU and runs a command of powerband there.
@@ -45,6 +46,9 @@ struct Guests {
     /// The machine whose clocks and power it has: a name in machines/sim, or the path of a machine file
     #[arg(long, value_name = "NAME", default_value = "quadcore")]
     machine: String,
+    /// Boot this image in place of Debian's kernel; it needs virtio (PCI, block, console) and ext4 built in
+    #[arg(long, value_name = "FILE")]
+    kernel: Option<PathBuf>,
     /// Boot a second machine at the other end of a cable: 10.0.0.2, itself being 10.0.0.1
     #[arg(long)]
     two: bool,
@@ -95,6 +99,7 @@ fn main() -> ExitCode {
 /// The guest and, when there are two, the other one.
 fn boot(guests: &Guests) -> Result<(Guest, Option<Guest>)> {
     let mut options = Options::machine(&guests.machine)?;
+    options.kernel = guests.kernel.clone().map(Kernel::built);
     options.cable = guests.two.then_some(Cable::Open);
     options.idle_states = guests.idle_states;
     let first = Guest::boot(&options)?;

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use crate::board::Board;
 use crate::error::Result;
 use crate::guest::{Emulator, Options, archive, folder, kernel_line, machine_words};
-use crate::kernel::Kernel;
 use crate::places;
 
 /// How long boot and script may take, on a host with little to spare.
@@ -18,7 +17,7 @@ const WHOLE: Duration = Duration::from_secs(1800);
 pub fn run_counted(options: &Options, script: &str) -> Result<String> {
     let mut board = Board::new(&options.profile)?;
     board.cpus = 1;
-    let kernel = Kernel::get()?;
+    let kernel = options.kernel()?;
     let folder = folder()?;
     let mut files = options.files.clone();
     files.push(("script".into(), script.as_bytes().to_vec()));

@@ -12,7 +12,7 @@ use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
 use crate::knob::Turning;
 use crate::landed::{judge, judge_reading};
-use crate::plan::{Move, Part, in_one_request, moves, plan};
+use crate::plan::{Move, Part, check_governors, in_one_request, moves, plan};
 use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, overridden, restore};
 
 /// One knob at one site after turning.
@@ -188,6 +188,7 @@ struct Run<'m> {
 impl Run<'_> {
     fn phase(&mut self, parts: &[Part], phase: Phase) -> Result<(), KnobError> {
         let moves = moves(parts, phase, self.machine, true)?;
+        check_governors(parts, &moves, self.machine)?;
         if phase == Phase::Mode && !moves.is_empty() {
             self.keep_policies()?;
         }

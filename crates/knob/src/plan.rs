@@ -1,5 +1,6 @@
 //! From a setting to ordered steps: everything that can be checked before anything is written is checked here.
 mod device;
+mod mode;
 mod order;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use crate::policy::{Policies, policies};
 use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve};
 
 pub(crate) use device::in_one_request;
+pub(crate) use mode::check_governors;
 pub(crate) use order::put_in_order;
 
 /// One assignment, resolved.
@@ -134,7 +136,8 @@ pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) ->
             Some(governor) => under_governor(&steps.parts, named, governor, &assignment.value, at, machine)?,
             None => {
                 let sites = named.knob.sites(&named.name, machine, &at)?;
-                let value = parse_at(&named, &assignment.value, machine, &sites.sites)?;
+                let there = mode::before_change(&named, &steps.parts, &assignment.value, machine, &sites.sites)?;
+                let value = parse_at(&named, &assignment.value, machine, &there)?;
                 Part { named, value, at, sites: Some(sites) }
             }
         };

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 22] = [
+const PACKAGES: [(&str, &str); 24] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -26,6 +26,9 @@ const PACKAGES: [(&str, &str); 22] = [
     ("ethtool", "ethtool"),
     ("flex", "flex"),
     ("bison", "bison"),
+    ("bc", "bc"),
+    // A header of C: only Debian itself says whether it is there, and a kernel's source is fetched nowhere else.
+    ("libelf.h", "libelf-dev"),
     ("xz", "xz-utils"),
 ];
 

@@ -7,6 +7,7 @@
 mod alike;
 mod arriving;
 mod board;
+mod built;
 mod cable;
 mod counted;
 mod cut;

@@ -28,6 +28,23 @@ const ABOUT: About = About {
 /// Governors of mainline Linux, which may be modules that are not loaded yet.
 const MAINLINE: [&str; 6] = ["conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"];
 
+/// Drivers with rules of their own, as they are called while these are in force, their mode, and their word of the kernel's
+/// command line.
+const OWN_RULES: [(&str, &str, &str); 2] = [
+    ("intel_pstate", "/sys/devices/system/cpu/intel_pstate/status", "intel_pstate"),
+    ("amd-pstate-epp", "/sys/devices/system/cpu/amd_pstate/status", "amd_pstate"),
+];
+
+/// How a kernel's governor is had under a driver that has its own rules in force.
+fn in_passive_mode(machine: &mut dyn Machine, site: &Site, governor: &str) -> Option<String> {
+    let driver = site.policy.as_ref()?.read(machine, "scaling_driver").ok()?;
+    let (_, status, word) = OWN_RULES.into_iter().find(|(name, ..)| *name == driver)?;
+    Some(match machine.read(status) {
+        Ok(_) => format!(", all that {driver} has in its active mode; turn both: pstate=passive governor={governor}"),
+        Err(_) => format!(", all that {driver} has in its active mode; boot with {word}=passive"),
+    })
+}
+
 impl Knob for Governor {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -45,8 +62,9 @@ impl Knob for Governor {
         if there.contains(&governor) {
             return Ok(Value::Word(governor));
         }
-        let module = if MAINLINE.contains(&governor.as_str()) {
-            format!("; if it is a module, load it with: modprobe cpufreq_{governor}")
+        let hint = if MAINLINE.contains(&governor.as_str()) {
+            in_passive_mode(machine, site, &governor)
+                .unwrap_or_else(|| format!("; if it is a module, load it with: modprobe cpufreq_{governor}"))
         } else {
             String::new()
         };
@@ -54,7 +72,7 @@ impl Knob for Governor {
         sorted.sort_unstable();
         Err(KnobError::value(
             name,
-            format!("'{governor}' is not a governor here; there are: {}{module}", sorted.join(", ")),
+            format!("'{governor}' is not a governor here; there are: {}{hint}", sorted.join(", ")),
         ))
     }
 

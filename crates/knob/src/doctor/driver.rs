@@ -65,13 +65,14 @@ fn rules_out(machine: &mut dyn Machine, driver: &str) -> Option<Finding> {
             ", or for good {word} on the kernel's command line; acpi-cpufreq comes with {other} and `modprobe acpi-cpufreq`"
         )
     };
-    let switch = |path: &str| format!("`powerband set file:{path}=passive` (takes back all other cpufreq settings)");
+    // intel_pstate has the file since Linux 4.12.
+    let mut switch = |path: &str| match machine.read(path) {
+        Ok(_) => "`powerband set pstate=passive governor=schedutil`, or another of the kernel's governors".to_owned(),
+        Err(_) => "passive mode has no switch here".to_owned(),
+    };
     match driver {
         "intel_pstate" => {
-            // Kernels before 4.12 had no such file.
-            let has_switch = machine.read(INTEL_STATUS).is_ok();
-            let now = if has_switch { switch(INTEL_STATUS) } else { "passive mode has no switch here".to_owned() };
-            let todo = format!("{now}{}", lasting("intel_pstate=passive", "intel_pstate=disable"));
+            let todo = format!("{}{}", switch(INTEL_STATUS), lasting("intel_pstate=passive", "intel_pstate=disable"));
             Some(Finding::note("intel_pstate", CHOOSES).with(todo))
         }
         "amd-pstate-epp" | "amd_pstate_epp" => {

@@ -113,6 +113,7 @@ impl<'a> Fragment<'a> {
         {
             return Err(format!("a kernel with intel_pstate and several CPUs does not take {name} as its default"));
         }
+        self.choice_has(name)?;
         self.turn_on(governor).map_err(|lacks| format!("{name} needs CONFIG_{lacks}, which this kernel has not"))?;
         if self.state(governor) != State::Built {
             self.set(governor, State::Built);
@@ -125,6 +126,20 @@ impl<'a> Fragment<'a> {
         self.set(default, State::Built);
         if follows_load {
             self.keep_out_intel_pstate();
+        }
+        Ok(())
+    }
+
+    /// Whether kernels of this age offer a governor as the default: 2.6.18 has two of them, 2.6.32 all, of which powersave is
+    /// kept for experts (it no longer is in a 4.4).
+    fn choice_has(&self, name: &str) -> Result<(), String> {
+        let version = self.config.version();
+        if version < (2, 6, 24) && !matches!(name, "performance" | "userspace") {
+            return Err("kernels before Linux 2.6.24 take performance and userspace alone".to_owned());
+        }
+        let expert = if version < (2, 6, 38) { "EMBEDDED" } else { "EXPERT" };
+        if name == "powersave" && version < (4, 4, 0) && !self.config.has(expert) {
+            return Err(format!("kernels of this age take powersave only with CONFIG_{expert}"));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::config::{Arch, Config, State};
 use super::fragment::{Fragment, has_driver};
 use super::place::Place;
-use super::symbol::{ALL, Area, DEFAULTS, Symbol};
+use super::symbol::{ALL, Area, DEFAULTS, Symbol, row};
 use super::{DefaultGovernor, Finding, Section};
 use crate::policy::policies;
 
@@ -226,21 +226,40 @@ fn of_default(asked: &Asked<'_>) -> Option<Finding> {
         return now.map(|name| Finding::ok(ABOUT, format!("{name}, as the kernel was configured")));
     };
     let now = now.unwrap_or("none");
-    let by_word = if asked.config.version() >= (5, 9, 0) {
-        format!("write cpufreq.default_governor={wanted} on the kernel's command line")
-    } else {
-        format!("turn it after each boot: `powerband set governor={wanted}`")
-    };
+    let word = without_building(asked, wanted);
     Some(match &asked.fragment.no_default {
         _ if now == wanted => Finding::ok(ABOUT, format!("{wanted}, as the kernel was configured")),
-        Some(why) => Finding::missing(ABOUT, format!("{now}, not {wanted}: {why}"), by_word),
+        Some(why) => {
+            let build = || format!("build a kernel with the governor {wanted}, then see what its command line can do");
+            Finding::missing(ABOUT, format!("{now}, not {wanted}: {why}"), word.unwrap_or_else(build))
+        }
         None => Finding::missing(
             ABOUT,
             format!("{now}, not {wanted}"),
             format!(
-                "choose {wanted} at {} → Default CPUFreq governor, as the fragment does; or without building, {by_word}",
-                super::symbol::clock_menu(asked.config.arch()).join(" → ")
+                "choose {wanted} at {} → Default CPUFreq governor, as the fragment does{}",
+                super::symbol::clock_menu(asked.config.arch()).join(" → "),
+                word.map(|word| format!("; or without building, {word}")).unwrap_or_default()
             ),
         ),
     })
+}
+
+/// How a kernel that has the governor comes up with it although it was configured with another.
+fn without_building(asked: &Asked<'_>, wanted: &str) -> Option<String> {
+    let (_, governor, _) = DEFAULTS.iter().find(|(name, ..)| *name == wanted)?;
+    let state = asked.config.state(governor);
+    if !state.is_on() {
+        return None;
+    }
+    if asked.config.version() < (5, 9, 0) {
+        return Some(format!("turn it after each boot: `powerband set governor={wanted}`"));
+    }
+    // In its active mode that driver knows these two alone, whatever the kernel has.
+    let passive = asked.config.has("X86_INTEL_PSTATE") && !matches!(wanted, "performance" | "powersave");
+    let first = if passive { "intel_pstate=passive " } else { "" };
+    let module = row(governor, asked.config).filter(|_| state == State::Module);
+    let loaded = module.map(|row| format!(", and load {} before the driver, from the initramfs say", row.module));
+    let loaded = loaded.unwrap_or_default();
+    Some(format!("write {first}cpufreq.default_governor={wanted} on the kernel's command line{loaded}"))
 }

@@ -1,6 +1,16 @@
 //! What of a kernel's configuration the catalogue lives on: one row a symbol, with its place in `make menuconfig`.
 //!
-//! Names, prompts, menus and dependencies are those of Linux 6.1; `since` says from which kernel on there is such a symbol.
+//! Names, prompts, menus and dependencies are those of Linux 6.1, whose own configurator keeps what is made of them. `since`
+//! is the first kernel that is asked for a symbol: the one it came with, or with which it began to bring what is said of
+//! it (control groups are of use here since `CFS_BANDWIDTH`). A row without it is asked of every kernel, which is right for 2.6.18
+//! and later ones.
+//!
+//! Where the years come from. Documentation/ABI of 6.1: `CPU_IDLE` and its first governors, `POWERCAP`, `INTEL_RAPL`. Debian's
+//! changelog of its kernels: `X86_AMD_PSTATE` (5.17, a module until 6.0). Trees of that age: `SENSORS_ACPI_POWER` (in 3.0; in
+//! 2.6.35 its driver still had another symbol; not seen between), `ACPI_CPPC_CPUFREQ` (in a vendor's 4.4), the default governors (all
+//! five in 2.6.32). Remembered, and held against no source: `PROC_SYSCTL`, `PERF_EVENTS`, `PERF_EVENTS_INTEL_RAPL`, `INTEL_IDLE`,
+//! `CFS_BANDWIDTH`, `X86_INTEL_PSTATE`, `CPUFREQ_DT`, `CPU_FREQ_GOV_SCHEDUTIL`, `ARM_SCMI_CPUFREQ`, `CPU_IDLE_GOV_TEO`,
+//! `CPU_IDLE_GOV_HALTPOLL`, `ETHTOOL_NETLINK`.
 use super::config::{Arch, Config};
 
 /// What a symbol is for, which decides how much it matters that it is off.
@@ -62,7 +72,7 @@ pub(super) struct Symbol {
     pub(super) area: Area,
     /// The only architecture that has it.
     arch: Option<Arch>,
-    /// First kernel with it.
+    /// First kernel that is asked for it.
     since: (u32, u32, u32),
     /// What must be on with it. Those with a row of their own can be turned on for it; others are given or not, and of
     /// `A|B` one must be.
@@ -251,7 +261,7 @@ pub(super) const ALL: &[Symbol] = &[
         ..driver("ARM_SCMI_CPUFREQ", "SCMI based CPUfreq driver", ARM, "scmi-cpufreq", "the driver scmi-cpufreq")
     },
     Symbol {
-        since: (4, 5, 0),
+        since: (4, 4, 0),
         needs: &["CPU_FREQ", "ACPI_PROCESSOR"],
         ..driver(
             "ACPI_CPPC_CPUFREQ",
@@ -409,7 +419,7 @@ pub(super) const ALL: &[Symbol] = &[
         ..bool("HWMON", "Hardware Monitoring support", Menu::Drivers, "the meter hwmon")
     },
     Symbol {
-        since: (2, 6, 33),
+        since: (3, 0, 0),
         kind: Kind::Module,
         arch: X86,
         needs: &["HWMON", "ACPI"],

@@ -106,11 +106,15 @@ fn a_driver_that_chooses_by_itself_says_what_it_rules_out() {
     };
     let status = "/sys/devices/system/cpu/intel_pstate/status";
     let examined = driven_by("intel_pstate", &[(status, "active\n")]);
-    let words = ["performance and powersave alone", "set file:/sys/devices/system/cpu/intel_pstate/status=passive"];
+    let words = ["performance and powersave alone", "`powerband set pstate=passive governor=schedutil`"];
     says(found(&examined, "driver", "intel_pstate"), Mark::Note, &words);
     says(found(&examined, "driver", "intel_pstate"), Mark::Note, &["intel_pstate=disable", "modprobe acpi-cpufreq"]);
     says(found(&driven_by("intel_pstate", &[]), "driver", "intel_pstate"), Mark::Note, &["no switch here"]);
-    says(found(&driven_by("amd-pstate-epp", &[]), "driver", "amd-pstate"), Mark::Note, &["amd_pstate=passive"]);
+    says(
+        found(&driven_by("amd-pstate-epp", &[]), "driver", "amd-pstate"),
+        Mark::Note,
+        &["no switch", "amd_pstate=passive"],
+    );
     says(found(&driven_by("intel_cpufreq", &[]), "driver", "intel_cpufreq"), Mark::Note, &["every governor"]);
 }
 
@@ -259,6 +263,19 @@ fn a_configuration_alone_is_held_against_all_of_its_architecture() {
     let intel = Config::parse(&format!("{CONFIG}CONFIG_X86_INTEL_PSTATE=y\n")).unwrap();
     let examined = examine_file(&intel, "x", governor("conservative"));
     says(found(&examined, "kernel", "default governor"), Mark::Missing, &["intel_pstate", "cpufreq.default_governor="]);
+    // Without the governor no word does it; as a module it has to be there before the driver.
+    let todo = |config: String, name| {
+        let examined = examine_file(&Config::parse(&config).unwrap(), "x", governor(name));
+        found(&examined, "kernel", "default governor").todo.clone().unwrap()
+    };
+    let off = todo(CONFIG.replace("CONFIG_CPU_FREQ_GOV_ONDEMAND=", "CONFIG_X="), "ondemand");
+    assert!(off.contains("as the fragment does") && !off.contains("without building"), "{off}");
+    let module = todo(CONFIG.to_owned(), "ondemand");
+    assert!(module.contains("load cpufreq_ondemand before the driver"), "{module}");
+    let active = todo(format!("{CONFIG}CONFIG_X86_INTEL_PSTATE=y\n"), "ondemand");
+    assert!(active.contains("write intel_pstate=passive cpufreq.default_governor=ondemand"), "{active}");
+    let old = todo(CONFIG.replace("6.1.192", "5.4.0"), "ondemand");
+    assert!(old.contains("after each boot") && !old.contains("command line"), "{old}");
     assert!(DefaultGovernor::parse("turbo").is_err_and(|why| why.contains("takes performance, powersave")));
     // One without cpufreq and without a driver lacks both; a board of another kind gets its own menus and drivers.
     let bare =

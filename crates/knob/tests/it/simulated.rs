@@ -155,6 +155,35 @@ fn a_cpu_that_was_taken_out_of_service_comes_back_with_everything_on_it() {
     assert!(checked >= 8, "{checked}");
 }
 
+#[test]
+fn a_governor_may_come_with_the_mode_that_has_it() {
+    let mut world = SimWorld::new(Profile::builtin("laptop").unwrap(), None, 1).unwrap();
+    let all = Selection::everywhere();
+    let machine = world.machine(Side::Near).unwrap();
+    let turn = |machine: &mut dyn Machine, words: &str| {
+        apply(machine, &Setting::parse(words).unwrap(), Hold::Held, &all).map_err(|error| error.to_string())
+    };
+    let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+    let before = whole(machine);
+    let why = turn(machine, "governor=schedutil").unwrap_err();
+    assert!(why.contains("active mode; turn both: pstate=passive governor=schedutil"), "{why}");
+    // Only once the driver is in that mode is it known that this one is not there; then all goes back.
+    let why = turn(machine, "pstate=passive governor=interactive").unwrap_err();
+    assert!(why.contains("'interactive' is not a governor here; there are: conservative, ondemand"), "{why}");
+    assert_eq!(whole(machine), before);
+    assert!(machine.open_entries().is_empty());
+    let applied = turn(machine, "governor=schedutil pstate=passive").unwrap();
+    assert_eq!(applied.sites[0].named.name, "pstate.status");
+    assert_eq!(machine.read(governor).unwrap().trim(), "schedutil");
+    // Back to the driver's own rules it goes the same way, and what these lack is known before.
+    let why = turn(machine, "pstate=active governor=schedutil").unwrap_err();
+    assert!(why.contains("the mode active, which has performance and powersave alone"), "{why}");
+    let back = turn(machine, "pstate=active governor=performance").unwrap();
+    assert_eq!(machine.read(governor).unwrap().trim(), "performance");
+    assert!(restore(machine, &back.entries, false).complete() && restore(machine, &applied.entries, false).complete());
+    assert_eq!(whole(machine), before);
+}
+
 /// Every text of a machine's CPUs that does not move by itself.
 fn whole(machine: &mut dyn Machine) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
@@ -171,6 +200,9 @@ const BEYOND: [(&str, &[&str]); 3] = [
         "laptop",
         &[
             "pstate=passive",
+            "pstate=passive governor=schedutil",
+            "pstate=passive governor=ondemand up_threshold=60 max_freq=1200000",
+            "pstate=passive governor=userspace freq=1200000",
             "no_turbo=1",
             "max_perf_pct=50 min_perf_pct=30",
             "no_turbo=1 max_perf_pct=60 epp=power max_freq=1200000",

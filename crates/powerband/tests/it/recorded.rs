@@ -255,6 +255,10 @@ fn a_recorded_machine_is_looked_at_and_not_turned() {
     }
     let told = desk.run(&["set", "governor=performance", "--dry-run", "--machine", &machine]).ended(0);
     assert!(told.out.contains("ondemand → performance"), "{}", told.out);
+    // A governor that only the driver's other mode has.
+    let words = ["set", "governor=schedutil", "pstate=passive", "--dry-run", "--machine", &recorded("laptop")];
+    let told = desk.run(&words).ended(0).out;
+    assert!(told.starts_with("pstate.status: active → passive\n") && told.contains("powersave → schedutil"), "{told}");
     assert_eq!((desk.turned(), desk.experiments()), (0, 0));
 }
 

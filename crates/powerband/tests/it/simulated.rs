@@ -219,8 +219,10 @@ fn what_a_laptop_is_told_is_there_for_the_next_process_and_goes_back() {
     assert!(desk.run(&on(&laptop, &["info", "cpu"])).ended(0).out.contains("CPUs online: 0-3\n"));
     desk.run(&on(&laptop, &["undo", "--all"])).ended(0);
     assert_eq!(found(), before);
-    desk.run(&on(&laptop, &["set", "pstate=passive"])).ended(0);
-    desk.run(&on(&laptop, &["set", "governor=schedutil"])).ended(0);
+    let both = ["set", "governor=schedutil", "pstate=passive"];
+    let planned = desk.run(&on(&laptop, &[&both[..], &["--dry-run"]].concat())).ended(0).out;
+    assert!(planned.starts_with("pstate.status: active → passive\ncpufreq.governor at policy0"), "{planned}");
+    desk.run(&on(&laptop, &both)).ended(0);
     assert_eq!(
         (read(&desk, &laptop, "pstate"), read(&desk, &laptop, "governor")),
         (vec!["passive".into()], vec!["schedutil".into(); 8])

@@ -122,6 +122,34 @@ fn intel_pstate_lets_no_governor_that_samples_be_the_default() {
     }
 }
 
+#[test]
+fn the_choice_of_a_default_has_what_kernels_of_that_age_offer() {
+    let no_default = |release: &str, more: &str, name: &str| {
+        let text = without(AMD64, &["X86_INTEL_PSTATE", "SCHED_MC_PRIO", "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL"]);
+        let config = Config::parse(&(text.replace("6.1.192", release) + more)).unwrap();
+        let fragment = Fragment::of(&config, Some(name));
+        let line = format!("CONFIG_CPU_FREQ_DEFAULT_GOV_{}=y", name.to_uppercase());
+        assert_eq!(fragment.lines().contains(&line), fragment.no_default.is_none(), "{release} {name}: {fragment:?}");
+        fragment.no_default
+    };
+    for (release, more, name, why) in [
+        ("2.6.18", "", "userspace", None),
+        ("2.6.18", "", "ondemand", Some("before Linux 2.6.24")),
+        ("2.6.32", "", "ondemand", None),
+        ("2.6.32", "", "powersave", Some("CONFIG_EMBEDDED")),
+        ("2.6.32", "CONFIG_EMBEDDED=y\n", "powersave", None),
+        ("3.10.0", "", "powersave", Some("CONFIG_EXPERT")),
+        ("4.19.0", "", "powersave", None),
+    ] {
+        let said = no_default(release, more, name);
+        let is_as_meant = match why {
+            Some(why) => said.as_ref().is_some_and(|said| said.contains(why)),
+            None => said.is_none(),
+        };
+        assert!(is_as_meant, "{release} {name}: {said:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(7), ..ProptestConfig::with_cases(400) })]
 
