@@ -97,7 +97,11 @@ const UNKNOWN_LATENCY: u64 = u32::MAX as u64;
 pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String>), KnobError> {
     let all = policies(machine, "cpufreq")?;
     let mut seen = Seen::new(machine);
-    let infos = all.active.into_iter().map(|policy| settings(&mut seen, policy)).collect();
+    let info = |policy: Policy| {
+        seen.turn_to(&policy.folder);
+        settings(&mut seen, policy)
+    };
+    let infos = all.active.into_iter().map(info).collect();
     Ok((infos, all.asleep))
 }
 
@@ -149,24 +153,25 @@ const FILES: [&str; 21] = [
     "stats/trans_table",
 ];
 
+/// Of the policy whose folder was turned to.
 fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
-    let mut khz = |file: &str| seen.parsed(&policy.file(file));
+    let mut khz = |file: &str| seen.parsed(file);
     let (min_khz, max_khz) = (khz("scaling_min_freq"), khz("scaling_max_freq"));
     let (lowest_khz, highest_khz) = (khz("cpuinfo_min_freq"), khz("cpuinfo_max_freq"));
     let (bios_limit_khz, current_khz) = (khz("bios_limit"), khz("scaling_cur_freq"));
-    let latency: Option<u64> = seen.parsed(&policy.file("cpuinfo_transition_latency"));
-    let governors = seen.words(&policy.file("scaling_available_governors"));
+    let latency: Option<u64> = seen.parsed("cpuinfo_transition_latency");
+    let governors = seen.text("scaling_available_governors").unwrap_or_default().to_lowercase();
     PolicyInfo {
-        driver: seen.text(&policy.file("scaling_driver")),
-        governor: seen.text(&policy.file("scaling_governor")),
-        available_governors: governors.iter().map(|name| name.to_lowercase()).collect(),
+        driver: seen.text("scaling_driver"),
+        governor: seen.text("scaling_governor"),
+        available_governors: governors.split_whitespace().map(str::to_owned).collect(),
         min_khz,
         max_khz,
         lowest_khz,
         highest_khz,
         bios_limit_khz,
         current_khz,
-        steps_khz: seen.numbers(&policy.file("scaling_available_frequencies")),
+        steps_khz: seen.numbers("scaling_available_frequencies"),
         latency_ns: latency.filter(|&ns| ns != UNKNOWN_LATENCY),
         policy,
     }
@@ -175,20 +180,20 @@ fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
 /// `shared` keeps what all policies under one governor share, so that it is read once.
 fn clock(seen: &mut Seen<'_>, policy: Policy, shared: &mut BTreeMap<String, Tunables>) -> Clock {
     seen.turn_to(&policy.folder);
-    let wide = seen.spaced_cpus(&policy.file("freqdomain_cpus"));
-    let preference = seen.text(&policy.file("energy_performance_preference"));
+    let wide = seen.spaced_cpus("freqdomain_cpus");
+    let preference = seen.text("energy_performance_preference");
     let info = settings(seen, policy);
     let policy = &info.policy;
     Clock {
         freqdomain_cpus: Some(wide).filter(|wide| wide.as_slice().iter().any(|&cpu| !policy.cpus.contains(cpu))),
-        base_khz: seen.parsed(&policy.file("base_frequency")),
-        boost_steps_khz: seen.numbers(&policy.file("scaling_boost_frequencies")),
-        boost: seen.flag(&policy.file("boost")),
-        hardware_khz: seen.parsed(&policy.file("cpuinfo_cur_freq")),
+        base_khz: seen.parsed("base_frequency"),
+        boost_steps_khz: seen.numbers("scaling_boost_frequencies"),
+        boost: seen.flag("boost"),
+        hardware_khz: seen.parsed("cpuinfo_cur_freq"),
         preference,
-        available_preferences: seen.words(&policy.file("energy_performance_available_preferences")),
+        available_preferences: seen.words("energy_performance_available_preferences"),
         tunables: info.governor.as_deref().and_then(|governor| tunables(seen, policy, governor, shared)),
-        stats: Stats::of(seen, &policy.file("stats")),
+        stats: Stats::of(seen),
         info,
     }
 }

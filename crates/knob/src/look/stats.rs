@@ -50,17 +50,16 @@ impl Stats {
         times.into_iter().map(|(khz, time_ms)| InState { khz, time_ms, time_pct: share(time_ms) }).collect()
     }
 
-    /// The statistics of a policy, if its kernel keeps any.
-    pub(super) fn of(seen: &mut Seen<'_>, folder: &str) -> Option<Stats> {
-        let path = format!("{folder}/time_in_state");
-        let text = seen.text(&path);
+    /// The statistics of the policy whose folder was turned to, if its kernel keeps any.
+    pub(super) fn of(seen: &mut Seen<'_>) -> Option<Stats> {
+        let (path, table) = ("stats/time_in_state", "stats/trans_table");
+        let text = seen.text(path);
         let times = text.as_deref().map(|text| (times(text), text.lines().count()));
-        let (table, total) = (format!("{folder}/trans_table"), format!("{folder}/total_trans"));
-        let total_changes = seen.parsed(&total);
-        let changes = seen.text(&table).and_then(|text| {
+        let total_changes = seen.parsed("stats/total_trans");
+        let changes = seen.text(table).and_then(|text| {
             let read = changes(&text);
             if read.is_none() {
-                seen.note(&table, "is no table of changes");
+                seen.note(table, "is no table of changes");
             }
             read
         });
@@ -69,7 +68,7 @@ impl Stats {
         }
         let (times, lines) = times.unwrap_or_default();
         if times.len() < lines {
-            seen.note(&path, format!("{} of its {lines} lines are no time at a step", lines - times.len()));
+            seen.note(path, format!("{} of its {lines} lines are no time at a step", lines - times.len()));
         }
         Some(Stats { time_in_state: Stats::of_times(times), total_changes, changes })
     }
@@ -123,18 +122,22 @@ fn times(text: &str) -> Vec<(u32, u64)> {
 /// The table's rows under its second line, which names the steps; nothing when it is no such table.
 fn changes(text: &str) -> Option<Vec<Change>> {
     let mut lines = text.lines().skip(1);
-    let columns: Vec<u32> = numbers(lines.next()?.split_once(':')?.1)?;
+    let steps: Option<Vec<u32>> = lines.next()?.split_once(':')?.1.split_ascii_whitespace().map(number).collect();
+    let steps = steps?;
     let mut changes = Vec::new();
     for line in lines {
         let (from, counts) = line.split_once(':')?;
-        let from_khz = from.trim().parse().ok()?;
-        let counts: Vec<u64> = numbers(counts)?;
-        let row = columns.iter().zip(counts).filter(|&(_, count)| count > 0);
-        changes.extend(row.map(|(&to_khz, count)| Change { from_khz, to_khz, count }));
+        let from_khz = number(from.trim())?;
+        for (place, count) in counts.split_ascii_whitespace().enumerate() {
+            match (number(count)?, steps.get(place)) {
+                (0, _) | (_, None) => {}
+                (count, Some(&to_khz)) => changes.push(Change { from_khz, to_khz, count }),
+            }
+        }
     }
     Some(changes)
 }
 
-fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
-    text.split_whitespace().map(|word| word.parse().ok()).collect()
+fn number<T: std::str::FromStr>(word: &str) -> Option<T> {
+    word.parse().ok()
 }
