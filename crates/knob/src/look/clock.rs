@@ -97,9 +97,10 @@ const UNKNOWN_LATENCY: u64 = u32::MAX as u64;
 pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String>), KnobError> {
     let all = policies(machine, "cpufreq")?;
     let mut seen = Seen::new(machine);
+    let mut common = Common::default();
     let info = |policy: Policy| {
         seen.turn_to(&policy.folder);
-        settings(&mut seen, policy)
+        settings(&mut seen, policy, &mut common)
     };
     let infos = all.active.into_iter().map(info).collect();
     Ok((infos, all.asleep))
@@ -118,18 +119,18 @@ pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clock
         all.asleep.retain(|name| number(name).is_some_and(|number| cpus.contains(number)));
     }
     let mut seen = Seen::new(machine);
-    let mut shared = BTreeMap::new();
+    let mut common = Common::default();
     let folders = all.active.iter().map(|policy| policy.folder.clone()).collect();
     match cpus {
         Some(_) => seen.read_ahead(folders, &FILES),
         None => seen.keep(folders, &FILES, texts),
     }
-    let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut shared)).collect();
+    let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut common)).collect();
     Ok(Clocks { policies, offline: all.asleep, unread: all.unread.into_iter().chain(seen.unread).collect() })
 }
 
 /// The files of a policy's folder that are looked at, in that order.
-const FILES: [&str; 21] = [
+const FILES: [&str; 19] = [
     "freqdomain_cpus",
     "energy_performance_preference",
     "scaling_min_freq",
@@ -139,8 +140,6 @@ const FILES: [&str; 21] = [
     "bios_limit",
     "scaling_cur_freq",
     "cpuinfo_transition_latency",
-    "scaling_available_governors",
-    "scaling_driver",
     "scaling_governor",
     "scaling_available_frequencies",
     "base_frequency",
@@ -153,18 +152,44 @@ const FILES: [&str; 21] = [
     "stats/trans_table",
 ];
 
+/// What all policies have in common, so that it is read once: the kernel has one driver that changes frequencies, and one
+/// list of the governors that go with it.
+#[derive(Default)]
+struct Common {
+    driver: Option<String>,
+    governors: Option<Vec<String>>,
+    /// By governor, where they are the same for all policies under it.
+    tunables: BTreeMap<String, Tunables>,
+}
+
+impl Common {
+    fn driver(&mut self, seen: &mut Seen<'_>) -> Option<String> {
+        self.driver = self.driver.take().or_else(|| seen.text("scaling_driver"));
+        self.driver.clone()
+    }
+
+    fn governors(&mut self, seen: &mut Seen<'_>) -> Vec<String> {
+        let read = || {
+            let text = seen.text("scaling_available_governors")?.to_lowercase();
+            Some(text.split_whitespace().map(str::to_owned).collect())
+        };
+        self.governors = self.governors.take().or_else(read);
+        self.governors.clone().unwrap_or_default()
+    }
+}
+
 /// Of the policy whose folder was turned to.
-fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
+fn settings(seen: &mut Seen<'_>, policy: Policy, common: &mut Common) -> PolicyInfo {
     let mut khz = |file: &str| seen.parsed(file);
     let (min_khz, max_khz) = (khz("scaling_min_freq"), khz("scaling_max_freq"));
     let (lowest_khz, highest_khz) = (khz("cpuinfo_min_freq"), khz("cpuinfo_max_freq"));
     let (bios_limit_khz, current_khz) = (khz("bios_limit"), khz("scaling_cur_freq"));
     let latency: Option<u64> = seen.parsed("cpuinfo_transition_latency");
-    let governors = seen.text("scaling_available_governors").unwrap_or_default().to_lowercase();
+    let available_governors = common.governors(seen);
     PolicyInfo {
-        driver: seen.text("scaling_driver"),
+        driver: common.driver(seen),
         governor: seen.text("scaling_governor"),
-        available_governors: governors.split_whitespace().map(str::to_owned).collect(),
+        available_governors,
         min_khz,
         max_khz,
         lowest_khz,
@@ -177,12 +202,11 @@ fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
     }
 }
 
-/// `shared` keeps what all policies under one governor share, so that it is read once.
-fn clock(seen: &mut Seen<'_>, policy: Policy, shared: &mut BTreeMap<String, Tunables>) -> Clock {
+fn clock(seen: &mut Seen<'_>, policy: Policy, common: &mut Common) -> Clock {
     seen.turn_to(&policy.folder);
     let wide = seen.spaced_cpus("freqdomain_cpus");
     let preference = seen.text("energy_performance_preference");
-    let info = settings(seen, policy);
+    let info = settings(seen, policy, common);
     let policy = &info.policy;
     Clock {
         freqdomain_cpus: Some(wide).filter(|wide| wide.as_slice().iter().any(|&cpu| !policy.cpus.contains(cpu))),
@@ -192,7 +216,7 @@ fn clock(seen: &mut Seen<'_>, policy: Policy, shared: &mut BTreeMap<String, Tuna
         hardware_khz: seen.parsed("cpuinfo_cur_freq"),
         preference,
         available_preferences: seen.words("energy_performance_available_preferences"),
-        tunables: info.governor.as_deref().and_then(|governor| tunables(seen, policy, governor, shared)),
+        tunables: info.governor.as_deref().and_then(|governor| tunables(seen, policy, governor, &mut common.tunables)),
         stats: Stats::of(seen),
         info,
     }
