@@ -1,7 +1,7 @@
 //! cpufreq as `info` shows it: each policy's driver, governor, limits, frequency, statistics.
 use std::collections::BTreeMap;
 
-use powerband_machine::Machine;
+use powerband_machine::{Errno, Machine};
 use powerband_record::CpuList;
 use serde::Serialize;
 
@@ -112,7 +112,11 @@ pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String
 /// [`KnobError::Absent`] when the machine has no cpufreq.
 pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clocks, KnobError> {
     // In one go, unless few of them are wanted.
-    let (mut all, texts) = policies_with(machine, "cpufreq", if cpus.is_some() { &[] } else { &FILES })?;
+    let mut wanted = Vec::new();
+    let (mut all, mut texts) = policies_with(machine, "cpufreq", |machine, folder| {
+        wanted = if cpus.is_some() { Vec::new() } else { worth_asking(machine, folder) };
+        wanted.clone()
+    })?;
     if let Some(cpus) = cpus {
         all.active.retain(|policy| policy.cpus.as_slice().iter().any(|&cpu| cpus.contains(cpu)));
         let number = |name: &str| name.strip_prefix("policy").and_then(|number| number.parse().ok());
@@ -123,7 +127,12 @@ pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clock
     let folders = all.active.iter().map(|policy| policy.folder.clone()).collect();
     match cpus {
         Some(_) => seen.read_ahead(folders, &FILES),
-        None => seen.keep(folders, &FILES, texts),
+        None => {
+            for (place, _) in FILES.iter().enumerate().filter(|(_, name)| !wanted.contains(name)) {
+                texts.iter_mut().for_each(|texts| texts.insert(place, Err(Errno::ENOENT)));
+            }
+            seen.keep(folders, &FILES, texts)
+        }
     }
     let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut common)).collect();
     Ok(Clocks { policies, offline: all.asleep, unread: all.unread.into_iter().chain(seen.unread).collect() })
@@ -151,6 +160,21 @@ const FILES: [&str; 19] = [
     "stats/total_trans",
     "stats/trans_table",
 ];
+
+/// Those of [`FILES`] that are a driver's own: every policy has them, or none has.
+const OF_DRIVERS: [&str; 4] = [
+    "energy_performance_preference",
+    "base_frequency",
+    "scaling_boost_frequencies",
+    "energy_performance_available_preferences",
+];
+
+/// The files to ask of every policy, by what one of them has: asking thousands for what is not there takes long.
+fn worth_asking(machine: &mut dyn Machine, folder: &str) -> Vec<&'static str> {
+    let Ok(there) = machine.list(folder) else { return FILES.to_vec() };
+    let has = |name: &str| !OF_DRIVERS.contains(&name) || there.iter().any(|entry| entry.name == name);
+    FILES.into_iter().filter(|name| has(name)).collect()
+}
 
 /// What all policies have in common, so that it is read once: the kernel has one driver that changes frequencies, and one
 /// list of the governors that go with it.

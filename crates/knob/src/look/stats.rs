@@ -122,14 +122,14 @@ fn times(text: &str) -> Vec<(u32, u64)> {
 /// The table's rows under its second line, which names the steps; nothing when it is no such table.
 fn changes(text: &str) -> Option<Vec<Change>> {
     let mut lines = text.lines().skip(1);
-    let steps: Option<Vec<u32>> = lines.next()?.split_once(':')?.1.split_ascii_whitespace().map(number).collect();
-    let steps = steps?;
+    let steps: Vec<u64> = Numbers(lines.next()?.split_once(':')?.1.as_bytes()).collect::<Option<_>>()?;
+    let steps: Vec<u32> = steps.into_iter().map(|khz| u32::try_from(khz).ok()).collect::<Option<_>>()?;
     let mut changes = Vec::new();
     for line in lines {
         let (from, counts) = line.split_once(':')?;
-        let from_khz = number(from.trim())?;
-        for (place, count) in counts.split_ascii_whitespace().enumerate() {
-            match (number(count)?, steps.get(place)) {
+        let from_khz = from.trim().parse().ok()?;
+        for (place, count) in Numbers(counts.as_bytes()).enumerate() {
+            match (count?, steps.get(place)) {
                 (0, _) | (_, None) => {}
                 (count, Some(&to_khz)) => changes.push(Change { from_khz, to_khz, count }),
             }
@@ -138,6 +138,30 @@ fn changes(text: &str) -> Option<Vec<Change>> {
     Some(changes)
 }
 
-fn number<T: std::str::FromStr>(word: &str) -> Option<T> {
-    word.parse().ok()
+/// Numbers between blanks, and nothing for a word that is none: as `parse` has it, in one go, because a machine may have very
+/// many tables.
+struct Numbers<'t>(&'t [u8]);
+
+impl Iterator for Numbers<'_> {
+    type Item = Option<u64>;
+
+    fn next(&mut self) -> Option<Option<u64>> {
+        while let [b' ' | b'\t' | b'\r', rest @ ..] = self.0 {
+            self.0 = rest;
+        }
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut number = Some(0_u64);
+        while let [byte, rest @ ..] = self.0 {
+            let digit = match byte {
+                b' ' | b'\t' | b'\r' => break,
+                b'0'..=b'9' => Some(u64::from(byte - b'0')),
+                _ => None,
+            };
+            number = number.zip(digit).and_then(|(number, digit)| number.checked_mul(10)?.checked_add(digit));
+            self.0 = rest;
+        }
+        Some(number)
+    }
 }
