@@ -162,10 +162,11 @@ const FILES: [&str; 19] = [
 ];
 
 /// Those of [`FILES`] that are a driver's own: every policy has them, or none has.
-const OF_DRIVERS: [&str; 4] = [
+const OF_DRIVERS: [&str; 5] = [
     "energy_performance_preference",
     "base_frequency",
     "scaling_boost_frequencies",
+    "boost",
     "energy_performance_available_preferences",
 ];
 

@@ -138,6 +138,9 @@ fn changes(text: &str) -> Option<Vec<Change>> {
     Some(changes)
 }
 
+/// So many digits never are more than a number holds.
+const MOST_DIGITS: usize = 19;
+
 /// Numbers between blanks, and nothing for a word that is none: as `parse` has it, in one go, because a machine may have very
 /// many tables.
 struct Numbers<'t>(&'t [u8]);
@@ -146,22 +149,35 @@ impl Iterator for Numbers<'_> {
     type Item = Option<u64>;
 
     fn next(&mut self) -> Option<Option<u64>> {
-        while let [b' ' | b'\t' | b'\r', rest @ ..] = self.0 {
-            self.0 = rest;
+        let begin = self.0.iter().position(|&byte| byte > b' ')?;
+        let rest = &self.0[begin..];
+        let end = rest.iter().position(|&byte| byte <= b' ').unwrap_or(rest.len());
+        let (word, rest) = rest.split_at(end);
+        self.0 = rest;
+        if word.len() > MOST_DIGITS {
+            return Some(std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()));
         }
-        if self.0.is_empty() {
-            return None;
+        let mut number = 0;
+        for byte in word {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return Some(None);
+            }
+            number = number * 10 + u64::from(digit);
         }
-        let mut number = Some(0_u64);
-        while let [byte, rest @ ..] = self.0 {
-            let digit = match byte {
-                b' ' | b'\t' | b'\r' => break,
-                b'0'..=b'9' => Some(u64::from(byte - b'0')),
-                _ => None,
-            };
-            number = number.zip(digit).and_then(|(number, digit)| number.checked_mul(10)?.checked_add(digit));
-            self.0 = rest;
-        }
-        Some(number)
+        Some(Some(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_between_blanks_are_read_as_parse_has_them() {
+        let text = " 0\t17  007 18446744073709551615 18446744073709551616 99999999999999999999 1x -1 \u{b5} 3\r";
+        let parsed: Vec<Option<u64>> = text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
+        assert_eq!(Numbers(text.as_bytes()).collect::<Vec<_>>(), parsed);
+        assert_eq!(Numbers(b"  ").next(), None);
     }
 }
