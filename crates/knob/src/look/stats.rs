@@ -141,7 +141,7 @@ fn changes(text: &str) -> Option<Vec<Change>> {
 /// So many digits never are more than a number holds.
 const MOST_DIGITS: usize = 19;
 
-/// Numbers between blanks, and nothing for a word that is none: as `parse` has it, in one go, because a machine may have very
+/// Numbers between blanks, and nothing for a word that is none, as `parse` has it but for signs: in one go, as there may be very
 /// many tables.
 struct Numbers<'t>(&'t [u8]);
 
