@@ -29,17 +29,16 @@ pub(crate) fn list(folder: &str) -> Result<Vec<Entry>, Errno> {
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let (folder, mode) = match entry.file_type() {
-            FileType::Directory => (true, 0),
-            _ => {
-                // A link counts as what it leads to; what vanished meanwhile, or leads nowhere, as itself.
-                let found = rustix::fs::statat(&there, name, AtFlags::empty());
-                let found = found.or_else(|_| rustix::fs::statat(&there, name, AtFlags::SYMLINK_NOFOLLOW));
-                let Ok(found) = found else { continue };
-                (FileType::from_raw_mode(found.st_mode) == FileType::Directory, found.st_mode & 0o7777)
-            }
+        let (folder, mode) = if entry.file_type() == FileType::Directory {
+            (true, FOLDERS_MODE)
+        } else {
+            // A link counts as what it leads to; what vanished meanwhile, or leads nowhere, as itself.
+            let found = rustix::fs::statat(&there, name, AtFlags::empty());
+            let found = found.or_else(|_| rustix::fs::statat(&there, name, AtFlags::SYMLINK_NOFOLLOW));
+            let Ok(found) = found else { continue };
+            let folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+            (folder, if folder { FOLDERS_MODE } else { found.st_mode & 0o7777 })
         };
-        let mode = if folder { FOLDERS_MODE } else { mode };
         entries.push(Entry { name: name.to_string_lossy().into_owned(), folder, mode });
     }
     entries.sort();
