@@ -15,6 +15,9 @@ pub(crate) const LARGEST_BYTES: usize = 1 << 20;
 const KERNEL_FILE_SYSTEMS: [u32; 9] =
     [0x6265_6572, 0x9fa0, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x6265_6570, 0x0765_5821];
 
+/// What an [`Entry`] says of a folder, whose own permissions nobody asks for: there may be thousands.
+const FOLDERS_MODE: u32 = 0o755;
+
 /// Names in a folder, sorted.
 pub(crate) fn list(folder: &str) -> Result<Vec<Entry>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -26,15 +29,17 @@ pub(crate) fn list(folder: &str) -> Result<Vec<Entry>, Errno> {
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        // A link counts as what it leads to; what vanished meanwhile, or leads nowhere, as itself.
-        let found = rustix::fs::statat(&there, name, AtFlags::empty());
-        let found = found.or_else(|_| rustix::fs::statat(&there, name, AtFlags::SYMLINK_NOFOLLOW));
-        let Ok(found) = found else { continue };
-        entries.push(Entry {
-            name: name.to_string_lossy().into_owned(),
-            folder: FileType::from_raw_mode(found.st_mode) == FileType::Directory,
-            mode: found.st_mode & 0o7777,
-        });
+        let (folder, mode) = if entry.file_type() == FileType::Directory {
+            (true, FOLDERS_MODE)
+        } else {
+            // A link counts as what it leads to; what vanished meanwhile, or leads nowhere, as itself.
+            let found = rustix::fs::statat(&there, name, AtFlags::empty());
+            let found = found.or_else(|_| rustix::fs::statat(&there, name, AtFlags::SYMLINK_NOFOLLOW));
+            let Ok(found) = found else { continue };
+            let folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+            (folder, if folder { FOLDERS_MODE } else { found.st_mode & 0o7777 })
+        };
+        entries.push(Entry { name: name.to_string_lossy().into_owned(), folder, mode });
     }
     entries.sort();
     Ok(entries)

@@ -1,7 +1,9 @@
 //! The same files below many folders, as `info` wants them of every CPU: opened from their folder, so that the way there is
 //! gone once, and by several threads, because a CPU may have to be woken to answer.
+use std::os::fd::OwnedFd;
+
 use powerband_machine::Errno;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, RawDir};
 
 use crate::coalescing::read_place;
 use crate::errno;
@@ -36,20 +38,64 @@ pub(crate) fn read_in(folders: &[String], names: &[&str]) -> Vec<Texts> {
 }
 
 fn read_each(folders: &[String], names: &[&str]) -> Vec<Texts> {
-    let mut buffer = Vec::new();
-    folders.iter().map(|folder| read_one(folder, names, &mut buffer)).collect()
+    let mut reader = Reader { names, buffer: Vec::new(), missing: 0 };
+    folders.iter().map(|folder| reader.read(folder)).collect()
 }
 
-fn read_one(folder: &str, names: &[&str], buffer: &mut Vec<u8>) -> Texts {
-    // Elsewhere are files that answer in another manner.
-    if !folder.starts_with("/sys/devices/") {
-        return names.iter().map(|name| read_place(&format!("{folder}/{name}"), buffer)).collect();
+/// Reads one folder after the other, and learns from each for the next.
+struct Reader<'n> {
+    names: &'n [&'n str],
+    /// Only working space.
+    buffer: Vec<u8>,
+    /// How many of the names, or of the folders they lead through, the folder before had not.
+    missing: usize,
+}
+
+/// Listing a folder costs about as much as asking for so many files that are not there.
+const WORTH_A_LIST: usize = 3;
+
+impl Reader<'_> {
+    fn read(&mut self, folder: &str) -> Texts {
+        let Reader { names, buffer, missing } = self;
+        // Elsewhere are files that answer in another manner.
+        if !folder.starts_with("/sys/devices/") {
+            return names.iter().map(|name| read_place(&format!("{folder}/{name}"), buffer)).collect();
+        }
+        let open = |access| rustix::fs::open(folder, access | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let listed = if *missing < WORTH_A_LIST { None } else { open(OFlags::RDONLY).ok() };
+        let there = listed.as_ref().and_then(|folder| which_are_there(folder, names, buffer));
+        let texts: Texts = match listed.map_or_else(|| open(OFlags::PATH), Ok) {
+            Err(error) => names.iter().map(|_| Err(errno(error))).collect(),
+            Ok(folder) => {
+                let lacks = |number: usize| there.as_ref().is_some_and(|there| !there[number]);
+                let read = |(number, name): (usize, &&str)| {
+                    if lacks(number) { Err(Errno::ENOENT) } else { read_attribute(&folder, name, buffer) }
+                };
+                names.iter().enumerate().map(read).collect()
+            }
+        };
+        let lacks =
+            |(name, text): &(&&str, &Result<String, Errno>)| !name.contains('/') && **text == Err(Errno::ENOENT);
+        *missing = names.iter().zip(&texts).filter(lacks).count();
+        texts
     }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::open(folder, flags, Mode::empty()) {
-        Err(error) => names.iter().map(|_| Err(errno(error))).collect(),
-        Ok(there) => names.iter().map(|name| read_attribute(&there, name, buffer)).collect(),
+}
+
+/// Of each name whether the folder has it, or the folder it leads through; nothing when it cannot be listed.
+fn which_are_there(folder: &OwnedFd, names: &[&str], buffer: &mut Vec<u8>) -> Option<Vec<bool>> {
+    let first = |name: &&str| name.split_once('/').map_or(name.len(), |(first, _)| first.len());
+    let ends: Vec<usize> = names.iter().map(first).collect();
+    buffer.reserve(1 << 14);
+    let mut there = vec![false; names.len()];
+    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = entry.ok()?;
+        let entry = entry.file_name().to_bytes();
+        for ((name, &end), there) in names.iter().zip(&ends).zip(&mut there) {
+            *there |= name.as_bytes()[..end] == *entry;
+        }
     }
+    Some(there)
 }
 
 #[cfg(test)]
@@ -76,8 +122,16 @@ mod tests {
     fn attributes_read_alike_from_their_folder_and_by_their_path() {
         let folder = "/sys/devices/system/cpu".to_owned();
         let names = ["online", "possible", "cpu0/topology/core_id", "none", "cpu0", "modalias", "uevent"];
-        let mut buffer = Vec::new();
-        let by_path = names.map(|name| crate::files::read(&format!("{folder}/{name}"), &mut buffer));
-        assert_eq!(read_in(&[folder], &names), [by_path.to_vec()]);
+        // Some more that are not there: then folders are listed first, from the second on.
+        let none = ["none/deep", "cpu", "onlines", "onlin"];
+        for names in [names.to_vec(), [&names[..], &none].concat()] {
+            let mut buffer = Vec::new();
+            let by_path = |folder: &str| -> Texts {
+                names.iter().map(|name| crate::files::read(&format!("{folder}/{name}"), &mut buffer)).collect()
+            };
+            let folders = [&folder, "/sys/devices/none", "/sys/devices/system", &folder].map(str::to_owned);
+            let by_paths: Vec<Texts> = folders.iter().map(String::as_str).map(by_path).collect();
+            assert_eq!(read_in(&folders, &names), by_paths);
+        }
     }
 }

@@ -78,17 +78,17 @@ pub(crate) type Texts = Vec<Result<String, Errno>>;
 /// # Errors
 /// [`KnobError::Absent`] in the name of `knob` when the machine has no cpufreq.
 pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobError> {
-    policies_with(machine, knob, &[]).map(|(all, _)| all)
+    policies_with(machine, knob, |_, _| Vec::new()).map(|(all, _)| all)
 }
 
-/// Finds the policies, and the texts of these files of each that is active.
+/// Finds the policies, and the texts of some files of each that is active: which, is asked once, with the first one's folder.
 ///
 /// # Errors
 /// As [`policies`].
 pub(crate) fn policies_with(
     machine: &mut dyn Machine,
     knob: &str,
-    files: &[&str],
+    mut files: impl FnMut(&mut dyn Machine, &str) -> Vec<&'static str>,
 ) -> Result<(Policies, Vec<Texts>), KnobError> {
     let (folders, found) = match machine.list(CPUFREQ) {
         Ok(entries) => (numbered(entries.into_iter().map(|entry| entry.name), "policy"), "is empty"),
@@ -96,7 +96,9 @@ pub(crate) fn policies_with(
     };
     let mut all = Policies::default();
     let named = folders.into_iter().map(|(number, name)| (format!("policy{number}"), format!("{CPUFREQ}/{name}")));
-    let mut texts = all.add(machine, named.collect(), &LISTS, files);
+    let named: Vec<(String, String)> = named.collect();
+    let wanted = named.first().map(|(_, folder)| files(machine, folder)).unwrap_or_default();
+    let mut texts = all.add(machine, named, &LISTS, &wanted);
     if all.active.is_empty() && all.asleep.is_empty() {
         (all, texts) = per_cpu_folders(machine, files);
     }
@@ -114,15 +116,20 @@ pub(crate) fn policies_with(
 
 /// Kernels before policy folders (2.6): each CPU has its own `cpufreq`, shared ones name the same CPUs as affected. Related
 /// are there those whose clock the hardware changes together, which may have policies of their own.
-fn per_cpu_folders(machine: &mut dyn Machine, files: &[&str]) -> (Policies, Vec<Texts>) {
+fn per_cpu_folders(
+    machine: &mut dyn Machine,
+    mut files: impl FnMut(&mut dyn Machine, &str) -> Vec<&'static str>,
+) -> (Policies, Vec<Texts>) {
     let (mut all, mut texts) = (Policies::default(), Vec::new());
+    let mut wanted = None;
     let Ok(entries) = machine.list(CPU) else { return (all, texts) };
     let mut known = BTreeSet::new();
     for (number, name) in numbered(entries.into_iter().map(|entry| entry.name), "cpu") {
         let folder = format!("{CPU}/{name}/cpufreq");
         if !known.contains(&number) && machine.list(&folder).is_ok() {
             let before = all.active.len();
-            texts.extend(all.add(machine, vec![(format!("policy{number}"), folder)], &LISTS[..1], files));
+            let wanted = wanted.get_or_insert_with(|| files(machine, &folder));
+            texts.extend(all.add(machine, vec![(format!("policy{number}"), folder)], &LISTS[..1], wanted));
             known.extend(all.active[before..].iter().flat_map(|policy| policy.cpus.as_slice()).copied());
         }
     }

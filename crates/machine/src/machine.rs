@@ -30,7 +30,7 @@ pub struct Entry {
     pub name: String,
     /// Whether it can be listed.
     pub folder: bool,
-    /// Permission bits (0o644).
+    /// Permission bits of a file (0o644); those of a folder are not looked at, it has 0o755.
     pub mode: u32,
 }
 

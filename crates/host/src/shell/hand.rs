@@ -109,7 +109,8 @@ impl Hand {
             let (kind, name) = name.split_first()?;
             let (folder, name) = (*kind == b'd', String::from_utf8_lossy(name).into_owned());
             // What ls does not tell of may be written as files usually may.
-            let mode = modes.get(name.as_str()).copied().unwrap_or(if folder { 0o755 } else { 0o644 });
+            let mode = modes.get(name.as_str()).copied().filter(|_| !folder);
+            let mode = mode.unwrap_or(if folder { 0o755 } else { 0o644 });
             Some(Entry { name, folder, mode })
         };
         let mut entries: Vec<Entry> = names.split(|&byte| byte == 0).filter_map(entry).collect();

@@ -1,7 +1,7 @@
 //! cpufreq as `info` shows it: each policy's driver, governor, limits, frequency, statistics.
 use std::collections::BTreeMap;
 
-use powerband_machine::Machine;
+use powerband_machine::{Errno, Machine};
 use powerband_record::CpuList;
 use serde::Serialize;
 
@@ -97,7 +97,12 @@ const UNKNOWN_LATENCY: u64 = u32::MAX as u64;
 pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String>), KnobError> {
     let all = policies(machine, "cpufreq")?;
     let mut seen = Seen::new(machine);
-    let infos = all.active.into_iter().map(|policy| settings(&mut seen, policy)).collect();
+    let mut common = Common::default();
+    let info = |policy: Policy| {
+        seen.turn_to(&policy.folder);
+        settings(&mut seen, policy, &mut common)
+    };
+    let infos = all.active.into_iter().map(info).collect();
     Ok((infos, all.asleep))
 }
 
@@ -107,25 +112,34 @@ pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String
 /// [`KnobError::Absent`] when the machine has no cpufreq.
 pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clocks, KnobError> {
     // In one go, unless few of them are wanted.
-    let (mut all, texts) = policies_with(machine, "cpufreq", if cpus.is_some() { &[] } else { &FILES })?;
+    let mut wanted = Vec::new();
+    let (mut all, mut texts) = policies_with(machine, "cpufreq", |machine, folder| {
+        wanted = if cpus.is_some() { Vec::new() } else { worth_asking(machine, folder) };
+        wanted.clone()
+    })?;
     if let Some(cpus) = cpus {
         all.active.retain(|policy| policy.cpus.as_slice().iter().any(|&cpu| cpus.contains(cpu)));
         let number = |name: &str| name.strip_prefix("policy").and_then(|number| number.parse().ok());
         all.asleep.retain(|name| number(name).is_some_and(|number| cpus.contains(number)));
     }
     let mut seen = Seen::new(machine);
-    let mut shared = BTreeMap::new();
+    let mut common = Common::default();
     let folders = all.active.iter().map(|policy| policy.folder.clone()).collect();
     match cpus {
         Some(_) => seen.read_ahead(folders, &FILES),
-        None => seen.keep(folders, &FILES, texts),
+        None => {
+            for (place, _) in FILES.iter().enumerate().filter(|(_, name)| !wanted.contains(name)) {
+                texts.iter_mut().for_each(|texts| texts.insert(place, Err(Errno::ENOENT)));
+            }
+            seen.keep(folders, &FILES, texts)
+        }
     }
-    let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut shared)).collect();
+    let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut common)).collect();
     Ok(Clocks { policies, offline: all.asleep, unread: all.unread.into_iter().chain(seen.unread).collect() })
 }
 
 /// The files of a policy's folder that are looked at, in that order.
-const FILES: [&str; 21] = [
+const FILES: [&str; 19] = [
     "freqdomain_cpus",
     "energy_performance_preference",
     "scaling_min_freq",
@@ -135,8 +149,6 @@ const FILES: [&str; 21] = [
     "bios_limit",
     "scaling_cur_freq",
     "cpuinfo_transition_latency",
-    "scaling_available_governors",
-    "scaling_driver",
     "scaling_governor",
     "scaling_available_frequencies",
     "base_frequency",
@@ -149,46 +161,88 @@ const FILES: [&str; 21] = [
     "stats/trans_table",
 ];
 
-fn settings(seen: &mut Seen<'_>, policy: Policy) -> PolicyInfo {
-    let mut khz = |file: &str| seen.parsed(&policy.file(file));
+/// Those of [`FILES`] that are a driver's own: every policy has them, or none has.
+const OF_DRIVERS: [&str; 5] = [
+    "energy_performance_preference",
+    "base_frequency",
+    "scaling_boost_frequencies",
+    "boost",
+    "energy_performance_available_preferences",
+];
+
+/// The files to ask of every policy, by what one of them has: asking thousands for what is not there takes long.
+fn worth_asking(machine: &mut dyn Machine, folder: &str) -> Vec<&'static str> {
+    let Ok(there) = machine.list(folder) else { return FILES.to_vec() };
+    let has = |name: &str| !OF_DRIVERS.contains(&name) || there.iter().any(|entry| entry.name == name);
+    FILES.into_iter().filter(|name| has(name)).collect()
+}
+
+/// What all policies have in common, so that it is read once: the kernel has one driver that changes frequencies, and one
+/// list of the governors that go with it.
+#[derive(Default)]
+struct Common {
+    driver: Option<String>,
+    governors: Option<Vec<String>>,
+    /// By governor, where they are the same for all policies under it.
+    tunables: BTreeMap<String, Tunables>,
+}
+
+impl Common {
+    fn driver(&mut self, seen: &mut Seen<'_>) -> Option<String> {
+        self.driver = self.driver.take().or_else(|| seen.text("scaling_driver"));
+        self.driver.clone()
+    }
+
+    fn governors(&mut self, seen: &mut Seen<'_>) -> Vec<String> {
+        let read = || {
+            let text = seen.text("scaling_available_governors")?.to_lowercase();
+            Some(text.split_whitespace().map(str::to_owned).collect())
+        };
+        self.governors = self.governors.take().or_else(read);
+        self.governors.clone().unwrap_or_default()
+    }
+}
+
+/// Of the policy whose folder was turned to.
+fn settings(seen: &mut Seen<'_>, policy: Policy, common: &mut Common) -> PolicyInfo {
+    let mut khz = |file: &str| seen.parsed(file);
     let (min_khz, max_khz) = (khz("scaling_min_freq"), khz("scaling_max_freq"));
     let (lowest_khz, highest_khz) = (khz("cpuinfo_min_freq"), khz("cpuinfo_max_freq"));
     let (bios_limit_khz, current_khz) = (khz("bios_limit"), khz("scaling_cur_freq"));
-    let latency: Option<u64> = seen.parsed(&policy.file("cpuinfo_transition_latency"));
-    let governors = seen.words(&policy.file("scaling_available_governors"));
+    let latency: Option<u64> = seen.parsed("cpuinfo_transition_latency");
+    let available_governors = common.governors(seen);
     PolicyInfo {
-        driver: seen.text(&policy.file("scaling_driver")),
-        governor: seen.text(&policy.file("scaling_governor")),
-        available_governors: governors.iter().map(|name| name.to_lowercase()).collect(),
+        driver: common.driver(seen),
+        governor: seen.text("scaling_governor"),
+        available_governors,
         min_khz,
         max_khz,
         lowest_khz,
         highest_khz,
         bios_limit_khz,
         current_khz,
-        steps_khz: seen.numbers(&policy.file("scaling_available_frequencies")),
+        steps_khz: seen.numbers("scaling_available_frequencies"),
         latency_ns: latency.filter(|&ns| ns != UNKNOWN_LATENCY),
         policy,
     }
 }
 
-/// `shared` keeps what all policies under one governor share, so that it is read once.
-fn clock(seen: &mut Seen<'_>, policy: Policy, shared: &mut BTreeMap<String, Tunables>) -> Clock {
+fn clock(seen: &mut Seen<'_>, policy: Policy, common: &mut Common) -> Clock {
     seen.turn_to(&policy.folder);
-    let wide = seen.spaced_cpus(&policy.file("freqdomain_cpus"));
-    let preference = seen.text(&policy.file("energy_performance_preference"));
-    let info = settings(seen, policy);
+    let wide = seen.spaced_cpus("freqdomain_cpus");
+    let preference = seen.text("energy_performance_preference");
+    let info = settings(seen, policy, common);
     let policy = &info.policy;
     Clock {
         freqdomain_cpus: Some(wide).filter(|wide| wide.as_slice().iter().any(|&cpu| !policy.cpus.contains(cpu))),
-        base_khz: seen.parsed(&policy.file("base_frequency")),
-        boost_steps_khz: seen.numbers(&policy.file("scaling_boost_frequencies")),
-        boost: seen.flag(&policy.file("boost")),
-        hardware_khz: seen.parsed(&policy.file("cpuinfo_cur_freq")),
+        base_khz: seen.parsed("base_frequency"),
+        boost_steps_khz: seen.numbers("scaling_boost_frequencies"),
+        boost: seen.flag("boost"),
+        hardware_khz: seen.parsed("cpuinfo_cur_freq"),
         preference,
-        available_preferences: seen.words(&policy.file("energy_performance_available_preferences")),
-        tunables: info.governor.as_deref().and_then(|governor| tunables(seen, policy, governor, shared)),
-        stats: Stats::of(seen, &policy.file("stats")),
+        available_preferences: seen.words("energy_performance_available_preferences"),
+        tunables: info.governor.as_deref().and_then(|governor| tunables(seen, policy, governor, &mut common.tunables)),
+        stats: Stats::of(seen),
         info,
     }
 }

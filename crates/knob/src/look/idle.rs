@@ -92,16 +92,16 @@ pub fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Idle,
     let named: Vec<Vec<(u32, String)>> = chosen.iter().map(states_of).collect();
     let kinds: BTreeSet<&(u32, String)> = named.iter().flatten().collect();
     let files = kinds.iter().flat_map(|(_, state)| FILES.map(|file| format!("cpuidle/{state}/{file}")));
-    let files: Vec<String> = files.chain(["power/pm_qos_resume_latency_us".to_owned()]).collect();
+    let files: Vec<String> = files.chain([RESUME_LIMIT.to_owned()]).collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     seen.read_ahead(chosen.iter().map(|&cpu| folder(cpu)).collect(), &files);
     for (cpu, named) in chosen.into_iter().zip(named) {
         seen.turn_to(&folder(cpu));
-        let states = states(&mut seen, &folder(cpu), named);
+        let states = states(&mut seen, named);
         if !states.is_empty() {
             cpus.push(CpuIdle { cpu, states });
         }
-        let limit = seen.text(&format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"));
+        let limit = seen.text(RESUME_LIMIT);
         let Some(limit) = limit.filter(|limit| limit != "0") else { continue };
         match limits.iter_mut().find(|(known, _)| *known == limit) {
             Some((_, cpus)) => cpus.push(cpu),
@@ -117,11 +117,14 @@ pub fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Idle,
 /// The files of a state's folder that are looked at, in that order.
 const FILES: [&str; 9] = ["name", "latency", "residency", "disable", "usage", "time", "above", "below", "rejected"];
 
-/// The states named of the CPU with this folder.
-fn states(seen: &mut Seen<'_>, folder: &str, named: Vec<(u32, String)>) -> Vec<IdleState> {
+/// Below a CPU's folder, how long waking it up may take.
+const RESUME_LIMIT: &str = "power/pm_qos_resume_latency_us";
+
+/// The states named of the CPU whose folder was turned to.
+fn states(seen: &mut Seen<'_>, named: Vec<(u32, String)>) -> Vec<IdleState> {
     let mut states = Vec::new();
     for (_, state) in named {
-        let file = |name: &str| format!("{folder}/cpuidle/{state}/{name}");
+        let file = |name: &str| format!("cpuidle/{state}/{name}");
         states.push(IdleState {
             name: seen.text(&file("name")),
             latency_us: seen.parsed(&file("latency")),

@@ -147,9 +147,8 @@ fn throttle_folder(cpu: u32) -> String {
 }
 
 fn throttled(seen: &mut Seen<'_>, cpu: u32) -> Option<Throttled> {
-    let folder = throttle_folder(cpu);
-    seen.turn_to(&folder);
-    let counts = COUNTS.map(|name| seen.parsed(&format!("{folder}/{name}")));
+    seen.turn_to(&throttle_folder(cpu));
+    let counts = COUNTS.map(|name| seen.parsed(name));
     let [core_count, core_time_ms, package_count, package_time_ms] = counts;
     counts.iter().any(Option::is_some).then_some(Throttled {
         cpu,

@@ -1,4 +1,5 @@
 //! Reading for `info`: a text or a number where there is one, nothing where there is none, a note where it cannot be read.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -17,10 +18,12 @@ pub struct Unread {
     pub why: String,
 }
 
-/// A machine that is looked at, and what could not be read of it so far.
+/// A machine that is looked at, and what could not be read of it so far. A path that begins without a slash leads on from
+/// the folder that was turned to.
 pub(super) struct Seen<'m> {
     pub(super) machine: &'m mut dyn Machine,
     pub(super) unread: Vec<Unread>,
+    folder: String,
     ahead: Ahead,
 }
 
@@ -29,17 +32,15 @@ pub(super) struct Seen<'m> {
 struct Ahead {
     names: Vec<String>,
     folders: BTreeMap<String, Texts>,
-    /// The folder that is looked at, the texts of `names` in it, and the place of the one likely to be next.
-    folder: String,
+    /// The texts of `names` in the folder that was turned to, and the place of the one likely to be next.
     texts: Vec<Option<Result<String, Errno>>>,
     next: usize,
 }
 
 impl Ahead {
-    fn take(&mut self, path: &str) -> Option<Result<String, Errno>> {
-        let name = path.strip_prefix(self.folder.as_str())?.strip_prefix('/')?;
-        let places = (self.next..self.texts.len()).chain(0..self.next);
-        let place = places.into_iter().find(|&place| self.names[place] == name)?;
+    fn take(&mut self, name: &str) -> Option<Result<String, Errno>> {
+        let mut places = (self.next..self.texts.len()).chain(0..self.next);
+        let place = places.find(|&place| self.names[place] == name)?;
         self.next = place + 1;
         self.texts[place].take()
     }
@@ -47,7 +48,7 @@ impl Ahead {
 
 impl<'m> Seen<'m> {
     pub(super) fn new(machine: &'m mut dyn Machine) -> Self {
-        Seen { machine, unread: Vec::new(), ahead: Ahead::default() }
+        Seen { machine, unread: Vec::new(), folder: String::new(), ahead: Ahead::default() }
     }
 
     /// Reads the same files below folders in one go.
@@ -63,21 +64,27 @@ impl<'m> Seen<'m> {
         self.ahead = Ahead { names, folders: folders.into_iter().zip(texts).collect(), ..Ahead::default() };
     }
 
-    /// Turns to a folder of which files were read ahead.
+    /// Turns to a folder, of which files may have been read ahead.
     pub(super) fn turn_to(&mut self, folder: &str) {
         let texts = self.ahead.folders.remove(folder).unwrap_or_default();
         self.ahead.texts = texts.into_iter().map(Some).collect();
-        folder.clone_into(&mut self.ahead.folder);
+        folder.clone_into(&mut self.folder);
         self.ahead.next = 0;
     }
 
+    /// A path from the root on.
+    fn whole<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        if path.starts_with('/') { path.into() } else { format!("{}/{path}", self.folder).into() }
+    }
+
     fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.ahead.take(path).unwrap_or_else(|| self.machine.read(path))
+        self.ahead.take(path).unwrap_or_else(|| self.machine.read(&self.whole(path)))
     }
 
     /// Notes that a file could not be read; that it is not there is no such thing.
     pub(super) fn note(&mut self, path: &str, why: impl Into<String>) {
-        self.unread.push(Unread { path: path.to_owned(), why: why.into() });
+        let path = self.whole(path).into_owned();
+        self.unread.push(Unread { path, why: why.into() });
     }
 
     fn noted<T>(&mut self, path: &str, read: Result<T, Errno>) -> Option<T> {

@@ -50,17 +50,16 @@ impl Stats {
         times.into_iter().map(|(khz, time_ms)| InState { khz, time_ms, time_pct: share(time_ms) }).collect()
     }
 
-    /// The statistics of a policy, if its kernel keeps any.
-    pub(super) fn of(seen: &mut Seen<'_>, folder: &str) -> Option<Stats> {
-        let path = format!("{folder}/time_in_state");
-        let text = seen.text(&path);
+    /// The statistics of the policy whose folder was turned to, if its kernel keeps any.
+    pub(super) fn of(seen: &mut Seen<'_>) -> Option<Stats> {
+        let (path, table) = ("stats/time_in_state", "stats/trans_table");
+        let text = seen.text(path);
         let times = text.as_deref().map(|text| (times(text), text.lines().count()));
-        let (table, total) = (format!("{folder}/trans_table"), format!("{folder}/total_trans"));
-        let total_changes = seen.parsed(&total);
-        let changes = seen.text(&table).and_then(|text| {
+        let total_changes = seen.parsed("stats/total_trans");
+        let changes = seen.text(table).and_then(|text| {
             let read = changes(&text);
             if read.is_none() {
-                seen.note(&table, "is no table of changes");
+                seen.note(table, "is no table of changes");
             }
             read
         });
@@ -69,7 +68,7 @@ impl Stats {
         }
         let (times, lines) = times.unwrap_or_default();
         if times.len() < lines {
-            seen.note(&path, format!("{} of its {lines} lines are no time at a step", lines - times.len()));
+            seen.note(path, format!("{} of its {lines} lines are no time at a step", lines - times.len()));
         }
         Some(Stats { time_in_state: Stats::of_times(times), total_changes, changes })
     }
@@ -123,18 +122,62 @@ fn times(text: &str) -> Vec<(u32, u64)> {
 /// The table's rows under its second line, which names the steps; nothing when it is no such table.
 fn changes(text: &str) -> Option<Vec<Change>> {
     let mut lines = text.lines().skip(1);
-    let columns: Vec<u32> = numbers(lines.next()?.split_once(':')?.1)?;
+    let steps: Vec<u64> = Numbers(lines.next()?.split_once(':')?.1.as_bytes()).collect::<Option<_>>()?;
+    let steps: Vec<u32> = steps.into_iter().map(|khz| u32::try_from(khz).ok()).collect::<Option<_>>()?;
     let mut changes = Vec::new();
     for line in lines {
         let (from, counts) = line.split_once(':')?;
         let from_khz = from.trim().parse().ok()?;
-        let counts: Vec<u64> = numbers(counts)?;
-        let row = columns.iter().zip(counts).filter(|&(_, count)| count > 0);
-        changes.extend(row.map(|(&to_khz, count)| Change { from_khz, to_khz, count }));
+        for (place, count) in Numbers(counts.as_bytes()).enumerate() {
+            match (count?, steps.get(place)) {
+                (0, _) | (_, None) => {}
+                (count, Some(&to_khz)) => changes.push(Change { from_khz, to_khz, count }),
+            }
+        }
     }
     Some(changes)
 }
 
-fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
-    text.split_whitespace().map(|word| word.parse().ok()).collect()
+/// So many digits never are more than a number holds.
+const MOST_DIGITS: usize = 19;
+
+/// Numbers between blanks, and nothing for a word that is none, as `parse` has it but for signs: in one go, as there may be very
+/// many tables.
+struct Numbers<'t>(&'t [u8]);
+
+impl Iterator for Numbers<'_> {
+    type Item = Option<u64>;
+
+    fn next(&mut self) -> Option<Option<u64>> {
+        let begin = self.0.iter().position(|&byte| byte > b' ')?;
+        let rest = &self.0[begin..];
+        let end = rest.iter().position(|&byte| byte <= b' ').unwrap_or(rest.len());
+        let (word, rest) = rest.split_at(end);
+        self.0 = rest;
+        if word.len() > MOST_DIGITS {
+            return Some(std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()));
+        }
+        let mut number = 0;
+        for byte in word {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return Some(None);
+            }
+            number = number * 10 + u64::from(digit);
+        }
+        Some(Some(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_between_blanks_are_read_as_parse_has_them() {
+        let text = " 0\t17  007 18446744073709551615 18446744073709551616 99999999999999999999 1x -1 \u{b5} 3\r";
+        let parsed: Vec<Option<u64>> = text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
+        assert_eq!(Numbers(text.as_bytes()).collect::<Vec<_>>(), parsed);
+        assert_eq!(Numbers(b"  ").next(), None);
+    }
 }
