@@ -3,6 +3,7 @@
 //! [`Plan`] is what a user writes, [`resolve`] makes it an experiment in which nothing is left to defaults, [`run`] is
 //! the loop. The loop asks a [`Bench`] for trials: [`WorldBench`] turns knobs and runs loads on the machines of a World,
 //! [`FormulaBench`] computes. [`resume`] is the same loop over a journal that was interrupted. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
+mod asked;
 mod bench;
 mod error;
 mod execution;

@@ -38,7 +38,7 @@ pub struct Plan {
     /// sought.
     #[serde(default)]
     pub knee: Option<String>,
-    /// Metrics to judge, `[NAME=]SOURCE[:higher|lower]`; the load's own when empty.
+    /// Metrics to judge, `[NAME=]SOURCE[:higher|lower|info]`; the load's own when empty.
     #[serde(default)]
     pub metrics: Vec<String>,
     /// Margin of "same", e.g. `5%`.
@@ -144,6 +144,24 @@ pub enum PlanError {
         name: String,
         /// Which machine.
         side: powerband_record::Side,
+    },
+    /// A figure of a machine's state that this machine does not tell.
+    #[error("'{name}' cannot be told of the {side} machine: {why}")]
+    NoFigure {
+        /// What was asked for.
+        name: String,
+        /// Which machine.
+        side: powerband_record::Side,
+        /// Which file is missing, and why.
+        why: String,
+    },
+    /// A ratio that is made of a ratio.
+    #[error("'{name}' divides '{of}', which is a ratio itself; write each from what is measured")]
+    RatioOfRatio {
+        /// The metric.
+        name: String,
+        /// What it is made of.
+        of: String,
     },
     /// No metric at all to judge by.
     #[error(

@@ -1,12 +1,11 @@
 //! Rebuilding: an experiment from what its journal begins with, whether the rig is still the one it was begun on, and
 //! what tells two plans apart.
-use std::collections::BTreeMap;
-
 use powerband_knob::{Declared, Selection};
-use powerband_load::{Load, MetricSpec, Source};
+use powerband_load::{Load, MetricSpec};
 use powerband_machine::World;
-use powerband_record::{CommandKnob, Metric, PlannedSetting, Setting, Side, Started, format_duration, format_number};
+use powerband_record::{CommandKnob, PlannedSetting, Setting, Side, Started, format_duration, format_number};
 
+use crate::asked::Sources;
 use crate::metering::Metering;
 use crate::{Resolved, ResumeError};
 
@@ -54,24 +53,18 @@ pub fn check_rig(started: &Started, world: &mut dyn World) -> Result<(), ResumeE
     same("the machine", &started.machine, &name)?;
     same("the far machine", started.far.as_deref().unwrap_or("none"), &far)?;
     same("what runs on the machine", &started.system, &system)?;
-    let meters: BTreeMap<String, String> = Metering::find(world).metrics().into_iter().collect();
+    let Resolved { load, picks, narrow, .. } = rebuild(started)?;
+    let metering = Metering::find(world);
+    let sources = Sources::of(&load, &picks, &metering, narrow.cpus.as_ref());
     for metric in &started.metrics {
         let Some(then) = &metric.boundary else { continue };
-        let now = meters.get(measured_as(started, metric)?.as_str()).map_or("not there", String::as_str);
-        if now != then {
-            return same(&format!("the meter of {}", metric.name), &format!("one of {then}"), now);
+        let now = sources.boundary(world, &metric.name);
+        if now.as_ref() != Some(then) {
+            let (what, then) = (format!("the meter of {}", metric.name), format!("one of {then}"));
+            return same(&what, &then, now.as_deref().unwrap_or("not there"));
         }
     }
     Ok(())
-}
-
-/// What a meter's metric is called where it is measured.
-fn measured_as(started: &Started, metric: &Metric) -> Result<String, ResumeError> {
-    let picks = started.picks.iter().map(|text| pick(text)).collect::<Result<Vec<_>, _>>()?;
-    Ok(match picks.into_iter().find(|pick| pick.metric.name == metric.name).map(|pick| pick.source) {
-        Some(Source::Measured(name)) => name,
-        _ => metric.name.clone(),
-    })
 }
 
 fn pick(text: &str) -> Result<MetricSpec, ResumeError> {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
+use powerband_load::{Finishes, Load, MetricSpec, Rig};
 use powerband_machine::{Hold, User, Wake, Watch, World};
 use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
+use crate::asked::Values;
 use crate::execution::{Execution, Place, Ran};
 use crate::metering::{Around, Metering, sides_of};
 use crate::strangers::Strangers;
@@ -58,7 +59,7 @@ impl<'w> WorldBench<'w> {
     pub fn new(world: &'w mut dyn World, resolved: &Resolved) -> Self {
         let mut address = |side| world.machine(side).map(|machine| machine.identity().address.clone());
         let rig = Rig { near: address(Side::Near).unwrap_or_default(), far: address(Side::Far) };
-        let metering = Metering::find(world);
+        let metering = Metering::find(world).with_figures(resolved.measured(), resolved.narrow.cpus.as_ref());
         let metered = resolved.measured().flat_map(sides_of).copied().collect();
         WorldBench {
             world,
@@ -216,17 +217,9 @@ impl<'w> WorldBench<'w> {
         refused: &BTreeMap<String, String>,
     ) -> Result<Outcome, Void> {
         let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
+        let values = Values { picks: &self.picks, measured: &measured, refused, finishes: &finishes };
         for metric in &self.metrics {
-            let pick = self.picks.iter().find(|pick| pick.metric.name == metric.name);
-            let value = match pick.map(|pick| (&pick.source, pick)) {
-                Some((Source::Measured(name), _)) => measured.get(name).copied().ok_or_else(|| missing(name, refused)),
-                Some((_, pick)) => finishes
-                    .get("load")
-                    .ok_or("the load has no output of its own".to_owned())
-                    .and_then(|f| pick.pick(f)),
-                None => measured.get(&metric.name).copied().ok_or_else(|| missing(&metric.name, refused)),
-            };
-            match value {
+            match values.of(&metric.name) {
                 Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
                 // What is only shown may be missing, with its reason; what is judged may not.
                 Err(why) if !metric.judged => drop(unmeasured.insert(metric.name.clone(), why)),
@@ -308,10 +301,6 @@ impl WorldBench<'_> {
             }
         }
     }
-}
-
-fn missing(name: &str, refused: &BTreeMap<String, String>) -> String {
-    refused.get(name).cloned().unwrap_or_else(|| format!("nothing measured {name} this time"))
 }
 
 impl Bench for WorldBench<'_> {

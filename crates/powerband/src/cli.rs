@@ -254,8 +254,14 @@ pub(crate) struct With {
 /// How to measure: what `try` and `run` share.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Measuring {
-    /// Judge by this metric: NAME (far/power_w and both/power_w by the far machine's meter, and by both), NAME=regex:PATTERN,
-    /// NAME=json:$.PATH, with :higher or :lower behind it
+    /// Judge by this metric: NAME (of the load, of a meter, or of the machine's state), NAME=METRIC/METRIC, NAME=regex:PATTERN,
+    /// NAME=json:$.PATH, with :higher, :lower or :info behind it
+    ///
+    /// far/power_w and both/power_w are by the far machine's meter, and by both. Of the machine's state there are
+    /// cpu_busy_share, clock_mhz, transitions_per_s, idle_share, wakeups_per_s, interrupts_per_s, softirqs_per_s,
+    /// context_switches_per_s, temperature_c, throttles and cpu_pressure_share (docs/meters.md), of the CPUs of -c alone where
+    /// the kernel counts by CPU. With :info a metric is shown and not judged. Other metrics by name can be divided:
+    /// work_per_joule=count/energy_j.
     #[arg(long = "metric", value_name = "[NAME=]SOURCE")]
     pub(crate) metrics: Vec<String>,
     /// What counts as the same, e.g. 2%

@@ -28,20 +28,7 @@ impl Interrupts {
     /// (`ERR`, `MIS`) are left out.
     #[must_use]
     pub fn snapshot(&self, texts: &[Text]) -> BTreeMap<u32, u64> {
-        let Some(Ok(text)) = texts.first() else { return BTreeMap::new() };
-        let mut lines = text.lines();
-        let head = lines.next().unwrap_or_default().split_whitespace();
-        let cpus: Vec<u32> = head.filter_map(|name| name.strip_prefix("CPU")?.parse().ok()).collect();
-        let mut sums = vec![0_u64; cpus.len()];
-        for line in lines {
-            let Some((_, counts)) = line.split_once(':') else { continue };
-            let words = counts.split_whitespace().take(cpus.len());
-            let counts: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-            if counts.len() == cpus.len() {
-                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
-            }
-        }
-        cpus.into_iter().zip(sums).collect()
+        sums(texts)
     }
 
     /// Interrupts a second between two snapshots `ns` apart; `None` where the count went back, as after a CPU came again.
@@ -49,4 +36,22 @@ impl Interrupts {
     pub fn rate_per_s(earlier: u64, later: u64, ns: u64) -> Option<f64> {
         rate(later.checked_sub(earlier)?, ns)
     }
+}
+
+/// Sums of a table with a column for each CPU, by CPU.
+pub(super) fn sums(texts: &[Text]) -> BTreeMap<u32, u64> {
+    let Some(Ok(text)) = texts.first() else { return BTreeMap::new() };
+    let mut lines = text.lines();
+    let head = lines.next().unwrap_or_default().split_whitespace();
+    let cpus: Vec<u32> = head.filter_map(|name| name.strip_prefix("CPU")?.parse().ok()).collect();
+    let mut sums = vec![0_u64; cpus.len()];
+    for line in lines {
+        let Some((_, counts)) = line.split_once(':') else { continue };
+        let words = counts.split_whitespace().take(cpus.len());
+        let counts: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+        if counts.len() == cpus.len() {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        }
+    }
+    cpus.into_iter().zip(sums).collect()
 }
