@@ -5,6 +5,7 @@
 //! [`FormulaBench`] computes. [`resume`] is the same loop over a journal that was interrupted. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
 mod asked;
 mod bench;
+mod cooling;
 mod error;
 mod execution;
 mod judging;

@@ -49,13 +49,14 @@ struct Figures {
 }
 
 impl Metering {
-    /// Looks for meters on the machines of a rig.
-    pub(crate) fn find(world: &mut dyn World) -> Self {
+    /// Looks for meters on the machines of a rig; one that is declared is the near machine's.
+    pub(crate) fn find(world: &mut dyn World, declared: Option<&MeterInstance>) -> Self {
         let mut meters = BTreeMap::new();
         for side in [Side::Near, Side::Far] {
             let found = world.machine(side).map(|machine| find_all(machine).meters).unwrap_or_default();
             meters.extend(found.into_iter().next().map(|meter| (side, meter)));
         }
+        meters.extend(declared.map(|meter| (Side::Near, meter.clone())));
         Metering { meters, ..Metering::default() }
     }
 
@@ -69,6 +70,22 @@ impl Metering {
             }
         }
         Metering { figures, cpus: cpus.cloned(), ..self }
+    }
+
+    /// The first metric among some that a load of this length is too short for, with its meter: one that makes a number now
+    /// and then must make ten.
+    pub(crate) fn too_short<'m>(
+        &self,
+        mut metrics: impl Iterator<Item = &'m str>,
+        length_ns: u64,
+    ) -> Option<(&'m str, &MeterInstance)> {
+        metrics.find_map(|metric| {
+            let meters = sides_of(metric).iter().filter_map(|side| self.meters.get(side));
+            Some((
+                metric,
+                meters.filter(|meter| meter.shortest_ns() > length_ns).max_by_key(|meter| meter.shortest_ns())?,
+            ))
+        })
     }
 
     /// Whether a machine has one.
@@ -125,6 +142,16 @@ impl Sessions {
             watches.entry(side).or_default().push(figures.watch());
         }
         watches
+    }
+
+    /// Why a meter that is a program cannot be read.
+    pub(crate) fn mute(&self) -> Option<String> {
+        self.meters.values().find_map(Session::mute)
+    }
+
+    /// Gives the meters up; nothing was read.
+    pub(crate) fn give_up(self, world: &mut dyn World) {
+        drop(self.close(world, &Around::new()));
     }
 
     /// Closes the meters and tells what the machines read around the load.

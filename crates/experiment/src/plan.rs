@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_load::Load;
-use powerband_record::CommandKnob;
+use powerband_record::{CommandKnob, CommandMeter};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -68,6 +68,15 @@ pub struct Plan {
     /// Knobs beside the catalogue's, each by its commands, by name.
     #[serde(default)]
     pub knobs: BTreeMap<String, CommandKnob>,
+    /// Meters that only a program reaches, by name.
+    #[serde(default)]
+    pub meters: BTreeMap<String, CommandMeter>,
+    /// Which of [`Plan::meters`] is read; needed where there are several.
+    #[serde(default)]
+    pub meter: Option<String>,
+    /// How cool the machines are to be before each load: `50C`, `50C:2m`.
+    #[serde(default)]
+    pub cool: Option<String>,
     /// Rank-based path instead of t; chosen before the start, never by looking at the data.
     #[serde(default)]
     pub robust: bool,
@@ -155,6 +164,30 @@ pub enum PlanError {
         /// Which file is missing, and why.
         why: String,
     },
+    /// A meter that is not declared, or one of several that was not chosen.
+    #[error("{0}")]
+    Meter(String),
+    /// A machine is to cool down that tells no temperature.
+    #[error(
+        "nothing can be waited for to cool down: the near machine has no thermal zone that tells a temperature; leave --cool out"
+    )]
+    NoThermal,
+    /// A load that is over before its meter has made enough numbers.
+    #[error(
+        "the load runs for {ran} and {boundary} makes a number every {interval}: {metric} needs ten of them; write --for {needed} or longer, or judge by something else"
+    )]
+    TooShort {
+        /// The metric.
+        metric: String,
+        /// What the meter covers.
+        boundary: String,
+        /// Length of the load.
+        ran: String,
+        /// Time between two numbers.
+        interval: String,
+        /// The shortest length that does.
+        needed: String,
+    },
     /// A ratio that is made of a ratio.
     #[error("'{name}' divides '{of}', which is a ratio itself; write each from what is measured")]
     RatioOfRatio {
@@ -197,6 +230,9 @@ impl Plan {
             cpus: None,
             seed: None,
             knobs: BTreeMap::new(),
+            meters: BTreeMap::new(),
+            meter: None,
+            cool: None,
             robust: false,
         }
     }

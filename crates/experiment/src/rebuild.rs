@@ -3,6 +3,7 @@
 use powerband_knob::{Declared, Selection};
 use powerband_load::{Load, MetricSpec};
 use powerband_machine::World;
+use powerband_meter::MeterInstance;
 use powerband_record::{CommandKnob, PlannedSetting, Setting, Side, Started, format_duration, format_number};
 
 use crate::asked::Sources;
@@ -54,7 +55,8 @@ pub fn check_rig(started: &Started, world: &mut dyn World) -> Result<(), ResumeE
     same("the far machine", started.far.as_deref().unwrap_or("none"), &far)?;
     same("what runs on the machine", &started.system, &system)?;
     let Resolved { load, picks, narrow, .. } = rebuild(started)?;
-    let metering = Metering::find(world);
+    let declared = started.command_meter.as_ref().and_then(|meter| MeterInstance::declared(meter).ok());
+    let metering = Metering::find(world, declared.as_ref());
     let sources = Sources::of(&load, &picks, &metering, narrow.cpus.as_ref());
     for metric in &started.metrics {
         let Some(then) = &metric.boundary else { continue };
@@ -101,11 +103,18 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         };
         of.knobs.iter().map(told).collect::<Vec<_>>().join("; ")
     };
+    let meter = |of: &Started| match &of.command_meter {
+        Some(meter) => format!("`{}` of {} in {:?}", meter.command, meter.boundary, meter.unit),
+        None => "one of the machine's".to_owned(),
+    };
+    let cool = |of: &Started| of.cool.map_or_else(|| "any".to_owned(), |cool| cool.to_string());
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();
     let pairs = [
         ("the machine", typed(&begun.machine, &begun.machine_typed), typed(&now.machine, &now.machine_typed)),
         ("the far machine", far(begun), far(now)),
+        ("the meter", meter(begun), meter(now)),
+        ("the temperature to begin at", cool(begun), cool(now)),
         ("what is declared", knobs(begun), knobs(now)),
         ("the load", begun.load.to_string(), now.load.to_string()),
         ("the seed", begun.seed.to_string(), now.seed.to_string()),

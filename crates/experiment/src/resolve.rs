@@ -2,12 +2,14 @@
 use powerband_knob::{Declared, KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
+use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, Axis, CpuList, KnobRef, PlannedSetting, Setting, Side, Started, parse_duration_ns, parse_frequency_khz,
-    parse_percent,
+    Assignment, Axis, CommandMeter, Cool, CpuList, KnobRef, PlannedSetting, Setting, Side, Started, format_duration,
+    parse_duration_ns, parse_frequency_khz, parse_percent,
 };
 
 use crate::asked::Sources;
+use crate::cooling;
 use crate::metering::Metering;
 use crate::{Plan, PlanError, ResolveError};
 
@@ -48,16 +50,24 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// What the metrics that are judged are measured as.
+    pub(crate) fn judged(&self) -> impl Iterator<Item = &str> {
+        self.started.metrics.iter().filter(|metric| metric.judged).flat_map(|metric| self.measured_as(&metric.name))
+    }
+
     /// What its metrics are measured as, by the load, a meter or the machine's state: of one that has another name, the
     /// measured one, and of a ratio both.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &str> {
-        let renamed = |name: &str| self.picks.iter().find(|pick| pick.metric.name == name);
-        self.started.metrics.iter().flat_map(move |metric| match renamed(&metric.name).map(|pick| &pick.source) {
-            None => vec![metric.name.as_str()],
+        self.started.metrics.iter().flat_map(|metric| self.measured_as(&metric.name))
+    }
+
+    fn measured_as<'r>(&'r self, metric: &'r str) -> Vec<&'r str> {
+        match self.picks.iter().find(|pick| pick.metric.name == metric).map(|pick| &pick.source) {
+            None => vec![metric],
             Some(Source::Measured(name)) => vec![name.as_str()],
             Some(Source::Ratio(over, under)) => vec![over.as_str(), under.as_str()],
             Some(_) => Vec::new(),
-        })
+        }
     }
 }
 
@@ -74,13 +84,16 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let settings = if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
-    let metering = Metering::find(world);
+    let command_meter = command_meter(plan)?;
+    let declared = command_meter.as_ref().map(instance).transpose()?;
+    let metering = Metering::find(world, declared.as_ref());
     let picks = plan
         .metrics
         .iter()
         .map(|text| MetricSpec::parse(text))
         .collect::<Result<Vec<_>, _>>()
         .map_err(PlanError::from)?;
+    let cool = cool(plan, world)?;
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
     let sources = Sources::of(&plan.load, &picks, &metering, narrow.cpus.as_ref());
     let metrics = sources.metrics(world, &plan.load)?;
@@ -94,6 +107,8 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         far,
         system: identity(world, Side::Near, |machine| machine.system),
         knobs: plan.knobs.clone(),
+        command_meter,
+        cool,
         load: serde_json::to_value(&plan.load).unwrap_or_default(),
         user: None,
         seed: plan.seed.unwrap_or(DEFAULT_SEED),
@@ -117,7 +132,51 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
     };
-    Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+    let resolved = Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes };
+    if let Some(length_ns) = resolved.load.length_ns()
+        && let Some((metric, meter)) = metering.too_short(resolved.judged(), length_ns)
+    {
+        let shortest_ns = meter.shortest_ns();
+        return Err(PlanError::TooShort {
+            metric: metric.into(),
+            boundary: meter.boundary.clone(),
+            ran: format_duration(length_ns),
+            interval: format_duration(shortest_ns / 10),
+            needed: format!("{}s", shortest_ns.div_ceil(1_000_000_000)),
+        }
+        .into());
+    }
+    Ok(resolved)
+}
+
+/// The program that is read as the near machine's meter: the one that is declared, or named among several.
+fn command_meter(plan: &Plan) -> Result<Option<CommandMeter>, PlanError> {
+    let known = || plan.meters.keys().cloned().collect::<Vec<_>>().join(", ");
+    match (&plan.meter, plan.meters.len()) {
+        (Some(name), _) => match plan.meters.get(name) {
+            Some(meter) => Ok(Some(meter.clone())),
+            None if plan.meters.is_empty() => Err(PlanError::Meter(format!(
+                "no meter '{name}' is declared; declare it with --meter '{name}=BOUNDARY,W,cmd:COMMAND' or as [meters.{name}] in a plan"
+            ))),
+            None => Err(PlanError::Meter(format!("no meter '{name}' is declared; there are: {}", known()))),
+        },
+        (None, 0 | 1) => Ok(plan.meters.values().next().cloned()),
+        (None, _) => {
+            Err(PlanError::Meter(format!("several meters are declared; choose one with --meter: {}", known())))
+        }
+    }
+}
+
+/// The meter a program is.
+pub(crate) fn instance(meter: &CommandMeter) -> Result<MeterInstance, PlanError> {
+    MeterInstance::declared(meter).map_err(PlanError::Meter)
+}
+
+fn cool(plan: &Plan, world: &mut dyn World) -> Result<Option<Cool>, PlanError> {
+    let Some(text) = &plan.cool else { return Ok(None) };
+    let cool = Cool::parse(text).map_err(|why| quantity("cool", why))?;
+    let told = world.machine(Side::Near).is_some_and(cooling::tells);
+    if told { Ok(Some(cool)) } else { Err(PlanError::NoThermal) }
 }
 
 /// How long a machine takes to settle after any of the settings, ns.

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
 use powerband_load::{Finishes, Load, MetricSpec, Rig};
 use powerband_machine::{Hold, User, Wake, Watch, World};
-use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
+use powerband_meter::MeterInstance;
+use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
 use crate::asked::Values;
+use crate::cooling::Cooling;
 use crate::execution::{Execution, Place, Ran};
 use crate::metering::{Around, Metering, sides_of};
 use crate::strangers::Strangers;
@@ -31,6 +33,9 @@ pub struct WorldBench<'w> {
     metering: Metering,
     /// Whose meters are read.
     metered: Vec<Side>,
+    /// How cool it is to be before each load, and what waiting for that came to.
+    cool: Option<Cool>,
+    cooling: Cooling,
     /// Who else writes to what is turned.
     strangers: Strangers,
     user: Option<User>,
@@ -59,7 +64,9 @@ impl<'w> WorldBench<'w> {
     pub fn new(world: &'w mut dyn World, resolved: &Resolved) -> Self {
         let mut address = |side| world.machine(side).map(|machine| machine.identity().address.clone());
         let rig = Rig { near: address(Side::Near).unwrap_or_default(), far: address(Side::Far) };
-        let metering = Metering::find(world).with_figures(resolved.measured(), resolved.narrow.cpus.as_ref());
+        let declared = resolved.started.command_meter.as_ref().and_then(|meter| MeterInstance::declared(meter).ok());
+        let metering =
+            Metering::find(world, declared.as_ref()).with_figures(resolved.measured(), resolved.narrow.cpus.as_ref());
         let metered = resolved.measured().flat_map(sides_of).copied().collect();
         WorldBench {
             world,
@@ -72,6 +79,8 @@ impl<'w> WorldBench<'w> {
             settle_ns: resolved.started.settle_ns,
             metering,
             metered,
+            cool: resolved.started.cool,
+            cooling: Cooling::default(),
             strangers: Strangers::default(),
             user: None,
             last: None,
@@ -309,6 +318,12 @@ impl Bench for WorldBench<'_> {
     }
 
     fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+        // The machine cools down as it was found.
+        if let Some(cool) = self.cool
+            && let Err(void) = self.cooling.wait(self.world, &cool, journal)?
+        {
+            return Ok(Err(void));
+        }
         let mut in_force = InForce::new();
         let result = self.turned_trial(trial, &mut in_force, journal);
         self.strangers.let_be(self.world);
@@ -326,7 +341,10 @@ impl Bench for WorldBench<'_> {
             self.all_here()?;
             turned??;
         }
-        Ok(())
+        let sessions = self.metering.open(self.world, &self.metered);
+        let mute = sessions.mute();
+        sessions.give_up(self.world);
+        mute.map_or(Ok(()), |why| Err(Fatal::Meter { why }))
     }
 
     fn restored(&self) -> u32 {
@@ -334,7 +352,8 @@ impl Bench for WorldBench<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.strangers.notes()
+        let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
+        self.strangers.notes().into_iter().chain(cooling).collect()
     }
 
     fn left(&mut self) -> Vec<String> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use powerband_machine::{Errno, Handle, Machine, Sample as Moment, Watch};
 use serde::Serialize;
 
+use crate::followed;
 use crate::reckon::{Reckoned, reckon, seconds};
 use crate::{Kind, MeterInstance, Sample};
 
@@ -99,9 +100,18 @@ impl Session {
         }
         let mut watched: BTreeMap<Option<u64>, Vec<usize>> = BTreeMap::new();
         for (i, open) in open.iter().enumerate().filter(|(_, open)| open.handles.is_ok()) {
-            watched.entry(period_ns(open.instance.kind)).or_default().push(i);
+            watched.entry(period_ns(&open.instance)).or_default().push(i);
         }
         Session { meters: instances.to_vec(), open, watched: watched.into_iter().collect() }
+    }
+
+    /// Why those of its meters that are programs cannot be read, the first of them.
+    #[must_use]
+    pub fn mute(&self) -> Option<String> {
+        let programs = self.open.iter().filter(|open| open.instance.prints.is_some());
+        programs
+            .filter_map(|open| open.handles.as_ref().err().map(|(path, errno)| unopened(&open.instance, path, *errno)))
+            .next()
     }
 
     /// What the work's job is to say of them.
@@ -119,16 +129,27 @@ impl Session {
     /// ran. Every meter gives `power_w` and `energy_j`, or says twice why not.
     pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>]) -> Vec<Reading> {
         let mut read: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
+        let mut printed: BTreeMap<usize, Printed> = BTreeMap::new();
         for ((_, members), moments) in self.watched.iter().zip(around) {
             for moment in moments {
                 let mut texts = moment.texts.as_slice();
                 for &i in members {
                     let open = &self.open[i];
                     let Some((own, rest)) = texts.split_at_checked(open.handles().len()) else { break };
-                    read.entry(i).or_default().push((moment.at_ns, parse(&open.instance, own)));
                     texts = rest;
+                    if open.instance.prints.is_some() {
+                        printed
+                            .entry(i)
+                            .or_default()
+                            .push((moment.at_ns, own.first().cloned().unwrap_or(Err(Errno::EBADF))));
+                        continue;
+                    }
+                    read.entry(i).or_default().push((moment.at_ns, parse(&open.instance, own)));
                 }
             }
+        }
+        for (i, printed) in printed {
+            read.insert(i, told(&self.open[i].instance, &printed));
         }
         let mut totals: Vec<Total> = self.meters.into_iter().map(Total::of).collect();
         for (i, open) in self.open.into_iter().enumerate() {
@@ -142,6 +163,20 @@ impl Session {
 impl Open {
     fn handles(&self) -> &[Handle] {
         self.handles.as_deref().unwrap_or_default()
+    }
+}
+
+/// Why a meter cannot be opened.
+fn unopened(meter: &MeterInstance, path: &str, errno: Errno) -> String {
+    let program = path.strip_prefix("lines:").unwrap_or(path);
+    match errno {
+        _ if meter.prints.is_none() => format!("{path} cannot be opened: {errno}"),
+        Errno::ENODEV => format!("the program `{program}` ended before it printed a line; try it by hand"),
+        Errno::ETIMEDOUT => {
+            format!("the program `{program}` printed no line for 8 s; let it print one as soon as it can")
+        }
+        Errno::ENOENT | Errno::EOPNOTSUPP => format!("no program of a meter can be run there (`{program}`: {errno})"),
+        _ => format!("the program `{program}` cannot be started: {errno}"),
     }
 }
 
@@ -160,9 +195,23 @@ fn handles(machine: &mut dyn Machine, meter: &MeterInstance) -> Result<Vec<Handl
     Ok(handles)
 }
 
-/// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap.
-fn period_ns(kind: Kind) -> Option<u64> {
-    match kind {
+/// What was read of a program's lines, and when.
+type Printed = Vec<(u64, Result<String, Errno>)>;
+
+/// The readings a program's lines come to, of the time from the first to the last that was read of them.
+fn told(meter: &MeterInstance, printed: &Printed) -> Vec<Sample> {
+    let (Some(first), Some(last), Some(unit)) = (printed.first(), printed.last(), meter.prints) else {
+        return Vec::new();
+    };
+    let texts: Vec<String> = printed.iter().filter_map(|(_, text)| text.clone().ok()).collect();
+    followed::samples(meter, unit, &texts, (first.0, last.0))
+}
+
+/// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap, and programs never,
+/// as their lines are kept with the time they came.
+fn period_ns(meter: &MeterInstance) -> Option<u64> {
+    match meter.kind {
+        _ if meter.prints.is_some() => None,
         Kind::Gauge { interval_ns, .. } => Some(interval_ns.max(SHORTEST_PERIOD_NS)),
         Kind::Counter { wrap } => wrap.map(|wrap| (wrap.shortest_ns() / 4).max(SHORTEST_PERIOD_NS)),
     }
@@ -192,7 +241,7 @@ impl Total {
         let span = samples.first().zip(samples.last()).map_or((0, 0), |(first, last)| (first.0, last.0));
         let mut notes = Vec::new();
         let part = match &open.handles {
-            Err((path, errno)) => Err(format!("{path} cannot be opened: {errno}")),
+            Err((path, errno)) => Err(unopened(&open.instance, path, *errno)),
             Ok(_) => reckon(&open.instance, samples, span, &mut notes),
         };
         let named = |words: String| match self.instance.parts.is_empty() {

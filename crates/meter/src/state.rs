@@ -8,6 +8,7 @@ mod figure;
 mod idle;
 mod interrupts;
 mod power;
+mod thermal;
 mod utilisation;
 
 pub use clock::{ClockNow, ClockPolicy, Clocks};
@@ -15,6 +16,7 @@ pub use figure::{FIGURES, Figure, OpenFigure};
 pub use idle::{CpuSleeps, IdleTimes, SleepTime};
 pub use interrupts::Interrupts;
 pub use power::{PowerNow, Powers};
+pub use thermal::ThermalZones;
 pub use utilisation::{CpuTime, Utilisation};
 
 use powerband_machine::{Errno, Machine};

@@ -264,6 +264,16 @@ pub(crate) struct Measuring {
     /// work_per_joule=count/energy_j.
     #[arg(long = "metric", value_name = "[NAME=]SOURCE")]
     pub(crate) metrics: Vec<String>,
+    /// Read this program as the meter: it prints watts or joules, a line a number, until it is ended; or, by NAME alone, one
+    /// that the plan declares
+    ///
+    /// UNIT is W, mW, kW, or of energy counted up J, mJ, kJ, Wh, kWh; BOUNDARY says what the numbers cover (wall, GPU 0);
+    /// INTERVAL how often the meter makes a new one (1s). docs/meters-by-program.md has recipes.
+    #[arg(long = "meter", value_name = "NAME[=BOUNDARY,UNIT[,INTERVAL],cmd:COMMAND]")]
+    pub(crate) meters: Vec<String>,
+    /// Begin each load only when the hottest thermal zone is as cool as this, or 10 minutes (or TIME) are over
+    #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true)]
+    pub(crate) cool: Option<String>,
     /// What counts as the same, e.g. 2%
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(crate) margin: Option<String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use powerband_experiment::{Fatal, Plan, Resolved, WorldBench, resolve, run};
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
-use powerband_record::{CloseReason, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict};
+use powerband_record::{CloseReason, CommandMeter, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict};
 use powerband_store::Store;
 
 use crate::cli::{FailOn, Measuring, Shared};
@@ -17,6 +17,11 @@ use crate::{caller, dry, output, verb};
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
     let mut plan = overridden(plan, shared, measuring);
+    for text in measuring.meters.iter().filter(|text| text.contains('=')) {
+        let (name, meter) = CommandMeter::parse(text).map_err(usage)?;
+        plan.meters.insert(name.clone(), meter);
+        plan.meter = Some(name);
+    }
     plan.knobs.extend(rig::declared(shared)?);
     let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
@@ -89,6 +94,8 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     put(&mut plan.budget, &measuring.budget);
     put(&mut plan.settle, &measuring.settle);
     put(&mut plan.reference, &measuring.reference);
+    put(&mut plan.cool, &measuring.cool);
+    put(&mut plan.meter, &measuring.meters.iter().rfind(|text| !text.contains('=')).cloned());
     put(&mut plan.knee, &measuring.knee);
     put(&mut plan.cpus, &shared.cpus.as_ref().map(ToString::to_string));
     plan.blocks = measuring.blocks.or(plan.blocks);
@@ -172,6 +179,7 @@ fn fatal_failure(fatal: Fatal, id: i64) -> Failure {
     match fatal {
         Fatal::CannotRestore { .. } => Failure::new(Exit::CannotRestore, fatal),
         Fatal::Knob(error) => rig::knob_failure(error),
+        Fatal::Meter { .. } => Failure::new(Exit::CannotGoOn, fatal),
         Fatal::Differs { why } => {
             Failure::new(Exit::CannotGoOn, format!("experiment {id} cannot go on: {why}; begin it again"))
         }

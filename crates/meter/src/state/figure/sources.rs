@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use powerband_machine::Machine;
 use powerband_record::CpuList;
 
+use super::super::thermal::{ThermalZones, celsius};
 use super::super::{CPU, Text, number, numbers, rate, share};
 use super::{Found, Tell};
 
@@ -168,25 +169,11 @@ pub(super) fn context_switches(machine: &mut dyn Machine, _: &CpuList) -> Result
 }
 
 pub(super) fn temperature(machine: &mut dyn Machine, _: &CpuList) -> Result<Found, String> {
-    let files = thermal_zones(machine);
-    if files.is_empty() {
+    let zones = ThermalZones::find(machine);
+    if zones.is_empty() {
         return Err("no thermal zone tells a temperature".into());
     }
-    found(files, Box::new(|_, last, _| last.iter().filter_map(celsius).reduce(f64::max)))
-}
-
-/// The files of the thermal zones that tell a temperature.
-pub(in super::super) fn thermal_zones(machine: &mut dyn Machine) -> Vec<String> {
-    let folder = "/sys/class/thermal";
-    let names = machine.list(folder).unwrap_or_default().into_iter().map(|entry| entry.name);
-    let files = numbers(names, "thermal_zone").into_iter().map(|(_, zone)| format!("{folder}/{zone}/temp"));
-    files.filter(|file| celsius(&machine.read(file)).is_some()).collect()
-}
-
-/// Thousandths of a degree; they may be below zero.
-pub(in super::super) fn celsius(text: &Text) -> Option<f64> {
-    let millis: i64 = text.as_ref().ok()?.trim().parse().ok()?;
-    Some(millis as f64 / 1e3)
+    found(zones.files, Box::new(|_, last, _| last.iter().filter_map(celsius).reduce(f64::max)))
 }
 
 /// Of the threads of one core, which all show its count, the first.
