@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use rustix::mount::{MountFlags, mount};
 
+const CLASSES: &str = "/sys/class";
 const HWMON: &str = "/sys/class/hwmon";
 const METERS: usize = 6;
 const TABLES: [&str; 2] = ["/proc/stat", "/proc/interrupts"];
@@ -17,7 +18,8 @@ pub(crate) const SOURCES: usize = TABLES.len() + METERS;
 
 /// Mounts the meters over this machine's own. They are in memory, and gone with the namespace.
 pub(crate) fn build() -> Result<()> {
-    mount("bench-cost", HWMON, "tmpfs", MountFlags::empty(), None).context("cannot mount a tree over the sensors")?;
+    // A machine without sensors has no folder for them.
+    mount("bench-cost", CLASSES, "tmpfs", MountFlags::empty(), None).context("cannot mount a tree over the devices")?;
     for number in 0..METERS {
         let folder = PathBuf::from(format!("{HWMON}/hwmon{number}"));
         fs::create_dir_all(&folder).context("cannot make a sensor")?;

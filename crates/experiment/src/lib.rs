@@ -17,6 +17,7 @@ mod rebuild;
 mod resolve;
 mod resume;
 mod run;
+mod short;
 mod strangers;
 mod unmeasured;
 mod world_bench;

@@ -72,20 +72,10 @@ impl Metering {
         Metering { figures, cpus: cpus.cloned(), ..self }
     }
 
-    /// The first metric among some that a load of this length is too short for, with its meter: one that makes a number now
-    /// and then must make ten.
-    pub(crate) fn too_short<'m>(
-        &self,
-        mut metrics: impl Iterator<Item = &'m str>,
-        length_ns: u64,
-    ) -> Option<(&'m str, &MeterInstance)> {
-        metrics.find_map(|metric| {
-            let meters = sides_of(metric).iter().filter_map(|side| self.meters.get(side));
-            Some((
-                metric,
-                meters.filter(|meter| meter.shortest_ns() > length_ns).max_by_key(|meter| meter.shortest_ns())?,
-            ))
-        })
+    /// The slowest meter a metric is measured by that a load of this length is too short for.
+    pub(crate) fn too_slow(&self, metric: &str, length_ns: u64) -> Option<&MeterInstance> {
+        let meters = sides_of(metric).iter().flat_map(|side| side.each()).filter_map(|side| self.meters.get(side));
+        meters.filter(|meter| meter.shortest_ns() > length_ns).max_by_key(|meter| meter.shortest_ns())
     }
 
     /// Whether a machine has one.

@@ -4,13 +4,14 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, Axis, CommandMeter, Cool, CpuList, KnobRef, PlannedSetting, Setting, Side, Started, format_duration,
-    parse_duration_ns, parse_frequency_khz, parse_percent,
+    Assignment, Axis, CommandMeter, Cool, CpuList, KnobRef, PlannedSetting, Setting, Side, Started, parse_duration_ns,
+    parse_frequency_khz, parse_percent,
 };
 
 use crate::asked::Sources;
 use crate::cooling;
 use crate::metering::Metering;
+use crate::short::bearable;
 use crate::{Plan, PlanError, ResolveError};
 
 /// Most settings in one experiment.
@@ -50,24 +51,16 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// What the metrics that are judged are measured as.
-    pub(crate) fn judged(&self) -> impl Iterator<Item = &str> {
-        self.started.metrics.iter().filter(|metric| metric.judged).flat_map(|metric| self.measured_as(&metric.name))
-    }
-
     /// What its metrics are measured as, by the load, a meter or the machine's state: of one that has another name, the
     /// measured one, and of a ratio both.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &str> {
-        self.started.metrics.iter().flat_map(|metric| self.measured_as(&metric.name))
-    }
-
-    fn measured_as<'r>(&'r self, metric: &'r str) -> Vec<&'r str> {
-        match self.picks.iter().find(|pick| pick.metric.name == metric).map(|pick| &pick.source) {
-            None => vec![metric],
+        let renamed = |name: &str| self.picks.iter().find(|pick| pick.metric.name == name);
+        self.started.metrics.iter().flat_map(move |metric| match renamed(&metric.name).map(|pick| &pick.source) {
+            None => vec![metric.name.as_str()],
             Some(Source::Measured(name)) => vec![name.as_str()],
             Some(Source::Ratio(over, under)) => vec![over.as_str(), under.as_str()],
             Some(_) => Vec::new(),
-        }
+        })
     }
 }
 
@@ -96,7 +89,10 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let cool = cool(plan, world)?;
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
     let sources = Sources::of(&plan.load, &picks, &metering, narrow.cpus.as_ref());
-    let metrics = sources.metrics(world, &plan.load)?;
+    let mut metrics = sources.metrics(world, &plan.load)?;
+    if let Some(length_ns) = plan.load.length_ns() {
+        metrics = bearable(metrics, &picks, &metering, length_ns, &mut notes)?;
+    }
     let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
     let started = Started {
@@ -132,21 +128,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
     };
-    let resolved = Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes };
-    if let Some(length_ns) = resolved.load.length_ns()
-        && let Some((metric, meter)) = metering.too_short(resolved.judged(), length_ns)
-    {
-        let shortest_ns = meter.shortest_ns();
-        return Err(PlanError::TooShort {
-            metric: metric.into(),
-            boundary: meter.boundary.clone(),
-            ran: format_duration(length_ns),
-            interval: format_duration(shortest_ns / 10),
-            needed: format!("{}s", shortest_ns.div_ceil(1_000_000_000)),
-        }
-        .into());
-    }
-    Ok(resolved)
+    Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
 }
 
 /// The program that is read as the near machine's meter: the one that is declared, or named among several.

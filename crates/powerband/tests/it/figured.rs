@@ -77,6 +77,11 @@ fn what_a_machine_does_not_tell_is_refused_before_any_time_is_spent() {
     assert_eq!(desk.experiments(), 0);
 }
 
+/// The same but for rounding.
+fn near(value: f64, expected: f64) -> bool {
+    (value - expected).abs() < 1e-9 * expected
+}
+
 /// A meter's program that prints `line` again and again; `mark` tells its processes from others.
 fn program(mark: &str, line: &str) -> String {
     format!("while : {mark}; do echo '{line}'; sleep 0.05; done")
@@ -99,12 +104,12 @@ fn a_program_that_prints_watts_is_a_meter_and_ends_with_the_experiment() {
     let meter = format!("bmc=wall,W,100ms,cmd:{}", program(&mark, "Power: 42.5 W"));
     let report = desk.report(&[&IDLE[..], &["2s", "--meter", &meter], &QUICK].concat());
     assert!(!runs(&mark));
-    assert_eq!(typical(&report, "a", "power_w"), 42.5);
+    assert!(near(typical(&report, "a", "power_w"), 42.5));
     assert_eq!(report.metrics[0].boundary.as_deref(), Some("wall"));
     for outcome in outcomes(&desk) {
         let (watts, joules) = (&outcome["metrics"]["power_w"], &outcome["metrics"]["energy_j"]);
-        assert_eq!(watts.as_f64(), Some(42.5));
-        assert!(joules.as_f64().unwrap() >= 2.0 * 42.5, "{joules}");
+        assert!(near(watts.as_f64().unwrap(), 42.5), "{watts}");
+        assert!(joules.as_f64().unwrap() > 1.99 * 42.5, "{joules}");
     }
 }
 
@@ -126,7 +131,7 @@ fn a_plan_declares_meters_and_one_is_chosen_by_name() {
     assert!(several.contains("several meters are declared; choose one with --meter: one, two"), "{several}");
     let report = desk.report(&[&["run", plan, "--meter", "two"][..], &QUICK].concat());
     assert_eq!(report.metrics[0].boundary.as_deref(), Some("two"));
-    assert_eq!(typical(&report, "a", "power_w"), 7000.0);
+    assert!(near(typical(&report, "a", "power_w"), 7000.0));
 }
 
 #[test]
@@ -171,13 +176,13 @@ fn a_load_waits_for_the_machine_to_cool_down_and_says_when_it_did_not() {
     }
     let desk = Desk::new();
     let words = [&IDLE[..], &["100ms", "--metric", "temperature_c", "--cool", "50C:10ms"], &QUICK].concat();
-    let hot = at_degrees(&desk, 61, &words).ended(0).out;
+    let words_of = |ran: Ran| ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let hot = words_of(at_degrees(&desk, 61, &words).ended(0));
     assert!(
         hot.contains("trials began hotter than 50 °C (up to 61 °C), as 10 ms were not enough to cool down"),
         "{hot}"
     );
-    assert!(hot.contains("temperature\n") || hot.contains("°C"), "{hot}");
-    let cool = at_degrees(&desk, 49, &words).ended(0).out;
+    let cool = words_of(at_degrees(&desk, 49, &words).ended(0));
     assert!(!cool.contains("hotter than"), "{cool}");
     for outcome in outcomes(&desk) {
         assert_eq!(outcome["metrics"]["temperature_c"].as_f64(), Some(49.0));
