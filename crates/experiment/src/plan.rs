@@ -173,23 +173,8 @@ pub enum PlanError {
     )]
     NoThermal,
     /// A load that is over before its meter has made enough numbers.
-    #[error(
-        "the load runs for {ran} and {boundary} makes a number every {interval}: {metric} needs ten of them; write --for {needed} or longer, or judge by something else{notes}"
-    )]
-    TooShort {
-        /// The metric.
-        metric: String,
-        /// What the meter covers.
-        boundary: String,
-        /// Length of the load.
-        ran: String,
-        /// Time between two numbers.
-        interval: String,
-        /// The shortest length that does.
-        needed: String,
-        /// What is to be known of the meter, each behind a semicolon.
-        notes: String,
-    },
+    #[error("{0}")]
+    TooShort(String),
     /// A ratio that is made of a ratio.
     #[error("'{name}' divides '{of}', which is a ratio itself; write each from what is measured")]
     RatioOfRatio {

@@ -51,12 +51,13 @@ fn too_short<'m>(
 
 fn refused(metric: &Metric, meter: &MeterInstance, length_ns: u64) -> PlanError {
     let shortest_ns = meter.shortest_ns();
-    PlanError::TooShort {
-        metric: metric.name.clone(),
-        boundary: meter.boundary.clone(),
-        ran: format_duration(length_ns),
-        interval: format_duration(shortest_ns / 10),
-        needed: format!("{}s", shortest_ns.div_ceil(1_000_000_000)),
-        notes: meter.notes.iter().map(|note| format!("; {note}")).collect(),
-    }
+    let notes: String = meter.notes.iter().map(|note| format!("; {note}")).collect();
+    PlanError::TooShort(format!(
+        "the load runs for {} and {} makes a number every {}: {} needs ten of them; write --for {}s or longer, or judge by something else{notes}",
+        format_duration(length_ns),
+        meter.boundary,
+        format_duration(shortest_ns / 10),
+        metric.name,
+        shortest_ns.div_ceil(1_000_000_000),
+    ))
 }

@@ -16,20 +16,24 @@ pub(crate) struct OpenFiles {
 /// What is open.
 #[derive(Debug)]
 enum Open {
-    File(OwnedFd),
+    File {
+        file: OwnedFd,
+        /// Whether one page holds all of it, as of all attributes in `/sys`.
+        page: bool,
+    },
     /// A program whose lines are kept.
-    Lines(Followed),
+    Lines(Box<Followed>),
 }
 
 impl OpenFiles {
     /// Opens one more.
     pub(crate) fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        self.add(Open::File(crate::files::open(path)?))
+        self.add(Open::File { file: crate::files::open(path)?, page: path.starts_with("/sys/") })
     }
 
     /// Starts a program through `program`, which is ourselves, and keeps its lines.
     pub(crate) fn follow(&mut self, program: &Path, place: LinesPlace<'_>) -> Result<Handle, Errno> {
-        self.add(Open::Lines(Followed::start(program, place)?))
+        self.add(Open::Lines(Box::new(Followed::start(program, place)?)))
     }
 
     fn add(&mut self, open: Open) -> Result<Handle, Errno> {
@@ -48,7 +52,8 @@ impl OpenFiles {
         into.extend(handles.iter().map(|handle| {
             let open = usize::try_from(handle.0).ok().and_then(|index| files.get_mut(index)?.as_mut());
             match open.ok_or(Errno::EBADF)? {
-                Open::File(file) => crate::files::read_open(&*file, buffer),
+                Open::File { file, page: true } => crate::files::read_page(&*file, buffer),
+                Open::File { file, page: false } => crate::files::read_open(&*file, buffer),
                 Open::Lines(followed) => Ok(followed.read()),
             }
         }));

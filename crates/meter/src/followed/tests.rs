@@ -15,7 +15,7 @@ fn numbers_stand_for_the_time_before_them() {
     assert_eq!((meter.meter, meter.boundary.as_str(), meter.source.as_str()), ("cmd", "wall", "lines:x"));
     // A step from 10 to 30 W halfway; lines come every second, the first before the load and told twice.
     let text: String = (0..=20).map(|i| format!("{} {}.0 W\n", i * S, if i <= 10 { 10 } else { 30 })).collect();
-    let samples = samples(&meter, MeterUnit::W, &[format!("0 10 W\n"), text], (S / 2, 20 * S + S / 2));
+    let samples = samples(&meter, MeterUnit::W, &["0 10 W\n".to_owned(), text], (S / 2, 20 * S + S / 2));
     assert_eq!(samples.first().unwrap().0, S / 2);
     let Kind::Gauge { interval_ns, window } = meter.kind else { panic!() };
     let uw = mean(&samples, (S / 2, 20 * S + S / 2), interval_ns, window).unwrap();
@@ -29,7 +29,7 @@ fn a_counter_is_read_between_its_lines() {
     // 5 W: 5000 mJ a second; the load begins and ends between two lines, or after the last one.
     let text: String = (0..=10).map(|i| format!("{} {}\n", i * S, i * 5000)).collect();
     for span in [(S / 4, 10 * S - S / 3), (S / 4, 10 * S + S / 3), (0, 10 * S)] {
-        let samples = samples(&meter, MeterUnit::MilliJ, &[text.clone()], span);
+        let samples = samples(&meter, MeterUnit::MilliJ, std::slice::from_ref(&text), span);
         let [(_, Ok(from)), (_, Ok(until))] = samples.as_slice() else { panic!("{samples:?}") };
         let joules = (until - from) as f64 * 1e-6;
         assert!((joules - 5.0 * (span.1 - span.0) as f64 * 1e-9).abs() < 1e-5, "{joules}");
