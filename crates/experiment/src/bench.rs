@@ -9,6 +9,9 @@ pub trait Journal {
     /// # Errors
     /// [`JournalError`] when it could not be kept; the experiment then ends and restores.
     fn record(&mut self, event: &Event) -> Result<(), JournalError>;
+
+    /// Hears what is going on meanwhile, in a few words for whoever watches. Nothing of it is kept.
+    fn tell(&mut self, _words: &str) {}
 }
 
 /// An event could not be kept.
@@ -48,6 +51,12 @@ pub enum Fatal {
     /// A setting cannot be turned here, found before the first trial.
     #[error(transparent)]
     Knob(#[from] powerband_knob::KnobError),
+    /// A meter that is judged by cannot be read, found before the first trial.
+    #[error("{why}")]
+    Meter {
+        /// One sentence.
+        why: String,
+    },
     /// A machine of the rig is gone.
     #[error("lost the {side} machine: {why}")]
     Lost {

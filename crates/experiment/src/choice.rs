@@ -1,9 +1,10 @@
-//! Which meter of each machine is read: the one that is asked for by name, or the first that is found.
+//! Which meter of each machine is read: the one that is asked for by name, a program that is declared, or the first that is
+//! found.
 use std::collections::BTreeMap;
 
 use powerband_machine::World;
 use powerband_meter::{MeterInstance, find_all};
-use powerband_record::{MeterChoice, Side, parse_duration_ns};
+use powerband_record::{CommandMeter, MeterChoice, Side, parse_duration_ns};
 
 use crate::{Plan, PlanError};
 
@@ -25,7 +26,8 @@ pub fn sided(text: &str) -> (Side, &str) {
 /// [`PlanError::Quantity`] for a delay that cannot be read, [`PlanError::TwoMeters`] when two are asked for of one machine.
 pub fn choices(plan: &Plan) -> Result<Vec<MeterChoice>, PlanError> {
     let mut choices: BTreeMap<Side, MeterChoice> = BTreeMap::new();
-    let named = plan.meter.iter().map(|text| (sided(text), true));
+    let is_program = |text: &&String| plan.meters.contains_key(text.as_str());
+    let named = plan.meter.iter().filter(|text| !is_program(text)).map(|text| (sided(text), true));
     for ((side, text), is_name) in named.chain(plan.meter_lag.iter().map(|text| (sided(text), false))) {
         let choice = choices.entry(side).or_insert(MeterChoice { side, name: None, lag_ns: None });
         if is_name {
@@ -39,6 +41,32 @@ pub fn choices(plan: &Plan) -> Result<Vec<MeterChoice>, PlanError> {
         }
     }
     Ok(choices.into_values().collect())
+}
+
+/// The program that is read as the near machine's meter: the one that is named, or the only one that is declared where no
+/// other meter of the near machine is named.
+///
+/// # Errors
+/// [`PlanError::TwoMeters`] when another is named as well, [`PlanError::Meter`] when it is not known which of several is
+/// meant, or when a delay is given, which lines that are read as they come have not.
+pub(crate) fn program(plan: &Plan) -> Result<Option<&CommandMeter>, PlanError> {
+    let near: Vec<&String> = plan.meter.iter().filter(|text| sided(text).0 == Side::Near).collect();
+    let meter = match (&near[..], plan.meters.len()) {
+        ([], 0) => return Ok(None),
+        ([], 1) => plan.meters.values().next(),
+        ([], _) => {
+            let known = plan.meters.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(PlanError::Meter(format!("several meters are declared; choose one with --meter: {known}")));
+        }
+        ([name], _) => plan.meters.get(*name),
+        _ if near.iter().any(|name| plan.meters.contains_key(*name)) => return Err(PlanError::TwoMeters(Side::Near)),
+        _ => None,
+    };
+    if meter.is_some() && plan.meter_lag.iter().any(|text| sided(text).0 == Side::Near) {
+        let why = "the lines of a program are taken for true as they come; leave --meter-lag out, or let the program say less late";
+        return Err(PlanError::Meter(why.to_owned()));
+    }
+    Ok(meter)
 }
 
 /// The meter that is read of each machine that has one.

@@ -3,8 +3,10 @@
 //! [`Plan`] is what a user writes, [`resolve`] makes it an experiment in which nothing is left to defaults, [`run`] is
 //! the loop. The loop asks a [`Bench`] for trials: [`WorldBench`] turns knobs and runs loads on the machines of a World,
 //! [`FormulaBench`] computes. [`resume`] is the same loop over a journal that was interrupted. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
+mod asked;
 mod bench;
 mod choice;
+mod cooling;
 mod error;
 mod execution;
 mod judging;
@@ -17,6 +19,7 @@ mod rebuild;
 mod resolve;
 mod resume;
 mod run;
+mod short;
 mod strangers;
 mod unmeasured;
 mod world_bench;

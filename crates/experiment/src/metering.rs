@@ -1,9 +1,10 @@
-//! Metering of trials: one meter a machine, and their metrics by side.
+//! Metering of trials: one meter a machine and the figures of its state that are asked for, and their metrics by side.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Sample, Watch, World};
+use powerband_machine::{Handle, Machine, Sample, Watch, World};
+use powerband_meter::state::{Figure, OpenFigure};
 use powerband_meter::{Measured, MeterInstance, Session};
-use powerband_record::{MeterChoice, Side, Timeline, format_duration};
+use powerband_record::{CpuList, MeterChoice, Side, Timeline, format_duration};
 
 use crate::PlanError;
 use crate::choice::meters_read;
@@ -19,6 +20,9 @@ const SIDES: [Side; 3] = [Side::Near, Side::Far, Side::Both];
 #[derive(Debug, Default)]
 pub(crate) struct Metering {
     meters: BTreeMap<Side, MeterInstance>,
+    figures: Vec<(Side, &'static Figure)>,
+    /// The CPUs the figures are of; all when `None`.
+    cpus: Option<CpuList>,
 }
 
 /// What was read around a load, by side.
@@ -38,15 +42,50 @@ pub(crate) struct Metered {
 }
 
 /// Meters open for one run.
-pub(crate) struct Sessions(BTreeMap<Side, Session>);
+pub(crate) struct Sessions {
+    meters: BTreeMap<Side, Session>,
+    figures: BTreeMap<Side, Figures>,
+}
+
+/// Figures open for one run.
+#[derive(Default)]
+struct Figures {
+    open: Vec<OpenFigure>,
+    /// Those that could not be opened, and why.
+    refused: Vec<(&'static str, String)>,
+}
 
 impl Metering {
-    /// Looks for meters on the machines of a rig.
+    /// Looks for meters on the machines of a rig; a program that is declared is the near machine's.
     ///
     /// # Errors
     /// [`PlanError::NoSuchMeter`].
-    pub(crate) fn find(world: &mut dyn World, choices: &[MeterChoice]) -> Result<Self, PlanError> {
-        Ok(Metering { meters: meters_read(world, choices)? })
+    pub(crate) fn find(
+        world: &mut dyn World,
+        choices: &[MeterChoice],
+        declared: Option<&MeterInstance>,
+    ) -> Result<Self, PlanError> {
+        let mut meters = meters_read(world, choices)?;
+        meters.extend(declared.map(|meter| (Side::Near, meter.clone())));
+        Ok(Metering { meters, ..Metering::default() })
+    }
+
+    /// With those figures that are among some metrics.
+    pub(crate) fn with_figures<'a>(self, metrics: impl Iterator<Item = &'a str>, cpus: Option<&CpuList>) -> Self {
+        let mut figures: Vec<(Side, &'static Figure)> = Vec::new();
+        for (side, figure) in metrics.filter_map(figure_of) {
+            // One that two metrics are made of is read once.
+            if !figures.iter().any(|known| (known.0, known.1.name) == (side, figure.name)) {
+                figures.push((side, figure));
+            }
+        }
+        Metering { figures, cpus: cpus.cloned(), ..self }
+    }
+
+    /// The slowest meter a metric is measured by that a load of this length is too short for.
+    pub(crate) fn too_slow(&self, metric: &str, length_ns: u64) -> Option<&MeterInstance> {
+        let meters = sides_of(metric).iter().flat_map(|side| side.each()).filter_map(|side| self.meters.get(side));
+        meters.filter(|meter| meter.shortest_ns() > length_ns).max_by_key(|meter| meter.shortest_ns())
     }
 
     /// Whether a machine has one.
@@ -85,27 +124,51 @@ impl Metering {
         self.meters.iter().filter_map(note).collect()
     }
 
-    /// Opens the meters of some machines for a run.
+    /// Opens the meters of some machines, and all figures, for a run.
     pub(crate) fn open(&self, world: &mut dyn World, sides: &[Side]) -> Sessions {
-        let mut sessions = BTreeMap::new();
+        let mut meters = BTreeMap::new();
         for (&side, meter) in self.meters.iter().filter(|(side, _)| sides.contains(side)) {
             if let Some(machine) = world.machine(side) {
-                sessions.insert(side, Session::open(machine, std::slice::from_ref(meter)));
+                meters.insert(side, Session::open(machine, std::slice::from_ref(meter)));
             }
         }
-        Sessions(sessions)
+        let mut figures: BTreeMap<Side, Figures> = BTreeMap::new();
+        for &(side, figure) in &self.figures {
+            let Some(machine) = world.machine(side) else { continue };
+            let of = figures.entry(side).or_default();
+            match figure.open(machine, self.cpus.as_ref()) {
+                Ok(open) => of.open.push(open),
+                Err(why) => of.refused.push((figure.name, why)),
+            }
+        }
+        Sessions { meters, figures }
     }
 }
 
 impl Sessions {
     /// What is to be read around the load, by side.
     pub(crate) fn watches(&self) -> BTreeMap<Side, Vec<Watch>> {
-        self.0.iter().map(|(&side, session)| (side, session.watches())).collect()
+        let mut watches: BTreeMap<Side, Vec<Watch>> =
+            self.meters.iter().map(|(&side, session)| (side, session.watches())).collect();
+        for (&side, figures) in &self.figures {
+            watches.entry(side).or_default().push(figures.watch());
+        }
+        watches
+    }
+
+    /// Why a meter that is a program cannot be read.
+    pub(crate) fn mute(&self) -> Option<String> {
+        self.meters.values().find_map(Session::mute)
+    }
+
+    /// Gives the meters up; nothing was read.
+    pub(crate) fn give_up(self, world: &mut dyn World) {
+        drop(self.close(world, &Around::new(), &Around::new()));
     }
 
     /// For how long the meters are to be read on after the load, ns, and what of: those whose numbers come late.
     pub(crate) fn late(&self) -> (u64, BTreeMap<Side, Vec<Watch>>) {
-        let late = self.0.iter().filter(|(_, session)| session.linger_ns() > 0);
+        let late = self.meters.iter().filter(|(_, session)| session.linger_ns() > 0);
         let linger_ns = late.clone().map(|(_, session)| session.linger_ns()).max().unwrap_or(0);
         (linger_ns, late.map(|(&side, session)| (side, session.watches())).collect())
     }
@@ -114,7 +177,13 @@ impl Sessions {
     pub(crate) fn close(self, world: &mut dyn World, around: &Around, after: &Around) -> Metered {
         let mut metered = Metered::default();
         let mut told: BTreeMap<(Side, &str), Result<f64, String>> = BTreeMap::new();
-        for (side, session) in self.0 {
+        for (side, figures) in self.figures {
+            let Some(machine) = world.machine(side) else { continue };
+            // They are the last of what is read on a side.
+            let moments = around.get(&side).and_then(|read| read.last()).map_or(&[][..], Vec::as_slice);
+            told.extend(figures.close(machine, moments).into_iter().map(|(name, value)| ((side, name), value)));
+        }
+        for (side, session) in self.meters {
             let Some(machine) = world.machine(side) else { continue };
             let (around, after) = (of(around, side), of(after, side));
             metered.timelines.extend(session.timelines(side, around, after));
@@ -144,6 +213,40 @@ impl Sessions {
         }
         metered
     }
+}
+
+impl Figures {
+    /// All of them at once, before and after and never meanwhile.
+    fn watch(&self) -> Watch {
+        let handles: Vec<Handle> = self.open.iter().flat_map(OpenFigure::handles).copied().collect();
+        Watch { handles, period_ns: None }
+    }
+
+    fn close(self, machine: &mut dyn Machine, moments: &[Sample]) -> Vec<(&'static str, Result<f64, String>)> {
+        let mut told: Vec<_> = self.refused.into_iter().map(|(name, why)| (name, Err(why))).collect();
+        let mut at = 0;
+        for figure in self.open {
+            let own = at..at + figure.handles().len();
+            at = own.end;
+            let part = |moment: &Sample| {
+                let texts = moment.texts.get(own.clone()).unwrap_or_default().to_vec();
+                Sample { at_ns: moment.at_ns, texts }
+            };
+            let value = match moments {
+                [first, .., last] => figure.tell(&part(first), &part(last)),
+                _ => Err("it was not read".to_owned()),
+            };
+            told.push((figure.name(), value));
+            figure.close(machine);
+        }
+        told
+    }
+}
+
+/// The figure a metric is, by its name, and the machine it is of.
+pub(crate) fn figure_of(metric: &str) -> Option<(Side, &'static Figure)> {
+    let (side, name) = metric.strip_prefix("far/").map_or((Side::Near, metric), |name| (Side::Far, name));
+    Figure::named(name).map(|figure| (side, figure))
 }
 
 /// The machines whose meters a metric asks for, by its name.

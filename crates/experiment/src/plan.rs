@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_load::Load;
-use powerband_record::CommandKnob;
+use powerband_record::{CommandKnob, CommandMeter};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -38,10 +38,10 @@ pub struct Plan {
     /// sought.
     #[serde(default)]
     pub knee: Option<String>,
-    /// Metrics to judge, `[NAME=]SOURCE[:higher|lower]`; the load's own when empty.
+    /// Metrics to judge, `[NAME=]SOURCE[:higher|lower|info]`; the load's own when empty.
     #[serde(default)]
     pub metrics: Vec<String>,
-    /// Meters to read instead of the first of each machine: `package-0`, `far/hwmon`; one or a list.
+    /// Meters to read instead of the first of each machine: `package-0`, `far/hwmon`, one of [`Plan::meters`]; one or a list.
     #[serde(default, deserialize_with = "one_or_more")]
     pub meter: Vec<String>,
     /// How late their numbers come: `3s`, `far/auto` to estimate it; one or a list.
@@ -74,6 +74,12 @@ pub struct Plan {
     /// Knobs beside the catalogue's, each by its commands, by name.
     #[serde(default)]
     pub knobs: BTreeMap<String, CommandKnob>,
+    /// Meters that only a program reaches, by name.
+    #[serde(default)]
+    pub meters: BTreeMap<String, CommandMeter>,
+    /// How cool the machines are to be before each load: `50C`, `50C:2m`.
+    #[serde(default)]
+    pub cool: Option<String>,
     /// Rank-based path instead of t; chosen before the start, never by looking at the data.
     #[serde(default)]
     pub robust: bool,
@@ -153,7 +159,8 @@ pub enum PlanError {
     },
     /// A meter that the machine does not have.
     #[error(
-        "there is no meter '{name}' on the {side} machine; there are: {known}; powerband info meters says why not others"
+        "there is no meter '{name}' on the {side} machine; there are: {known}; powerband info meters says why not others, and \
+         --meter '{name}=BOUNDARY,W,cmd:COMMAND' or [meters.{name}] in a plan declares a program as one"
     )]
     NoSuchMeter {
         /// What was asked for.
@@ -166,6 +173,35 @@ pub enum PlanError {
     /// Two meters of one machine, whose numbers may overlap.
     #[error("two meters are asked for of the {0} machine, and one is read; give one")]
     TwoMeters(powerband_record::Side),
+    /// A figure of a machine's state that this machine does not tell.
+    #[error("'{name}' cannot be told of the {side} machine: {why}")]
+    NoFigure {
+        /// What was asked for.
+        name: String,
+        /// Which machine.
+        side: powerband_record::Side,
+        /// Which file is missing, and why.
+        why: String,
+    },
+    /// One of several programs that was not chosen, or more than can be asked of one.
+    #[error("{0}")]
+    Meter(String),
+    /// A machine is to cool down that tells no temperature.
+    #[error(
+        "nothing can be waited for to cool down: the near machine has no thermal zone that tells a temperature; leave --cool out"
+    )]
+    NoThermal,
+    /// A load that is over before its meter has made enough numbers.
+    #[error("{0}")]
+    TooShort(String),
+    /// A ratio that is made of a ratio.
+    #[error("'{name}' divides '{of}', which is a ratio itself; write each from what is measured")]
+    RatioOfRatio {
+        /// The metric.
+        name: String,
+        /// What it is made of.
+        of: String,
+    },
     /// No metric at all to judge by.
     #[error(
         "the load '{0}' measures nothing by itself and no meter was found; add --metric, or use a machine with a meter"
@@ -202,6 +238,8 @@ impl Plan {
             cpus: None,
             seed: None,
             knobs: BTreeMap::new(),
+            meters: BTreeMap::new(),
+            cool: None,
             robust: false,
         }
     }

@@ -1,14 +1,14 @@
 //! Rebuilding: an experiment from what its journal begins with, whether the rig is still the one it was begun on, and
 //! what tells two plans apart.
-use std::collections::BTreeMap;
-
 use powerband_knob::{Declared, Selection};
-use powerband_load::{Load, MetricSpec, Source};
+use powerband_load::{Load, MetricSpec};
 use powerband_machine::World;
+use powerband_meter::MeterInstance;
 use powerband_record::{
-    CommandKnob, MeterChoice, Metric, PlannedSetting, Setting, Side, Started, format_duration, format_number,
+    CommandKnob, MeterChoice, PlannedSetting, Setting, Side, Started, format_duration, format_number,
 };
 
+use crate::asked::Sources;
 use crate::metering::Metering;
 use crate::{Resolved, ResumeError};
 
@@ -56,25 +56,19 @@ pub fn check_rig(started: &Started, world: &mut dyn World) -> Result<(), ResumeE
     same("the machine", &started.machine, &name)?;
     same("the far machine", started.far.as_deref().unwrap_or("none"), &far)?;
     same("what runs on the machine", &started.system, &system)?;
-    let meters: BTreeMap<String, String> =
-        Metering::find(world, &started.meters).unwrap_or_default().metrics().into_iter().collect();
+    let Resolved { load, picks, narrow, .. } = rebuild(started)?;
+    let declared = started.command_meter.as_ref().and_then(|meter| MeterInstance::declared(meter).ok());
+    let metering = Metering::find(world, &started.meters, declared.as_ref()).unwrap_or_default();
+    let sources = Sources::of(&load, &picks, &metering, narrow.cpus.as_ref());
     for metric in &started.metrics {
         let Some(then) = &metric.boundary else { continue };
-        let now = meters.get(measured_as(started, metric)?.as_str()).map_or("not there", String::as_str);
-        if now != then {
-            return same(&format!("the meter of {}", metric.name), &format!("one of {then}"), now);
+        let now = sources.boundary(world, &metric.name);
+        if now.as_ref() != Some(then) {
+            let (what, then) = (format!("the meter of {}", metric.name), format!("one of {then}"));
+            return same(&what, &then, now.as_deref().unwrap_or("not there"));
         }
     }
     Ok(())
-}
-
-/// What a meter's metric is called where it is measured.
-fn measured_as(started: &Started, metric: &Metric) -> Result<String, ResumeError> {
-    let picks = started.picks.iter().map(|text| pick(text)).collect::<Result<Vec<_>, _>>()?;
-    Ok(match picks.into_iter().find(|pick| pick.metric.name == metric.name).map(|pick| pick.source) {
-        Some(Source::Measured(name)) => name,
-        _ => metric.name.clone(),
-    })
 }
 
 fn pick(text: &str) -> Result<MetricSpec, ResumeError> {
@@ -112,21 +106,22 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         of.knobs.iter().map(told).collect::<Vec<_>>().join("; ")
     };
     let meters = |of: &Started| {
-        let told = |choice: &MeterChoice| {
+        let chosen = |choice: &MeterChoice| {
             let late = choice.lag_ns.map_or_else(String::new, |ns| format!(", {} late", format_duration(ns)));
             format!("{} of the {} machine{late}", choice.name.as_deref().unwrap_or("the first"), choice.side)
         };
-        if of.meters.is_empty() {
-            "the first".to_owned()
-        } else {
-            of.meters.iter().map(told).collect::<Vec<_>>().join(", ")
-        }
+        let program = of.command_meter.as_ref();
+        let program = program.map(|meter| format!("`{}` of {} in {:?}", meter.command, meter.boundary, meter.unit));
+        let all: Vec<String> = program.into_iter().chain(of.meters.iter().map(chosen)).collect();
+        if all.is_empty() { "the first".to_owned() } else { all.join(", ") }
     };
+    let cool = |of: &Started| of.cool.map_or_else(|| "any".to_owned(), |cool| cool.to_string());
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();
     let pairs = [
         ("the machine", typed(&begun.machine, &begun.machine_typed), typed(&now.machine, &now.machine_typed)),
         ("the far machine", far(begun), far(now)),
+        ("the temperature to begin at", cool(begun), cool(now)),
         ("what is declared", knobs(begun), knobs(now)),
         ("the load", begun.load.to_string(), now.load.to_string()),
         ("the seed", begun.seed.to_string(), now.seed.to_string()),

@@ -2,13 +2,17 @@
 use powerband_knob::{Declared, KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
+use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, Axis, Better, CpuList, KnobRef, Metric, PlannedSetting, Setting, Side, Started, parse_duration_ns,
+    Assignment, Axis, CommandMeter, Cool, CpuList, KnobRef, PlannedSetting, Setting, Side, Started, parse_duration_ns,
     parse_frequency_khz, parse_percent,
 };
 
-use crate::choice::choices;
-use crate::metering::{Metering, sides_of};
+use crate::asked::Sources;
+use crate::choice::{choices, program};
+use crate::cooling;
+use crate::metering::Metering;
+use crate::short::bearable;
 use crate::{Plan, PlanError, ResolveError};
 
 /// Most settings in one experiment.
@@ -48,13 +52,15 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// What its metrics are measured as, by the load or a meter: of one that has another name, the measured one.
+    /// What its metrics are measured as, by the load, a meter or the machine's state: of one that has another name, the
+    /// measured one, and of a ratio both.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &str> {
         let renamed = |name: &str| self.picks.iter().find(|pick| pick.metric.name == name);
-        self.started.metrics.iter().filter_map(move |metric| match renamed(&metric.name).map(|pick| &pick.source) {
-            None => Some(metric.name.as_str()),
-            Some(Source::Measured(name)) => Some(name.as_str()),
-            Some(_) => None,
+        self.started.metrics.iter().flat_map(move |metric| match renamed(&metric.name).map(|pick| &pick.source) {
+            None => vec![metric.name.as_str()],
+            Some(Source::Measured(name)) => vec![name.as_str()],
+            Some(Source::Ratio(over, under)) => vec![over.as_str(), under.as_str()],
+            Some(_) => Vec::new(),
         })
     }
 }
@@ -73,15 +79,22 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
     let meters = choices(plan)?;
-    let metering = Metering::find(world, &meters)?;
+    let command_meter = program(plan)?.cloned();
+    let declared = command_meter.as_ref().map(instance).transpose()?;
+    let metering = Metering::find(world, &meters, declared.as_ref())?;
     let picks = plan
         .metrics
         .iter()
         .map(|text| MetricSpec::parse(text))
         .collect::<Result<Vec<_>, _>>()
         .map_err(PlanError::from)?;
+    let cool = cool(plan, world)?;
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
-    let metrics = metrics(&plan.load, &picks, &metering, far.is_some())?;
+    let sources = Sources::of(&plan.load, &picks, &metering, narrow.cpus.as_ref());
+    let mut metrics = sources.metrics(world, &plan.load)?;
+    if let Some(length_ns) = plan.load.length_ns() {
+        metrics = bearable(metrics, &picks, &metering, length_ns, &mut notes)?;
+    }
     let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
     let started = Started {
@@ -92,6 +105,8 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         far,
         system: identity(world, Side::Near, |machine| machine.system),
         knobs: plan.knobs.clone(),
+        command_meter,
+        cool,
         load: serde_json::to_value(&plan.load).unwrap_or_default(),
         user: None,
         seed: plan.seed.unwrap_or(DEFAULT_SEED),
@@ -117,6 +132,18 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
     };
     Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+}
+
+/// The meter a program is.
+pub(crate) fn instance(meter: &CommandMeter) -> Result<MeterInstance, PlanError> {
+    MeterInstance::declared(meter).map_err(PlanError::Meter)
+}
+
+fn cool(plan: &Plan, world: &mut dyn World) -> Result<Option<Cool>, PlanError> {
+    let Some(text) = &plan.cool else { return Ok(None) };
+    let cool = Cool::parse(text).map_err(|why| quantity("cool", why))?;
+    let told = world.machine(Side::Near).is_some_and(cooling::tells);
+    if told { Ok(Some(cool)) } else { Err(PlanError::NoThermal) }
 }
 
 /// How long a machine takes to settle after any of the settings, ns.
@@ -309,56 +336,6 @@ fn cost_order(knob: &str, settings: &[Setting], declared: &Declared) -> Result<V
 fn cost(text: &str) -> Option<f64> {
     let plain = text.trim_end_matches('%').parse::<f64>().ok().filter(|value| value.is_finite());
     plain.or_else(|| parse_frequency_khz(text).ok().map(f64::from))
-}
-
-/// What is judged and shown: the user's choice judged, or the load's own and those of the near machine's meter by the kind
-/// of load. What the far machine's meter is for is asked for by name.
-fn metrics(load: &Load, picks: &[MetricSpec], metering: &Metering, has_far: bool) -> Result<Vec<Metric>, ResolveError> {
-    let mut measured = load.metrics();
-    let timed = load.length_ns().is_some();
-    measured.extend(metering.metrics().into_iter().map(|(name, boundary)| {
-        // Fixed durations are judged by watts, finite commands by joules.
-        let judged = if timed { name == "power_w" } else { name == "energy_j" };
-        Metric { name, better: Better::Lower, judged, boundary: Some(boundary) }
-    }));
-    let known = || measured.iter().map(|m| m.name.clone()).collect::<Vec<_>>().join(", ");
-    let mut metrics = Vec::new();
-    for pick in picks {
-        let mut metric = pick.metric.clone();
-        if let Source::Measured(name) = &pick.source {
-            let source = measured.iter().find(|m| m.name == *name);
-            let source = source.ok_or_else(|| unmeasured(name, metering, has_far, known))?;
-            metric.boundary.clone_from(&source.boundary);
-        }
-        if metrics.iter().any(|m: &Metric| m.name == metric.name) {
-            return Err(PlanError::TwiceNamed(metric.name).into());
-        }
-        metrics.push(metric);
-    }
-    let chosen = !metrics.is_empty();
-    for mut metric in measured.into_iter().filter(|metric| !sides_of(&metric.name).contains(&Side::Far)) {
-        if metrics.iter().all(|m| m.name != metric.name) {
-            metric.judged &= !chosen;
-            metrics.push(metric);
-        }
-    }
-    metrics.sort_by_key(|metric| !metric.judged);
-    if metrics.first().is_none_or(|metric| !metric.judged) {
-        return Err(PlanError::NothingToJudge(load.kind().into()).into());
-    }
-    Ok(metrics)
-}
-
-/// Why nothing measures a metric.
-fn unmeasured(name: &str, metering: &Metering, has_far: bool, known: impl Fn() -> String) -> ResolveError {
-    let sides = sides_of(name);
-    if sides.contains(&Side::Far) && !has_far {
-        return ResolveError::NoFar(name.into());
-    }
-    match sides.iter().find(|side| !metering.has(**side)) {
-        Some(&side) => PlanError::NoMeter { name: name.into(), side }.into(),
-        None => PlanError::NoMetric { name: name.into(), known: known() }.into(),
-    }
 }
 
 /// Whether a metric is not simply measured under its own name.

@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
 use powerband_load::{Finishes, IdleLoad, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, Watch, World};
-use powerband_record::{Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
+use powerband_meter::MeterInstance;
+use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
+use crate::asked::Values;
+use crate::cooling::Cooling;
 use crate::execution::{Execution, Place, Ran};
 use crate::metering::{Around, Metering, Sessions, sides_of};
 use crate::strangers::Strangers;
@@ -30,6 +33,9 @@ pub struct WorldBench<'w> {
     metering: Metering,
     /// Whose meters are read.
     metered: Vec<Side>,
+    /// How cool it is to be before each load, and what waiting for that came to.
+    cool: Option<Cool>,
+    cooling: Cooling,
     /// Who else writes to what is turned.
     strangers: Strangers,
     user: Option<User>,
@@ -58,7 +64,9 @@ impl<'w> WorldBench<'w> {
     pub fn new(world: &'w mut dyn World, resolved: &Resolved) -> Self {
         let mut address = |side| world.machine(side).map(|machine| machine.identity().address.clone());
         let rig = Rig { near: address(Side::Near).unwrap_or_default(), far: address(Side::Far) };
-        let metering = Metering::find(world, &resolved.started.meters).unwrap_or_default();
+        let declared = resolved.started.command_meter.as_ref().and_then(|meter| MeterInstance::declared(meter).ok());
+        let metering = Metering::find(world, &resolved.started.meters, declared.as_ref()).unwrap_or_default();
+        let metering = metering.with_figures(resolved.measured(), resolved.narrow.cpus.as_ref());
         let metered = resolved.measured().flat_map(sides_of).copied().collect();
         WorldBench {
             world,
@@ -71,6 +79,8 @@ impl<'w> WorldBench<'w> {
             settle_ns: resolved.started.settle_ns,
             metering,
             metered,
+            cool: resolved.started.cool,
+            cooling: Cooling::default(),
             strangers: Strangers::default(),
             user: None,
             last: None,
@@ -220,12 +230,14 @@ impl<'w> WorldBench<'w> {
     fn left_out(&self, measured: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
         let of = |metric: &Metric| {
             let pick = self.picks.iter().find(|pick| pick.metric.name == metric.name);
-            let source = match pick.map(|pick| &pick.source) {
-                Some(Source::Measured(name)) => name,
-                Some(_) => return None,
-                None => &metric.name,
+            let of = |name: &String| measured.get(name).copied().unwrap_or(0);
+            let readings = match pick.map(|pick| &pick.source) {
+                Some(Source::Measured(name)) => of(name),
+                Some(Source::Ratio(over, under)) => of(over).saturating_add(of(under)),
+                Some(_) => 0,
+                None => of(&metric.name),
             };
-            Some((metric.name.clone(), *measured.get(source)?))
+            (readings > 0).then(|| (metric.name.clone(), readings))
         };
         self.metrics.iter().filter_map(of).collect()
     }
@@ -252,17 +264,9 @@ impl<'w> WorldBench<'w> {
         refused: &BTreeMap<String, String>,
     ) -> Result<Outcome, Void> {
         let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
+        let values = Values { picks: &self.picks, measured: &measured, refused, finishes: &finishes };
         for metric in &self.metrics {
-            let pick = self.picks.iter().find(|pick| pick.metric.name == metric.name);
-            let value = match pick.map(|pick| (&pick.source, pick)) {
-                Some((Source::Measured(name), _)) => measured.get(name).copied().ok_or_else(|| missing(name, refused)),
-                Some((_, pick)) => finishes
-                    .get("load")
-                    .ok_or("the load has no output of its own".to_owned())
-                    .and_then(|f| pick.pick(f)),
-                None => measured.get(&metric.name).copied().ok_or_else(|| missing(&metric.name, refused)),
-            };
-            match value {
+            match values.of(&metric.name) {
                 Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
                 // What is only shown may be missing, with its reason; what is judged may not.
                 Err(why) if !metric.judged => drop(unmeasured.insert(metric.name.clone(), why)),
@@ -346,16 +350,18 @@ impl WorldBench<'_> {
     }
 }
 
-fn missing(name: &str, refused: &BTreeMap<String, String>) -> String {
-    refused.get(name).cloned().unwrap_or_else(|| format!("nothing measured {name} this time"))
-}
-
 impl Bench for WorldBench<'_> {
     fn now_ns(&self) -> u64 {
         self.world.now_ns()
     }
 
     fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+        // The machine cools down as it was found.
+        if let Some(cool) = self.cool
+            && let Err(void) = self.cooling.wait(self.world, &cool, journal)?
+        {
+            return Ok(Err(void));
+        }
         let mut in_force = InForce::new();
         let result = self.turned_trial(trial, &mut in_force, journal);
         self.strangers.let_be(self.world);
@@ -373,7 +379,10 @@ impl Bench for WorldBench<'_> {
             self.all_here()?;
             turned??;
         }
-        Ok(())
+        let sessions = self.metering.open(self.world, &self.metered);
+        let mute = sessions.mute();
+        sessions.give_up(self.world);
+        mute.map_or(Ok(()), |why| Err(Fatal::Meter { why }))
     }
 
     fn restored(&self) -> u32 {
@@ -381,9 +390,8 @@ impl Bench for WorldBench<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = self.metering.notes();
-        notes.extend(self.strangers.notes());
-        notes
+        let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
+        self.metering.notes().into_iter().chain(self.strangers.notes()).chain(cooling).collect()
     }
 
     fn left(&mut self) -> Vec<String> {

@@ -79,6 +79,12 @@ impl Capture {
         });
     }
 
+    /// What is there and has not been taken yet, up to the limit.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        self.visit();
+        std::mem::take(&mut self.kept)
+    }
+
     /// The text, bytes that are not UTF-8 replaced, and whether it was cut.
     pub(crate) fn finish(mut self) -> (String, bool) {
         if let (true, Err(broken)) = (self.cut, std::str::from_utf8(&self.kept))

@@ -89,6 +89,17 @@ impl Child {
         self.control.as_mut().map(Control::visit).unwrap_or_default()
     }
 
+    /// What it has printed on standard output since the last time, up to its limit.
+    pub(crate) fn take_printed(&mut self) -> Vec<u8> {
+        self.stderr.as_mut().map(Capture::visit);
+        self.stdout.as_mut().map(Capture::take).unwrap_or_default()
+    }
+
+    /// The pipe of its standard output, while anything may still come.
+    pub(crate) fn printing(&self) -> Option<&OwnedFd> {
+        self.stdout.as_ref().and_then(|capture| capture.drain.fd())
+    }
+
     /// Whether it said since the last time that what it waited for has come, and that it begins.
     pub(crate) fn begins(&mut self) -> bool {
         self.control.as_mut().is_some_and(Control::begins)

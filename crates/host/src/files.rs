@@ -7,6 +7,9 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 use crate::{errno, io_errno};
 
+/// The smallest page there is; no attribute is longer than one.
+const PAGE_BYTES: usize = 4096;
+
 /// More than this is not a setting or a reading, bytes.
 pub(crate) const LARGEST_BYTES: usize = 1 << 20;
 
@@ -86,6 +89,15 @@ pub(crate) fn read_latency(path: &str) -> Result<String, Errno> {
 /// The whole text of an open file, from its beginning.
 pub(crate) fn read_open(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     read_bytes(file, buffer).and_then(text_of)
+}
+
+/// The same of a file that a page holds: less than a page is all of it, so that its end need not be read.
+pub(crate) fn read_page(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<String, Errno> {
+    buffer.resize(buffer.len().max(1 << 14), 0);
+    match rustix::io::pread(file, &mut buffer[..PAGE_BYTES], 0) {
+        Ok(got) if got < PAGE_BYTES => text_of(&buffer[..got]),
+        _ => read_open(file, buffer),
+    }
 }
 
 fn text_of(bytes: &[u8]) -> Result<String, Errno> {

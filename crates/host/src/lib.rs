@@ -23,6 +23,7 @@ mod confirmation;
 mod facts;
 mod files;
 mod folders;
+mod followed;
 mod group;
 mod guardian;
 mod interrupts;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    LedgerError, LedgerStore, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -140,7 +140,10 @@ impl Machine for LocalMachine {
     }
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        self.files.open(path)
+        match LinesPlace::of(path) {
+            Some(place) => self.files.follow(&self.program, place),
+            None => self.files.open(path),
+        }
     }
 
     fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
@@ -255,6 +258,7 @@ impl Member for LocalMachine {
     fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let writers = self.writers.iter().flat_map(Writers::fds);
         fds.extend(writers.map(|fd| PollFd::new(fd, PollFlags::IN)));
+        fds.extend(self.files.fds().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let all = self.running.values().flat_map(|running| running.child.fds());
         fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let guardian = self.guard.as_ref().and_then(Guard::fd);
@@ -272,6 +276,10 @@ impl Member for LocalMachine {
             writers.fds().count()
         });
         ready.by_ref().take(watched).for_each(drop);
+        let followed = self.files.fds().count();
+        if ready.by_ref().take(followed).filter(|flags| !flags.is_empty()).count() > 0 {
+            self.files.visit();
+        }
         let numbers: Vec<u64> = self.running.keys().copied().collect();
         for number in numbers {
             let Self { running, files, .. } = self;

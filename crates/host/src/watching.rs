@@ -1,37 +1,79 @@
 //! What is read around a load: open files, and one watch over some of them with the deadline of its next sample.
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
-use powerband_machine::{Errno, Handle, Sample, Watch};
+use powerband_machine::{Errno, Handle, LinesPlace, Sample, Watch};
+
+use crate::followed::Followed;
 
 /// Files kept open for repeated reading, by handle.
 #[derive(Debug, Default)]
 pub(crate) struct OpenFiles {
-    files: Vec<Option<OwnedFd>>,
+    files: Vec<Option<Open>>,
     buffer: Vec<u8>,
+}
+
+/// What is open.
+#[derive(Debug)]
+enum Open {
+    File {
+        file: OwnedFd,
+        /// Whether one page holds all of it, as of all attributes in `/sys`.
+        page: bool,
+    },
+    /// A program whose lines are kept.
+    Lines(Box<Followed>),
 }
 
 impl OpenFiles {
     /// Opens one more.
     pub(crate) fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        let file = Some(crate::files::open(path)?);
+        self.add(Open::File { file: crate::files::open(path)?, page: path.starts_with("/sys/") })
+    }
+
+    /// Starts a program through `program`, which is ourselves, and keeps its lines.
+    pub(crate) fn follow(&mut self, program: &Path, place: LinesPlace<'_>) -> Result<Handle, Errno> {
+        self.add(Open::Lines(Box::new(Followed::start(program, place)?)))
+    }
+
+    fn add(&mut self, open: Open) -> Result<Handle, Errno> {
         let index = self.files.iter().position(Option::is_none).unwrap_or_else(|| {
             self.files.push(None);
             self.files.len() - 1
         });
-        self.files[index] = file;
+        self.files[index] = Some(open);
         u32::try_from(index).map(Handle).map_err(|_| Errno::ENOMEM)
     }
 
     /// Reads some from their beginnings, in order; `into` is cleared first.
     pub(crate) fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
         let Self { files, buffer } = self;
-        let file = |handle: &Handle| usize::try_from(handle.0).ok().and_then(|index| files.get(index)?.as_ref());
         into.clear();
-        into.extend(
-            handles
-                .iter()
-                .map(|handle| file(handle).ok_or(Errno::EBADF).and_then(|file| crate::files::read_open(file, buffer))),
-        );
+        into.extend(handles.iter().map(|handle| {
+            let open = usize::try_from(handle.0).ok().and_then(|index| files.get_mut(index)?.as_mut());
+            match open.ok_or(Errno::EBADF)? {
+                Open::File { file, page: true } => crate::files::read_page(&*file, buffer),
+                Open::File { file, page: false } => crate::files::read_open(&*file, buffer),
+                Open::Lines(followed) => Ok(followed.read()),
+            }
+        }));
+    }
+
+    /// What to poll for programs that print.
+    pub(crate) fn fds(&self) -> impl Iterator<Item = &OwnedFd> {
+        self.files.iter().filter_map(|open| match open {
+            Some(Open::Lines(followed)) => followed.fd(),
+            _ => None,
+        })
+    }
+
+    /// Takes what they have printed.
+    pub(crate) fn visit(&mut self) {
+        for open in self.files.iter_mut().flatten() {
+            if let Open::Lines(followed) = open {
+                followed.visit();
+            }
+        }
     }
 
     /// Gives one up.

@@ -167,7 +167,9 @@ impl HostWorld {
         if polled.is_err() {
             return false;
         }
-        self.queue.extend(self.stops.take().into_iter().map(Wake::Stop));
+        if ready[..ends[0]].iter().any(|flags| !flags.is_empty()) {
+            self.queue.extend(self.stops.take().into_iter().map(Wake::Stop));
+        }
         let mut news = Vec::new();
         for ((side, member), span) in self.members.iter_mut().zip(ends.windows(2)) {
             member.collect(now_ns, &ready[span[0]..span[1]], &mut news);

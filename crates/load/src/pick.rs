@@ -1,5 +1,5 @@
-//! Metrics picked out of a command's output: `NAME=SOURCE[:higher|lower]`, a source being a measured metric (`far/` or `both/`
-//! in front of a meter's), a regular expression with one group, or a JSON path.
+//! Metrics a user asks for: `NAME=SOURCE[:higher|lower|info]`, a source being a measured metric (`far/` or `both/` in front of
+//! a meter's), one metric divided by another, a regular expression with one group, or a JSON path.
 use powerband_machine::Finished;
 use powerband_record::{Better, Metric, canonical_metric};
 use regex::Regex;
@@ -12,6 +12,8 @@ use thiserror::Error;
 pub enum Source {
     /// Measured by the load or by a meter, under this name; `far/power_w` by a meter of the far machine.
     Measured(String),
+    /// One metric divided by another: names of what is measured, or of other metrics of the experiment.
+    Ratio(String, String),
     /// First group of the first match in standard output, else in standard error.
     Pattern(Regex),
     /// First node of a JSON path (RFC 9535) in standard output.
@@ -25,6 +27,8 @@ pub struct MetricSpec {
     pub metric: Metric,
     /// Where it comes from.
     pub source: Source,
+    /// Whether the user said which way is better.
+    pub stated: bool,
 }
 
 /// Why a metric cannot be used.
@@ -34,6 +38,11 @@ pub enum PickError {
     /// A pattern or path without a name.
     #[error("'{0}' needs a name in front, its unit last; write e.g. 'p99_us={0}'")]
     NoName(String),
+    /// A ratio without a name.
+    #[error(
+        "'{0}' names no machine; write far/ or both/ in front of a meter's metric, e.g. far/power_w; one metric by another needs a name, e.g. 'work_per_joule={0}'"
+    )]
+    Ratio(String),
     /// Not a pattern with one group.
     #[error("'{pattern}' is not a regular expression with a group around the number: {why}")]
     Pattern {
@@ -50,27 +59,28 @@ pub enum PickError {
         /// The parser's words.
         why: String,
     },
-    /// A side that no rig has.
-    #[error("'{0}' names no machine; write far/ or both/ in front of a meter's metric, e.g. far/power_w")]
-    Side(String),
     /// Not a metric at all.
     #[error(
-        "'{0}' is not a metric; write NAME, NAME=regex:PATTERN or NAME=json:$.PATH, with :higher or :lower behind it"
+        "'{0}' is not a metric; write NAME, NAME=METRIC/METRIC, NAME=regex:PATTERN or NAME=json:$.PATH, with :higher, :lower or :info behind it"
     )]
     Form(String),
 }
 
+/// What names a machine in front of a metric.
+const SIDES: [&str; 3] = ["near", "far", "both"];
+
 impl MetricSpec {
-    /// Reads `[NAME=]SOURCE[:higher|lower]`. What is not said is guessed from the name: rates, counts and scores are
-    /// better high, everything else low.
+    /// Reads `[NAME=]SOURCE[:higher|lower|info]`; what is for information is shown and not judged. Which way is better, where
+    /// that is not said, is guessed from the name: rates, counts and scores are better high, everything else low.
     ///
     /// # Errors
     /// [`PickError`] saying what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, PickError> {
-        let (body, better) = match text.rsplit_once(':') {
-            Some((body, "higher")) => (body, Some(Better::Higher)),
-            Some((body, "lower")) => (body, Some(Better::Lower)),
-            _ => (text, None),
+        let (body, better, judged) = match text.rsplit_once(':') {
+            Some((body, "higher")) => (body, Some(Better::Higher), true),
+            Some((body, "lower")) => (body, Some(Better::Lower), true),
+            Some((body, "info")) => (body, None, false),
+            _ => (text, None, true),
         };
         let (name, source) = match body.split_once('=') {
             Some((name, source)) if !name.starts_with("regex:") && !name.starts_with("json:") => (Some(name), source),
@@ -87,26 +97,31 @@ impl MetricSpec {
                 JsonPath::parse(path).map_err(|e| PickError::Path { path: path.into(), why: e.to_string() })?;
             (named(source)?, Source::Path(parsed))
         } else if source.chars().all(|c| c.is_ascii_alphanumeric() || "_/".contains(c)) {
-            let measured = measured_name(source)?;
-            (
-                name.map_or_else(|| measured.clone(), |name| canonical_metric(name).to_owned()),
-                Source::Measured(measured),
-            )
+            let own = |name: &str| canonical_metric(name).to_owned();
+            match operands(source)? {
+                (measured, None) => (name.map_or_else(|| measured.clone(), own), Source::Measured(measured)),
+                (over, Some(under)) => {
+                    let name = name.ok_or_else(|| PickError::Ratio(source.into()))?;
+                    (own(name), Source::Ratio(over, under))
+                }
+            }
         } else {
             return Err(PickError::Form(text.into()));
         };
+        let stated = better.is_some();
         let better = better.unwrap_or_else(|| guess(&name));
-        Ok(MetricSpec { metric: Metric { name, better, judged: true, boundary: None }, source })
+        Ok(MetricSpec { metric: Metric { name, better, judged, boundary: None }, source, stated })
     }
 
     /// Its value in what a command printed.
     ///
     /// # Errors
-    /// Why there is none, in words; [`Source::Measured`] is never picked from output.
+    /// Why there is none, in words; [`Source::Measured`] and [`Source::Ratio`] are never picked from output.
     pub fn pick(&self, finished: &Finished) -> Result<f64, String> {
         let output = &finished.output;
         match &self.source {
             Source::Measured(name) => Err(format!("nothing here measures {name}")),
+            Source::Ratio(over, under) => Err(format!("{over}/{under} is not printed by anything")),
             Source::Pattern(pattern) => {
                 let found =
                     [&output.stdout, &output.stderr].into_iter().find_map(|text| pattern.captures(text)?.get(1));
@@ -124,13 +139,25 @@ impl MetricSpec {
     }
 }
 
-/// The full name of what is measured: `far/watts` is `far/power_w`, and the near machine's goes without a side.
-fn measured_name(source: &str) -> Result<String, PickError> {
-    match source.split_once('/') {
-        None => Ok(canonical_metric(source).to_owned()),
-        Some(("near", name)) => Ok(canonical_metric(name).to_owned()),
-        Some((side @ ("far" | "both"), name)) => Ok(format!("{side}/{}", canonical_metric(name))),
-        Some(_) => Err(PickError::Side(source.to_owned())),
+/// The full names of what is measured: `far/watts` is `far/power_w`, the near machine's goes without a side, and
+/// `count/far/watts` is one by the other.
+fn operands(source: &str) -> Result<(String, Option<String>), PickError> {
+    let mut words = source.split('/');
+    let mut next = || {
+        let first = words.next()?;
+        let side = Some(first).filter(|word| SIDES.contains(word));
+        Some((side, if side.is_some() { words.next().unwrap_or_default() } else { first }))
+    };
+    let (over, under, beyond) = (next(), next(), next());
+    let full = |(side, name): (Option<&str>, &str)| match side {
+        _ if name.is_empty() || SIDES.contains(&name) => Err(PickError::Form(source.to_owned())),
+        None | Some("near") => Ok(canonical_metric(name).to_owned()),
+        Some(side) => Ok(format!("{side}/{}", canonical_metric(name))),
+    };
+    let over = full(over.unwrap_or_default())?;
+    match (under, beyond) {
+        (under, None) => Ok((over, under.map(full).transpose()?)),
+        (_, Some(_)) => Err(PickError::Form(source.to_owned())),
     }
 }
 

@@ -16,7 +16,7 @@ mod writes;
 
 pub use action::{Acted, Action, CpuQuota, Hold, Turn};
 pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
-pub use command::CommandPlace;
+pub use command::{CommandPlace, LinesPlace};
 pub use errno::Errno;
 pub use job::{Finished, Job, ProcessId, SpawnError, User, Watch};
 pub use ledger::{Damage, EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};

@@ -96,7 +96,7 @@ pub trait Machine {
         self.read(&place.to_string()).map(|text| Coalescing::parse(&text))
     }
 
-    /// Opens a file for repeated reading.
+    /// Opens a file for repeated reading, or a [`crate::LinesPlace`] where programs run.
     ///
     /// # Errors
     /// The kernel's error number.

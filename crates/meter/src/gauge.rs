@@ -43,7 +43,7 @@ pub enum GaugeError {
 }
 
 /// A load must last this many of a gauge's intervals.
-const PERIODS: u64 = 10;
+pub(crate) const PERIODS: u64 = 10;
 
 /// One failed reading in this many is borne.
 const BORNE: usize = 10;

@@ -7,6 +7,7 @@
 //! overlaps, and what could not be measured is a refusal with its reason, never zero.
 //! What CPUs do meanwhile is in [`state`]: snapshots of files that stay open, and differences between them.
 mod counter;
+mod followed;
 mod gauge;
 mod health;
 mod lag;

@@ -2,8 +2,10 @@
 use std::fmt;
 
 use powerband_machine::Machine;
+use powerband_record::MeterUnit;
 use serde::Serialize;
 
+use crate::gauge::PERIODS;
 use crate::{Scale, Scope, Window, Wrap};
 
 /// A kind of meter. Implementations are unit structs.
@@ -106,6 +108,9 @@ pub struct MeterInstance {
     /// How late its numbers come, ns, where that is known and to be reckoned with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_ns: Option<u64>,
+    /// Unit of what it prints, where it is a program's lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prints: Option<MeterUnit>,
     /// The meters it is the sum of; it has no file of its own then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MeterInstance>,
@@ -129,8 +134,20 @@ impl MeterInstance {
             at_most_w: None,
             updates_ns: None,
             lag_ns: None,
+            prints: None,
             parts: Vec::new(),
             notes: Vec::new(),
+        }
+    }
+
+    /// The shortest load it can be read around, ns: of one that makes a number now and then, ten of those.
+    #[must_use]
+    pub fn shortest_ns(&self) -> u64 {
+        match (self.kind, self.prints) {
+            (Kind::Gauge { interval_ns, .. }, _) => interval_ns.saturating_mul(PERIODS),
+            (Kind::Counter { .. }, Some(_)) => self.updates_ns.unwrap_or(0).saturating_mul(PERIODS),
+            // Of others each reading is as old as it is short before.
+            (Kind::Counter { .. }, None) => 0,
         }
     }
 

@@ -6,6 +6,7 @@ use powerband_machine::{Errno, Handle, Machine, Sample as Moment, Watch};
 use powerband_record::{MeterQuantity, MeterReading, Side, Timeline};
 use serde::Serialize;
 
+use crate::followed;
 use crate::late::PERIOD_NS;
 use crate::reckon::{Reckoned, reckon, seconds};
 use crate::{Kind, MeterInstance, Sample};
@@ -108,6 +109,15 @@ impl Session {
         Session { meters: instances.to_vec(), open, watched: watched.into_iter().collect() }
     }
 
+    /// Why those of its meters that are programs cannot be read, the first of them.
+    #[must_use]
+    pub fn mute(&self) -> Option<String> {
+        let programs = self.open.iter().filter(|open| open.instance.prints.is_some());
+        programs
+            .filter_map(|open| open.handles.as_ref().err().map(|(path, errno)| unopened(&open.instance, path, *errno)))
+            .next()
+    }
+
     /// What the work's job is to say of them.
     #[must_use]
     pub fn watches(&self) -> Vec<Watch> {
@@ -163,16 +173,27 @@ impl Session {
     /// What was read of each open meter.
     fn sorted(&self, moments: &[Vec<Moment>]) -> BTreeMap<usize, Vec<Sample>> {
         let mut read: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
+        let mut printed: BTreeMap<usize, Printed> = BTreeMap::new();
         for ((_, members), moments) in self.watched.iter().zip(moments) {
             for moment in moments {
                 let mut texts = moment.texts.as_slice();
                 for &i in members {
                     let open = &self.open[i];
                     let Some((own, rest)) = texts.split_at_checked(open.handles().len()) else { break };
-                    read.entry(i).or_default().push((moment.at_ns, parse(&open.instance, own)));
                     texts = rest;
+                    if open.instance.prints.is_some() {
+                        printed
+                            .entry(i)
+                            .or_default()
+                            .push((moment.at_ns, own.first().cloned().unwrap_or(Err(Errno::EBADF))));
+                        continue;
+                    }
+                    read.entry(i).or_default().push((moment.at_ns, parse(&open.instance, own)));
                 }
             }
+        }
+        for (i, printed) in printed {
+            read.insert(i, told(&self.open[i].instance, &printed));
         }
         read
     }
@@ -191,6 +212,20 @@ fn add(read: &mut BTreeMap<usize, Vec<Sample>>, after: BTreeMap<usize, Vec<Sampl
     }
 }
 
+/// Why a meter cannot be opened.
+fn unopened(meter: &MeterInstance, path: &str, errno: Errno) -> String {
+    let program = path.strip_prefix("lines:").unwrap_or(path);
+    match errno {
+        _ if meter.prints.is_none() => format!("{path} cannot be opened: {errno}"),
+        Errno::ENODEV => format!("the program `{program}` ended before it printed a line; try it by hand"),
+        Errno::ETIMEDOUT => {
+            format!("the program `{program}` printed no line for 8 s; let it print one as soon as it can")
+        }
+        Errno::ENOENT | Errno::EOPNOTSUPP => format!("no program of a meter can be run there (`{program}`: {errno})"),
+        _ => format!("the program `{program}` cannot be started: {errno}"),
+    }
+}
+
 /// Both files or none.
 fn handles(machine: &mut dyn Machine, meter: &MeterInstance) -> Result<Vec<Handle>, (String, Errno)> {
     let mut handles = Vec::new();
@@ -206,13 +241,24 @@ fn handles(machine: &mut dyn Machine, meter: &MeterInstance) -> Result<Vec<Handl
     Ok(handles)
 }
 
+/// What was read of a program's lines, and when.
+type Printed = Vec<(u64, Result<String, Errno>)>;
+
+/// The readings a program's lines come to, of the time from the first to the last that was read of them.
+fn told(meter: &MeterInstance, printed: &Printed) -> Vec<Sample> {
+    let (Some(first), Some(last), Some(unit)) = (printed.first(), printed.last(), meter.prints) else {
+        return Vec::new();
+    };
+    let texts: Vec<String> = printed.iter().filter_map(|(_, text)| text.clone().ok()).collect();
+    followed::samples(meter, unit, &texts, (first.0, last.0))
+}
+
 /// How often it is read meanwhile: gauges as often as they make numbers, counters only if they may wrap, late ones often
-/// enough to tell when their numbers changed.
+/// enough to tell when their numbers changed, and programs never, as their lines are kept with the time they came.
 fn period_ns(meter: &MeterInstance) -> Option<u64> {
-    if meter.shift_ns().is_some() {
-        return Some(PERIOD_NS);
-    }
     match meter.kind {
+        _ if meter.prints.is_some() => None,
+        _ if meter.shift_ns().is_some() => Some(PERIOD_NS),
         Kind::Gauge { interval_ns, .. } => Some(interval_ns.max(SHORTEST_PERIOD_NS)),
         Kind::Counter { wrap } => wrap.map(|wrap| (wrap.shortest_ns() / 4).max(SHORTEST_PERIOD_NS)),
     }
@@ -241,7 +287,7 @@ impl Total {
     fn add(&mut self, open: &Open, samples: Vec<Sample>, span: (u64, u64)) {
         let mut notes = Vec::new();
         let part = match &open.handles {
-            Err((path, errno)) => Err(format!("{path} cannot be opened: {errno}")),
+            Err((path, errno)) => Err(unopened(&open.instance, path, *errno)),
             Ok(_) => reckon(&open.instance, samples, span, &mut notes),
         };
         let named = |words: String| match self.instance.parts.is_empty() {

@@ -4,15 +4,19 @@
 //! Each kind opens its files once and names their handles, so that one `read_many` reads all kinds together; it makes a
 //! snapshot of the texts, and a later snapshot tells what happened since an earlier one. What is not known is `None`.
 mod clock;
+mod figure;
 mod idle;
 mod interrupts;
 mod power;
+mod thermal;
 mod utilisation;
 
 pub use clock::{ClockNow, ClockPolicy, Clocks};
+pub use figure::{FIGURES, Figure, OpenFigure};
 pub use idle::{CpuSleeps, IdleTimes, SleepTime};
 pub use interrupts::Interrupts;
 pub use power::{PowerNow, Powers};
+pub use thermal::ThermalZones;
 pub use utilisation::{CpuTime, Utilisation};
 
 use powerband_machine::{Errno, Machine};

@@ -257,18 +257,31 @@ pub(crate) struct With {
 /// How to measure: what `try` and `run` share.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Measuring {
-    /// Judge by this metric: NAME (far/power_w and both/power_w by the far machine's meter, and by both), NAME=regex:PATTERN,
-    /// NAME=json:$.PATH, with :higher or :lower behind it
+    /// Judge by this metric: NAME (of the load, of a meter, or of the machine's state), NAME=METRIC/METRIC, NAME=regex:PATTERN,
+    /// NAME=json:$.PATH, with :higher, :lower or :info behind it
+    ///
+    /// far/power_w and both/power_w are by the far machine's meter, and by both. Of the machine's state there are
+    /// cpu_busy_share, clock_mhz, transitions_per_s, idle_share, wakeups_per_s, interrupts_per_s, softirqs_per_s,
+    /// context_switches_per_s, temperature_c, throttles and cpu_pressure_share (docs/meters.md), of the CPUs of -c alone where
+    /// the kernel counts by CPU. With :info a metric is shown and not judged. Other metrics by name can be divided:
+    /// work_per_joule=count/energy_j.
     #[arg(long = "metric", value_name = "[NAME=]SOURCE")]
     pub(crate) metrics: Vec<String>,
-    /// Read this meter instead of the first of the machine: a boundary (package-0) or a kind (hwmon) of `info meters`;
-    /// with far/ before it the far machine's
-    #[arg(long = "meter", value_name = "[far/]NAME")]
+    /// Read this meter instead of the first of the machine: a boundary (package-0) or a kind (hwmon) of `info meters`, with
+    /// far/ before it the far machine's; or a program that prints watts or joules, a line a number, until it is ended: one that
+    /// the plan declares, or with = one declared here
+    ///
+    /// UNIT is W, mW, kW, or of energy counted up J, mJ, kJ, Wh, kWh; BOUNDARY says what the numbers cover (wall, GPU 0);
+    /// INTERVAL how often the meter makes a new one (1s). docs/meters-by-program.md has recipes.
+    #[arg(long = "meter", value_name = "NAME[=BOUNDARY,UNIT[,INTERVAL],cmd:COMMAND]")]
     pub(crate) meters: Vec<String>,
     /// How late the meter's numbers come, e.g. 3s, or auto to estimate it first by a load that goes on and off for 45 s;
     /// each trial then waits for them
     #[arg(long = "meter-lag", value_name = "[far/]TIME", allow_hyphen_values = true)]
     pub(crate) meter_lags: Vec<String>,
+    /// Begin each load only when the hottest thermal zone is as cool as this, or 10 minutes (or TIME) are over
+    #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true)]
+    pub(crate) cool: Option<String>,
     /// What counts as the same, e.g. 2%
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(crate) margin: Option<String>,

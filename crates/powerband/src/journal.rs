@@ -1,6 +1,5 @@
 //! The journal of the command: every event into the store, and a line of progress on the terminal.
 use std::io::IsTerminal;
-use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powerband_experiment::{Journal, JournalError};
@@ -23,7 +22,8 @@ impl<'a> StoreJournal<'a> {
         if quiet || !std::io::stderr().is_terminal() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         } else {
-            bar.enable_steady_tick(Duration::from_millis(250));
+            // Drawn at each event and never meanwhile: what ticks on would wake a CPU while a load is measured.
+            bar.tick();
         }
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {
             bar.set_style(style);
@@ -52,5 +52,9 @@ impl Journal for StoreJournal<'_> {
             self.bar.set_message(line);
         }
         Ok(())
+    }
+
+    fn tell(&mut self, words: &str) {
+        self.bar.set_message(words.to_owned());
     }
 }

@@ -7,7 +7,9 @@ use powerband_experiment::{
 };
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
-use powerband_record::{CloseReason, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict, format_duration};
+use powerband_record::{
+    CloseReason, CommandMeter, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict, format_duration,
+};
 use powerband_store::Store;
 
 use crate::cli::{FailOn, Measuring, Shared};
@@ -19,6 +21,10 @@ use crate::{caller, dry, lag, output, verb};
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
     let mut plan = overridden(plan, shared, measuring);
+    for text in measuring.meters.iter().filter(|text| text.contains('=')) {
+        let (name, meter) = CommandMeter::parse(text).map_err(usage)?;
+        plan.meters.insert(name, meter);
+    }
     plan.knobs.extend(rig::declared(shared)?);
     let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
@@ -120,6 +126,7 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     put(&mut plan.budget, &measuring.budget);
     put(&mut plan.settle, &measuring.settle);
     put(&mut plan.reference, &measuring.reference);
+    put(&mut plan.cool, &measuring.cool);
     put(&mut plan.knee, &measuring.knee);
     put(&mut plan.cpus, &shared.cpus.as_ref().map(ToString::to_string));
     plan.blocks = measuring.blocks.or(plan.blocks);
@@ -127,7 +134,9 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     plan.seed = shared.seed.or(plan.seed);
     plan.robust |= measuring.robust;
     if !measuring.meters.is_empty() {
-        plan.meter.clone_from(&measuring.meters);
+        // One with an equals sign declares a program beside naming it.
+        let name = |text: &String| text.split_once('=').map_or(text.as_str(), |(name, _)| name).to_owned();
+        plan.meter = measuring.meters.iter().map(name).collect();
     }
     if !measuring.meter_lags.is_empty() {
         plan.meter_lag.clone_from(&measuring.meter_lags);
@@ -209,6 +218,7 @@ fn fatal_failure(fatal: Fatal, id: i64) -> Failure {
     match fatal {
         Fatal::CannotRestore { .. } => Failure::new(Exit::CannotRestore, fatal),
         Fatal::Knob(error) => rig::knob_failure(error),
+        Fatal::Meter { .. } => Failure::new(Exit::CannotGoOn, fatal),
         Fatal::Differs { why } => {
             Failure::new(Exit::CannotGoOn, format!("experiment {id} cannot go on: {why}; begin it again"))
         }

@@ -379,7 +379,9 @@ fn is_a_wrong_word(error: &KnobError) -> bool {
 pub(crate) fn resolve_failure(error: ResolveError) -> Failure {
     match error {
         ResolveError::Knob(error) => knob_failure(error),
-        ResolveError::Plan(error @ PlanError::NothingToJudge(_)) => Failure::new(Exit::Unsupported, error),
+        ResolveError::Plan(
+            error @ (PlanError::NothingToJudge(_) | PlanError::NoFigure { .. } | PlanError::NoThermal),
+        ) => Failure::new(Exit::Unsupported, error),
         other => usage(other),
     }
 }

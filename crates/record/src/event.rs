@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CommandKnob, CpuList, MeterChoice, Metric, Outcome, Void};
+use crate::{CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, Void};
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
 pub const JOURNAL_VERSION: u32 = 1;
@@ -143,6 +143,12 @@ pub struct Started {
     /// Knobs that the plan declares by their commands, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub knobs: BTreeMap<String, CommandKnob>,
+    /// The program that is read as the near machine's meter, where one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_meter: Option<CommandMeter>,
+    /// How cool the machines are to be before each load, if that matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cool: Option<Cool>,
     /// The load, as JSON of its own shape.
     pub load: serde_json::Value,
     /// Number of the user the load runs as; absent where there are no users (simulated machines).

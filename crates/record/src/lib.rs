@@ -4,6 +4,8 @@
 //! over a wire lives here, so that the store, the journal, `--json` and the agent speak one spelling.
 mod arrivals;
 mod command_knob;
+mod command_meter;
+mod cool;
 mod cpulist;
 mod event;
 mod meter_choice;
@@ -17,6 +19,8 @@ mod writer;
 
 pub use arrivals::{Arrivals, Schedule};
 pub use command_knob::{CommandKnob, VALUE};
+pub use command_meter::{CommandMeter, MeterUnit};
+pub use cool::Cool;
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{
     BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,

@@ -23,7 +23,8 @@ pub struct Metric {
     pub better: Better,
     /// Whether verdicts are given about it (else it is only shown with its interval).
     pub judged: bool,
-    /// What a number of watts or joules covers: `modelled`, `package`, `wall`, …; absent for everything else.
+    /// What a number of watts or joules covers (`modelled`, `package`, `wall`), what a ratio is made of, or what a figure of
+    /// the machine's state is told from; absent for everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boundary: Option<String>,
 }
@@ -41,9 +42,10 @@ pub fn canonical_metric(name: &str) -> &str {
 /// The unit a name ends in, as people write it (`rate_mbit_s` → `Mbit/s`); empty when it names none.
 #[must_use]
 pub fn unit_of(name: &str) -> &'static str {
-    const UNITS: [(&str, &str); 14] = [
+    const UNITS: [(&str, &str); 15] = [
         ("_mbit_s", "Mbit/s"),
         ("_per_s", "1/s"),
+        ("_per_joule", "1/J"),
         ("_percent", "%"),
         ("_bytes", "B"),
         ("_kib", "KiB"),
@@ -70,6 +72,7 @@ mod tests {
         assert_eq!(unit_of("real_s"), "s");
         assert_eq!(unit_of("p99_us"), "us");
         assert_eq!(unit_of("count_per_s"), "1/s");
+        assert_eq!(unit_of("work_per_joule"), "1/J");
         assert_eq!(unit_of("retransmits"), "");
         assert_eq!(canonical_metric("watts"), "power_w");
     }

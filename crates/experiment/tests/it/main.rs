@@ -18,6 +18,8 @@ fn started(settings: &[&str], seed: u64) -> Started {
         far_typed: None,
         system: "arithmetic".into(),
         knobs: std::collections::BTreeMap::new(),
+        command_meter: None,
+        cool: None,
         load: serde_json::json!({"kind": "idle"}),
         user: None,
         seed,

@@ -59,3 +59,26 @@ fn bad_specs_are_refused_and_synonyms_known() {
     assert!(unknown.starts_with("'left/power_w' names no machine; write far/ or both/"), "{unknown}");
     assert_eq!(MetricSpec::parse("real_s:higher").unwrap().metric.better, Better::Higher);
 }
+
+#[test]
+fn one_metric_by_another_has_a_name_and_two_sides() {
+    for (text, name, over, under) in [
+        ("work_per_joule=count/joules", "work_per_joule", "count", "energy_j"),
+        ("x=far/watts/both/watts", "x", "far/power_w", "both/power_w"),
+        ("x=near/watts/far/watts:lower", "x", "power_w", "far/power_w"),
+    ] {
+        let spec = MetricSpec::parse(text).unwrap();
+        assert_eq!((spec.metric.name.as_str(), spec.stated), (name, text.ends_with(":lower")));
+        assert!(matches!(&spec.source, Source::Ratio(a, b) if a == over && b == under), "{spec:?}");
+    }
+    for text in ["count/energy_j", "x=a/b/c", "x=a/", "x=/a", "x=far/", "x=far/both/power_w"] {
+        assert!(MetricSpec::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_for_information_is_not_judged() {
+    let spec = MetricSpec::parse("clock_mhz:info").unwrap();
+    assert!(!spec.metric.judged && !spec.stated);
+    assert!(MetricSpec::parse("clock_mhz").unwrap().metric.judged);
+}

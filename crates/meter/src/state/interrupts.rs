@@ -28,20 +28,7 @@ impl Interrupts {
     /// (`ERR`, `MIS`) are left out.
     #[must_use]
     pub fn snapshot(&self, texts: &[Text]) -> BTreeMap<u32, u64> {
-        let Some(Ok(text)) = texts.first() else { return BTreeMap::new() };
-        let mut lines = text.lines();
-        let head = lines.next().unwrap_or_default().split_whitespace();
-        let cpus: Vec<u32> = head.filter_map(|name| name.strip_prefix("CPU")?.parse().ok()).collect();
-        let mut sums = vec![0_u64; cpus.len()];
-        for line in lines {
-            let Some((_, counts)) = line.split_once(':') else { continue };
-            let words = counts.split_whitespace().take(cpus.len());
-            let counts: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-            if counts.len() == cpus.len() {
-                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
-            }
-        }
-        cpus.into_iter().zip(sums).collect()
+        sums(texts)
     }
 
     /// Interrupts a second between two snapshots `ns` apart; `None` where the count went back, as after a CPU came again.
@@ -49,4 +36,37 @@ impl Interrupts {
     pub fn rate_per_s(earlier: u64, later: u64, ns: u64) -> Option<f64> {
         rate(later.checked_sub(earlier)?, ns)
     }
+}
+
+/// Sums of a table with a column for each CPU, by CPU.
+pub(super) fn sums(texts: &[Text]) -> BTreeMap<u32, u64> {
+    let Some(Ok(text)) = texts.first() else { return BTreeMap::new() };
+    let mut lines = text.lines();
+    let head = lines.next().unwrap_or_default().split_whitespace();
+    let cpus: Vec<u32> = head.filter_map(|name| name.strip_prefix("CPU")?.parse().ok()).collect();
+    let (mut sums, mut counts) = (vec![0_u64; cpus.len()], vec![0_u64; cpus.len()]);
+    for line in lines {
+        let Some((_, words)) = line.split_once(':') else { continue };
+        if read_counts(words.as_bytes(), &mut counts) {
+            sums.iter_mut().zip(&counts).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
+        }
+    }
+    cpus.into_iter().zip(sums).collect()
+}
+
+/// Whether a line begins with as many numbers, which are put there. The table is long and read often.
+fn read_counts(line: &[u8], counts: &mut [u64]) -> bool {
+    let mut bytes = line.iter().copied().peekable();
+    for count in counts {
+        while bytes.next_if_eq(&b' ').is_some() {}
+        let Some(first) = bytes.next_if(u8::is_ascii_digit) else { return false };
+        *count = u64::from(first - b'0');
+        while let Some(digit) = bytes.next_if(u8::is_ascii_digit) {
+            *count = count.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        }
+        if bytes.peek().is_some_and(|&byte| byte != b' ') {
+            return false;
+        }
+    }
+    true
 }

@@ -42,9 +42,13 @@ impl Utilisation {
     /// The CPUs that are online, from what its handles read.
     #[must_use]
     pub fn snapshot(&self, texts: &[Text]) -> BTreeMap<u32, CpuTime> {
-        let Some(Ok(text)) = texts.first() else { return BTreeMap::new() };
-        text.lines().filter_map(line).collect()
+        times(texts)
     }
+}
+
+/// The CPUs that are online, from the text of `/proc/stat`.
+pub(super) fn times(texts: &[Text]) -> BTreeMap<u32, CpuTime> {
+    texts.first().and_then(|text| text.as_ref().ok()).iter().flat_map(|text| text.lines()).filter_map(line).collect()
 }
 
 /// `cpu3 1 2 3 …`; old kernels have fewer columns.

@@ -20,6 +20,7 @@ mod desk;
 mod doctor;
 mod elsewhere;
 mod explained;
+mod figured;
 mod full;
 mod fuzzed;
 mod guarded;

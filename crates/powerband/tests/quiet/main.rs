@@ -8,3 +8,4 @@ mod compared;
 #[expect(dead_code, reason = "it belongs to `it`, and little of it is needed here")]
 #[path = "../it/desk.rs"]
 mod desk;
+mod silent;

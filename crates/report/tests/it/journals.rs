@@ -36,6 +36,8 @@ fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> St
         far_typed: None,
         system: "Linux 3.3.7".into(),
         knobs: std::collections::BTreeMap::new(),
+        command_meter: None,
+        cool: None,
         load: serde_json::json!({"kind": "counter", "for_ns": 5 * S}),
         user: None,
         seed: 7,

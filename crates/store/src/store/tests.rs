@@ -44,6 +44,8 @@ fn started() -> Event {
         picks: vec![],
         meters: vec![],
         knobs: std::collections::BTreeMap::new(),
+        command_meter: None,
+        cool: None,
         cpus: None,
         cost_order: vec![1, 0],
         alpha: 0.05,

@@ -40,11 +40,17 @@ impl Target {
     }
 }
 
+/// Rows wait in memory no longer than this, ns: writing each by itself would cost as much as reading what it tells.
+const WAIT_NS: u64 = 1_000_000_000;
+
 /// An open log.
 struct Log {
     target: Target,
     file: Option<File>,
     rows: Rows,
+    /// Rows that are not in the file yet.
+    waiting: String,
+    written_ns: u64,
 }
 
 pub(super) fn run(mut watched: Watched, target: Option<Target>) -> Answer {
@@ -66,6 +72,7 @@ pub(super) fn run(mut watched: Watched, target: Option<Target>) -> Answer {
         if !watched.pace.still()
             && let Some(exit) = watched.pace.wait(watched.rig.world())?
         {
+            log.map_or(Ok(()), |mut log| log.flush())?;
             return watched.end(exit);
         }
         let sample = watched.sample()?;
@@ -78,6 +85,7 @@ pub(super) fn run(mut watched: Watched, target: Option<Target>) -> Answer {
             break;
         }
     }
+    log.map_or(Ok(()), |mut log| log.flush())?;
     watched.end(Exit::Fine)
 }
 
@@ -89,9 +97,10 @@ fn open(watched: &Watched, target: Target) -> Result<Log, Failure> {
     let file = file.transpose()?;
     let unix_ms = watched.pace.real().then(powerband_host::unix_time_ms);
     let rows = Rows::new(watched.sampler.scene(), watched.pace.start_ns(), unix_ms, watched.cost);
-    let mut log = Log { target, file, rows };
+    let mut log = Log { target, file, rows, waiting: String::new(), written_ns: 0 };
     if !log.target.json {
-        log.line(&log.rows.csv_header())?;
+        let header = log.rows.csv_header();
+        log.line(&header, 0)?;
     }
     Ok(log)
 }
@@ -101,16 +110,35 @@ impl Log {
     fn write(&mut self, watched: &Watched, sample: &Sample) -> Result<bool, Failure> {
         let cost = watched.cost.then(|| watched.spent());
         let line = if self.target.json { self.rows.jsonl(sample, cost) } else { self.rows.csv(sample, cost) };
-        self.line(&line)
+        self.line(&line, sample.at_ns)
     }
 
-    fn line(&mut self, line: &str) -> Result<bool, Failure> {
-        match (&mut self.file, &self.target.path) {
-            (Some(file), Some(path)) => {
-                file.write_all(format!("{line}\n").as_bytes()).map_err(|error| unwritable(path, &error))?;
-                Ok(true)
-            }
-            _ => Ok(output::say_on(line)),
+    fn line(&mut self, line: &str, at_ns: u64) -> Result<bool, Failure> {
+        if self.file.is_none() {
+            return Ok(output::say_on(line));
         }
+        self.waiting.push_str(line);
+        self.waiting.push('\n');
+        if at_ns == 0 || at_ns >= self.written_ns.saturating_add(WAIT_NS) {
+            self.flush()?;
+            self.written_ns = at_ns;
+        }
+        Ok(true)
+    }
+
+    /// Writes the rows that wait.
+    fn flush(&mut self) -> Result<(), Failure> {
+        if let (Some(file), Some(path)) = (&mut self.file, &self.target.path) {
+            file.write_all(self.waiting.as_bytes()).map_err(|error| unwritable(path, &error))?;
+        }
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+/// However watching ends, what was seen is kept; an end that could not write has been told already.
+impl Drop for Log {
+    fn drop(&mut self) {
+        let _ = self.flush();
     }
 }

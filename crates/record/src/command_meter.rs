@@ -1,0 +1,118 @@
+//! A meter that only a program reaches, as a plan or the command line declares it.
+use serde::{Deserialize, Serialize};
+
+/// A program that prints what it measures, a line a number, until it is ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandMeter {
+    /// A line for `sh`, run in the folder `/` on the machine that is measured.
+    pub command: String,
+    /// Unit of the numbers.
+    pub unit: MeterUnit,
+    /// What they cover: `wall`, `GPU 0`.
+    pub boundary: String,
+    /// How often the meter makes a new number, e.g. `1s`, which is also meant when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<String>,
+}
+
+/// Units of power, and of energy counted up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "units speak for themselves")]
+pub enum MeterUnit {
+    W,
+    #[serde(rename = "mW")]
+    MilliW,
+    #[serde(rename = "kW")]
+    KiloW,
+    J,
+    #[serde(rename = "mJ")]
+    MilliJ,
+    #[serde(rename = "kJ")]
+    KiloJ,
+    #[serde(rename = "Wh")]
+    WattHour,
+    #[serde(rename = "kWh")]
+    KiloWattHour,
+}
+
+impl MeterUnit {
+    /// Whether numbers count energy up, and are not power.
+    #[must_use]
+    pub fn is_energy(self) -> bool {
+        !matches!(self, MeterUnit::W | MeterUnit::MilliW | MeterUnit::KiloW)
+    }
+
+    /// Microwatts or microjoules in one.
+    #[must_use]
+    pub fn micro(self) -> f64 {
+        match self {
+            MeterUnit::MilliW | MeterUnit::MilliJ => 1e3,
+            MeterUnit::W | MeterUnit::J => 1e6,
+            MeterUnit::KiloW | MeterUnit::KiloJ => 1e9,
+            MeterUnit::WattHour => 3.6e9,
+            MeterUnit::KiloWattHour => 3.6e12,
+        }
+    }
+
+    fn named(text: &str) -> Option<MeterUnit> {
+        serde_json::from_value(text.into()).ok()
+    }
+}
+
+impl CommandMeter {
+    /// Reads `NAME=BOUNDARY,UNIT[,INTERVAL],cmd:COMMAND`: the name and the meter.
+    ///
+    /// # Errors
+    /// What is wrong with it, one sentence.
+    pub fn parse(text: &str) -> Result<(String, CommandMeter), String> {
+        let wrong = |why: &str| {
+            format!(
+                "'{text}' is no meter: {why}; write NAME=BOUNDARY,UNIT[,INTERVAL],cmd:COMMAND, e.g. 'bmc=wall,W,1s,cmd:./watts'"
+            )
+        };
+        let (name, rest) = text.split_once('=').ok_or_else(|| wrong("it has no name"))?;
+        let (about, command) = rest.split_once("cmd:").ok_or_else(|| wrong("it has no cmd:"))?;
+        let mut words = about.split(',').map(str::trim);
+        let (boundary, unit) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        if name.is_empty() || command.trim().is_empty() {
+            return Err(wrong("its name or its command is empty"));
+        }
+        if boundary.is_empty() {
+            return Err(wrong("what its numbers cover must be said"));
+        }
+        let unit = MeterUnit::named(unit).ok_or_else(|| wrong("its unit must be W, mW, kW, J, mJ, kJ, Wh or kWh"))?;
+        let interval = words.next().filter(|word| !word.is_empty()).map(str::to_owned);
+        let meter = CommandMeter { command: command.to_owned(), unit, boundary: boundary.to_owned(), interval };
+        Ok((name.to_owned(), meter))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meter_says_what_it_covers_and_its_unit() {
+        let (name, meter) = CommandMeter::parse("bmc=wall, W,500ms,cmd:a=1; ./watts cmd:x").unwrap();
+        assert_eq!((name.as_str(), meter.command.as_str()), ("bmc", "a=1; ./watts cmd:x"));
+        assert_eq!(
+            (meter.boundary.as_str(), meter.unit, meter.interval.as_deref()),
+            ("wall", MeterUnit::W, Some("500ms"))
+        );
+        let (_, meter) = CommandMeter::parse("x=GPU 0,mJ,cmd:y").unwrap();
+        assert_eq!((meter.unit, meter.interval), (MeterUnit::MilliJ, None));
+        assert!(meter.unit.is_energy());
+        for (text, words) in [
+            ("cmd:x", "no name"),
+            ("x=wall,W", "no cmd:"),
+            ("x=cmd:y", "cover must be said"),
+            ("x=wall,cmd:y", "unit must be"),
+            ("x=wall,watt,cmd:y", "unit must be"),
+            ("=wall,W,cmd:y", "empty"),
+        ] {
+            let why = CommandMeter::parse(text).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+    }
+}

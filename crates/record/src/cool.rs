@@ -1,0 +1,57 @@
+//! Waiting for a machine to cool down between trials.
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{format_duration, format_number, parse_duration_ns};
+
+/// How long is waited when nothing else is said, ns.
+const TIMEOUT_NS: u64 = 600_000_000_000;
+
+/// No load begins before the hottest thermal zone is this cool, or the time is over.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cool {
+    /// At or below this, °C.
+    pub at_most_c: f64,
+    /// The longest wait, ns.
+    pub timeout_ns: u64,
+}
+
+impl Cool {
+    /// Reads `50C` or `50C:2m`; without a time it is ten minutes.
+    ///
+    /// # Errors
+    /// What is wrong with it, one sentence.
+    pub fn parse(text: &str) -> Result<Cool, String> {
+        let wrong = || format!("'{text}' is no temperature; write e.g. 50C, or 50C:2m to wait for two minutes at most");
+        let (degrees, time) = text.split_once(':').map_or((text, None), |(degrees, time)| (degrees, Some(time)));
+        let degrees = degrees.trim().trim_end_matches(['C', 'c']).trim_end_matches('°').trim_end();
+        let at_most_c = degrees.parse::<f64>().ok().filter(|c| (-50.0..=150.0).contains(c)).ok_or_else(wrong)?;
+        let timeout_ns = time.map(parse_duration_ns).transpose().map_err(|error| error.to_string())?;
+        Ok(Cool { at_most_c, timeout_ns: timeout_ns.unwrap_or(TIMEOUT_NS) })
+    }
+}
+
+impl fmt::Display for Cool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} °C within {}", format_number(self.at_most_c), format_duration(self.timeout_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn degrees_and_time_are_read() {
+        for (text, at_most_c, timeout_ns) in
+            [("50C", 50.0, TIMEOUT_NS), ("50", 50.0, TIMEOUT_NS), ("47.5°C:2m", 47.5, 120_000_000_000)]
+        {
+            assert_eq!(Cool::parse(text), Ok(Cool { at_most_c, timeout_ns }), "{text}");
+        }
+        for text in ["", "hot", "50F", "900C", "50C:soon", "NaN"] {
+            assert!(Cool::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Cool::parse("50C:2m").unwrap().to_string(), "50 °C within 2 min");
+    }
+}
