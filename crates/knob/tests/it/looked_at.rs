@@ -248,7 +248,7 @@ fn a_thousand_cpus_take_no_more_reads_each_than_a_few() {
     });
     let each = (many - few) / (1024 - 8);
     assert_eq!((many - few) % (1024 - 8), 0, "the same for each CPU");
-    // Four states with nine files, a policy with about thirty.
-    assert!((60..=90).contains(&each), "{each} reads for each CPU");
+    // Four states with nine files, a policy with about twenty: what all policies have in common is read once.
+    assert!((45..=60).contains(&each), "{each} reads for each CPU");
     assert!(few - 8 * each < 60, "{few} reads on a machine of 8");
 }
