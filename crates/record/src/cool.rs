@@ -52,6 +52,6 @@ mod tests {
         for text in ["", "hot", "50F", "900C", "50C:soon", "NaN"] {
             assert!(Cool::parse(text).is_err(), "{text}");
         }
-        assert_eq!(Cool::parse("50C:2m").unwrap().to_string(), "50 °C within 2 min");
+        assert_eq!(Cool::parse("50C:2m").unwrap().to_string(), "50 °C within 2 min 0 s");
     }
 }

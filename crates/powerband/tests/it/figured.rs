@@ -67,7 +67,7 @@ fn what_a_machine_does_not_tell_is_refused_before_any_time_is_spent() {
         (&["--metric", "count/energy_j"], 2, "one metric by another needs a name"),
         (&["--cool", "50C"], 4, "no thermal zone that tells a temperature; leave --cool out"),
         (&["--cool", "hot"], 2, "'hot' is no temperature; write e.g. 50C"),
-        (&["--meter", "bmc"], 2, "no meter 'bmc' is declared; declare it with --meter 'bmc=BOUNDARY,W,cmd:COMMAND'"),
+        (&["--meter", "bmc"], 2, "there is no meter 'bmc' on the near machine; there are: 'modelled'"),
         (&["--meter", "bmc=cmd:watts"], 2, "what its numbers cover must be said"),
         (&["--meter", "bmc=wall,W,cmd:watts", "--metric", "watts"], 2, "--for 10s or longer"),
     ] {
