@@ -8,12 +8,13 @@ use powerband_bench_virtual::Kernel;
 
 use crate::desk::had;
 
-/// Fields of `/proc/PID/stat` behind the name: state, parent, process group.
+/// Process, parent and process group of all that run. One that has ended stays there until whoever inherited it looks.
 fn processes() -> Vec<(u32, u32, u32)> {
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let read = pids.filter_map(|pid: u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(1);
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+        fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
         Some((pid, fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     });
     read.collect()
@@ -54,16 +55,10 @@ fn a_killed_owner_leaves_nothing() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
     let mut owner = command.arg("up").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let (keeper, folder) = guest_of(&owner);
-    // Now its control groups are there as well.
     until("the silicon begins", || folder.join("silicon.sock").exists().then_some(()));
     std::thread::sleep(Duration::from_millis(500));
     owner.kill().unwrap();
     owner.wait().unwrap();
     until("emulator and keeper end", || processes().iter().all(|(_, _, group)| *group != keeper).then_some(()));
     assert!(!folder.exists(), "{}", folder.display());
-    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/unified"];
-    let prefix = format!("powerband-bench-{}-", owner.id());
-    for entry in mounts.iter().filter_map(|mount| fs::read_dir(mount).ok()).flatten().flatten() {
-        assert!(!entry.file_name().to_string_lossy().starts_with(&prefix), "{}", entry.path().display());
-    }
 }
