@@ -114,10 +114,44 @@ impl Ear {
 pub(crate) fn wait_for(end: &OwnedFd, what: PollFlags, deadline_ns: u64) -> Result<(), Silence> {
     loop {
         let mut fds = [PollFd::from_borrowed_fd(end.as_fd(), what)];
-        match rustix::event::poll(&mut fds, Some(&crate::time_until(deadline_ns))) {
-            Ok(1..) => return Ok(()),
+        let polled = rustix::event::poll(&mut fds, Some(&crate::time_until(deadline_ns)));
+        let told = fds[0].revents();
+        match polled {
+            Ok(1..) if told.intersects(what) => return Ok(()),
+            // Whoever reads finds what is left, then the end. There will never be room to write: a virtio port whose other
+            // side has left goes on refusing with EAGAIN.
+            Ok(1..) if what == PollFlags::IN => return Ok(()),
+            Ok(1..) => return Err(Silence::Ended),
             _ if crate::now_ns() >= deadline_ns => return Err(Silence::TooLate),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_room_where_nobody_reads_any_more() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let mouth = Mouth::new(writer);
+        let far_ns = crate::now_ns() + 60_000_000_000;
+        while rustix::io::write(&mouth.0, &[0; 4096]).is_ok() {}
+        assert_eq!(mouth.put(b"more", crate::now_ns() + 1_000_000), Err(Silence::TooLate));
+        drop(reader);
+        // Without a write between, which would tell it by itself: EPIPE.
+        assert_eq!(wait_for(&mouth.0, PollFlags::OUT, far_ns), Err(Silence::Ended));
+        assert_eq!(mouth.put(b"more", far_ns), Err(Silence::Ended));
+    }
+
+    #[test]
+    fn whoever_listens_hears_what_was_said_before_the_end() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let far_ns = crate::now_ns() + 60_000_000_000;
+        Mouth::new(writer).say(&"last word", far_ns).unwrap();
+        let mut ear = Ear::new(reader);
+        assert_eq!(ear.hear(far_ns).unwrap(), b"\"last word\"");
+        assert_eq!(ear.hear(far_ns), Err(Silence::Ended));
     }
 }

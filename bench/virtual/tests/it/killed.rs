@@ -1,4 +1,9 @@
 //! Killed while it holds six knobs of a real kernel; looked at from outside.
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use powerband_machine::wire::{Call, FromOwner, Hello, Purpose, WIRE_VERSION, frame};
+
 use crate::desk::{Desk, desk};
 use crate::owner::Owner;
 
@@ -99,4 +104,22 @@ fn at_the_other_end_of_a_port_a_killed_owner_and_a_killed_agent_are_missed() {
     owner.run(0, &["with", "sysctl.vm.swappiness=50", "--", "true"]);
     assert_eq!(desk.knobs(), before);
     assert_eq!(owner.json(&["info", "turned"])["turned"], serde_json::json!([]));
+}
+
+#[test]
+fn an_agent_ends_whose_owner_dies_before_all_is_answered() {
+    let Some(mut desk) = desk() else { return };
+    let mut plug = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
+    plug.arg("plug").arg(desk.agent()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut plug = plug.spawn().unwrap();
+    let hello =
+        Hello { wire: WIRE_VERSION, powerband: "0".into(), purpose: Purpose::Look, doing: "asking for much".into() };
+    let calls = (1..2_000).map(|number| FromOwner::Call(number, Call::List("/sys/devices/system/cpu".into())));
+    let said = std::iter::once(FromOwner::Hello(hello)).chain(calls).flat_map(|said| frame(&said).unwrap());
+    plug.stdin.as_mut().unwrap().write_all(&said.collect::<Vec<u8>>()).unwrap();
+    // With the first byte it has begun to answer; the rest, seconds of work, it cannot get rid of any more.
+    plug.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    plug.kill().unwrap();
+    plug.wait().unwrap();
+    desk.until_nobody();
 }
