@@ -1,7 +1,7 @@
 //! PLAN, RUN, JOURNAL: what to try, in blocks, until it is decided; everything that happens is an event.
 //!
 //! [`Plan`] is what a user writes, [`resolve`] makes it an experiment in which nothing is left to defaults, [`run`] is
-//! the loop. The loop asks a [`Bench`] for trials: [`WorldBench`] turns knobs and runs loads on the machines of a World,
+//! the loop; [`survey`] is one that decides nothing. The loop asks a [`Bench`] for trials: [`WorldBench`] turns knobs and runs loads on the machines of a World,
 //! [`FormulaBench`] computes. [`resume`] is the same loop over a journal that was interrupted. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
 mod asked;
 mod bench;
@@ -21,6 +21,7 @@ mod resume;
 mod run;
 mod short;
 mod strangers;
+mod survey;
 mod unmeasured;
 mod world_bench;
 
@@ -32,4 +33,5 @@ pub use rebuild::{check_rig, first_difference, rebuild};
 pub use resolve::{Resolved, resolve};
 pub use resume::{Past, resume, standing};
 pub use run::run;
+pub use survey::survey;
 pub use world_bench::WorldBench;

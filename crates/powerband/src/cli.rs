@@ -85,6 +85,8 @@ pub(crate) enum Verb {
     Show(Show),
     /// Write an experiment's events or results
     Export(Export),
+    /// Do published experiments again on simulated machines, and say of each claim whether it holds
+    Replicate(Replicate),
     /// The simulated machines there are
     Sim(Sim),
     /// Serve a powerband at the other end of standard input and output, which turns and measures this machine
@@ -456,6 +458,14 @@ pub(crate) enum MountLoad {
     Idle,
     /// One CPU counts
     Counter,
+}
+
+/// `replicate`.
+#[derive(Args, Debug)]
+pub(crate) struct Replicate {
+    /// Which, e.g. `router`; all when absent
+    #[arg(value_name = "NAME")]
+    pub(crate) articles: Vec<String>,
 }
 
 /// `agent`.

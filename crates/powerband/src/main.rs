@@ -10,6 +10,7 @@ mod lag;
 mod left;
 mod measure;
 mod output;
+mod replicate;
 mod rig;
 mod verb;
 mod witness;
@@ -73,6 +74,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::List => verb::list::run(&shared),
         Verb::Show(args) => verb::show::run(&shared, &args),
         Verb::Export(args) => verb::export::run(&shared, &args),
+        Verb::Replicate(args) => verb::replicate::run(&shared, &args),
         Verb::Sim(args) => verb::sim::run(&shared, &args),
         Verb::Agent(args) => verb::agent::run(&args),
         Verb::Completions(args) => verb::completions::run(&args),

@@ -10,6 +10,7 @@ pub(crate) mod info;
 pub(crate) mod knobs;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod replicate;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod set;

@@ -1,8 +1,12 @@
 //! Figures and claims of published articles: the one shape that every file in `published/` has.
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+mod check;
+
+pub use check::Check;
 
 /// Why a file is not of this shape.
 #[derive(Debug, Error)]
@@ -137,6 +141,8 @@ pub struct Experiment {
     pub both_ends_changed_together: bool,
     /// What must be known with the figures.
     pub notes: Vec<String>,
+    /// Plans that do it again, by the names of their files; none yet = it cannot be done again so far.
+    pub plans: Vec<String>,
     /// Loads, at least one.
     #[serde(rename = "load")]
     pub loads: Vec<Load>,
@@ -192,7 +198,7 @@ pub struct SettingResult {
 }
 
 /// How firmly a claim can be checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimKind {
     /// Carries a published number or an equality.
@@ -233,6 +239,15 @@ pub struct Claim {
     /// The numbers it speaks of, by what they are.
     #[serde(default)]
     pub figures: BTreeMap<String, Vec<f64>>,
+    /// What must be so for it to hold, all of it.
+    #[serde(default, rename = "check")]
+    pub checks: Vec<Check>,
+    /// What of it a simulated machine was built to show, so that its holding proves nothing.
+    #[serde(default)]
+    pub built_in: Option<String>,
+    /// Why it is not checked; for a finding, why it cannot be.
+    #[serde(default)]
+    pub unchecked: Option<String>,
 }
 
 fn yes() -> bool {
@@ -253,6 +268,9 @@ impl Published {
         for (place, claim) in published.claims.iter().enumerate() {
             let repeated = published.claims[..place].iter().any(|earlier| earlier.id == claim.id);
             let checked = if repeated { Err("there are two of this name") } else { claim.check() };
+            let planned = |plan: &str| published.experiment.plans.iter().any(|known| known == plan);
+            let unplanned = claim.checks.iter().filter_map(Check::plan).any(|plan| !planned(plan));
+            let checked = if unplanned { checked.and(Err("a check needs a plan that is not listed")) } else { checked };
             checked.map_err(|why| PublishedError::Claim { id: claim.id.clone(), why })?;
         }
         Ok(published)
@@ -293,6 +311,26 @@ impl Claim {
         if self.tolerance_factor.is_some_and(|factor| !factor.is_finite() || factor <= 1.0) {
             return Err("its tolerance factor is not above one");
         }
-        if self.ratio.is_some() && self.tolerance.is_none() { Err("its ratio has no tolerance") } else { Ok(()) }
+        if self.ratio.is_some() && self.tolerance.is_none() {
+            return Err("its ratio has no tolerance");
+        }
+        if self.checks.is_empty() == self.unchecked.is_none() {
+            return Err("it has neither a check nor a reason for none, or both");
+        }
+        let sized = |check: &Check| matches!(check, Check::Change { .. } | Check::Difference { .. });
+        if self.tolerance_factor.is_none() && self.checks.iter().any(sized) {
+            return Err("a check of its size needs a tolerance factor");
+        }
+        let bare = |check: &Check| match check {
+            Check::Ratio { value, tolerance, .. } => {
+                value.or(self.ratio).is_none() || tolerance.or(self.tolerance).is_none()
+            }
+            Check::Proportional { within, .. } => within.or(self.tolerance).is_none(),
+            _ => false,
+        };
+        if self.checks.iter().any(bare) {
+            return Err("a check of its ratio or proportion lacks the number or its tolerance");
+        }
+        self.checks.iter().find_map(Check::fault).map_or(Ok(()), Err)
     }
 }

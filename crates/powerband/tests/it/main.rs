@@ -40,6 +40,7 @@ mod places;
 mod probed;
 mod recorded;
 mod repeated;
+mod replicated;
 mod resumed;
 mod rigged;
 mod rights;

@@ -1,0 +1,57 @@
+//! The articles and plans this program carries, so that it can do them again anywhere.
+use crate::exit::{Failure, usage};
+
+/// One article.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Article {
+    /// Name of its file in `published/`.
+    pub(crate) name: &'static str,
+    /// The file.
+    pub(super) text: &'static str,
+}
+
+macro_rules! article {
+    ($name:literal) => {
+        Article { name: $name, text: include_str!(concat!("../../../../published/", $name, ".toml")) }
+    };
+}
+
+macro_rules! plan {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../../plans/", $name, ".toml")))
+    };
+}
+
+/// In the order in which they were published.
+const ARTICLES: [Article; 5] = [
+    article!("router-omap3530"),
+    article!("counter-quadcore"),
+    article!("governors-x3650"),
+    article!("coalesce-cyclone5"),
+    article!("mpi-governors"),
+];
+
+const PLANS: [(&str, &str); 5] =
+    [plan!("router"), plan!("router-idle"), plan!("router-busy"), plan!("counter"), plan!("counter-idle")];
+
+/// The text of a built-in plan.
+pub(super) fn plan(name: &str) -> Option<&'static str> {
+    PLANS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The article of this name, or of the only name that begins so.
+///
+/// # Errors
+/// A sentence with the names there are.
+pub(crate) fn named(word: &str) -> Result<Article, Failure> {
+    let exact = ARTICLES.iter().find(|article| article.name == word);
+    let mut begun = ARTICLES.iter().filter(|article| article.name.starts_with(word));
+    let found = exact.or_else(|| begun.next().filter(|_| begun.next().is_none()));
+    let names = || ARTICLES.map(|article| article.name).join(", ");
+    found.copied().ok_or_else(|| usage(format!("there is no article '{word}' to do again; there are {}", names())))
+}
+
+/// All of them.
+pub(crate) fn all() -> Vec<Article> {
+    ARTICLES.to_vec()
+}

@@ -1,0 +1,137 @@
+//! Claims that are no experiments: something is written to a simulated machine, and read.
+use powerband_machine::{Action, Errno, Hold, Machine, Turn, Wake, World};
+use powerband_record::Side;
+use powerband_report::replication::Tried;
+use powerband_sim::SimWorld;
+
+use crate::exit::{Exit, Failure};
+use crate::rig;
+
+const CPUS: &str = "/sys/devices/system/cpu";
+/// Longer than any clock takes to change, ns.
+const SETTLED_NS: u64 = 10_000_000;
+
+/// Tries something by its name; nothing when there is nothing of that name.
+///
+/// # Errors
+/// When a simulated machine cannot be made or does not do what any does.
+pub(super) fn on_machines(what: &str) -> Result<Option<Tried>, Failure> {
+    let tried = match what {
+        "bogomips" => bogomips()?,
+        "limits-in-either-order" => limits_in_either_order()?,
+        "one-cpu-of-many" => one_cpu_of_many()?,
+        _ => return Ok(None),
+    };
+    Ok(Some(tried))
+}
+
+/// A simulated machine as it boots.
+struct Booted {
+    name: &'static str,
+    world: SimWorld,
+}
+
+impl Booted {
+    fn new(name: &'static str) -> Result<Booted, Failure> {
+        let world = SimWorld::new(rig::profile(name)?, None, 1).map_err(|error| Failure::new(Exit::Failed, error))?;
+        Ok(Booted { name, world })
+    }
+
+    fn machine(&mut self) -> Result<&mut dyn Machine, Failure> {
+        let name = self.name;
+        self.world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::Failed, format!("sim:{name} is not there")))
+    }
+
+    /// Reads a cpufreq file of a CPU.
+    fn cpufreq(&mut self, cpu: u32, file: &str) -> Result<String, Failure> {
+        self.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}"))
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Failure> {
+        let name = self.name;
+        let text = self
+            .machine()?
+            .read(path)
+            .map_err(|errno| Failure::new(Exit::Failed, format!("sim:{name} {path}: {errno}")))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Writes to a cpufreq file of a CPU, as any program could, waits until it has had its effect, and answers the refusal.
+    fn write(&mut self, cpu: u32, file: &str, text: &str) -> Result<Option<Errno>, Failure> {
+        let path = format!("{CPUS}/cpu{cpu}/cpufreq/{file}");
+        let turn = Turn {
+            action: Action::WriteFile { path: path.clone(), text: text.into() },
+            undo: None,
+            hold: Hold::Set,
+            knob: format!("file:{path}"),
+            site: String::new(),
+            asked: text.into(),
+            before: None,
+            read_back: Some(path),
+            step: None,
+        };
+        let acted = self.machine()?.act(&turn).map_err(|error| Failure::new(Exit::Failed, error))?;
+        let until_ns = self.world.now_ns() + SETTLED_NS;
+        while self.world.wait(Some(until_ns)) != Wake::Deadline {}
+        Ok(acted.errno)
+    }
+
+    /// BogoMIPS of the first CPU.
+    fn bogomips(&mut self) -> Result<f64, Failure> {
+        let text = self.read("/proc/cpuinfo")?;
+        let line = text.lines().find(|line| line.to_ascii_lowercase().starts_with("bogomips"));
+        let number = line.and_then(|line| line.split(':').nth(1)?.trim().parse().ok());
+        number.ok_or_else(|| Failure::new(Exit::Failed, "a simulated /proc/cpuinfo has no BogoMIPS"))
+    }
+}
+
+/// BogoMIPS over the clock, at each clock of the router.
+fn bogomips() -> Result<Tried, Failure> {
+    let mut router = Booted::new("omap3530")?;
+    router.write(0, "scaling_governor", "userspace")?;
+    let clocks = router.cpufreq(0, "stats/time_in_state")?;
+    let mut shares = Vec::new();
+    for khz in clocks.lines().filter_map(|line| line.split(' ').next()) {
+        router.write(0, "scaling_setspeed", khz)?;
+        shares.push(router.bogomips()? / (khz.parse::<f64>().unwrap_or(f64::NAN) / 1e3));
+    }
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    let off = shares.iter().map(|share| (share / mean - 1.0).abs()).fold(0.0, f64::max);
+    let seen = format!("{mean:.4} a MHz at {} clocks, off by {:.3} % at most", shares.len(), off * 100.0);
+    Ok(Tried { so: shares.len() > 1 && off < 0.001, seen })
+}
+
+/// Both limits from the lowest clock to a higher one, the lower limit written first: refused before 5.3, taken since. And
+/// back down, the upper first, which no kernel refuses.
+fn limits_in_either_order() -> Result<Tried, Failure> {
+    let mut seen = Vec::new();
+    let mut so = true;
+    for (name, refused) in [("omap3530", true), ("pc", false)] {
+        let mut machine = Booted::new(name)?;
+        let low = machine.cpufreq(0, "cpuinfo_min_freq")?;
+        let high = machine.cpufreq(0, "cpuinfo_max_freq")?;
+        let lowered = machine.write(0, "scaling_max_freq", &low)?;
+        let raised = machine.write(0, "scaling_min_freq", &high)?;
+        so &= lowered.is_none() && raised.is_some() == refused;
+        let rules = machine.machine()?.identity().system.clone();
+        let how = raised.map_or_else(|| "taken".to_owned(), |errno| format!("refused ({errno})"));
+        seen.push(format!("{rules}: {how}"));
+    }
+    Ok(Tried { so, seen: format!("raising the lower limit first is, by {}", seen.join("; by ")) })
+}
+
+/// One CPU's governor is written; who else has it then depends on what shares its clock.
+fn one_cpu_of_many() -> Result<Tried, Failure> {
+    let mut seen = Vec::new();
+    let mut so = true;
+    for (name, alone) in [("quadcore", true), ("board", false)] {
+        let mut machine = Booted::new(name)?;
+        let related = machine.cpufreq(1, "related_cpus")?;
+        let other = machine.cpufreq(0, "scaling_governor")?;
+        machine.write(1, "scaling_governor", "powersave")?;
+        let now = machine.cpufreq(0, "scaling_governor")?;
+        so &= other != "powersave" && (now == other) == alone;
+        seen.push(format!("on sim:{name} turning CPU 1 turns CPUs {}", related.replace(' ', ",")));
+    }
+    Ok(Tried { so, seen: seen.join("; ") })
+}

@@ -1,0 +1,69 @@
+//! `replicate`: the published articles, done again on simulated machines.
+use powerband_report::replication::{Replication, enough, render};
+use serde::Serialize;
+
+use crate::cli::{Replicate, Shared};
+use crate::exit::{Answer, Exit, Failure};
+use crate::{output, replicate};
+
+/// All articles, as JSON.
+#[derive(Serialize)]
+struct Told<'a> {
+    version: u32,
+    kind: &'static str,
+    articles: &'a [Replication],
+    /// Sizes that were checked, and how many of them were within their factor.
+    sizes: (usize, usize),
+    fails: Vec<String>,
+    not_tried: usize,
+}
+
+pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
+    let named: Result<Vec<_>, _> = args.articles.iter().map(|word| replicate::named(word)).collect();
+    let articles = if args.articles.is_empty() { replicate::all() } else { named? };
+    let mut done = Vec::new();
+    for article in &articles {
+        let replication = replicate::again(article, shared)?;
+        if !shared.json {
+            output::say(&(render(&replication, output::width()) + "\n"));
+        }
+        done.push(replication);
+    }
+    let counts = done.iter().map(Replication::sizes);
+    let sizes = counts.fold((0, 0), |(all, within), (more, more_within)| (all + more, within + more_within));
+    let mut fails: Vec<String> =
+        done.iter().flat_map(|one| one.failures().into_iter().map(|what| format!("{} ({})", what, one.name))).collect();
+    if !enough(sizes.0, sizes.1) {
+        fails.push(format!("{} of {} sizes are within their factor, fewer than two thirds", sizes.1, sizes.0));
+    }
+    let not_tried = done.iter().map(Replication::untried).sum();
+    if shared.json {
+        output::say_json(&Told {
+            version: powerband_report::json::VERSION,
+            kind: "replication",
+            articles: &done,
+            sizes,
+            fails: fails.clone(),
+            not_tried,
+        })?;
+    } else {
+        output::say(&summary(&done, sizes, not_tried));
+    }
+    if fails.is_empty() {
+        return Ok(Exit::Fine as u8);
+    }
+    Err(Failure::new(Exit::Failed, format!("what was published does not come out again: {}", fails.join(", "))))
+}
+
+fn summary(done: &[Replication], (sizes, within): (usize, usize), not_tried: usize) -> String {
+    let claims: usize = done.iter().map(|one| one.claims.len()).sum();
+    let hold = done.iter().flat_map(|one| &one.claims);
+    let hold = hold.filter(|claim| claim.holds == powerband_report::replication::Holds::Yes).count();
+    let points = || done.iter().flat_map(|one| &one.points).filter_map(powerband_report::replication::Point::holds);
+    let sizes = if sizes == 0 { String::new() } else { format!(", {within} of {sizes} sizes within their factor") };
+    format!(
+        "{hold} of {claims} claims hold, {not_tried} were not tried; {} of {} points within their tolerance{sizes}.",
+        points().filter(|holds| *holds).count(),
+        points().count()
+    )
+}

@@ -1,0 +1,99 @@
+//! The published articles done again by the command: what comes out, and that a wrong model would be seen.
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::desk::{Desk, workspace};
+
+/// What `replicate` tells of one article.
+fn article(desk: &Desk, words: &[&str]) -> Value {
+    let told = desk.run(&[&["--json", "replicate"], words].concat()).ended(0).value();
+    assert_eq!((&told["version"], &told["kind"]), (&1.into(), &"replication".into()));
+    told["articles"][0].clone()
+}
+
+/// Names of the claims of which this came.
+fn claims<'a>(article: &'a Value, holds: &str) -> BTreeSet<&'a str> {
+    let claims = article["claims"].as_array().unwrap().iter().filter(|claim| claim["holds"] == holds);
+    claims.map(|claim| claim["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_router_and_the_counter_come_out_again() {
+    let desk = Desk::new();
+    for (name, points, untried, undecidable) in [
+        ("router", 5, vec![], vec!["decline-above-500"]),
+        ("counter", 7, vec!["idle-wakes-slower", "ping-idle-target-slower"], vec![]),
+    ] {
+        // Whatever the seed: a tolerance that is met by luck is not met.
+        for seed in ["1", "2", "3"] {
+            let article = article(&desk, &[name, "--seed", seed]);
+            assert_eq!(claims(&article, "not_tried"), untried.iter().copied().collect(), "{article}");
+            assert_eq!(claims(&article, "undecidable"), undecidable.iter().copied().collect(), "{article}");
+            let left = article["claims"].as_array().unwrap().len() - untried.len() - undecidable.len();
+            assert_eq!(claims(&article, "yes").len(), left, "{article:#}");
+            let judged: Vec<&Value> =
+                article["points"].as_array().unwrap().iter().filter(|point| point["tolerance"].is_number()).collect();
+            assert_eq!(judged.len(), points);
+        }
+    }
+}
+
+#[test]
+fn a_wrong_model_does_not_come_through() {
+    let desk = Desk::new();
+    let machine = |name: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(workspace().join(format!("machines/sim/{name}.toml"))).unwrap();
+        assert!(text.contains(from), "{from}");
+        let path = desk.beside(&format!("{name}.toml"));
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+        path.display().to_string()
+    };
+    let fails = |article: &str, machine: &str| {
+        desk.run(&["replicate", article, "--machine", &format!("sim:{machine}")]).ended(1).err
+    };
+    // A quarter more cycles a bit: the link binds above 600 MHz only.
+    let slow = machine("omap3530", "receive_cycles_per_bit = 7.7656", "receive_cycles_per_bit = 12.0");
+    let why = fails("router", &slow);
+    for missed in ["rate_mbit_s of 500 MHz", "rate_mbit_s of 250 MHz", "knee-500"] {
+        assert!(why.contains(missed), "{missed}: {why}");
+    }
+    // A ninth more cycles an iteration: the proportion stands, the counts do not.
+    let slow = machine("quadcore", "cycles_per_iteration = 469.8", "cycles_per_iteration = 520.0");
+    let why = fails("counter", &slow);
+    assert!(why.contains("count of 1867 MHz") && !why.contains("count-follows-frequency"), "{why}");
+}
+
+#[test]
+fn no_plan_of_an_article_changes_its_machine() {
+    let plans = |article: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(workspace().join(format!("published/{article}.toml"))).unwrap();
+        let table: toml::Table = text.parse().unwrap();
+        let plans = table["experiment"].as_table().unwrap().get("plans");
+        plans.map_or(vec![], |plans| plans.clone().try_into().unwrap())
+    };
+    for article in ["router-omap3530", "counter-quadcore", "governors-x3650", "coalesce-cyclone5", "mpi-governors"] {
+        let machines: BTreeSet<String> = plans(article)
+            .iter()
+            .map(|plan| {
+                let text = std::fs::read_to_string(workspace().join(format!("plans/{plan}.toml"))).unwrap();
+                let table: toml::Table = text.parse().unwrap();
+                table["machine"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        assert!(machines.len() <= 1, "{article}: {machines:?}");
+        assert!(
+            machines.iter().all(|machine| machine.starts_with("sim:") && !machine.contains(['/', '#'])),
+            "{machines:?}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_article_and_a_real_machine_are_refused() {
+    let desk = Desk::new();
+    let why = desk.run(&["replicate", "nonsense"]).refused(2);
+    assert!(why.contains("router-omap3530, counter-quadcore"), "{why}");
+    let why = desk.run(&["replicate", "router", "--machine", "local"]).refused(2);
+    assert!(why.contains("powerband run plans/router.toml"), "{why}");
+}

@@ -1,0 +1,153 @@
+//! Checks: how a published claim can be seen in what plans measured. Data, not code: a claim names the plan, the metric and
+//! the settings, and nothing else about a machine can be said here.
+use serde::Deserialize;
+
+/// One thing that must be so for a claim to hold.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Check {
+    /// Each differs from the first by no more than `within`, relative.
+    Alike {
+        /// Plan that measures them.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Settings, by label.
+        settings: Vec<String>,
+        /// Largest difference, relative.
+        within: f64,
+    },
+    /// The first is `value` times the second.
+    Ratio {
+        /// Plan that measures them.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Two settings, by label.
+        of: [String; 2],
+        /// Ratio as published; absent = the claim's.
+        #[serde(default)]
+        value: Option<f64>,
+        /// Largest difference from it, absolute; absent = the claim's.
+        #[serde(default)]
+        tolerance: Option<f64>,
+    },
+    /// The first is larger than the second by `value` of it, give or take the claim's tolerance factor.
+    Change {
+        /// Plan that measures them.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Two settings, by label.
+        of: [String; 2],
+        /// Relative change as published: positive when the first is larger.
+        value: f64,
+    },
+    /// The first is larger than the second by `value`, in the metric's unit, give or take the claim's tolerance factor.
+    Difference {
+        /// Plan that measures them.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Two settings, by label.
+        of: [String; 2],
+        /// Difference as published: positive when the first is larger.
+        value: f64,
+    },
+    /// From setting to setting it does not fall, and the last is above the first.
+    Rising {
+        /// Plan that measures them.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Settings, by label.
+        settings: Vec<String>,
+    },
+    /// Divided by `to`, all are one number.
+    Proportional {
+        /// Plan that measures them.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Settings, by label.
+        settings: Vec<String>,
+        /// What each is proportional to, in the same order.
+        to: Vec<f64>,
+        /// Largest distance from their mean, relative; absent = the claim's tolerance.
+        #[serde(default)]
+        within: Option<f64>,
+    },
+    /// The setting has this value.
+    Level {
+        /// Plan that measures it.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Setting, by label.
+        setting: String,
+        /// Value.
+        value: f64,
+        /// Largest difference, relative.
+        within: f64,
+    },
+    /// The setting has at least this value.
+    AtLeast {
+        /// Plan that measures it.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Setting, by label.
+        setting: String,
+        /// Value.
+        value: f64,
+    },
+    /// What no experiment measures is tried on the machine itself.
+    Tried {
+        /// What is tried, by name.
+        what: String,
+    },
+}
+
+impl Check {
+    /// The plan it needs.
+    #[must_use]
+    pub fn plan(&self) -> Option<&str> {
+        match self {
+            Check::Alike { plan, .. }
+            | Check::Ratio { plan, .. }
+            | Check::Change { plan, .. }
+            | Check::Difference { plan, .. }
+            | Check::Rising { plan, .. }
+            | Check::Proportional { plan, .. }
+            | Check::Level { plan, .. }
+            | Check::AtLeast { plan, .. } => Some(plan),
+            Check::Tried { .. } => None,
+        }
+    }
+
+    /// What is wrong with it by itself.
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        let numbers: Vec<f64> = match self {
+            Check::Alike { settings, within, .. } => {
+                if settings.len() < 2 {
+                    return Some("it compares fewer than two settings");
+                }
+                vec![*within]
+            }
+            Check::Rising { settings, .. } if settings.len() < 2 => return Some("it compares fewer than two settings"),
+            Check::Proportional { settings, to, within, .. } => {
+                if settings.len() < 2 || settings.len() != to.len() {
+                    return Some("it does not have a number for each setting");
+                }
+                to.iter().copied().chain(*within).collect()
+            }
+            Check::Ratio { value, tolerance, .. } => value.iter().chain(tolerance).copied().collect(),
+            Check::Change { value, .. } | Check::Difference { value, .. } => vec![*value],
+            Check::Level { value, within, .. } => vec![*value, *within],
+            Check::AtLeast { value, .. } => vec![*value],
+            Check::Rising { .. } | Check::Tried { .. } => vec![],
+        };
+        let zero = |number: &f64| !number.is_finite() || *number == 0.0;
+        numbers.iter().any(zero).then_some("a number of a check is zero or not finite")
+    }
+}

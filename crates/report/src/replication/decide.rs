@@ -1,0 +1,212 @@
+//! Whether a check holds against the evidence: by the mean, where a published size has a tolerance; by the mean and two
+//! standard errors, where only a direction or an equality is claimed.
+use super::evidence::{Estimate, Evidence, Observed};
+use super::{Answer, Holds};
+use crate::published::{Check, Claim};
+
+/// A difference below this many standard errors is a tie.
+const TIE: f64 = 2.0;
+
+/// Holds one check of a claim against the evidence.
+pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answer {
+    let run = check.plan().map(|plan| evidence.runs.get(plan).ok_or_else(|| format!("{plan} was not run")));
+    match run.transpose() {
+        Err(why) => Answer { holds: Holds::NotTried, found: why, factor: None },
+        Ok(None) => tried(check, evidence),
+        Ok(Some(run)) => measured(claim, check, run).unwrap_or_else(|| Answer {
+            holds: Holds::NotTried,
+            found: format!("{} did not measure that", check.plan().unwrap_or_default()),
+            factor: None,
+        }),
+    }
+}
+
+fn tried(check: &Check, evidence: &Evidence) -> Answer {
+    let Check::Tried { what } = check else { return not_tried("it names no plan".into()) };
+    match evidence.tried.get(what) {
+        Some(tried) => answer(tried.so, tried.seen.clone()),
+        None => not_tried(format!("{what} was not tried")),
+    }
+}
+
+fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
+    let ratio = |of: [&str; 2], metric: &str| run.joined(of, metric, |a, b| a / b);
+    Some(match check {
+        Check::Alike { metric, settings, within, .. } => {
+            let (first, others) = settings.split_first()?;
+            let ratios = others.iter().map(|other| ratio([other, first], metric));
+            alike(&ratios.collect::<Option<Vec<_>>>()?, *within)
+        }
+        Check::Ratio { metric, of: [a, b], value, tolerance, .. } => {
+            let (value, tolerance) = (value.or(claim.ratio)?, tolerance.or(claim.tolerance)?);
+            let found = ratio([a, b], metric)?;
+            let so = (found.mean - value).abs() <= tolerance;
+            answer(so, format!("{} ({value} ± {tolerance})", with_error(found)))
+        }
+        Check::Change { metric, of: [a, b], value, .. } => {
+            let found = run.joined([a, b], metric, |a, b| a / b - 1.0)?;
+            let told = format!("{} ({:+.1} %)", percent(found), value * 100.0);
+            sized(found, *value, claim.tolerance_factor?, told)
+        }
+        Check::Difference { metric, of: [a, b], value, .. } => {
+            let found = run.joined([a, b], metric, |a, b| a - b)?;
+            sized(found, *value, claim.tolerance_factor?, format!("{} ({value:+})", with_error(found)))
+        }
+        Check::Rising { metric, settings, .. } => {
+            let means: Option<Vec<f64>> = settings.iter().map(|s| Some(run.mean(s, metric)?.mean)).collect();
+            let steps = settings.windows(2).map(|pair| run.joined([&pair[1], &pair[0]], metric, |a, b| a - b));
+            let steps = steps.collect::<Option<Vec<_>>>()?;
+            let whole = run.joined([settings.last()?, settings.first()?], metric, |a, b| a - b)?;
+            let falls = steps.iter().any(|step| step.mean < -TIE * step.error && step.mean < 0.0);
+            let listed: Vec<String> = means?.iter().map(|mean| number(*mean)).collect();
+            answer(!falls && whole.mean > TIE * whole.error, listed.join(" "))
+        }
+        Check::Proportional { metric, settings, to, within, .. } => {
+            let within = within.or(claim.tolerance)?;
+            let shares = settings.iter().zip(to).map(|(setting, to)| Some(run.mean(setting, metric)?.mean / to));
+            let shares = shares.collect::<Option<Vec<f64>>>()?;
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            let worst = shares.iter().map(|share| (share / mean - 1.0).abs()).fold(0.0, f64::max);
+            answer(worst <= within, format!("off by {:.2} % at most (may be {:.2} %)", worst * 100.0, within * 100.0))
+        }
+        Check::Level { metric, setting, value, within, .. } => {
+            let found = run.mean(setting, metric)?;
+            answer((found.mean / value - 1.0).abs() <= *within, format!("{} ({})", number(found.mean), number(*value)))
+        }
+        Check::AtLeast { metric, setting, value, .. } => {
+            let found = run.mean(setting, metric)?;
+            answer(found.mean >= *value, format!("{} (at least {})", number(found.mean), number(*value)))
+        }
+        Check::Tried { .. } => return None,
+    })
+}
+
+/// Whether all ratios are one, within a distance that two standard errors more do not leave.
+fn alike(ratios: &[Estimate], within: f64) -> Answer {
+    let far = |ratio: &Estimate| (ratio.mean - 1.0).abs();
+    let worst = ratios.iter().copied().max_by(|a, b| far(a).total_cmp(&far(b)));
+    let told = worst.map_or_else(String::new, |worst| {
+        let change = Estimate { mean: worst.mean - 1.0, ..worst };
+        format!("{} at most (may be {:.1} %)", percent(change), within * 100.0)
+    });
+    let holds = if ratios.iter().any(|ratio| far(ratio) - TIE * ratio.error > within) {
+        Holds::No
+    } else if ratios.iter().all(|ratio| far(ratio) + TIE * ratio.error <= within) {
+        Holds::Yes
+    } else {
+        Holds::Tie
+    };
+    Answer { holds, found: told, factor: None }
+}
+
+/// A size of which the sign must be right; by which factor it is off is told, and decides of a size alone.
+fn sized(found: Estimate, published: f64, factor: f64, told: String) -> Answer {
+    let off = found.mean / published;
+    let holds = match off {
+        _ if found.mean.abs() < TIE * found.error => Holds::Tie,
+        wrong if wrong <= 0.0 => Holds::No,
+        off if off.max(off.recip()) <= factor => Holds::Yes,
+        _ => Holds::OffSize,
+    };
+    Answer { holds, found: told, factor: Some(off) }
+}
+
+fn answer(so: bool, found: String) -> Answer {
+    Answer { holds: if so { Holds::Yes } else { Holds::No }, found, factor: None }
+}
+
+fn not_tried(found: String) -> Answer {
+    Answer { holds: Holds::NotTried, found, factor: None }
+}
+
+fn percent(found: Estimate) -> String {
+    format!("{:+.2} ± {:.2} %", found.mean * 100.0, found.error * 100.0)
+}
+
+fn with_error(found: Estimate) -> String {
+    format!("{} ± {}", number(found.mean), number(found.error))
+}
+
+/// Four significant digits, without zeros at the end.
+pub(super) fn number(value: f64) -> String {
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let places = usize::try_from((3 - magnitude).clamp(0, 6)).unwrap_or(0);
+    let text = format!("{value:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::tests::evidence;
+    use super::*;
+    use crate::published::Published;
+
+    /// What a claim with one check comes to, of settings `a`, `b` and `c`.
+    fn holds(claim: &str, check: &str, values: [&[f64]; 3]) -> Holds {
+        let text = format!(
+            "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n[machine]\n[experiment]\nplans = ['p']\n\
+             [[experiment.load]]\nname = 'l'\nwhat = 'w'\nmetrics = ['m']\n[[claim]]\nid = 'c'\nkind = 'approx'\ntext = 't'\n\
+             {claim}\n[[claim.check]]\nplan = 'p'\nmetric = 'm'\n{check}\n"
+        );
+        let published = Published::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let settings = [("a", values[0]), ("b", values[1]), ("c", values[2])];
+        let claim = &published.claims[0];
+        decide(claim, &claim.checks[0], &evidence("p", "m", &settings)).holds
+    }
+
+    const TENS: &[f64] = &[10.0, 10.1, 9.9, 10.0];
+    const ELEVENS: &[f64] = &[11.0, 11.1, 10.9, 11.0];
+    const NOISE: &[f64] = &[8.0, 12.5, 9.0, 11.0];
+
+    #[test]
+    fn alike_needs_certainty_both_ways() {
+        let alike = "is = 'alike'\nsettings = ['a', 'b']\nwithin = 0.05";
+        assert_eq!(holds("", alike, [TENS, TENS, TENS]), Holds::Yes);
+        assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), Holds::No);
+        assert_eq!(holds("", alike, [TENS, NOISE, TENS]), Holds::Tie);
+    }
+
+    #[test]
+    fn a_ratio_is_within_its_tolerance_or_not() {
+        let ratio = "is = 'ratio'\nof = ['b', 'a']";
+        assert_eq!(holds("ratio = 1.12\ntolerance = 0.03", ratio, [TENS, ELEVENS, TENS]), Holds::Yes);
+        assert_eq!(holds("ratio = 1.12\ntolerance = 0.01", ratio, [TENS, ELEVENS, TENS]), Holds::No);
+    }
+
+    #[test]
+    fn a_size_has_a_sign_and_a_factor() {
+        let change = |value: f64| format!("is = 'change'\nof = ['b', 'a']\nvalue = {value:?}");
+        let holds = |value: f64, b| holds("tolerance_factor = 1.5", &change(value), [TENS, b, TENS]);
+        assert_eq!(holds(0.08, ELEVENS), Holds::Yes);
+        assert_eq!(holds(0.30, ELEVENS), Holds::OffSize);
+        assert_eq!(holds(0.05, ELEVENS), Holds::OffSize);
+        assert_eq!(holds(-0.1, ELEVENS), Holds::No);
+        assert_eq!(holds(0.1, NOISE), Holds::Tie);
+    }
+
+    #[test]
+    fn rising_may_rest_between_but_not_fall() {
+        let rising = "is = 'rising'\nsettings = ['a', 'b', 'c']";
+        assert_eq!(holds("", rising, [TENS, TENS, ELEVENS]), Holds::Yes);
+        assert_eq!(holds("", rising, [TENS, ELEVENS, TENS]), Holds::No);
+        assert_eq!(holds("", rising, [TENS, TENS, TENS]), Holds::No);
+    }
+
+    #[test]
+    fn proportions_levels_and_what_was_not_measured() {
+        let to = |numbers: &str| format!("is = 'proportional'\nsettings = ['a', 'b']\nto = {numbers}\nwithin = 0.01");
+        assert_eq!(holds("", &to("[100.0, 110.0]"), [TENS, ELEVENS, TENS]), Holds::Yes);
+        assert_eq!(holds("", &to("[100.0, 120.0]"), [TENS, ELEVENS, TENS]), Holds::No);
+        let level = |value: f64| format!("is = 'level'\nsetting = 'a'\nvalue = {value:?}\nwithin = 0.05");
+        assert_eq!(holds("", &level(10.3), [TENS, TENS, TENS]), Holds::Yes);
+        assert_eq!(holds("", &level(11.0), [TENS, TENS, TENS]), Holds::No);
+        assert_eq!(holds("", "is = 'at_least'\nsetting = 'b'\nvalue = 10.5", [TENS, TENS, TENS]), Holds::No);
+        assert_eq!(holds("", "is = 'at_least'\nsetting = 'd'\nvalue = 10.5", [TENS, TENS, TENS]), Holds::NotTried);
+    }
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let told = [54.0412, 0.591_96, 16_998_884.2, 125.0, 0.0, -3.115].map(number);
+        assert_eq!(told, ["54.04", "0.592", "16998884", "125", "0", "-3.115"]);
+    }
+}

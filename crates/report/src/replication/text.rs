@@ -1,0 +1,90 @@
+//! An article done again, for a terminal: its plans, its table beside ours, its claims.
+use powerband_record::format_duration;
+
+use super::decide::number;
+use super::{Holds, Judged, Point, Replication};
+use crate::text::{fit, fold};
+
+/// Columns of the word before a claim.
+const WORD: usize = 14;
+
+/// Prints it for `width` columns.
+#[must_use]
+pub fn render(replication: &Replication, width: usize) -> String {
+    let mut lines = fold(&format!("{}: {}.", replication.name, replication.title), width, 0);
+    for ran in &replication.ran {
+        let voids = if ran.voids == 0 { String::new() } else { format!(", {} void", ran.voids) };
+        let time = format_duration((ran.machine_s * 1e9) as u64 / 1_000_000_000 * 1_000_000_000);
+        let line = format!(
+            "{} on {}: {} blocks, {} trials{voids}, {time} of its time",
+            ran.plan,
+            ran.machines.join(" with "),
+            ran.blocks,
+            ran.trials
+        );
+        lines.extend(fold(&format!("  {line}"), width, 4));
+    }
+    if let Some(why) = replication.put_off() {
+        let count = replication.claims.len();
+        lines.extend(fold(&format!("  None of its {count} claims was tried: {why}"), width, 2));
+        return lines.join("\n") + "\n";
+    }
+    for metric in metrics(&replication.points) {
+        lines.push(String::new());
+        lines.extend(table(metric, &replication.points, width));
+    }
+    lines.push(String::new());
+    lines.extend(replication.claims.iter().flat_map(|claim| said(claim, width)));
+    lines.join("\n") + "\n"
+}
+
+/// Metrics of the points, each once, in their order.
+fn metrics(points: &[Point]) -> Vec<&str> {
+    let mut metrics: Vec<&str> = points.iter().map(|point| point.metric.as_str()).collect();
+    metrics.dedup();
+    metrics
+}
+
+fn table(metric: &str, points: &[Point], width: usize) -> Vec<String> {
+    let head = ["setting", "published", "found", "off", "may be", ""].map(String::from);
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
+    let row = |point: &Point| {
+        let setting = if point.held_out { format!("{} (held out)", point.setting) } else { point.setting.clone() };
+        vec![
+            setting,
+            number(point.published),
+            point.found.map_or("-".into(), number),
+            point.off().filter(|off| off.is_finite()).map_or("-".into(), percent),
+            point.tolerance.map_or("shown only".into(), |tolerance| format!("{:.0} %", tolerance * 100.0)),
+            point.holds().map_or("", |holds| if holds { "holds" } else { "fails" }).into(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = points.iter().filter(|point| point.metric == metric).map(row).collect();
+    let mut lines = vec![metric.to_owned()];
+    lines.extend(fit(&head, &rows, width, 1, &[1, 2, 3]));
+    lines
+}
+
+/// A claim: what came of it, what it says, what was found.
+fn said(claim: &Judged, width: usize) -> Vec<String> {
+    let word = match claim.holds {
+        Holds::Yes => "holds",
+        Holds::OffSize => "size off",
+        Holds::Tie => "tie",
+        Holds::No => "does not hold",
+        Holds::NotTried => "not tried",
+        Holds::Undecidable => "undecidable",
+    };
+    let built_in = claim.built_in.as_ref().map(|what| format!("built in: {what}"));
+    let found = claim.checks.iter().map(|check| check.found.clone()).collect::<Vec<_>>();
+    let found = (!found.is_empty()).then(|| format!("found: {}", found.join("; ")));
+    let parts = [Some(format!("{}: {}", claim.id, claim.text)), found, claim.why.clone(), built_in];
+    let mut lines = Vec::new();
+    for (place, part) in parts.into_iter().flatten().enumerate() {
+        for line in fold(&part, width.saturating_sub(WORD), 0) {
+            let word = if lines.is_empty() && place == 0 { word } else { "" };
+            lines.push(format!("{word:<WORD$}{line}").trim_end().to_owned());
+        }
+    }
+    lines
+}
