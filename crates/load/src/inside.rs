@@ -67,8 +67,8 @@ fn work(json: &str) -> Result<(), Failure> {
     let report = match work {
         Work::Counter { for_ns, align_to_second } => counter::count(for_ns, align_to_second)?,
         Work::StreamReceive { address, port } => stream::receive(&address, port, &mut control)?,
-        Work::StreamSend { address, port, for_ns, rtt_exchanges } => {
-            stream::send(&address, port, for_ns, rtt_exchanges)?
+        Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes } => {
+            stream::send(&address, port, for_ns, rtt_exchanges, window_bytes)?
         }
         Work::Echo { protocol, address, port } => echo::answer(protocol, &address, port, &mut control)?,
         Work::Ping { protocol, address, port, for_ns, rate_per_s, arrivals, seed, size_bytes } => {

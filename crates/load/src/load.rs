@@ -70,6 +70,9 @@ pub enum LoadError {
     /// A rate that is none.
     #[error("ping: {0}; write e.g. rate = 200, size = 64")]
     Ping(&'static str),
+    /// A window that is none.
+    #[error("stream: {0}; write e.g. window_bytes = 65536, or leave it to the kernel")]
+    Stream(&'static str),
     /// A command without a program.
     #[error("the command is empty; put a program behind --")]
     Empty,
@@ -106,6 +109,7 @@ impl Load {
             Load::Command(command) if command.argv.first().is_none_or(String::is_empty) => Err(LoadError::Empty),
             Load::Command(_) => Ok(()),
             timed if timed.length_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
+            Load::Stream(stream) => stream.mistake().map_or(Ok(()), |why| Err(LoadError::Stream(why))),
             Load::Ping(ping) => ping.mistake().map_or(Ok(()), |why| Err(LoadError::Ping(why))),
             _ => Ok(()),
         }

@@ -29,6 +29,9 @@ pub struct StreamLoad {
     /// Which way.
     #[serde(default)]
     pub direction: Direction,
+    /// Most bytes on their way, as iperf3's `-w`; absent = as the kernel sees fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<u64>,
     /// CPUs the near end is pinned to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<CpuList>,
@@ -37,17 +40,26 @@ pub struct StreamLoad {
 /// Exchanges of one byte whose median is the round trip; odd, so that the median is one of them.
 const RTT_EXCHANGES: u32 = 21;
 
+/// Windows that make sense, bytes: two full frames and more, up to what Linux takes.
+const WINDOWS: std::ops::RangeInclusive<u64> = 4_096..=1 << 30;
+
 fn ten_seconds() -> u64 {
     10_000_000_000
 }
 
 impl Default for StreamLoad {
     fn default() -> Self {
-        StreamLoad { for_ns: ten_seconds(), direction: Direction::default(), pin: None }
+        StreamLoad { for_ns: ten_seconds(), direction: Direction::default(), window_bytes: None, pin: None }
     }
 }
 
 impl StreamLoad {
+    /// What no stream could be.
+    pub(crate) fn mistake(&self) -> Option<&'static str> {
+        let window = self.window_bytes?;
+        (!WINDOWS.contains(&window)).then_some("its window must be 4096 to 1073741824 bytes")
+    }
+
     pub(crate) fn parts(&self, rig: &Rig) -> Vec<Part> {
         let far = if rig.far.is_some() { Side::Far } else { Side::Near };
         let (from, to) = match self.direction {
@@ -60,7 +72,13 @@ impl StreamLoad {
         };
         let pin = |side| if side == Side::Near { self.pin.clone() } else { None };
         let receive = Work::StreamReceive { address: address.clone(), port: 0 };
-        let send = Work::StreamSend { address, port: 0, for_ns: self.for_ns, rtt_exchanges: RTT_EXCHANGES };
+        let send = Work::StreamSend {
+            address,
+            port: 0,
+            for_ns: self.for_ns,
+            rtt_exchanges: RTT_EXCHANGES,
+            window_bytes: self.window_bytes,
+        };
         vec![
             Part { name: "receive", side: to, work: receive, cpus: pin(to), after: None, metered: to != from },
             Part { name: "send", side: from, work: send, cpus: pin(from), after: Some("receive"), metered: true },

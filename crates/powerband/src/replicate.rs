@@ -44,7 +44,7 @@ fn observed(name: &str, shared: &Shared) -> Result<Observed, Failure> {
             "`replicate` needs simulated machines, sim:NAME; on any other run the plan itself, e.g. `powerband run plans/router.toml`",
         ));
     }
-    let mut rig = rig::open(&names, plan.seed, Purpose::Look)?;
+    let mut rig = rig::open(&names, plan.seed, Purpose::Measure)?;
     let resolved = resolve(&plan, rig.world()).map_err(rig::resolve_failure)?;
     let mut events: Vec<Event> = Vec::new();
     let mut bench = WorldBench::new(rig.world(), &resolved);

@@ -34,6 +34,9 @@ pub enum Work {
         for_ns: u64,
         /// One-byte exchanges before the transfer; the round trip reported is their median.
         rtt_exchanges: u32,
+        /// Most bytes on their way (`SO_SNDBUF`, tcp(7)); absent = as the kernel sees fit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window_bytes: Option<u64>,
     },
     /// Answer what is sent, with the same bytes, to one caller until it says that it is done. Says
     /// `{"ready": {"port": P}}` once it listens; reports `{"answered": N}`.

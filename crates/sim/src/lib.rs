@@ -32,7 +32,7 @@ mod world;
 pub use cpuidle::{IdleGovernor, IdleSpec, IdleState};
 pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, Written};
 pub use meters::{MeterSpec, Share, Shows, Wrong};
-pub use nic::Driver;
+pub use nic::{Driver, Stmmac};
 pub use noise::NoiseSpec;
 pub use play::Stretch;
 pub use power::{IdleStep, PowerSpec};

@@ -29,10 +29,45 @@ pub enum Driver {
     /// Intel's gigabit cards (Linux 6.1 drivers/net/ethernet/intel/e1000e).
     E1000e,
     /// Synopsys' core in many ARM boards (Linux 6.1 drivers/net/ethernet/stmicro/stmmac).
-    Stmmac {
-        /// Its bus clock, of which its timer counts 256 at a time, MHz.
-        clock_mhz: u32,
-    },
+    Stmmac(Stmmac),
+}
+
+/// What differs between versions of stmmac.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stmmac {
+    /// Its bus clock, of which its timer counts 256 at a time, MHz.
+    pub clock_mhz: u32,
+    /// Fewest units of that timer it takes, of at most 255.
+    pub least_units: u32,
+    /// Units it starts with.
+    pub default_units: u32,
+    /// Time after which its own timer tells of what was sent, us, as it starts.
+    pub tx_usecs: u32,
+    /// Frames sent until an interrupt tells of them, as it starts.
+    pub tx_frames: u32,
+}
+
+impl Stmmac {
+    /// As in Linux 6.1.
+    #[must_use]
+    pub fn new(clock_mhz: u32) -> Stmmac {
+        Stmmac { clock_mhz, least_units: 0x10, default_units: 0xa0, tx_usecs: 1_000, tx_frames: 25 }
+    }
+
+    /// What cannot be, by its key in machine files.
+    pub(crate) fn fault(&self) -> Option<(&'static str, &'static str)> {
+        if !(1..=RIWT_MOST).contains(&self.least_units) {
+            return Some(("network.least_units", "must be 1 to 255"));
+        }
+        if !(self.least_units..=RIWT_MOST).contains(&self.default_units) {
+            return Some(("network.default_units", "must be network.least_units to 255"));
+        }
+        if self.tx_usecs > TX_USECS_MOST || self.tx_frames > TX_FRAMES_MOST || (self.tx_usecs, self.tx_frames) == (0, 0)
+        {
+            return Some(("network.tx_usecs", "must be up to 100000 with up to 256 network.tx_frames, not both 0"));
+        }
+        None
+    }
 }
 
 impl Driver {
@@ -41,7 +76,7 @@ impl Driver {
     pub fn name(self) -> &'static str {
         match self {
             Driver::E1000e => "e1000e",
-            Driver::Stmmac { .. } => "stmmac",
+            Driver::Stmmac(_) => "stmmac",
         }
     }
 }
@@ -93,12 +128,11 @@ impl Traffic {
     }
 }
 
-/// stmmac: the timer's bounds and default, and those of what is sent.
-const RIWT: std::ops::RangeInclusive<u32> = 0x10..=0xff;
-const RIWT_DEFAULT: u32 = 0xa0;
+/// stmmac: the most units of its timer, the clocks in one, and the most that may be told of late.
+const RIWT_MOST: u32 = 0xff;
 const RIWT_CLOCKS: u32 = 256;
-const TX_USECS: (u32, u32) = (1_000, 100_000);
-const TX_FRAMES: (u32, u32) = (25, 256);
+const TX_USECS_MOST: u32 = 100_000;
+const TX_FRAMES_MOST: u32 = 256;
 
 impl Nic {
     /// The card of a machine, by whose name its address is made.
@@ -106,9 +140,12 @@ impl Nic {
         let settings = match driver {
             None => Settings::Fixed,
             Some(Driver::E1000e) => Settings::Throttle(Throttle::new(speed_mbit_s == GIGABIT_MBIT_S)),
-            Some(Driver::Stmmac { .. }) => {
-                Settings::Watchdog { units: RIWT_DEFAULT, rx_frames: 0, tx_usecs: TX_USECS.0, tx_frames: TX_FRAMES.0 }
-            }
+            Some(Driver::Stmmac(stmmac)) => Settings::Watchdog {
+                units: stmmac.default_units,
+                rx_frames: 0,
+                tx_usecs: stmmac.tx_usecs,
+                tx_frames: stmmac.tx_frames,
+            },
         };
         let hash = fnv1a(machine.as_bytes()).to_le_bytes();
         // Locally administered, so nobody's.
@@ -155,7 +192,7 @@ impl Nic {
 
     fn clock_mhz(&self) -> u32 {
         match self.driver {
-            Some(Driver::Stmmac { clock_mhz }) => clock_mhz,
+            Some(Driver::Stmmac(stmmac)) => stmmac.clock_mhz,
             _ => 1,
         }
     }
@@ -182,7 +219,8 @@ impl Nic {
                     usecs => self.riwt(usecs).map(|units| (units, value("rx-frames"))),
                 };
                 let (tx_usecs, tx_frames) = (value("tx-usecs"), value("tx-frames"));
-                let sendable = (tx_usecs, tx_frames) != (0, 0) && tx_usecs <= TX_USECS.1 && tx_frames <= TX_FRAMES.1;
+                let sendable =
+                    (tx_usecs, tx_frames) != (0, 0) && tx_usecs <= TX_USECS_MOST && tx_frames <= TX_FRAMES_MOST;
                 let received = units.filter(|_| sendable);
                 received.map(|(units, rx_frames)| Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames })
             }
@@ -195,7 +233,8 @@ impl Nic {
     /// A time as units of the receive timer, if it can count them.
     fn riwt(&self, usecs: u32) -> Option<u32> {
         let units = u64::from(usecs) * u64::from(self.clock_mhz()) / u64::from(RIWT_CLOCKS);
-        u32::try_from(units).ok().filter(|units| RIWT.contains(units))
+        let least = if let Some(Driver::Stmmac(stmmac)) = self.driver { stmmac.least_units } else { 1 };
+        u32::try_from(units).ok().filter(|units| (least..=RIWT_MOST).contains(units))
     }
 
     /// Frames go out.
@@ -212,6 +251,16 @@ impl Nic {
                 self.interrupts += u64::from(self.untold / tx_frames);
                 self.untold %= tx_frames;
             }
+        }
+    }
+
+    /// How many interrupts would tell that so many more frames were sent. A throttled card tells of them with what it
+    /// receives.
+    pub(crate) fn completions(&self, frames: u32) -> u64 {
+        match self.settings {
+            Settings::Fixed => 1,
+            Settings::Throttle(_) | Settings::Watchdog { tx_frames: 0, .. } => 0,
+            Settings::Watchdog { tx_frames, .. } => u64::from((self.untold + frames) / tx_frames),
         }
     }
 

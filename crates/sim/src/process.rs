@@ -79,8 +79,8 @@ impl Board {
             Work::StreamReceive { address, port } => {
                 Body::Receive(Box::new(Receive::new(self.free_port(address, *port)?)))
             }
-            Work::StreamSend { address, port, for_ns, rtt_exchanges } => {
-                Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges)))
+            Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes } => {
+                Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges, *window_bytes)))
             }
             Work::Echo { address, port, .. } => Body::Receive(Box::new(Receive::echo(self.free_port(address, *port)?))),
             other => match Ping::of(other) {

@@ -75,6 +75,10 @@ pub struct NetworkSpec {
     pub exchange_cycles: u64,
     /// Cycles its kernel needs to answer an echo request.
     pub answer_cycles: u64,
+    /// Cycles an interrupt of its card costs, of those for a stream.
+    pub interrupt_cycles: u64,
+    /// Cycles more it costs to wake who sends, when an interrupt tells that something was sent.
+    pub writer_wake_cycles: u64,
     /// Driver of its card; none that coalesces interrupts when `None`.
     pub driver: Option<Driver>,
 }
@@ -127,8 +131,9 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 5] = [
+const BUILTIN: [(&str, &str); 6] = [
     ("board", include_str!("../../../machines/sim/board.toml")),
+    ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
     ("laptop", include_str!("../../../machines/sim/laptop.toml")),
     ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
     ("pc", include_str!("../../../machines/sim/pc.toml")),

@@ -9,17 +9,36 @@ pub(crate) fn receive() -> Work {
 }
 
 pub(crate) fn send(port: u16, ms: u64) -> Work {
-    Work::StreamSend { address: "127.0.0.1".into(), port, for_ns: ms * 1_000_000, rtt_exchanges: 20 }
+    Work::StreamSend {
+        address: "127.0.0.1".into(),
+        port,
+        for_ns: ms * 1_000_000,
+        rtt_exchanges: 20,
+        window_bytes: None,
+    }
 }
 
 #[test]
 fn both_ends_agree_on_what_was_moved() {
+    agrees(None);
+}
+
+#[test]
+fn a_small_window_moves_the_same_things() {
+    agrees(Some(256 << 10));
+}
+
+fn agrees(window: Option<u64>) {
     let mut stage = Stage::new();
     let receiver = stage.near().spawn(&job(receive())).unwrap();
     let Wake::Said(Side::Near, from, said) = stage.world.wait(None) else { panic!("it says when it is ready") };
     assert_eq!(from, receiver);
     let port = u16::try_from(said["ready"]["port"].as_u64().unwrap()).unwrap();
-    let sender = stage.near().spawn(&job(send(port, 500))).unwrap();
+    let mut work = send(port, 500);
+    if let Work::StreamSend { window_bytes, .. } = &mut work {
+        *window_bytes = window;
+    }
+    let sender = stage.near().spawn(&job(work)).unwrap();
     let mut ended = Vec::new();
     while ended.len() < 2 {
         match stage.world.wait(None) {

@@ -58,12 +58,23 @@ pub(super) fn receive(address: &str, port: u16, control: &mut Control) -> Result
 
 /// Measures the round trip, then sends for `for_ns`; the bytes reported are those the receiver says it got, the
 /// seconds run until it said so.
-pub(super) fn send(address: &str, port: u16, for_ns: u64, exchanges: u32) -> Result<Value, Failure> {
+pub(super) fn send(
+    address: &str,
+    port: u16,
+    for_ns: u64,
+    exchanges: u32,
+    window_bytes: Option<u64>,
+) -> Result<Value, Failure> {
     let place = socket_address(address, port)?;
     let mut stream =
         TcpStream::connect_timeout(&place, CONNECT).map_err(Failure::of(format!("cannot connect to {place}")))?;
     let lost = || Failure::of(format!("the receiver at {place} was lost"));
     prepare(&stream).map_err(lost())?;
+    if let Some(bytes) = window_bytes {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        rustix::net::sockopt::set_socket_send_buffer_size(&stream, bytes)
+            .map_err(|errno| Failure::of("cannot set how much may be on its way")(errno.into()))?;
+    }
     let rtt_ms = round_trip_ms(&mut stream, exchanges).map_err(lost())?;
     // The bulk is not cut into small segments by us either.
     stream.set_nodelay(false).map_err(lost())?;

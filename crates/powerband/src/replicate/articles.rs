@@ -31,8 +31,16 @@ const ARTICLES: [Article; 5] = [
     article!("mpi-governors"),
 ];
 
-const PLANS: [(&str, &str); 5] =
-    [plan!("router"), plan!("router-idle"), plan!("router-busy"), plan!("counter"), plan!("counter-idle")];
+const PLANS: &[(&str, &str)] = &[
+    plan!("router"),
+    plan!("router-idle"),
+    plan!("router-busy"),
+    plan!("counter"),
+    plan!("counter-idle"),
+    plan!("coalesce-ping"),
+    plan!("coalesce-window"),
+    plan!("coalesce-stream"),
+];
 
 /// The text of a built-in plan.
 pub(super) fn plan(name: &str) -> Option<&'static str> {

@@ -35,22 +35,24 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
         Check::Alike { metric, settings, within, .. } => {
             let (first, others) = settings.split_first()?;
             let ratios = others.iter().map(|other| ratio([other, first], metric));
-            alike(&ratios.collect::<Option<Vec<_>>>()?, *within)
+            let names = format!("{metric} of {} against {first}", others.join(", "));
+            alike(&names, &ratios.collect::<Option<Vec<_>>>()?, *within)
         }
         Check::Ratio { metric, of: [a, b], value, tolerance, .. } => {
             let (value, tolerance) = (value.or(claim.ratio)?, tolerance.or(claim.tolerance)?);
             let found = ratio([a, b], metric)?;
             let so = (found.mean - value).abs() <= tolerance;
-            answer(so, format!("{} ({value} ± {tolerance})", with_error(found)))
+            answer(so, format!("{metric} of {a} over {b}: {} ({value} ± {tolerance})", with_error(found)))
         }
         Check::Change { metric, of: [a, b], value, .. } => {
             let found = run.joined([a, b], metric, |a, b| a / b - 1.0)?;
-            let told = format!("{} ({:+.1} %)", percent(found), value * 100.0);
+            let told = format!("{metric} of {a} against {b}: {} ({:+.1} %)", percent(found), value * 100.0);
             sized(found, *value, claim.tolerance_factor?, told)
         }
         Check::Difference { metric, of: [a, b], value, .. } => {
             let found = run.joined([a, b], metric, |a, b| a - b)?;
-            sized(found, *value, claim.tolerance_factor?, format!("{} ({value:+})", with_error(found)))
+            let told = format!("{metric} of {a} less {b}: {} ({value:+})", with_error(found));
+            sized(found, *value, claim.tolerance_factor?, told)
         }
         Check::Rising { metric, settings, .. } => {
             let means: Option<Vec<f64>> = settings.iter().map(|s| Some(run.mean(s, metric)?.mean)).collect();
@@ -58,8 +60,9 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let steps = steps.collect::<Option<Vec<_>>>()?;
             let whole = run.joined([settings.last()?, settings.first()?], metric, |a, b| a - b)?;
             let falls = steps.iter().any(|step| step.mean < -TIE * step.error && step.mean < 0.0);
-            let listed: Vec<String> = means?.iter().map(|mean| number(*mean)).collect();
-            answer(!falls && whole.mean > TIE * whole.error, listed.join(" "))
+            let named = settings.iter().zip(means?).map(|(setting, mean)| format!("{setting} {}", number(mean)));
+            let told = format!("{metric}: {}", named.collect::<Vec<_>>().join(", "));
+            answer(!falls && whole.mean > TIE * whole.error, told)
         }
         Check::Proportional { metric, settings, to, within, .. } => {
             let within = within.or(claim.tolerance)?;
@@ -67,27 +70,30 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let shares = shares.collect::<Option<Vec<f64>>>()?;
             let mean = shares.iter().sum::<f64>() / shares.len() as f64;
             let worst = shares.iter().map(|share| (share / mean - 1.0).abs()).fold(0.0, f64::max);
-            answer(worst <= within, format!("off by {:.2} % at most (may be {:.2} %)", worst * 100.0, within * 100.0))
+            let told = format!("{metric} off by {:.2} % at most (may be {:.2} %)", worst * 100.0, within * 100.0);
+            answer(worst <= within, told)
         }
         Check::Level { metric, setting, value, within, .. } => {
             let found = run.mean(setting, metric)?;
-            answer((found.mean / value - 1.0).abs() <= *within, format!("{} ({})", number(found.mean), number(*value)))
+            let told = format!("{metric} of {setting}: {} ({})", number(found.mean), number(*value));
+            answer((found.mean / value - 1.0).abs() <= *within, told)
         }
         Check::AtLeast { metric, setting, value, .. } => {
             let found = run.mean(setting, metric)?;
-            answer(found.mean >= *value, format!("{} (at least {})", number(found.mean), number(*value)))
+            let told = format!("{metric} of {setting}: {} (at least {})", number(found.mean), number(*value));
+            answer(found.mean >= *value, told)
         }
         Check::Tried { .. } => return None,
     })
 }
 
 /// Whether all ratios are one, within a distance that two standard errors more do not leave.
-fn alike(ratios: &[Estimate], within: f64) -> Answer {
+fn alike(names: &str, ratios: &[Estimate], within: f64) -> Answer {
     let far = |ratio: &Estimate| (ratio.mean - 1.0).abs();
     let worst = ratios.iter().copied().max_by(|a, b| far(a).total_cmp(&far(b)));
     let told = worst.map_or_else(String::new, |worst| {
         let change = Estimate { mean: worst.mean - 1.0, ..worst };
-        format!("{} at most (may be {:.1} %)", percent(change), within * 100.0)
+        format!("{names}: {} at most (may be {:.1} %)", percent(change), within * 100.0)
     });
     let holds = if ratios.iter().any(|ratio| far(ratio) - TIE * ratio.error > within) {
         Holds::No

@@ -87,7 +87,11 @@ impl Board {
         let this = self.process(process);
         let (Body::Receive(receive), Some(task)) = (&this.body, this.task) else { return };
         if let Some(&first) = receive.inbox.front() {
-            let cycles = self.cost_of_taking(process, first);
+            // What comes while it works is found by looking, without an interrupt.
+            let away = receive.route.is_some_and(|route| route.to != self.side);
+            let interrupted = away && matches!(first, Packet::Data { .. });
+            let interrupt = if interrupted { self.profile.network.interrupt_cycles } else { 0 };
+            let cycles = self.cost_of_taking(process, first) + interrupt;
             self.task(task).give(cycles);
             self.wake(task);
         }

@@ -2,8 +2,9 @@
 use powerband_record::ExitStatus;
 use serde_json::json;
 
-use super::{Answer, BATCH_BYTES, Call, Packet, Route, batch_cycles, send_booking};
+use super::{Answer, BATCH_BYTES, Call, FRAME_BYTES, Packet, Route, batch_cycles, send_booking};
 use crate::board::{Board, Event, Outgoing};
+use crate::noise::scaled;
 use crate::process::Body;
 use crate::schedule::{State, Task};
 
@@ -29,6 +30,8 @@ pub(crate) struct Send {
     round_trips_ns: Vec<u64>,
     /// When sending began, and the process's CPU time by then, ns.
     began: Option<(u64, u64)>,
+    /// What may be under way at most, where somebody asked for less than the machine's own window.
+    asked_bytes: Option<u64>,
     /// What may be under way now, and at most.
     window: u64,
     window_most: u64,
@@ -39,7 +42,7 @@ pub(crate) struct Send {
 }
 
 impl Send {
-    pub(crate) fn new(address: &str, port: u16, for_ns: u64, exchanges: u32) -> Self {
+    pub(crate) fn new(address: &str, port: u16, for_ns: u64, exchanges: u32, window_bytes: Option<u64>) -> Self {
         Send {
             address: address.into(),
             port,
@@ -50,6 +53,7 @@ impl Send {
             pinged_ns: 0,
             round_trips_ns: Vec::new(),
             began: None,
+            asked_bytes: window_bytes,
             window: BATCH_BYTES,
             window_most: BATCH_BYTES,
             under_way: 0,
@@ -61,6 +65,14 @@ impl Send {
 
     pub(super) fn route(&self) -> Option<Route> {
         self.route
+    }
+
+    /// What is handed over at once: of a small window an eighth, in whole frames, as it would else be full or empty.
+    fn batch_bytes(&self) -> u64 {
+        if self.window_most >= 4 * BATCH_BYTES {
+            return BATCH_BYTES;
+        }
+        (self.window_most / 8 / FRAME_BYTES * FRAME_BYTES).max(FRAME_BYTES)
     }
 
     /// The middle of the round trips, ms.
@@ -82,8 +94,8 @@ impl Board {
         let this = self.process(process);
         this.task = Some(task);
         let Body::Send(send) = &mut this.body else { return };
-        send.window_most = most;
-        send.window = BATCH_BYTES.min(most);
+        send.window_most = send.asked_bytes.map_or(most, |asked| asked.clamp(FRAME_BYTES, most));
+        send.window = send.batch_bytes();
         let (address, port) = (send.address.clone(), send.port);
         let Some(to) = self.resolve(&address) else {
             return self.fail(process, format!("cannot connect to {address}:{port}: no route to host"));
@@ -165,6 +177,7 @@ impl Board {
     fn send_on(&mut self, process: u32) {
         let now = self.now_ns;
         let (spec, factor) = (self.profile.network.clone(), self.process(process).factors.cpu_ppb);
+        let side = self.side;
         let this = self.process(process);
         let (Body::Send(send), Some(task), spent) = (&mut this.body, this.task, this.user_ns + this.system_ns) else {
             return;
@@ -178,11 +191,14 @@ impl Board {
         if send.last_ns == 0 {
             send.last_ns = began;
         }
-        let batch = BATCH_BYTES.min(send.window_most);
+        let batch = send.batch_bytes();
         if now - began < send.for_ns {
             if send.under_way + batch <= send.window {
                 send.job = Job::Batch(batch);
-                let cycles = batch_cycles(batch, spec.send_millicycles_per_bit, factor);
+                let away = send.route.is_some_and(|route| route.to != side);
+                let told = if away { self.nic.completions(Packet::Data { bytes: batch }.on_the_wire().0) } else { 0 };
+                let completing = told * (spec.interrupt_cycles + spec.writer_wake_cycles);
+                let cycles = batch_cycles(batch, spec.send_millicycles_per_bit, factor) + scaled(completing, factor);
                 return self.start_job(process, cycles);
             }
         } else if let (0, false, Some(route)) = (send.under_way, send.closing, send.route) {

@@ -31,7 +31,7 @@ fn e1000e_takes_its_modes_and_times_and_rounds_to_interrupts_a_second() {
 fn stmmac_counts_in_units_of_its_clock() {
     // Default, smallest and largest time at each clock; what reads back is cut to whole microseconds twice.
     for (clock_mhz, default, least, most) in [(50, 819, 82, 1_310), (125, 327, 33, 524), (300, 136, 14, 218)] {
-        let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz }), "board", 1_000);
+        let mut nic = Nic::new(Some(Driver::Stmmac(Stmmac::new(clock_mhz))), "board", 1_000);
         assert_eq!(reads(&nic, "rx-usecs"), default);
         assert_eq!(set(&mut nic, "rx-usecs", least - 1), Err((Errno::EINVAL, None)));
         set(&mut nic, "rx-usecs", least).unwrap();
@@ -42,7 +42,7 @@ fn stmmac_counts_in_units_of_its_clock() {
         set(&mut nic, "rx-usecs", 0).unwrap();
         assert_eq!(reads(&nic, "rx-usecs"), 0xff * 256 / clock_mhz, "nothing leaves it as it is");
     }
-    let mut nic = Nic::new(Some(Driver::Stmmac { clock_mhz: 125 }), "board", 1_000);
+    let mut nic = Nic::new(Some(Driver::Stmmac(Stmmac::new(125))), "board", 1_000);
     let both_off = Coalescing([("tx-usecs".to_owned(), 0), ("tx-frames".to_owned(), 0)].into());
     assert_eq!(nic.coalesce(&both_off, 0), Err((Errno::EINVAL, None)));
     set(&mut nic, "tx-usecs", 0).unwrap();
@@ -68,7 +68,7 @@ fn a_throttle_keeps_interrupts_apart_and_a_watchdog_waits_for_more() {
     assert_eq!(throttled.receives(1, 60, 1_020_000), 1_100_000);
     assert_eq!(throttled.interrupts, 2);
     assert_eq!(throttled.receives(1, 60, 9_000_000), 9_000_000, "a quiet card interrupts at once");
-    let mut waits = Nic::new(Some(Driver::Stmmac { clock_mhz: 250 }), "board", 1_000);
+    let mut waits = Nic::new(Some(Driver::Stmmac(Stmmac::new(250))), "board", 1_000);
     set(&mut waits, "rx-usecs", 100).unwrap();
     assert_eq!(reads(&waits, "rx-usecs"), 99);
     assert_eq!(waits.receives(1, 60, 1_000_000), 1_099_328);
@@ -103,4 +103,34 @@ fn the_simplified_mode_follows_how_even_the_traffic_is() {
         nic.sends(1, 60, LOOK_NS + 5);
         assert_eq!(nic.receives(1, 60, LOOK_NS + 6), LOOK_NS + 5 + 1_000_000_000 / rate, "{sent} {received}");
     }
+}
+
+#[test]
+fn another_version_of_stmmac_starts_elsewhere_and_takes_other_values() {
+    let old = Stmmac { least_units: 0x20, default_units: 0xff, tx_usecs: 40_000, tx_frames: 64, ..Stmmac::new(250) };
+    let mut nic = Nic::new(Some(Driver::Stmmac(old)), "board", 1_000);
+    assert_eq!(["rx-usecs", "tx-usecs", "tx-frames"].map(|name| reads(&nic, name)), [261, 40_000, 64]);
+    assert_eq!(set(&mut nic, "rx-usecs", 32), Err((Errno::EINVAL, None)), "31 units");
+    set(&mut nic, "rx-usecs", 33).unwrap();
+    assert_eq!(reads(&nic, "rx-usecs"), 32);
+    assert_eq!(old.fault(), None);
+    for broken in [
+        Stmmac { least_units: 0, ..old },
+        Stmmac { default_units: 0x1f, ..old },
+        Stmmac { tx_frames: 257, ..old },
+        Stmmac { tx_usecs: 0, tx_frames: 0, ..old },
+    ] {
+        assert!(broken.fault().is_some(), "{broken:?}");
+    }
+}
+
+#[test]
+fn interrupts_tell_of_so_many_sent_frames_each() {
+    let mut nic = Nic::new(Some(Driver::Stmmac(Stmmac::new(250))), "board", 1_000);
+    assert_eq!((nic.completions(24), nic.completions(25), nic.completions(50)), (0, 1, 2));
+    nic.sends(24, 24 * 1_514, 0);
+    assert_eq!(nic.completions(1), 1, "the one that fills it up");
+    set(&mut nic, "tx-frames", 1).unwrap();
+    nic.sends(16, 16 * 1_514, 0);
+    assert_eq!(nic.completions(16), 16);
 }

@@ -10,7 +10,7 @@ use super::{
 use super::{governor_name, rules_name};
 use crate::cpufreq::{Boost, PstateConfig};
 use crate::cpuidle::{IdleSpec, IdleState};
-use crate::nic::Driver;
+use crate::nic::{Driver, Stmmac};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,8 +118,16 @@ struct Network {
     send_own_ns_per_bit: f64,
     exchange_cycles: u64,
     answer_cycles: Option<u64>,
+    #[serde(default)]
+    interrupt_cycles: u64,
+    #[serde(default)]
+    writer_wake_cycles: u64,
     driver: Option<String>,
     clock_mhz: Option<u32>,
+    least_units: Option<u32>,
+    default_units: Option<u32>,
+    tx_usecs: Option<u32>,
+    tx_frames: Option<u32>,
 }
 
 #[derive(Default, Deserialize)]
@@ -427,9 +435,12 @@ impl Network {
             return wrong("network.window_bytes", "must be 1448 to 1073741824");
         }
         let answer_cycles = self.answer_cycles.unwrap_or(self.exchange_cycles);
-        for (key, cycles) in
-            [("network.exchange_cycles", self.exchange_cycles), ("network.answer_cycles", answer_cycles)]
-        {
+        for (key, cycles) in [
+            ("network.exchange_cycles", self.exchange_cycles),
+            ("network.answer_cycles", answer_cycles),
+            ("network.interrupt_cycles", self.interrupt_cycles),
+            ("network.writer_wake_cycles", self.writer_wake_cycles),
+        ] {
             if cycles > 1_000_000_000_000 {
                 return wrong(key, "is beyond 10^12");
             }
@@ -450,15 +461,35 @@ impl Network {
             send_own_ps_per_bit: scaled("network.send_own_ns_per_bit", self.send_own_ns_per_bit, 1e3, cost)?,
             exchange_cycles: self.exchange_cycles,
             answer_cycles,
+            interrupt_cycles: self.interrupt_cycles,
+            writer_wake_cycles: self.writer_wake_cycles,
             driver: self.driver()?,
         })
     }
 
     fn driver(&self) -> Result<Option<Driver>, ProfileError> {
+        let own = [self.least_units, self.default_units, self.tx_usecs, self.tx_frames];
+        if self.driver.as_deref() != Some("stmmac") && own.iter().any(Option::is_some) {
+            return wrong(
+                "network",
+                "has least_units, default_units, tx_usecs or tx_frames, which belong to the driver stmmac",
+            );
+        }
         match (self.driver.as_deref(), self.clock_mhz) {
             (None, None) => Ok(None),
             (Some("e1000e"), None) => Ok(Some(Driver::E1000e)),
-            (Some("stmmac"), Some(clock_mhz @ 16..=1_000)) => Ok(Some(Driver::Stmmac { clock_mhz })),
+            (Some("stmmac"), Some(clock_mhz @ 16..=1_000)) => {
+                let like_6_1 = Stmmac::new(clock_mhz);
+                let stmmac = Stmmac {
+                    least_units: self.least_units.unwrap_or(like_6_1.least_units),
+                    default_units: self.default_units.unwrap_or(like_6_1.default_units),
+                    tx_usecs: self.tx_usecs.unwrap_or(like_6_1.tx_usecs),
+                    tx_frames: self.tx_frames.unwrap_or(like_6_1.tx_frames),
+                    ..like_6_1
+                };
+                let why = stmmac.fault().map_or(Ok(()), |(key, why)| wrong(key, why));
+                why.map(|()| Some(Driver::Stmmac(stmmac)))
+            }
             (Some("stmmac"), _) => wrong("network.clock_mhz", "must be 16 to 1000 with the driver stmmac"),
             (Some("e1000e") | None, Some(_)) => wrong("network.clock_mhz", "belongs to the driver stmmac alone"),
             (Some(other), _) => {

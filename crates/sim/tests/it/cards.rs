@@ -1,7 +1,7 @@
 //! Network cards on a cable: what a ping feels of them, how often they interrupt, what the kernel shows of them.
 use powerband_machine::{Action, Coalescing, Errno, Hold, Turn, Wake, World};
 use powerband_record::{Arrivals, Protocol, Side, Work};
-use powerband_sim::{Driver, Profile, SimWorld};
+use powerband_sim::{Driver, Profile, SimWorld, Stmmac};
 
 use crate::rig::{SECOND, job, quiet, spawn, transfer};
 
@@ -115,7 +115,7 @@ fn an_exchange_takes_no_less_than_the_near_cards_throttle() {
 fn a_watchdog_delays_at_both_ends() {
     let base = mean_us(&ping(&mut pair(None), Arrivals::Constant, 100.0));
     for (side, usecs) in [(Side::Near, 100_u32), (Side::Far, 100), (Side::Near, 400)] {
-        let driver = Some(Driver::Stmmac { clock_mhz: 128 });
+        let driver = Some(Driver::Stmmac(Stmmac::new(128)));
         let mut world = pair(driver);
         // 64 us on the other side.
         for each in [Side::Near, Side::Far] {
@@ -182,7 +182,7 @@ fn machine_files_name_the_driver() {
     let with = |line: &str| Profile::parse(&text.replace("driver = \"e1000e\"", line));
     assert_eq!(with("").unwrap().network.driver, None);
     let stmmac = with("driver = \"stmmac\"\nclock_mhz = 125").unwrap();
-    assert_eq!(stmmac.network.driver, Some(Driver::Stmmac { clock_mhz: 125 }));
+    assert_eq!(stmmac.network.driver, Some(Driver::Stmmac(Stmmac::new(125))));
     for wrong in ["driver = \"stmmac\"", "clock_mhz = 125", "driver = \"tulip\""] {
         assert!(with(wrong).unwrap_err().to_string().contains("network."), "{wrong}");
     }

@@ -141,7 +141,7 @@ pub(crate) fn transfer(world: &mut SimWorld, from: Side, for_ns: u64) -> Transfe
     let Wake::Said(Side::Near, id, Value::Object(said)) = world.wait(None) else { panic!("not ready") };
     assert_eq!(id, receiver);
     let port = u16::try_from(said["ready"]["port"].as_u64().unwrap()).unwrap();
-    let send = job(Work::StreamSend { address: "near".into(), port, for_ns, rtt_exchanges: 11 });
+    let send = job(Work::StreamSend { address: "near".into(), port, for_ns, rtt_exchanges: 11, window_bytes: None });
     let sender = spawn(world, from, &send);
     let (mut sent, mut received) = (None, None);
     while sent.is_none() || received.is_none() {

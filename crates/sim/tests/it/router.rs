@@ -89,7 +89,13 @@ fn a_stream_shares_the_cpu_with_a_counter() {
 fn transfer_beside(world: &mut powerband_sim::SimWorld) -> f64 {
     let listen = job(Work::StreamReceive { address: "near".into(), port: 5001 });
     let receiver = spawn(world, Side::Near, &listen);
-    let send = job(Work::StreamSend { address: "near".into(), port: 5001, for_ns: 9 * SECOND, rtt_exchanges: 0 });
+    let send = job(Work::StreamSend {
+        address: "near".into(),
+        port: 5001,
+        for_ns: 9 * SECOND,
+        rtt_exchanges: 0,
+        window_bytes: None,
+    });
     spawn(world, Side::Far, &send);
     let done = until_ended(world, Side::Near, receiver);
     Transfer::of(&done, "bytes") * 8e-6 / Transfer::of(&done, "seconds")
@@ -108,7 +114,8 @@ fn a_stream_within_one_machine_is_bound_by_its_cpu() {
 fn a_connection_nobody_takes_fails_in_words() {
     let mut world = router(1, false);
     for (address, words) in [("far", "connection refused"), ("elsewhere", "no route to host")] {
-        let send = Work::StreamSend { address: address.into(), port: 9, for_ns: SECOND, rtt_exchanges: 1 };
+        let send =
+            Work::StreamSend { address: address.into(), port: 9, for_ns: SECOND, rtt_exchanges: 1, window_bytes: None };
         let done = run(&mut world, &job(send));
         assert_eq!(done.status, ExitStatus::Code(1));
         assert!(done.output.stderr.contains(words), "{}", done.output.stderr);
@@ -121,7 +128,8 @@ fn the_end_of_one_end_ends_the_other() {
     for kill_sender in [true, false] {
         let mut world = router(1, false);
         let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
-        let send = Work::StreamSend { address: "near".into(), port: 7, for_ns: SECOND, rtt_exchanges: 1 };
+        let send =
+            Work::StreamSend { address: "near".into(), port: 7, for_ns: SECOND, rtt_exchanges: 1, window_bytes: None };
         let sender = spawn(&mut world, Side::Far, &job(send));
         while world.now_ns() < SECOND / 2 {
             world.wait(Some(SECOND / 2));
@@ -143,7 +151,8 @@ fn a_caller_that_is_ended_while_it_calls_leaves_no_receiver_behind() {
     // The port is free again each time.
     for _ in 0..2 {
         let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
-        let send = Work::StreamSend { address: "near".into(), port: 7, for_ns: SECOND, rtt_exchanges: 1 };
+        let send =
+            Work::StreamSend { address: "near".into(), port: 7, for_ns: SECOND, rtt_exchanges: 1, window_bytes: None };
         let sender = spawn(&mut world, Side::Far, &job(send));
         world.machine(Side::Far).unwrap().end(sender, true);
         assert_eq!(until_ended(&mut world, Side::Near, receiver).status, ExitStatus::Code(1));
