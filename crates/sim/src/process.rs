@@ -75,8 +75,9 @@ impl Board {
                 let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
                     return Err(SpawnError::NotFound(String::new()));
                 };
-                let demand =
-                    demand.as_ref().ok_or_else(|| not_modelled(&self.identity.name, format!("'{program}'"), STATE_DEMAND))?;
+                let demand = demand
+                    .as_ref()
+                    .ok_or_else(|| not_modelled(&self.identity.name, format!("'{program}'"), STATE_DEMAND))?;
                 if !(0.0..=1.0).contains(&demand.memory_share) {
                     return Err(refused(format!("'{program}' with a memory share beyond 0..1"), Errno::EINVAL));
                 }
@@ -96,7 +97,13 @@ impl Board {
             Work::Echo { address, port, .. } => Body::Receive(Box::new(Receive::echo(self.free_port(address, *port)?))),
             other => match Ping::of(other) {
                 Some(ping) => Body::Ping(Box::new(ping)),
-                None => return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", other.kind()), STATE_DEMAND)),
+                None => {
+                    return Err(not_modelled(
+                        &self.identity.name,
+                        format!("work of kind '{}'", other.kind()),
+                        STATE_DEMAND,
+                    ));
+                }
             },
         };
         if u32::try_from(self.processes.len()).is_err() {
