@@ -81,7 +81,7 @@ fn work(json: &str) -> Result<(), Failure> {
         Work::PrimesShare { rank, ranks, limit } => primes::share(rank, ranks, limit)?,
         Work::Idle { for_ns } => idle(for_ns),
         // The way from a launcher to mpirun; a load that is a command is executed without us.
-        Work::Command { argv, .. } => return Err(primes::become_program(&argv)),
+        Work::Command { argv, .. } => return Err(primes::become_mpirun(&argv)),
         other => return Err(Failure::Work(format!("{} is not built in", other.kind()))),
     };
     control.say(&json!({ "report": report }))

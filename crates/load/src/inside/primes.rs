@@ -89,23 +89,24 @@ fn start(work: &Work) -> Result<Child, Failure> {
     child.spawn().map_err(Failure::of("cannot start a rank"))
 }
 
-/// Becomes another program, which dies with whoever started us; returns only with why it could not.
-pub(super) fn become_program(argv: &[String]) -> Failure {
+/// Becomes mpirun, which ends with whoever started us, and takes its ranks and what it made in /tmp along; returns only
+/// with why it could not.
+pub(super) fn become_mpirun(argv: &[String]) -> Failure {
     let Some((program, arguments)) = argv.split_first() else { return Failure::Work("an empty command".into()) };
-    match die_with_parent() {
+    match end_with_parent(Signal::TERM) {
         Ok(()) => Failure::of(format!("cannot execute {program}"))(Command::new(program).args(arguments).exec()),
         Err(failure) => failure,
     }
 }
 
-fn die_with_parent() -> Result<(), Failure> {
-    let order = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-    order.map_err(|error| Failure::of("cannot die with the parent")(error.into()))
+fn end_with_parent(signal: Signal) -> Result<(), Failure> {
+    let order = rustix::process::set_parent_process_death_signal(Some(signal));
+    order.map_err(|error| Failure::of("cannot end with the parent")(error.into()))
 }
 
 /// Counts the share of one rank.
 pub(super) fn share(rank: Option<u32>, ranks: u32, limit: u64) -> Result<Value, Failure> {
-    die_with_parent()?;
+    end_with_parent(Signal::KILL)?;
     let rank = rank.map_or_else(|| rank_of_mpirun(ranks), Ok)?;
     let limit = u32::try_from(limit).map_err(|_| Failure::Work(format!("a limit of {limit}")))?;
     let primes = count(rank, ranks, limit);
