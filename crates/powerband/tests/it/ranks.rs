@@ -62,8 +62,8 @@ fn powersave_on_all_cpus_takes_as_much_longer_as_the_clock_is_slower() {
     assert!(RUNS.iter().all(|report| verdict(report, "all-powersave") == Verdict::Worse));
 }
 
-/// Runs a small plan here whose ranks are to be started so, with nothing on the path.
-fn without_mpirun(desk: &Desk, mpirun: &str) -> Ran {
+/// Runs a small plan here whose ranks are to be started so.
+fn here(desk: &Desk, mpirun: &str, path: Option<&str>) -> Ran {
     let plan = desk.beside("plan.toml");
     let text = format!(
         "settings = [\"a:\", \"b:\"]\nblocks = 1\nwarmup = 0\nsettle = \"0s\"\n[load]\nkind = \"primes\"\nranks = 4\n\
@@ -71,7 +71,13 @@ fn without_mpirun(desk: &Desk, mpirun: &str) -> Ran {
     );
     fs::write(&plan, text).unwrap();
     let mut command = desk.command(&["--json", "run", plan.to_str().unwrap()]);
-    Ran::of(&command.env("PATH", "/nowhere").output().unwrap())
+    command.envs(path.map(|path| ("PATH", path)));
+    Ran::of(&command.output().unwrap())
+}
+
+/// As [`here`], with nothing on the path.
+fn without_mpirun(desk: &Desk, mpirun: &str) -> Ran {
+    here(desk, mpirun, Some("/nowhere"))
 }
 
 #[test]
@@ -103,4 +109,23 @@ fn without_mpirun_ranks_are_processes_and_the_journal_says_so() {
     assert_eq!((counted("primes"), counted("ranks")), (9592.0, 4.0));
     assert!(desk.journal()[0].contains("\"mpirun\":\"never\""), "{}", desk.journal()[0]);
     assert!(without_mpirun(&desk, "never").ended(0).err.is_empty(), "nothing is looked for, nothing is said");
+}
+
+#[test]
+fn where_there_is_mpirun_it_starts_the_ranks() {
+    let said = std::process::Command::new("mpirun").arg("--version").output();
+    let is_here = said.is_ok_and(|said| said.stdout.starts_with(b"mpirun (Open MPI)"));
+    let must = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(is_here || !must, "this test needs Open MPI, and CI=true lets nothing be skipped");
+    if !is_here {
+        return eprintln!("skipped: needs mpirun of Open MPI");
+    }
+    if !root() {
+        return;
+    }
+    let desk = Desk::new();
+    let ran = here(&desk, "auto", None).ended(0);
+    assert!(ran.err.contains("the ranks are started by mpirun (Open MPI) "), "{}", ran.err);
+    assert_eq!(typical(&ran.report(), "b", "primes").round(), 9592.0);
+    assert!(desk.journal()[0].contains("\"mpirun\":\"always\""), "{}", desk.journal()[0]);
 }
