@@ -90,6 +90,17 @@ fn a_thread_that_nothing_moves_doubles_the_time() {
 }
 
 #[test]
+fn where_no_cpu_is_idle_nobody_is_moved() {
+    let real = |name: &str| {
+        let mut world = server();
+        governor(&mut world, 0, name);
+        real_s(&run(&mut world, &job(primes(CPUS / 2)))) - 0.44
+    };
+    let factor = real("powersave") / real("performance");
+    assert!((factor / 2.0 - 1.0).abs() < 1e-3, "{factor}");
+}
+
+#[test]
 fn ranks_wait_asleep_for_the_last() {
     let mut world = server();
     governor(&mut world, 0, "powersave");
