@@ -14,6 +14,7 @@ mod counter;
 mod echo;
 mod icmp;
 mod ping;
+mod primes;
 mod stream;
 
 /// The environment variable with the number of the control descriptor; `host` sets it.
@@ -76,7 +77,11 @@ fn work(json: &str) -> Result<(), Failure> {
             let way = ping::Way::to(protocol, &address, port, size_bytes)?;
             ping::ping(way, times.take_while(|&at_ns| at_ns < for_ns))?
         }
+        Work::Primes { ranks, limit, mpirun } => primes::launch(ranks, limit, mpirun)?,
+        Work::PrimesShare { rank, ranks, limit } => primes::share(rank, ranks, limit)?,
         Work::Idle { for_ns } => idle(for_ns),
+        // The way from a launcher to mpirun; a load that is a command is executed without us.
+        Work::Command { argv, .. } => return Err(primes::become_mpirun(&argv)),
         other => return Err(Failure::Work(format!("{} is not built in", other.kind()))),
     };
     control.say(&json!({ "report": report }))

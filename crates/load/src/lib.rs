@@ -9,6 +9,7 @@ pub mod inside;
 mod load;
 mod pick;
 mod ping;
+mod primes;
 mod stream;
 
 pub use command::CommandLoad;
@@ -17,4 +18,5 @@ pub use idle::IdleLoad;
 pub use load::{Finishes, Load, LoadError, Part, Rig};
 pub use pick::{MetricSpec, PickError, Source};
 pub use ping::PingLoad;
+pub use primes::{Mpirun, PrimesLoad};
 pub use stream::{Direction, StreamLoad};

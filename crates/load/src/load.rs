@@ -6,7 +6,7 @@ use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{CommandLoad, CounterLoad, IdleLoad, PingLoad, StreamLoad};
+use crate::{CommandLoad, CounterLoad, IdleLoad, PingLoad, PrimesLoad, StreamLoad};
 
 /// What makes the machine work, as a plan spells it: `kind = "counter"`, ….
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub enum Load {
     Stream(StreamLoad),
     /// Small packets there and back.
     Ping(PingLoad),
+    /// Primes counted by ranks that wait for one another.
+    Primes(PrimesLoad),
     /// Any program.
     Command(CommandLoad),
     /// Nothing: the machine as it idles.
@@ -59,7 +61,7 @@ pub type Finishes = BTreeMap<&'static str, Finished>;
 #[non_exhaustive]
 pub enum LoadError {
     /// No such load.
-    #[error("there is no load '{name}'; there are: counter, stream, ping, idle, or any command behind --")]
+    #[error("there is no load '{name}'; there are: counter, stream, ping, primes, idle, or any command behind --")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -67,6 +69,12 @@ pub enum LoadError {
     /// A fixed duration that is zero.
     #[error("a {0} needs a length above zero; write e.g. --for 5s")]
     NoTime(&'static str),
+    /// A fixed duration where there is none.
+    #[error("the load '{0}' runs to its own end; leave out --for")]
+    OwnEnd(&'static str),
+    /// A count that cannot be made.
+    #[error("primes: {0}; write e.g. ranks = 4, limit = 10000000")]
+    Primes(&'static str),
     /// A rate that is none.
     #[error("ping: {0}; write e.g. rate = 200, size = 64")]
     Ping(&'static str),
@@ -94,6 +102,8 @@ impl Load {
             "ping" => {
                 Load::Ping(for_ns.map_or_else(PingLoad::default, |for_ns| PingLoad { for_ns, ..PingLoad::default() }))
             }
+            "primes" if for_ns.is_some() => return Err(LoadError::OwnEnd("primes")),
+            "primes" => Load::Primes(PrimesLoad::default()),
             "idle" => Load::Idle(for_ns.map_or_else(IdleLoad::default, |for_ns| IdleLoad { for_ns })),
             _ => return Err(LoadError::Unknown { name: name.into() }),
         };
@@ -111,6 +121,7 @@ impl Load {
             timed if timed.length_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
             Load::Stream(stream) => stream.mistake().map_or(Ok(()), |why| Err(LoadError::Stream(why))),
             Load::Ping(ping) => ping.mistake().map_or(Ok(()), |why| Err(LoadError::Ping(why))),
+            Load::Primes(primes) => primes.mistake().map_or(Ok(()), |why| Err(LoadError::Primes(why))),
             _ => Ok(()),
         }
     }
@@ -122,6 +133,7 @@ impl Load {
             Load::Counter(_) => "counter",
             Load::Stream(_) => "stream",
             Load::Ping(_) => "ping",
+            Load::Primes(_) => "primes",
             Load::Command(_) => "command",
             Load::Idle(_) => "idle",
         }
@@ -132,6 +144,7 @@ impl Load {
     pub fn describe(&self) -> String {
         match self {
             Load::Command(command) => command.argv.join(" "),
+            Load::Primes(primes) => primes.describe(),
             other => match other.length_ns() {
                 Some(ns) => format!("{} for {}", other.kind(), powerband_record::format_duration(ns)),
                 None => other.kind().into(),
@@ -147,7 +160,7 @@ impl Load {
             Load::Stream(stream) => Some(stream.for_ns),
             Load::Ping(ping) => Some(ping.for_ns),
             Load::Idle(idle) => Some(idle.for_ns),
-            Load::Command(_) => None,
+            Load::Primes(_) | Load::Command(_) => None,
         }
     }
 
@@ -174,6 +187,13 @@ impl Load {
                 metric("max_us", Better::Lower, false),
                 metric("lost_percent", Better::Lower, false),
             ],
+            Load::Primes(_) => vec![
+                metric("real_s", Better::Lower, true),
+                metric("user_s", Better::Lower, false),
+                metric("sys_s", Better::Lower, false),
+                metric("primes", Better::Higher, false),
+                metric("ranks", Better::Higher, false),
+            ],
             Load::Command(_) => vec![
                 metric("real_s", Better::Lower, true),
                 metric("user_s", Better::Lower, false),
@@ -191,6 +211,7 @@ impl Load {
             Load::Counter(counter) => counter.parts(),
             Load::Stream(stream) => stream.parts(rig),
             Load::Ping(ping) => ping.parts(rig),
+            Load::Primes(primes) => primes.parts(),
             Load::Command(command) => command.parts(),
             Load::Idle(idle) => idle.parts(),
         }
@@ -211,6 +232,7 @@ impl Load {
             Load::Counter(_) => counter_metrics(finishes),
             Load::Stream(_) => crate::stream::metrics(finishes),
             Load::Ping(_) => crate::ping::metrics(finishes),
+            Load::Primes(primes) => primes.metrics(finishes),
             Load::Command(_) => crate::command::metrics(finishes),
             Load::Idle(_) => Ok(BTreeMap::new()),
         }
@@ -330,7 +352,7 @@ mod tests {
     #[test]
     fn meters_are_read_around_one_part_of_each_side_that_has_any() {
         let mut loads: Vec<Load> =
-            ["counter", "stream", "ping", "idle"].map(|name| Load::builtin(name, None).unwrap()).into();
+            ["counter", "stream", "ping", "primes", "idle"].map(|name| Load::builtin(name, None).unwrap()).into();
         loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));
         loads.push(Load::Command(CommandLoad::default()));
         for far in [None, Some("far".to_owned())] {

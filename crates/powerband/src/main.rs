@@ -9,6 +9,7 @@ mod journal;
 mod lag;
 mod left;
 mod measure;
+mod mpirun;
 mod output;
 mod replicate;
 mod rig;

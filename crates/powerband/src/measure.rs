@@ -16,7 +16,7 @@ use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
-use crate::{caller, dry, lag, output, verb};
+use crate::{caller, dry, lag, mpirun, output, verb};
 
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
@@ -39,12 +39,15 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
         rig.close();
         rig = rig::open(&names, plan.seed, purpose)?;
     }
-    let plan = named(plan, names);
+    let mut plan = named(plan, names);
+    rig::check_shells(&plan.load, rig.world())?;
+    if !measuring.dry_run {
+        mpirun::settle(&mut plan.load, rig.world(), user.as_ref())?;
+    }
     let resolved = resolve(&plan, rig.world());
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
     let mut resolved = resolved.map_err(rig::resolve_failure)?;
     resolved.started.user = real.then(|| caller::number(user.as_ref()));
-    rig::check_shells(&resolved.load, rig.world())?;
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
     let steps = dry::steps(&resolved, rig.world())?;

@@ -11,6 +11,7 @@ mod event;
 mod meter_choice;
 mod metric;
 mod outcome;
+mod primes;
 mod quantity;
 mod setting;
 mod timeline;
@@ -29,6 +30,7 @@ pub use event::{
 pub use meter_choice::MeterChoice;
 pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
 pub use outcome::{ExitStatus, Histogram, Outcome, Output, Usage, Void};
+pub use primes::primes_below;
 pub use quantity::{
     FrequencyError, QuantityError, format_duration, format_khz, format_number, parse_duration_ns, parse_frequency_khz,
     parse_percent,

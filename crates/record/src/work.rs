@@ -69,6 +69,26 @@ pub enum Work {
         /// Payload of one packet.
         size_bytes: u32,
     },
+    /// Count the primes below a limit by several processes at once, the ranks, which have equal shares of the numbers, and
+    /// wait for the last of them. Reports `{"primes": N, "ranks": R, "cpu_seconds": C}`, C being what the ranks themselves
+    /// say; what it cost with its children is its usage.
+    Primes {
+        /// How many; one for each CPU that is online when `None`.
+        ranks: Option<u32>,
+        /// The limit, below 2^32.
+        limit: u64,
+        /// Whether Open MPI's `mpirun` starts them; otherwise they are plain processes.
+        mpirun: bool,
+    },
+    /// One rank's share of that. Reports `{"rank": R, "primes": N, "cpu_seconds": C}`.
+    PrimesShare {
+        /// Which, from 0; as the environment by `mpirun` says when `None`.
+        rank: Option<u32>,
+        /// How many there are.
+        ranks: u32,
+        /// The limit of all.
+        limit: u64,
+    },
     /// Any program. Its exit status, time, memory and output are what it reports.
     Command {
         /// Program and arguments.
@@ -128,6 +148,8 @@ impl Work {
             Work::StreamSend { .. } => "stream_send",
             Work::Echo { .. } => "echo",
             Work::Ping { .. } => "ping",
+            Work::Primes { .. } => "primes",
+            Work::PrimesShare { .. } => "primes_share",
             Work::Command { .. } => "command",
             Work::Idle { .. } => "idle",
         }

@@ -23,6 +23,7 @@ mod power;
 mod process;
 mod profile;
 mod queue;
+mod ranks;
 mod schedule;
 mod tree;
 mod watching;
@@ -41,4 +42,5 @@ pub use profile::{
     governor_name, rules_name,
 };
 pub use queue::{Class, EventQueue};
+pub use ranks::RanksSpec;
 pub use world::{InterruptSource, SimError, SimWorld};

@@ -7,6 +7,7 @@ use crate::board::{Board, Event};
 use crate::network::{KERNEL, Ping, Receive, Send};
 use crate::noise::Factors;
 use crate::play::Play;
+use crate::ranks::Ranks;
 use crate::schedule::{State, Task};
 use crate::watching::Watching;
 use crate::work::{Command, Counter};
@@ -25,6 +26,7 @@ pub(crate) enum Body {
     Send(Box<Send>),
     Ping(Box<Ping>),
     Play(Play),
+    Ranks(Ranks),
     Gone,
 }
 
@@ -44,10 +46,14 @@ pub(crate) struct Process {
     finished: Option<Finished>,
 }
 
+/// What to do where a command has no model.
+const STATE_DEMAND: &str = "state what it costs, e.g. in a plan: demand = { cycles = 2000000000, memory_share = 0.2, \
+                            sleep_ns = 0, repeat = 1 }";
+/// What to do where ranks have none.
+const STATE_RANKS: &str = "take sim:mpi-server, or write a table [ranks] into its machine file";
+
 /// Why there is no model for a piece of work.
-fn not_modelled(machine: &str, work: String) -> SpawnError {
-    let hint = "state what it costs, e.g. in a plan: demand = { cycles = 2000000000, memory_share = 0.2, sleep_ns = 0, \
-                repeat = 1 }";
+fn not_modelled(machine: &str, work: String, hint: &str) -> SpawnError {
     SpawnError::NotModelled { machine: machine.into(), work, hint: hint.into() }
 }
 
@@ -69,8 +75,9 @@ impl Board {
                 let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
                     return Err(SpawnError::NotFound(String::new()));
                 };
-                let demand =
-                    demand.as_ref().ok_or_else(|| not_modelled(&self.identity.name, format!("'{program}'")))?;
+                let demand = demand
+                    .as_ref()
+                    .ok_or_else(|| not_modelled(&self.identity.name, format!("'{program}'"), STATE_DEMAND))?;
                 if !(0.0..=1.0).contains(&demand.memory_share) {
                     return Err(refused(format!("'{program}' with a memory share beyond 0..1"), Errno::EINVAL));
                 }
@@ -82,10 +89,21 @@ impl Board {
             Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes } => {
                 Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges, *window_bytes)))
             }
+            Work::Primes { ranks, limit, .. } => {
+                let none = || not_modelled(&self.identity.name, "ranks that count primes".into(), STATE_RANKS);
+                let spec = self.profile.ranks.as_ref().ok_or_else(none)?;
+                Body::Ranks(Ranks::new(spec, ranks.unwrap_or_else(|| self.online()), *limit))
+            }
             Work::Echo { address, port, .. } => Body::Receive(Box::new(Receive::echo(self.free_port(address, *port)?))),
             other => match Ping::of(other) {
                 Some(ping) => Body::Ping(Box::new(ping)),
-                None => return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", other.kind()))),
+                None => {
+                    return Err(not_modelled(
+                        &self.identity.name,
+                        format!("work of kind '{}'", other.kind()),
+                        STATE_DEMAND,
+                    ));
+                }
             },
         };
         if u32::try_from(self.processes.len()).is_err() {
@@ -145,6 +163,7 @@ impl Board {
             Work::Idle { for_ns } => self.set_timer(process, self.now_ns.saturating_add(*for_ns)),
             Work::Counter { .. } => self.start_counter(process, task),
             Work::Command { .. } => self.start_command(process, task),
+            Work::Primes { .. } => self.start_ranks(process, task),
             Work::StreamReceive { .. } | Work::Echo { .. } => self.start_receive(process, task),
             Work::StreamSend { .. } => self.start_send(process, task),
             Work::Ping { .. } => self.start_ping(process, task),
@@ -178,13 +197,14 @@ impl Board {
             Body::Command(_) => self.command_timer(process),
             Body::Ping(_) => self.ping_timer(process),
             Body::Play(_) => self.play_timer(process),
+            Body::Ranks(_) => self.ranks_timer(process),
             Body::Receive(_) | Body::Send(_) | Body::Gone => {}
         }
         self.timer_was_on(cpu);
     }
 
     /// The task of a process has done what it was given, and still holds its CPU.
-    pub(crate) fn advance(&mut self, process: u32) {
+    pub(crate) fn advance(&mut self, process: u32, task: u32) {
         if process == KERNEL {
             return self.kernel_answered();
         }
@@ -193,6 +213,7 @@ impl Board {
             Body::Receive(_) => self.received(process),
             Body::Send(_) => self.sent(process),
             Body::Ping(_) => self.pinged(process),
+            Body::Ranks(_) => self.rank_done(process, task),
             Body::Idle | Body::Counter(_) | Body::Play(_) | Body::Gone => {}
         }
     }
@@ -218,6 +239,11 @@ impl Board {
     pub(crate) fn exit(&mut self, process: u32, status: ExitStatus, report: Option<Value>, stderr: String) {
         if let Some(task) = self.process(process).task.take() {
             self.retire(task);
+        }
+        if let Body::Ranks(ranks) = &mut self.process(process).body {
+            for task in std::mem::take(&mut ranks.others) {
+                self.retire(task);
+            }
         }
         self.listeners.retain(|_, owner| *owner != process);
         self.timers.remove(&process);

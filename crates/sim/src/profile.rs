@@ -10,11 +10,13 @@ use crate::meters::MeterSpec;
 use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
+use crate::ranks::RanksSpec;
 
 mod describe;
 mod file;
 mod idle;
 mod meters;
+mod ranks;
 
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
 
@@ -120,6 +122,8 @@ pub struct Profile {
     pub idle: Option<IdleSpec>,
     /// Its end of the network.
     pub network: NetworkSpec,
+    /// What ranks cost; `None` where they are not modelled.
+    pub ranks: Option<RanksSpec>,
     /// Meters it has beside the model's own.
     pub meters: Vec<MeterSpec>,
     /// How its runs differ.
@@ -131,10 +135,11 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 6] = [
+const BUILTIN: [(&str, &str); 7] = [
     ("board", include_str!("../../../machines/sim/board.toml")),
     ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
     ("laptop", include_str!("../../../machines/sim/laptop.toml")),
+    ("mpi-server", include_str!("../../../machines/sim/mpi-server.toml")),
     ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
     ("pc", include_str!("../../../machines/sim/pc.toml")),
     ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),

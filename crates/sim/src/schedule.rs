@@ -11,6 +11,7 @@ use crate::profile::Profile;
 mod group;
 mod run;
 mod sleep;
+mod stay;
 
 pub(crate) use group::Group;
 use sleep::Nap;
@@ -140,6 +141,8 @@ pub(crate) enum State {
 pub(crate) enum Booking {
     /// The process, in user mode.
     User,
+    /// The process, in the kernel.
+    Kernel,
     /// The process in the kernel for `own_ps` of what a bit costs, the rest to soft interrupts.
     Network { own_ps: u64, millicycles: u64 },
 }
@@ -153,6 +156,10 @@ pub(crate) struct Task {
     /// CPUs it may run on, if not all.
     pub(crate) allowed: Option<CpuList>,
     pub(crate) group: Option<u32>,
+    /// How long it stays on a CPU that is slower than others, if it is ever moved off, ns.
+    pub(crate) stay_ns: Option<u64>,
+    /// When it came to its CPU, ns.
+    came_ns: u64,
     /// Whether it goes before others when it wakes (soft interrupts).
     pub(crate) urgent: bool,
     /// Whether its nice value is positive.
@@ -182,6 +189,8 @@ impl Task {
             cpu: 0,
             allowed: None,
             group: None,
+            stay_ns: None,
+            came_ns: 0,
             urgent: false,
             nice: false,
             booking: Booking::User,
@@ -287,9 +296,16 @@ impl Board {
 
     /// Puts a runnable task on a CPU's queue, or lets it run at once.
     pub(crate) fn place(&mut self, task: u32, why: Util) {
-        let cpu = self.choose(task);
+        self.place_on(self.choose(task), task, why);
+    }
+
+    fn place_on(&mut self, cpu: u32, task: u32, why: Util) {
         let now = self.now_ns;
-        (self.task(task).cpu, self.task(task).state) = (cpu, State::Queued);
+        let this = self.task(task);
+        if this.cpu != cpu || this.retired == 0 {
+            this.came_ns = now;
+        }
+        (this.cpu, this.state) = (cpu, State::Queued);
         self.cpufreq.enqueued(cpu, task, now);
         let current = self.cpu(cpu).current;
         if current.is_none() && self.rouse(cpu, self.tasks[task as usize].ahead) {

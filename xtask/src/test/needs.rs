@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 24] = [
+const PACKAGES: [(&str, &str); 25] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -24,6 +24,7 @@ const PACKAGES: [(&str, &str); 24] = [
     ("cpupower", "linux-cpupower"),
     ("cpufreq-set", "cpufrequtils"),
     ("ethtool", "ethtool"),
+    ("mpirun", "openmpi-bin"),
     ("flex", "flex"),
     ("bison", "bison"),
     ("bc", "bc"),

@@ -57,6 +57,7 @@ impl Tier {
                 "cpupower",
                 "cpufreq-set",
                 "ethtool",
+                "mpirun",
             ],
             Tier::Services => &[],
             Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],

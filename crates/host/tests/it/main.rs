@@ -6,6 +6,7 @@ mod groups;
 mod ledger;
 mod pinging;
 mod processes;
+mod ranks;
 mod signals;
 mod stream;
 mod stretch;

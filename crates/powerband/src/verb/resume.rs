@@ -12,7 +12,7 @@ use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::measure::{conclude, named, need_store, overridden, store_failure};
 use crate::rig::{self, Names, Purpose};
-use crate::{caller, dry};
+use crate::{caller, dry, mpirun};
 
 /// Whether nobody runs it any more, as far as can be seen from here: processes of another host cannot be.
 pub(crate) fn is_gone(host: &str, owner: Option<&Owner>) -> bool {
@@ -39,7 +39,7 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     check_rig(started, rig.world()).map_err(|error| refused(error.to_string()))?;
     dry::steps(&resolved, rig.world())?;
     if let Some(begun) = begun.as_ref().filter(|_| home && !args.as_begun) {
-        check_plan(id, begun, started, rig.world())?;
+        check_plan(id, begun, started, rig.world(), user.as_ref())?;
     }
     store.rewind(id, (&seen, events.len()), keep, &taken_over(&seen, keep, events.len())).map_err(store_failure)?;
     let past = if names.simulated() { Past::Computed } else { Past::Recalled };
@@ -133,7 +133,13 @@ fn enter(header: &ExperimentHeader, names: &Names) -> Result<bool, String> {
 }
 
 /// Whether the plan file it was begun with, where there still is one, describes what was begun.
-fn check_plan(id: i64, begun: &Cli, started: &Started, world: &mut dyn World) -> Result<(), Failure> {
+fn check_plan(
+    id: i64,
+    begun: &Cli,
+    started: &Started,
+    world: &mut dyn World,
+    user: Option<&User>,
+) -> Result<(), Failure> {
     let Verb::Run(run) = &begun.verb else { return Ok(()) };
     let path = run.plan.display().to_string();
     let Ok(text) = std::fs::read_to_string(&run.plan) else { return Ok(()) };
@@ -146,7 +152,8 @@ fn check_plan(id: i64, begun: &Cli, started: &Started, world: &mut dyn World) ->
     let mut plan = overridden(plan, &begun.shared, &run.measuring);
     plan.knobs.extend(rig::declared(&begun.shared)?);
     let names = Names::of(&begun.shared, &plan);
-    let plan = named(plan, names);
+    let mut plan = named(plan, names);
+    mpirun::settle(&mut plan.load, world, user)?;
     let (then, now) = (Names::begun(started), Names::written(&plan));
     if then != now {
         return Err(other(format!("it was {} and is {}", then.words(), now.words())));

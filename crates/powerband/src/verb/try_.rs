@@ -38,6 +38,7 @@ fn load(args: &Try) -> Result<Load, Failure> {
     match &mut load {
         Load::Counter(counter) => counter.pin.clone_from(&args.pin),
         Load::Stream(stream) => stream.pin.clone_from(&args.pin),
+        Load::Primes(primes) => primes.pin.clone_from(&args.pin),
         _ => {}
     }
     Ok(load)

@@ -38,6 +38,7 @@ mod paper;
 mod pictured;
 mod places;
 mod probed;
+mod ranks;
 mod recorded;
 mod repeated;
 mod replicated;

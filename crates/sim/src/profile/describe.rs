@@ -99,7 +99,7 @@ const NONE_CAN: [&str; 8] = [
     "Memory, caches, disks and temperature are not modelled; a process's peak memory reads 0.",
     "/proc/sys values (vm/swappiness, kernel/numa_balancing, net/core/busy_poll) keep what is written and change nothing.",
     "Background activity is ten wake-ups of each idle CPU a second that cost nothing, until ten seconds after the last thing happened.",
-    "A running task is not moved to balance the load; only a CPU that falls idle takes over one that waits.",
+    "A running task is not moved to balance the load, but for a rank's thread on a slow CPU; only a CPU that falls idle takes over one that waits.",
     "Coalesced interrupts delay packets and are counted in /proc/interrupts; the CPU time that fewer of them save is not modelled.",
     "No packet of a ping is lost, and UDP and TCP cost the same; interrupts and wake-ups are late by chance for pings alone.",
     "TCP loses nothing and sends no more than its window: retransmits read 0 because none can happen.",

@@ -25,6 +25,7 @@ pub(super) struct File {
     power: Power,
     cpuidle: Option<super::idle::Cpuidle>,
     network: Network,
+    ranks: Option<super::ranks::Ranks>,
     #[serde(default)]
     meters: super::meters::Meters,
     #[serde(default)]
@@ -191,6 +192,7 @@ impl File {
             power: self.power.spec(&self.cpufreq, idle.as_ref())?,
             idle,
             network: self.network.spec()?,
+            ranks: self.ranks.as_ref().map(super::ranks::Ranks::spec).transpose()?,
             meters: self.meters.specs(cpus.packages)?,
             noise: self.noise.spec()?,
             bogomips_hundredths: scaled("cpus.bogomips", cpus.bogomips, 100.0, (0.0, 1e6))?,

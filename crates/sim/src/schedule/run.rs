@@ -74,6 +74,7 @@ impl Board {
         let task = self.cpu(from).queue.remove(place)?;
         self.cpufreq.dequeued(from, task, false, self.now_ns);
         self.cpufreq.enqueued(cpu, task, self.now_ns);
+        self.task(task).came_ns = self.now_ns;
         Some(task)
     }
 
@@ -105,6 +106,10 @@ impl Board {
             Booking::User => {
                 this.user_ns += passed;
                 process.into_iter().for_each(|process| process.user_ns += passed);
+            }
+            Booking::Kernel => {
+                this.system_ns += passed;
+                process.into_iter().for_each(|process| process.system_ns += passed);
             }
             Booking::Network { own_ps, millicycles } => {
                 let own_ppm = (own_ps * u64::from(this.khz) / millicycles.max(1)).min(1_000_000);
@@ -147,8 +152,7 @@ impl Board {
         if self.task(task).next_chunk() {
             return self.aim(cpu);
         }
-        let process = self.task(task).process;
-        self.advance(process);
+        self.advance(self.tasks[task as usize].process, task);
     }
 
     /// What the process of a running task wants next on its CPU.
@@ -194,6 +198,7 @@ impl Board {
         let times = Times::of(&self.cpus, now, &self.profile);
         self.cpufreq.utilisation(cpu, now, Util::Tick, &times);
         self.start_ticking(cpu);
+        self.leave_slow(cpu);
     }
 
     /// A CPU's clock changes now, and the CPU stands still for a while.

@@ -1,7 +1,7 @@
 //! Random lives of two machines: whatever is started, ended, throttled, turned off or cut, the sums stay right.
 use powerband_machine::{Action, Coalescing, Hold, ProcessId, Turn, World};
 use powerband_record::{Arrivals, CpuList, Demand, Protocol, Side, Work};
-use powerband_sim::{Profile, SimWorld};
+use powerband_sim::{Profile, RanksSpec, SimWorld};
 use proptest::prelude::*;
 
 use crate::rig::{job, quota, turn};
@@ -10,6 +10,7 @@ use crate::rig::{job, quota, turn};
 enum Deed {
     Count { cpu: u32, group: bool, for_ns: u64 },
     Demand { cycles: u64, sleep_ns: u64, group: bool },
+    Ranks { ranks: u32, group: bool },
     Listen,
     Send { far: bool, for_ns: u64 },
     Echo,
@@ -35,6 +36,7 @@ fn deed() -> impl Strategy<Value = Deed> {
             sleep_ns,
             group
         }),
+        (1_u32..5, any::<bool>()).prop_map(|(ranks, group)| Deed::Ranks { ranks, group }),
         Just(Deed::Listen),
         (any::<bool>(), 0_u64..60_000_000).prop_map(|(far, for_ns)| Deed::Send { far, for_ns }),
         Just(Deed::Echo),
@@ -95,6 +97,10 @@ fn perform(world: &mut SimWorld, deed: Deed, ids: &mut Vec<(Side, ProcessId)>) {
             let demand = Demand { cycles, memory_share: 0.25, sleep_ns, repeat: 4 };
             let work = Work::Command { argv: vec!["x".into()], demand: Some(demand) };
             start(world, Side::Near, work, None, group, ids);
+        }
+        Deed::Ranks { ranks, group } => {
+            let primes = Work::Primes { ranks: Some(ranks), limit: 200_000, mpirun: false };
+            start(world, Side::Near, primes, None, group, ids);
         }
         Deed::Listen => {
             start(world, Side::Near, Work::StreamReceive { address: "near".into(), port: 0 }, None, false, ids);
@@ -157,7 +163,14 @@ proptest! {
         near in prop::sample::select(vec!["pc", "quadcore", "laptop", "board"]),
         deeds in prop::collection::vec(deed(), 1..40),
     ) {
-        let [near, far] = [near, "omap3530"].map(|name| Profile::builtin(name).unwrap());
+        let [mut near, far] = [near, "omap3530"].map(|name| Profile::builtin(name).unwrap());
+        near.ranks = Some(RanksSpec {
+            threads: 2,
+            start_ns: 3_000_000,
+            start_cycles: 100_000,
+            millicycles_per_division: 60_000,
+            stay_ns: 5_000_000,
+        });
         let mut world = SimWorld::new(near, Some(far), 3).unwrap();
         let (mut ids, mut energy_before) = (Vec::new(), 0);
         for deed in deeds {

@@ -30,6 +30,8 @@ mod profiles;
 #[cfg(test)]
 mod pstate;
 #[cfg(test)]
+mod ranks;
+#[cfg(test)]
 mod rig;
 #[cfg(test)]
 mod router;
