@@ -40,6 +40,8 @@ const PLANS: &[(&str, &str)] = &[
     plan!("coalesce-ping"),
     plan!("coalesce-window"),
     plan!("coalesce-stream"),
+    plan!("mpi-governors"),
+    plan!("mpi-idle"),
 ];
 
 /// The text of a built-in plan.

@@ -1,6 +1,6 @@
 //! Claims that are no experiments: something is written to a simulated machine, and read.
-use powerband_machine::{Action, Errno, Hold, Machine, Turn, Wake, World};
-use powerband_record::Side;
+use powerband_machine::{Action, Errno, Hold, Job, Machine, Turn, Wake, World};
+use powerband_record::{CpuList, Side, Work};
 use powerband_report::replication::Tried;
 use powerband_sim::SimWorld;
 
@@ -10,6 +10,8 @@ use crate::rig;
 const CPUS: &str = "/sys/devices/system/cpu";
 /// Longer than any clock takes to change, ns.
 const SETTLED_NS: u64 = 10_000_000;
+/// Between two looks at a clock, ns.
+const LOOK_NS: u64 = 1_000_000;
 
 /// Tries something by its name; nothing when there is nothing of that name.
 ///
@@ -20,6 +22,7 @@ pub(super) fn on_machines(what: &str) -> Result<Option<Tried>, Failure> {
         "bogomips" => bogomips()?,
         "limits-in-either-order" => limits_in_either_order()?,
         "one-cpu-of-many" => one_cpu_of_many()?,
+        "clock-from-rest-to-load" => clock_from_rest_to_load()?,
         _ => return Ok(None),
     };
     Ok(Some(tried))
@@ -83,6 +86,52 @@ impl Booted {
         let number = line.and_then(|line| line.split(':').nth(1)?.trim().parse().ok());
         number.ok_or_else(|| Failure::new(Exit::Failed, "a simulated /proc/cpuinfo has no BogoMIPS"))
     }
+}
+
+/// The clocks a CPU of the server shows, each once, as it idles, works and idles again, a look a millisecond.
+fn clocks(governor: &str) -> Result<Vec<u32>, Failure> {
+    const MOMENTS: [(bool, u32); 3] = [(false, 1_000), (true, 1_000), (false, 1_000)];
+    let mut server = Booted::new("mpi-server")?;
+    server.write(0, "scaling_governor", governor)?;
+    let mut shown: Vec<u32> = Vec::new();
+    for (works, looks) in MOMENTS {
+        let work = Work::Counter { for_ns: u64::from(looks) * LOOK_NS, align_to_second: false };
+        let cpus = Some(CpuList::new(vec![0]));
+        let job = Job { work, cpus, group: None, user: None, output_limit: None, around: Vec::new() };
+        if works {
+            server.machine()?.spawn(&job).map_err(|error| Failure::new(Exit::Failed, error))?;
+        } else {
+            // What a machine does by itself now and then, and a governor whose timer wakes nobody needs.
+            let idle = Job { work: Work::Idle { for_ns: u64::from(looks) * LOOK_NS }, ..job };
+            server.machine()?.spawn(&idle).map_err(|error| Failure::new(Exit::Failed, error))?;
+        }
+        for _ in 0..looks {
+            let until_ns = server.world.now_ns() + LOOK_NS;
+            while server.world.wait(Some(until_ns)) != Wake::Deadline {}
+            let khz = server.cpufreq(0, "scaling_cur_freq")?.parse().unwrap_or(0);
+            if shown.last() != Some(&khz) {
+                shown.push(khz);
+            }
+        }
+    }
+    Ok(shown)
+}
+
+/// How each governor's clock goes: ondemand's in one step up, conservative's through every step, the others' not at all.
+fn clock_from_rest_to_load() -> Result<Tried, Failure> {
+    let mhz = |shown: &[u32]| shown.iter().map(|khz| (khz / 1_000).to_string()).collect::<Vec<_>>().join(" ");
+    let [ondemand, conservative, powersave, performance] =
+        ["ondemand", "conservative", "powersave", "performance"].map(clocks);
+    let (ondemand, conservative, powersave, performance) = (ondemand?, conservative?, powersave?, performance?);
+    let (low, high) = (powersave.first().copied(), performance.first().copied());
+    let still = powersave.len() == 1 && performance.len() == 1 && low < high;
+    let jumps = ondemand.windows(2).any(|pair| Some(pair[0]) == low && Some(pair[1]) == high);
+    // Up through all clocks, one at a time; down in more than one step.
+    let up = conservative.windows(6).any(|six| Some(six[0]) == low && six.is_sorted() && Some(six[5]) == high);
+    let last = conservative.iter().rev().copied().take_while(|khz| Some(*khz) != high).count();
+    let climbs = up && last >= 2;
+    let seen = format!("ondemand {} MHz, conservative {}", mhz(&ondemand), mhz(&conservative));
+    Ok(Tried { so: still && jumps && climbs, seen })
 }
 
 /// BogoMIPS over the clock, at each clock of the router.
