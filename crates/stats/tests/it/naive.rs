@@ -74,7 +74,8 @@ fn back_to_back_fails_under_correlation() {
 #[test]
 fn a_fixed_order_fails_under_drift() {
     let claimed = share(
-        runs(400, 1000),
+        // Near 5.8 %: fewer in the long form would not tell that from 5 %.
+        runs(400, 20_000),
         |key| {
             let formula = Formula::new(vec![0.0; 2], 1.0, Noise::Linear);
             let mut bench = formula.start(key, 40);
@@ -92,7 +93,7 @@ fn a_fixed_order_fails_under_drift() {
         1302,
     );
     println!("fixed order: {:.1} %", 100.0 * claimed);
-    assert!(claimed >= 0.055, "{claimed}");
+    assert!(claimed > 0.05, "{claimed}");
 }
 
 /// An independent sequential test, the t-mixture e-process (Lai 1976; Wang and Ramdas 2023): it keeps 5 % too, and
