@@ -32,6 +32,7 @@ mod locked;
 mod metered;
 mod metered_truth;
 mod mistakes;
+mod moded;
 mod mounted;
 mod pages;
 mod paper;
