@@ -24,6 +24,7 @@ mod process;
 mod profile;
 mod queue;
 mod schedule;
+mod thermal;
 mod tree;
 mod watching;
 mod work;
@@ -41,4 +42,5 @@ pub use profile::{
     governor_name, rules_name,
 };
 pub use queue::{Class, EventQueue};
+pub use thermal::ThermalSpec;
 pub use world::{InterruptSource, SimError, SimWorld};

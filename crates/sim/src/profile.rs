@@ -10,11 +10,13 @@ use crate::meters::MeterSpec;
 use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
+use crate::thermal::ThermalSpec;
 
 mod describe;
 mod file;
 mod idle;
 mod meters;
+mod thermal;
 
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
 
@@ -118,6 +120,8 @@ pub struct Profile {
     pub network: NetworkSpec,
     /// Meters it has beside the model's own.
     pub meters: Vec<MeterSpec>,
+    /// Its thermal zone; its temperature is not modelled when `None`.
+    pub thermal: Option<ThermalSpec>,
     /// How its runs differ.
     pub noise: NoiseSpec,
     /// What it cannot do, a sentence each.

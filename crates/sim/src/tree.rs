@@ -50,6 +50,7 @@ enum Show {
     BootId,
     Energy,
     Boundary,
+    Temperature,
     Interrupts,
     NetDevices,
     Card(Card),
@@ -146,6 +147,7 @@ impl Tree {
         tree.add_cpus(profile);
         tree.add_switches(profile);
         tree.add_meters(profile);
+        tree.add_thermal(profile);
         for (path, value, low, high) in SYSCTLS {
             tree.add(path.into(), Node::Sysctl { value, low, high });
         }
