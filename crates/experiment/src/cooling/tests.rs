@@ -49,14 +49,12 @@ fn a_hot_machine_is_waited_for_until_it_is_as_cool_as_asked() {
     let mut world = laptop();
     let (mut cooling, mut told) = (Cooling::default(), Told::default());
     let cool = Cool::parse("35C").unwrap();
-    let mut trials = 0;
-    for _ in 0..3 {
+    for trial in 0..3 {
         assert!(cooling.wait(&mut world, &cool, &mut told).unwrap().is_ok());
         let begins_c = hottest_c(&mut world).unwrap();
         assert!(begins_c <= 35.0, "{begins_c}");
         // Not much cooler either, once it was hot: nobody waits longer than is needed.
-        assert!(trials == 0 || begins_c > 33.0, "{begins_c}");
-        trials += 1;
+        assert!(trial == 0 || begins_c > 33.0, "{begins_c}");
         heat(&mut world);
         let ends_c = hottest_c(&mut world).unwrap();
         assert!(ends_c > 45.0, "{ends_c}");
