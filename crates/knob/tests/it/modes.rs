@@ -10,7 +10,7 @@ const CONFIG: &str = "# Linux/x86 6.1.192 Kernel Configuration\nCONFIG_X86=y\nCO
 
 /// A driver with rules of its own, and modes.
 fn active() -> Fake {
-    let mut fake = cpufreq(2, 2, Rules::default());
+    let mut fake = cpufreq(2, 1, Rules::default());
     fake.files.insert("/sys/devices/system/cpu/intel_pstate/status".into(), "active\n".into());
     for number in 0..2 {
         let file = |name| format!("/sys/devices/system/cpu/cpufreq/policy{number}/{name}");
