@@ -12,6 +12,7 @@ mod measure;
 mod output;
 mod rig;
 mod verb;
+mod watched;
 mod witness;
 
 use std::ffi::OsString;
