@@ -57,6 +57,12 @@ pub enum Fatal {
         /// One sentence.
         why: String,
     },
+    /// A meter that is judged by cannot be had on this machine, found before the first trial.
+    #[error("{why}")]
+    NoMeter {
+        /// One sentence.
+        why: String,
+    },
     /// A machine of the rig is gone.
     #[error("lost the {side} machine: {why}")]
     Lost {

@@ -1,4 +1,7 @@
 //! Waiting until machines are cool enough for a load, so that each trial begins at the same temperature.
+#[cfg(test)]
+mod tests;
+
 use powerband_machine::{Machine, Wake, World};
 use powerband_meter::state::ThermalZones;
 use powerband_record::{Cool, Side, Void, format_duration, format_number};

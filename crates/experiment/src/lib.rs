@@ -7,6 +7,7 @@ mod asked;
 mod bench;
 mod choice;
 mod cooling;
+mod crossing;
 mod error;
 mod execution;
 mod judging;

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::{Handle, Machine, Sample, Watch, World};
 use powerband_meter::state::{Figure, OpenFigure};
-use powerband_meter::{Measured, MeterInstance, Session};
+use powerband_meter::{Measured, MeterInstance, Mute, Session};
 use powerband_record::{CpuList, MeterChoice, Side, Timeline, format_duration};
 
 use crate::PlanError;
@@ -157,7 +157,7 @@ impl Sessions {
     }
 
     /// Why a meter that is a program cannot be read.
-    pub(crate) fn mute(&self) -> Option<String> {
+    pub(crate) fn mute(&self) -> Option<Mute> {
         self.meters.values().find_map(Session::mute)
     }
 

@@ -1,22 +1,23 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
-use powerband_knob::{Declared, KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
+use powerband_knob::{Declared, Selection, resolve as resolve_knob};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, Axis, CommandMeter, Cool, CpuList, KnobRef, PlannedSetting, Setting, Side, Started, parse_duration_ns,
+    Assignment, CommandMeter, Cool, CpuList, PlannedSetting, Setting, Side, Started, parse_duration_ns,
     parse_frequency_khz, parse_percent,
 };
 
 use crate::asked::Sources;
 use crate::choice::{choices, program};
 use crate::cooling;
+use crate::crossing::crossed;
 use crate::metering::Metering;
 use crate::short::bearable;
 use crate::{Plan, PlanError, ResolveError};
 
 /// Most settings in one experiment.
-const MOST_SETTINGS: usize = 200;
+pub(crate) const MOST_SETTINGS: usize = 200;
 
 /// Margin of "same" until a calibration knows better.
 const DEFAULT_MARGIN: f64 = 0.01;
@@ -186,100 +187,6 @@ fn settings(
         return Err(PlanError::TooMany(settings.len(), MOST_SETTINGS).into());
     }
     Ok(settings)
-}
-
-/// Every combination of the axes' values; the first axis turns slowest.
-fn crossed(
-    plan: &Plan,
-    world: &mut dyn World,
-    narrow: &Selection,
-    shared: &[Assignment],
-    notes: &mut Vec<String>,
-) -> Result<Vec<Setting>, ResolveError> {
-    if plan.axes.is_empty() {
-        return Ok(Vec::new());
-    }
-    let chosen = chosen_governors(plan, shared);
-    let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
-    let mut varied = Vec::new();
-    for (place, text) in plan.axes.iter().enumerate() {
-        let axis = Axis::parse(text).map_err(PlanError::from)?;
-        let side = axis.knob.side.each().first().copied().unwrap_or_default();
-        let Some(machine) = world.machine(side) else { return Err(ResolveError::NoFar(axis.knob.to_string())) };
-        let expanded = expand(&axis, machine, narrow, &chosen)?;
-        notes.extend(expanded.notes);
-        if expanded.values.len() > 1 {
-            varied.push(place);
-        }
-        let value = |value: &Value| Assignment { knob: axis.knob.clone(), value: typed(value) };
-        combinations = combinations
-            .iter()
-            .flat_map(|so_far| expanded.values.iter().map(|v| [so_far.as_slice(), &[value(v)]].concat()))
-            .collect();
-        if combinations.len() > MOST_SETTINGS {
-            return Err(PlanError::TooMany(combinations.len(), MOST_SETTINGS).into());
-        }
-    }
-    // An axis of one value tells no setting from another, so it is in what is turned but not in the name.
-    let telling = |place: &usize| varied.is_empty() || varied.contains(place);
-    let named = |assignments: Vec<Assignment>| {
-        let words = (0..assignments.len()).filter(telling).map(|place| short(&assignments[place]));
-        Setting { name: Some(words.collect::<Vec<_>>().join(" ")), assignments: [shared, &assignments].concat() }
-    };
-    let mut settings: Vec<Setting> = Vec::new();
-    for mut setting in combinations.into_iter().map(named) {
-        drop_idle(&mut setting);
-        if settings.iter().all(|earlier| earlier.assignments != setting.assignments) {
-            settings.push(setting);
-        }
-    }
-    Ok(settings)
-}
-
-/// Leaves out of a crossed setting what does nothing under the governor it chooses, a threshold of another governor say,
-/// so that settings which differ only in that fall together.
-fn drop_idle(setting: &mut Setting) {
-    let is_governor = |a: &&Assignment| resolve_knob(&a.knob.name).is_ok_and(|named| named.name == "cpufreq.governor");
-    let Some(governor) = setting.assignments.iter().rev().find(is_governor).map(|a| a.value.to_lowercase()) else {
-        return;
-    };
-    let chosen = [governor.clone()];
-    let acts = |assignment: &Assignment| match resolve_among(&assignment.knob.name, &chosen) {
-        Ok(named) => named.knob.governor().is_none_or(|needed| needed == governor),
-        Err(KnobError::Ambiguous { .. }) => false,
-        Err(_) => true,
-    };
-    let before = setting.assignments.len();
-    setting.assignments.retain(acts);
-    if setting.assignments.len() < before {
-        setting.name = Some(setting.assignments.iter().map(short).collect::<Vec<_>>().join(" "));
-    }
-}
-
-/// An assignment in a table: `cgroup.cpu_quota=25%` is `cpu_quota=25%`.
-fn short(assignment: &Assignment) -> String {
-    let short = resolve_knob(&assignment.knob.name).map_or("", |named| named.knob.about().short);
-    // A family's short name is only its beginning.
-    let whole = short.is_empty() || short.ends_with(['.', ':']);
-    let name = if whole { assignment.knob.name.clone() } else { short.to_owned() };
-    Assignment { knob: KnobRef { name, ..assignment.knob.clone() }, value: assignment.value.clone() }.to_string()
-}
-
-/// A value as a person would type it: whole MHz where the kernel's kHz are.
-fn typed(value: &Value) -> String {
-    match value {
-        Value::Khz(khz) if khz % 1000 == 0 => format!("{}MHz", khz / 1000),
-        other => other.typed(),
-    }
-}
-
-/// Governors that the same comparison chooses: they tell tunables of the same short name apart.
-fn chosen_governors(plan: &Plan, shared: &[Assignment]) -> Vec<String> {
-    let is_governor = |knob: &KnobRef| resolve_knob(&knob.name).is_ok_and(|named| named.name == "cpufreq.governor");
-    let fixed = shared.iter().filter(|a| is_governor(&a.knob)).map(|a| a.value.to_lowercase());
-    let axes = plan.axes.iter().filter_map(|text| Axis::parse(text).ok()).filter(|axis| is_governor(&axis.knob));
-    let tried = axes.flat_map(|axis| axis.values.to_lowercase().split(',').map(str::to_owned).collect::<Vec<_>>());
-    fixed.chain(tried).collect()
 }
 
 /// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
 use powerband_load::{Finishes, IdleLoad, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, Watch, World};
-use powerband_meter::MeterInstance;
+use powerband_meter::{MeterInstance, Mute};
 use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
 use crate::asked::Values;
@@ -382,7 +382,10 @@ impl Bench for WorldBench<'_> {
         let sessions = self.metering.open(self.world, &self.metered);
         let mute = sessions.mute();
         sessions.give_up(self.world);
-        mute.map_or(Ok(()), |why| Err(Fatal::Meter { why }))
+        mute.map_or(Ok(()), |mute| match mute {
+            Mute::NotHere(why) => Err(Fatal::NoMeter { why }),
+            Mute::Silent(why) => Err(Fatal::Meter { why }),
+        })
     }
 
     fn restored(&self) -> u32 {

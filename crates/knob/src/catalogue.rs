@@ -29,6 +29,7 @@ pub use freq::FREQ;
 pub use frequency_file::FrequencyFile;
 pub(crate) use frequency_file::shown_after_reset;
 pub use governor::Governor;
+pub(crate) use governor::MAINLINE;
 pub use idle::Disable;
 pub use max_freq::MAX_FREQ;
 pub use min_freq::MIN_FREQ;
@@ -41,6 +42,7 @@ pub use sysctl::Sysctl;
 pub use tunable::Tunable;
 
 pub(crate) use nic::devices as network_devices;
+pub(crate) use pstate::STATUS;
 pub(crate) use tunable::folder as tunable_folder;
 
 /// Every knob, in the order of the documentation.

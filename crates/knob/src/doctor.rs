@@ -22,6 +22,7 @@ pub use kernel::{Kernel, SymbolRow};
 
 use fragment::Fragment;
 use kernel::Hardware;
+pub(crate) use kernel::governors as governors_built;
 use place::Place;
 
 /// How a finding is to be taken.
@@ -144,9 +145,7 @@ pub fn examine(
         Ok((config, source)) => {
             let fragment = Fragment::of(&config, default.map(|governor| governor.0));
             let asked = kernel::Asked { config: &config, source: &source, hardware, fragment: &fragment, default };
-            let rows = kernel::rows(&asked, &mut |module| {
-                Some(machine.list(&format!("/sys/module/{}", module.replace('-', "_"))).is_ok())
-            });
+            let rows = kernel::rows(&asked, &mut |module| Some(kernel::is_loaded(machine, module)));
             (kernel::section(&asked, &rows), Some(Kernel::of(&asked, rows)), Some(config))
         }
         Err(section) => (section, None, None),

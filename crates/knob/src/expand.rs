@@ -2,14 +2,24 @@
 use powerband_machine::Machine;
 use powerband_record::{Axis, parse_frequency_khz};
 
+use crate::plan::Offer;
 use crate::value::{PER_PERCENT, parse_quota};
-use crate::{KnobError, Named, Selection, Site, Value};
+use crate::{KnobError, Named, Phase, Selection, Site, Value};
 
 /// A range without a step and `all` give at most this many values, evenly spread, both ends included.
 const THINNED: usize = 50;
 
 /// A list longer than this is taken for a slip of the keyboard.
 const MOST: u64 = 1000;
+
+/// What the same comparison chooses beside an axis, all lower case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// The governors, which tell namesakes apart.
+    pub governors: Vec<String>,
+    /// The modes the driver is put into, which say what governors there are; none where it stays in the one it is in.
+    pub modes: Vec<String>,
+}
 
 /// An axis with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +30,11 @@ pub struct Expanded {
     pub values: Vec<Value>,
     /// What a person should know: what was left out, what was thinned.
     pub notes: Vec<String>,
+    /// Of governors beside modes of their driver: a mode with a value that it has not.
+    pub lacking: Vec<(String, Value)>,
 }
 
-/// Expands an axis for a machine. `governors` are those the same comparison chooses, to tell namesakes apart.
+/// Expands an axis for a machine.
 ///
 /// # Errors
 /// [`KnobError`], a sentence: unknown name, empty list, a value or an end of a range that the knob does not take.
@@ -30,16 +42,19 @@ pub fn expand(
     axis: &Axis,
     machine: &mut dyn Machine,
     narrow: &Selection,
-    governors: &[String],
+    beside: &Beside,
 ) -> Result<Expanded, KnobError> {
-    let named = narrow.resolve(&axis.knob.name, governors, machine)?;
+    let named = narrow.resolve(&axis.knob.name, &beside.governors, machine)?;
     let sites = sites_or_later(&named, machine, &narrow.at(axis.knob.site.as_deref()))?;
     let mut list = List { named, sites, values: Vec::new(), notes: Vec::new() };
+    if list.named.knob.about().phase == Phase::Governor && !beside.modes.is_empty() {
+        return list.governors(&axis.values, &beside.modes, machine);
+    }
     for item in axis.values.split(',').map(str::trim) {
         list.add(item, machine)?;
     }
     let List { named, values, notes, .. } = list;
-    Ok(Expanded { named, values, notes })
+    Ok(Expanded { named, values, notes, lacking: Vec::new() })
 }
 
 /// Its sites; a tunable whose governor is not in force has one stand-in, as its values do not depend on the machine.
@@ -78,9 +93,13 @@ impl List {
         KnobError::value(&self.named.name, why)
     }
 
+    fn nothing_listed(&self) -> KnobError {
+        self.wrong("an entry of its list is empty; write e.g. 10,20 or 10..100:10")
+    }
+
     fn add(&mut self, item: &str, machine: &mut dyn Machine) -> Result<(), KnobError> {
         if item.is_empty() {
-            return Err(self.wrong("an entry of its list is empty; write e.g. 10,20 or 10..100:10"));
+            return Err(self.nothing_listed());
         }
         if item == "all" {
             return self.add_all(machine);
@@ -123,14 +142,51 @@ impl List {
                 "its values cannot all be listed; write a list or a range, e.g. {short}=A,B or {short}=A..B:STEP"
             )));
         }
-        for value in &choices {
-            if let Some(why) = self.named.knob.left_out(value) {
+        self.leave_out(&mut choices);
+        self.extend_thinned(choices);
+        Ok(())
+    }
+
+    /// Takes from `all` what cannot be compared.
+    fn leave_out(&mut self, choices: &mut Vec<Value>) {
+        let knob = self.named.knob;
+        for why in choices.iter().filter_map(|value| knob.left_out(value)) {
+            if self.notes.iter().all(|note| note != why) {
                 self.notes.push(why.into());
             }
         }
-        choices.retain(|value| self.named.knob.left_out(value).is_none());
-        self.extend_thinned(choices);
-        Ok(())
+        choices.retain(|value| knob.left_out(value).is_none());
+    }
+
+    /// Governors of a driver that is put into one of these modes or another: each that one of them has.
+    fn governors(mut self, items: &str, modes: &[String], machine: &mut dyn Machine) -> Result<Expanded, KnobError> {
+        let offers: Vec<Offer> = modes.iter().map(|mode| Offer::of(mode, machine, &self.sites)).collect();
+        for item in items.split(',').map(str::trim) {
+            if item.is_empty() {
+                return Err(self.nothing_listed());
+            }
+            if item == "all" {
+                for (mut choices, note) in offers.iter().map(Offer::all) {
+                    self.leave_out(&mut choices);
+                    self.notes.extend(note);
+                    choices.into_iter().for_each(|value| self.push(value));
+                }
+                continue;
+            }
+            let mut read: Vec<_> = offers.iter().map(|offer| offer.parse(&self.named.name, item)).collect();
+            let best = read.iter().position(Result::is_ok).unwrap_or(0);
+            let value = read.swap_remove(best)?;
+            self.push(value);
+        }
+        let List { named, values, mut notes, .. } = self;
+        notes.dedup();
+        let has = |offer: &Offer, value: &Value| offer.parse(&named.name, &value.typed()).is_ok();
+        let of_mode = |(mode, offer): (&String, &Offer)| -> Vec<(String, Value)> {
+            let lacks = values.iter().filter(|value| !has(offer, value));
+            lacks.map(|value| (mode.clone(), value.clone())).collect()
+        };
+        let lacking = modes.iter().zip(&offers).flat_map(of_mode).collect();
+        Ok(Expanded { named, values, notes, lacking })
     }
 
     fn extend_thinned(&mut self, values: Vec<Value>) {

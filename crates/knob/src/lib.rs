@@ -38,7 +38,7 @@ pub use about::{About, Phase, Scope};
 pub use apply::{Applied, Reach, Reached, apply, apply_steps};
 pub use declared::Declared;
 pub use error::{ErrorKind, KnobError};
-pub use expand::{Expanded, expand};
+pub use expand::{Beside, Expanded, expand};
 pub use knob::{Knob, Named, Selection, Site, Sites, Turning};
 pub use landed::Landed;
 pub use look::{Reading, cpufreq, get};

@@ -15,7 +15,7 @@ use crate::policy::{Policies, policies};
 use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve};
 
 pub(crate) use device::in_one_request;
-pub(crate) use mode::check_governors;
+pub(crate) use mode::{Offer, check_governors};
 pub(crate) use order::put_in_order;
 
 /// One assignment, resolved.

@@ -27,4 +27,4 @@ pub use meter::{About, Absent, Inventory, Kind, Meter, MeterInstance, Quantity};
 pub use meters::{ALL, Hwmon, Iio, Modelled, PowerSupply, Powercap, find_all};
 pub use scale::Scale;
 pub use scope::{Relation, Scope, Shared, SumError, sum};
-pub use session::{Measured, Reading, Session};
+pub use session::{Measured, Mute, Reading, Session};

@@ -93,6 +93,15 @@ struct Open {
     handles: Result<Vec<Handle>, (String, Errno)>,
 }
 
+/// Why a meter that is a program cannot be read, a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mute {
+    /// The machine runs no programs of meters.
+    NotHere(String),
+    /// It does not start, or prints nothing.
+    Silent(String),
+}
+
 impl Session {
     /// Opens `instances`. One that cannot be opened is refused at the end, with the reason.
     pub fn open(machine: &mut dyn Machine, instances: &[MeterInstance]) -> Session {
@@ -111,11 +120,13 @@ impl Session {
 
     /// Why those of its meters that are programs cannot be read, the first of them.
     #[must_use]
-    pub fn mute(&self) -> Option<String> {
+    pub fn mute(&self) -> Option<Mute> {
         let programs = self.open.iter().filter(|open| open.instance.prints.is_some());
-        programs
-            .filter_map(|open| open.handles.as_ref().err().map(|(path, errno)| unopened(&open.instance, path, *errno)))
-            .next()
+        let mut refused = programs.filter_map(|open| Some((&open.instance, open.handles.as_ref().err()?)));
+        refused.next().map(|(meter, (path, errno))| {
+            let why = unopened(meter, path, *errno);
+            if has_no_programs(*errno) { Mute::NotHere(why) } else { Mute::Silent(why) }
+        })
     }
 
     /// What the work's job is to say of them.
@@ -221,9 +232,14 @@ fn unopened(meter: &MeterInstance, path: &str, errno: Errno) -> String {
         Errno::ETIMEDOUT => {
             format!("the program `{program}` printed no line for 8 s; let it print one as soon as it can")
         }
-        Errno::ENOENT | Errno::EOPNOTSUPP => format!("no program of a meter can be run there (`{program}`: {errno})"),
+        _ if has_no_programs(errno) => format!("no program of a meter can be run there (`{program}`: {errno})"),
         _ => format!("the program `{program}` cannot be started: {errno}"),
     }
+}
+
+/// Whether it is the machine that has no programs, not this one that fails.
+fn has_no_programs(errno: Errno) -> bool {
+    matches!(errno, Errno::ENOENT | Errno::EOPNOTSUPP)
 }
 
 /// Both files or none.

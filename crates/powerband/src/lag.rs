@@ -1,22 +1,16 @@
 //! How late meters are: a load of ours that goes on and off on every CPU, and what they showed meanwhile.
-use powerband_machine::{Handle, Job, Machine, ProcessId, Wake, World};
+use powerband_machine::{Job, Machine, ProcessId, Wake, World};
 use powerband_meter::{MeterInstance, Wave, lag_ns};
 use powerband_record::{CpuList, Side, Work};
 
 use crate::exit::{Exit, Failure};
+use crate::watched::Watched;
 
 /// How often meters are read, ns.
 const LOOK_NS: u64 = 50_000_000;
 
 /// Where the kernel says which CPUs are in service.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
-
-/// One meter that is read.
-struct Watched {
-    meter: MeterInstance,
-    handles: Result<Vec<Handle>, String>,
-    read: Vec<(u64, Result<u64, String>)>,
-}
 
 /// How late each of a machine's meters is, ns, or why that cannot be told.
 pub(crate) fn estimate(
@@ -34,9 +28,7 @@ pub(crate) fn estimate(
         for &process in &load.running {
             machine.end(process, true);
         }
-        for handle in watched.iter().flat_map(|it| it.handles.iter().flatten()) {
-            machine.close(*handle);
-        }
+        watched.iter().for_each(|it| it.close(machine));
     }
     done?;
     let lag = |it: Watched| {
@@ -100,24 +92,5 @@ impl Load {
             self.running.push(process);
         }
         Ok(())
-    }
-}
-
-impl Watched {
-    fn open(machine: &mut dyn Machine, meter: MeterInstance) -> Watched {
-        let files = [Some(&meter.source), meter.times.as_ref()].into_iter().flatten();
-        let handles = files.map(|file| machine.open(file).map_err(|errno| format!("{file}: {errno}"))).collect();
-        Watched { handles, meter, read: Vec::new() }
-    }
-
-    fn look(&mut self, machine: &mut dyn Machine, now_ns: u64) {
-        let Ok(handles) = &self.handles else { return };
-        let mut texts = Vec::new();
-        machine.read_many(handles, &mut texts);
-        let number = match texts.iter().find_map(|text| text.as_ref().err()) {
-            Some(errno) => Err(errno.to_string()),
-            None => self.meter.scale.apply(texts.iter().flatten().map(String::as_str)),
-        };
-        self.read.push((now_ns, number));
     }
 }

@@ -14,6 +14,7 @@ mod output;
 mod replicate;
 mod rig;
 mod verb;
+mod watched;
 mod witness;
 
 use std::ffi::OsString;

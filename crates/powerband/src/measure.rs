@@ -222,6 +222,7 @@ fn fatal_failure(fatal: Fatal, id: i64) -> Failure {
         Fatal::CannotRestore { .. } => Failure::new(Exit::CannotRestore, fatal),
         Fatal::Knob(error) => rig::knob_failure(error),
         Fatal::Meter { .. } => Failure::new(Exit::CannotGoOn, fatal),
+        Fatal::NoMeter { .. } => Failure::new(Exit::Unsupported, fatal),
         Fatal::Differs { why } => {
             Failure::new(Exit::CannotGoOn, format!("experiment {id} cannot go on: {why}; begin it again"))
         }

@@ -18,6 +18,7 @@ use crate::process::Process;
 use crate::profile::{Profile, rules_name};
 use crate::queue::{Class, EventQueue};
 use crate::schedule::{Cpu, Group, Task, Times};
+use crate::thermal::Heat;
 use crate::tree::{Smt, Tree, speed_mbit_s};
 
 /// Classes of events, in the order they are handled at one instant.
@@ -129,6 +130,7 @@ pub(crate) struct Board {
     pub(crate) answering: Answering,
     pub(crate) noise: Noise,
     pub(crate) meters: Meters,
+    pub(crate) heat: Heat,
     pub(crate) tree: Tree,
     /// Whether cores run two threads each.
     pub(crate) smt: Smt,
@@ -192,6 +194,7 @@ impl Board {
             nic: Nic::new(profile.network.driver, &profile.name, speed_mbit_s(profile.network.link_kbit_s)),
             answering: Answering::default(),
             noise: Noise::new(profile.noise.clone(), seed, &component),
+            heat: Heat::default(),
             meters: Meters::new(&profile.meters, profile.packages, seed, &component),
             tree: Tree::new(&profile),
             smt: Smt::default(),

@@ -25,6 +25,7 @@ mod profile;
 mod queue;
 mod ranks;
 mod schedule;
+mod thermal;
 mod tree;
 mod watching;
 mod work;
@@ -43,4 +44,5 @@ pub use profile::{
 };
 pub use queue::{Class, EventQueue};
 pub use ranks::RanksSpec;
+pub use thermal::ThermalSpec;
 pub use world::{InterruptSource, SimError, SimWorld};

@@ -178,7 +178,13 @@ impl Board {
                 }
             }
         }
+        self.warm_to(now_ns);
         self.now_ns = now_ns;
+    }
+
+    /// What all CPUs and packages have drawn until then, without the rest of the machine, fJ.
+    pub(crate) fn heating_fj(&self, at_ns: u64) -> u128 {
+        self.parts_at(at_ns).split_last().map_or(0, |(_, packages)| packages.iter().sum())
     }
 
     fn parts_at(&self, at_ns: u64) -> Parts {

@@ -11,12 +11,14 @@ use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
 use crate::ranks::RanksSpec;
+use crate::thermal::ThermalSpec;
 
 mod describe;
 mod file;
 mod idle;
 mod meters;
 mod ranks;
+mod thermal;
 
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
 
@@ -126,6 +128,8 @@ pub struct Profile {
     pub ranks: Option<RanksSpec>,
     /// Meters it has beside the model's own.
     pub meters: Vec<MeterSpec>,
+    /// Its thermal zone; its temperature is not modelled when `None`.
+    pub thermal: Option<ThermalSpec>,
     /// How its runs differ.
     pub noise: NoiseSpec,
     /// What it cannot do, a sentence each.

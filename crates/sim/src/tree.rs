@@ -50,6 +50,7 @@ enum Show {
     BootId,
     Energy,
     Boundary,
+    Temperature,
     Interrupts,
     NetDevices,
     Card(Card),
@@ -107,11 +108,19 @@ impl Node {
     }
 }
 
+/// What a handle leads to.
+#[derive(Clone, Debug)]
+enum Open {
+    File(String),
+    /// A file that went, also when one of its name came again.
+    Gone,
+}
+
 /// All files but those of cpufreq, and the open handles.
 #[derive(Debug)]
 pub(crate) struct Tree {
     nodes: BTreeMap<String, Node>,
-    handles: Vec<Option<String>>,
+    handles: Vec<Option<Open>>,
 }
 
 /// Where a path leads.
@@ -138,6 +147,7 @@ impl Tree {
         tree.add_cpus(profile);
         tree.add_switches(profile);
         tree.add_meters(profile);
+        tree.add_thermal(profile);
         for (path, value, low, high) in SYSCTLS {
             tree.add(path.into(), Node::Sysctl { value, low, high });
         }
@@ -178,6 +188,16 @@ impl Tree {
             self.add(above.to_owned(), Node::Folder);
         }
         self.nodes.insert(path, node);
+    }
+
+    /// What is open below a folder that goes is open for nothing.
+    fn lose(&mut self, folder: &str) {
+        let is_below = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        for open in self.handles.iter_mut().flatten() {
+            if matches!(open, Open::File(path) if is_below(path)) {
+                *open = Open::Gone;
+            }
+        }
     }
 
     /// A name, or why it is not there: a file on the way to it is no folder.
@@ -372,7 +392,12 @@ impl Board {
             Place::Own(path) => path,
             Place::Cpufreq(path) => {
                 let times = Times::of(&self.cpus, self.now_ns, &self.profile);
+                let mode = self.cpufreq.is_active();
                 let result = self.cpufreq.write(&path, text, self.now_ns, &times);
+                if self.cpufreq.is_active() != mode {
+                    // Another driver makes the policies anew.
+                    self.tree.lose(&format!("{CPU}/cpufreq"));
+                }
                 self.keep_stirring();
                 self.follow_cpufreq();
                 return result;
@@ -452,13 +477,15 @@ impl Board {
         if free == handles.len() {
             handles.push(None);
         }
-        handles[free] = Some(path.to_owned());
+        handles[free] = Some(Open::File(path.to_owned()));
         u32::try_from(free).map(Handle).map_err(|_| Errno::EAGAIN)
     }
 
     pub(crate) fn read_handle(&mut self, handle: Handle) -> Result<String, Errno> {
-        let path = self.tree.handles.get(handle.0 as usize).cloned().flatten().ok_or(Errno::EBADF)?;
-        self.read(&path)
+        match self.tree.handles.get(handle.0 as usize).cloned().flatten().ok_or(Errno::EBADF)? {
+            Open::File(path) => self.read(&path),
+            Open::Gone => Err(Errno::ENODEV),
+        }
     }
 
     pub(crate) fn close(&mut self, handle: Handle) {

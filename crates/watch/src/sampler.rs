@@ -1,7 +1,7 @@
 //! Reading everything at once, and what lies between two readings.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Handle, Machine};
+use powerband_machine::{Errno, Handle, Machine};
 use powerband_meter::state::{
     ClockNow, ClockPolicy, Clocks, CpuTime, IdleTimes, Interrupts, PowerNow, Powers, SleepTime, Text, Utilisation,
     present,
@@ -9,7 +9,7 @@ use powerband_meter::state::{
 use powerband_meter::{MeterInstance, find_all};
 use powerband_record::CpuList;
 
-/// What of a machine stays as it is while it is watched.
+/// What of a machine stays as it is while it is watched, as it was when that began.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
     /// Its name.
@@ -56,6 +56,8 @@ pub struct CpuNow {
 #[derive(Debug)]
 pub struct Sampler {
     scene: Scene,
+    /// Also what keeps CPUs awake to be read.
+    interrupting: bool,
     utilisation: Option<Utilisation>,
     interrupts: Option<Interrupts>,
     clocks: Clocks,
@@ -65,6 +67,10 @@ pub struct Sampler {
     handles: Vec<Handle>,
     texts: Vec<Text>,
     last: Option<Raw>,
+    /// The CPUs in service at the latest sample.
+    online: Option<Vec<u32>>,
+    /// Whether files that had gone were just opened again.
+    reopened: bool,
 }
 
 /// Everything that was read at one moment.
@@ -73,7 +79,8 @@ struct Raw {
     at_ns: u64,
     busy: BTreeMap<u32, CpuTime>,
     interrupts: BTreeMap<u32, u64>,
-    sleeps: Vec<Vec<SleepTime>>,
+    /// By CPU.
+    sleeps: BTreeMap<u32, Vec<SleepTime>>,
     power: PowerNow,
 }
 
@@ -87,12 +94,6 @@ impl Sampler {
         let (utilisation, interrupts) = (Utilisation::open(machine).ok(), Interrupts::open(machine).ok());
         let clocks = Clocks::open(machine, &cpus, interrupting);
         let (idle, powers) = (IdleTimes::open(machine, &cpus), Powers::open(machine, &meters));
-        let mut handles: Vec<Handle> = Vec::new();
-        handles.extend(utilisation.iter().flat_map(Utilisation::handles));
-        handles.extend(interrupts.iter().flat_map(Interrupts::handles));
-        handles.extend(clocks.handles());
-        handles.extend(idle.handles());
-        handles.extend(powers.handles());
         let states = |cpu| {
             let found = idle.cpus().iter().find(|sleeps| sleeps.cpu == cpu);
             found.map(|sleeps| sleeps.states.clone()).unwrap_or_default()
@@ -104,8 +105,42 @@ impl Sampler {
             meters: powers.meters().to_vec(),
             missing: missing(&clocks, &idle, &powers),
         };
-        let last = None;
-        Sampler { scene, utilisation, interrupts, clocks, idle, powers, handles, texts: Vec::new(), last }
+        let (handles, texts, last, online, reopened) = (Vec::new(), Vec::new(), None, None, false);
+        let mut all = Sampler {
+            scene,
+            interrupting,
+            utilisation,
+            interrupts,
+            clocks,
+            idle,
+            powers,
+            handles,
+            texts,
+            last,
+            online,
+            reopened,
+        };
+        all.list_handles();
+        all
+    }
+
+    fn list_handles(&mut self) {
+        self.handles.clear();
+        self.handles.extend(self.utilisation.iter().flat_map(Utilisation::handles));
+        self.handles.extend(self.interrupts.iter().flat_map(Interrupts::handles));
+        self.handles.extend(self.clocks.handles());
+        self.handles.extend(self.idle.handles());
+        self.handles.extend(self.powers.handles());
+    }
+
+    /// Opens what comes and goes with CPUs again.
+    fn reopen(&mut self, machine: &mut dyn Machine) {
+        let gone = self.clocks.handles().into_iter().chain(self.idle.handles());
+        gone.for_each(|handle| machine.close(handle));
+        let cpus = CpuList::new(self.scene.cpus.iter().map(|&(cpu, _)| cpu).collect());
+        self.clocks = Clocks::open(machine, &cpus, self.interrupting);
+        self.idle = IdleTimes::open(machine, &cpus);
+        self.list_handles();
     }
 
     /// What stays.
@@ -130,34 +165,54 @@ impl Sampler {
         };
         let busy = self.utilisation.as_ref().map(|it| it.snapshot(take(1))).unwrap_or_default();
         let interrupts = self.interrupts.as_ref().map(|it| it.snapshot(take(1))).unwrap_or_default();
-        let policies = self.clocks.snapshot(take(self.clocks.handles().len()));
-        let sleeps = self.idle.snapshot(take(self.idle.handles().len()));
+        let (clocked, slept) = (take(self.clocks.handles().len()), take(self.idle.handles().len()));
+        let lost = clocked.iter().chain(slept).any(|text| matches!(text, Err(Errno::ENODEV)));
+        let clocks: Vec<(&ClockPolicy, ClockNow)> =
+            self.clocks.policies().iter().zip(self.clocks.snapshot(clocked)).collect();
+        let sleeps = self.idle.cpus().iter().map(|it| it.cpu).zip(self.idle.snapshot(slept)).collect();
         let power = self.powers.snapshot(at_ns, rest);
         let now = Raw { at_ns, busy, interrupts, sleeps, power };
         let last = self.last.take();
         let cpus = self.scene.cpus.iter().map(|&(cpu, _)| {
-            let mut it = last.as_ref().map(|last| self.between(cpu, last, &now)).unwrap_or_default();
-            let own = self.scene.policies.iter().position(|policy| policy.cpus.contains(cpu));
-            it.clock_khz = own.and_then(|place| policies.get(place)?.khz);
+            let mut it = last.as_ref().map(|last| Self::between(cpu, last, &now)).unwrap_or_default();
+            let own = clocks.iter().find(|(policy, _)| policy.cpus.contains(cpu));
+            it.clock_khz = own.and_then(|(_, clock)| clock.khz);
             it
         });
         let cpus = cpus.collect();
+        let of = |name: &str| clocks.iter().find(|(policy, _)| policy.name == name).map(|(_, clock)| clock.clone());
+        let policies = self.scene.policies.iter().map(|policy| of(&policy.name).unwrap_or_default()).collect();
         let watts = self.powers.watts(last.as_ref().map(|last| &last.power), &now.power);
+        self.follow(machine, &now.busy, lost);
         self.last = Some(now);
         Sample { at_ns, cpus, policies, watts }
     }
 
+    /// Opens the files of CPUs again for the next sample, where a CPU came or went since the one before, or files are
+    /// `lost` as if one had: what was open is of a folder that is no more.
+    fn follow(&mut self, machine: &mut dyn Machine, busy: &BTreeMap<u32, CpuTime>, lost: bool) {
+        let online: Vec<u32> = busy.keys().copied().collect();
+        let moved = !online.is_empty() && self.online.as_ref().is_some_and(|before| *before != online);
+        let again = moved || lost && !self.reopened;
+        if again {
+            self.reopen(machine);
+        }
+        // Files that are lost right after they were opened are not there to be had.
+        self.reopened = again || lost && self.reopened;
+        if !online.is_empty() {
+            self.online = Some(online);
+        }
+    }
+
     /// What one CPU did.
-    fn between(&self, cpu: u32, last: &Raw, now: &Raw) -> CpuNow {
+    fn between(cpu: u32, last: &Raw, now: &Raw) -> CpuNow {
         let ns = now.at_ns.saturating_sub(last.at_ns);
         let busy = last.busy.get(&cpu).zip(now.busy.get(&cpu)).and_then(|(then, now)| now.busy_since(then));
         let interrupts = last.interrupts.get(&cpu).zip(now.interrupts.get(&cpu));
         let interrupts_per_s = interrupts.and_then(|(&then, &now)| Interrupts::rate_per_s(then, now, ns));
-        let place = self.idle.cpus().iter().position(|sleeps| sleeps.cpu == cpu);
-        let pairs: Vec<(&SleepTime, &SleepTime)> = match place {
-            Some(place) => last.sleeps[place].iter().zip(&now.sleeps[place]).collect(),
-            None => Vec::new(),
-        };
+        let sleeps = last.sleeps.get(&cpu).zip(now.sleeps.get(&cpu));
+        let pairs: Vec<(&SleepTime, &SleepTime)> =
+            sleeps.map(|(then, now)| then.iter().zip(now).collect()).unwrap_or_default();
         let entries: Option<Vec<f64>> = pairs.iter().map(|(then, now)| now.entries_per_s(then, ns)).collect();
         CpuNow {
             clock_khz: None,

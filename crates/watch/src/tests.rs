@@ -1,5 +1,5 @@
 //! What is drawn, logged and told of a simulated machine: the same for everybody, as its time is its own.
-use powerband_machine::{Job, World};
+use powerband_machine::{Action, Hold, Job, Machine, Turn, World};
 use powerband_meter::state::{ClockNow, ClockPolicy, Clocks};
 use powerband_record::{CpuList, Side, Work};
 use powerband_sim::{Profile, SimWorld};
@@ -266,4 +266,56 @@ fn one_sample_is_one_reading_of_all_files() {
     sampler.close(near);
     let closed = sampler.sample(near, 1);
     assert_eq!(closed.cpus[0].clock_khz, None);
+}
+
+/// Takes a CPU out of service or back.
+fn switch(machine: &mut dyn Machine, cpu: usize, online: &str) {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/online");
+    let turn = Turn {
+        action: Action::WriteFile { path, text: online.to_owned() },
+        undo: None,
+        hold: Hold::Held,
+        knob: "cpu.online".into(),
+        site: format!("cpu{cpu}"),
+        asked: online.to_owned(),
+        before: None,
+        read_back: None,
+        step: None,
+    };
+    assert_eq!(machine.act(&turn).unwrap().errno, None);
+}
+
+#[test]
+fn a_cpu_that_went_and_came_back_is_told_of_again() {
+    // A kernel with folders for policies, and one where clocks go with their CPU as idle states do.
+    for (name, cpu) in [("laptop", 3), ("quadcore", 2)] {
+        let mut world = SimWorld::new(Profile::builtin(name).unwrap(), None, 1).unwrap();
+        let mut sampler = Sampler::open(world.machine(Side::Near).unwrap(), None, false);
+        let states = sampler.scene().cpus[cpu].1.len();
+        let mut taken = Vec::new();
+        for place in 0..16_u64 {
+            world.wait(Some(place * INTERVAL_NS));
+            let near = world.machine(Side::Near).unwrap();
+            // Gone for some samples, then for a moment between two.
+            match place {
+                4 => switch(near, cpu, "0"),
+                8 => switch(near, cpu, "1"),
+                11 => ["0", "1"].iter().for_each(|online| switch(near, cpu, online)),
+                _ => {}
+            }
+            taken.push(sampler.sample(near, place * INTERVAL_NS));
+        }
+        let told = |cpu: &CpuNow| {
+            let idle = cpu.idle.iter().flatten().count();
+            (cpu.clock_khz.is_some(), cpu.busy.is_some(), cpu.wakeups_per_s.is_some(), idle)
+        };
+        let all = (true, true, true, states);
+        for place in [3, 10, 15] {
+            assert_eq!(told(&taken[place].cpus[cpu]), all, "{name} at {place}");
+        }
+        assert_eq!(told(&taken[6].cpus[cpu]), (false, false, false, 0), "{name}");
+        for sample in &taken[1..] {
+            assert_eq!(told(&sample.cpus[0]), all, "{name}: {sample:?}");
+        }
+    }
 }

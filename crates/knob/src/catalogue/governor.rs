@@ -26,7 +26,8 @@ const ABOUT: About = About {
 };
 
 /// Governors of mainline Linux, which may be modules that are not loaded yet.
-const MAINLINE: [&str; 6] = ["conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"];
+pub(crate) const MAINLINE: [&str; 6] =
+    ["conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"];
 
 /// Drivers with rules of their own, as they are called while these are in force, their mode, and their word of the kernel's
 /// command line.

@@ -22,7 +22,7 @@ const ANY: About = About {
     phase: Phase::Boost,
 };
 
-pub(super) const STATUS: PlainFile = PlainFile::new(
+pub(crate) const STATUS: PlainFile = PlainFile::new(
     &About {
         name: "pstate.status",
         short: "pstate",

@@ -127,6 +127,24 @@ pub(super) fn find(machine: &mut dyn Machine) -> Result<(Config, String), Sectio
     Err(Section { name: "kernel", title: "kernel configuration".into(), findings: vec![note] })
 }
 
+/// The governors of the kernel that runs by its configuration: built in, or modules that are loaded. `None` where no
+/// configuration can be read.
+pub(crate) fn governors(machine: &mut dyn Machine) -> Option<Vec<String>> {
+    let (config, _) = find(machine).ok()?;
+    let mut is_there = |symbol: &str| match config.state(symbol) {
+        State::Built => true,
+        State::Module => row(symbol, &config).is_some_and(|row| is_loaded(machine, row.module)),
+        State::Absent | State::Off => false,
+    };
+    let there = DEFAULTS.iter().filter(|(_, governor, _)| is_there(governor));
+    Some(there.map(|(name, ..)| (*name).to_owned()).collect())
+}
+
+/// Whether a module is loaded, by its name as modprobe takes it.
+pub(super) fn is_loaded(machine: &mut dyn Machine, module: &str) -> bool {
+    machine.list(&format!("/sys/module/{}", module.replace('-', "_"))).is_ok()
+}
+
 /// The symbols that kernels like this one have.
 pub(super) fn rows(asked: &Asked<'_>, loaded: &mut dyn FnMut(&str) -> Option<bool>) -> Vec<SymbolRow> {
     let (config, arch) = (asked.config, asked.config.arch());

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::seen::{Seen, Unread};
 use super::stats::Stats;
 use crate::catalogue::tunable_folder;
-use crate::policy::{policies, policies_with};
+use crate::policy::{Texts, policies, policies_with};
 use crate::{KnobError, Policy};
 
 /// One policy's settings. What the kernel does not say is absent.
@@ -131,6 +131,7 @@ pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clock
             for (place, _) in FILES.iter().enumerate().filter(|(_, name)| !wanted.contains(name)) {
                 texts.iter_mut().for_each(|texts| texts.insert(place, Err(Errno::ENOENT)));
             }
+            add_what_kinds_have(seen.machine, &folders, &wanted, &mut texts);
             seen.keep(folders, &FILES, texts)
         }
     }
@@ -161,7 +162,11 @@ const FILES: [&str; 19] = [
     "stats/trans_table",
 ];
 
-/// Those of [`FILES`] that are a driver's own: every policy has them, or none has.
+/// Those of [`FILES`] that tell one kind of CPU from another.
+const OF_HARDWARE: [&str; 4] =
+    ["cpuinfo_min_freq", "cpuinfo_max_freq", "cpuinfo_transition_latency", "scaling_available_frequencies"];
+
+/// Those of [`FILES`] that are a driver's own: every policy of a kind has them, or none has.
 const OF_DRIVERS: [&str; 5] = [
     "energy_performance_preference",
     "base_frequency",
@@ -177,29 +182,67 @@ fn worth_asking(machine: &mut dyn Machine, folder: &str) -> Vec<&'static str> {
     FILES.into_iter().filter(|name| has(name)).collect()
 }
 
-/// What all policies have in common, so that it is read once: the kernel has one driver that changes frequencies, and one
-/// list of the governors that go with it.
+/// Reads what policies of another kind than the first have and the first has not, into their places in `texts`.
+fn add_what_kinds_have(machine: &mut dyn Machine, folders: &[String], asked: &[&str], texts: &mut [Texts]) {
+    let places = OF_HARDWARE.map(|name| FILES.iter().position(|file| *file == name).unwrap_or_default());
+    let alike = |one: &Texts, other: &Texts| places.iter().all(|&place| one.get(place) == other.get(place));
+    let mut kinds: Vec<Vec<usize>> = Vec::new();
+    for (number, own) in texts.iter().enumerate() {
+        match kinds.iter_mut().find(|kind| alike(&texts[kind[0]], own)) {
+            Some(kind) => kind.push(number),
+            None => kinds.push(vec![number]),
+        }
+    }
+    for kind in kinds.iter().skip(1) {
+        let mut more = worth_asking(machine, &folders[kind[0]]);
+        more.retain(|name| !asked.contains(name));
+        if more.is_empty() {
+            continue;
+        }
+        let of_kind: Vec<String> = kind.iter().map(|&number| folders[number].clone()).collect();
+        for (&number, read) in kind.iter().zip(machine.read_in(&of_kind, &more)) {
+            for (name, text) in more.iter().zip(read) {
+                let place = FILES.iter().position(|file| file == name);
+                if let Some(old) = place.and_then(|place| texts[number].get_mut(place)) {
+                    *old = text;
+                }
+            }
+        }
+    }
+}
+
+/// What policies have in common, so that it is read once.
 #[derive(Default)]
 struct Common {
-    driver: Option<String>,
-    governors: Option<Vec<String>>,
+    kinds: Vec<Kind>,
     /// By governor, where they are the same for all policies under it.
     tunables: BTreeMap<String, Tunables>,
 }
 
-impl Common {
-    fn driver(&mut self, seen: &mut Seen<'_>) -> Option<String> {
-        self.driver = self.driver.take().or_else(|| seen.text("scaling_driver"));
-        self.driver.clone()
-    }
+/// Policies of like hardware: what drives one of them drives all, and offers them the same governors.
+struct Kind {
+    hardware: Hardware,
+    driver: Option<String>,
+    governors: Vec<String>,
+}
 
-    fn governors(&mut self, seen: &mut Seen<'_>) -> Vec<String> {
-        let read = || {
-            let text = seen.text("scaling_available_governors")?.to_lowercase();
-            Some(text.split_whitespace().map(str::to_owned).collect())
-        };
-        self.governors = self.governors.take().or_else(read);
-        self.governors.clone().unwrap_or_default()
+/// Limits of the hardware, what a change takes, and the steps.
+type Hardware = (Option<u32>, Option<u32>, Option<u64>, Vec<u32>);
+
+impl Common {
+    /// The kind of the policy whose folder was turned to. One under a governor that the others of its kind are not offered is
+    /// a kind of its own.
+    fn kind(&mut self, seen: &mut Seen<'_>, hardware: Hardware, governor: Option<&str>) -> &Kind {
+        let governor = governor.map(str::to_lowercase);
+        let offers = |kind: &Kind| governor.as_ref().is_none_or(|governor| kind.governors.contains(governor));
+        let known = self.kinds.iter().position(|kind| kind.hardware == hardware && offers(kind));
+        let place = known.unwrap_or_else(|| {
+            let text = seen.text("scaling_available_governors").unwrap_or_default().to_lowercase();
+            let governors = text.split_whitespace().map(str::to_owned).collect();
+            self.kinds.push(Kind { hardware, driver: seen.text("scaling_driver"), governors });
+            self.kinds.len() - 1
+        });
+        &self.kinds[place]
     }
 }
 
@@ -210,18 +253,21 @@ fn settings(seen: &mut Seen<'_>, policy: Policy, common: &mut Common) -> PolicyI
     let (lowest_khz, highest_khz) = (khz("cpuinfo_min_freq"), khz("cpuinfo_max_freq"));
     let (bios_limit_khz, current_khz) = (khz("bios_limit"), khz("scaling_cur_freq"));
     let latency: Option<u64> = seen.parsed("cpuinfo_transition_latency");
-    let available_governors = common.governors(seen);
+    let governor = seen.text("scaling_governor");
+    let steps_khz = seen.numbers("scaling_available_frequencies");
+    let hardware = (lowest_khz, highest_khz, latency, steps_khz.clone());
+    let kind = common.kind(seen, hardware, governor.as_deref());
     PolicyInfo {
-        driver: common.driver(seen),
-        governor: seen.text("scaling_governor"),
-        available_governors,
+        driver: kind.driver.clone(),
+        governor,
+        available_governors: kind.governors.clone(),
         min_khz,
         max_khz,
         lowest_khz,
         highest_khz,
         bios_limit_khz,
         current_khz,
-        steps_khz: seen.numbers("scaling_available_frequencies"),
+        steps_khz,
         latency_ns: latency.filter(|&ns| ns != UNKNOWN_LATENCY),
         policy,
     }

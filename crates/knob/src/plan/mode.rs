@@ -3,10 +3,90 @@
 use powerband_machine::Machine;
 
 use super::{Move, Part};
-use crate::{KnobError, Named, Phase, Site};
+use crate::catalogue::{MAINLINE, STATUS};
+use crate::doctor::governors_built;
+use crate::{Knob, KnobError, Named, Phase, Selection, Site, Value};
 
 /// The governors of a driver with its own rules.
 const OF_ACTIVE: [&str; 2] = ["performance", "powersave"];
+
+/// The governors of a driver in one of its modes.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    mode: String,
+    /// `None` where they are not told before the driver is in that mode.
+    governors: Option<Vec<String>>,
+    /// Whether there may be others besides, of no kernel of Linux's own.
+    open: bool,
+}
+
+impl Offer {
+    /// What `mode` offers at `sites`: what is listed where it is in force, else what the driver's rules or the kernel's
+    /// configuration say.
+    pub(crate) fn of(mode: &str, machine: &mut dyn Machine, sites: &[Site]) -> Offer {
+        let mode = mode.trim().to_lowercase();
+        let mut listed = || sites.iter().find_map(|site| site.policy.as_ref()?.governors(machine));
+        let (governors, open) = if mode == "active" {
+            (Some(OF_ACTIVE.map(str::to_owned).to_vec()), false)
+        } else if let Some(listed) = listed().filter(|_| is_in_force(&mode, machine)) {
+            (Some(listed), false)
+        } else {
+            (governors_built(machine), true)
+        };
+        Offer { mode, governors, open }
+    }
+
+    /// Reads a governor's name.
+    ///
+    /// # Errors
+    /// [`KnobError::Value`] for one that this mode is known not to have.
+    pub(crate) fn parse(&self, knob: &str, text: &str) -> Result<Value, KnobError> {
+        let (governor, mode) = (text.trim().to_lowercase(), &self.mode);
+        let linuxs = MAINLINE.contains(&governor.as_str());
+        match &self.governors {
+            Some(all) if !all.contains(&governor) && (linuxs || !self.open) => {
+                let module = if self.open && linuxs {
+                    format!(", or load it if it is a module: modprobe cpufreq_{governor}")
+                } else {
+                    String::new()
+                };
+                let has = format!("'{governor}' is no governor of the mode {mode}, which has {}", words(all));
+                Err(KnobError::value(
+                    knob,
+                    format!("{has} alone; leave out pstate={mode}, or choose one of them{module}"),
+                ))
+            }
+            _ => Ok(Value::Word(governor)),
+        }
+    }
+
+    /// All of them; where they are not told, Linux's own, with a note that says so.
+    pub(crate) fn all(&self) -> (Vec<Value>, Option<String>) {
+        let guessed = || MAINLINE.map(str::to_owned).to_vec();
+        let note = self.governors.is_none().then(|| {
+            format!(
+                "which governors the mode {} has is not told before it is in force: these are Linux's own; if one is \
+                 missing, name the others",
+                self.mode
+            )
+        });
+        (self.governors.clone().unwrap_or_else(guessed).into_iter().map(Value::Word).collect(), note)
+    }
+}
+
+fn words(all: &[String]) -> String {
+    match all {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => all.join(", "),
+    }
+}
+
+fn is_in_force(mode: &str, machine: &mut dyn Machine) -> bool {
+    let name = STATUS.about().name;
+    let Ok(sites) = STATUS.sites(name, machine, &Selection::everywhere()) else { return false };
+    let mut paths = sites.sites.iter().filter_map(|site| site.path.as_ref());
+    paths.all(|path| machine.read(path).is_ok_and(|text| text.trim().eq_ignore_ascii_case(mode)))
+}
 
 /// The sites at which a value is checked: those given, but nowhere in particular for a governor that comes after a change of
 /// mode. Its policies are asked again when that is done, see [`check_governors`].
@@ -22,21 +102,15 @@ pub(super) fn before_change(
 ) -> Result<Vec<Site>, KnobError> {
     let mode = if named.knob.about().phase == Phase::Governor { coming(earlier, machine) } else { None };
     let Some(mode) = mode else { return Ok(sites.to_vec()) };
-    let governor = text.trim().to_lowercase();
-    if mode == "active" && !OF_ACTIVE.contains(&governor.as_str()) {
-        let why =
-            format!("'{governor}' is no governor of the mode active, which has {} alone", OF_ACTIVE.join(" and "));
-        return Err(KnobError::value(&named.name, format!("{why}; leave out pstate=active, or choose one of them")));
-    }
+    Offer::of(&mode, machine, sites).parse(&named.name, text)?;
     Ok(sites.iter().map(|site| Site { policy: None, ..site.clone() }).collect())
 }
 
 /// The mode a driver is put into, where that is another one than it is in.
 fn coming(parts: &[Part], machine: &mut dyn Machine) -> Option<String> {
     let part = parts.iter().find(|part| part.named.knob.about().phase == Phase::Mode)?;
-    let mut paths = part.sites.iter().flat_map(|sites| &sites.sites).filter_map(|site| site.path.as_ref());
-    let is_so = paths.all(|path| machine.read(path).is_ok_and(|text| part.named.knob.same(&part.value, &text)));
-    (!is_so).then(|| part.value.typed())
+    let mode = part.value.typed();
+    (!is_in_force(&mode, machine)).then_some(mode)
 }
 
 /// Looks, once a change of mode is done, whether the governors that are about to be turned are there.

@@ -59,6 +59,58 @@ fn a_table_longer_than_a_page_is_told_and_the_rest_is_there() {
 }
 
 #[test]
+fn policies_of_another_kind_have_their_own_driver_governors_and_files() {
+    let mut machine = cpufreq(6, 1, Rules::default());
+    let policy = |number: u32, file: &str| format!("{ROOT}/policy{number}/{file}");
+    // Slower CPUs behind the first ones, of another driver with files of its own.
+    for number in [3, 4] {
+        for (file, text) in [
+            ("cpuinfo_max_freq", "2000000"),
+            ("scaling_available_frequencies", "2000000 1600000"),
+            ("scaling_driver", "little"),
+            ("scaling_available_governors", "performance schedutil"),
+            ("scaling_governor", "schedutil"),
+            ("boost", "1"),
+            ("base_frequency", "1800000"),
+            ("bios_limit", "1900000"),
+            ("energy_performance_available_preferences", "default power"),
+        ] {
+            machine.files.insert(policy(number, file), format!("{text}\n"));
+        }
+    }
+    machine.files.insert(policy(4, "boost"), "0\n".into());
+    // One of the fast ones is under a governor that the others are not offered.
+    machine.files.insert(policy(5, "scaling_governor"), "walt\n".into());
+    machine.files.insert(policy(5, "scaling_available_governors"), "walt performance\n".into());
+    let found = clocks(&mut machine, None).unwrap();
+    let first = found.policies[0].clone();
+    for clock in &found.policies[..3] {
+        assert_eq!((&clock.info.driver, clock.boost, clock.base_khz), (&first.info.driver, None, None));
+        assert_eq!(
+            (&clock.info.available_governors, clock.info.bios_limit_khz),
+            (&first.info.available_governors, None)
+        );
+    }
+    for (clock, boosts) in found.policies[3..5].iter().zip([true, false]) {
+        assert_eq!(clock.info.driver.as_deref(), Some("little"));
+        assert_eq!(clock.info.available_governors, ["performance", "schedutil"]);
+        assert_eq!((clock.boost, clock.base_khz), (Some(boosts), Some(1_800_000)));
+        assert_eq!(
+            (clock.info.bios_limit_khz, &clock.available_preferences[..]),
+            (Some(1_900_000), &["default".to_owned(), "power".into()][..])
+        );
+    }
+    assert_eq!(found.policies[5].info.available_governors, ["walt", "performance"]);
+    assert_eq!(found.policies[5].info.driver, first.info.driver);
+    assert_eq!(found.unread, []);
+    // Asked one by one they say the same.
+    let narrow = clocks(&mut machine, Some(&list("0-5"))).unwrap();
+    assert_eq!(narrow.policies, found.policies);
+    let (settings, _) = powerband_knob::cpufreq(&mut machine).unwrap();
+    assert_eq!(settings, found.policies.iter().map(|clock| clock.info.clone()).collect::<Vec<_>>());
+}
+
+#[test]
 fn broken_files_are_told_and_the_rest_is_there() {
     let policy = |file: &str| format!("{ROOT}/policy0/{file}");
     let mut machine = with(

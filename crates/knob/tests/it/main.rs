@@ -5,6 +5,7 @@ mod doctor;
 mod fake;
 mod landing;
 mod looked_at;
+mod modes;
 mod names_and_values;
 mod network_cards;
 mod restoring;

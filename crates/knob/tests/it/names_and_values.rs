@@ -9,7 +9,7 @@ fn quad() -> Fake {
 }
 
 fn values(machine: &mut Fake, axis: &str) -> Result<String, String> {
-    let expanded = expand(&Axis::parse(axis).unwrap(), machine, &Selection::everywhere(), &[]);
+    let expanded = expand(&Axis::parse(axis).unwrap(), machine, &Selection::everywhere(), &Beside::default());
     let expanded = expanded.map_err(|error| error.to_string())?;
     let values: Vec<String> = expanded.values.iter().map(Value::typed).collect();
     let notes: String = expanded.notes.iter().map(|note| format!(" [{note}]")).collect();

@@ -1,6 +1,6 @@
 //! Interrupt coalescing: which devices have a parameter, what is set together, what overrides what, and all of it back.
 use powerband_knob::{
-    KnobError, Landed, Selection, apply, describe_steps, expand, get, plan, probe, restore, settles_ns, verify,
+    Beside, KnobError, Landed, Selection, apply, describe_steps, expand, get, plan, probe, restore, settles_ns, verify,
 };
 use powerband_machine::{Coalescing, Errno, Hold, Machine};
 use powerband_record::{Axis, KnobRef, Setting};
@@ -118,7 +118,7 @@ fn somebody_elses_hand_on_one_of_several_is_seen() {
 fn axes_list_and_cards_settle_longer() {
     let mut fake = two_cards();
     let axis = Axis::parse("adaptive-rx=all").unwrap();
-    let values = expand(&axis, &mut fake, &Selection::everywhere(), &[]).unwrap().values;
+    let values = expand(&axis, &mut fake, &Selection::everywhere(), &Beside::default()).unwrap().values;
     assert_eq!(values.iter().map(ToString::to_string).collect::<Vec<_>>(), ["off", "on"]);
     assert_eq!(settles_ns(&setting("rx-usecs=20 governor=ondemand")), 3_000_000_000);
     assert_eq!(settles_ns(&setting("governor=ondemand")), 1_000_000_000);

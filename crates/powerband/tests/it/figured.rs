@@ -145,6 +145,10 @@ fn a_program_that_is_no_meter_is_told_before_the_first_trial() {
         let sentence = desk.run(&[&IDLE[..], &["2s", "--meter", &meter], &QUICK].concat()).refused(8);
         assert!(sentence.contains(told), "{sentence}");
     }
+    // A machine of arithmetic has none at all.
+    let on_sim = ["try", "-s", "a:", "-s", "b:", "--meter", "bmc=wall,W,100ms,cmd:echo 5", "--load", "counter"];
+    let sentence = desk.run(&[&on_sim[..], &["--for", "12s", "--machine", "sim:laptop"]].concat()).refused(4);
+    assert!(sentence.contains("no program of a meter can be run there"), "{sentence}");
     assert!(outcomes(&desk).is_empty());
 }
 

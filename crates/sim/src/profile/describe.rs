@@ -96,7 +96,7 @@ pub struct IdleDescription {
 /// What no simulated machine can do.
 const NONE_CAN: [&str; 8] = [
     "It runs no programs: a command needs a stated demand (cycles, sleep), and it prints nothing.",
-    "Memory, caches, disks and temperature are not modelled; a process's peak memory reads 0.",
+    "Memory, caches and disks are not modelled; a process's peak memory reads 0.",
     "/proc/sys values (vm/swappiness, kernel/numa_balancing, net/core/busy_poll) keep what is written and change nothing.",
     "Background activity is ten wake-ups of each idle CPU a second that cost nothing, until ten seconds after the last thing happened.",
     "A running task is not moved to balance the load, but for a rank's thread on a slow CPU; only a CPU that falls idle takes over one that waits.",
@@ -109,6 +109,11 @@ const NONE_CAN: [&str; 8] = [
 const SINKING: &str = "A CPU sinks into deeper idle states by time alone; leaving one costs no time.";
 const CHOOSING: &str = "Leaving an idle state takes half of its worst time to all of it, evenly by chance, and draws full power; a polling \
      CPU polls until a timer, the tick or work comes.";
+
+/// What holds where there is no thermal zone, and where there is one.
+const NO_HEAT: &str = "Temperature is not modelled.";
+const HEAT: &str = "The temperature begins at that of the air and follows what CPUs and packages draw through one resistance and one \
+     capacity; it slows nothing down and changes no leakage.";
 
 /// The word a source begins with: `published`, `derived`, `assumed` or `fitted`; `None` for anything else.
 #[must_use]
@@ -193,7 +198,8 @@ impl Profile {
 
     fn describe_limits(&self) -> Vec<String> {
         let of_sleep = if self.idle.is_some() { CHOOSING } else { SINKING };
-        let general = NONE_CAN.into_iter().chain([of_sleep]).map(str::to_owned);
+        let of_heat = if self.thermal.is_some() { HEAT } else { NO_HEAT };
+        let general = NONE_CAN.into_iter().chain([of_sleep, of_heat]).map(str::to_owned);
         general.chain(self.cannot.iter().cloned()).collect()
     }
 }

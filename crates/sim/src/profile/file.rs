@@ -28,6 +28,7 @@ pub(super) struct File {
     ranks: Option<super::ranks::Ranks>,
     #[serde(default)]
     meters: super::meters::Meters,
+    thermal: Option<super::thermal::Thermal>,
     #[serde(default)]
     noise: Noise,
     #[serde(default)]
@@ -194,6 +195,7 @@ impl File {
             network: self.network.spec()?,
             ranks: self.ranks.as_ref().map(super::ranks::Ranks::spec).transpose()?,
             meters: self.meters.specs(cpus.packages)?,
+            thermal: self.thermal.as_ref().map(super::thermal::Thermal::spec).transpose()?,
             noise: self.noise.spec()?,
             bogomips_hundredths: scaled("cpus.bogomips", cpus.bogomips, 100.0, (0.0, 1e6))?,
             counter_millicycles: scaled("cpus.cycles_per_iteration", cpus.cycles_per_iteration, 1e3, (1.0, 1e9))?,

@@ -68,11 +68,16 @@ impl Tree {
     }
 
     /// That goes again with the CPU.
-    fn remove_service(&mut self, cpu: u32) {
+    fn remove_service(&mut self, cpu: u32, rules: Rules) {
         for folder in ["topology", "cpuidle"] {
             let folder = format!("{CPU}/cpu{cpu}/{folder}");
             let below = format!("{folder}/");
             self.nodes.retain(|path, _| *path != folder && !path.starts_with(&below));
+            self.lose(&folder);
+        }
+        // Kernels with folders for policies keep these.
+        if rules != Rules::V6_1 {
+            self.lose(&format!("{CPU}/cpu{cpu}/cpufreq"));
         }
     }
 }
@@ -83,7 +88,7 @@ impl Board {
         if online {
             self.tree.add_service(cpu, &self.profile);
         } else {
-            self.tree.remove_service(cpu);
+            self.tree.remove_service(cpu, self.profile.cpufreq.rules);
         }
     }
 

@@ -39,6 +39,7 @@ impl Board {
             ),
             Show::BootId => format!("{}\n", self.identity.boot_id),
             Show::Boundary => "modelled\n".into(),
+            Show::Temperature => format!("{}\n", self.show_temperature()),
             Show::Energy => format!("{}\n", self.energy_fj() / 1_000_000_000),
             Show::CpuInfo => self.cpuinfo(),
             Show::Stat => self.stat(),

@@ -1,11 +1,12 @@
 //! Meters, in words: what each covers and how it is read, what overlaps, why the others are absent, and how they behave.
-use powerband_machine::{Handle, Machine, Wake, World};
+use powerband_machine::{Wake, World};
 use powerband_meter::{Inventory, Kind, MeterInstance, Relation, Window, advance_uj};
 use powerband_record::{Side, format_duration, format_number};
 use serde::Serialize;
 
 use super::lines::Lines;
 use crate::exit::{Exit, Failure};
+use crate::watched::Watched;
 
 /// What was seen of a meter that was read for a while.
 #[derive(Debug, Serialize)]
@@ -33,24 +34,19 @@ const LOOK_NS: u64 = 5_000_000;
 /// A delay below this is none, ns.
 const LAG_NS: u64 = 100_000_000;
 
-/// One part of a meter that is listened to.
-struct Ear {
-    part: MeterInstance,
-    handles: Result<Vec<Handle>, String>,
-    heard: Vec<(u64, Result<u64, String>)>,
-}
-
 /// Reads meters for a while.
 pub(super) fn listen(world: &mut dyn World, meters: &[MeterInstance]) -> Result<Vec<Heard>, Failure> {
     let gone = || Failure::new(Exit::CannotGoOn, "the machine is gone");
     let machine = world.machine(Side::Near).ok_or_else(gone)?;
-    let mut ears: Vec<Vec<Ear>> =
-        meters.iter().map(|meter| meter.read().iter().map(|part| Ear::open(machine, part)).collect()).collect();
+    let mut parts: Vec<Vec<Watched>> = meters
+        .iter()
+        .map(|meter| meter.read().iter().map(|part| Watched::open(machine, part.clone())).collect())
+        .collect();
     let began_ns = world.now_ns();
     let ended = loop {
         let now_ns = world.now_ns();
         let machine = world.machine(Side::Near).ok_or_else(gone)?;
-        ears.iter_mut().flatten().for_each(|ear| ear.look(machine, now_ns));
+        parts.iter_mut().flatten().for_each(|part| part.look(machine, now_ns));
         if now_ns >= began_ns + LISTEN_NS {
             break Ok(());
         }
@@ -61,65 +57,45 @@ pub(super) fn listen(world: &mut dyn World, meters: &[MeterInstance]) -> Result<
         }
     };
     if let Some(machine) = world.machine(Side::Near) {
-        let open = ears.iter().flatten().flat_map(|ear| ear.handles.iter().flatten());
-        open.for_each(|&handle| machine.close(handle));
+        parts.iter().flatten().for_each(|part| part.close(machine));
     }
-    ended.map(|()| meters.iter().zip(&ears).map(|(meter, ears)| heard(meter, ears)).collect())
+    ended.map(|()| meters.iter().zip(&parts).map(|(meter, parts)| heard(meter, parts)).collect())
 }
 
-impl Ear {
-    fn open(machine: &mut dyn Machine, part: &MeterInstance) -> Ear {
-        let files = [Some(&part.source), part.times.as_ref()].into_iter().flatten();
-        let handles = files.map(|file| machine.open(file).map_err(|errno| format!("{file}: {errno}"))).collect();
-        Ear { part: part.clone(), handles, heard: Vec::new() }
+/// What one part came to, W.
+fn power_w(part: &Watched) -> Result<f64, String> {
+    part.handles.as_ref().map_err(String::clone)?;
+    let mut readings = Vec::new();
+    for (at_ns, number) in &part.read {
+        readings.push((*at_ns, *number.as_ref().map_err(String::clone)?));
     }
-
-    fn look(&mut self, machine: &mut dyn Machine, now_ns: u64) {
-        let Ok(handles) = &self.handles else { return };
-        let mut texts = Vec::new();
-        machine.read_many(handles, &mut texts);
-        let number = match texts.iter().find_map(|text| text.as_ref().err()) {
-            Some(errno) => Err(errno.to_string()),
-            None => self.part.scale.apply(texts.iter().flatten().map(String::as_str)),
-        };
-        self.heard.push((now_ns, number));
-    }
-
-    /// What it came to, W.
-    fn power_w(&self) -> Result<f64, String> {
-        self.handles.as_ref().map_err(String::clone)?;
-        let mut readings = Vec::new();
-        for (at_ns, number) in &self.heard {
-            readings.push((*at_ns, *number.as_ref().map_err(String::clone)?));
-        }
-        let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
-            return Err("it was not read".into());
-        };
-        match self.part.kind {
-            Kind::Gauge { .. } => Ok(last.1 as f64 / 1e6),
-            Kind::Counter { wrap } => {
-                let uj = advance_uj(&readings, wrap).map_err(|error| error.to_string())?;
-                if uj == 0 {
-                    Err("the counter did not move".into())
-                } else {
-                    Ok(uj as f64 * 1e3 / (last.0 - first.0) as f64)
-                }
+    let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
+        return Err("it was not read".into());
+    };
+    match part.meter.kind {
+        Kind::Gauge { .. } => Ok(last.1 as f64 / 1e6),
+        Kind::Counter { wrap } => {
+            let uj = advance_uj(&readings, wrap).map_err(|error| error.to_string())?;
+            if uj == 0 {
+                Err("the counter did not move".into())
+            } else {
+                Ok(uj as f64 * 1e3 / (last.0 - first.0) as f64)
             }
         }
     }
-
-    /// How often its number changed.
-    fn changes(&self) -> usize {
-        self.heard.windows(2).filter(|pair| pair[0].1 != pair[1].1).count()
-    }
 }
 
-fn heard(meter: &MeterInstance, ears: &[Ear]) -> Heard {
-    let power: Result<Vec<f64>, String> = ears.iter().map(Ear::power_w).collect();
+/// How often its number changed.
+fn changes(part: &Watched) -> usize {
+    part.read.windows(2).filter(|pair| pair[0].1 != pair[1].1).count()
+}
+
+fn heard(meter: &MeterInstance, parts: &[Watched]) -> Heard {
+    let power: Result<Vec<f64>, String> = parts.iter().map(power_w).collect();
     // A sum is as fast as its slowest part.
-    let slowest = ears.iter().min_by_key(|ear| ear.changes());
-    let changes = slowest.map_or(0, Ear::changes);
-    let looks = slowest.map_or(0, |ear| ear.heard.len());
+    let slowest = parts.iter().min_by_key(|part| changes(part));
+    let changes = slowest.map_or(0, changes);
+    let looks = slowest.map_or(0, |part| part.read.len());
     Heard {
         boundary: meter.boundary.clone(),
         changes_every_ns: (changes > 1).then(|| LISTEN_NS / changes as u64),

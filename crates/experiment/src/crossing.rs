@@ -1,0 +1,147 @@
+//! Axes crossed: every combination of their values that a machine can have, as settings.
+use powerband_knob::{Beside, Expanded, KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
+use powerband_machine::World;
+use powerband_record::{Assignment, Axis, KnobRef, Setting};
+
+use crate::resolve::MOST_SETTINGS;
+use crate::{Plan, PlanError, ResolveError};
+
+const GOVERNOR: &str = "cpufreq.governor";
+const MODE: &str = "pstate.status";
+
+/// Every combination of the axes' values; the first axis turns slowest.
+pub(crate) fn crossed(
+    plan: &Plan,
+    world: &mut dyn World,
+    narrow: &Selection,
+    shared: &[Assignment],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Setting>, ResolveError> {
+    let axes =
+        plan.axes.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>().map_err(PlanError::from)?;
+    if axes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let governors = governors_chosen(&axes, shared);
+    let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
+    let mut varied = Vec::new();
+    let mut lacking = Vec::new();
+    for (place, axis) in axes.iter().enumerate() {
+        let modes = if is(&axis.knob, GOVERNOR) { modes(axis, &axes, shared, world, narrow)? } else { Vec::new() };
+        let expanded = expanded(axis, world, narrow, &Beside { governors: governors.clone(), modes })?;
+        notes.extend(expanded.notes);
+        lacking.extend(expanded.lacking.into_iter().map(|(mode, governor)| (mode, governor.typed())));
+        if expanded.values.len() > 1 {
+            varied.push(place);
+        }
+        let value = |value: &Value| Assignment { knob: axis.knob.clone(), value: typed(value) };
+        combinations = combinations
+            .iter()
+            .flat_map(|so_far| expanded.values.iter().map(|v| [so_far.as_slice(), &[value(v)]].concat()))
+            .collect();
+        if combinations.len() > MOST_SETTINGS {
+            return Err(PlanError::TooMany(combinations.len(), MOST_SETTINGS).into());
+        }
+    }
+    // An axis of one value tells no setting from another, so it is in what is turned but not in the name.
+    let telling = |place: &usize| varied.is_empty() || varied.contains(place);
+    let named = |assignments: Vec<Assignment>| {
+        let words = (0..assignments.len()).filter(telling).map(|place| short(&assignments[place]));
+        Setting { name: Some(words.collect::<Vec<_>>().join(" ")), assignments: [shared, &assignments].concat() }
+    };
+    let mut settings: Vec<Setting> = Vec::new();
+    for mut setting in combinations.into_iter().map(named) {
+        if let Some((mode, governor)) = lacking.iter().find(|(mode, governor)| joins(&setting, mode, governor)) {
+            notes.push(format!("{} is left out: the mode {mode} has no governor {governor}", setting.label()));
+            continue;
+        }
+        drop_idle(&mut setting);
+        if settings.iter().all(|earlier| earlier.assignments != setting.assignments) {
+            settings.push(setting);
+        }
+    }
+    Ok(settings)
+}
+
+fn expanded(axis: &Axis, world: &mut dyn World, narrow: &Selection, beside: &Beside) -> Result<Expanded, ResolveError> {
+    let side = axis.knob.side.each().first().copied().unwrap_or_default();
+    let Some(machine) = world.machine(side) else { return Err(ResolveError::NoFar(axis.knob.to_string())) };
+    Ok(expand(axis, machine, narrow, beside)?)
+}
+
+fn is(knob: &KnobRef, name: &str) -> bool {
+    resolve_knob(&knob.name).is_ok_and(|named| named.name == name)
+}
+
+/// Whether a setting puts a driver into this mode and chooses this governor on the same machine.
+fn joins(setting: &Setting, mode: &str, governor: &str) -> bool {
+    let gives = |name, value: &str| {
+        let mut all = setting.assignments.iter().rev();
+        all.find(|assignment| is(&assignment.knob, name)).filter(|last| last.value.eq_ignore_ascii_case(value))
+    };
+    gives(MODE, mode).zip(gives(GOVERNOR, governor)).is_some()
+}
+
+/// The modes that the driver of a governor's machine is put into by the same comparison.
+fn modes(
+    governor: &Axis,
+    axes: &[Axis],
+    shared: &[Assignment],
+    world: &mut dyn World,
+    narrow: &Selection,
+) -> Result<Vec<String>, ResolveError> {
+    let sides = governor.knob.side.each();
+    let is_meant = |knob: &KnobRef| is(knob, MODE) && knob.side.each().iter().any(|side| sides.contains(side));
+    let mut modes: Vec<String> = Vec::new();
+    for axis in axes.iter().filter(|axis| is_meant(&axis.knob)) {
+        let values = expanded(axis, world, narrow, &Beside::default())?.values;
+        modes.extend(values.iter().map(Value::typed));
+    }
+    if modes.is_empty() {
+        modes.extend(shared.iter().filter(|it| is_meant(&it.knob)).map(|it| it.value.trim().to_lowercase()));
+    }
+    Ok(modes)
+}
+
+/// Governors that the same comparison chooses: they tell tunables of the same short name apart.
+fn governors_chosen(axes: &[Axis], shared: &[Assignment]) -> Vec<String> {
+    let fixed = shared.iter().filter(|it| is(&it.knob, GOVERNOR)).map(|it| it.value.to_lowercase());
+    let axes = axes.iter().filter(|axis| is(&axis.knob, GOVERNOR));
+    let tried = axes.flat_map(|axis| axis.values.to_lowercase().split(',').map(str::to_owned).collect::<Vec<_>>());
+    fixed.chain(tried).collect()
+}
+
+/// Leaves out of a crossed setting what does nothing under the governor it chooses, a threshold of another governor say,
+/// so that settings which differ only in that fall together.
+fn drop_idle(setting: &mut Setting) {
+    let mut all = setting.assignments.iter().rev();
+    let Some(governor) = all.find(|it| is(&it.knob, GOVERNOR)).map(|it| it.value.to_lowercase()) else { return };
+    let chosen = [governor.clone()];
+    let acts = |assignment: &Assignment| match resolve_among(&assignment.knob.name, &chosen) {
+        Ok(named) => named.knob.governor().is_none_or(|needed| needed == governor),
+        Err(KnobError::Ambiguous { .. }) => false,
+        Err(_) => true,
+    };
+    let before = setting.assignments.len();
+    setting.assignments.retain(acts);
+    if setting.assignments.len() < before {
+        setting.name = Some(setting.assignments.iter().map(short).collect::<Vec<_>>().join(" "));
+    }
+}
+
+/// An assignment in a table: `cgroup.cpu_quota=25%` is `cpu_quota=25%`.
+fn short(assignment: &Assignment) -> String {
+    let short = resolve_knob(&assignment.knob.name).map_or("", |named| named.knob.about().short);
+    // A family's short name is only its beginning.
+    let whole = short.is_empty() || short.ends_with(['.', ':']);
+    let name = if whole { assignment.knob.name.clone() } else { short.to_owned() };
+    Assignment { knob: KnobRef { name, ..assignment.knob.clone() }, value: assignment.value.clone() }.to_string()
+}
+
+/// A value as a person would type it: whole MHz where the kernel's kHz are.
+fn typed(value: &Value) -> String {
+    match value {
+        Value::Khz(khz) if khz % 1000 == 0 => format!("{}MHz", khz / 1000),
+        other => other.typed(),
+    }
+}
