@@ -62,7 +62,9 @@ mod tests {
         assert_eq!(place, PerfPlace { device: "power", event: "energy-pkg", cpu: 12 });
         assert_eq!(place.to_string(), "perf:power/energy-pkg@cpu12");
         assert_eq!(place.file(), "/sys/bus/event_source/devices/power/events/energy-pkg");
-        for other in ["/sys/perf:a/b@cpu1", "perf:a@cpu1", "perf:a/b", "perf:a/b@cpu", "perf:a/b@cpu-1", "perf:a/b@cpu+1"] {
+        for other in
+            ["/sys/perf:a/b@cpu1", "perf:a@cpu1", "perf:a/b", "perf:a/b@cpu", "perf:a/b@cpu-1", "perf:a/b@cpu+1"]
+        {
             assert_eq!(PerfPlace::of(other), None, "{other}");
         }
         for outside in ["perf:../b@cpu1", "perf:a/../b@cpu1", "perf:a/b/c@cpu1", "perf:/b@cpu1"] {
