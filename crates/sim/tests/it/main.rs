@@ -6,6 +6,7 @@ mod counter;
 #[cfg(test)]
 mod cpufreq;
 #[cfg(test)]
+mod cycles;
 mod determinism;
 #[cfg(test)]
 mod faults;
