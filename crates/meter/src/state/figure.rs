@@ -222,7 +222,12 @@ impl OpenFigure {
         let ns = last.at_ns.saturating_sub(first.at_ns);
         (self.tell)(&first.texts, &last.texts, ns)
             .filter(|value| value.is_finite())
-            .ok_or_else(|| format!("the kernel's counts tell no {} of so short a time, or went back", self.name))
+            .ok_or_else(|| {
+                format!(
+                    "the kernel's counts tell no {}: nothing that it is of happened, the time was too short, or one went back",
+                    self.name
+                )
+            })
     }
 
     /// Gives its files up.

@@ -27,8 +27,8 @@ fn power(machine: &mut Fake, events: &[&str], cpus: &[(u32, u32)]) {
     }
 }
 
-fn zone(machine: &mut Fake, zone: &str, name: &str) {
-    for (file, text) in [("name", name), ("energy_uj", "5000000"), ("max_energy_range_uj", "262143328850")] {
+fn zone(machine: &mut Fake, zone: &str, name: &str, energy_uj: &str) {
+    for (file, text) in [("name", name), ("energy_uj", energy_uj), ("max_energy_range_uj", "262143328850")] {
         machine.put(&format!("/sys/class/powercap/{zone}/{file}"), text);
     }
 }
@@ -73,7 +73,7 @@ fn energy_is_counted_on_one_cpu_of_each_package_under_the_names_of_powercap() {
 fn what_powercap_shows_is_not_taken_again() {
     let mut machine = Fake::default();
     power(&mut machine, &["energy-pkg", "energy-ram"], &[(0, 0)]);
-    zone(&mut machine, "intel-rapl:0", "package-0");
+    zone(&mut machine, "intel-rapl:0", "package-0", "5000000");
     let found = find_all(&mut machine);
     assert_eq!(boundaries(&found), [("powercap", "package-0"), ("perf", "dram of package-0")]);
     assert_eq!(
@@ -81,6 +81,10 @@ fn what_powercap_shows_is_not_taken_again() {
         "perf:power/energy-pkg@cpu0 (package-0) measures the same part as \
          /sys/class/powercap/intel-rapl:0/energy_uj and is left out"
     );
+    zone(&mut machine, "intel-rapl:0:0", "dram", "7000000");
+    let both = find_all(&mut machine);
+    assert!(boundaries(&both).iter().all(|(meter, _)| *meter == "powercap"));
+    assert!(absent(&both).why.ends_with("/sys/class/powercap/intel-rapl:0/energy_uj and is left out (and 1 more)"));
     // Who may not read powercap has perf's.
     machine.denied.push("/sys/class/powercap/intel-rapl:0/energy_uj".into());
     assert_eq!(boundaries(&find_all(&mut machine))[0], ("perf", "package-0"));
@@ -94,7 +98,7 @@ fn dies_are_parts_of_their_package_however_the_drivers_split_it() {
         machine.put(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/die_id"), die);
     }
     assert_eq!(boundaries(&find_all(&mut machine))[0].1, "package-0-die-0 + package-0-die-1");
-    zone(&mut machine, "intel-rapl:0", "package-0");
+    zone(&mut machine, "intel-rapl:0", "package-0", "5000000");
     let found = find_all(&mut machine);
     let names = ["package-0", "package-0-die-0", "package-0-die-1"];
     assert_eq!(found.meters.iter().map(|it| it.boundary.as_str()).collect::<Vec<_>>(), names, "and no sum of them");
