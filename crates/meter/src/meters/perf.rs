@@ -64,15 +64,23 @@ impl Meter for Perf {
     }
 }
 
+/// Makers whose dies all show the counter of their package; some kernels (6.9) list a CPU of each die all the same.
+const ONE_COUNTER_A_PACKAGE: [&str; 2] = ["AuthenticAMD", "HygonGenuine"];
+
 /// The CPUs that are read, by package as powercap names it: `0`, or `0-die-1` where a package has several that are read.
 fn packages(machine: &mut dyn Machine) -> Vec<(u32, String)> {
     let mask = machine.read(&format!("{FOLDER}/cpumask")).ok().and_then(|text| text.trim().parse::<CpuList>().ok());
+    let cpuinfo = machine.read("/proc/cpuinfo").unwrap_or_default();
+    let one_each = ONE_COUNTER_A_PACKAGE.iter().any(|maker| cpuinfo.contains(maker));
     let mut topology = |cpu: u32, file: &str| -> Option<u32> {
         machine.read(&format!("{CPU}/cpu{cpu}/topology/{file}")).ok()?.trim().parse().ok()
     };
     let mut found: Vec<(u32, u32)> = Vec::new();
     for &cpu in mask.iter().flat_map(|mask| mask.as_slice()) {
-        found.extend(topology(cpu, "physical_package_id").map(|package| (cpu, package)));
+        let Some(package) = topology(cpu, "physical_package_id") else { continue };
+        if !(one_each && found.iter().any(|(_, other)| *other == package)) {
+            found.push((cpu, package));
+        }
     }
     let mut name = |&(cpu, package): &(u32, u32)| {
         let several = found.iter().filter(|(_, other)| *other == package).count() > 1;
