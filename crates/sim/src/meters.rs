@@ -222,8 +222,7 @@ impl Board {
             }
             Shows::Counts => {
                 let steps = (energy_fj(number)? << STEPS_PER_J_LOG2) / FJ_PER_J;
-                (steps << (COUNTS_PER_J_LOG2 - STEPS_PER_J_LOG2))
-                    + if spikes { 1 << COUNTS_PER_J_LOG2 * 2 - 1 } else { 0 }
+                (steps << (COUNTS_PER_J_LOG2 - STEPS_PER_J_LOG2)) + if spikes { 1 << 63 } else { 0 }
             }
             Shows::Power { window_ns, unit_uw } => {
                 let before = number.saturating_sub(window_ns / spec.every_ns);

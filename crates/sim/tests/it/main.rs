@@ -7,6 +7,7 @@ mod counter;
 mod cpufreq;
 #[cfg(test)]
 mod cycles;
+#[cfg(test)]
 mod determinism;
 #[cfg(test)]
 mod faults;
