@@ -345,5 +345,6 @@ mod tests {
         assert_eq!(unreadable("/x"), None);
         let place = CoalescingPlace { device: "eth0", names: Vec::new() }.to_string();
         assert_eq!(unreadable(&place), Some(Errno::EOPNOTSUPP));
+        assert_eq!(unreadable("perf:msr/tsc@cpu0"), Some(Errno::EOPNOTSUPP));
     }
 }

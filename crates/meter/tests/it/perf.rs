@@ -1,6 +1,6 @@
 //! Counters of the kernel's perf: energy beside powercap's zones, and the clock that CPUs count themselves.
 use powerband_machine::{Errno, Handle, Machine, Sample};
-use powerband_meter::state::AskedFigure;
+use powerband_meter::state::{AskedFigure, Powers};
 use powerband_meter::*;
 
 use crate::fake::Fake;
@@ -128,6 +128,24 @@ fn joules_are_the_counts_times_the_scale() {
     assert_eq!(readings[0].value(), Some(5.0));
     assert_eq!(readings[1].value(), Some(50.0));
     assert_eq!(machine.still_open(), 0);
+}
+
+#[test]
+fn watts_between_two_looks_are_by_each_meters_scale() {
+    let mut machine = Fake::default();
+    power(&mut machine, &["energy-pkg"], &[(0, 0)]);
+    for (file, text) in [("type", "Battery"), ("current_now", "-1500000"), ("voltage_now", "12000000")] {
+        machine.put(&format!("/sys/class/power_supply/BAT0/{file}"), text);
+    }
+    let meters = find_all(&mut machine).meters;
+    let powers = Powers::open(&mut machine, &meters);
+    let mut look = |at_ns, counts: u64| {
+        machine.put("perf:power/energy-pkg@cpu0", &counts.to_string());
+        powers.snapshot(at_ns, &sample(&mut machine, &powers.handles(), at_ns).texts)
+    };
+    let (first, last) = (look(S, 1 << 32), look(3 * S, 11 << 32));
+    assert_eq!(powers.watts(Some(&first), &last), [Some(5.0), Some(18.0)]);
+    assert_eq!(powers.watts(None, &last), [None, Some(18.0)]);
 }
 
 #[test]

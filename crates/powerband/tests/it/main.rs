@@ -14,6 +14,7 @@ mod called;
 mod chance;
 mod coalesced;
 mod confirmed;
+mod counted;
 mod counter;
 mod declared;
 mod desk;
