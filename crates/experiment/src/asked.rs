@@ -117,11 +117,11 @@ impl<'a> Sources<'a> {
         let Some(machine) = world.machine(side) else { return Err(ResolveError::NoFar(name.into())) };
         let open = figure.open(machine, self.cpus);
         let open = open.map_err(|why| PlanError::NoFigure { name: name.into(), side, why })?;
-        let of_cpus = self.cpus.map(|cpus| format!("CPUs {cpus}"));
+        let of_cpus = self.cpus.filter(|_| figure.figure.is_by_cpu()).map(|cpus| format!("CPUs {cpus}"));
         let far = (side == Side::Far).then(|| "far".to_owned());
         let words: Vec<String> = [far, open.told_from().map(str::to_owned), of_cpus].into_iter().flatten().collect();
         open.close(machine);
-        Ok((figure.better, (!words.is_empty()).then(|| words.join(", "))))
+        Ok((figure.figure.better, (!words.is_empty()).then(|| words.join(", "))))
     }
 
     /// Why nothing measures a metric.

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Handle, Machine, Sample, Watch, World};
-use powerband_meter::state::{Figure, OpenFigure};
+use powerband_meter::state::{AskedFigure, OpenFigure};
 use powerband_meter::{Measured, MeterInstance, Mute, Session};
 use powerband_record::{CpuList, MeterChoice, Side, Timeline, format_duration};
 
@@ -20,7 +20,7 @@ const SIDES: [Side; 3] = [Side::Near, Side::Far, Side::Both];
 #[derive(Debug, Default)]
 pub(crate) struct Metering {
     meters: BTreeMap<Side, MeterInstance>,
-    figures: Vec<(Side, &'static Figure)>,
+    figures: Vec<(Side, AskedFigure)>,
     /// The CPUs the figures are of; all when `None`.
     cpus: Option<CpuList>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Sessions {
 struct Figures {
     open: Vec<OpenFigure>,
     /// Those that could not be opened, and why.
-    refused: Vec<(&'static str, String)>,
+    refused: Vec<(String, String)>,
 }
 
 impl Metering {
@@ -72,10 +72,10 @@ impl Metering {
 
     /// With those figures that are among some metrics.
     pub(crate) fn with_figures<'a>(self, metrics: impl Iterator<Item = &'a str>, cpus: Option<&CpuList>) -> Self {
-        let mut figures: Vec<(Side, &'static Figure)> = Vec::new();
+        let mut figures: Vec<(Side, AskedFigure)> = Vec::new();
         for (side, figure) in metrics.filter_map(figure_of) {
             // One that two metrics are made of is read once.
-            if !figures.iter().any(|known| (known.0, known.1.name) == (side, figure.name)) {
+            if !figures.iter().any(|known| (known.0, known.1.name()) == (side, figure.name())) {
                 figures.push((side, figure));
             }
         }
@@ -133,12 +133,12 @@ impl Metering {
             }
         }
         let mut figures: BTreeMap<Side, Figures> = BTreeMap::new();
-        for &(side, figure) in &self.figures {
-            let Some(machine) = world.machine(side) else { continue };
-            let of = figures.entry(side).or_default();
+        for (side, figure) in &self.figures {
+            let Some(machine) = world.machine(*side) else { continue };
+            let of = figures.entry(*side).or_default();
             match figure.open(machine, self.cpus.as_ref()) {
                 Ok(open) => of.open.push(open),
-                Err(why) => of.refused.push((figure.name, why)),
+                Err(why) => of.refused.push((figure.name(), why)),
             }
         }
         Sessions { meters, figures }
@@ -176,7 +176,7 @@ impl Sessions {
     /// Closes the meters and tells what the machines read around the load, and after it.
     pub(crate) fn close(self, world: &mut dyn World, around: &Around, after: &Around) -> Metered {
         let mut metered = Metered::default();
-        let mut told: BTreeMap<(Side, &str), Result<f64, String>> = BTreeMap::new();
+        let mut told: BTreeMap<(Side, String), Result<f64, String>> = BTreeMap::new();
         for (side, figures) in self.figures {
             let Some(machine) = world.machine(side) else { continue };
             // They are the last of what is read on a side.
@@ -193,22 +193,23 @@ impl Sessions {
                 }
                 let notes: String = reading.notes.iter().map(|note| format!("; {note}")).collect();
                 let refusal = || format!("{}{notes}", reading.refusal().unwrap_or_default());
-                told.insert((side, reading.metric), reading.value().ok_or_else(refusal));
+                told.insert((side, reading.metric.to_owned()), reading.value().ok_or_else(refusal));
             }
         }
         for metric in METRICS {
-            if let (Some(near), Some(far)) = (told.get(&(Side::Near, metric)), told.get(&(Side::Far, metric))) {
+            let of = |side: Side| told.get(&(side, metric.to_owned()));
+            if let (Some(near), Some(far)) = (of(Side::Near), of(Side::Far)) {
                 let refusal = |side: Side, told: &Result<f64, String>| {
                     told.clone().map_err(|why| format!("the {side} machine: {why}"))
                 };
                 let sum = refusal(Side::Near, near).and_then(|near| Ok(near + refusal(Side::Far, far)?));
-                told.insert((Side::Both, metric), sum);
+                told.insert((Side::Both, metric.to_owned()), sum);
             }
         }
         for ((side, metric), told) in told {
             match told {
-                Ok(value) => drop(metered.values.insert(named(side, metric), value)),
-                Err(why) => drop(metered.refused.insert(named(side, metric), why)),
+                Ok(value) => drop(metered.values.insert(named(side, &metric), value)),
+                Err(why) => drop(metered.refused.insert(named(side, &metric), why)),
             }
         }
         metered
@@ -222,7 +223,7 @@ impl Figures {
         Watch { handles, period_ns: None }
     }
 
-    fn close(self, machine: &mut dyn Machine, moments: &[Sample]) -> Vec<(&'static str, Result<f64, String>)> {
+    fn close(self, machine: &mut dyn Machine, moments: &[Sample]) -> Vec<(String, Result<f64, String>)> {
         let mut told: Vec<_> = self.refused.into_iter().map(|(name, why)| (name, Err(why))).collect();
         let mut at = 0;
         for figure in self.open {
@@ -236,7 +237,7 @@ impl Figures {
                 [first, .., last] => figure.tell(&part(first), &part(last)),
                 _ => Err("it was not read".to_owned()),
             };
-            told.push((figure.name(), value));
+            told.push((figure.name().to_owned(), value));
             figure.close(machine);
         }
         told
@@ -244,9 +245,9 @@ impl Figures {
 }
 
 /// The figure a metric is, by its name, and the machine it is of.
-pub(crate) fn figure_of(metric: &str) -> Option<(Side, &'static Figure)> {
+pub(crate) fn figure_of(metric: &str) -> Option<(Side, AskedFigure)> {
     let (side, name) = metric.strip_prefix("far/").map_or((Side::Near, metric), |name| (Side::Far, name));
-    Figure::named(name).map(|figure| (side, figure))
+    AskedFigure::named(name).map(|figure| (side, figure))
 }
 
 /// The machines whose meters a metric asks for, by its name.

@@ -1,7 +1,9 @@
 //! Interrupt coalescing of network devices: ethtool's family of generic netlink, and its ioctl on kernels without that.
 use std::os::fd::AsFd;
 
-use powerband_machine::{Coalescing, CoalescingPlace, CommandPlace, Errno, LATENCY_DEVICE, PARAMETERS, Parameter};
+use powerband_machine::{
+    Coalescing, CoalescingPlace, CommandPlace, Errno, LATENCY_DEVICE, PARAMETERS, Parameter, PerfPlace,
+};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::actions::Refusal;
@@ -22,10 +24,14 @@ const IOCTL_SET: u32 = 0x0f;
 /// `struct ethtool_coalesce`: the request, then the parameters in the order of their attributes.
 type Words = [u32; 23];
 
-/// Reads a path: a place of coalescing, what a command prints, the kernel's configuration, which is packed, or a file.
+/// Reads a path: a place of coalescing, what a command prints, a counter of perf, the kernel's configuration, which is
+/// packed, or a file.
 pub(crate) fn read_place(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     if let Some(command) = CommandPlace::of(path) {
         return crate::actions::printed(&command.argv());
+    }
+    if let Some(place) = PerfPlace::of(path) {
+        return crate::perf::Counter::open(place)?.read();
     }
     match CoalescingPlace::of(path) {
         Some(place) => get(place.device)?.read(&place),

@@ -32,6 +32,7 @@ mod local;
 mod lock;
 mod netlink;
 mod owner;
+mod perf;
 mod raw;
 mod recorded;
 mod remote;

@@ -262,6 +262,35 @@ pub(crate) fn ethtool(socket: BorrowedFd<'_>, device: &str, words: &mut [u32; 23
     }
 }
 
+/// Opens a counter of whatever runs on a CPU: an event of a device, by its three words.
+#[expect(unsafe_code, reason = "rustix has no perf_event_open")]
+pub(crate) fn perf_counter(device_type: u32, [config, config1, config2]: [u64; 3], cpu: i32) -> io::Result<OwnedFd> {
+    /// `struct perf_event_attr` as far as its second version goes.
+    #[repr(C)]
+    struct Attributes {
+        device_type: u32,
+        size_bytes: u32,
+        config: u64,
+        /// Sampling, its period and contents, the form of what is read, flags, wake-ups, breakpoints: none.
+        none: [u64; 5],
+        config1: u64,
+        config2: u64,
+    }
+    let size_bytes = size_of::<Attributes>() as u32;
+    let attributes = Attributes { device_type, size_bytes, config, none: [0; 5], config1, config2 };
+    let (everything, no_group, close_at_exec): (libc::c_long, libc::c_long, libc::c_long) = (-1, -1, 8);
+    // SAFETY: the structure is a live one of the size it says, which the kernel only reads; the descriptor that comes back
+    // is nobody else's.
+    unsafe {
+        let attributes = &raw const attributes;
+        let cpu = libc::c_long::from(cpu);
+        match libc::syscall(libc::SYS_perf_event_open, attributes, everything, cpu, no_group, close_at_exec) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd as libc::c_int)),
+        }
+    }
+}
+
 fn timeval_ns(time: libc::timeval) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_usec).unwrap_or(0) * 1000
 }

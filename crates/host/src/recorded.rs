@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_machine::{
     Acted, Coalescing, CoalescingPlace, CommandPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job,
-    LastChange, LedgerError, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched,
+    LastChange, LedgerError, Machine, OpenEntry, PerfPlace, ProcessId, SpawnError, Turn, Undone, Unwatched,
 };
 use rustix::event::{PollFd, PollFlags};
 use thiserror::Error;
@@ -142,7 +142,7 @@ impl RecordedMachine {
     }
 
     fn read_at(&mut self, path: &str) -> Result<String, Errno> {
-        if CommandPlace::of(path).is_some() {
+        if CommandPlace::of(path).is_some() || PerfPlace::of(path).is_some() {
             return Err(Errno::EOPNOTSUPP);
         }
         if let Some(place) = CoalescingPlace::of(path) {

@@ -271,7 +271,14 @@ impl Machine for ShellMachine {
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
         // Kept by name: whether it can be read is known now, as with a file that is opened.
         match self.hand.read(path) {
-            Err(errno @ (Errno::ENOENT | Errno::EACCES | Errno::EPERM | Errno::ENOTDIR | Errno::ENOLINK)) => Err(errno),
+            Err(
+                errno @ (Errno::ENOENT
+                | Errno::EACCES
+                | Errno::EPERM
+                | Errno::ENOTDIR
+                | Errno::ENOLINK
+                | Errno::EOPNOTSUPP),
+            ) => Err(errno),
             _ => self.handles.open(path),
         }
     }

@@ -2,9 +2,10 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use powerband_machine::{Errno, Handle, LinesPlace, Sample, Watch};
+use powerband_machine::{Errno, Handle, LinesPlace, PerfPlace, Sample, Watch};
 
 use crate::followed::Followed;
+use crate::perf::Counter;
 
 /// Files kept open for repeated reading, by handle.
 #[derive(Debug, Default)]
@@ -23,11 +24,16 @@ enum Open {
     },
     /// A program whose lines are kept.
     Lines(Box<Followed>),
+    /// A counter of the kernel's perf.
+    Count(Counter),
 }
 
 impl OpenFiles {
     /// Opens one more.
     pub(crate) fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        if let Some(place) = PerfPlace::of(path) {
+            return self.add(Open::Count(Counter::open(place)?));
+        }
         self.add(Open::File { file: crate::files::open(path)?, page: path.starts_with("/sys/") })
     }
 
@@ -55,6 +61,7 @@ impl OpenFiles {
                 Open::File { file, page: true } => crate::files::read_page(&*file, buffer),
                 Open::File { file, page: false } => crate::files::read_open(&*file, buffer),
                 Open::Lines(followed) => Ok(followed.read()),
+                Open::Count(counter) => counter.read(),
             }
         }));
     }

@@ -1,5 +1,5 @@
 //! Metrics a user asks for: `NAME=SOURCE[:higher|lower|info]`, a source being a measured metric (`far/` or `both/` in front of
-//! a meter's), one metric divided by another, a regular expression with one group, or a JSON path.
+//! a meter's, `@eth0` behind a network card's), one metric divided by another, a regular expression with one group, or a JSON path.
 use powerband_machine::Finished;
 use powerband_record::{Better, Metric, canonical_metric};
 use regex::Regex;
@@ -96,7 +96,7 @@ impl MetricSpec {
             let parsed =
                 JsonPath::parse(path).map_err(|e| PickError::Path { path: path.into(), why: e.to_string() })?;
             (named(source)?, Source::Path(parsed))
-        } else if source.chars().all(|c| c.is_ascii_alphanumeric() || "_/".contains(c)) {
+        } else if source.split('/').all(is_measured) {
             let own = |name: &str| canonical_metric(name).to_owned();
             match operands(source)? {
                 (measured, None) => (name.map_or_else(|| measured.clone(), own), Source::Measured(measured)),
@@ -137,6 +137,13 @@ impl MetricSpec {
             }
         }
     }
+}
+
+/// Whether a text may name what is measured: `power_w`, or of one network card `packets_per_interrupt@eth0`.
+fn is_measured(text: &str) -> bool {
+    let (name, card) = text.split_once('@').map_or((text, None), |(name, card)| (name, Some(card)));
+    let fits = |text: &str, more: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c));
+    fits(name, "_") && card.is_none_or(|card| !card.is_empty() && fits(card, "_-."))
 }
 
 /// The full names of what is measured: `far/watts` is `far/power_w`, the near machine's goes without a side, and

@@ -96,7 +96,8 @@ pub trait Machine {
         self.read(&place.to_string()).map(|text| Coalescing::parse(&text))
     }
 
-    /// Opens a file for repeated reading, or a [`crate::LinesPlace`] where programs run.
+    /// Opens a file for repeated reading, a [`crate::LinesPlace`] where programs run, or a [`crate::PerfPlace`] where the
+    /// kernel counts that.
     ///
     /// # Errors
     /// The kernel's error number.

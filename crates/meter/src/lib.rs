@@ -24,7 +24,7 @@ pub use counter::{CounterError, Wrap, advance_uj};
 pub use gauge::{GaugeError, Sample, Window, mean};
 pub use lag::{LagError, Wave, lag_ns};
 pub use meter::{About, Absent, Inventory, Kind, Meter, MeterInstance, Quantity};
-pub use meters::{ALL, Hwmon, Iio, Modelled, PowerSupply, Powercap, find_all};
+pub use meters::{ALL, Hwmon, Iio, Modelled, Perf, PowerSupply, Powercap, find_all};
 pub use scale::Scale;
 pub use scope::{Relation, Scope, Shared, SumError, sum};
 pub use session::{Measured, Mute, Reading, Session};

@@ -2,6 +2,7 @@
 mod hwmon;
 mod iio;
 mod modelled;
+mod perf;
 mod permission;
 mod power_supply;
 mod powercap;
@@ -14,11 +15,12 @@ use crate::{Inventory, Meter, MeterInstance, Scope, sum};
 pub use hwmon::Hwmon;
 pub use iio::Iio;
 pub use modelled::Modelled;
+pub use perf::Perf;
 pub use power_supply::PowerSupply;
 pub use powercap::Powercap;
 
 /// Every kind, the ones to prefer first.
-pub const ALL: &[&dyn Meter] = &[&Modelled, &Powercap, &Hwmon, &Iio, &PowerSupply];
+pub const ALL: &[&dyn Meter] = &[&Modelled, &Powercap, &Perf, &Hwmon, &Iio, &PowerSupply];
 
 /// Looks for every kind of meter on a machine. One that this user may not read, or that shows what another shows already, is
 /// among the absent ones; the packages of a machine that has several are there as their sum, too.
@@ -42,8 +44,9 @@ fn is_package(meter: &MeterInstance) -> bool {
     matches!(meter.scope, Scope::Package(_))
 }
 
-/// All packages as one meter, if there are several.
+/// All packages as one meter, if there are several; as one kind names them, as another may take dies for packages.
 fn packages(meters: &[MeterInstance]) -> Option<MeterInstance> {
-    let packages: Vec<&MeterInstance> = meters.iter().filter(|meter| is_package(meter)).collect();
+    let kind = meters.iter().find(|meter| is_package(meter))?.meter;
+    let packages: Vec<&MeterInstance> = meters.iter().filter(|it| is_package(it) && it.meter == kind).collect();
     sum(&packages).ok()
 }

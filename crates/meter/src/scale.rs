@@ -37,6 +37,18 @@ impl Scale {
         (times > 0).then_some(Scale { times, per: 10_u64.pow(digits) })
     }
 
+    /// A positive number in any notation that is one part of a whole number, or close to it, times `unit`: perf's
+    /// `2.3283064365386962890625e-10` (2^-32) and 1000000 for microjoules.
+    #[must_use]
+    pub fn fraction(text: &str, unit: u64) -> Option<Scale> {
+        let scale: f64 = text.trim().parse().ok()?;
+        let parts = (1.0 / scale).round();
+        if !scale.is_normal() || !(1.0..1e15).contains(&parts) || (parts * scale - 1.0).abs() > 1e-9 {
+            return Scale::decimal(text, unit);
+        }
+        Some(Scale { times: unit, per: parts as u64 })
+    }
+
     /// What files that show `texts`, multiplied with one another, come to. A sign tells which way current flows and is left
     /// off, where there are two files or the scale is not one.
     ///
@@ -71,6 +83,19 @@ mod tests {
         assert_eq!(Scale::decimal("1.000000", 1), Some(Scale::default()));
         for odd in ["0", "", "-1", "x", "1.2.3", "0.0000000000001"] {
             assert_eq!(Scale::decimal(odd, 1), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_fraction_is_told_by_its_parts() {
+        let scale = Scale::fraction("2.3283064365386962890625e-10\n", 1_000_000).unwrap();
+        assert_eq!(scale, Scale { times: 1_000_000, per: 1 << 32 });
+        assert_eq!(scale.apply(["4294967296"].into_iter()), Ok(1_000_000));
+        assert_eq!(scale.apply([u64::to_string(&(1 << 62)).as_str()].into_iter()), Ok(1_073_741_824_000_000));
+        assert_eq!(Scale::fraction("0.3", 10), Some(Scale { times: 30, per: 10 }), "three parts of ten");
+        assert_eq!(Scale::fraction("1", 10), Some(Scale { times: 10, per: 1 }));
+        for odd in ["0", "", "-1", "x", "inf", "nan", "1e20"] {
+            assert_eq!(Scale::fraction(odd, 1), None, "{odd}");
         }
     }
 

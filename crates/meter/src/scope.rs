@@ -67,10 +67,19 @@ impl Scope {
         match (self, other) {
             (Scope::Machine | Scope::Battery(_), other) => !other.feeds_all(),
             (Scope::Platform, other) => !other.feeds_all() && *other != Scope::Platform,
-            (Scope::Package(package), Scope::Cores(of) | Scope::Uncore(of)) => package == of,
+            (Scope::Package(package), Scope::Cores(of) | Scope::Uncore(of)) => package == of || is_die_of(of, package),
+            (Scope::Package(package), Scope::Package(of))
+            | (Scope::Cores(package), Scope::Cores(of))
+            | (Scope::Uncore(package), Scope::Uncore(of))
+            | (Scope::Memory(package), Scope::Memory(of)) => is_die_of(of, package),
             _ => false,
         }
     }
+}
+
+/// Whether `0-die-1` is named and `0`.
+fn is_die_of(die: &str, package: &str) -> bool {
+    die.strip_prefix(package).is_some_and(|rest| rest.starts_with("-die-"))
 }
 
 impl MeterInstance {
@@ -184,6 +193,10 @@ mod tests {
             (&package, Scope::Platform, Relation::Within),
             (&package, Scope::Battery("BAT0".into()), Relation::Within),
             (&package, Scope::Unknown, Relation::Unclear),
+            (&package, Scope::Package("0-die-1".into()), Relation::Contains),
+            (&package, Scope::Cores("0-die-1".into()), Relation::Contains),
+            (&package, Scope::Package("01".into()), Relation::Apart),
+            (&Scope::Memory(zero()), Scope::Memory("0-die-1".into()), Relation::Contains),
             (&Scope::Machine, Scope::Platform, Relation::Contains),
             (&Scope::Machine, Scope::Machine, Relation::Unclear),
             (&Scope::Machine, Scope::Battery("BAT0".into()), Relation::Unclear),

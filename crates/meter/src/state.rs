@@ -12,7 +12,7 @@ mod thermal;
 mod utilisation;
 
 pub use clock::{ClockNow, ClockPolicy, Clocks};
-pub use figure::{FIGURES, Figure, OpenFigure};
+pub use figure::{AskedFigure, FIGURES, Figure, OpenFigure};
 pub use idle::{CpuSleeps, IdleTimes, SleepTime};
 pub use interrupts::Interrupts;
 pub use power::{PowerNow, Powers};

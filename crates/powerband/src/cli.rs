@@ -263,9 +263,9 @@ pub(crate) struct Measuring {
     /// NAME=json:$.PATH, with :higher, :lower or :info behind it
     ///
     /// far/power_w and both/power_w are by the far machine's meter, and by both. Of the machine's state there are
-    /// cpu_busy_share, clock_mhz, transitions_per_s, idle_share, wakeups_per_s, interrupts_per_s, softirqs_per_s,
-    /// context_switches_per_s, temperature_c, throttles and cpu_pressure_share (docs/meters.md), of the CPUs of -c alone where
-    /// the kernel counts by CPU. With :info a metric is shown and not judged. Other metrics by name can be divided:
+    /// cpu_busy_share, clock_mhz, measured_mhz, transitions_per_s, idle_share, wakeups_per_s, interrupts_per_s, softirqs_per_s,
+    /// context_switches_per_s, nic_interrupts_per_s, packets_per_interrupt, temperature_c, throttles and cpu_pressure_share
+    /// (docs/meters.md), of the CPUs of -c alone where the kernel counts by CPU, and of one network card with @eth0 behind. With :info a metric is shown and not judged. Other metrics by name can be divided:
     /// work_per_joule=count/energy_j.
     #[arg(long = "metric", value_name = "[NAME=]SOURCE")]
     pub(crate) metrics: Vec<String>,

@@ -39,7 +39,8 @@ pub fn canonical_metric(name: &str) -> &str {
     }
 }
 
-/// The unit a name ends in, as people write it (`rate_mbit_s` → `Mbit/s`); empty when it names none.
+/// The unit a name ends in, before the site it may be of, as people write it (`rate_mbit_s` → `Mbit/s`); empty when it names
+/// none.
 #[must_use]
 pub fn unit_of(name: &str) -> &'static str {
     const UNITS: [(&str, &str); 15] = [
@@ -59,6 +60,7 @@ pub fn unit_of(name: &str) -> &'static str {
         ("_s", "s"),
         ("_c", "°C"),
     ];
+    let name = name.split_once('@').map_or(name, |(name, _)| name);
     UNITS.iter().find(|(suffix, _)| name.ends_with(suffix)).map_or("", |(_, unit)| unit)
 }
 
@@ -73,6 +75,7 @@ mod tests {
         assert_eq!(unit_of("p99_us"), "us");
         assert_eq!(unit_of("count_per_s"), "1/s");
         assert_eq!(unit_of("work_per_joule"), "1/J");
+        assert_eq!(unit_of("nic_interrupts_per_s@eth0_w"), "1/s");
         assert_eq!(unit_of("retransmits"), "");
         assert_eq!(canonical_metric("watts"), "power_w");
     }

@@ -12,6 +12,11 @@ use crate::power::WHOLE_PPM;
 /// fJ in a nJ and in a uJ.
 const FJ_PER_NJ: u128 = 1_000_000;
 const FJ_PER_UJ: u128 = 1_000_000_000;
+const FJ_PER_J: u128 = 1_000_000_000_000_000;
+
+/// How fine a package's counter is, and what perf makes of it: powers of two.
+const STEPS_PER_J_LOG2: u32 = 14;
+const COUNTS_PER_J_LOG2: u32 = 32;
 
 /// A spike of a gauge shows so many times what is true.
 const SPIKE: u128 = 1_000;
@@ -39,6 +44,8 @@ pub enum Shows {
         /// The highest number, uJ.
         range_uj: Option<u64>,
     },
+    /// Energy counted up in 2^-32 J, in steps of 2^-14 J: RAPL as perf counts it.
+    Counts,
     /// The mean power of so long before its update, in steps of so many uW.
     Power {
         /// That time, ns; whole updates.
@@ -218,6 +225,10 @@ impl Board {
                 let counted_uj = energy_fj(number)? / unit_fj * unit_fj / FJ_PER_UJ;
                 let round_uj = range_uj.map_or(u128::from(u64::MAX), u128::from) + 1;
                 (counted_uj + if spikes { round_uj / 2 } else { 0 }) % round_uj
+            }
+            Shows::Counts => {
+                let steps = (energy_fj(number)? << STEPS_PER_J_LOG2) / FJ_PER_J;
+                (steps << (COUNTS_PER_J_LOG2 - STEPS_PER_J_LOG2)) + if spikes { 1 << 63 } else { 0 }
             }
             Shows::Power { window_ns, unit_uw } => {
                 let before = number.saturating_sub(window_ns / spec.every_ns);

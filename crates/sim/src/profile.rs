@@ -112,6 +112,8 @@ pub struct Profile {
     pub model: String,
     /// BogoMIPS at the highest clock, hundredths.
     pub bogomips_hundredths: u64,
+    /// Clock of the time stamp counter, kHz, where perf counts it and the cycles beside it.
+    pub tsc_khz: Option<u32>,
     /// Cycles one iteration of the counter costs, thousandths.
     pub counter_millicycles: u64,
     /// How long a task runs while others wait, ns; looked at on ticks.

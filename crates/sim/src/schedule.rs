@@ -44,6 +44,9 @@ pub(crate) struct Cpu {
     /// Power of running and leakage at its clock, µW.
     power_uw: (u64, u64),
     energy_fj: u128,
+    /// Cycles made, kHz × ns, and the time in which it made any, ns.
+    cycles: u128,
+    cycling_ns: u64,
     pub(crate) user_ns: u64,
     pub(crate) system_ns: u64,
     pub(crate) softirq_ns: u64,
@@ -85,6 +88,8 @@ impl Cpu {
                 busy_ticks: 0,
                 power_uw: profile.power.at(khz),
                 energy_fj: 0,
+                cycles: 0,
+                cycling_ns: 0,
                 user_ns: 0,
                 system_ns: 0,
                 softirq_ns: 0,
@@ -115,6 +120,18 @@ impl Cpu {
             } else {
                 spec.asleep_fj(self.power_uw, self.since_ns - self.asleep_ns, now_ns - self.asleep_ns)
             }
+    }
+
+    /// Cycles since boot, kHz × ns, and the time in which it made any, ns: neither asleep nor standing still.
+    pub(crate) fn cycles(&self, now_ns: u64) -> (u128, u64) {
+        let cycling_ns = if self.current.is_some() {
+            now_ns - self.since_ns - self.standing_ns(now_ns)
+        } else if self.nap.is_some_and(Nap::polls) {
+            now_ns - self.since_ns
+        } else {
+            0
+        };
+        (self.cycles + u128::from(self.khz) * u128::from(cycling_ns), self.cycling_ns + cycling_ns)
     }
 
     /// How much of the time since the last booking it stood still.

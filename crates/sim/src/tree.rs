@@ -1,7 +1,7 @@
 //! The files of a simulated machine: what can be listed, read and written, with the kernel's refusals.
 use std::collections::BTreeMap;
 
-use powerband_machine::{CoalescingPlace, CommandPlace, Entry, Errno, Handle, LATENCY_DEVICE};
+use powerband_machine::{CoalescingPlace, CommandPlace, Entry, Errno, Handle, LATENCY_DEVICE, PerfPlace};
 
 use crate::board::Board;
 use crate::nic::DEVICE;
@@ -9,6 +9,7 @@ use crate::profile::Profile;
 use crate::schedule::Times;
 
 mod cpu;
+mod cycles;
 mod meters;
 mod switch;
 mod text;
@@ -84,6 +85,8 @@ enum Node {
         place: usize,
         mode: u32,
     },
+    /// What perf counts of a CPU's cycles.
+    Cycles(cycles::Event, u32),
     /// Whether a CPU is in service.
     CpuOnline(u32),
     Idle(cpu::Idle),
@@ -99,7 +102,7 @@ impl Node {
     fn mode(&self) -> u32 {
         match self {
             Node::Folder => 0o755,
-            Node::Show(_) | Node::Fixed(_) => 0o444,
+            Node::Show(_) | Node::Fixed(_) | Node::Cycles(..) => 0o444,
             Node::Meter { mode, .. } => *mode,
             Node::Idle(idle) => idle.mode(),
             Node::Switch(switch) => switch.mode(),
@@ -148,6 +151,7 @@ impl Tree {
         tree.add_switches(profile);
         tree.add_meters(profile);
         tree.add_thermal(profile);
+        tree.add_cycles(profile);
         for (path, value, low, high) in SYSCTLS {
             tree.add(path.into(), Node::Sysctl { value, low, high });
         }
@@ -180,9 +184,10 @@ impl Tree {
         tree
     }
 
-    /// Adds a name with the folders above it.
+    /// Adds a name with the folders above it; a counter of perf is in none.
     fn add(&mut self, path: String, node: Node) {
-        if let Some(above) = parent(&path)
+        if path.starts_with('/')
+            && let Some(above) = parent(&path)
             && !self.nodes.contains_key(above)
         {
             self.add(above.to_owned(), Node::Folder);
@@ -366,6 +371,9 @@ impl Board {
         if let Some(place) = CoalescingPlace::of(path) {
             return if place.device == DEVICE { self.nic.coalescing()?.read(&place) } else { Err(Errno::ENODEV) };
         }
+        if PerfPlace::of(path).is_some() {
+            return self.count(path);
+        }
         let text = match self.locate(path)? {
             Place::Cpufreq(path) => {
                 let times = Times::of(&self.cpus, self.now_ns, &self.profile);
@@ -379,6 +387,7 @@ impl Board {
                 &Node::Meter { place, .. } => self.show_meter(place)?,
                 Node::Sysctl { value, .. } => format!("{value}\n"),
                 &Node::Show(show) => self.show(show),
+                &Node::Cycles(event, cpu) => self.show_cycles(event, cpu)?,
                 &Node::Idle(idle) => self.show_idle(idle)?,
                 &Node::Switch(switch) => self.show_switch(switch),
                 &Node::CpuOnline(cpu) => format!("{}\n", u8::from(self.cpu(cpu).online)),
@@ -405,7 +414,7 @@ impl Board {
         };
         match self.tree.nodes.get_mut(&path) {
             Some(Node::Folder) => Err(Errno::EISDIR),
-            Some(Node::Show(_) | Node::Fixed(_) | Node::Meter { .. }) => Err(Errno::EACCES),
+            Some(Node::Show(_) | Node::Fixed(_) | Node::Meter { .. } | Node::Cycles(..)) => Err(Errno::EACCES),
             Some(Node::File(old)) => {
                 text.clone_into(old);
                 Ok(())

@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use powerband_machine::{Action, CoalescingPlace, CommandPlace, Entry, Errno, LastChange};
+use powerband_machine::{Action, CoalescingPlace, CommandPlace, Entry, Errno, LastChange, PerfPlace};
 
 use super::link::{Answer, Link};
 use super::quote::{assignment, errno_of, quoted};
@@ -186,7 +186,8 @@ fn check(path: &str) -> Result<(), Errno> {
 
 /// Why a place cannot be read through a shell, if so.
 fn unreadable(path: &str) -> Option<Errno> {
-    let is_no_file = CoalescingPlace::of(path).is_some() || CommandPlace::of(path).is_some();
+    let is_no_file =
+        CoalescingPlace::of(path).is_some() || CommandPlace::of(path).is_some() || PerfPlace::of(path).is_some();
     if is_no_file { Some(Errno::EOPNOTSUPP) } else { check(path).err() }
 }
 
@@ -344,5 +345,6 @@ mod tests {
         assert_eq!(unreadable("/x"), None);
         let place = CoalescingPlace { device: "eth0", names: Vec::new() }.to_string();
         assert_eq!(unreadable(&place), Some(Errno::EOPNOTSUPP));
+        assert_eq!(unreadable("perf:msr/tsc@cpu0"), Some(Errno::EOPNOTSUPP));
     }
 }

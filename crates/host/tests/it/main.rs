@@ -2,6 +2,7 @@
 //!
 //! `cargo test -p powerband-host` builds the helper the loads are started through (`examples/scenes.rs`).
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
+mod counting;
 mod groups;
 mod ledger;
 mod pinging;

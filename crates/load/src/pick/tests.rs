@@ -39,7 +39,9 @@ fn what_does_not_come_is_said() {
 
 #[test]
 fn bad_specs_are_refused_and_synonyms_known() {
-    for text in ["", "=x", "a=", r"regex:(\d+)", r"a=regex:\d+", "a=regex:(", "a=json:x[", "a b"] {
+    for text in
+        ["", "=x", "a=", r"regex:(\d+)", r"a=regex:\d+", "a=regex:(", "a=json:x[", "a b", "a@", "a@b@c", "a-b", "a@b c"]
+    {
         assert!(MetricSpec::parse(text).is_err(), "{text}");
     }
     let watts = MetricSpec::parse("watts").unwrap();
@@ -50,6 +52,7 @@ fn bad_specs_are_refused_and_synonyms_known() {
         ("both/joules:lower", "both/energy_j", "both/energy_j"),
         ("near/watts", "power_w", "power_w"),
         ("there_w=far/power_w", "there_w", "far/power_w"),
+        ("far/packets@enp1s0-a.5:lower", "far/packets@enp1s0-a.5", "far/packets@enp1s0-a.5"),
     ] {
         let spec = MetricSpec::parse(text).unwrap();
         assert_eq!((spec.metric.name.as_str(), spec.metric.better), (name, Better::Lower));

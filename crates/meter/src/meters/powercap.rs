@@ -51,8 +51,11 @@ impl Meter for Powercap {
     }
 }
 
+/// What a person should know of psys.
+pub(super) const PSYS_NOTE: &str = "what psys covers is the board maker's choice, and some boards have it wired wrong";
+
 /// Packages first: psys is not wired on every board, and the rest is a part of them.
-fn rank(scope: &Scope) -> u8 {
+pub(super) fn rank(scope: &Scope) -> u8 {
     match scope {
         Scope::Package(_) => 0,
         Scope::Platform => 1,
@@ -82,7 +85,7 @@ fn zone(machine: &mut dyn Machine, zone: &str) -> Option<MeterInstance> {
     }
     let scope = scope(&name, parent.as_deref());
     if scope == Scope::Platform {
-        notes.push("what psys covers is the board maker's choice, and some boards have it wired wrong".into());
+        notes.push(PSYS_NOTE.into());
     }
     let boundary = match &parent {
         Some(parent) => format!("{name} of {parent}"),

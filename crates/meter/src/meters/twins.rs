@@ -3,20 +3,28 @@ use powerband_machine::Machine;
 
 use crate::{Absent, Inventory, Kind, MeterInstance, Relation};
 
-/// Leaves out whatever another meter shows already; the earlier one stays.
+/// Leaves out whatever another meter shows already; the earlier one stays. The absent ones get one entry for all of a kind.
 pub(super) fn leave_out(machine: &mut dyn Machine, inventory: &mut Inventory) {
     let mirrored = mirrored(machine, &inventory.meters);
     let mut kept: Vec<(MeterInstance, Option<Around>)> = Vec::new();
+    let mut twins: Vec<(Absent, usize)> = Vec::new();
     for (meter, around) in inventory.meters.drain(..).zip(mirrored) {
         let twin = kept.iter().find_map(|(other, before)| {
             let why = why(other, before.as_ref(), &meter, around.as_ref())?;
             Some(format!("{} ({}) {why} {} and is left out", meter.source, meter.boundary, other.source))
         });
         match twin {
-            Some(why) => inventory.absent.push(Absent::new(meter.meter, why)),
+            Some(why) => match twins.iter_mut().find(|(twin, _)| twin.meter == meter.meter) {
+                Some((_, others)) => *others += 1,
+                None => twins.push((Absent::new(meter.meter, why), 0)),
+            },
             None => kept.push((meter, around)),
         }
     }
+    inventory.absent.extend(twins.into_iter().map(|(twin, others)| {
+        let more = if others > 0 { format!(" (and {others} more)") } else { String::new() };
+        Absent { why: twin.why + &more, ..twin }
+    }));
     inventory.meters = kept.into_iter().map(|(meter, _)| meter).collect();
 }
 

@@ -2,11 +2,13 @@
 //! never meanwhile.
 use std::fmt;
 
-use powerband_machine::{Handle, Machine, Sample};
+use powerband_machine::{Errno, Handle, Machine, PerfPlace, Sample};
 use powerband_record::{Better, CpuList};
 
 use super::{Text, present};
 
+mod cards;
+mod measured;
 mod sources;
 
 /// One figure, by its name.
@@ -18,7 +20,27 @@ pub struct Figure {
     pub better: Better,
     /// What it tells, one line.
     pub summary: &'static str,
-    find: fn(&mut dyn Machine, &CpuList) -> Result<Found, String>,
+    of: Of,
+}
+
+/// What a figure is of, and how it is found.
+#[derive(Clone, Copy)]
+enum Of {
+    /// Some CPUs.
+    Cpus(fn(&mut dyn Machine, &CpuList) -> Result<Found, String>),
+    /// The whole machine.
+    Machine(fn(&mut dyn Machine) -> Result<Found, String>),
+    /// One network card, or all of them.
+    Cards(fn(&mut dyn Machine, Option<&str>) -> Result<Found, String>),
+}
+
+/// A figure as it is asked for: `nic_interrupts_per_s@eth0`.
+#[derive(Clone, Debug)]
+pub struct AskedFigure {
+    /// The figure.
+    pub figure: &'static Figure,
+    /// The one network card it is of.
+    card: Option<String>,
 }
 
 impl fmt::Debug for Figure {
@@ -29,26 +51,44 @@ impl fmt::Debug for Figure {
 
 /// Every figure there is.
 pub const FIGURES: &[Figure] = &[
-    figure("cpu_busy_share", Better::Lower, "time CPUs were busy, 0 to 1", sources::busy),
-    figure("clock_mhz", Better::Higher, "clock on average", sources::clock),
-    figure("transitions_per_s", Better::Lower, "changes of the clock", sources::transitions),
-    figure("idle_share", Better::Higher, "time CPUs were in an idle state, 0 to 1", sources::idle),
-    figure("wakeups_per_s", Better::Lower, "times a CPU entered an idle state, and so woke", sources::wakeups),
-    figure("interrupts_per_s", Better::Lower, "interrupts of every kind", sources::interrupts),
-    figure("softirqs_per_s", Better::Lower, "soft interrupts of every kind", sources::softirqs),
-    figure("context_switches_per_s", Better::Lower, "context switches of all CPUs", sources::context_switches),
-    figure("temperature_c", Better::Lower, "hottest thermal zone as the load ended", sources::temperature),
-    figure("throttles", Better::Lower, "times heat slowed a core down", sources::throttles),
-    figure("cpu_pressure_share", Better::Lower, "time something waited for a CPU, 0 to 1", sources::pressure),
+    figure("cpu_busy_share", Better::Lower, "time CPUs were busy, 0 to 1", Of::Cpus(sources::busy)),
+    figure("clock_mhz", Better::Higher, "clock on average", Of::Cpus(sources::clock)),
+    figure("measured_mhz", Better::Higher, "clock while not idle, as the CPUs counted it", Of::Cpus(measured::clock)),
+    figure("transitions_per_s", Better::Lower, "changes of the clock", Of::Cpus(sources::transitions)),
+    figure("idle_share", Better::Higher, "time CPUs were in an idle state, 0 to 1", Of::Cpus(sources::idle)),
+    figure(
+        "wakeups_per_s",
+        Better::Lower,
+        "times a CPU entered an idle state, and so woke",
+        Of::Cpus(sources::wakeups),
+    ),
+    figure("interrupts_per_s", Better::Lower, "interrupts of every kind", Of::Cpus(sources::interrupts)),
+    figure("softirqs_per_s", Better::Lower, "soft interrupts of every kind", Of::Cpus(sources::softirqs)),
+    figure(
+        "context_switches_per_s",
+        Better::Lower,
+        "context switches of all CPUs",
+        Of::Machine(sources::context_switches),
+    ),
+    figure("nic_interrupts_per_s", Better::Lower, "interrupts of network cards", Of::Cards(cards::interrupts)),
+    figure(
+        "packets_per_interrupt",
+        Better::Higher,
+        "packets of network cards by their interrupts",
+        Of::Cards(cards::packets_per_interrupt),
+    ),
+    figure("temperature_c", Better::Lower, "hottest thermal zone as the load ended", Of::Machine(sources::temperature)),
+    figure("throttles", Better::Lower, "times heat slowed a core down", Of::Cpus(sources::throttles)),
+    figure(
+        "cpu_pressure_share",
+        Better::Lower,
+        "time something waited for a CPU, 0 to 1",
+        Of::Machine(sources::pressure),
+    ),
 ];
 
-const fn figure(
-    name: &'static str,
-    better: Better,
-    summary: &'static str,
-    find: fn(&mut dyn Machine, &CpuList) -> Result<Found, String>,
-) -> Figure {
-    Figure { name, better, summary, find }
+const fn figure(name: &'static str, better: Better, summary: &'static str, of: Of) -> Figure {
+    Figure { name, better, summary, of }
 }
 
 /// What is read for a figure on one machine, and what becomes of it.
@@ -65,7 +105,7 @@ type Tell = dyn Fn(&[Text], &[Text], u64) -> Option<f64>;
 
 /// A figure of one machine, its files open.
 pub struct OpenFigure {
-    name: &'static str,
+    name: String,
     told_from: Option<String>,
     handles: Vec<Handle>,
     tell: Box<Tell>,
@@ -78,10 +118,31 @@ impl fmt::Debug for OpenFigure {
 }
 
 impl Figure {
-    /// The figure of that name.
+    /// Whether it is of the CPUs that are asked for.
     #[must_use]
-    pub fn named(name: &str) -> Option<&'static Figure> {
-        FIGURES.iter().find(|figure| figure.name == name)
+    pub fn is_by_cpu(&self) -> bool {
+        matches!(self.of, Of::Cpus(_))
+    }
+}
+
+impl AskedFigure {
+    /// The figure of that name, behind which `@` may name a network card where it is of one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<AskedFigure> {
+        let (name, card) = name.split_once('@').map_or((name, None), |(name, card)| (name, Some(card)));
+        let figure = FIGURES.iter().find(|figure| figure.name == name)?;
+        let is_name = |card: &str| !card.is_empty() && !card.starts_with('.') && !card.contains('/');
+        let fits = card.is_none_or(|card| is_name(card) && matches!(figure.of, Of::Cards(_)));
+        fits.then(|| AskedFigure { figure, card: card.map(str::to_owned) })
+    }
+
+    /// Its name as it was asked for.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.card {
+            Some(card) => format!("{}@{card}", self.figure.name),
+            None => self.figure.name.to_owned(),
+        }
     }
 
     /// Opens its files; of some CPUs alone, where `cpus` says so and the kernel counts by CPU.
@@ -89,27 +150,52 @@ impl Figure {
     /// # Errors
     /// Why this machine cannot tell, in words.
     pub fn open(&self, machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<OpenFigure, String> {
-        let all = present(machine);
-        let Found { files, told_from, tell } = (self.find)(machine, cpus.unwrap_or(&all))?;
-        let mut open = OpenFigure { name: self.name, told_from, handles: Vec::new(), tell };
+        let Found { files, told_from, tell } = self.find(machine, cpus)?;
+        let mut open = OpenFigure { name: self.name(), told_from, handles: Vec::new(), tell };
         for file in &files {
             match machine.open(file) {
                 Ok(handle) => open.handles.push(handle),
                 Err(errno) => {
                     open.close(machine);
-                    return Err(format!("{file}: {errno}"));
+                    return Err(format!("{file}: {errno}{}", hint(file, errno)));
                 }
             }
         }
         Ok(open)
+    }
+
+    fn find(&self, machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Found, String> {
+        match self.figure.of {
+            Of::Cpus(find) => {
+                let all = present(machine);
+                find(machine, cpus.unwrap_or(&all))
+            }
+            Of::Machine(find) => find(machine),
+            Of::Cards(find) => find(machine, self.card.as_deref()),
+        }
+    }
+}
+
+/// What helps where a file cannot be opened.
+fn hint(file: &str, errno: Errno) -> &'static str {
+    let denied = matches!(errno, Errno::EACCES | Errno::EPERM);
+    match PerfPlace::of(file) {
+        Some(_) if denied => {
+            "; perf counts a whole CPU for programs with cap_perfmon, or for all where \
+             /proc/sys/kernel/perf_event_paranoid is 0 or less"
+        }
+        Some(_) if errno == Errno::EOPNOTSUPP => {
+            "; perf counts for programs on the machine itself, powerband's agent among them"
+        }
+        _ => "",
     }
 }
 
 impl OpenFigure {
     /// Its name.
     #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// What it is told from, where that is not the same on every machine: `time in state`.
@@ -136,7 +222,12 @@ impl OpenFigure {
         let ns = last.at_ns.saturating_sub(first.at_ns);
         (self.tell)(&first.texts, &last.texts, ns)
             .filter(|value| value.is_finite())
-            .ok_or_else(|| format!("the kernel's counts tell no {} of so short a time, or went back", self.name))
+            .ok_or_else(|| {
+                format!(
+                    "the kernel's counts tell no {}: nothing that it is of happened, the time was too short, or one went back",
+                    self.name
+                )
+            })
     }
 
     /// Gives its files up.

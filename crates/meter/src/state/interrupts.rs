@@ -54,6 +54,23 @@ pub(super) fn sums(texts: &[Text]) -> BTreeMap<u32, u64> {
     cpus.into_iter().zip(sums).collect()
 }
 
+/// The sum over all CPUs of the lines that `ours` tells by their label and the words behind the counts; `None` where there is
+/// none.
+pub(super) fn sum_of_lines(text: &str, ours: impl Fn(&str, &[&str]) -> bool) -> Option<u64> {
+    let mut lines = text.lines();
+    let cpus = lines.next()?.split_whitespace().count();
+    let line = |line: &str| {
+        let (label, words) = line.split_once(':')?;
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let (counts, words) = words.split_at_checked(cpus)?;
+        let sum: u64 = counts.iter().map(|count| count.parse::<u64>().ok()).sum::<Option<u64>>()?;
+        ours(label.trim(), words).then_some(sum)
+    };
+    let mut sums = lines.filter_map(line);
+    let first = sums.next()?;
+    Some(sums.fold(first, u64::saturating_add))
+}
+
 /// Whether a line begins with as many numbers, which are put there. The table is long and read often.
 fn read_counts(line: &[u8], counts: &mut [u64]) -> bool {
     let mut bytes = line.iter().copied().peekable();

@@ -1,14 +1,15 @@
 //! What is drawn, meter by meter: each number keeps its boundary, and none are added up.
 use powerband_machine::{Handle, Machine};
 
-use super::{Text, number};
+use super::Text;
 use crate::{Kind, MeterInstance, advance_uj};
 
 /// Meters of power and energy, open.
 #[derive(Debug, Default)]
 pub struct Powers {
     meters: Vec<MeterInstance>,
-    handles: Vec<Handle>,
+    /// Of each meter its file, and the one it is multiplied by.
+    handles: Vec<Vec<Handle>>,
 }
 
 /// What each meter read at one moment.
@@ -16,7 +17,7 @@ pub struct Powers {
 pub struct PowerNow {
     /// The machine's clock, ns.
     pub at_ns: u64,
-    /// In each meter's own unit, in the order of [`Powers::meters`].
+    /// Microwatts or microjoules, in the order of [`Powers::meters`].
     pub read: Vec<Option<u64>>,
 }
 
@@ -25,9 +26,15 @@ impl Powers {
     pub fn open(machine: &mut dyn Machine, meters: &[MeterInstance]) -> Self {
         let mut all = Powers::default();
         for meter in meters {
-            if let Ok(handle) = machine.open(&meter.source) {
-                all.handles.push(handle);
-                all.meters.push(meter.clone());
+            let files = [Some(&meter.source), meter.times.as_ref()].into_iter().flatten();
+            let mut handles = Vec::new();
+            let opened = files.map(|file| machine.open(file)).try_for_each(|open| open.map(|it| handles.push(it)));
+            match opened {
+                Ok(()) => {
+                    all.handles.push(handles);
+                    all.meters.push(meter.clone());
+                }
+                Err(_) => handles.into_iter().for_each(|handle| machine.close(handle)),
             }
         }
         all
@@ -36,7 +43,7 @@ impl Powers {
     /// What is read of them.
     #[must_use]
     pub fn handles(&self) -> Vec<Handle> {
-        self.handles.clone()
+        self.handles.concat()
     }
 
     /// The meters.
@@ -48,7 +55,17 @@ impl Powers {
     /// What they read at `at_ns`.
     #[must_use]
     pub fn snapshot(&self, at_ns: u64, texts: &[Text]) -> PowerNow {
-        PowerNow { at_ns, read: texts.iter().map(|text| number(Some(text))).collect() }
+        let mut rest = texts;
+        let mut read = Vec::new();
+        for (meter, handles) in self.meters.iter().zip(&self.handles) {
+            let (own, others) = rest.split_at_checked(handles.len()).unwrap_or_default();
+            let texts: Option<Vec<&str>> = own.iter().map(|text| text.as_deref().ok()).collect();
+            read.push(
+                texts.filter(|texts| !texts.is_empty()).and_then(|texts| meter.scale.apply(texts.into_iter()).ok()),
+            );
+            rest = others;
+        }
+        PowerNow { at_ns, read }
     }
 
     /// Each meter's power, W: a gauge's as it stands, a counter's on average since `earlier`. `None` where it did not read,

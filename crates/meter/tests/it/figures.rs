@@ -1,6 +1,6 @@
 //! Figures of state against what is known of a machine: a trace that was played, clocks that were set, counts that were made.
 use powerband_machine::{Action, Hold, Machine, Sample, Turn, World};
-use powerband_meter::state::{Figure, OpenFigure};
+use powerband_meter::state::{AskedFigure, OpenFigure};
 use powerband_record::{CpuList, Side};
 use powerband_sim::{Profile, SimWorld, Stretch};
 
@@ -12,7 +12,7 @@ const CPU: &str = "/sys/devices/system/cpu";
 
 fn open(name: &str, machine: &mut dyn Machine, cpus: &str) -> OpenFigure {
     let cpus: CpuList = cpus.parse().unwrap();
-    Figure::named(name).unwrap().open(machine, Some(&cpus)).unwrap()
+    AskedFigure::named(name).unwrap().open(machine, Some(&cpus)).unwrap()
 }
 
 fn read(figure: &OpenFigure, machine: &mut dyn Machine, at_ns: u64) -> Sample {

@@ -56,7 +56,7 @@ fn sensors_are_found_with_their_boundaries() {
     );
     assert_eq!(inventory.meters[1].notes, ["the chip does not say what power1 of power_meter measures"]);
     let absent: Vec<&str> = inventory.absent.iter().map(|absent| absent.meter).collect();
-    assert_eq!(absent, ["powercap", "iio", "power_supply"]);
+    assert_eq!(absent, ["powercap", "perf", "iio", "power_supply"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What an experiment can be judged by beside the load's own numbers: figures of the machine's state, one metric by another,
 //! programs that print watts, and the temperature a load begins at.
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -55,12 +56,78 @@ fn the_clock_is_a_metric_where_the_kernel_counts_its_states() {
 }
 
 #[test]
+fn the_clock_is_measured_where_cpus_count_their_cycles() {
+    let desk = Desk::new();
+    let asked = ["--metric", "measured_mhz", "--metric", "nic_interrupts_per_s:info"];
+    let laptop =
+        ["try", "max_freq=1GHz,2GHz", "-c", "0", "--machine", "sim:laptop", "--load", "counter", "--for", "5s"];
+    let report = desk.report(&[&laptop[..], &asked, &QUICK].concat());
+    let boundaries = ["measured_mhz", "nic_interrupts_per_s"].map(|name| {
+        report.metrics.iter().find(|metric| metric.name == name).and_then(|metric| metric.boundary.as_deref())
+    });
+    let counted = Some("APERF by MPERF, times the clock of the TSC, CPUs 0");
+    assert_eq!(boundaries, [counted, Some("eth0 by lines of eth0")], "a card's are not of those CPUs alone");
+    // It takes the hardware some tenths of a second to go as fast as it may.
+    for (setting, mhz) in [("max_freq=1000MHz", 1000.0), ("max_freq=2000MHz", 2000.0)] {
+        let measured = typical(&report, setting, "measured_mhz");
+        assert!((0.95..1.0001).contains(&(measured / mhz)), "{setting}: {measured} MHz");
+    }
+}
+
+#[test]
+fn a_card_that_waits_longer_interrupts_for_more_packets() {
+    let desk = Desk::new();
+    let (interrupts, packets) = ("nic_interrupts_per_s@eth0", "packets_per_interrupt@eth0");
+    let asked = ["--metric", interrupts, "--metric", packets, "--metric", "there=far/nic_interrupts_per_s:info"];
+    let pair =
+        ["try", "rx-usecs@eth0=100,1000", "--machine", "sim:pc", "--far", "sim:pc", "--load", "stream", "--for", "1s"];
+    let report = desk.report(&[&pair[..], &asked, &QUICK].concat());
+    let boundary = |name: &str| report.metrics.iter().find(|metric| metric.name == name).unwrap().boundary.clone();
+    assert_eq!(boundary(packets).as_deref(), Some("eth0 by lines of eth0"));
+    assert_eq!(boundary("there").as_deref(), Some("far, eth0 by lines of eth0"));
+    let labels: Vec<&str> = report.settings.iter().skip(1).map(|setting| setting.label.as_str()).collect();
+    let [often, seldom] = labels[..] else { panic!("{labels:?}") };
+    let level = |setting: &str, metric: &str| typical(&report, setting, metric);
+    // No more than one in so many microseconds, and the same packets.
+    assert!((900.0..1010.0).contains(&level(seldom, interrupts)), "{}", level(seldom, interrupts));
+    assert!((5000.0..10_100.0).contains(&level(often, interrupts)), "{}", level(often, interrupts));
+    assert!(level(seldom, packets) > 5.0 * level(often, packets), "{}", level(seldom, packets));
+}
+
+#[test]
+fn the_interrupts_of_this_machines_card_are_counted() {
+    let desk = Desk::new();
+    let is_card = |name: &str| Path::new("/sys/class/net").join(name).join("device").exists();
+    let names = fs::read_dir("/sys/class/net").unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
+    let Some(card) = names.filter(|name| is_card(name)).min() else {
+        eprintln!("skipped: there is no network card");
+        return;
+    };
+    let metric = format!("nic_interrupts_per_s@{card}");
+    let ran = desk.run(&[&IDLE[..], &["100ms", "--metric", &metric, "--json"], &QUICK].concat());
+    if ran.err.contains("nothing tells which interrupts") {
+        eprintln!("skipped: {}", ran.err);
+        return;
+    }
+    let report = ran.ended(0).report();
+    assert!(report.metrics[0].boundary.as_deref().unwrap().starts_with(&format!("{card} by ")));
+    for outcome in outcomes(&desk) {
+        assert!(outcome["metrics"][&metric].as_f64().unwrap() >= 0.0, "{outcome}");
+    }
+    let why = desk.run(&[&IDLE[..], &["100ms", "--metric", "nic_interrupts_per_s@lo"], &QUICK].concat()).refused(4);
+    assert!(why.contains("'lo' is no network card; there are: "), "{why}");
+}
+
+#[test]
 fn what_a_machine_does_not_tell_is_refused_before_any_time_is_spent() {
     let desk = Desk::new();
     let on_sim = |words: &[&str]| desk.run(&[&["try", "-s", "a:", "-s", "b:"][..], words, &SIM].concat());
     for (words, code, told) in [
         (&["--metric", "temperature_c"][..], 4, "'temperature_c' cannot be told of the near machine: no thermal zone"),
         (&["--metric", "x=count/softirqs_per_s"], 4, "/proc/softirqs"),
+        (&["--metric", "measured_mhz"], 4, "the kernel's perf counts no aperf here"),
+        (&["--metric", "nic_interrupts_per_s@eth1"], 4, "'eth1' is no network card; there are: eth0"),
+        (&["--metric", "clock_mhz@eth0"], 2, "nothing measures 'clock_mhz@eth0' here"),
         (&["--metric", "far/clock_mhz"], 2, "there is none; name it with --far"),
         (&["--metric", "both/clock_mhz"], 2, "nothing measures 'both/clock_mhz' here; there are: count_per_s, count,"),
         (&["--metric", "r=count/energy_j", "--metric", "s=r/count"], 2, "'s' divides 'r', which is a ratio itself"),

@@ -15,6 +15,7 @@ mod chance;
 mod coalesced;
 mod confirmed;
 mod cooled;
+mod counted;
 mod counter;
 mod declared;
 mod desk;

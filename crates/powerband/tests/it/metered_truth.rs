@@ -74,10 +74,12 @@ fn a_counter_that_comes_round_many_times_is_right() {
 }
 
 #[test]
-fn meters_of_hwmon_and_acpi_are_right() {
+fn meters_of_hwmon_and_acpi_and_counters_of_perf_are_right() {
     let desk = Desk::new();
     let energy = machine(&desk, "energy", &sensor("amd_energy", "energy1_input", 1.0, ""));
     within(0.005, &against_the_truth(&desk, &energy, 10, &["--meter", "hwmon"]));
+    let perf = machine(&desk, "perf", &format!("perf = [{{ event = \"energy-pkg\", {COVERS} }}]"));
+    within(0.005, &against_the_truth(&desk, &perf, 10, &["--meter", "perf:package-0"]));
     let power = machine(&desk, "power", &sensor("ina226", "power1_input", 100.0, ""));
     within(0.005, &against_the_truth(&desk, &power, 60, &["--meter", "hwmon"]));
     let acpi = machine(&desk, "acpi", &sensor("power_meter", "power1_average", 1000.0, ""));

@@ -1,5 +1,6 @@
 //! The part of a machine file on meters, and the files the kernel has of each.
-use powerband_machine::Errno;
+use powerband_machine::{Errno, PerfPlace};
+use powerband_record::CpuList;
 use serde::Deserialize;
 
 use super::ProfileError;
@@ -17,6 +18,7 @@ const MOST_KEPT: u64 = 100_000;
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Meters {
     powercap: Vec<Zone>,
+    perf: Vec<Event>,
     hwmon: Vec<Sensor>,
 }
 
@@ -29,6 +31,17 @@ struct Zone {
     range_uj: Option<u64>,
     limit_w: Option<f64>,
     unit_uj: Option<f64>,
+    update_ms: Option<f64>,
+    covers: Covers,
+    #[serde(default)]
+    wrong: Faulty,
+}
+
+/// An event of perf's device `power`, which each package counts but for psys.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Event {
+    event: String,
     update_ms: Option<f64>,
     covers: Covers,
     #[serde(default)]
@@ -76,8 +89,12 @@ struct Faulty {
 }
 
 impl Meters {
-    pub(super) fn specs(&self, packages: u32) -> Result<Vec<MeterSpec>, ProfileError> {
-        let zones = self.powercap.iter().map(|zone| zone.spec(packages));
+    /// Of the first CPU of each package.
+    pub(super) fn specs(&self, packages: u32, present: &CpuList) -> Result<Vec<MeterSpec>, ProfileError> {
+        let in_package = (present.len() / (packages as usize).max(1)).max(1);
+        let firsts: Vec<u32> = present.as_slice().iter().step_by(in_package).copied().collect();
+        let events = self.perf.iter().flat_map(|event| event.specs(&firsts));
+        let zones = self.powercap.iter().map(|zone| zone.spec(packages)).chain(events);
         let specs: Vec<MeterSpec> =
             zones.chain(self.hwmon.iter().map(|sensor| sensor.spec(packages))).collect::<Result<_, _>>()?;
         for (place, spec) in specs.iter().enumerate() {
@@ -128,6 +145,47 @@ impl Zone {
             mode: 0o400,
             share: self.covers.share(packages)?,
             shows: Shows::Energy { unit_nj, range_uj: Some(range_uj) },
+            every_ns,
+            wrong: self.wrong.spec(every_ns)?,
+        })
+    }
+}
+
+impl Event {
+    fn specs(&self, firsts: &[u32]) -> Vec<Result<MeterSpec, ProfileError>> {
+        let count = if self.event == "energy-psys" { 1 } else { firsts.len() };
+        (0..).zip(firsts).take(count).map(|(package, cpu)| self.spec(package, *cpu, firsts)).collect()
+    }
+
+    fn spec(&self, package: u32, cpu: u32, firsts: &[u32]) -> Result<MeterSpec, ProfileError> {
+        const EVENTS: [&str; 5] = ["energy-cores", "energy-pkg", "energy-ram", "energy-gpu", "energy-psys"];
+        let Some(number) = EVENTS.iter().position(|event| *event == self.event) else {
+            let known = EVENTS.join(", ");
+            return wrong("meters.perf.event", format!("is '{}'; there are {known}", self.event));
+        };
+        if self.covers.package.is_some() {
+            return wrong("meters.perf.covers", "needs no package: each has the event");
+        }
+        let place = PerfPlace { device: "power", event: &self.event, cpu };
+        let (folder, file) = (place.folder(), place.file());
+        let beside = vec![
+            (format!("{folder}/type"), "9\n".into()),
+            (format!("{folder}/cpumask"), format!("{}\n", CpuList::new(firsts.to_vec()))),
+            (format!("{folder}/format/event"), "config:0-7\n".into()),
+            (format!("{file}.scale"), "2.3283064365386962890625e-10\n".into()),
+            (format!("{file}.unit"), "Joules\n".into()),
+            (file, format!("event=0x{:02x}\n", number + 1)),
+        ];
+        let every_ns = every_ns("meters.perf.update_ms", self.update_ms.unwrap_or(1.0))?;
+        let own = (self.event != "energy-psys").then_some(package);
+        let share = Share { package: own, ..self.covers.share(package + 1)? };
+        Ok(MeterSpec {
+            path: place.to_string(),
+            beside,
+            kept: Vec::new(),
+            mode: 0o400,
+            share,
+            shows: Shows::Counts,
             every_ns,
             wrong: self.wrong.spec(every_ns)?,
         })

@@ -88,6 +88,7 @@ impl Board {
             return;
         }
         this.energy_fj = this.energy_fj(&profile.power, now);
+        (this.cycles, this.cycling_ns) = this.cycles(now);
         let worked = passed - this.standing_ns(now);
         this.since_ns = now;
         let Some(task) = this.current else {

@@ -25,9 +25,16 @@ pub(crate) struct Nap {
     phase: Phase,
     /// Shares of running power and of leakage that are drawn meanwhile, millionths.
     shares_ppm: (u64, u64),
+    /// It only waits for work, at its clock.
+    polls: bool,
 }
 
 impl Nap {
+    /// Whether the CPU waits in a loop, awake.
+    pub(super) fn polls(self) -> bool {
+        self.polls
+    }
+
     /// Energy over a time, fJ.
     pub(super) fn energy_fj(&self, power_uw: (u64, u64), for_ns: u64) -> u128 {
         PowerSpec::share_fj(power_uw, self.shares_ppm, for_ns)
@@ -67,9 +74,9 @@ impl Board {
         let Some(idle) = &mut self.idle else { return };
         let choice = idle.choose(cpu, &question);
         let (state, is_deepest) = (idle.state(choice.state), choice.state == idle.deepest());
-        let shares_ppm = (state.running_ppm, state.leakage_ppm);
+        let (shares_ppm, polls) = ((state.running_ppm, state.leakage_ppm), state.polls);
         let this = &mut self.cpus[cpu as usize];
-        this.nap = Some(Nap { phase: Phase::Asleep { state: choice.state, since_ns: now }, shares_ppm });
+        this.nap = Some(Nap { phase: Phase::Asleep { state: choice.state, since_ns: now }, shares_ppm, polls });
         this.naps = this.naps.wrapping_add(1);
         this.tick_stopped |= choice.stops_tick;
         let (stamp, ticks) = (this.naps, !this.tick_stopped);
@@ -129,7 +136,8 @@ impl Board {
         let this = self.cpu(cpu);
         this.naps = this.naps.wrapping_add(1);
         let stamp = this.naps;
-        this.nap = (exit_ns > 0).then_some(Nap { phase: Phase::Waking, shares_ppm: (WHOLE_PPM, WHOLE_PPM) });
+        let waking = Nap { phase: Phase::Waking, shares_ppm: (WHOLE_PPM, WHOLE_PPM), polls: false };
+        this.nap = (exit_ns > 0).then_some(waking);
         if exit_ns > 0 {
             self.plan(now + exit_ns, Event::Awake { cpu, stamp });
         }
@@ -200,7 +208,8 @@ impl Board {
             self.idle.iter_mut().for_each(|idle| idle.begin_anew(cpu));
             return self.doze(cpu);
         }
-        this.nap = Some(Nap { phase: Phase::Away, shares_ppm: (deepest.running_ppm, deepest.leakage_ppm) });
+        let shares_ppm = (deepest.running_ppm, deepest.leakage_ppm);
+        this.nap = Some(Nap { phase: Phase::Away, shares_ppm, polls: false });
         self.count_asleep(cpu, true);
     }
 }

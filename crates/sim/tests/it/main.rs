@@ -6,6 +6,8 @@ mod counter;
 #[cfg(test)]
 mod cpufreq;
 #[cfg(test)]
+mod cycles;
+#[cfg(test)]
 mod determinism;
 #[cfg(test)]
 mod faults;

@@ -95,7 +95,7 @@ fn weighted(values: impl Iterator<Item = Option<f64>>, weights: &[usize]) -> Opt
 }
 
 /// What counts in several files came to, together.
-fn counted(first: &[Text], last: &[Text]) -> Option<u64> {
+pub(super) fn counted(first: &[Text], last: &[Text]) -> Option<u64> {
     first.iter().zip(last).map(|(first, last)| number(Some(last))?.checked_sub(number(Some(first))?)).sum()
 }
 
@@ -156,7 +156,7 @@ fn by_cpu(file: &str, cpus: &CpuList) -> Result<Found, String> {
     found(vec![file.into()], Box::new(tell))
 }
 
-pub(super) fn context_switches(machine: &mut dyn Machine, _: &CpuList) -> Result<Found, String> {
+pub(super) fn context_switches(machine: &mut dyn Machine) -> Result<Found, String> {
     let file = "/proc/stat";
     let count = |texts: &[Text]| -> Option<u64> {
         let text = texts.first()?.as_ref().ok()?;
@@ -168,7 +168,7 @@ pub(super) fn context_switches(machine: &mut dyn Machine, _: &CpuList) -> Result
     found(vec![file.into()], Box::new(move |first, last, ns| rate(count(last)?.checked_sub(count(first)?)?, ns)))
 }
 
-pub(super) fn temperature(machine: &mut dyn Machine, _: &CpuList) -> Result<Found, String> {
+pub(super) fn temperature(machine: &mut dyn Machine) -> Result<Found, String> {
     let zones = ThermalZones::find(machine);
     if zones.is_empty() {
         return Err("no thermal zone tells a temperature".into());
@@ -195,7 +195,7 @@ pub(super) fn throttles(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Fou
     found(files, Box::new(|first, last, _| counted(first, last).map(|count| count as f64)))
 }
 
-pub(super) fn pressure(_: &mut dyn Machine, _: &CpuList) -> Result<Found, String> {
+pub(super) fn pressure(_: &mut dyn Machine) -> Result<Found, String> {
     let waited_us = |texts: &[Text]| -> Option<u64> {
         let text = texts.first()?.as_ref().ok()?;
         let line = text.lines().find(|line| line.starts_with("some "))?;

@@ -14,8 +14,8 @@ fn told(name: &str, cpus: &str, first: &[&str], last: &[&str]) -> Result<f64, St
     let mut world = sim("quadcore");
     let machine = world.machine(Side::Near).unwrap();
     let cpus: CpuList = cpus.parse().unwrap();
-    let Found { tell, told_from, .. } = (Figure::named(name).unwrap().find)(machine, &cpus).unwrap();
-    let figure = OpenFigure { name: "it", told_from, handles: Vec::new(), tell };
+    let Found { tell, told_from, .. } = AskedFigure::named(name).unwrap().find(machine, Some(&cpus)).unwrap();
+    let figure = OpenFigure { name: "it".into(), told_from, handles: Vec::new(), tell };
     let sample = |at_ns, texts: &[&str]| Sample { at_ns, texts: texts.iter().map(|text| Ok((*text).into())).collect() };
     figure.tell(&sample(5, first), &sample(1_000_000_005, last))
 }
@@ -49,12 +49,13 @@ fn the_clock_is_the_mean_over_the_time_in_each_state() {
 fn what_a_machine_does_not_have_is_told_by_its_file() {
     let mut world = sim("omap3530");
     let machine = world.machine(Side::Near).unwrap();
-    let why = |name: &str, machine: &mut dyn Machine| Figure::named(name).unwrap().open(machine, None).unwrap_err();
+    let why =
+        |name: &str, machine: &mut dyn Machine| AskedFigure::named(name).unwrap().open(machine, None).unwrap_err();
     assert_eq!(why("temperature_c", machine), "no thermal zone tells a temperature");
     assert_eq!(why("throttles", machine), "no CPU counts how often heat slowed it down");
     assert!(why("cpu_pressure_share", machine).starts_with("/proc/pressure/cpu: "));
-    assert!(Figure::named("clock_ghz").is_none());
-    let clock = Figure::named("clock_mhz").unwrap().open(machine, None).unwrap();
+    assert!(AskedFigure::named("clock_ghz").is_none());
+    let clock = AskedFigure::named("clock_mhz").unwrap().open(machine, None).unwrap();
     assert_eq!(clock.told_from(), Some("time in state"));
     clock.close(machine);
 }
