@@ -16,6 +16,7 @@ mod icmp;
 mod ping;
 mod primes;
 mod stream;
+mod wake;
 
 /// The environment variable with the number of the control descriptor; `host` sets it.
 const CONTROL_FD_VARIABLE: &str = "POWERBAND_CONTROL_FD";
@@ -77,6 +78,7 @@ fn work(json: &str) -> Result<(), Failure> {
             let way = ping::Way::to(protocol, &address, port, size_bytes)?;
             ping::ping(way, times.take_while(|&at_ns| at_ns < for_ns))?
         }
+        Work::Wake { for_ns, interval_ns, priority } => wake::wake(for_ns, interval_ns, priority)?,
         Work::Primes { ranks, limit, mpirun } => primes::launch(ranks, limit, mpirun)?,
         Work::PrimesShare { rank, ranks, limit } => primes::share(rank, ranks, limit)?,
         Work::Idle { for_ns } => idle(for_ns),

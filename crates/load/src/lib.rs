@@ -6,11 +6,13 @@ mod command;
 mod counter;
 mod idle;
 pub mod inside;
+mod latency;
 mod load;
 mod pick;
 mod ping;
 mod primes;
 mod stream;
+mod wake;
 
 pub use command::CommandLoad;
 pub use counter::CounterLoad;
@@ -20,3 +22,4 @@ pub use pick::{MetricSpec, PickError, Source};
 pub use ping::PingLoad;
 pub use primes::{Mpirun, PrimesLoad};
 pub use stream::{Direction, StreamLoad};
+pub use wake::WakeLoad;

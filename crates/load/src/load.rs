@@ -6,7 +6,7 @@ use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{CommandLoad, CounterLoad, IdleLoad, PingLoad, PrimesLoad, StreamLoad};
+use crate::{CommandLoad, CounterLoad, IdleLoad, PingLoad, PrimesLoad, StreamLoad, WakeLoad};
 
 /// What makes the machine work, as a plan spells it: `kind = "counter"`, ….
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub enum Load {
     Stream(StreamLoad),
     /// Small packets there and back.
     Ping(PingLoad),
+    /// A thread that sleeps and wakes.
+    Wake(WakeLoad),
     /// Primes counted by ranks that wait for one another.
     Primes(PrimesLoad),
     /// Any program.
@@ -61,7 +63,9 @@ pub type Finishes = BTreeMap<&'static str, Finished>;
 #[non_exhaustive]
 pub enum LoadError {
     /// No such load.
-    #[error("there is no load '{name}'; there are: counter, stream, ping, primes, idle, or any command behind --")]
+    #[error(
+        "there is no load '{name}'; there are: counter, stream, ping, wake, primes, idle, or any command behind --"
+    )]
     Unknown {
         /// What was asked for.
         name: String,
@@ -78,6 +82,9 @@ pub enum LoadError {
     /// A rate that is none.
     #[error("ping: {0}; write e.g. rate = 200, size = 64")]
     Ping(&'static str),
+    /// A sleeper that cannot be.
+    #[error("wake: {0}; write e.g. interval = \"1ms\", priority = 80")]
+    Wake(&'static str),
     /// A window that is none.
     #[error("stream: {0}; write e.g. window_bytes = 65536, or leave it to the kernel")]
     Stream(&'static str),
@@ -102,6 +109,9 @@ impl Load {
             "ping" => {
                 Load::Ping(for_ns.map_or_else(PingLoad::default, |for_ns| PingLoad { for_ns, ..PingLoad::default() }))
             }
+            "wake" => {
+                Load::Wake(for_ns.map_or_else(WakeLoad::default, |for_ns| WakeLoad { for_ns, ..WakeLoad::default() }))
+            }
             "primes" if for_ns.is_some() => return Err(LoadError::OwnEnd("primes")),
             "primes" => Load::Primes(PrimesLoad::default()),
             "idle" => Load::Idle(for_ns.map_or_else(IdleLoad::default, |for_ns| IdleLoad { for_ns })),
@@ -121,6 +131,7 @@ impl Load {
             timed if timed.length_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
             Load::Stream(stream) => stream.mistake().map_or(Ok(()), |why| Err(LoadError::Stream(why))),
             Load::Ping(ping) => ping.mistake().map_or(Ok(()), |why| Err(LoadError::Ping(why))),
+            Load::Wake(wake) => wake.mistake().map_or(Ok(()), |why| Err(LoadError::Wake(why))),
             Load::Primes(primes) => primes.mistake().map_or(Ok(()), |why| Err(LoadError::Primes(why))),
             _ => Ok(()),
         }
@@ -133,6 +144,7 @@ impl Load {
             Load::Counter(_) => "counter",
             Load::Stream(_) => "stream",
             Load::Ping(_) => "ping",
+            Load::Wake(_) => "wake",
             Load::Primes(_) => "primes",
             Load::Command(_) => "command",
             Load::Idle(_) => "idle",
@@ -159,6 +171,7 @@ impl Load {
             Load::Counter(counter) => Some(counter.for_ns),
             Load::Stream(stream) => Some(stream.for_ns),
             Load::Ping(ping) => Some(ping.for_ns),
+            Load::Wake(wake) => Some(wake.for_ns),
             Load::Idle(idle) => Some(idle.for_ns),
             Load::Primes(_) | Load::Command(_) => None,
         }
@@ -187,6 +200,13 @@ impl Load {
                 metric("max_us", Better::Lower, false),
                 metric("lost_percent", Better::Lower, false),
             ],
+            Load::Wake(_) => vec![
+                metric("p50_us", Better::Lower, true),
+                metric("p90_us", Better::Lower, false),
+                metric("p99_us", Better::Lower, false),
+                metric("max_us", Better::Lower, false),
+                metric("mean_us", Better::Lower, false),
+            ],
             Load::Primes(_) => vec![
                 metric("real_s", Better::Lower, true),
                 metric("user_s", Better::Lower, false),
@@ -211,6 +231,7 @@ impl Load {
             Load::Counter(counter) => counter.parts(),
             Load::Stream(stream) => stream.parts(rig),
             Load::Ping(ping) => ping.parts(rig),
+            Load::Wake(wake) => wake.parts(),
             Load::Primes(primes) => primes.parts(),
             Load::Command(command) => command.parts(),
             Load::Idle(idle) => idle.parts(),
@@ -232,6 +253,7 @@ impl Load {
             Load::Counter(_) => counter_metrics(finishes),
             Load::Stream(_) => crate::stream::metrics(finishes),
             Load::Ping(_) => crate::ping::metrics(finishes),
+            Load::Wake(_) => crate::wake::metrics(finishes),
             Load::Primes(primes) => primes.metrics(finishes),
             Load::Command(_) => crate::command::metrics(finishes),
             Load::Idle(_) => Ok(BTreeMap::new()),
@@ -243,8 +265,11 @@ impl Load {
     /// Distributions behind its metrics, by name and unit.
     #[must_use]
     pub fn histograms(&self, finishes: &Finishes) -> BTreeMap<String, Histogram> {
+        let named =
+            |name: &str| crate::latency::histogram(finishes).map(|it| (name.to_owned(), it)).into_iter().collect();
         match self {
-            Load::Ping(_) => crate::ping::histogram(finishes).map(|it| ("rtt_ns".to_owned(), it)).into_iter().collect(),
+            Load::Ping(_) => named("rtt_ns"),
+            Load::Wake(_) => named("wake_ns"),
             _ => BTreeMap::new(),
         }
     }
@@ -351,8 +376,9 @@ mod tests {
 
     #[test]
     fn meters_are_read_around_one_part_of_each_side_that_has_any() {
-        let mut loads: Vec<Load> =
-            ["counter", "stream", "ping", "primes", "idle"].map(|name| Load::builtin(name, None).unwrap()).into();
+        let mut loads: Vec<Load> = ["counter", "stream", "ping", "wake", "primes", "idle"]
+            .map(|name| Load::builtin(name, None).unwrap())
+            .into();
         loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));
         loads.push(Load::Command(CommandLoad::default()));
         for far in [None, Some("far".to_owned())] {

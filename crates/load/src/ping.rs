@@ -2,9 +2,10 @@
 //! and the far one answers, on a single machine both ends are on loopback.
 use std::collections::BTreeMap;
 
-use powerband_record::{Arrivals, CpuList, Histogram, Protocol, Side, Void, Work};
+use powerband_record::{Arrivals, CpuList, Protocol, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
+use crate::latency::percentiles_us;
 use crate::load::reported;
 use crate::{Finishes, Part, Rig};
 
@@ -30,6 +31,12 @@ pub struct PingLoad {
     /// CPUs the sender is pinned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<CpuList>,
+    /// CPUs the echo is pinned to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub echo_pin: Option<CpuList>,
+    /// Beside the echo an ordinary process counts on the same CPU, which so never sleeps.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub echo_busy: bool,
 }
 
 impl Default for PingLoad {
@@ -42,9 +49,14 @@ impl Default for PingLoad {
             seed: 1,
             size_bytes: 56,
             pin: None,
+            echo_pin: None,
+            echo_busy: false,
         }
     }
 }
+
+/// How much longer the other process counts, ns.
+const LONGER_NS: u64 = 200_000_000;
 
 /// The number of a packet and a mark of ours have to fit in; one datagram has to hold it.
 const SIZES: std::ops::RangeInclusive<u32> = 16..=1400;
@@ -56,6 +68,10 @@ impl PingLoad {
             Some("its rate must be 0.1 to 100000 packets a second")
         } else if !SIZES.contains(&self.size_bytes) {
             Some("its size must be 16 to 1400 bytes")
+        } else if self.protocol == Protocol::Icmp && (self.echo_pin.is_some() || self.echo_busy) {
+            Some("the other kernel answers icmp, so nothing of ours can be pinned or kept busy there")
+        } else if self.echo_busy && self.echo_pin.as_ref().is_none_or(|cpus| cpus.as_slice().len() != 1) {
+            Some("echo_busy = true needs the one CPU that is kept busy, e.g. echo_pin = \"1\"")
         } else {
             None
         }
@@ -78,22 +94,22 @@ impl PingLoad {
             seed: self.seed,
             size_bytes: self.size_bytes,
         };
-        let metered = |name: &str| name == "load" || side == Side::Far;
+        let metered = |name: &str| name == "load" || (name == "echo" && side == Side::Far);
         let part = |name, side, work, cpus, after| Part { metered: metered(name), name, side, work, cpus, after };
         match protocol {
             Protocol::Icmp => vec![part("load", Side::Near, ping, self.pin.clone(), None)],
-            Protocol::Udp | Protocol::Tcp => vec![
-                part("echo", side, echo, None, None),
-                part("load", Side::Near, ping, self.pin.clone(), Some("echo")),
-            ],
+            Protocol::Udp | Protocol::Tcp => {
+                // It goes on a little longer, so that the last packets are like the first.
+                let busy = Work::Counter { for_ns: self.for_ns + LONGER_NS, align_to_second: false };
+                let beside = part("busy", side, busy, self.echo_pin.clone(), None);
+                let ends = [
+                    part("echo", side, echo, self.echo_pin.clone(), None),
+                    part("load", Side::Near, ping, self.pin.clone(), Some("echo")),
+                ];
+                self.echo_busy.then_some(beside).into_iter().chain(ends).collect()
+            }
         }
     }
-}
-
-/// How often each round trip came, ns.
-pub(crate) fn histogram(finishes: &Finishes) -> Option<Histogram> {
-    let report = finishes.get("load")?.report.as_ref()?;
-    serde_json::from_value(report.get("histogram")?.clone()).ok()
 }
 
 pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
@@ -102,23 +118,7 @@ pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void
     if received <= 0.0 {
         return Err(Void::LoadFailed { why: format!("none of {sent} pings was answered") });
     }
-    let trips = histogram(finishes).unwrap_or_default();
-    let percentile_us = |share: f64| {
-        // The smallest value that this share of all trips does not exceed.
-        let wanted = (share * received).ceil() as u64;
-        let mut seen = 0;
-        let reaches = |(_, count): &&(u64, u64)| {
-            seen += count;
-            seen >= wanted
-        };
-        trips.iter().find(reaches).map_or(f64::NAN, |&(ns, _)| ns as f64 / 1e3)
-    };
-    let (p50, p90, p99) = (percentile_us(0.5), percentile_us(0.9), percentile_us(0.99));
-    if p50.is_nan() || p90.is_nan() || p99.is_nan() {
-        return Err(Void::LoadFailed {
-            why: "the part 'load' of the load reported a histogram that is not whole".into(),
-        });
-    }
+    let [p50, p90, p99] = percentiles_us(finishes, received)?;
     Ok([
         ("rtt_ms".to_owned(), number("mean_ns")? / 1e6),
         ("p50_us".to_owned(), p50),

@@ -89,6 +89,16 @@ pub enum Work {
         /// The limit of all.
         limit: u64,
     },
+    /// Sleep until times an interval apart, and see how late it runs each time. Reports `{"wakes": N, "mean_ns": M,
+    /// "max_ns": X, "histogram": [[ns, count], …]}`, the histogram's values exact to three digits.
+    Wake {
+        /// How long, ns.
+        for_ns: u64,
+        /// From one waking to the next, ns.
+        interval_ns: u64,
+        /// Priority of SCHED_FIFO, sched(7); 0 is an ordinary thread.
+        priority: u32,
+    },
     /// Any program. Its exit status, time, memory and output are what it reports.
     Command {
         /// Program and arguments.
@@ -150,6 +160,7 @@ impl Work {
             Work::Ping { .. } => "ping",
             Work::Primes { .. } => "primes",
             Work::PrimesShare { .. } => "primes_share",
+            Work::Wake { .. } => "wake",
             Work::Command { .. } => "command",
             Work::Idle { .. } => "idle",
         }

@@ -269,7 +269,7 @@ impl Published {
             let repeated = published.claims[..place].iter().any(|earlier| earlier.id == claim.id);
             let checked = if repeated { Err("there are two of this name") } else { claim.check() };
             let planned = |plan: &str| published.experiment.plans.iter().any(|known| known == plan);
-            let unplanned = claim.checks.iter().filter_map(Check::plan).any(|plan| !planned(plan));
+            let unplanned = claim.checks.iter().flat_map(Check::plans).any(|plan| !planned(plan));
             let checked = if unplanned { checked.and(Err("a check needs a plan that is not listed")) } else { checked };
             checked.map_err(|why| PublishedError::Claim { id: claim.id.clone(), why })?;
         }

@@ -25,6 +25,7 @@ mod profile;
 mod queue;
 mod ranks;
 mod schedule;
+mod sleeper;
 mod thermal;
 mod tree;
 mod watching;

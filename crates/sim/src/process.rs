@@ -9,6 +9,7 @@ use crate::noise::Factors;
 use crate::play::Play;
 use crate::ranks::Ranks;
 use crate::schedule::{State, Task};
+use crate::sleeper::Sleeper;
 use crate::watching::Watching;
 use crate::work::{Command, Counter};
 
@@ -27,6 +28,7 @@ pub(crate) enum Body {
     Ping(Box<Ping>),
     Play(Play),
     Ranks(Ranks),
+    Sleeper(Box<Sleeper>),
     Gone,
 }
 
@@ -93,6 +95,9 @@ impl Board {
                 let none = || not_modelled(&self.identity.name, "ranks that count primes".into(), STATE_RANKS);
                 let spec = self.profile.ranks.as_ref().ok_or_else(none)?;
                 Body::Ranks(Ranks::new(spec, ranks.unwrap_or_else(|| self.online()), *limit))
+            }
+            Work::Wake { for_ns, interval_ns, .. } if *interval_ns > 0 => {
+                Body::Sleeper(Box::new(Sleeper::new(*for_ns, *interval_ns)))
             }
             Work::Echo { address, port, .. } => Body::Receive(Box::new(Receive::echo(self.free_port(address, *port)?))),
             other => match Ping::of(other) {
@@ -167,6 +172,7 @@ impl Board {
             Work::StreamReceive { .. } | Work::Echo { .. } => self.start_receive(process, task),
             Work::StreamSend { .. } => self.start_send(process, task),
             Work::Ping { .. } => self.start_ping(process, task),
+            Work::Wake { .. } => self.start_wake(process, task),
             // Refused before it became a process.
             _ => {}
         }
@@ -198,6 +204,7 @@ impl Board {
             Body::Ping(_) => self.ping_timer(process),
             Body::Play(_) => self.play_timer(process),
             Body::Ranks(_) => self.ranks_timer(process),
+            Body::Sleeper(_) => self.wake_timer(process),
             Body::Receive(_) | Body::Send(_) | Body::Gone => {}
         }
         self.timer_was_on(cpu);
@@ -214,6 +221,7 @@ impl Board {
             Body::Send(_) => self.sent(process),
             Body::Ping(_) => self.pinged(process),
             Body::Ranks(_) => self.rank_done(process, task),
+            Body::Sleeper(_) => self.looked(process),
             Body::Idle | Body::Counter(_) | Body::Play(_) | Body::Gone => {}
         }
     }
@@ -223,6 +231,7 @@ impl Board {
         match &self.process(process).body {
             Body::Receive(_) => self.receiver_woken(process),
             Body::Ping(_) => self.pinger_woken(process),
+            Body::Sleeper(_) => self.sleeper_woken(process),
             _ => {}
         }
     }

@@ -13,6 +13,7 @@ mod stream;
 mod stretch;
 mod turning;
 mod waiting;
+mod wake;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -63,6 +63,27 @@ pub enum Check {
         /// Settings, by label.
         settings: Vec<String>,
     },
+    /// From plan to plan a setting's value does not fall, and in the last it is above the first. Values of different plans
+    /// have no blocks in common.
+    RisingAcross {
+        /// Plans that measure it.
+        plans: Vec<String>,
+        /// Metric.
+        metric: String,
+        /// Setting, by label.
+        setting: String,
+    },
+    /// In each plan a setting's value differs from that in the first by no more than `within`, relative.
+    AlikeAcross {
+        /// Plans that measure it.
+        plans: Vec<String>,
+        /// Metric.
+        metric: String,
+        /// Setting, by label.
+        setting: String,
+        /// Largest difference, relative.
+        within: f64,
+    },
     /// Divided by `to`, all are one number.
     Proportional {
         /// Plan that measures them.
@@ -109,9 +130,9 @@ pub enum Check {
 }
 
 impl Check {
-    /// The plan it needs.
+    /// The plans it needs.
     #[must_use]
-    pub fn plan(&self) -> Option<&str> {
+    pub fn plans(&self) -> Vec<&str> {
         match self {
             Check::Alike { plan, .. }
             | Check::Ratio { plan, .. }
@@ -120,8 +141,11 @@ impl Check {
             | Check::Rising { plan, .. }
             | Check::Proportional { plan, .. }
             | Check::Level { plan, .. }
-            | Check::AtLeast { plan, .. } => Some(plan),
-            Check::Tried { .. } => None,
+            | Check::AtLeast { plan, .. } => vec![plan],
+            Check::RisingAcross { plans, .. } | Check::AlikeAcross { plans, .. } => {
+                plans.iter().map(String::as_str).collect()
+            }
+            Check::Tried { .. } => Vec::new(),
         }
     }
 
@@ -134,6 +158,10 @@ impl Check {
                 }
                 vec![*within]
             }
+            Check::RisingAcross { plans, .. } | Check::AlikeAcross { plans, .. } if plans.len() < 2 => {
+                return Some("it compares fewer than two plans");
+            }
+            Check::AlikeAcross { within, .. } => vec![*within],
             Check::Rising { settings, .. } if settings.len() < 2 => return Some("it compares fewer than two settings"),
             Check::Proportional { settings, to, within, .. } => {
                 if settings.len() < 2 || settings.len() != to.len() {
@@ -145,7 +173,7 @@ impl Check {
             Check::Change { value, .. } | Check::Difference { value, .. } => vec![*value],
             Check::Level { value, within, .. } => vec![*value, *within],
             Check::AtLeast { value, .. } => vec![*value],
-            Check::Rising { .. } | Check::Tried { .. } => vec![],
+            Check::Rising { .. } | Check::RisingAcross { .. } | Check::Tried { .. } => vec![],
         };
         let zero = |number: &f64| !number.is_finite() || *number == 0.0;
         numbers.iter().any(zero).then_some("a number of a check is zero or not finite")

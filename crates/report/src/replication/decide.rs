@@ -9,16 +9,16 @@ const TIE: f64 = 2.0;
 
 /// Holds one check of a claim against the evidence.
 pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answer {
-    let run = check.plan().map(|plan| evidence.runs.get(plan).ok_or_else(|| format!("{plan} was not run")));
-    match run.transpose() {
-        Err(why) => Answer { holds: Holds::NotTried, found: why, factor: None },
-        Ok(None) => tried(check, evidence),
-        Ok(Some(run)) => measured(claim, check, run).unwrap_or_else(|| Answer {
-            holds: Holds::NotTried,
-            found: format!("{} did not measure that", check.plan().unwrap_or_default()),
-            factor: None,
-        }),
-    }
+    let plans = check.plans();
+    let runs: Result<Vec<&Observed>, String> =
+        plans.iter().map(|plan| evidence.runs.get(*plan).ok_or_else(|| format!("{plan} was not run"))).collect();
+    let found = match runs.as_deref() {
+        Err(why) => return not_tried(why.clone()),
+        Ok([]) => return tried(check, evidence),
+        Ok([run]) => measured(claim, check, run),
+        Ok(runs) => across(check, &plans, runs),
+    };
+    found.unwrap_or_else(|| not_tried(format!("{} did not measure that", plans.join(" or "))))
 }
 
 fn tried(check: &Check, evidence: &Evidence) -> Answer {
@@ -83,7 +83,43 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let told = format!("{metric} of {setting}: {} (at least {})", number(found.mean), number(*value));
             answer(found.mean >= *value, told)
         }
-        Check::Tried { .. } => return None,
+        Check::RisingAcross { .. } | Check::AlikeAcross { .. } | Check::Tried { .. } => return None,
+    })
+}
+
+/// One setting in several plans, whose trials were no neighbours: errors add up as of independent values.
+fn across(check: &Check, plans: &[&str], runs: &[&Observed]) -> Option<Answer> {
+    let (Check::RisingAcross { metric, setting, .. } | Check::AlikeAcross { metric, setting, .. }) = check else {
+        return None;
+    };
+    let means = runs.iter().map(|run| run.mean(setting, metric)).collect::<Option<Vec<Estimate>>>()?;
+    let apart = |a: &Estimate, b: &Estimate| Estimate {
+        mean: b.mean - a.mean,
+        error: a.error.hypot(b.error),
+        count: a.count.min(b.count),
+    };
+    let (first, last) = (means.first()?, means.last()?);
+    let named = plans.iter().zip(&means).map(|(plan, mean)| format!("{plan} {}", with_error(*mean)));
+    let told = format!("{metric} of {setting}: {}", named.collect::<Vec<_>>().join(", "));
+    Some(match check {
+        Check::AlikeAcross { within, .. } => {
+            let ratios: Vec<Estimate> = means[1..]
+                .iter()
+                .map(|mean| {
+                    let apart = apart(first, mean);
+                    Estimate { mean: 1.0 + apart.mean / first.mean, error: apart.error / first.mean.abs(), ..apart }
+                })
+                .collect();
+            Answer { found: told, ..alike(metric, &ratios, *within) }
+        }
+        _ => {
+            let falls = means.windows(2).any(|pair| {
+                let step = apart(&pair[0], &pair[1]);
+                step.mean < 0.0 && step.mean < -TIE * step.error
+            });
+            let whole = apart(first, last);
+            answer(!falls && whole.mean > TIE * whole.error, told)
+        }
     })
 }
 

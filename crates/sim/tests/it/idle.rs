@@ -1,6 +1,6 @@
 //! Idle states of a whole machine: what is counted, drawn and felt, and what limits it.
-use powerband_machine::{Action, Errno, Hold, LATENCY_DEVICE, Turn, Wake, World};
-use powerband_record::{Arrivals, Demand, Protocol, Side, Work};
+use powerband_machine::{Action, Errno, Hold, Job, LATENCY_DEVICE, Turn, Wake, World};
+use powerband_record::{Arrivals, CpuList, Demand, Protocol, Side, Work};
 use powerband_sim::{Profile, SimWorld};
 
 use crate::rig::{SECOND, alone, fix, job, quiet, read, run, spawn, turn, write};
@@ -174,4 +174,38 @@ fn a_quiet_machine_that_polls_comes_to_rest() {
     assert!(world.now_ns() <= 11 * SECOND, "ten seconds after the last thing that happened");
     let id = spawn(&mut world, Side::Near, &job(Work::Idle { for_ns: SECOND }));
     assert_eq!(world.wait(None), Wake::Ended(Side::Near, id));
+}
+
+/// How late a sleeper is on CPU 1 within two seconds, us: median and worst. `busy`: somebody counts there meanwhile.
+fn late_us(world: &mut SimWorld, busy: bool) -> (f64, f64) {
+    let on_1 = |work| Job { cpus: Some(CpuList::new(vec![1])), ..job(work) };
+    if busy {
+        spawn(world, Side::Near, &on_1(Work::Counter { for_ns: 3 * SECOND, align_to_second: false }));
+    }
+    let wake = Work::Wake { for_ns: 2 * SECOND, interval_ns: 1_000_000, priority: 80 };
+    let sleeper = spawn(world, Side::Near, &on_1(wake));
+    while world.wait(None) != Wake::Ended(Side::Near, sleeper) {}
+    let report = world.machine(Side::Near).unwrap().finished(sleeper).unwrap().report.unwrap();
+    assert_eq!(report["wakes"], 2_000);
+    let cells: Vec<(u64, u64)> = serde_json::from_value(report["histogram"].clone()).unwrap();
+    assert_eq!(cells.iter().map(|(_, count)| count).sum::<u64>(), 2_000);
+    let mut seen = 0;
+    let middle = cells.iter().find(|(_, count)| {
+        seen += count;
+        seen >= 1_000
+    });
+    (middle.unwrap().0 as f64 / 1e3, report["max_ns"].as_f64().unwrap() / 1e3)
+}
+
+#[test]
+fn an_idle_cpu_wakes_later_than_a_busy_one_unless_it_is_held_awake() {
+    let (median, worst) = late_us(&mut alone(newer()), false);
+    // C6 takes 200 us to leave and is worth it for 800.
+    assert!(median > 50.0 && (195.0..230.0).contains(&worst), "{median} {worst}");
+    let (median, worst) = late_us(&mut alone(newer()), true);
+    assert!(median < 3.0 && worst < 10.0, "{median} {worst}");
+    let mut world = alone(newer());
+    hold(&mut world, 0);
+    let (median, worst) = late_us(&mut world, false);
+    assert!(median < 3.0 && worst < 10.0, "{median} {worst}");
 }

@@ -1,0 +1,124 @@
+//! `wake`: how late a sleeper wakes, in the manner of cyclictest: one thread sleeps until times fixed beforehand and looks at
+//! the clock when it runs. The idle policy is left alone, so that what it does is seen.
+use std::collections::BTreeMap;
+
+use powerband_record::{CpuList, Side, Void, Work};
+use serde::{Deserialize, Serialize};
+
+use crate::latency::percentiles_us;
+use crate::load::reported;
+use crate::{Finishes, Part};
+
+/// One thread that sleeps and wakes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WakeLoad {
+    /// How long, ns; a plan writes `for = "10s"`.
+    #[serde(rename = "for", with = "crate::load::duration")]
+    pub for_ns: u64,
+    /// From one waking to the next, ns; a plan writes `interval = "1ms"`.
+    #[serde(rename = "interval", with = "crate::load::duration")]
+    pub interval_ns: u64,
+    /// Real-time priority (SCHED_FIFO, sched(7)), 1 to 99, which needs the right; 0 is an ordinary thread.
+    pub priority: u32,
+    /// Beside it an ordinary process counts on the same CPU, which so never sleeps.
+    pub busy: bool,
+    /// CPU it stays on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<CpuList>,
+}
+
+impl Default for WakeLoad {
+    fn default() -> Self {
+        WakeLoad { for_ns: 10_000_000_000, interval_ns: 1_000_000, priority: 0, busy: false, pin: None }
+    }
+}
+
+/// Intervals that can be kept, ns.
+const INTERVALS_NS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000_000;
+
+/// Who counts beside it goes on a little longer, so that the last wakings are like the first, ns.
+const LONGER_NS: u64 = 200_000_000;
+
+impl WakeLoad {
+    /// What makes no sense about it.
+    pub(crate) fn mistake(&self) -> Option<&'static str> {
+        if !INTERVALS_NS.contains(&self.interval_ns) {
+            Some("its interval must be 50us to 10s")
+        } else if self.interval_ns > self.for_ns {
+            Some("its interval is longer than all of it")
+        } else if self.priority > 99 {
+            Some("its priority must be 0 to 99")
+        } else if self.busy && self.pin.as_ref().is_none_or(|cpus| cpus.as_slice().len() != 1) {
+            Some("busy = true needs the one CPU that is kept busy, e.g. pin = \"1\"")
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let wake = Work::Wake { for_ns: self.for_ns, interval_ns: self.interval_ns, priority: self.priority };
+        let busy = Work::Counter { for_ns: self.for_ns + LONGER_NS, align_to_second: false };
+        let part = |name, work| Part {
+            name,
+            side: Side::Near,
+            work,
+            cpus: self.pin.clone(),
+            after: None,
+            metered: name == "load",
+        };
+        self.busy.then(|| part("busy", busy)).into_iter().chain([part("load", wake)]).collect()
+    }
+}
+
+pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+    let number = |key| reported(finishes, "load", key);
+    let wakes = number("wakes")?;
+    if wakes <= 0.0 {
+        return Err(Void::LoadFailed { why: "it never woke".into() });
+    }
+    let [p50, p90, p99] = percentiles_us(finishes, wakes)?;
+    Ok([
+        ("p50_us".to_owned(), p50),
+        ("p90_us".to_owned(), p90),
+        ("p99_us".to_owned(), p99),
+        ("max_us".to_owned(), number("max_ns")? / 1e3),
+        ("mean_us".to_owned(), number("mean_ns")? / 1e3),
+    ]
+    .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Load;
+
+    #[test]
+    fn plans_spell_it_and_nonsense_is_refused() {
+        let load = |spelled: serde_json::Value| serde_json::from_value::<Load>(spelled).unwrap();
+        let busy = load(json!({ "kind": "wake", "for": "2s", "interval": "500us", "busy": true, "pin": "1" }));
+        assert_eq!((busy.check(), busy.length_ns()), (Ok(()), Some(2_000_000_000)));
+        for (wrong, word) in [
+            (json!({ "kind": "wake", "interval": "1us" }), "interval"),
+            (json!({ "kind": "wake", "for": "1s", "interval": "2s" }), "longer"),
+            (json!({ "kind": "wake", "priority": 100 }), "priority"),
+            (json!({ "kind": "wake", "busy": true }), "pin"),
+            (json!({ "kind": "wake", "busy": true, "pin": "0-1" }), "pin"),
+        ] {
+            let why = load(wrong).check().unwrap_err().to_string();
+            assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn who_counts_beside_it_outlasts_it_on_the_same_cpu() {
+        let wake = WakeLoad { busy: true, pin: Some(CpuList::new(vec![2])), ..WakeLoad::default() };
+        let parts = wake.parts();
+        let [busy, load] = &parts[..] else { panic!("{parts:?}") };
+        assert_eq!((busy.name, load.name, &busy.cpus), ("busy", "load", &load.cpus));
+        assert!(matches!(busy.work, Work::Counter { for_ns, .. } if for_ns > wake.for_ns));
+        assert_eq!(WakeLoad::default().parts().len(), 1);
+    }
+}
