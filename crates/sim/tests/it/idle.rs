@@ -200,8 +200,8 @@ fn late_us(world: &mut SimWorld, busy: bool) -> (f64, f64) {
 #[test]
 fn an_idle_cpu_wakes_later_than_a_busy_one_unless_it_is_held_awake() {
     let (median, worst) = late_us(&mut alone(newer()), false);
-    // C6 takes 200 us to leave and is worth it for 800.
-    assert!(median > 50.0 && (195.0..230.0).contains(&worst), "{median} {worst}");
+    // C3 takes 20 us to leave, C6 takes 200 and is worth it for 800.
+    assert!(median > 15.0 && (195.0..230.0).contains(&worst), "{median} {worst}");
     let (median, worst) = late_us(&mut alone(newer()), true);
     assert!(median < 3.0 && worst < 10.0, "{median} {worst}");
     let mut world = alone(newer());
