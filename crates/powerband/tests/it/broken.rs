@@ -45,12 +45,13 @@ impl Harm {
         }
     }
 
-    /// The error number to be told of a file; none where it is what the kernel answers of a machine that is well: of the
-    /// link of a device that is down.
+    /// The error number to be told of a file; none where the answer is a fact about a machine that is well. A device that
+    /// is down answers so for its link, and a folder among scripts is no script to whoever starts them.
     fn damage(self, place: &str) -> Option<&'static str> {
         let is_down =
             self == Harm::Refused("EINVAL") && place.starts_with("/sys/class/net/") && place.ends_with("/carrier");
-        self.errno().filter(|_| !is_down)
+        let is_no_script = self == Harm::Folder && place.starts_with("/etc/rc.d/init.d/");
+        self.errno().filter(|_| !is_down && !is_no_script)
     }
 
     fn inflict(self, tree: &Path, file: &Path) {
@@ -185,7 +186,7 @@ const WAYS: [(&str, &str, Harm); 11] = [
     ("guest", "/proc/1/comm", Harm::Huge),
     ("laptop", "/sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", Harm::Refused("EINVAL")),
     ("server", "/proc/sys/kernel/osrelease", Harm::Binary),
-    ("server", "/etc/rc.d/init.d/cpuspeed", Harm::Folder),
+    ("server", "/boot/config-2.6.18-398.el5", Harm::Folder),
 ];
 
 #[test]
