@@ -14,7 +14,7 @@ mod rivals;
 mod symbol;
 mod tick;
 
-use powerband_machine::Machine;
+use powerband_machine::{Machine, Noting, Unread};
 use serde::Serialize;
 
 pub use config::{Arch, Config, ConfigError, State};
@@ -64,6 +64,12 @@ impl Finding {
     #[must_use]
     pub fn note(about: impl Into<String>, told: impl Into<String>) -> Finding {
         Finding { mark: Mark::Note, ..Finding::ok(about, told) }
+    }
+
+    /// A file that could not be read.
+    #[must_use]
+    pub fn unread(file: &Unread) -> Finding {
+        Finding::note(file.path.clone(), format!("cannot be read: {}", file.why))
     }
 
     fn with(self, todo: impl Into<String>) -> Finding {
@@ -138,6 +144,8 @@ pub fn examine(
     given: Option<(Config, String)>,
     default: Option<DefaultGovernor>,
 ) -> Examined {
+    let mut noting = Noting::new(machine);
+    let machine: &mut dyn Machine = &mut noting;
     let place = Place::look(machine);
     let cmdline = machine.read("/proc/cmdline").unwrap_or_default();
     let hardware = Hardware::of(machine, &place);
@@ -151,7 +159,7 @@ pub fn examine(
         Err(section) => (section, None, None),
     };
     let reach = reach::look(machine);
-    let sections = vec![
+    let mut sections = vec![
         place.section(),
         driver::section(machine, &place, config.as_ref(), &cmdline),
         kernel_section,
@@ -161,5 +169,14 @@ pub fn examine(
         rights::section(machine, &place, &reach),
         energy::section(machine),
     ];
+    sections.push(unread(&sections, &noting.into_unread()));
     Examined::of(sections, kernel)
+}
+
+/// The files that could not be read, of which something else may have been told for it; not those already named.
+fn unread(sections: &[Section], files: &[Unread]) -> Section {
+    let told: Vec<&Finding> = sections.iter().flat_map(|section| &section.findings).collect();
+    let is_told = |path: &str| told.iter().any(|found| found.about.contains(path) || found.told.contains(path));
+    let untold = files.iter().filter(|file| !is_told(&file.path));
+    Section { name: "unread", title: "what could not be read".into(), findings: untold.map(Finding::unread).collect() }
 }

@@ -152,6 +152,12 @@ impl Policies {
         for ((name, folder), mut texts) in names.into_iter().zip(folders).zip(all) {
             let rest = texts.split_off(lists.len().min(texts.len()));
             let before = self.unread.len();
+            // Where no CPU is online the kernel answers so for every file, and on kernels with a folder a CPU there is none.
+            let asleep = lists.len() > 1 && texts.iter().all(|text| *text == Err(Errno::EBUSY));
+            if asleep {
+                self.asleep.push(name);
+                continue;
+            }
             let mut found = lists.iter().zip(texts).map(|(file, text)| self.list(&folder, file, text));
             let (online, related) = (found.next().flatten(), found.next().flatten());
             drop(found);
@@ -177,14 +183,14 @@ impl Policies {
 
     /// The CPUs one of a policy's lists names, if any.
     fn list(&mut self, folder: &str, file: &str, text: Result<String, Errno>) -> Option<CpuList> {
-        let why = match text.map(|text| CpuList::parse_spaced(&text)) {
+        let path = || format!("{folder}/{file}");
+        let unread = match text.map(|text| CpuList::parse_spaced(&text)) {
             Ok(Ok(cpus)) => return (!cpus.is_empty()).then_some(cpus),
-            // What a policy without a CPU online answers, and what one that just went does.
-            Err(Errno::EBUSY | Errno::ENOENT | Errno::ENOTDIR | Errno::ENODEV | Errno::ENXIO) => return None,
-            Ok(Err(error)) => error.to_string(),
-            Err(errno) => errno.to_string(),
+            Ok(Err(error)) => Some(Unread { path: path(), why: error.to_string() }),
+            // What is not there is that of a policy that just went.
+            Err(errno) => Unread::refused(&path(), errno),
         };
-        self.unread.push(Unread { path: format!("{folder}/{file}"), why });
+        self.unread.extend(unread);
         None
     }
 

@@ -1,7 +1,7 @@
 //! What a meter says of itself, and what it found on a machine.
 use std::fmt;
 
-use powerband_machine::Machine;
+use powerband_machine::{Machine, Unread};
 use powerband_record::MeterUnit;
 use serde::Serialize;
 
@@ -185,4 +185,6 @@ pub struct Inventory {
     pub meters: Vec<MeterInstance>,
     /// Kinds that are not there, each with its reason.
     pub absent: Vec<Absent>,
+    /// What could not be read of the meters' surroundings: names, labels, intervals.
+    pub unread: Vec<Unread>,
 }

@@ -8,7 +8,7 @@ mod power_supply;
 mod powercap;
 mod twins;
 
-use powerband_machine::Machine;
+use powerband_machine::{Machine, Noting};
 
 use crate::{Inventory, Meter, MeterInstance, Scope, sum};
 
@@ -27,10 +27,21 @@ pub const ALL: &[&dyn Meter] = &[&Modelled, &Powercap, &Perf, &Hwmon, &Iio, &Pow
 pub fn find_all(machine: &mut dyn Machine) -> Inventory {
     let mut inventory = Inventory::default();
     for meter in ALL {
-        match meter.find(machine) {
-            Ok(found) => inventory.meters.extend(permission::permitted(machine, found, &mut inventory.absent)),
-            Err(absent) => inventory.absent.push(absent),
+        let mut noting = Noting::new(machine);
+        let found = meter.find(&mut noting);
+        let mut unread = noting.into_unread();
+        match found {
+            Ok(found) => {
+                // What a meter itself answers is told by permission, or when it is needed.
+                unread.retain(|file| found.iter().all(|meter| meter.source != file.path));
+                inventory.meters.extend(permission::permitted(machine, found, &mut inventory.absent));
+            }
+            Err(absent) => {
+                unread.retain(|file| !absent.why.contains(&file.path));
+                inventory.absent.push(absent);
+            }
         }
+        inventory.unread.extend(unread);
     }
     twins::leave_out(machine, &mut inventory);
     if let Some(packages) = packages(&inventory.meters) {

@@ -22,9 +22,12 @@ pub(crate) struct Scene<'m> {
 }
 
 impl<'m> Scene<'m> {
-    pub(crate) fn new(machine: &'m mut dyn Machine, target: Target) -> Self {
+    pub(crate) fn new(machine: &'m mut dyn Machine, mut target: Target) -> Self {
         let services = Services::of(machine);
-        Scene { machine, target, services, phase: Phase::Kernel, findings: Vec::new() }
+        let unread = std::mem::take(&mut target.unread);
+        let mut scene = Scene { machine, target, services, phase: Phase::Kernel, findings: Vec::new() };
+        unread.into_iter().for_each(|file| scene.unread(&file.path, file.why));
+        scene
     }
 
     /// What is found from now on acts in this phase.
@@ -63,7 +66,7 @@ impl<'m> Scene<'m> {
         }
     }
 
-    /// A file's text, silently nothing when there is none.
+    /// The text of a file that may be anything, a program too: silently nothing when it is none or there is none.
     pub(crate) fn peek(&mut self, path: &str) -> Option<String> {
         self.machine.read(path).ok()
     }
@@ -71,15 +74,20 @@ impl<'m> Scene<'m> {
     /// A file's text; one that is there and cannot be read is a finding.
     pub(crate) fn text(&mut self, path: &str) -> Option<String> {
         let why = match self.machine.read(path) {
-            Ok(text) if text.contains('\0') => Errno::EILSEQ.words().to_owned(),
+            Ok(text) if text.contains('\0') => Errno::EILSEQ.to_string(),
             Ok(text) => return Some(text),
-            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EISDIR) => return None,
-            Err(errno @ (Errno::EACCES | Errno::EPERM)) => format!("{}: run it as root", errno.words()),
-            Err(errno) => errno.words().to_owned(),
+            Err(Errno::ENOENT | Errno::ENOTDIR) => return None,
+            Err(errno @ (Errno::EACCES | Errno::EPERM)) => format!("{errno}: run it as root"),
+            Err(errno) => errno.to_string(),
         };
+        self.unread(path, why);
+        None
+    }
+
+    /// Adds that a file could not be read.
+    fn unread(&mut self, path: &str, why: String) {
         let name = path.rsplit('/').next().unwrap_or(path).to_owned();
         self.push(Finding::new(name, path).standing(Standing::Unreadable { why }));
-        None
     }
 
     /// Its assignments.

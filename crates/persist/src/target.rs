@@ -1,6 +1,6 @@
 //! The knob that is asked about: its sites with every name of their files, and what reads there now.
 use powerband_knob::{Named, Policies, Site, Value, policies};
-use powerband_machine::{CoalescingPlace, Machine};
+use powerband_machine::{CoalescingPlace, Machine, Noting, Unread};
 use powerband_record::CpuList;
 
 use crate::glob;
@@ -29,14 +29,18 @@ pub(crate) struct Target {
     pub(crate) driver: Option<String>,
     /// The governors offered; empty when the kernel does not say.
     pub(crate) governors: Vec<String>,
+    /// What of the driver and its governors could not be read.
+    pub(crate) unread: Vec<Unread>,
 }
 
 impl Target {
     pub(crate) fn new(named: Named, sites: Vec<Site>, machine: &mut dyn Machine) -> Target {
         let all = policies(machine, &named.name).unwrap_or_default();
         let first = all.active.first().cloned();
-        let driver = first.as_ref().and_then(|policy| policy.read(machine, "scaling_driver").ok());
-        let governors = first.as_ref().and_then(|policy| policy.governors(machine)).unwrap_or_default();
+        let mut noting = Noting::new(machine);
+        let driver = first.as_ref().and_then(|policy| policy.read(&mut noting, "scaling_driver").ok());
+        let governors = first.as_ref().and_then(|policy| policy.governors(&mut noting)).unwrap_or_default();
+        let unread = noting.into_unread();
         let places = sites.into_iter().map(|site| {
             let (reads, unread) = match site.path.as_ref().map(|path| (path, machine.read(path))) {
                 Some((_, Ok(text))) => (Some(text.trim().to_owned()), None),
@@ -45,7 +49,7 @@ impl Target {
             };
             Place { paths: paths(&site, &all), site, reads, unread }
         });
-        Target { places: places.collect(), named, driver, governors }
+        Target { places: places.collect(), named, driver, governors, unread }
     }
 
     /// Canonical name.

@@ -1,7 +1,7 @@
 //! Network devices as `info` shows them: driver, link, interrupt coalescing.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Machine, PARAMETERS};
+use powerband_machine::{Errno, Machine, Noting, PARAMETERS};
 use serde::Serialize;
 
 use super::seen::{Seen, Unread};
@@ -43,10 +43,13 @@ pub struct Device {
 
 /// Looks at the devices of the network namespace.
 pub fn devices(machine: &mut dyn Machine) -> Devices {
-    let names = network_devices(machine);
+    let mut noting = Noting::new(machine);
+    let names = network_devices(&mut noting);
+    let mut unread = noting.into_unread();
     let mut seen = Seen::new(machine);
     let devices = names.into_iter().map(|name| device(&mut seen, name)).collect();
-    Devices { devices, unread: seen.unread }
+    unread.extend(seen.unread);
+    Devices { devices, unread }
 }
 
 fn device(seen: &mut Seen<'_>, name: String) -> Device {

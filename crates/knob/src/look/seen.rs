@@ -3,20 +3,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+pub use powerband_machine::Unread;
 use powerband_machine::{Errno, Machine};
 use powerband_record::CpuList;
-use serde::Serialize;
 
 use crate::policy::Texts;
-
-/// A file that is there and could not be read, or holds what it should not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unread {
-    /// Its path.
-    pub path: String,
-    /// Why, in words.
-    pub why: String,
-}
 
 /// A machine that is looked at, and what could not be read of it so far. A path that begins without a slash leads on from
 /// the folder that was turned to.
@@ -90,9 +81,9 @@ impl<'m> Seen<'m> {
     fn noted<T>(&mut self, path: &str, read: Result<T, Errno>) -> Option<T> {
         match read {
             Ok(found) => Some(found),
-            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ENODEV | Errno::ENXIO) => None,
             Err(errno) => {
-                self.note(path, errno.to_string());
+                let refused = Unread::refused(&self.whole(path), errno);
+                self.unread.extend(refused);
                 None
             }
         }
@@ -156,12 +147,12 @@ impl<'m> Seen<'m> {
         self.noted(folder, listed).unwrap_or_default().into_iter().map(|entry| entry.name).collect()
     }
 
-    /// The files of a folder that can be read, with their texts.
+    /// The files of a folder that may be read, with their texts; a folder in it is where a file should be.
     pub(super) fn files(&mut self, folder: &str) -> Vec<(String, String)> {
         const READABLE: u32 = 0o444;
         let listed = self.machine.list(folder);
         let entries = self.noted(folder, listed).unwrap_or_default();
-        let files = entries.into_iter().filter(|entry| !entry.folder && entry.mode & READABLE != 0);
+        let files = entries.into_iter().filter(|entry| entry.mode & READABLE != 0);
         files
             .filter_map(|entry| Some((self.text(&format!("{folder}/{}", entry.name))?, entry.name)))
             .map(|(text, name)| (name, text))

@@ -306,6 +306,18 @@ fn a_file_that_stands_for_others_and_cannot_be_read_is_named() {
     let examined = examine(&mut fake, None, None);
     says(found(&examined, "reach", "sysctl.*"), Mark::Note, &[swappiness, "EFBIG"]);
     says(found(&examined, "reach", &format!("file:{state}")), Mark::Note, &["EILSEQ"]);
+    // What is told in its own place is not told again.
+    assert!(examined.sections.iter().all(|section| section.name != "unread"), "{examined:#?}");
+}
+
+#[test]
+fn a_file_that_was_taken_for_absent_and_cannot_be_read_is_named() {
+    let mut fake = whole();
+    let [vendor, process] = ["/sys/class/dmi/id/sys_vendor", "/proc/1/cgroup"];
+    fake.unreadable.extend([(vendor.to_owned(), Errno::EIO), (process.to_owned(), Errno::ENOENT)]);
+    let examined = examine(&mut fake, None, None);
+    says(found(&examined, "unread", vendor), Mark::Note, &["cannot be read", "EIO"]);
+    assert_eq!(examined.sections.last().unwrap().findings.len(), 1);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What people type: names, values, lists, sites, and the sentences they get back.
 use powerband_knob::*;
+use powerband_machine::Errno;
 use powerband_record::{Axis, KnobRef, Setting};
 
 use crate::fake::{Fake, ROOT, Rules, bare, cpufreq, cpus};
@@ -183,6 +184,22 @@ fn policies_asleep_are_left_out_and_named() {
     assert_eq!((infos.len(), asleep), (1, vec!["policy1".to_owned()]));
     assert_eq!(infos[0].steps_khz, [1_600_000, 2_000_000, 2_400_000]);
     assert_eq!((infos[0].driver.as_deref(), infos[0].latency_ns), (Some("fake"), Some(10_000)));
+}
+
+#[test]
+fn a_policy_is_asleep_where_all_its_files_are_busy_and_broken_where_one_is() {
+    let mut machine = cpufreq(2, 1, Rules::default());
+    let [one, other] = ["affected_cpus", "related_cpus"].map(|list| format!("{ROOT}/policy1/{list}"));
+    machine.files.insert(other.clone(), "1\n".into());
+    machine.unreadable.insert(one.clone(), Errno::EBUSY);
+    let found = policies(&mut machine, "cpufreq").unwrap();
+    assert_eq!((found.active.len(), found.asleep.len()), (2, 0));
+    assert_eq!(found.active[1].cpus, found.active[1].online);
+    let told: Vec<&str> = found.unread.iter().map(|unread| unread.path.as_str()).collect();
+    assert_eq!(told, [&one]);
+    machine.unreadable.insert(other, Errno::EBUSY);
+    let found = policies(&mut machine, "cpufreq").unwrap();
+    assert_eq!((found.active.len(), found.asleep, found.unread), (1, vec!["policy1".to_owned()], vec![]));
 }
 
 #[test]

@@ -70,6 +70,18 @@ fn every_meter_describes_itself() {
 }
 
 #[test]
+fn what_cannot_be_read_beside_a_meter_is_told_and_the_meter_is_there() {
+    let mut machine = Fake::default();
+    let name = "/sys/class/hwmon/hwmon0/name";
+    machine.put(name, "psu");
+    machine.put("/sys/class/hwmon/hwmon0/power1_input", "1000");
+    machine.denied.push(name.into());
+    let inventory = find_all(&mut machine);
+    assert_eq!((inventory.meters.len(), inventory.unread.len()), (1, 1));
+    assert_eq!((inventory.unread[0].path.as_str(), inventory.unread[0].why.contains("EACCES")), (name, true));
+}
+
+#[test]
 fn a_meter_that_may_not_be_read_says_what_would_help() {
     let mut machine = Fake::default();
     for (chip, file) in [("hwmon0", "power1_input"), ("hwmon1", "energy1_input")] {
@@ -85,5 +97,5 @@ fn a_meter_that_may_not_be_read_says_what_would_help() {
     );
     let absent = inventory.absent.iter().find(|absent| absent.meter == "hwmon").unwrap();
     assert!(absent.why.starts_with(source) && absent.why.contains("/etc/tmpfiles.d/powerband.conf"), "{}", absent.why);
-    assert_eq!(absent.lines, [format!("z {source} 0440 root powerband")]);
+    assert_eq!((&absent.lines, &inventory.unread), (&vec![format!("z {source} 0440 root powerband")], &vec![]));
 }

@@ -21,7 +21,7 @@ fn own_default(scene: &mut Scene<'_>) {
     let Some(driver) = scene.target.driver.clone() else { return };
     let value = match driver.as_str() {
         "intel_pstate" => "powersave",
-        "amd-pstate-epp" => match scene.peek(PROFILE) {
+        "amd-pstate-epp" => match scene.text(PROFILE) {
             Some(profile) if SERVERS.contains(&profile.trim()) => "performance",
             _ => "powersave",
         },

@@ -26,7 +26,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
 
 /// The configuration of the kernel that runs, as text.
 pub(super) fn configuration(scene: &mut Scene<'_>) -> Option<(String, String)> {
-    let release = scene.peek("/proc/sys/kernel/osrelease")?;
+    let release = scene.text("/proc/sys/kernel/osrelease")?;
     let release = release.trim();
     let places = [
         format!("/boot/config-{release}"),
@@ -38,8 +38,8 @@ pub(super) fn configuration(scene: &mut Scene<'_>) -> Option<(String, String)> {
 
 /// Without a configuration: the parameter, unless the command line has set it; and what cannot be read.
 fn without(scene: &mut Scene<'_>) {
-    let told = scene.peek("/proc/cmdline").is_some_and(|line| line.contains("cpufreq.default_governor="));
-    let parameter = scene.peek(PARAMETER).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty() && !told);
+    let told = scene.text("/proc/cmdline").is_some_and(|line| line.contains("cpufreq.default_governor="));
+    let parameter = scene.text(PARAMETER).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty() && !told);
     if let Some(governor) = parameter {
         let sites = scene.target.everywhere();
         let finding = Finding::new("the kernel", PARAMETER).line(1, &governor).how("its default");

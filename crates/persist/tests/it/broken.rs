@@ -89,17 +89,17 @@ fn whatever_the_files_hold_there_is_an_answer() {
 #[test]
 fn a_file_that_cannot_be_read_is_a_finding() {
     let reasons = [
-        (Errno::EILSEQ, "not text"),
-        (Errno::EFBIG, "file too large"),
-        (Errno::EIO, "input/output error"),
-        (Errno::EACCES, "permission denied: run it as root"),
+        (Errno::EILSEQ, "not text (EILSEQ)"),
+        (Errno::EFBIG, "file too large (EFBIG)"),
+        (Errno::EIO, "input/output error (EIO)"),
+        (Errno::EACCES, "permission denied (EACCES): run it as root"),
     ];
     for (errno, words) in reasons {
         let tree = cpus("acpi-cpufreq", "ondemand performance", "performance").default_governor("ondemand");
         let path = "/etc/udev/rules.d/50-x.rules";
         let why = tree.unreadable(path, errno).file("/etc/tmpfiles.d/x.conf", "w\0\n").why("governor");
         assert_eq!(at(&why, path).standing, Standing::Unreadable { why: words.into() });
-        let binary = Standing::Unreadable { why: "not text".into() };
+        let binary = Standing::Unreadable { why: "not text (EILSEQ)".into() };
         assert_eq!(at(&why, "/etc/tmpfiles.d/x.conf").standing, binary);
         assert!(why.sentence.ends_with("by hand or at run time; 2 files could not be read"), "{}", why.sentence);
     }

@@ -65,7 +65,8 @@ fn machine(
         let todo = (!absent.lines.is_empty()).then(|| absent.lines.join("; "));
         Finding { todo, ..Finding::note(absent.meter.to_string(), absent.why.clone()) }
     });
-    let findings: Vec<Finding> = found.chain(absent).collect();
+    let unread = inventory.unread.iter().map(Finding::unread);
+    let findings: Vec<Finding> = found.chain(absent).chain(unread).collect();
     if !findings.is_empty() {
         examined.sections.push(Section { name: "meters", title: "meters".into(), findings });
     }

@@ -188,6 +188,7 @@ fn tell(lines: &mut Lines, part: &Part, asked: bool) {
         Part::Meters(Meters { found, measured, lags }) => {
             let (measured, lags) = (measured.as_deref().unwrap_or_default(), lags.as_deref().unwrap_or_default());
             meters::meters(lines, found, measured, lags);
+            lines.unread(&found.unread);
         }
         Part::Turned(rows) if rows.is_empty() => lines.row("nothing is turned"),
         Part::Turned(rows) => rows.iter().for_each(|row| lines.row(&row.line)),

@@ -263,7 +263,7 @@ mod tests {
         };
         let late = Lag { boundary: meters[0].boundary.clone(), lag_ns: Some(3_049_700_000), unknown: None };
         let mut lines = Lines::default();
-        self::meters(&mut lines, &Inventory { meters, absent: vec![absent] }, &[heard], &[late]);
+        self::meters(&mut lines, &Inventory { meters, absent: vec![absent], unread: Vec::new() }, &[heard], &[late]);
         let told = "meter: powercap covers package-0 + package-1, read from /package-0 + /package-1\n    \
                     counts energy, new every 1 ms; read before and after a load, and every 32 s\n        \
                     of a longer one: at 2000 W it would come round in 2 min 11 s\n    \

@@ -1,0 +1,132 @@
+//! A machine that is looked at while what refuses to be read is noted.
+use serde::Serialize;
+
+use crate::{
+    Acted, Coalescing, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError,
+    Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+};
+
+/// A file that is there and could not be read, or holds what it should not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unread {
+    /// Its path.
+    pub path: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+impl Unread {
+    /// A file that a read refused, unless the answer is that there is nothing to read.
+    #[must_use]
+    pub fn refused(path: &str, errno: Errno) -> Option<Unread> {
+        let nothing = matches!(errno, Errno::ENOENT | Errno::ENOTDIR | Errno::ENODEV | Errno::ENXIO);
+        (!nothing).then(|| Unread { path: path.to_owned(), why: errno.to_string() })
+    }
+}
+
+/// Passes everything on to a machine, and notes each path that [`Machine::read`] could not read, once. Who reads in another
+/// way sees each answer and notes what it makes of it.
+pub struct Noting<'m> {
+    machine: &'m mut dyn Machine,
+    unread: Vec<Unread>,
+}
+
+impl<'m> Noting<'m> {
+    /// Notes from now on.
+    pub fn new(machine: &'m mut dyn Machine) -> Self {
+        Noting { machine, unread: Vec::new() }
+    }
+
+    /// What could not be read, in the order in which it was looked for.
+    #[must_use]
+    pub fn into_unread(self) -> Vec<Unread> {
+        self.unread
+    }
+}
+
+impl Machine for Noting<'_> {
+    fn identity(&self) -> &Identity {
+        self.machine.identity()
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        self.machine.list(folder)
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        let read = self.machine.read(path);
+        let refused = read.as_ref().err().and_then(|&errno| Unread::refused(path, errno));
+        if let Some(refused) = refused.filter(|refused| !self.unread.contains(refused)) {
+            self.unread.push(refused);
+        }
+        read
+    }
+
+    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
+        self.machine.read_in(folders, names)
+    }
+
+    fn coalescing(&mut self, device: &str) -> Result<Coalescing, Errno> {
+        self.machine.coalescing(device)
+    }
+
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        self.machine.open(path)
+    }
+
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        self.machine.read_many(handles, into);
+    }
+
+    fn close(&mut self, handle: Handle) {
+        self.machine.close(handle);
+    }
+
+    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+        self.machine.act(turn)
+    }
+
+    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
+        self.machine.undo(entry, force)
+    }
+
+    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
+        self.machine.keep(entries)
+    }
+
+    fn open_entries(&self) -> Vec<OpenEntry> {
+        self.machine.open_entries()
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        self.machine.damage()
+    }
+
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        self.machine.set_damage_aside()
+    }
+
+    fn last_change(&mut self, path: &str) -> Option<LastChange> {
+        self.machine.last_change(path)
+    }
+
+    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        self.machine.watch_writers(places)
+    }
+
+    fn take_writes(&mut self) -> Vec<Written> {
+        self.machine.take_writes()
+    }
+
+    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        self.machine.spawn(job)
+    }
+
+    fn end(&mut self, process: ProcessId, force: bool) {
+        self.machine.end(process, force);
+    }
+
+    fn finished(&mut self, process: ProcessId) -> Option<Finished> {
+        self.machine.finished(process)
+    }
+}
