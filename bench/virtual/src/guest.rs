@@ -352,7 +352,8 @@ pub(crate) fn folder() -> Result<TempDir> {
 /// Kernel, first file system and devices on the emulator's command line.
 fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk: &Path) -> Result<Vec<String>> {
     let initramfs = folder.join("initramfs");
-    places::write(&initramfs, &archive(kernel, &options.files)?)?;
+    let command = ("bin/powerband", places::stripped(&places::powerband()?)?);
+    places::write(&initramfs, &archive(kernel, &[command], &options.files)?)?;
     let table = board.compiled(folder)?;
     let place = folder.display();
     // Guards against spying cost most of a system call here, and so most of a packet's way.
@@ -409,8 +410,8 @@ pub(crate) fn kernel_line() -> &'static str {
     "console=ttyS0 loglevel=5 panic=0 rdinit=/init"
 }
 
-/// The guest's first file system: busybox, the command, modules, init, and files for it.
-pub(crate) fn archive(kernel: &Kernel, files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+/// The guest's first file system: busybox, programs of ours, modules, init, and files for it.
+pub(crate) fn archive(kernel: &Kernel, programs: &[(&str, Vec<u8>)], files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "etc", "modules", "proc", "root", "run", "sys", "tmp", "var", "var/lib"] {
         archive.folder(folder);
@@ -421,7 +422,9 @@ pub(crate) fn archive(kernel: &Kernel, files: &[(String, Vec<u8>)]) -> Result<Ve
     archive.file("etc/group", b"root:x:0:\nnogroup:x:65534:\n");
     archive.program("init", include_bytes!("../guest/init.sh"));
     archive.program("bin/busybox", &places::read(Path::new("/bin/busybox"))?);
-    archive.program("bin/powerband", &places::command()?);
+    for (path, bytes) in programs {
+        archive.program(path, bytes);
+    }
     let mut order = String::new();
     for (name, bytes) in kernel.modules()? {
         order.push_str(&format!("{name}\n"));

@@ -20,7 +20,7 @@ pub use clocks::{Speed, measure};
 pub use error::{BenchError, Result};
 pub use guest::{Cable, Guest, Options};
 pub use kernel::Kernel;
-pub use places::powerband;
+pub use places::{powerband, stripped};
 pub use plug::plug;
 pub use port::Ran;
 pub use qmp::Qmp;

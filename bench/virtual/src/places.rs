@@ -31,14 +31,13 @@ fn program_folder() -> Result<PathBuf> {
     Ok(if below { folder.parent().unwrap_or(folder) } else { folder }.to_path_buf())
 }
 
-/// The command, without its symbols: the file's bytes.
+/// A program without its symbols, in which a build's folder stands: the file's bytes.
 ///
 /// # Errors
-/// When it cannot be built.
-pub(crate) fn command() -> Result<Vec<u8>> {
+/// When it is not there, or no `strip`.
+pub fn stripped(program: &Path) -> Result<Vec<u8>> {
     let stripped = tempfile::NamedTempFile::new().map_err(BenchError::file("make", Path::new("a temporary file")))?;
-    let mut strip = Command::new("strip");
-    run(strip.arg("-o").arg(stripped.path()).arg(powerband()?))?;
+    run(Command::new("strip").arg("-o").arg(stripped.path()).arg(program))?;
     read(stripped.path())
 }
 

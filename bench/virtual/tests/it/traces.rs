@@ -3,7 +3,9 @@ mod played;
 mod score;
 mod simulated;
 
-use powerband_bench_virtual::{Options, run_counted};
+use std::path::Path;
+
+use powerband_bench_virtual::{Options, run_counted, stripped};
 
 use crate::desk::had;
 use played::{Episode, Played};
@@ -35,7 +37,7 @@ const REPLAYS: u64 = 60;
 /// Plays cases in so many guests at once; what each printed.
 fn in_guests(count: usize, cases: &[Case]) -> Option<Vec<String>> {
     let mut options = Options::machine("quadcore").unwrap();
-    let player = std::fs::read(env!("CARGO_BIN_EXE_bench-player")).unwrap();
+    let player = stripped(Path::new(env!("CARGO_BIN_EXE_bench-player"))).unwrap();
     options.files.push(("root/player".into(), player));
     options.files.push(("root/score".into(), score(cases).into_bytes()));
     let run = || had(run_counted(&options, SCRIPT));
