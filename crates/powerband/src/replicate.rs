@@ -4,7 +4,7 @@ mod tried;
 
 use powerband_experiment::{Plan, WorldBench, resolve, survey};
 use powerband_record::{Event, Void};
-use powerband_report::published::{Check, Published};
+use powerband_report::published::Check;
 use powerband_report::replication::{Evidence, Observed, Replication};
 
 use crate::cli::Shared;
@@ -16,7 +16,7 @@ pub(crate) use articles::{Article, all, named};
 /// Does one article again.
 ///
 /// # Errors
-/// When a plan cannot be run to its end, which of built-in plans on simulated machines only a fault of ours can cause.
+/// When a plan cannot be run to its end: on a machine file that does not fit it, or when it is stopped.
 pub(crate) fn again(article: &Article, shared: &Shared) -> Result<Replication, Failure> {
     let published = article.published()?;
     let mut evidence = Evidence::default();
@@ -25,7 +25,7 @@ pub(crate) fn again(article: &Article, shared: &Shared) -> Result<Replication, F
     }
     for check in published.claims.iter().flat_map(|claim| &claim.checks) {
         let Check::Tried { what } = check else { continue };
-        if let Some(seen) = tried::on_machines(what)? {
+        if let Some(seen) = tried::on_machines(what, shared)? {
             evidence.tried.insert(what.clone(), seen);
         }
     }
@@ -54,11 +54,4 @@ fn observed(name: &str, shared: &Shared) -> Result<Observed, Failure> {
         why => broken(&why),
     })?;
     Observed::of(&events).map_err(|error| broken(&error))
-}
-
-/// Reads an article's file.
-impl Article {
-    pub(crate) fn published(&self) -> Result<Published, Failure> {
-        Published::parse(self.text).map_err(|error| Failure::new(Exit::Failed, format!("{}: {error}", self.name)))
-    }
 }

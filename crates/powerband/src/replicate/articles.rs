@@ -1,5 +1,7 @@
 //! The articles and plans this program carries, so that it can do them again anywhere.
-use crate::exit::{Failure, usage};
+use powerband_report::published::Published;
+
+use crate::exit::{Exit, Failure, usage};
 
 /// One article.
 #[derive(Clone, Copy, Debug)]
@@ -8,6 +10,16 @@ pub(crate) struct Article {
     pub(crate) name: &'static str,
     /// The file.
     pub(super) text: &'static str,
+}
+
+impl Article {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// None with the files that are carried.
+    pub(super) fn published(&self) -> Result<Published, Failure> {
+        Published::parse(self.text).map_err(|error| Failure::new(Exit::Failed, format!("{}: {error}", self.name)))
+    }
 }
 
 macro_rules! article {

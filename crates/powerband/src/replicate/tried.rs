@@ -4,6 +4,7 @@ use powerband_record::{CpuList, Side, Work};
 use powerband_report::replication::Tried;
 use powerband_sim::SimWorld;
 
+use crate::cli::Shared;
 use crate::exit::{Exit, Failure};
 use crate::rig;
 
@@ -17,12 +18,14 @@ const LOOK_NS: u64 = 1_000_000;
 ///
 /// # Errors
 /// When a simulated machine cannot be made or does not do what any does.
-pub(super) fn on_machines(what: &str) -> Result<Option<Tried>, Failure> {
+pub(super) fn on_machines(what: &str, shared: &Shared) -> Result<Option<Tried>, Failure> {
+    // The article's own machine, unless another is put in its place.
+    let given = shared.machine.as_deref().and_then(|name| name.strip_prefix("sim:")?.split('#').next());
     let tried = match what {
-        "bogomips" => bogomips()?,
-        "limits-in-either-order" => limits_in_either_order()?,
-        "one-cpu-of-many" => one_cpu_of_many()?,
-        "clock-from-rest-to-load" => clock_from_rest_to_load()?,
+        "bogomips" => bogomips(given.unwrap_or("omap3530"))?,
+        "limits-in-either-order" => limits_in_either_order(given.unwrap_or("omap3530"))?,
+        "one-cpu-of-many" => one_cpu_of_many(given.unwrap_or("quadcore"))?,
+        "clock-from-rest-to-load" => clock_from_rest_to_load(given.unwrap_or("mpi-server"))?,
         _ => return Ok(None),
     };
     Ok(Some(tried))
@@ -30,18 +33,18 @@ pub(super) fn on_machines(what: &str) -> Result<Option<Tried>, Failure> {
 
 /// A simulated machine as it boots.
 struct Booted {
-    name: &'static str,
+    name: String,
     world: SimWorld,
 }
 
 impl Booted {
-    fn new(name: &'static str) -> Result<Booted, Failure> {
+    fn new(name: &str) -> Result<Booted, Failure> {
         let world = SimWorld::new(rig::profile(name)?, None, 1).map_err(|error| Failure::new(Exit::Failed, error))?;
-        Ok(Booted { name, world })
+        Ok(Booted { name: name.to_owned(), world })
     }
 
     fn machine(&mut self) -> Result<&mut dyn Machine, Failure> {
-        let name = self.name;
+        let name = &self.name;
         self.world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::Failed, format!("sim:{name} is not there")))
     }
 
@@ -51,7 +54,7 @@ impl Booted {
     }
 
     fn read(&mut self, path: &str) -> Result<String, Failure> {
-        let name = self.name;
+        let name = self.name.clone();
         let text = self
             .machine()?
             .read(path)
@@ -89,9 +92,9 @@ impl Booted {
 }
 
 /// The clocks a CPU of the server shows, each once, as it idles, works and idles again, a look a millisecond.
-fn clocks(governor: &str) -> Result<Vec<u32>, Failure> {
+fn clocks(name: &str, governor: &str) -> Result<Vec<u32>, Failure> {
     const MOMENTS: [(bool, u32); 3] = [(false, 1_000), (true, 1_000), (false, 1_000)];
-    let mut server = Booted::new("mpi-server")?;
+    let mut server = Booted::new(name)?;
     server.write(0, "scaling_governor", governor)?;
     let mut shown: Vec<u32> = Vec::new();
     for (works, looks) in MOMENTS {
@@ -118,10 +121,10 @@ fn clocks(governor: &str) -> Result<Vec<u32>, Failure> {
 }
 
 /// How each governor's clock goes: ondemand's in one step up, conservative's through every step, the others' not at all.
-fn clock_from_rest_to_load() -> Result<Tried, Failure> {
+fn clock_from_rest_to_load(name: &str) -> Result<Tried, Failure> {
     let mhz = |shown: &[u32]| shown.iter().map(|khz| (khz / 1_000).to_string()).collect::<Vec<_>>().join(" ");
     let [ondemand, conservative, powersave, performance] =
-        ["ondemand", "conservative", "powersave", "performance"].map(clocks);
+        ["ondemand", "conservative", "powersave", "performance"].map(|governor| clocks(name, governor));
     let (ondemand, conservative, powersave, performance) = (ondemand?, conservative?, powersave?, performance?);
     let (low, high) = (powersave.first().copied(), performance.first().copied());
     let still = powersave.len() == 1 && performance.len() == 1 && low < high;
@@ -135,8 +138,8 @@ fn clock_from_rest_to_load() -> Result<Tried, Failure> {
 }
 
 /// BogoMIPS over the clock, at each clock of the router.
-fn bogomips() -> Result<Tried, Failure> {
-    let mut router = Booted::new("omap3530")?;
+fn bogomips(name: &str) -> Result<Tried, Failure> {
+    let mut router = Booted::new(name)?;
     router.write(0, "scaling_governor", "userspace")?;
     let clocks = router.cpufreq(0, "stats/time_in_state")?;
     let mut shares = Vec::new();
@@ -150,30 +153,39 @@ fn bogomips() -> Result<Tried, Failure> {
     Ok(Tried { so: shares.len() > 1 && off < 0.001, seen })
 }
 
-/// Both limits from the lowest clock to a higher one, the lower limit written first: refused before 5.3, taken since. And
-/// back down, the upper first, which no kernel refuses.
-fn limits_in_either_order() -> Result<Tried, Failure> {
+/// Both limits are raised from the lowest clock to the highest, and lowered again, each in both orders. Upper before lower is
+/// taken for raising and refused for lowering, lower before upper the other way round; since 5.3 all are taken.
+fn limits_in_either_order(old: &str) -> Result<Tried, Failure> {
+    let (min, max) = ("scaling_min_freq", "scaling_max_freq");
     let mut seen = Vec::new();
     let mut so = true;
-    for (name, refused) in [("omap3530", true), ("pc", false)] {
-        let mut machine = Booted::new(name)?;
-        let low = machine.cpufreq(0, "cpuinfo_min_freq")?;
-        let high = machine.cpufreq(0, "cpuinfo_max_freq")?;
-        let lowered = machine.write(0, "scaling_max_freq", &low)?;
-        let raised = machine.write(0, "scaling_min_freq", &high)?;
-        so &= lowered.is_none() && raised.is_some() == refused;
-        let rules = machine.machine()?.identity().system.clone();
-        let how = raised.map_or_else(|| "taken".to_owned(), |errno| format!("refused ({errno})"));
-        seen.push(format!("{rules}: {how}"));
+    for (name, refuses) in [(old, true), ("pc", false)] {
+        let mut refused = Vec::new();
+        for (raises, first, second) in [(true, max, min), (true, min, max), (false, max, min), (false, min, max)] {
+            let mut machine = Booted::new(name)?;
+            let low = machine.cpufreq(0, "cpuinfo_min_freq")?;
+            let high = machine.cpufreq(0, "cpuinfo_max_freq")?;
+            // Where it begins, as any kernel lets it.
+            let (at, from, to) = if raises { (max, &low, &high) } else { (min, &high, &low) };
+            machine.write(0, at, from)?;
+            let taken = machine.write(0, first, to)?.is_none() && machine.write(0, second, to)?.is_none();
+            so &= taken == (!refuses || raises == (first == max));
+            if !taken {
+                refused.push(format!("{} {first} first", if raises { "raising" } else { "lowering" }));
+            }
+        }
+        let rules = Booted::new(name)?.machine()?.identity().system.clone();
+        let refused = if refused.is_empty() { "nothing".to_owned() } else { refused.join(" and ") };
+        seen.push(format!("{rules} refuse {refused}"));
     }
-    Ok(Tried { so, seen: format!("raising the lower limit first is, by {}", seen.join("; by ")) })
+    Ok(Tried { so, seen: seen.join("; ") })
 }
 
 /// One CPU's governor is written; who else has it then depends on what shares its clock.
-fn one_cpu_of_many() -> Result<Tried, Failure> {
+fn one_cpu_of_many(name: &str) -> Result<Tried, Failure> {
     let mut seen = Vec::new();
     let mut so = true;
-    for (name, alone) in [("quadcore", true), ("board", false)] {
+    for (name, alone) in [(name, true), ("board", false)] {
         let mut machine = Booted::new(name)?;
         let related = machine.cpufreq(1, "related_cpus")?;
         let other = machine.cpufreq(0, "scaling_governor")?;

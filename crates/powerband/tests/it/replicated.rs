@@ -55,16 +55,28 @@ fn a_wrong_model_does_not_come_through() {
     let fails = |article: &str, machine: &str| {
         desk.run(&["replicate", article, "--machine", &format!("sim:{machine}")]).ended(1).err
     };
-    // A quarter more cycles a bit: the link binds above 600 MHz only.
+    // Half as many cycles a bit again: the link binds above 600 MHz only.
     let slow = machine("omap3530", "receive_cycles_per_bit = 7.7656", "receive_cycles_per_bit = 12.0");
     let why = fails("router", &slow);
     for missed in ["rate_mbit_s of 500 MHz", "rate_mbit_s of 250 MHz", "knee-500"] {
         assert!(why.contains(missed), "{missed}: {why}");
     }
+    // A processor whose BogoMIPS are those of a counter that does not follow the clock.
+    let other = machine("omap3530", "arch = \"arm\"", "arch = \"x86\"");
+    let why = fails("router", &other);
+    assert!(why.contains("bogomips-follows") && !why.contains("rate_mbit_s"), "{why}");
+    // A kernel that takes limits in any order.
+    let other = machine("omap3530", "rules = \"2.6.32\"", "rules = \"6.1\"");
+    let why = fails("router", &other);
+    assert!(why.contains("max-first-then-min"), "{why}");
     // A ninth more cycles an iteration: the proportion stands, the counts do not.
     let slow = machine("quadcore", "cycles_per_iteration = 469.8", "cycles_per_iteration = 520.0");
     let why = fails("counter", &slow);
     assert!(why.contains("count of 1867 MHz") && !why.contains("count-follows-frequency"), "{why}");
+    // CPUs that share one clock.
+    let other = machine("quadcore", "policies = [\"0\", \"1\", \"2\", \"3\"]", "policies = [\"0-3\"]");
+    let why = fails("counter", &other);
+    assert!(why.contains("per-cpu-as-far-as-hardware"), "{why}");
     // Telling of what was sent costs next to nothing: small transmit delays do no harm.
     let text = std::fs::read_to_string(workspace().join("machines/sim/cyclone5.toml")).unwrap();
     let free = text.replace("interrupt_cycles = 3700", "interrupt_cycles = 0").replace("cycles = 4625", "cycles = 0");

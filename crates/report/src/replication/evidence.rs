@@ -83,7 +83,7 @@ impl Observed {
         })
     }
 
-    /// Mean and standard error of a metric at a setting; no error from fewer than two blocks.
+    /// Mean and standard error of a metric at a setting; one block alone makes nothing certain.
     #[must_use]
     pub fn mean(&self, setting: &str, metric: &str) -> Option<Estimate> {
         Estimate::of(&self.by_block(setting, metric)?.values().copied().collect::<Vec<_>>())
@@ -107,7 +107,7 @@ impl Observed {
 pub struct Estimate {
     /// Mean.
     pub mean: f64,
-    /// Its standard error.
+    /// Its standard error; infinite of one value.
     pub error: f64,
     /// Of how many values.
     pub count: usize,
@@ -118,7 +118,7 @@ impl Estimate {
         let count = values.len();
         let mean = values.iter().sum::<f64>() / count as f64;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let error = if count > 1 { (squares / (count - 1) as f64 / count as f64).sqrt() } else { 0.0 };
+        let error = if count > 1 { (squares / (count - 1) as f64 / count as f64).sqrt() } else { f64::INFINITY };
         (count > 0).then_some(Estimate { mean, error, count })
     }
 }
@@ -152,6 +152,8 @@ pub(super) mod tests {
         let mean = run.mean("a", "m").unwrap();
         assert!((mean.mean - 70.0 / 3.0).abs() < 1e-12 && (mean.error - 8.819_171).abs() < 1e-6, "{mean:?}");
         assert_eq!(run.mean("a", "other"), None);
+        let alone = Estimate::of(&[7.0]).unwrap();
+        assert!(alone.mean == 7.0 && alone.error.is_infinite() && Estimate::of(&[]).is_none());
         assert_eq!(run.joined(["a", "c"], "m", |a, b| a / b), None);
     }
 }
