@@ -99,6 +99,43 @@ pub enum Work {
         /// Priority of SCHED_FIFO, sched(7); 0 is an ordinary thread.
         priority: u32,
     },
+    /// An order system in memory under transactions that come in batches, each worker's at exponential gaps, whatever became
+    /// of those before. Begins ([`Work`] of which meters are read) after the ramp; reports `{"transactions": N,
+    /// "scheduled": M, "seconds": S, "workers": W, "mean_ns": A, "max_ns": X, "histogram": [[ns, count], …]}`: the
+    /// transactions done and those due in S seconds, and how long after they were due batches were done.
+    Orders {
+        /// Transactions a second due, on average; as many as go when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_per_s: Option<f64>,
+        /// Threads that work; one for each CPU that is online when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workers: Option<u32>,
+        /// Transactions of one batch.
+        batch: u32,
+        /// Time before it is measured, ns.
+        ramp_ns: u64,
+        /// Time measured, ns.
+        for_ns: u64,
+        /// Seed of gaps and of transactions.
+        seed: u64,
+    },
+    /// A web shop and its customers on one machine: each looks at a page, thinks, and goes on, through browsing, searching,
+    /// cart and order. Begins after the ramp; reports `{"requests": N, "failed": F, "orders": O, "seconds": S, "mean_ns": A,
+    /// "max_ns": X, "histogram": [[ns, count], …]}`, the histogram's values exact to three digits.
+    Shop {
+        /// Who serves.
+        server: ShopServer,
+        /// How many customers.
+        customers: u32,
+        /// Mean time a customer thinks (exponential), ns.
+        think_ns: u64,
+        /// Time before it is measured, ns.
+        ramp_ns: u64,
+        /// Time measured, ns.
+        for_ns: u64,
+        /// Seed of what customers do and how long they think.
+        seed: u64,
+    },
     /// Any program. Its exit status, time, memory and output are what it reports.
     Command {
         /// Program and arguments.
@@ -125,6 +162,17 @@ pub enum Protocol {
     Tcp,
     /// Echo requests, which the kernel at the other end answers.
     Icmp,
+}
+
+/// What a shop runs on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShopServer {
+    /// A server of our own, which needs nothing.
+    #[default]
+    Embedded,
+    /// Apache, PHP and MariaDB as Debian has them, started for the load and ended with it.
+    Apache,
 }
 
 /// What a command costs, so that a simulated machine can stand in for it.
@@ -161,6 +209,8 @@ impl Work {
             Work::Primes { .. } => "primes",
             Work::PrimesShare { .. } => "primes_share",
             Work::Wake { .. } => "wake",
+            Work::Orders { .. } => "orders",
+            Work::Shop { .. } => "shop",
             Work::Command { .. } => "command",
             Work::Idle { .. } => "idle",
         }
