@@ -255,7 +255,9 @@ pub(crate) fn figure_of(metric: &str) -> Option<(Side, AskedFigure)> {
 pub(crate) fn sides_of(metric: &str) -> &'static [Side] {
     let is = |metric: &str| SIDES.iter().find(|side| METRICS.iter().any(|name| named(**side, name) == metric));
     let (side, name) = metric.split_once('/').map_or(("", metric), |(side, name)| (side, name));
-    let plain = || Some(if side.is_empty() { of_a_stretch(name)?.to_owned() } else { format!("{side}/{}", of_a_stretch(name)?) });
+    let plain = || {
+        Some(if side.is_empty() { of_a_stretch(name)?.to_owned() } else { format!("{side}/{}", of_a_stretch(name)?) })
+    };
     match is(metric).or_else(|| is(&plain()?)) {
         Some(side) => side.each(),
         // A ladder divides by what the near machine's meter says.
