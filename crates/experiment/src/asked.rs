@@ -31,6 +31,9 @@ impl<'a> Sources<'a> {
         cpus: Option<&'a CpuList>,
     ) -> Sources<'a> {
         let mut measured = if metering.has(Side::Near) { load.metrics_by_meter() } else { Vec::new() };
+        for metric in &mut measured {
+            metric.boundary = metering.boundary(Side::Near);
+        }
         measured.extend(load.metrics());
         let timed = load.length_ns().is_some();
         for prefix in load.prefixes() {

@@ -103,7 +103,7 @@ impl Metering {
     }
 
     /// What the numbers of a side cover; of both, if both have a meter.
-    fn boundary(&self, side: Side) -> Option<String> {
+    pub(crate) fn boundary(&self, side: Side) -> Option<String> {
         let of = |side: &Side| self.meters.get(side).map(|meter| &meter.boundary);
         Some(match side {
             Side::Near => of(&Side::Near)?.clone(),
