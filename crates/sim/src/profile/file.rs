@@ -8,7 +8,7 @@ use super::{
     Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules,
 };
 use super::{governor_name, rules_name};
-use crate::cpufreq::{Boost, PstateConfig};
+use crate::cpufreq::{Boost, Deaf, PstateConfig};
 use crate::cpuidle::{IdleSpec, IdleState};
 use crate::nic::{Driver, Stmmac};
 
@@ -76,6 +76,16 @@ struct Cpufreq {
     #[serde(default)]
     policy_tunables: bool,
     pstate_khz: Option<[u32; 3]>,
+    #[serde(default)]
+    deaf: Deafness,
+}
+
+/// Governors that do not hear what is written.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Deafness {
+    ondemand_up: Option<u32>,
+    conservative_down: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -303,6 +313,14 @@ impl Cpufreq {
         if !config.available_governors.contains(&config.default_governor) {
             return wrong("cpufreq.default_governor", "is not among cpufreq.governors");
         }
+        let Deafness { ondemand_up, conservative_down } = self.deaf;
+        let stated = [ondemand_up, conservative_down].into_iter().flatten();
+        if rules != Rules::V2_6_18 && stated.clone().next().is_some()
+            || stated.into_iter().any(|it| !(1..=100).contains(&it))
+        {
+            return wrong("cpufreq.deaf", "must be percentages from 1 to 100, with rules 2.6.18");
+        }
+        config.deaf = Deaf { ondemand_up, conservative_down };
         self.extend(config)
     }
 }
