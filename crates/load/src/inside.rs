@@ -15,6 +15,7 @@ mod echo;
 mod icmp;
 mod ping;
 mod primes;
+mod stamped;
 mod stream;
 mod wake;
 

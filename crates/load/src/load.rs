@@ -244,6 +244,7 @@ impl Load {
             ],
             Load::Ping(_) => vec![
                 metric("rtt_ms", Better::Lower, true),
+                metric("mean_us", Better::Lower, false),
                 metric("p50_us", Better::Lower, false),
                 metric("p90_us", Better::Lower, false),
                 metric("p99_us", Better::Lower, false),
