@@ -8,6 +8,8 @@ mod cpufreq;
 #[cfg(test)]
 mod cycles;
 #[cfg(test)]
+mod datagrams;
+#[cfg(test)]
 mod determinism;
 #[cfg(test)]
 mod faults;
