@@ -8,6 +8,7 @@ use powerband_record::Side;
 use crate::SimError;
 use crate::cpufreq::{Change, Cpufreq, Util};
 use crate::cpuidle::Cpuidle;
+use crate::daemon::Daemon;
 use crate::latency::Latency;
 use crate::meters::Meters;
 use crate::network::{Answer, Answering, Call, Packet};
@@ -60,6 +61,8 @@ pub(crate) enum Event {
     Timer { process: u32, stamp: u32 },
     /// A kernel thread runs on each idle CPU, too short to cost anything.
     Stir,
+    /// A process of the daemon cpuspeed wakes.
+    Daemon { place: u32, stamp: u32 },
     /// cpufreq has something to do.
     CpufreqDue,
     /// A group has used up its quota.
@@ -134,6 +137,8 @@ pub(crate) struct Board {
     pub(crate) tree: Tree,
     /// Whether cores run two threads each.
     pub(crate) smt: Smt,
+    /// The daemon that sets clocks.
+    pub(crate) daemon: Daemon,
     pub(crate) log: Option<String>,
     stirring: Stirring,
     /// Highest clock, kHz.
@@ -198,6 +203,7 @@ impl Board {
             meters: Meters::new(&profile.meters, profile.packages, seed, &component),
             tree: Tree::new(&profile),
             smt: Smt::default(),
+            daemon: Daemon::default(),
             log: None,
             stirring: Stirring::default(),
             max_khz: profile.max_khz(),
@@ -239,6 +245,7 @@ impl Board {
             Event::IdleTick { cpu, stamp } => self.idle_tick(cpu, stamp),
             Event::Timer { process, stamp } => self.timer(process, stamp),
             Event::Stir => self.stir(),
+            Event::Daemon { place, stamp } => self.daemon_due(place, stamp),
             Event::CpufreqDue => self.cpufreq_due(),
             Event::QuotaSpent { group, stamp } => self.quota_spent(group, stamp),
             Event::QuotaRefill { group } => self.quota_refill(group),

@@ -11,6 +11,7 @@ pub mod cpufreq;
 
 mod board;
 mod cpuidle;
+mod daemon;
 mod fault;
 mod latency;
 mod machine;

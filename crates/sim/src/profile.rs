@@ -13,6 +13,7 @@ use crate::power::{IdleStep, PowerSpec};
 use crate::ranks::RanksSpec;
 use crate::thermal::ThermalSpec;
 
+mod cpuspeed;
 mod describe;
 mod file;
 mod idle;
@@ -124,6 +125,8 @@ pub struct Profile {
     pub power: PowerSpec,
     /// Idle states its CPUs choose among; `None` where they sink into the steps of its power by time alone.
     pub idle: Option<IdleSpec>,
+    /// The daemon cpuspeed, and its options; `None` where there is none.
+    pub cpuspeed: Option<powerband_cpuspeed::Options>,
     /// Its end of the network.
     pub network: NetworkSpec,
     /// What ranks cost; `None` where they are not modelled.

@@ -12,9 +12,11 @@ mod group;
 mod run;
 mod sleep;
 mod stay;
+mod ticked;
 
 pub(crate) use group::Group;
 use sleep::Nap;
+use ticked::Ticked;
 
 /// Cycles handed to a task at once: in millionths they must fit 64 bits.
 const CHUNK_CYCLES: u64 = 1 << 43;
@@ -41,6 +43,7 @@ pub(crate) struct Cpu {
     plan: u32,
     tick_at_ns: u64,
     busy_ticks: u64,
+    ticked: Ticked,
     /// Power of running and leakage at its clock, µW.
     power_uw: (u64, u64),
     energy_fj: u128,
@@ -86,6 +89,7 @@ impl Cpu {
                 plan: 0,
                 tick_at_ns: 0,
                 busy_ticks: 0,
+                ticked: Ticked::default(),
                 power_uw: profile.power.at(khz),
                 energy_fj: 0,
                 cycles: 0,

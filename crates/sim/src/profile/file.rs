@@ -24,6 +24,7 @@ pub(super) struct File {
     cpufreq: Cpufreq,
     power: Power,
     cpuidle: Option<super::idle::Cpuidle>,
+    cpuspeed: Option<super::cpuspeed::Cpuspeed>,
     network: Network,
     ranks: Option<super::ranks::Ranks>,
     #[serde(default)]
@@ -193,6 +194,10 @@ impl File {
             cpufreq: self.cpufreq.config(rules, cpus)?,
             power: self.power.spec(&self.cpufreq, idle.as_ref())?,
             idle,
+            cpuspeed: {
+                let clocks = &self.cpufreq.frequencies_khz;
+                self.cpuspeed.as_ref().map(|daemon| daemon.options(clocks)).transpose()?
+            },
             network: self.network.spec()?,
             ranks: self.ranks.as_ref().map(super::ranks::Ranks::spec).transpose()?,
             meters: self.meters.specs(cpus.packages, &cpus.present)?,

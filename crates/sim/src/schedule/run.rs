@@ -181,6 +181,7 @@ impl Board {
             return;
         }
         this.busy_ticks += 1;
+        this.ticked.count(&self.tasks[current as usize], this.softirq_ns, self.tick_ns);
         if self.tasks[current as usize].nice {
             this.nice_ns += self.tick_ns;
         }

@@ -6,6 +6,9 @@ use crate::board::Board;
 use crate::cpufreq::Rules;
 use crate::profile::{Arch, Profile};
 
+/// Where the daemon cpuspeed is started and stopped.
+const DAEMON: &str = "/sys/kernel/powerband/cpuspeed";
+
 /// Whether cores run two threads each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Smt {
@@ -20,6 +23,8 @@ pub(crate) enum Smt {
 pub(super) enum Switch {
     SmtControl,
     SmtActive,
+    /// Whether the daemon cpuspeed runs.
+    Cpuspeed,
     /// Gathering of tasks on few packages or cores: its value.
     Gathering(u32),
 }
@@ -32,6 +37,9 @@ impl Switch {
 
 impl Tree {
     pub(super) fn add_switches(&mut self, profile: &Profile) {
+        if profile.cpuspeed.is_some() {
+            self.add(DAEMON.into(), Node::Switch(Switch::Cpuspeed));
+        }
         let (rules, cores) = (profile.cpufreq.rules, profile.present.len() / profile.threads.max(1) as usize);
         if rules == Rules::V6_1 {
             if profile.arch == Arch::X86 {
@@ -89,6 +97,7 @@ impl Board {
                 let shared = (0..self.cores()).any(|core| self.threads_of(core).len() > 1);
                 format!("{}\n", u8::from(shared))
             }
+            Switch::Cpuspeed => format!("{}\n", u8::from(self.daemon.runs())),
             Switch::Gathering(value) => format!("{value}\n"),
         }
     }
@@ -97,6 +106,14 @@ impl Board {
     pub(super) fn store_switch(&mut self, switch: Switch, text: &str) -> Result<Switch, Errno> {
         match switch {
             Switch::SmtActive => Err(Errno::EACCES),
+            Switch::Cpuspeed => {
+                let on = match text.trim() {
+                    "0" => false,
+                    "1" => true,
+                    _ => return Err(Errno::EINVAL),
+                };
+                self.set_daemon(on).map(|()| switch)
+            }
             Switch::SmtControl => self.set_smt(text.trim()).map(|()| switch),
             Switch::Gathering(_) => {
                 let number = match self.profile.cpufreq.rules {

@@ -7,6 +7,7 @@ use super::{Card, Show};
 use crate::board::Board;
 use crate::nic::DEVICE;
 use crate::profile::{Arch, rules_name};
+use crate::schedule::Times;
 
 /// One unit of /proc/stat, ns (USER_HZ is 100).
 const STAT_UNIT_NS: u64 = 10_000_000;
@@ -126,9 +127,12 @@ impl Board {
         for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
             self.book(cpu);
         }
-        let now = self.now_ns;
-        let sums = |cpu: &crate::schedule::Cpu| [cpu.user_ns, cpu.system_ns, cpu.idle_ns(now), cpu.softirq_ns];
-        let mut all = [0; 4];
+        let (now, tick_ns) = (self.now_ns, Times::of(&self.cpus, self.now_ns, &self.profile).sampled_tick_ns);
+        let sums = |cpu: &crate::schedule::Cpu| {
+            let shown = cpu.shown(now, tick_ns);
+            [shown.user_ns, shown.nice_ns, shown.system_ns, shown.idle_ns, shown.softirq_ns]
+        };
+        let mut all = [0; 5];
         let mut lines = String::new();
         for (number, cpu) in self.cpus.iter().enumerate() {
             let own = sums(cpu);
@@ -156,7 +160,7 @@ pub(crate) fn speed_mbit_s(goodput_kbit_s: u64) -> u64 {
 }
 
 /// user nice system idle iowait irq softirq steal guest guest_nice.
-fn push_line(text: &mut String, name: &str, [user, system, idle, softirq]: [u64; 4]) {
-    let [user, system, idle, softirq] = [user, system, idle, softirq].map(|ns| ns / STAT_UNIT_NS);
-    let _ = writeln!(text, "{name} {user} 0 {system} {idle} 0 0 {softirq} 0 0 0");
+fn push_line(text: &mut String, name: &str, [user, nice, system, idle, softirq]: [u64; 5]) {
+    let [user, nice, system, idle, softirq] = [user, nice, system, idle, softirq].map(|ns| ns / STAT_UNIT_NS);
+    let _ = writeln!(text, "{name} {user} {nice} {system} {idle} 0 0 {softirq} 0 0 0");
 }

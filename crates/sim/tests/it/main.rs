@@ -8,6 +8,8 @@ mod cpufreq;
 #[cfg(test)]
 mod cycles;
 #[cfg(test)]
+mod daemon;
+#[cfg(test)]
 mod determinism;
 #[cfg(test)]
 mod faults;
