@@ -18,13 +18,14 @@ use crate::power::Package;
 use crate::process::Process;
 use crate::profile::{Profile, rules_name};
 use crate::queue::{Class, EventQueue};
-use crate::schedule::{Cpu, Group, Task, Times};
+use crate::schedule::{Balance, Cpu, Group, Task, Times};
 use crate::thermal::Heat;
 use crate::tree::{Smt, Tree, speed_mbit_s};
 
 /// Classes of events, in the order they are handled at one instant.
 const TASKS: Class = 0;
 const TICKS: Class = 0x1000;
+const BALANCING: Class = 0x1800;
 const CPUFREQ: Class = 0x2000;
 const SAMPLES: Class = 0x3000;
 
@@ -53,6 +54,8 @@ pub(crate) enum Event {
     Retired { cpu: u32, plan: u32 },
     /// The tick of a busy CPU.
     Tick { cpu: u32 },
+    /// A tick at which CPUs look for work elsewhere.
+    Balance,
     /// A CPU has come out of its idle state.
     Awake { cpu: u32, stamp: u32 },
     /// The tick of an idle CPU that kept it.
@@ -87,6 +90,7 @@ impl Event {
     fn class(&self) -> Class {
         match self {
             Event::Tick { cpu } | Event::IdleTick { cpu, .. } => TICKS + Class::try_from(*cpu).unwrap_or(0),
+            Event::Balance => BALANCING,
             Event::CpufreqDue => CPUFREQ,
             Event::Sample { .. } => SAMPLES,
             _ => TASKS,
@@ -116,6 +120,8 @@ pub(crate) struct Board {
     cpufreq_planned_ns: Option<u64>,
     changes: Vec<Change>,
     pub(crate) cpus: Vec<Cpu>,
+    /// How tasks are moved between CPUs, where that is modelled.
+    pub(crate) balance: Option<Balance>,
     pub(crate) packages: Vec<Package>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) free_tasks: Vec<u32>,
@@ -188,6 +194,7 @@ impl Board {
             idle,
             timers: BTreeMap::new(),
             changes: Vec::new(),
+            balance: profile.balance.map(|spec| Balance::new(spec, profile.cpufreq.rules, profile.cpufreq.hz, cpus.len())),
             cpus,
             packages,
             tasks: Vec::new(),
@@ -241,6 +248,7 @@ impl Board {
         match event {
             Event::Retired { cpu, .. } => self.retired(cpu),
             Event::Tick { cpu } => self.tick(cpu),
+            Event::Balance => self.balance_tick(),
             Event::Awake { cpu, stamp } => self.awake(cpu, stamp),
             Event::IdleTick { cpu, stamp } => self.idle_tick(cpu, stamp),
             Event::Timer { process, stamp } => self.timer(process, stamp),

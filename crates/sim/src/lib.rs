@@ -46,5 +46,6 @@ pub use profile::{
 };
 pub use queue::{Class, EventQueue};
 pub use ranks::RanksSpec;
+pub use schedule::BalanceSpec;
 pub use thermal::ThermalSpec;
 pub use world::{InterruptSource, SimError, SimWorld};

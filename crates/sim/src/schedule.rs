@@ -8,12 +8,17 @@ use crate::cpufreq::{CpuTimes, Util};
 use crate::power::PowerSpec;
 use crate::profile::Profile;
 
+mod balance;
+mod busiest;
+mod domains;
 mod group;
 mod run;
 mod sleep;
 mod stay;
 mod ticked;
 
+pub(crate) use balance::Balance;
+pub use domains::BalanceSpec;
 pub(crate) use group::Group;
 use sleep::Nap;
 use ticked::Ticked;
@@ -70,14 +75,13 @@ impl Cpu {
     /// The present CPUs of a machine, asleep at their first clock.
     pub(crate) fn all(profile: &Profile) -> Vec<Cpu> {
         let cpus = profile.present.as_slice();
-        let in_package = cpus.len() / usize::try_from(profile.packages).unwrap_or(1).max(1);
-        let one = |(place, &cpu): (usize, &u32)| {
+        let one = |&cpu: &u32| {
             let policy = profile.cpufreq.policies.iter().find(|policy| policy.cpus.contains(&cpu));
             let khz = policy.map_or(1, |policy| policy.initial_khz);
             Cpu {
                 online: true,
                 khz,
-                package: place / in_package.max(1),
+                package: usize::try_from(profile.package_of(cpu)).unwrap_or(0),
                 current: None,
                 queue: VecDeque::new(),
                 since_ns: 0,
@@ -105,7 +109,7 @@ impl Cpu {
                 counts_asleep: profile.idle.is_none(),
             }
         };
-        cpus.iter().enumerate().map(one).collect()
+        cpus.iter().map(one).collect()
     }
 
     /// Idle time since boot, ns.
@@ -317,7 +321,8 @@ impl Board {
 
     /// Puts a runnable task on a CPU's queue, or lets it run at once.
     pub(crate) fn place(&mut self, task: u32, why: Util) {
-        self.place_on(self.choose(task), task, why);
+        let cpu = self.choose_near(task).unwrap_or_else(|| self.choose(task));
+        self.place_on(cpu, task, why);
     }
 
     fn place_on(&mut self, cpu: u32, task: u32, why: Util) {

@@ -24,6 +24,7 @@ pub(super) struct File {
     cpufreq: Cpufreq,
     power: Power,
     cpuidle: Option<super::idle::Cpuidle>,
+    balance: Option<super::balance::Balance>,
     cpuspeed: Option<super::cpuspeed::Cpuspeed>,
     network: Network,
     ranks: Option<super::ranks::Ranks>,
@@ -194,13 +195,18 @@ impl File {
             cpufreq: self.cpufreq.config(rules, cpus)?,
             power: self.power.spec(&self.cpufreq, idle.as_ref())?,
             idle,
+            balance: {
+                let present = cpus.present.len();
+                let spec = |it: &super::balance::Balance| it.spec(rules, present, cpus.packages, cpus.threads);
+                self.balance.as_ref().map(spec).transpose()?
+            },
             cpuspeed: {
                 let clocks = &self.cpufreq.frequencies_khz;
                 self.cpuspeed.as_ref().map(|daemon| daemon.options(clocks)).transpose()?
             },
             network: self.network.spec()?,
             ranks: self.ranks.as_ref().map(super::ranks::Ranks::spec).transpose()?,
-            meters: self.meters.specs(cpus.packages, &cpus.present)?,
+            meters: self.meters.specs(cpus.packages, cpus.threads, &cpus.present)?,
             thermal: self.thermal.as_ref().map(super::thermal::Thermal::spec).transpose()?,
             noise: self.noise.spec()?,
             tsc_khz: cpus.tsc_khz,
@@ -239,8 +245,8 @@ impl Cpus {
         if packages == 0 || !present.len().is_multiple_of(packages) {
             return wrong("cpus.packages", "must divide the number of present CPUs");
         }
-        if self.threads != 1 && (self.threads != 2 || packages != 1 || !present.len().is_multiple_of(2)) {
-            return wrong("cpus.threads", "must be 1, or 2 with an even number of CPUs in one package");
+        if self.threads != 1 && (self.threads != 2 || !present.len().is_multiple_of(2 * packages)) {
+            return wrong("cpus.threads", "must be 1, or 2 with an even number of CPUs in each package");
         }
         if !(50..=1000).contains(&self.hz) {
             return wrong("cpus.hz", "must be 50 to 1000");

@@ -25,8 +25,8 @@ pub(super) enum Switch {
     SmtActive,
     /// Whether the daemon cpuspeed runs.
     Cpuspeed,
-    /// Gathering of tasks on few packages or cores: its value.
-    Gathering(u32),
+    /// Gathering of tasks on few packages, or on few cores by their threads: its value.
+    Gathering { threads: bool, value: u32 },
 }
 
 impl Switch {
@@ -53,9 +53,11 @@ impl Tree {
             Rules::V2_6_18 => cores > profile.packages as usize,
             _ => profile.packages > 1 && cores > profile.packages as usize,
         };
-        for (name, there) in [("sched_mc_power_savings", gathers), ("sched_smt_power_savings", profile.threads > 1)] {
+        for (name, threads, there) in
+            [("sched_mc_power_savings", false, gathers), ("sched_smt_power_savings", true, profile.threads > 1)]
+        {
             if there {
-                self.add(format!("{CPU}/{name}"), Node::Switch(Switch::Gathering(0)));
+                self.add(format!("{CPU}/{name}"), Node::Switch(Switch::Gathering { threads, value: 0 }));
             }
         }
     }
@@ -64,17 +66,12 @@ impl Tree {
 impl Board {
     /// Which thread of its core a CPU is, from 0: cores first, then their second threads.
     fn thread(&self, cpu: u32) -> u32 {
-        cpu / self.cores()
-    }
-
-    /// Cores there are, in all packages.
-    fn cores(&self) -> u32 {
-        (u32::try_from(self.cpus.len()).unwrap_or(1) / self.profile.threads.max(1)).max(1)
+        cpu / self.profile.cores()
     }
 
     /// The CPUs of the core of one.
     pub(super) fn threads_of(&self, cpu: u32) -> powerband_record::CpuList {
-        let cores = self.cores();
+        let cores = self.profile.cores();
         let all = (0..self.profile.threads.max(1)).map(|thread| cpu % cores + thread * cores);
         powerband_record::CpuList::new(all.filter(|&cpu| self.cpus[cpu as usize].online).collect())
     }
@@ -94,11 +91,11 @@ impl Board {
             }
             .into(),
             Switch::SmtActive => {
-                let shared = (0..self.cores()).any(|core| self.threads_of(core).len() > 1);
+                let shared = (0..self.profile.cores()).any(|core| self.threads_of(core).len() > 1);
                 format!("{}\n", u8::from(shared))
             }
             Switch::Cpuspeed => format!("{}\n", u8::from(self.daemon.runs())),
-            Switch::Gathering(value) => format!("{value}\n"),
+            Switch::Gathering { value, .. } => format!("{value}\n"),
         }
     }
 
@@ -115,12 +112,14 @@ impl Board {
                 self.set_daemon(on).map(|()| switch)
             }
             Switch::SmtControl => self.set_smt(text.trim()).map(|()| switch),
-            Switch::Gathering(_) => {
+            Switch::Gathering { threads, .. } => {
                 let number = match self.profile.cpufreq.rules {
                     Rules::V2_6_18 => text.get(..1).and_then(|first| first.parse().ok()).filter(|&value| value < 2),
                     _ => text.trim().parse().ok().filter(|&value| value < 3),
                 };
-                number.map(Switch::Gathering).ok_or(Errno::EINVAL)
+                let value = number.ok_or(Errno::EINVAL)?;
+                self.set_savings(threads, value);
+                Ok(Switch::Gathering { threads, value })
             }
         }
     }

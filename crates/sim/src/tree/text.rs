@@ -18,19 +18,14 @@ const KERNEL_MAX: u32 = 1_023;
 impl Board {
     pub(super) fn show(&mut self, show: Show) -> String {
         let profile = &self.profile;
-        let per_package = profile.present.len() / usize::try_from(profile.packages).unwrap_or(1).max(1);
-        let place = |cpu: u32| usize::try_from(cpu).unwrap_or(0);
         match show {
             Show::Possible => format!("{}\n", profile.possible),
             Show::Present => format!("{}\n", profile.present),
             Show::Online => format!("{}\n", self.cpus_that_are(true)),
             Show::Offline => format!("{}\n", self.cpus_that_are(false)),
             Show::KernelMax => format!("{KERNEL_MAX}\n"),
-            Show::Package(cpu) => format!("{}\n", place(cpu) / per_package.max(1)),
-            Show::Core(cpu) => {
-                let cores = per_package / usize::try_from(profile.threads).unwrap_or(1).max(1);
-                format!("{}\n", place(cpu) % cores.max(1))
-            }
+            Show::Package(cpu) => format!("{}\n", profile.package_of(cpu)),
+            Show::Core(cpu) => format!("{}\n", profile.core_of(cpu)),
             Show::Threads(cpu) => format!("{}\n", self.threads_of(cpu)),
             Show::Version => format!(
                 "Linux version {} (simulated {}; nearest published kernel {})\n",

@@ -1,5 +1,7 @@
 //! Tests of simulated machines through their public interface, in one binary.
 #[cfg(test)]
+mod balance;
+#[cfg(test)]
 mod cards;
 #[cfg(test)]
 mod counter;
