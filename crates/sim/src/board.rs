@@ -194,7 +194,9 @@ impl Board {
             idle,
             timers: BTreeMap::new(),
             changes: Vec::new(),
-            balance: profile.balance.map(|spec| Balance::new(spec, profile.cpufreq.rules, profile.cpufreq.hz, cpus.len())),
+            balance: profile
+                .balance
+                .map(|spec| Balance::new(spec, profile.cpufreq.rules, profile.cpufreq.hz, cpus.len())),
             cpus,
             packages,
             tasks: Vec::new(),

@@ -51,7 +51,9 @@ impl Board {
             return Ok(());
         }
         let groups: Vec<Vec<u32>> = self.groups_of_cpus();
-        if groups.iter().any(|cpus| cpus.first().and_then(|&cpu| self.cpufreq.governor(cpu)) != Some(Governor::Userspace))
+        if groups
+            .iter()
+            .any(|cpus| cpus.first().and_then(|&cpu| self.cpufreq.governor(cpu)) != Some(Governor::Userspace))
         {
             return Err(Errno::EINVAL);
         }
@@ -77,11 +79,13 @@ impl Board {
 
     /// The clocks the daemon finds for CPUs, fastest first: those `userspace` makes of the clocks it asks for.
     fn steps_khz(&self, cpus: &[u32]) -> Vec<u32> {
-        let Some(policy) = self.profile.cpufreq.policies.iter().find(|policy| policy.cpus.starts_with(&cpus[..1])) else {
+        let Some(policy) = self.profile.cpufreq.policies.iter().find(|policy| policy.cpus.starts_with(&cpus[..1]))
+        else {
             return Vec::new();
         };
         let limits = cpus.first().and_then(|&cpu| self.cpufreq.limits_khz(cpu));
-        let (Some((min, max)), Ok(table)) = (limits, Table::new(policy.table.clone(), self.profile.cpufreq.rules)) else {
+        let (Some((min, max)), Ok(table)) = (limits, Table::new(policy.table.clone(), self.profile.cpufreq.rules))
+        else {
             return Vec::new();
         };
         discover(min, max, |khz| table.resolve(khz, (min, max), Relation::AtLeast, false))

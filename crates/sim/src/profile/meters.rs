@@ -90,12 +90,7 @@ struct Faulty {
 
 impl Meters {
     /// Of the first CPU of each package; `threads` a core.
-    pub(super) fn specs(
-        &self,
-        packages: u32,
-        threads: u32,
-        present: &CpuList,
-    ) -> Result<Vec<MeterSpec>, ProfileError> {
+    pub(super) fn specs(&self, packages: u32, threads: u32, present: &CpuList) -> Result<Vec<MeterSpec>, ProfileError> {
         let cores = present.len() / (packages as usize * threads as usize).max(1);
         let firsts = present.as_slice().iter().step_by(cores.max(1)).take(packages as usize);
         let firsts: Vec<u32> = firsts.copied().collect();

@@ -26,7 +26,10 @@ pub(super) enum Switch {
     /// Whether the daemon cpuspeed runs.
     Cpuspeed,
     /// Gathering of tasks on few packages, or on few cores by their threads: its value.
-    Gathering { threads: bool, value: u32 },
+    Gathering {
+        threads: bool,
+        value: u32,
+    },
 }
 
 impl Switch {

@@ -87,10 +87,8 @@ fn a_busy_cpu_walks_to_the_top_with_a_pause_at_each_step() {
 
 #[test]
 fn cpus_that_share_a_clock_follow_the_busiest() {
-    let text = include_str!("eight.toml").replace(
-        r#"policies = ["0", "1", "2", "3", "4", "5", "6", "7"]"#,
-        r#"policies = ["0-3", "4-7"]"#,
-    );
+    let text = include_str!("eight.toml")
+        .replace(r#"policies = ["0", "1", "2", "3", "4", "5", "6", "7"]"#, r#"policies = ["0-3", "4-7"]"#);
     let mut world = alone(Profile::parse(&text).unwrap());
     [0, 4].iter().for_each(|&cpu| governor(&mut world, cpu, "userspace"));
     write(&mut world, DAEMON, "1").unwrap();
