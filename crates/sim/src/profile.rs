@@ -149,7 +149,7 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 8] = [
+const BUILTIN: [(&str, &str); 9] = [
     ("board", include_str!("../../../machines/sim/board.toml")),
     ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
     ("laptop", include_str!("../../../machines/sim/laptop.toml")),
@@ -157,6 +157,7 @@ const BUILTIN: [(&str, &str); 8] = [
     ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
     ("pc", include_str!("../../../machines/sim/pc.toml")),
     ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),
+    ("server", include_str!("../../../machines/sim/server.toml")),
     ("smt", include_str!("../../../machines/sim/smt.toml")),
 ];
 

@@ -495,6 +495,7 @@ impl Network {
         match (self.driver.as_deref(), self.clock_mhz) {
             (None, None) => Ok(None),
             (Some("e1000e"), None) => Ok(Some(Driver::E1000e)),
+            (Some("i40e"), None) => Ok(Some(Driver::I40e)),
             (Some("stmmac"), Some(clock_mhz @ 16..=1_000)) => {
                 let like_6_1 = Stmmac::new(clock_mhz);
                 let stmmac = Stmmac {
@@ -508,9 +509,9 @@ impl Network {
                 why.map(|()| Some(Driver::Stmmac(stmmac)))
             }
             (Some("stmmac"), _) => wrong("network.clock_mhz", "must be 16 to 1000 with the driver stmmac"),
-            (Some("e1000e") | None, Some(_)) => wrong("network.clock_mhz", "belongs to the driver stmmac alone"),
+            (Some("e1000e" | "i40e") | None, Some(_)) => wrong("network.clock_mhz", "belongs to the driver stmmac alone"),
             (Some(other), _) => {
-                wrong("network.driver", format!("is '{other}'; write e1000e or stmmac, or leave it out"))
+                wrong("network.driver", format!("is '{other}'; write e1000e, i40e or stmmac, or leave it out"))
             }
         }
     }
