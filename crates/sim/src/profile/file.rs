@@ -509,7 +509,9 @@ impl Network {
                 why.map(|()| Some(Driver::Stmmac(stmmac)))
             }
             (Some("stmmac"), _) => wrong("network.clock_mhz", "must be 16 to 1000 with the driver stmmac"),
-            (Some("e1000e" | "i40e") | None, Some(_)) => wrong("network.clock_mhz", "belongs to the driver stmmac alone"),
+            (Some("e1000e" | "i40e") | None, Some(_)) => {
+                wrong("network.clock_mhz", "belongs to the driver stmmac alone")
+            }
             (Some(other), _) => {
                 wrong("network.driver", format!("is '{other}'; write e1000e, i40e or stmmac, or leave it out"))
             }

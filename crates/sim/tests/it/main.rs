@@ -44,4 +44,6 @@ mod router;
 #[cfg(test)]
 mod schedule;
 #[cfg(test)]
+mod server;
+#[cfg(test)]
 mod world;
