@@ -17,6 +17,8 @@ const UNIT_NS: u64 = 10_000_000;
 #[derive(Debug)]
 struct Walker {
     cpus: Vec<u32>,
+    /// The clock there was before, kHz.
+    found_khz: u32,
     group: Group,
     walk: VecDeque<u32>,
 }
@@ -36,7 +38,8 @@ impl Daemon {
 }
 
 impl Board {
-    /// Starts the daemon on every policy in service, or stops it. The clocks stay where they are when it stops.
+    /// Starts the daemon on every policy in service, or stops it. It runs as with its option `-r`: when it stops it puts
+    /// back the clocks it found.
     ///
     /// # Errors
     /// ENODEV where the machine has none; EINVAL when a policy is not under `userspace`, so that it could set nothing.
@@ -47,7 +50,9 @@ impl Board {
         }
         self.daemon.stamp = self.daemon.stamp.wrapping_add(1);
         if !on {
-            self.daemon.walkers.clear();
+            for walker in std::mem::take(&mut self.daemon.walkers) {
+                self.set_speed(walker.cpus.first().copied().unwrap_or(0), walker.found_khz);
+            }
             return Ok(());
         }
         let groups: Vec<Vec<u32>> = self.groups_of_cpus();
@@ -61,7 +66,8 @@ impl Board {
             let steps_khz = within(&self.steps_khz(&cpus), options.min_khz, options.max_khz);
             let group = Group::new(options, steps_khz, self.sums(&cpus));
             let walk = group.khz().into_iter().collect();
-            self.daemon.walkers.push(Walker { cpus, group, walk });
+            let found_khz = cpus.first().map_or(0, |&cpu| self.cpufreq.khz(cpu));
+            self.daemon.walkers.push(Walker { cpus, found_khz, group, walk });
         }
         for place in 0..self.daemon.walkers.len() {
             self.walk_on(place);
@@ -121,15 +127,19 @@ impl Board {
         self.walk_on(place);
     }
 
+    /// Asks for a clock as the daemon does: another governor may have come meanwhile, and it does not look whether.
+    fn set_speed(&mut self, cpu: u32, khz: u32) {
+        let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_setspeed");
+        let _refused = self.write(&file, &khz.to_string());
+    }
+
     /// Sets the next clock of a walk, if there is one, and sleeps.
     fn walk_on(&mut self, place: usize) {
         let Some(walker) = self.daemon.walkers.get_mut(place) else { return };
         let khz = walker.walk.pop_front();
         let (cpu, over) = (walker.cpus.first().copied().unwrap_or(0), walker.walk.is_empty());
         if let Some(khz) = khz {
-            let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_setspeed");
-            // Another governor may have come meanwhile; the daemon does not ask either.
-            let _refused = self.write(&file, &khz.to_string());
+            self.set_speed(cpu, khz);
         }
         let interval_ns = self.profile.cpuspeed.map_or(0, |options| options.interval_ms() * MS_NS);
         let pause_ns = if khz.is_some() { u64::from(PAUSE_MS) * MS_NS } else { 0 };

@@ -100,14 +100,17 @@ fn cpus_that_share_a_clock_follow_the_busiest() {
 }
 
 #[test]
-fn a_stopped_daemon_leaves_the_clocks_where_they_are() {
+fn a_stopped_daemon_puts_the_clocks_back() {
     let mut world = alone(eight());
     userspace(&mut world, 8);
+    write(&mut world, &cpufreq(0, "scaling_setspeed"), "2333000").unwrap();
+    pass(&mut world, SECOND / 100);
     write(&mut world, DAEMON, "1").unwrap();
     pass(&mut world, 3 * SECOND);
+    assert_eq!(mhz(&mut world, &[0, 1]), [2667, 2667]);
     write(&mut world, DAEMON, "0").unwrap();
     pass(&mut world, 5 * SECOND);
-    assert_eq!(mhz(&mut world, &[0]), [2667]);
+    assert_eq!(mhz(&mut world, &[0, 1]), [2333, 3000]);
     write(&mut world, DAEMON, "1").unwrap();
     pass(&mut world, SECOND);
     assert_eq!(mhz(&mut world, &[0]), [3000], "a new one begins at the top");
