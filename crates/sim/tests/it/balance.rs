@@ -1,5 +1,5 @@
 //! Balancing of old kernels: who is moved where, with work gathered and without, and that nothing is lost on the way.
-use powerband_machine::{Job, World};
+use powerband_machine::{Action, CpuQuota, Hold, Job, Turn, World};
 use powerband_record::{CpuList, Demand, Side, Work};
 use powerband_sim::{Profile, SimWorld, Stretch};
 
@@ -214,6 +214,47 @@ fn at_the_lowest_clock_the_same_work_reads_as_more() {
         assert!((12.5..14.5).contains(&mean), "{savings}: {mean} % of {shares:?}");
         let (high, low) = halves(&shares);
         assert!(low >= lowest && low < 10.0 && high > 1.7 * low, "{savings}: {high} and {low}");
+    }
+}
+
+/// CPUs go and come, savings are turned, quotas throttle: every task ends all the same, with the cycles it had to make.
+#[test]
+fn whatever_is_turned_meanwhile_no_task_is_lost() {
+    for (profile, cpus) in [(eight(2), 8), (quiet("smt"), 8)] {
+        let mut draws = Draws(11);
+        let mut pick = |of: u64| (draws.exponential(1e6) as u64) % of;
+        let mut world = alone(profile);
+        let group = Action::MakeGroup { group: "slow".into(), quota: CpuQuota { millionths: 500_000 } };
+        let turn = Turn { action: group, read_back: None, ..crate::rig::turn("", "", Hold::Held) };
+        assert_eq!(world.machine(Side::Near).unwrap().act(&turn).unwrap().errno, None);
+        let ids: Vec<_> = (0..24)
+            .map(|number| {
+                let demand = Demand {
+                    cycles: 2_000_000 + 7_000_000 * number,
+                    memory_share: 0.0,
+                    sleep_ns: pick(20) * MS,
+                    repeat: 30,
+                };
+                let work = Work::Command { argv: vec!["batch".into()], demand: Some(demand) };
+                let pinned = (number % 5 == 0).then(|| CpuList::new(vec![pick(cpus) as u32, pick(cpus) as u32]));
+                let group = (number % 7 == 3).then(|| "slow".to_owned());
+                spawn(&mut world, Side::Near, &Job { cpus: pinned, group, ..job(work) })
+            })
+            .collect();
+        for _ in 0..200 {
+            pass(&mut world, pick(15) * MS);
+            let (path, value) = match pick(3) {
+                0 => (MC.to_owned(), pick(2)),
+                1 => (SMT.to_owned(), pick(2)),
+                _ => (format!("/sys/devices/system/cpu/cpu{}/online", 1 + pick(cpus - 1)), pick(2)),
+            };
+            // Some of these are not there, or refuse.
+            let _ = write(&mut world, &path, &value.to_string());
+        }
+        for id in ids {
+            let done = until_told(&mut world, id);
+            assert!(done.status.success() && done.usage.user_ns > 0, "{done:?}");
+        }
     }
 }
 
