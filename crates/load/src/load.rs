@@ -6,7 +6,11 @@ use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{CommandLoad, CounterLoad, IdleLoad, PingLoad, PrimesLoad, StreamLoad, WakeLoad};
+use crate::ladder::mixed;
+use crate::{
+    CommandLoad, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
+    WakeLoad,
+};
 
 /// What makes the machine work, as a plan spells it: `kind = "counter"`, ….
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,7 +19,7 @@ use crate::{CommandLoad, CounterLoad, IdleLoad, PingLoad, PrimesLoad, StreamLoad
 pub enum Load {
     /// Counts in a loop for a fixed time.
     Counter(CounterLoad),
-    /// One bulk TCP transfer for a fixed time.
+    /// Bulk transfers for a fixed time.
     Stream(StreamLoad),
     /// Small packets there and back.
     Ping(PingLoad),
@@ -23,6 +27,12 @@ pub enum Load {
     Wake(WakeLoad),
     /// Primes counted by ranks that wait for one another.
     Primes(PrimesLoad),
+    /// An order system at one rate.
+    Orders(OrdersLoad),
+    /// Levels of a load.
+    Ladder(LadderLoad),
+    /// A web shop and its customers.
+    Shop(ShopLoad),
     /// Any program.
     Command(CommandLoad),
     /// Nothing: the machine as it idles.
@@ -64,7 +74,7 @@ pub type Finishes = BTreeMap<&'static str, Finished>;
 pub enum LoadError {
     /// No such load.
     #[error(
-        "there is no load '{name}'; there are: counter, stream, ping, wake, primes, idle, or any command behind --"
+        "there is no load '{name}'; there are: counter, stream, ping, wake, primes, orders, ladder, shop, idle, or any command behind --"
     )]
     Unknown {
         /// What was asked for.
@@ -85,6 +95,15 @@ pub enum LoadError {
     /// A sleeper that cannot be.
     #[error("wake: {0}; write e.g. interval = \"1ms\", priority = 80")]
     Wake(&'static str),
+    /// Orders that cannot be.
+    #[error("orders: {0}; write e.g. rate_per_s = 10000.0, batch = 1000")]
+    Orders(&'static str),
+    /// Levels that are none.
+    #[error("ladder: {0}; write e.g. levels = [100, 50, 10], calibrations = 3")]
+    Ladder(&'static str),
+    /// A shop that cannot be.
+    #[error("shop: {0}; write e.g. customers = 50, think = \"1s\"")]
+    Shop(&'static str),
     /// A window that is none.
     #[error("stream: {0}; write e.g. window_bytes = 65536, or leave it to the kernel")]
     Stream(&'static str),
@@ -112,6 +131,15 @@ impl Load {
             "wake" => {
                 Load::Wake(for_ns.map_or_else(WakeLoad::default, |for_ns| WakeLoad { for_ns, ..WakeLoad::default() }))
             }
+            "orders" => Load::Orders(
+                for_ns.map_or_else(OrdersLoad::default, |for_ns| OrdersLoad { for_ns, ..OrdersLoad::default() }),
+            ),
+            "ladder" => Load::Ladder(
+                for_ns.map_or_else(LadderLoad::default, |for_ns| LadderLoad { for_ns, ..LadderLoad::default() }),
+            ),
+            "shop" => {
+                Load::Shop(for_ns.map_or_else(ShopLoad::default, |for_ns| ShopLoad { for_ns, ..ShopLoad::default() }))
+            }
             "primes" if for_ns.is_some() => return Err(LoadError::OwnEnd("primes")),
             "primes" => Load::Primes(PrimesLoad::default()),
             "idle" => Load::Idle(for_ns.map_or_else(IdleLoad::default, |for_ns| IdleLoad { for_ns })),
@@ -128,11 +156,14 @@ impl Load {
         match self {
             Load::Command(command) if command.argv.first().is_none_or(String::is_empty) => Err(LoadError::Empty),
             Load::Command(_) => Ok(()),
-            timed if timed.length_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
+            timed if timed.measured_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
             Load::Stream(stream) => stream.mistake().map_or(Ok(()), |why| Err(LoadError::Stream(why))),
             Load::Ping(ping) => ping.mistake().map_or(Ok(()), |why| Err(LoadError::Ping(why))),
             Load::Wake(wake) => wake.mistake().map_or(Ok(()), |why| Err(LoadError::Wake(why))),
             Load::Primes(primes) => primes.mistake().map_or(Ok(()), |why| Err(LoadError::Primes(why))),
+            Load::Orders(orders) => orders.mistake().map_or(Ok(()), |why| Err(LoadError::Orders(why))),
+            Load::Ladder(ladder) => ladder.mistake().map_or(Ok(()), |why| Err(LoadError::Ladder(why))),
+            Load::Shop(shop) => shop.mistake().map_or(Ok(()), |why| Err(LoadError::Shop(why))),
             _ => Ok(()),
         }
     }
@@ -146,6 +177,9 @@ impl Load {
             Load::Ping(_) => "ping",
             Load::Wake(_) => "wake",
             Load::Primes(_) => "primes",
+            Load::Orders(_) => "orders",
+            Load::Ladder(_) => "ladder",
+            Load::Shop(_) => "shop",
             Load::Command(_) => "command",
             Load::Idle(_) => "idle",
         }
@@ -157,7 +191,9 @@ impl Load {
         match self {
             Load::Command(command) => command.argv.join(" "),
             Load::Primes(primes) => primes.describe(),
-            other => match other.length_ns() {
+            Load::Ladder(ladder) => ladder.describe(),
+            Load::Shop(shop) => shop.describe(),
+            other => match other.measured_ns() {
                 Some(ns) => format!("{} for {}", other.kind(), powerband_record::format_duration(ns)),
                 None => other.kind().into(),
             },
@@ -173,7 +209,21 @@ impl Load {
             Load::Ping(ping) => Some(ping.for_ns),
             Load::Wake(wake) => Some(wake.for_ns),
             Load::Idle(idle) => Some(idle.for_ns),
+            Load::Orders(orders) => Some(orders.ramp_ns.saturating_add(orders.for_ns)),
+            Load::Ladder(ladder) => Some(ladder.length_ns()),
+            Load::Shop(shop) => Some(shop.ramp_ns.saturating_add(shop.for_ns)),
             Load::Primes(_) | Load::Command(_) => None,
+        }
+    }
+
+    /// How long its meters are read when that is fixed, ns: of several stretches the length of one.
+    #[must_use]
+    pub fn measured_ns(&self) -> Option<u64> {
+        match self {
+            Load::Orders(orders) => Some(orders.for_ns),
+            Load::Ladder(ladder) => Some(ladder.for_ns),
+            Load::Shop(shop) => Some(shop.for_ns),
+            other => other.length_ns(),
         }
     }
 
@@ -185,15 +235,10 @@ impl Load {
             Load::Counter(_) => {
                 vec![metric("count_per_s", Better::Higher, true), metric("count", Better::Higher, false)]
             }
-            Load::Stream(_) => vec![
-                metric("rate_mbit_s", Better::Higher, true),
-                metric("tx_percent", Better::Lower, false),
-                metric("rx_percent", Better::Lower, false),
-                metric("retransmits", Better::Lower, false),
-                metric("rtt_ms", Better::Lower, false),
-            ],
+            Load::Stream(stream) => stream.metrics(),
             Load::Ping(_) => vec![
                 metric("rtt_ms", Better::Lower, true),
+                metric("mean_us", Better::Lower, false),
                 metric("p50_us", Better::Lower, false),
                 metric("p90_us", Better::Lower, false),
                 metric("p99_us", Better::Lower, false),
@@ -214,6 +259,24 @@ impl Load {
                 metric("primes", Better::Higher, false),
                 metric("ranks", Better::Higher, false),
             ],
+            Load::Orders(_) => vec![
+                metric("score_per_s", Better::Higher, true),
+                metric("due_per_s", Better::Higher, false),
+                metric("p50_us", Better::Lower, false),
+                metric("p90_us", Better::Lower, false),
+                metric("p99_us", Better::Lower, false),
+                metric("max_us", Better::Lower, false),
+            ],
+            Load::Ladder(ladder) => ladder.metrics(),
+            Load::Shop(_) => vec![
+                metric("requests_per_s", Better::Higher, true),
+                metric("orders_per_s", Better::Higher, false),
+                metric("mean_us", Better::Lower, false),
+                metric("p50_us", Better::Lower, false),
+                metric("p90_us", Better::Lower, false),
+                metric("p99_us", Better::Lower, false),
+                metric("max_us", Better::Lower, false),
+            ],
             Load::Command(_) => vec![
                 metric("real_s", Better::Lower, true),
                 metric("user_s", Better::Lower, false),
@@ -221,6 +284,15 @@ impl Load {
                 metric("peak_rss_kib", Better::Lower, false),
             ],
             Load::Idle(_) => Vec::new(),
+        }
+    }
+
+    /// What it measures beside that where the near machine has a meter of power, the judged one first.
+    #[must_use]
+    pub fn metrics_by_meter(&self) -> Vec<Metric> {
+        match self {
+            Load::Ladder(ladder) => ladder.by_meter(),
+            _ => Vec::new(),
         }
     }
 
@@ -233,6 +305,10 @@ impl Load {
             Load::Ping(ping) => ping.parts(rig),
             Load::Wake(wake) => wake.parts(),
             Load::Primes(primes) => primes.parts(),
+            Load::Orders(orders) => orders.parts(),
+            // Whoever runs it runs its stages.
+            Load::Ladder(ladder) => ladder.calibration().load.parts(rig),
+            Load::Shop(shop) => shop.parts(),
             Load::Command(command) => command.parts(),
             Load::Idle(idle) => idle.parts(),
         }
@@ -251,17 +327,77 @@ impl Load {
         }
         match self {
             Load::Counter(_) => counter_metrics(finishes),
-            Load::Stream(_) => crate::stream::metrics(finishes),
+            Load::Stream(stream) => stream.conclude(finishes),
             Load::Ping(_) => crate::ping::metrics(finishes),
             Load::Wake(_) => crate::wake::metrics(finishes),
             Load::Primes(primes) => primes.metrics(finishes),
+            Load::Orders(orders) => orders.metrics(finishes),
+            Load::Ladder(_) => Ok(BTreeMap::new()),
+            Load::Shop(_) => crate::shop::metrics(finishes),
             Load::Command(_) => crate::command::metrics(finishes),
             Load::Idle(_) => Ok(BTreeMap::new()),
         }
     }
 }
 
+/// Loads of several stretches, each measured by itself.
 impl Load {
+    /// An interval as fast as it goes, for a load that is a share of the most it can do and does not know that yet.
+    #[must_use]
+    pub fn calibration(&self) -> Option<Stage> {
+        match self {
+            Load::Ladder(ladder) if ladder.full_per_s.is_none() => Some(ladder.calibration()),
+            _ => None,
+        }
+    }
+
+    /// The most it can do, from what its calibrating intervals came to; `None` while it takes more of them.
+    ///
+    /// # Errors
+    /// [`Void::LoadFailed`] when they do not settle.
+    pub fn calibrated(&self, intervals: &[BTreeMap<String, f64>]) -> Result<Option<f64>, Void> {
+        let scores: Vec<f64> = intervals.iter().filter_map(|it| it.get("score_per_s").copied()).collect();
+        match self {
+            Load::Ladder(ladder) => ladder.calibrated(&scores),
+            _ => Ok(None),
+        }
+    }
+
+    /// The stretches of one trial, in order. `draw` is what the trial shares with those it is compared with.
+    #[must_use]
+    pub fn stages(&self, full_per_s: Option<f64>, draw: u64) -> Vec<Stage> {
+        match self {
+            Load::Ladder(ladder) => ladder.stages(ladder.full_per_s.or(full_per_s).unwrap_or(1.0), draw),
+            other => vec![Stage::whole(other.drawn(draw))],
+        }
+    }
+
+    /// With chance of its own for each trial, where it has any that must not be the same in all.
+    fn drawn(&self, draw: u64) -> Load {
+        let mut load = self.clone();
+        match &mut load {
+            Load::Orders(OrdersLoad { seed, .. }) | Load::Shop(ShopLoad { seed, .. }) => *seed = mixed(*seed, draw),
+            _ => {}
+        }
+        load
+    }
+
+    /// What is in front of the names of what a meter measures: one name for each stretch.
+    #[must_use]
+    pub fn prefixes(&self) -> Vec<String> {
+        match self {
+            Load::Ladder(ladder) => ladder.prefixes(),
+            _ => vec![String::new()],
+        }
+    }
+
+    /// What follows from all its stretches.
+    pub fn sum_up(&self, full_per_s: Option<f64>, measured: &mut BTreeMap<String, f64>) {
+        if let Load::Ladder(ladder) = self {
+            ladder.sum_up(ladder.full_per_s.or(full_per_s).unwrap_or(1.0), measured);
+        }
+    }
+
     /// Distributions behind its metrics, by name and unit.
     #[must_use]
     pub fn histograms(&self, finishes: &Finishes) -> BTreeMap<String, Histogram> {
@@ -270,6 +406,8 @@ impl Load {
         match self {
             Load::Ping(_) => named("rtt_ns"),
             Load::Wake(_) => named("wake_ns"),
+            Load::Orders(_) => named("batch_ns"),
+            Load::Shop(_) => named("answer_ns"),
             _ => BTreeMap::new(),
         }
     }
@@ -376,7 +514,7 @@ mod tests {
 
     #[test]
     fn meters_are_read_around_one_part_of_each_side_that_has_any() {
-        let mut loads: Vec<Load> = ["counter", "stream", "ping", "wake", "primes", "idle"]
+        let mut loads: Vec<Load> = ["counter", "stream", "ping", "wake", "primes", "orders", "ladder", "shop", "idle"]
             .map(|name| Load::builtin(name, None).unwrap())
             .into();
         loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));

@@ -37,5 +37,5 @@ pub use quantity::{
 };
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
-pub use work::{Demand, Protocol, Work};
+pub use work::{Demand, Protocol, ShopServer, Work};
 pub use writer::Writer;

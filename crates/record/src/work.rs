@@ -38,6 +38,31 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         window_bytes: Option<u64>,
     },
+    /// Take in datagrams from one sender until it says how many it sent. Says `{"ready": {"port": P}}` once it listens;
+    /// reports `{"bytes": N, "datagrams": D, "seconds": S, "cpu_seconds": C}`, S from the first datagram to the last.
+    DatagramReceive {
+        /// Address to listen on.
+        address: String,
+        /// Port, of TCP for what is agreed and of UDP for datagrams; 0 for any free one.
+        port: u16,
+    },
+    /// Send datagrams of one size, at a rate or as fast as they go. Reports `{"datagrams": D, "bytes": N, "seconds": S,
+    /// "cpu_seconds": C, "rtt_ms": T}`.
+    DatagramSend {
+        /// Where the receiver listens.
+        address: String,
+        /// Its port.
+        port: u16,
+        /// How long to send, ns.
+        for_ns: u64,
+        /// Payload of a datagram.
+        size_bytes: u32,
+        /// Payload a second, kbit/s; as much as goes when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_kbit_s: Option<u64>,
+        /// One-byte exchanges before the transfer; the round trip reported is their median.
+        rtt_exchanges: u32,
+    },
     /// Answer what is sent, with the same bytes, to one caller until it says that it is done. Says
     /// `{"ready": {"port": P}}` once it listens; reports `{"answered": N}`.
     Echo {
@@ -49,8 +74,9 @@ pub enum Work {
         port: u16,
     },
     /// Send to an echo at times fixed beforehand, whatever the answers do, and measure from those times. Reports
-    /// `{"sent": N, "received": N, "mean_ns": M, "max_ns": X, "histogram": [[ns, count], …]}`, the histogram's values
-    /// exact to three digits.
+    /// `{"sent": N, "received": N, "mean_ns": M, "max_ns": X, "rtt_ns": T, "histogram": [[ns, count], …]}`, the histogram's
+    /// values exact to three digits; T, which a simulated machine leaves out, is the mean from when packets did leave to when
+    /// the kernel took their answers in.
     Ping {
         /// Over which protocol.
         protocol: Protocol,
@@ -99,6 +125,43 @@ pub enum Work {
         /// Priority of SCHED_FIFO, sched(7); 0 is an ordinary thread.
         priority: u32,
     },
+    /// An order system in memory under transactions that come in batches, each worker's at exponential gaps, whatever became
+    /// of those before. Begins ([`Work`] of which meters are read) after the ramp; reports `{"transactions": N,
+    /// "scheduled": M, "seconds": S, "workers": W, "mean_ns": A, "max_ns": X, "histogram": [[ns, count], …]}`: the
+    /// transactions done and those due in S seconds, and how long after they were due batches were done.
+    Orders {
+        /// Transactions a second due, on average; as many as go when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_per_s: Option<f64>,
+        /// Threads that work; one for each CPU that is online when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workers: Option<u32>,
+        /// Transactions of one batch.
+        batch: u32,
+        /// Time before it is measured, ns.
+        ramp_ns: u64,
+        /// Time measured, ns.
+        for_ns: u64,
+        /// Seed of gaps and of transactions.
+        seed: u64,
+    },
+    /// A web shop and its customers on one machine: each looks at a page, thinks, and goes on, through browsing, searching,
+    /// cart and order. Begins after the ramp; reports `{"requests": N, "failed": F, "orders": O, "seconds": S, "mean_ns": A,
+    /// "max_ns": X, "histogram": [[ns, count], …]}`, the histogram's values exact to three digits.
+    Shop {
+        /// Who serves.
+        server: ShopServer,
+        /// How many customers.
+        customers: u32,
+        /// Mean time a customer thinks (exponential), ns.
+        think_ns: u64,
+        /// Time before it is measured, ns.
+        ramp_ns: u64,
+        /// Time measured, ns.
+        for_ns: u64,
+        /// Seed of what customers do and how long they think.
+        seed: u64,
+    },
     /// Any program. Its exit status, time, memory and output are what it reports.
     Command {
         /// Program and arguments.
@@ -125,6 +188,17 @@ pub enum Protocol {
     Tcp,
     /// Echo requests, which the kernel at the other end answers.
     Icmp,
+}
+
+/// What a shop runs on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShopServer {
+    /// A server of our own, which needs nothing.
+    #[default]
+    Embedded,
+    /// Apache, PHP and MariaDB as Debian has them, started for the load and ended with it.
+    Apache,
 }
 
 /// What a command costs, so that a simulated machine can stand in for it.
@@ -156,11 +230,15 @@ impl Work {
             Work::Counter { .. } => "counter",
             Work::StreamReceive { .. } => "stream_receive",
             Work::StreamSend { .. } => "stream_send",
+            Work::DatagramReceive { .. } => "datagram_receive",
+            Work::DatagramSend { .. } => "datagram_send",
             Work::Echo { .. } => "echo",
             Work::Ping { .. } => "ping",
             Work::Primes { .. } => "primes",
             Work::PrimesShare { .. } => "primes_share",
             Work::Wake { .. } => "wake",
+            Work::Orders { .. } => "orders",
+            Work::Shop { .. } => "shop",
             Work::Command { .. } => "command",
             Work::Idle { .. } => "idle",
         }

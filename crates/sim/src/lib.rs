@@ -26,6 +26,7 @@ mod profile;
 mod queue;
 mod ranks;
 mod schedule;
+mod serve;
 mod sleeper;
 mod thermal;
 mod tree;
@@ -47,5 +48,6 @@ pub use profile::{
 pub use queue::{Class, EventQueue};
 pub use ranks::RanksSpec;
 pub use schedule::BalanceSpec;
+pub use serve::ServeSpec;
 pub use thermal::ThermalSpec;
 pub use world::{InterruptSource, SimError, SimWorld};

@@ -12,6 +12,7 @@ use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
 use crate::ranks::RanksSpec;
 use crate::schedule::BalanceSpec;
+use crate::serve::ServeSpec;
 use crate::thermal::ThermalSpec;
 
 mod balance;
@@ -21,6 +22,7 @@ mod file;
 mod idle;
 mod meters;
 mod ranks;
+mod serve;
 mod thermal;
 
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
@@ -136,6 +138,8 @@ pub struct Profile {
     pub network: NetworkSpec,
     /// What ranks cost; `None` where they are not modelled.
     pub ranks: Option<RanksSpec>,
+    /// What serving costs; `None` where it is not modelled.
+    pub serve: Option<ServeSpec>,
     /// Meters it has beside the model's own.
     pub meters: Vec<MeterSpec>,
     /// Its thermal zone; its temperature is not modelled when `None`.
@@ -149,7 +153,7 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 9] = [
+const BUILTIN: [(&str, &str); 10] = [
     ("board", include_str!("../../../machines/sim/board.toml")),
     ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
     ("laptop", include_str!("../../../machines/sim/laptop.toml")),
@@ -159,6 +163,7 @@ const BUILTIN: [(&str, &str); 9] = [
     ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),
     ("server", include_str!("../../../machines/sim/server.toml")),
     ("smt", include_str!("../../../machines/sim/smt.toml")),
+    ("x3650", include_str!("../../../machines/sim/x3650.toml")),
 ];
 
 impl Profile {

@@ -202,6 +202,8 @@ pub(crate) struct Task {
     pub(crate) retired: u128,
     /// Its process's timer came while it was not running.
     pub(crate) overdue: bool,
+    /// It stands for one that has run before, on its CPU, when it first wakes.
+    pub(crate) settled: bool,
     /// It sees to it that its CPU is awake when it wakes.
     pub(crate) ahead: bool,
 }
@@ -225,6 +227,7 @@ impl Task {
             rest_cycles: 0,
             retired: 0,
             overdue: false,
+            settled: false,
             ahead: false,
         }
     }

@@ -145,7 +145,8 @@ impl Board {
         let balance = self.balance.as_ref()?;
         let own = self.tasks[task as usize].cpu;
         let usable = |cpu: u32| self.cpus.get(cpu as usize).is_some_and(|cpu| cpu.online) && self.may_run(task, cpu);
-        if self.tasks[task as usize].retired == 0 || !usable(own) {
+        let new = self.tasks[task as usize].retired == 0 && !self.tasks[task as usize].settled;
+        if new || !usable(own) {
             return None;
         }
         if self.is_idle(own) {

@@ -12,6 +12,8 @@ mod cycles;
 #[cfg(test)]
 mod daemon;
 #[cfg(test)]
+mod datagrams;
+#[cfg(test)]
 mod determinism;
 #[cfg(test)]
 mod faults;

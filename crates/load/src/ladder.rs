@@ -1,0 +1,403 @@
+//! `ladder`: one load at falling or shuffled shares of the most it can do, and the machine idle; score and watts of each.
+//!
+//! The method is SPECpower_ssj2008's as published: several intervals as fast as it goes, the mean of the last two being 100 %,
+//! then levels of that, idle at last, and as overall figure the sum of the scores over the sum of the watts, idle's in it.
+use std::collections::BTreeMap;
+
+use powerband_record::{Better, CpuList, Metric, Void};
+use serde::{Deserialize, Serialize};
+
+use crate::orders::{BATCHES, WORKERS};
+use crate::{CommandLoad, Finishes, IdleLoad, Load, MetricSpec, OrdersLoad, Source};
+
+/// Levels of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LadderLoad {
+    /// How long each level is measured, ns; a plan writes `for = "30s"`.
+    #[serde(rename = "for", with = "crate::load::duration")]
+    pub for_ns: u64,
+    /// How long each runs before, ns.
+    #[serde(rename = "ramp", with = "crate::load::duration")]
+    pub ramp_ns: u64,
+    /// Shares of the most it can do, percent; each once, in this order or another.
+    pub levels: Vec<u32>,
+    /// In which order they come.
+    pub order: LevelOrder,
+    /// Whether the idle machine is measured at last.
+    pub idle: bool,
+    /// Intervals as fast as it goes, before the first trial, at the reference; the mean of the last two is 100 %.
+    pub calibrations: u32,
+    /// What 100 % is, a second; found by calibrating when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_per_s: Option<f64>,
+    /// Threads that work; one for each CPU that is online when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
+    /// Transactions of one batch.
+    pub batch: u32,
+    /// CPUs it stays on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<CpuList>,
+    /// A command in place of the order system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<RatedCommand>,
+}
+
+/// A command that takes a rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RatedCommand {
+    /// Program and arguments, `{rate}` where the rate a second belongs, `{seconds}` where the length.
+    pub argv: Vec<String>,
+    /// Where what it reached stands in its output: `regex:…` or `json:$.…`, a second.
+    pub score: String,
+    /// A rate beyond what it can reach, for calibrating.
+    pub beyond_per_s: f64,
+}
+
+/// In which order levels come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LevelOrder {
+    /// In another order each trial, so that a drift is not taken for a level's.
+    #[default]
+    Random,
+    /// As listed: what a level finds is what the one before left, as where they fall and a governor lags.
+    Listed,
+}
+
+/// One stretch of a load, measured by itself.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// In front of its metrics' names; empty for a load that is all of one stretch.
+    pub prefix: String,
+    /// What runs.
+    pub load: Load,
+    /// Where its score stands in its output, if it is a command of a ladder.
+    score: Option<MetricSpec>,
+}
+
+/// Two calibrating intervals this close are one number, relative.
+const CLOSE: f64 = 0.02;
+
+/// Name of what a level reaches.
+const SCORE: &str = "score_per_s";
+/// Prefix of the idle machine's metrics.
+const IDLE: &str = "idle_";
+
+impl Stage {
+    /// A load that is all of one stretch.
+    pub(crate) fn whole(load: Load) -> Stage {
+        Stage { prefix: String::new(), load, score: None }
+    }
+
+    /// Its metrics, without the prefix.
+    ///
+    /// # Errors
+    /// As [`Load::conclude`], and when a command did not print its score.
+    pub fn conclude(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+        let mut measured = self.load.conclude(finishes)?;
+        if let Some((spec, finished)) = self.score.as_ref().zip(finishes.get("load")) {
+            let score = spec.pick(finished).map_err(|why| Void::NoMetric { metric: SCORE.into(), why })?;
+            measured.insert(SCORE.into(), score);
+        }
+        Ok(measured)
+    }
+}
+
+impl Default for LadderLoad {
+    fn default() -> Self {
+        LadderLoad {
+            for_ns: 30_000_000_000,
+            ramp_ns: 5_000_000_000,
+            levels: (1..=10).rev().map(|level| level * 10).collect(),
+            order: LevelOrder::default(),
+            idle: true,
+            calibrations: 3,
+            full_per_s: None,
+            workers: None,
+            batch: 1_000,
+            pin: None,
+            command: None,
+        }
+    }
+}
+
+impl LadderLoad {
+    /// What makes no sense about it.
+    pub(crate) fn mistake(&self) -> Option<&'static str> {
+        let twice = |place: usize| self.levels[..place].contains(&self.levels[place]);
+        let rate = |rate: &f64| !(rate.is_finite() && *rate > 0.0);
+        if self.levels.is_empty() || self.levels.iter().any(|level| !(1..=100).contains(level)) {
+            Some("its levels must be percentages from 1 to 100")
+        } else if (0..self.levels.len()).any(twice) {
+            Some("a level stands there twice")
+        } else if self.calibrations < 2 && self.full_per_s.is_none() {
+            Some("its calibrations must be 2 or more, as the mean of the last two is 100 %")
+        } else if self.full_per_s.iter().any(rate) {
+            Some("its full_per_s must be above 0")
+        } else if self.workers.is_some_and(|workers| !WORKERS.contains(&workers)) {
+            Some("its workers must be 1 to 1024")
+        } else if !BATCHES.contains(&self.batch) {
+            Some("its batch must be 1 to 100000 transactions")
+        } else {
+            self.command.as_ref().and_then(RatedCommand::mistake)
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let of = self.command.as_ref().map_or("orders", |command| command.argv.first().map_or("", String::as_str));
+        let idle = if self.idle { " and idle" } else { "" };
+        let length = powerband_record::format_duration(self.for_ns);
+        let plural = if self.levels.len() == 1 { "" } else { "s" };
+        format!("ladder of {of}: {} level{plural}{idle}, {length} each", self.levels.len())
+    }
+
+    /// All levels and idle, ns.
+    pub(crate) fn length_ns(&self) -> u64 {
+        let stages = self.levels.len() as u64 + u64::from(self.idle);
+        self.for_ns.saturating_add(self.ramp_ns).saturating_mul(stages)
+    }
+
+    /// An interval as fast as it goes.
+    pub(crate) fn calibration(&self) -> Stage {
+        self.at(String::new(), None, 0)
+    }
+
+    /// What 100 % is, from the scores so far: `None` while more are needed.
+    ///
+    /// # Errors
+    /// [`Void::LoadFailed`] when twice as many as asked for do not settle.
+    pub(crate) fn calibrated(&self, scores: &[f64]) -> Result<Option<f64>, Void> {
+        let [.., before, last] = scores else { return Ok(None) };
+        let asked = self.calibrations as usize;
+        let close = (before / last - 1.0).abs() <= CLOSE;
+        if scores.len() >= asked && close {
+            return Ok(Some(f64::midpoint(*before, *last)));
+        }
+        if scores.len() >= asked * 2 {
+            let why = format!("its best rate did not settle: {before:.0} and then {last:.0} a second; make for longer");
+            return Err(Void::LoadFailed { why });
+        }
+        Ok(None)
+    }
+
+    /// The stretches of one trial. `draw` is what this trial shares with those it is compared with.
+    pub(crate) fn stages(&self, full_per_s: f64, draw: u64) -> Vec<Stage> {
+        let mut levels = self.levels.clone();
+        if self.order == LevelOrder::Random {
+            shuffle(&mut levels, draw);
+        }
+        let at = |level: u32| {
+            let rate = full_per_s * f64::from(level) / 100.0;
+            self.at(format!("at_{level}_"), Some(rate), mixed(draw, u64::from(level)))
+        };
+        let mut stages: Vec<Stage> = levels.into_iter().map(at).collect();
+        if self.idle {
+            let idle = Load::Idle(IdleLoad { for_ns: self.for_ns });
+            stages.push(Stage { prefix: IDLE.into(), load: idle, score: None });
+        }
+        stages
+    }
+
+    fn at(&self, prefix: String, rate_per_s: Option<f64>, seed: u64) -> Stage {
+        let Some(command) = &self.command else {
+            let load = Load::Orders(OrdersLoad {
+                for_ns: self.for_ns,
+                ramp_ns: self.ramp_ns,
+                rate_per_s,
+                workers: self.workers,
+                batch: self.batch,
+                seed,
+                pin: self.pin.clone(),
+                may_lag: true,
+            });
+            return Stage { prefix, load, score: None };
+        };
+        let argv = command.at(rate_per_s.unwrap_or(command.beyond_per_s), self.for_ns);
+        let load = Load::Command(CommandLoad { argv, pin: self.pin.clone(), ..CommandLoad::default() });
+        Stage { prefix, load, score: command.spec().ok() }
+    }
+
+    /// What its levels measure, and what follows; what is in watts only where there is a meter, which promises the overall
+    /// figure by [`LadderLoad::by_meter`].
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let metric = |name: String, judged| Metric { name, better: Better::Higher, judged, boundary: None };
+        let levels = self.levels.iter().map(|level| metric(format!("at_{level}_{SCORE}"), false));
+        let mut metrics = vec![metric(SCORE.into(), true)];
+        metrics.extend(levels);
+        metrics.push(metric("full_per_s".into(), false));
+        metrics
+    }
+
+    /// What follows where watts are known.
+    pub(crate) fn by_meter(&self) -> Vec<Metric> {
+        let metric = |name: String, judged| Metric { name, better: Better::Higher, judged, boundary: None };
+        let levels = self.levels.iter().map(|level| metric(format!("at_{level}_score_per_w"), false));
+        [metric("score_per_w".into(), true)].into_iter().chain(levels).collect()
+    }
+
+    /// Names in front of metrics, in the order of `levels`.
+    pub(crate) fn prefixes(&self) -> Vec<String> {
+        let levels = self.levels.iter().map(|level| format!("at_{level}_"));
+        levels.chain(self.idle.then(|| IDLE.to_owned())).collect()
+    }
+
+    /// What follows from all levels: ratios, where watts are known, and the overall figure.
+    pub(crate) fn sum_up(&self, full_per_s: f64, measured: &mut BTreeMap<String, f64>) {
+        measured.insert("full_per_s".into(), full_per_s);
+        let (mut scores, mut watts) = (0.0, measured.get(&format!("{IDLE}power_w")).copied());
+        if !self.idle {
+            watts = Some(0.0);
+        }
+        for level in &self.levels {
+            let of = |name: &str| measured.get(&format!("at_{level}_{name}")).copied();
+            let (score, power) = (of(SCORE), of("power_w"));
+            scores += score.unwrap_or(f64::NAN);
+            watts = watts.zip(power).map(|(sum, power)| sum + power);
+            if let Some((score, power)) = score.zip(power) {
+                measured.insert(format!("at_{level}_score_per_w"), score / power);
+            }
+        }
+        measured.insert(SCORE.into(), scores / self.levels.len() as f64);
+        if let Some(watts) = watts.filter(|watts| *watts > 0.0) {
+            measured.insert("score_per_w".into(), scores / watts);
+        }
+    }
+}
+
+impl RatedCommand {
+    fn mistake(&self) -> Option<&'static str> {
+        if self.argv.first().is_none_or(String::is_empty) {
+            Some("its command is empty")
+        } else if !self.argv.iter().any(|word| word.contains("{rate}")) {
+            Some("its command has no {rate} among its arguments")
+        } else if !(self.beyond_per_s.is_finite() && self.beyond_per_s > 0.0) {
+            Some("its beyond_per_s must be above 0")
+        } else {
+            let printed = |spec: &MetricSpec| matches!(spec.source, Source::Pattern(_) | Source::Path(_));
+            let is_printed = self.spec().is_ok_and(|spec| printed(&spec));
+            (!is_printed).then_some("its score is neither regex:PATTERN with a group nor json:$.PATH")
+        }
+    }
+
+    fn spec(&self) -> Result<MetricSpec, crate::PickError> {
+        MetricSpec::parse(&format!("{SCORE}={}:higher", self.score))
+    }
+
+    fn at(&self, rate_per_s: f64, for_ns: u64) -> Vec<String> {
+        let rate = format!("{}", rate_per_s.round().max(1.0));
+        let seconds = for_ns.div_ceil(1_000_000_000).to_string();
+        self.argv.iter().map(|word| word.replace("{rate}", &rate).replace("{seconds}", &seconds)).collect()
+    }
+}
+
+/// Fisher and Yates, by numbers mixed from `draw`.
+fn shuffle(levels: &mut [u32], draw: u64) {
+    for last in (1..levels.len()).rev() {
+        let other = usize::try_from(mixed(draw, last as u64) % (last as u64 + 1)).unwrap_or(0);
+        levels.swap(last, other);
+    }
+}
+
+/// Two numbers mixed to one that looks like chance (the finalizer of SplitMix64; Steele, Lea, Flood 2014).
+pub(crate) fn mixed(a: u64, b: u64) -> u64 {
+    let mut x =
+        a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1).wrapping_mul(0xd1b5_4a32_d192_ed03));
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_hundred_percent_is_the_mean_of_two_that_agree() {
+        let ladder = LadderLoad::default();
+        assert_eq!(ladder.calibrated(&[90.0, 100.0]), Ok(None), "three are asked for");
+        assert_eq!(ladder.calibrated(&[90.0, 100.0, 101.0]), Ok(Some(100.5)));
+        assert_eq!(ladder.calibrated(&[90.0, 100.0, 103.0]), Ok(None), "one more");
+        assert!(matches!(ladder.calibrated(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), Err(Void::LoadFailed { .. })));
+    }
+
+    #[test]
+    fn levels_are_shares_of_it_in_the_order_asked_for() {
+        let listed = LadderLoad { order: LevelOrder::Listed, ..LadderLoad::default() };
+        let stages = listed.stages(200.0, 3);
+        assert_eq!(stages.len(), 11);
+        let rates = stages.iter().filter_map(|stage| match &stage.load {
+            Load::Orders(orders) => orders.rate_per_s,
+            _ => None,
+        });
+        assert_eq!(rates.collect::<Vec<_>>(), (1..=10).rev().map(|level| f64::from(level) * 20.0).collect::<Vec<_>>());
+        assert_eq!((stages[10].prefix.as_str(), stages[10].load.kind()), ("idle_", "idle"));
+        let order = |draw| LadderLoad::default().stages(1.0, draw).into_iter().map(|s| s.prefix).collect::<Vec<_>>();
+        assert_ne!(order(1), order(2));
+        assert_eq!(order(1), order(1));
+        let sorted = |mut names: Vec<String>| {
+            names.sort();
+            names
+        };
+        assert_eq!(sorted(order(1)), sorted(listed.prefixes()), "each level once");
+    }
+
+    #[test]
+    fn idle_counts_in_the_overall_figure() {
+        let ladder = LadderLoad { levels: vec![100, 50], ..LadderLoad::default() };
+        let given = [
+            ("at_100_score_per_s", 100.0),
+            ("at_50_score_per_s", 50.0),
+            ("at_100_power_w", 20.0),
+            ("at_50_power_w", 15.0),
+        ];
+        let mut measured: BTreeMap<String, f64> = given.map(|(name, value)| (name.to_owned(), value)).into();
+        let mut with_idle = measured.clone();
+        ladder.sum_up(100.0, &mut measured);
+        assert_eq!(measured.get("score_per_w"), None, "without idle's watts there is no overall figure");
+        assert_eq!(
+            (measured["at_100_score_per_w"], measured["score_per_s"], measured["full_per_s"]),
+            (5.0, 75.0, 100.0)
+        );
+        with_idle.insert("idle_power_w".into(), 15.0);
+        ladder.sum_up(100.0, &mut with_idle);
+        assert_eq!(with_idle["score_per_w"], 3.0);
+    }
+
+    #[test]
+    fn a_command_gets_its_rate_and_tells_its_score() {
+        let spelled = json!({"levels": [100, 50], "command": {"argv": ["wrk2", "-R{rate}", "-d{seconds}s"], "score": "regex:sec: ([0-9.]+)", "beyond_per_s": 1e6}});
+        let ladder: LadderLoad = serde_json::from_value(spelled).unwrap();
+        assert_eq!(ladder.mistake(), None);
+        let argv = |stage: &Stage| match &stage.load {
+            Load::Command(command) => command.argv.join(" "),
+            _ => String::new(),
+        };
+        assert_eq!(argv(&ladder.calibration()), "wrk2 -R1000000 -d30s");
+        let half = ladder.stages(3000.0, 1).into_iter().find(|stage| stage.prefix == "at_50_").unwrap();
+        assert_eq!(argv(&half), "wrk2 -R1500 -d30s");
+    }
+
+    #[test]
+    fn slips_are_refused() {
+        let bad = [
+            json!({"levels": []}),
+            json!({"levels": [0]}),
+            json!({"levels": [101]}),
+            json!({"levels": [50, 50]}),
+            json!({"calibrations": 1}),
+            json!({"full_per_s": -1.0}),
+            json!({"batch": 0}),
+            json!({"command": {"argv": ["wrk2"], "score": "regex:(x)", "beyond_per_s": 1.0}}),
+            json!({"command": {"argv": ["a", "{rate}"], "score": "x", "beyond_per_s": 1.0}}),
+        ];
+        for bad in bad {
+            let ladder: LadderLoad = serde_json::from_value(bad.clone()).unwrap();
+            assert!(Load::Ladder(ladder).check().is_err(), "{bad}");
+        }
+    }
+}
