@@ -19,6 +19,7 @@ mod latencies;
 mod orders;
 mod ping;
 mod primes;
+mod shop;
 mod stream;
 mod wake;
 
@@ -42,6 +43,9 @@ enum Failure {
         /// Why not.
         error: io::Error,
     },
+    /// The load itself says why.
+    #[error("{0}")]
+    Load(String),
     /// The wall clock was set while we counted by it.
     #[error("the wall clock was set back while counting")]
     Clock,
@@ -87,6 +91,9 @@ fn work(json: &str) -> Result<(), Failure> {
         Work::PrimesShare { rank, ranks, limit } => primes::share(rank, ranks, limit)?,
         Work::Orders { rate_per_s, workers, batch, ramp_ns, for_ns, seed } => {
             orders::run(&orders::Demand { rate_per_s, workers, batch, ramp_ns, for_ns, seed }, &mut control)?
+        }
+        Work::Shop { server, customers, think_ns, ramp_ns, for_ns, seed } => {
+            shop::run(&shop::Plan { server, customers, think_ns, ramp_ns, for_ns, seed }, &mut control)?
         }
         Work::Idle { for_ns } => {
             sleep_until(now_ns(ClockId::Monotonic).saturating_add(for_ns))?;

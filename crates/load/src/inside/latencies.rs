@@ -65,7 +65,10 @@ mod tests {
         other.record(5_000_000_000);
         one.merge(&other).unwrap();
         let report = one.complete(Map::new());
-        assert_eq!((report["mean_ns"].as_f64(), report["max_ns"].as_u64()), (Some(1_252_250_500.0), Some(5_000_000_000)));
+        assert_eq!(
+            (report["mean_ns"].as_f64(), report["max_ns"].as_u64()),
+            (Some(1_252_250_500.0), Some(5_000_000_000))
+        );
         let cells: Vec<(u64, u64)> = serde_json::from_value(report["histogram"].clone()).unwrap();
         assert_eq!((cells.len(), cells[0], one.len()), (3, (1_000, 2), 4));
         assert!(cells[2].0.abs_diff(5_000_000_000) < 5_000_000, "to three digits: {cells:?}");

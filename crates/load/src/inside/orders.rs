@@ -63,7 +63,7 @@ pub(super) fn run(demand: &Demand, control: &mut Control) -> Result<Value, Failu
     let workers = demand.workers.map_or_else(online, Ok)?.max(1);
     let gap_ns = demand.rate_per_s.map(|rate| 1e9 * f64::from(demand.batch) * f64::from(workers) / rate);
     if gap_ns.is_some_and(|gap_ns| gap_ns < LEAST_GAP_NS) {
-        return Err(Failure::Work("batches due more often than one a microsecond; ask for larger ones".into()));
+        return Err(Failure::Load("batches due more often than one a microsecond; ask for larger ones".into()));
     }
     let start_ns = now_ns(ClockId::Monotonic).saturating_add(FILL_NS);
     let begin_ns = start_ns.saturating_add(demand.ramp_ns);
@@ -73,9 +73,9 @@ pub(super) fn run(demand: &Demand, control: &mut Control) -> Result<Value, Failu
             (0..workers).map(|number| scope.spawn(move || worker(demand, gap_ns, number, times))).collect();
         sleep_until(begin_ns)?;
         control.begin()?;
-        let joined = threads.into_iter().map(|thread| {
-            thread.join().unwrap_or_else(|_| Err(Failure::Work("a worker came to a bad end".into())))
-        });
+        let joined = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(Failure::Load("a worker came to a bad end".into()))));
         joined.collect::<Result<_, _>>()
     })?;
     let mut latencies = Latencies::new()?;

@@ -68,7 +68,8 @@ fn customer_report(warehouse: &mut Warehouse, district: usize, customer: usize) 
     let about = district.customers.get(customer)?;
     paper.clear();
     // Writing to memory does not fail.
-    let _ = writeln!(paper, "customer {customer}  owes {}  paid {}", Money(about.balance_cents), Money(about.paid_cents));
+    let _ =
+        writeln!(paper, "customer {customer}  owes {}  paid {}", Money(about.balance_cents), Money(about.paid_cents));
     for amount_cents in &about.payments {
         let _ = writeln!(paper, "  payment {}", Money(*amount_cents));
     }
@@ -171,7 +172,8 @@ mod tests {
     #[test]
     fn what_is_kept_does_not_grow_with_the_time_it_runs() {
         let kept = |warehouse: &Warehouse| -> usize {
-            let lines = warehouse.districts.iter().flat_map(|district| district.latest()).map(|order| order.lines.len());
+            let lines =
+                warehouse.districts.iter().flat_map(|district| district.latest()).map(|order| order.lines.len());
             lines.sum()
         };
         // Slightly more is ordered than delivered: without its bound the queue would grow until memory ends.

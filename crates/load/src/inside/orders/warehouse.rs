@@ -184,7 +184,8 @@ impl Warehouse {
             assert_eq!(sum(|customer| customer.paid_cents), district.paid_cents);
             assert_eq!(sum(|customer| customer.balance_cents), district.delivered_cents - district.paid_cents);
             assert_eq!(district.next_number, district.delivered_count + district.waiting.len() as u64);
-            let numbers: Vec<u64> = district.delivered.iter().chain(&district.waiting).map(|order| order.number).collect();
+            let numbers: Vec<u64> =
+                district.delivered.iter().chain(&district.waiting).map(|order| order.number).collect();
             assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
             for order in district.latest() {
                 assert_eq!(order.lines.iter().map(|line| line.amount_cents).sum::<i64>(), order.amount_cents);
