@@ -14,7 +14,7 @@ session_start();
 $book = new Book(new mysqli('p:localhost', 'shop', '', 'shop'));
 $path = explode('/', trim((string) parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH), '/'));
 $posts = $_SERVER['REQUEST_METHOD'] === 'POST';
-$about = count($path) === 2 && ctype_digit($path[1]) ? (int) $path[1] : null;
+$about = count($path) === 2 && preg_match('/^\d+$/D', $path[1]) ? (int) $path[1] : null;
 
 $page = match (true) {
     !$posts && $path === [''] => front($book),
