@@ -7,7 +7,7 @@ use powerband_machine::World;
 use powerband_meter::state::FIGURES;
 use powerband_record::{Better, CpuList, Metric, Side};
 
-use crate::metering::{Metering, figure_of, sides_of};
+use crate::metering::{Metering, figure_of, of_stretch, sides_of};
 use crate::{PlanError, ResolveError};
 
 /// What metrics can be made of on a rig.
@@ -30,13 +30,20 @@ impl<'a> Sources<'a> {
         metering: &'a Metering,
         cpus: Option<&'a CpuList>,
     ) -> Sources<'a> {
-        let mut measured = load.metrics();
+        let mut measured = if metering.has(Side::Near) { load.metrics_by_meter() } else { Vec::new() };
+        for metric in &mut measured {
+            metric.boundary = metering.boundary(Side::Near);
+        }
+        measured.extend(load.metrics());
         let timed = load.length_ns().is_some();
-        measured.extend(metering.metrics().into_iter().map(|(name, boundary)| {
-            // Fixed durations are judged by watts, finite commands by joules.
-            let judged = if timed { name == "power_w" } else { name == "energy_j" };
-            Metric { name, better: Better::Lower, judged, boundary: Some(boundary) }
-        }));
+        for prefix in load.prefixes() {
+            measured.extend(metering.metrics().into_iter().map(|(name, boundary)| {
+                // Fixed durations are judged by watts, finite commands by joules; of many stretches none by itself.
+                let judged = prefix.is_empty() && if timed { name == "power_w" } else { name == "energy_j" };
+                let name = of_stretch(&prefix, &name);
+                Metric { name, better: Better::Lower, judged, boundary: Some(boundary) }
+            }));
+        }
         Sources { measured, picks, metering, cpus }
     }
 

@@ -22,6 +22,7 @@ mod resume;
 mod run;
 mod short;
 mod strangers;
+mod stretches;
 mod survey;
 mod unmeasured;
 mod world_bench;

@@ -103,7 +103,7 @@ impl Metering {
     }
 
     /// What the numbers of a side cover; of both, if both have a meter.
-    fn boundary(&self, side: Side) -> Option<String> {
+    pub(crate) fn boundary(&self, side: Side) -> Option<String> {
         let of = |side: &Side| self.meters.get(side).map(|meter| &meter.boundary);
         Some(match side {
             Side::Near => of(&Side::Near)?.clone(),
@@ -247,13 +247,40 @@ impl Figures {
 /// The figure a metric is, by its name, and the machine it is of.
 pub(crate) fn figure_of(metric: &str) -> Option<(Side, AskedFigure)> {
     let (side, name) = metric.strip_prefix("far/").map_or((Side::Near, metric), |name| (Side::Far, name));
-    AskedFigure::named(name).map(|figure| (side, figure))
+    let figure = AskedFigure::named(name).or_else(|| AskedFigure::named(of_a_stretch(name)?));
+    figure.map(|figure| (side, figure))
 }
 
 /// The machines whose meters a metric asks for, by its name.
 pub(crate) fn sides_of(metric: &str) -> &'static [Side] {
-    let is = |side: &&Side| METRICS.iter().any(|name| named(**side, name) == metric);
-    SIDES.iter().find(is).map_or(&[], |side| side.each())
+    let is = |metric: &str| SIDES.iter().find(|side| METRICS.iter().any(|name| named(**side, name) == metric));
+    let (side, name) = metric.split_once('/').map_or(("", metric), |(side, name)| (side, name));
+    let plain = || {
+        Some(if side.is_empty() { of_a_stretch(name)?.to_owned() } else { format!("{side}/{}", of_a_stretch(name)?) })
+    };
+    match is(metric).or_else(|| is(&plain()?)) {
+        Some(side) => side.each(),
+        // A ladder divides by what the near machine's meter says.
+        None if name == BY_METER || of_a_stretch(name) == Some(BY_METER) => Side::Near.each(),
+        None => &[],
+    }
+}
+
+/// What a ladder makes of a meter.
+const BY_METER: &str = "score_per_w";
+
+/// A metric of one stretch of a load without what says of which: `power_w` of `at_50_power_w`.
+fn of_a_stretch(name: &str) -> Option<&str> {
+    let level = || name.strip_prefix("at_")?.split_once('_').filter(|(level, _)| level.parse::<u32>().is_ok());
+    name.strip_prefix("idle_").or_else(|| level().map(|(_, rest)| rest))
+}
+
+/// The name of a metric of a stretch: `far/at_50_power_w` of `far/power_w`.
+pub(crate) fn of_stretch(prefix: &str, name: &str) -> String {
+    match name.split_once('/') {
+        Some((side, name)) => format!("{side}/{prefix}{name}"),
+        None => format!("{prefix}{name}"),
+    }
 }
 
 /// What was read of a side.

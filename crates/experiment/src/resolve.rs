@@ -93,7 +93,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
     let sources = Sources::of(&plan.load, &picks, &metering, narrow.cpus.as_ref());
     let mut metrics = sources.metrics(world, &plan.load)?;
-    if let Some(length_ns) = plan.load.length_ns() {
+    if let Some(length_ns) = plan.load.measured_ns() {
         metrics = bearable(metrics, &picks, &metering, length_ns, &mut notes)?;
     }
     let machine = identity(world, Side::Near, |machine| machine.name);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Finishes, IdleLoad, Load, MetricSpec, Rig, Source};
+use powerband_load::{Finishes, IdleLoad, Load, MetricSpec, Rig, Source, Stage};
 use powerband_machine::{Hold, User, Wake, Watch, World};
 use powerband_meter::{MeterInstance, Mute};
 use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
@@ -13,6 +13,7 @@ use crate::cooling::Cooling;
 use crate::execution::{Execution, Place, Ran};
 use crate::metering::{Around, Metering, Sessions, sides_of};
 use crate::strangers::Strangers;
+use crate::stretches::{Stretch, Stretches};
 use crate::{Bench, Fatal, Journal, Resolved};
 
 /// How long the link of a network device may stay down beyond the time to settle, ns …
@@ -39,6 +40,9 @@ pub struct WorldBench<'w> {
     /// Who else writes to what is turned.
     strangers: Strangers,
     user: Option<User>,
+    seed: u64,
+    /// What 100 % of a load is that is run at shares of it, a second, once that is known.
+    full_per_s: Option<f64>,
     /// Setting of the trial before: the same one again needs no settling.
     last: Option<u32>,
     restored: u32,
@@ -55,6 +59,9 @@ const UNKNOWN_LENGTH_NS: u64 = 30_000_000_000;
 
 /// What a load takes beyond its length to begin and to end, ns.
 const SILENCE_BEYOND_NS: u64 = 2_000_000_000;
+
+/// More than the blocks and copies of an experiment: trials of two seeds share no chance.
+const DRAWS: u64 = 1_000_003;
 
 /// What is in force during a trial, by side.
 type InForce = Vec<(Side, Applied)>;
@@ -83,6 +90,8 @@ impl<'w> WorldBench<'w> {
             cooling: Cooling::default(),
             strangers: Strangers::default(),
             user: None,
+            seed: resolved.started.seed,
+            full_per_s: None,
             last: None,
             restored: 0,
             longest_ns: UNKNOWN_LENGTH_NS,
@@ -170,6 +179,7 @@ impl<'w> WorldBench<'w> {
         &mut self,
         in_force: &mut InForce,
         trial: u32,
+        draw: u64,
         journal: &mut dyn Journal,
     ) -> Result<Result<Outcome, Void>, Fatal> {
         for (side, applied) in in_force.iter_mut() {
@@ -187,8 +197,24 @@ impl<'w> WorldBench<'w> {
         let group =
             in_force.iter().find(|(side, _)| *side == Side::Near).and_then(|(_, applied)| applied.group.clone());
         let place = Place { group, user: self.user.clone() };
+        let mut all = Stretches::default();
+        for stage in self.load.stages(self.full_per_s, draw) {
+            match self.stretch(&stage, place.clone())? {
+                Ok(stretch) => all.add(&stage.prefix, stretch),
+                Err(void) => return Ok(Err(void)),
+            }
+        }
+        self.load.sum_up(self.full_per_s, &mut all.measured);
+        let left_out = self.left_out(&all.left_out);
+        let Stretches { measured, refused, finishes, output, histograms, timelines, .. } = all;
+        let outcome = self.outcome(&measured, &finishes, &refused);
+        Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines, output, ..outcome }))
+    }
+
+    /// Runs one stretch of the load under the meters.
+    fn stretch(&mut self, stage: &Stage, place: Place) -> Result<Result<Stretch, Void>, Fatal> {
         let sessions = self.metering.open(self.world, &self.metered);
-        let ran = self.run_in_silence(place, sessions.watches())?;
+        let ran = self.run_in_silence(&stage.load, place, sessions.watches())?;
         let nothing = Around::new();
         let after = if ran.is_ok() { self.linger(&sessions)? } else { Ok(Around::new()) };
         let metered = sessions.close(
@@ -203,14 +229,56 @@ impl<'w> WorldBench<'w> {
             Ok(ran) => ran,
             Err(void) => return Ok(Err(void)),
         };
-        let concluded = self.load.conclude(&ran.finishes).map(|mut measured| {
+        let histograms = stage.load.histograms(&ran.finishes);
+        Ok(stage.conclude(&ran.finishes).map(|mut measured| {
             measured.extend(metered.values);
-            measured
-        });
-        let histograms = self.load.histograms(&ran.finishes);
-        let outcome = concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused));
-        let left_out = self.left_out(&metered.left_out);
-        Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines: metered.timelines, ..outcome }))
+            Stretch {
+                measured,
+                refused: metered.refused,
+                left_out: metered.left_out,
+                timelines: metered.timelines,
+                histograms,
+                finishes: ran.finishes,
+            }
+        }))
+    }
+
+    /// Finds out what 100 % is, at the reference, before the first trial of a load that is a share of it.
+    fn calibrate(&mut self, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
+        let Some(interval) = self.load.calibration().filter(|_| self.full_per_s.is_none()) else { return Ok(Ok(())) };
+        let mut in_force = InForce::new();
+        let found = self.calibrating(&interval, &mut in_force, journal);
+        self.put_back(&in_force)?;
+        self.all_here()?;
+        Ok(found?.map(|full_per_s| self.full_per_s = Some(full_per_s)))
+    }
+
+    fn calibrating(
+        &mut self,
+        interval: &Stage,
+        in_force: &mut InForce,
+        journal: &mut dyn Journal,
+    ) -> Result<Result<f64, Void>, Fatal> {
+        if let Err(error) = self.turn(0, in_force)? {
+            return Ok(Err(Void::NotTurned { why: error.to_string() }));
+        }
+        let now_ns = self.world.now_ns();
+        if let Err(void) = self.wait(now_ns + self.settle_ns)? {
+            return Ok(Err(void));
+        }
+        let mut intervals = Vec::new();
+        loop {
+            journal.tell(&format!("calibrating, interval {}", intervals.len() + 1));
+            match self.stretch(interval, Place { group: None, user: self.user.clone() })? {
+                Ok(stretch) => intervals.push(stretch.measured),
+                Err(void) => return Ok(Err(void)),
+            }
+            match self.load.calibrated(&intervals) {
+                Ok(Some(full_per_s)) => return Ok(Ok(full_per_s)),
+                Ok(None) => {}
+                Err(void) => return Ok(Err(void)),
+            }
+        }
     }
 
     /// Lets the machines read their meters on until what comes late has come.
@@ -245,12 +313,13 @@ impl<'w> WorldBench<'w> {
     /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.
     fn run_in_silence(
         &mut self,
+        load: &Load,
         place: Place,
         watches: BTreeMap<Side, Vec<Watch>>,
     ) -> Result<Result<Ran, Void>, Fatal> {
         let from_ns = self.world.now_ns();
-        self.world.hush(self.load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS));
-        let ran = Execution::run(self.world, &self.load, &self.rig, place, watches)?;
+        self.world.hush(load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS));
+        let ran = Execution::run(self.world, load, &self.rig, place, watches)?;
         self.world.hush(0);
         self.longest_ns = self.longest_ns.max(self.world.now_ns() - from_ns);
         Ok(ran)
@@ -259,12 +328,12 @@ impl<'w> WorldBench<'w> {
     /// The metrics asked for, from what was measured and printed.
     fn outcome(
         &self,
-        measured: BTreeMap<String, f64>,
-        finishes: Finishes,
+        measured: &BTreeMap<String, f64>,
+        finishes: &Finishes,
         refused: &BTreeMap<String, String>,
     ) -> Result<Outcome, Void> {
         let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
-        let values = Values { picks: &self.picks, measured: &measured, refused, finishes: &finishes };
+        let values = Values { picks: &self.picks, measured, refused, finishes };
         for metric in &self.metrics {
             match values.of(&metric.name) {
                 Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
@@ -273,14 +342,7 @@ impl<'w> WorldBench<'w> {
                 Err(why) => return Err(Void::NoMetric { metric: metric.name.clone(), why }),
             }
         }
-        let printed = |finished: &powerband_machine::Finished| finished.output.clone();
-        let said = |output: &powerband_record::Output| !(output.stdout.is_empty() && output.stderr.is_empty());
-        let output = finishes
-            .iter()
-            .map(|(name, f)| ((*name).to_owned(), printed(f)))
-            .filter(|(_, output)| said(output))
-            .collect();
-        Ok(Outcome { metrics, output, refused: unmeasured, ..Outcome::default() })
+        Ok(Outcome { metrics, refused: unmeasured, ..Outcome::default() })
     }
 
     /// Whether every knob is still where it was put, and nobody else has written to one.
@@ -356,6 +418,9 @@ impl Bench for WorldBench<'_> {
     }
 
     fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+        if let Err(void) = self.calibrate(journal)? {
+            return Ok(Err(void));
+        }
         // The machine cools down as it was found.
         if let Some(cool) = self.cool
             && let Err(void) = self.cooling.wait(self.world, &cool, journal)?
@@ -421,7 +486,8 @@ impl WorldBench<'_> {
         if let Err(void) = self.settle(trial, in_force)? {
             return Ok(Err(void));
         }
-        let outcome = self.measure(in_force, trial.trial, journal)?;
+        let draw = self.seed.wrapping_mul(DRAWS).wrapping_add(u64::from(trial.block) * 2 + u64::from(trial.copy));
+        let outcome = self.measure(in_force, trial.trial, draw, journal)?;
         Ok(outcome.and_then(|outcome| self.undisturbed(in_force).map(|()| outcome)))
     }
 }

@@ -20,6 +20,7 @@ mod orders;
 mod ping;
 mod primes;
 mod shop;
+mod stamped;
 mod stream;
 mod wake;
 

@@ -8,7 +8,7 @@ use powerband_record::{Better, CpuList, Metric, Void};
 use serde::{Deserialize, Serialize};
 
 use crate::orders::{BATCHES, WORKERS};
-use crate::{CommandLoad, Finishes, IdleLoad, Load, MetricSpec, OrdersLoad};
+use crate::{CommandLoad, Finishes, IdleLoad, Load, MetricSpec, OrdersLoad, Source};
 
 /// Levels of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -276,7 +276,9 @@ impl RatedCommand {
         } else if !(self.beyond_per_s.is_finite() && self.beyond_per_s > 0.0) {
             Some("its beyond_per_s must be above 0")
         } else {
-            self.spec().is_err().then_some("its score is neither regex:PATTERN with a group nor json:$.PATH")
+            let printed = |spec: &MetricSpec| matches!(spec.source, Source::Pattern(_) | Source::Path(_));
+            let is_printed = self.spec().is_ok_and(|spec| printed(&spec));
+            (!is_printed).then_some("its score is neither regex:PATTERN with a group nor json:$.PATH")
         }
     }
 
@@ -300,7 +302,7 @@ fn shuffle(levels: &mut [u32], draw: u64) {
 }
 
 /// Two numbers mixed to one that looks like chance (the finalizer of SplitMix64; Steele, Lea, Flood 2014).
-fn mixed(a: u64, b: u64) -> u64 {
+pub(crate) fn mixed(a: u64, b: u64) -> u64 {
     let mut x =
         a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1).wrapping_mul(0xd1b5_4a32_d192_ed03));
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

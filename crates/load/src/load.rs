@@ -6,6 +6,7 @@ use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::ladder::mixed;
 use crate::{
     CommandLoad, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
     WakeLoad,
@@ -243,6 +244,7 @@ impl Load {
             ],
             Load::Ping(_) => vec![
                 metric("rtt_ms", Better::Lower, true),
+                metric("mean_us", Better::Lower, false),
                 metric("p50_us", Better::Lower, false),
                 metric("p90_us", Better::Lower, false),
                 metric("p99_us", Better::Lower, false),
@@ -372,8 +374,18 @@ impl Load {
     pub fn stages(&self, full_per_s: Option<f64>, draw: u64) -> Vec<Stage> {
         match self {
             Load::Ladder(ladder) => ladder.stages(ladder.full_per_s.or(full_per_s).unwrap_or(1.0), draw),
-            other => vec![Stage::whole(other.clone())],
+            other => vec![Stage::whole(other.drawn(draw))],
         }
+    }
+
+    /// With chance of its own for each trial, where it has any that must not be the same in all.
+    fn drawn(&self, draw: u64) -> Load {
+        let mut load = self.clone();
+        match &mut load {
+            Load::Orders(OrdersLoad { seed, .. }) | Load::Shop(ShopLoad { seed, .. }) => *seed = mixed(*seed, draw),
+            _ => {}
+        }
+        load
     }
 
     /// What is in front of the names of what a meter measures: one name for each stretch.

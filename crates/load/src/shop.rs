@@ -143,7 +143,7 @@ mod tests {
         let spelled = json!({"kind": "shop", "for": "5s", "ramp": "1s", "customers": 500, "think": "7s", "server": "apache", "seed": 1});
         let load: Load = serde_json::from_value(spelled.clone()).unwrap();
         assert_eq!(serde_json::to_value(&load).unwrap(), spelled);
-        assert_eq!(load.describe(), "shop on Apache, PHP and MariaDB under 500 customers for 5s");
+        assert_eq!(load.describe(), "shop on Apache, PHP and MariaDB under 500 customers for 5 s");
         assert_eq!((load.check(), load.length_ns()), (Ok(()), Some(6_000_000_000)));
         for bad in [json!({"customers": 0}), json!({"customers": 20_001}), json!({"think": "11m"})] {
             let shop: ShopLoad = serde_json::from_value(bad.clone()).unwrap();

@@ -466,6 +466,9 @@ pub(crate) struct Replicate {
     /// Which, e.g. `router`; all when absent
     #[arg(value_name = "NAME")]
     pub(crate) articles: Vec<String>,
+    /// At most so many blocks of each plan, for a quick look; what is said is then less certain
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) blocks: Option<u32>,
 }
 
 /// `agent`.

@@ -2,27 +2,32 @@
 mod articles;
 mod tried;
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use powerband_experiment::{Plan, WorldBench, resolve, survey};
+use powerband_machine::StopSignal;
 use powerband_record::{Event, Void};
 use powerband_report::published::Check;
 use powerband_report::replication::{Evidence, Observed, Replication};
 
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure, usage};
-use crate::rig::{self, Purpose};
+use crate::rig;
 
 pub(crate) use articles::{Article, all, named};
+
+/// Asked whether to stop, by all who run at once.
+type Stop = Arc<Mutex<dyn FnMut() -> Option<StopSignal> + Send>>;
 
 /// Does one article again.
 ///
 /// # Errors
 /// When a plan cannot be run to its end: on a machine file that does not fit it, or when it is stopped.
-pub(crate) fn again(article: &Article, shared: &Shared) -> Result<Replication, Failure> {
+pub(crate) fn again(article: &Article, blocks: Option<u32>, shared: &Shared) -> Result<Replication, Failure> {
     let published = article.published()?;
-    let mut evidence = Evidence::default();
-    for name in &published.experiment.plans {
-        evidence.runs.insert(name.clone(), observed(name, shared)?);
-    }
+    let mut evidence =
+        Evidence { runs: side_by_side(&published.experiment.plans, blocks, shared)?, ..Evidence::default() };
     for check in published.claims.iter().flat_map(|claim| &claim.checks) {
         let Check::Tried { what } = check else { continue };
         if let Some(seen) = tried::on_machines(what, shared)? {
@@ -32,22 +37,52 @@ pub(crate) fn again(article: &Article, shared: &Shared) -> Result<Replication, F
     Ok(Replication::of(article.name, &published, &evidence))
 }
 
+/// Runs plans beside each other, as many at once as there are CPUs: each has machines of its own.
+fn side_by_side(plans: &[String], blocks: Option<u32>, shared: &Shared) -> Result<BTreeMap<String, Observed>, Failure> {
+    let mut interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
+    let mut stopped = None;
+    // Who hears of a signal first stops all.
+    let stop: Stop = Arc::new(Mutex::new(move || {
+        stopped = stopped.or_else(&mut interrupts);
+        stopped
+    }));
+    let waiting = Mutex::new(plans.iter());
+    let next = || waiting.lock().ok().and_then(|mut plans| plans.next());
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(plan) = next() {
+            done.push((plan.clone(), observed(plan, blocks, shared, &stop)));
+        }
+        done
+    };
+    let count = std::thread::available_parallelism().map_or(1, usize::from).min(plans.len());
+    let done = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect::<Vec<_>>()
+    });
+    done.into_iter().map(|(plan, observed)| Ok((plan, observed?))).collect()
+}
+
 /// Runs a built-in plan for all the blocks it allows, and keeps nothing of it.
-fn observed(name: &str, shared: &Shared) -> Result<Observed, Failure> {
+fn observed(name: &str, blocks: Option<u32>, shared: &Shared, stop: &Stop) -> Result<Observed, Failure> {
     let broken = |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, format!("the plan {name} went wrong: {why}"));
     let text = articles::plan(name).ok_or_else(|| broken(&"there is none of this name"))?;
     let mut plan = Plan::parse(name, text).map_err(|error| broken(&error))?;
     plan.seed = shared.seed.or(plan.seed);
+    plan.blocks = [plan.blocks, blocks].into_iter().flatten().min();
     let names = rig::Names::of(shared, &plan);
     if !names.simulated() {
         return Err(usage(
             "`replicate` needs simulated machines, sim:NAME; on any other run the plan itself, e.g. `powerband run plans/router.toml`",
         ));
     }
-    let mut rig = rig::open(&names, plan.seed, Purpose::Measure)?;
-    let resolved = resolve(&plan, rig.world()).map_err(rig::resolve_failure)?;
+    let seed = plan.seed.or(names.seed()?).unwrap_or(1);
+    let mut world = names.simulated_world(seed)?;
+    let stop = Arc::clone(stop);
+    world.interrupt_source(Box::new(move || stop.lock().ok().and_then(|mut stop| stop())));
+    let resolved = resolve(&plan, &mut world).map_err(rig::resolve_failure)?;
     let mut events: Vec<Event> = Vec::new();
-    let mut bench = WorldBench::new(rig.world(), &resolved);
+    let mut bench = WorldBench::new(&mut world, &resolved);
     let surveyed = survey(&resolved.started, &mut bench, &mut events).map_err(|fatal| broken(&fatal))?;
     surveyed.map_err(|why| match why {
         Void::Stopped => Failure::new(Exit::Stopped, "stopped; nothing was turned but on simulated machines"),

@@ -115,6 +115,17 @@ impl Names {
     }
 }
 
+impl Names {
+    /// Its simulated machines, of which nothing is kept.
+    ///
+    /// # Errors
+    /// When a machine file cannot be read, or its machine does not boot.
+    pub(crate) fn simulated_world(&self, seed: u64) -> Result<SimWorld, Failure> {
+        let near = simulated(&self.near).unwrap_or_default();
+        simulated_world(near, self.far.as_deref().and_then(simulated), seed)
+    }
+}
+
 /// An open rig.
 pub(crate) struct Rig {
     world: Box<dyn World>,
@@ -223,6 +234,11 @@ pub(crate) fn profile(name: &str) -> Result<Profile, Failure> {
     Profile::builtin(name).map_err(usage)
 }
 
+fn simulated_world(near: &str, far: Option<&str>, seed: u64) -> Result<SimWorld, Failure> {
+    let far = far.map(profile).transpose()?;
+    SimWorld::new(profile(near)?, far, seed).map_err(|error| Failure::new(Exit::CannotGoOn, error))
+}
+
 fn open_simulated(
     names: &Names,
     near: &str,
@@ -232,10 +248,7 @@ fn open_simulated(
 ) -> Result<Rig, Failure> {
     // Noise matters to trials alone; what is set must be found again whatever seed the next command is given.
     let seed = if purpose == Purpose::Measure { seed.or(names.seed()?).unwrap_or(1) } else { 1 };
-    let near_profile = profile(near)?;
-    let far_profile = far.map(profile).transpose()?;
-    let mut world =
-        SimWorld::new(near_profile, far_profile, seed).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+    let mut world = simulated_world(near, far, seed)?;
     let interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     world.interrupt_source(Box::new(interrupts));
     if purpose == Purpose::Measure {

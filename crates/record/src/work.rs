@@ -49,8 +49,9 @@ pub enum Work {
         port: u16,
     },
     /// Send to an echo at times fixed beforehand, whatever the answers do, and measure from those times. Reports
-    /// `{"sent": N, "received": N, "mean_ns": M, "max_ns": X, "histogram": [[ns, count], …]}`, the histogram's values
-    /// exact to three digits.
+    /// `{"sent": N, "received": N, "mean_ns": M, "max_ns": X, "rtt_ns": T, "histogram": [[ns, count], …]}`, the histogram's
+    /// values exact to three digits; T, which a simulated machine leaves out, is the mean from when packets did leave to when
+    /// the kernel took their answers in.
     Ping {
         /// Over which protocol.
         protocol: Protocol,

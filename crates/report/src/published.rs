@@ -245,6 +245,9 @@ pub struct Claim {
     /// What of it a simulated machine was built to show, so that its holding proves nothing.
     #[serde(default)]
     pub built_in: Option<String>,
+    /// Why a size that is found differs from the published one, as far as that is known.
+    #[serde(default)]
+    pub why_off: Option<String>,
     /// Why it is not checked; for a finding, why it cannot be.
     #[serde(default)]
     pub unchecked: Option<String>,

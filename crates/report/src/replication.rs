@@ -60,6 +60,9 @@ pub struct Judged {
     /// What of it the machine was built to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub built_in: Option<String>,
+    /// Why a size is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_off: Option<String>,
     /// Why it was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -231,6 +234,7 @@ fn judged(claim: &Claim, evidence: &Evidence) -> Judged {
         .into_iter()
         .find(|holds| checks.iter().any(|check| check.holds == *holds))
         .unwrap_or(unchecked);
+    let checks_off = checks.iter().any(|check| check.holds == Holds::OffSize);
     Judged {
         id: claim.id.clone(),
         kind: claim.kind,
@@ -238,6 +242,7 @@ fn judged(claim: &Claim, evidence: &Evidence) -> Judged {
         holds,
         checks,
         built_in: claim.built_in.clone(),
+        why_off: claim.why_off.clone().filter(|_| checks_off),
         why: claim.unchecked.clone(),
     }
 }

@@ -58,6 +58,8 @@ pub(crate) enum Event {
     IdleTick { cpu: u32, stamp: u32 },
     /// A process's timer.
     Timer { process: u32, stamp: u32 },
+    /// Idle CPUs look for tasks that wait on others.
+    Look,
     /// A kernel thread runs on each idle CPU, too short to cost anything.
     Stir,
     /// cpufreq has something to do.
@@ -111,6 +113,7 @@ pub(crate) struct Board {
     pub(crate) wakes: Vec<Wake>,
     pub(crate) cpufreq: Cpufreq,
     cpufreq_planned_ns: Option<u64>,
+    pub(crate) look_planned: bool,
     changes: Vec<Change>,
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) packages: Vec<Package>,
@@ -179,6 +182,7 @@ impl Board {
             wakes: Vec::new(),
             cpufreq,
             cpufreq_planned_ns: None,
+            look_planned: false,
             latency: Latency::new(cpus.len()),
             idle,
             timers: BTreeMap::new(),
@@ -238,6 +242,7 @@ impl Board {
             Event::Awake { cpu, stamp } => self.awake(cpu, stamp),
             Event::IdleTick { cpu, stamp } => self.idle_tick(cpu, stamp),
             Event::Timer { process, stamp } => self.timer(process, stamp),
+            Event::Look => self.look_for_work(),
             Event::Stir => self.stir(),
             Event::CpufreqDue => self.cpufreq_due(),
             Event::QuotaSpent { group, stamp } => self.quota_spent(group, stamp),

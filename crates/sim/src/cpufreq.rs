@@ -35,7 +35,7 @@ mod table;
 mod times;
 mod tunables;
 
-pub use config::{Boost, Config, Governor, PolicyConfig, PstateConfig, Rules, Step};
+pub use config::{Boost, Config, Deaf, Governor, PolicyConfig, PstateConfig, Rules, Step};
 pub use schedutil::{demand, raw_khz};
 pub use table::{Relation, Table};
 pub use times::{Change, CpuTimes, Entry, OtherClasses, Util};

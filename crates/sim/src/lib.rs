@@ -25,6 +25,7 @@ mod profile;
 mod queue;
 mod ranks;
 mod schedule;
+mod serve;
 mod sleeper;
 mod thermal;
 mod tree;
@@ -45,5 +46,6 @@ pub use profile::{
 };
 pub use queue::{Class, EventQueue};
 pub use ranks::RanksSpec;
+pub use serve::ServeSpec;
 pub use thermal::ThermalSpec;
 pub use world::{InterruptSource, SimError, SimWorld};

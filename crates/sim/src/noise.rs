@@ -189,6 +189,17 @@ fn exponential_ns(stream: &mut ChaCha8Rng, mean_us: f64) -> u64 {
     (-log(uniform(stream)) * mean_us * 1e3) as u64
 }
 
+/// Exponential with mean 1.
+pub(crate) fn unit_exponential(stream: &mut ChaCha8Rng) -> f64 {
+    -log(uniform(stream))
+}
+
+/// Log-normal of a mean and a coefficient of variation.
+pub(crate) fn log_normal(stream: &mut ChaCha8Rng, mean: f64, variation: f64) -> f64 {
+    let variance = log(1.0 + variation * variation);
+    mean * exp(sqrt(variance) * normal(stream) - variance / 2.0)
+}
+
 /// A factor as parts per billion, kept between a thousandth and a thousandfold.
 fn ppb(factor: f64) -> u64 {
     (factor.clamp(1e-3, 1e3) * WHOLE_PPB as f64) as u64

@@ -9,6 +9,7 @@ use crate::noise::Factors;
 use crate::play::Play;
 use crate::ranks::Ranks;
 use crate::schedule::{State, Task};
+use crate::serve::{Orders, Shop, ShopAsked};
 use crate::sleeper::Sleeper;
 use crate::watching::Watching;
 use crate::work::{Command, Counter};
@@ -29,7 +30,21 @@ pub(crate) enum Body {
     Play(Play),
     Ranks(Ranks),
     Sleeper(Box<Sleeper>),
+    Orders(Box<Orders>),
+    Shop(Box<Shop>),
     Gone,
+}
+
+impl Body {
+    /// Tasks it has beside its process's first.
+    fn take_tasks(&mut self) -> Vec<u32> {
+        match self {
+            Body::Ranks(ranks) => std::mem::take(&mut ranks.others),
+            Body::Orders(orders) => std::mem::take(&mut orders.workers).into_iter().map(|worker| worker.task).collect(),
+            Body::Shop(shop) => std::mem::take(&mut shop.requests).into_keys().collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// One process, from its start until somebody has asked how it ended.
@@ -53,6 +68,9 @@ const STATE_DEMAND: &str = "state what it costs, e.g. in a plan: demand = { cycl
                             sleep_ns = 0, repeat = 1 }";
 /// What to do where ranks have none.
 const STATE_RANKS: &str = "take sim:mpi-server, or write a table [ranks] into its machine file";
+
+/// What to do where serving has none.
+const STATE_SERVE: &str = "take sim:x3650, or write a table [serve] into its machine file";
 
 /// Why there is no model for a piece of work.
 fn not_modelled(machine: &str, work: String, hint: &str) -> SpawnError {
@@ -96,6 +114,7 @@ impl Board {
                 let spec = self.profile.ranks.as_ref().ok_or_else(none)?;
                 Body::Ranks(Ranks::new(spec, ranks.unwrap_or_else(|| self.online()), *limit))
             }
+            Work::Orders { .. } | Work::Shop { .. } => self.serving(&job.work)?,
             Work::Wake { for_ns, interval_ns, .. } if *interval_ns > 0 => {
                 Body::Sleeper(Box::new(Sleeper::new(*for_ns, *interval_ns)))
             }
@@ -124,6 +143,24 @@ impl Board {
         self.start(index, task, &job.work);
         self.follow_cpufreq();
         Ok(id)
+    }
+
+    /// An order system or a shop, where serving is modelled.
+    fn serving(&self, work: &Work) -> Result<Body, SpawnError> {
+        if self.profile.serve.is_none() {
+            return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", work.kind()), STATE_SERVE));
+        }
+        Ok(match work {
+            Work::Orders { rate_per_s, workers, batch, ramp_ns, for_ns, seed } => {
+                Body::Orders(Box::new(Orders::new(*rate_per_s, *workers, *batch, (*ramp_ns, *for_ns), *seed)))
+            }
+            Work::Shop { customers, think_ns, ramp_ns, for_ns, seed, .. } => {
+                let (customers, think_ns, seed) = (*customers, *think_ns, *seed);
+                let asked = ShopAsked { customers, think_ns, ramp_ns: *ramp_ns, for_ns: *for_ns, seed };
+                Body::Shop(Box::new(Shop::new(asked)))
+            }
+            _ => Body::Idle,
+        })
     }
 
     /// A place for a process; its number and its name to others.
@@ -173,6 +210,8 @@ impl Board {
             Work::StreamSend { .. } => self.start_send(process, task),
             Work::Ping { .. } => self.start_ping(process, task),
             Work::Wake { .. } => self.start_wake(process, task),
+            Work::Orders { .. } => self.start_orders(process, task),
+            Work::Shop { .. } => self.start_shop(process, task),
             // Refused before it became a process.
             _ => {}
         }
@@ -205,6 +244,8 @@ impl Board {
             Body::Play(_) => self.play_timer(process),
             Body::Ranks(_) => self.ranks_timer(process),
             Body::Sleeper(_) => self.wake_timer(process),
+            Body::Orders(_) => self.orders_timer(process),
+            Body::Shop(_) => self.shop_timer(process),
             Body::Receive(_) | Body::Send(_) | Body::Gone => {}
         }
         self.timer_was_on(cpu);
@@ -222,6 +263,8 @@ impl Board {
             Body::Ping(_) => self.pinged(process),
             Body::Ranks(_) => self.rank_done(process, task),
             Body::Sleeper(_) => self.looked(process),
+            Body::Orders(_) => self.batch_done(process, task),
+            Body::Shop(_) => self.request_done(process, task),
             Body::Idle | Body::Counter(_) | Body::Play(_) | Body::Gone => {}
         }
     }
@@ -249,10 +292,8 @@ impl Board {
         if let Some(task) = self.process(process).task.take() {
             self.retire(task);
         }
-        if let Body::Ranks(ranks) = &mut self.process(process).body {
-            for task in std::mem::take(&mut ranks.others) {
-                self.retire(task);
-            }
+        for task in self.process(process).body.take_tasks() {
+            self.retire(task);
         }
         self.listeners.retain(|_, owner| *owner != process);
         self.timers.remove(&process);

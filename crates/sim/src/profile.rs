@@ -11,6 +11,7 @@ use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
 use crate::ranks::RanksSpec;
+use crate::serve::ServeSpec;
 use crate::thermal::ThermalSpec;
 
 mod describe;
@@ -18,6 +19,7 @@ mod file;
 mod idle;
 mod meters;
 mod ranks;
+mod serve;
 mod thermal;
 
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
@@ -128,6 +130,8 @@ pub struct Profile {
     pub network: NetworkSpec,
     /// What ranks cost; `None` where they are not modelled.
     pub ranks: Option<RanksSpec>,
+    /// What serving costs; `None` where it is not modelled.
+    pub serve: Option<ServeSpec>,
     /// Meters it has beside the model's own.
     pub meters: Vec<MeterSpec>,
     /// Its thermal zone; its temperature is not modelled when `None`.
@@ -141,7 +145,7 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 7] = [
+const BUILTIN: [(&str, &str); 8] = [
     ("board", include_str!("../../../machines/sim/board.toml")),
     ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
     ("laptop", include_str!("../../../machines/sim/laptop.toml")),
@@ -149,6 +153,7 @@ const BUILTIN: [(&str, &str); 7] = [
     ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
     ("pc", include_str!("../../../machines/sim/pc.toml")),
     ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),
+    ("x3650", include_str!("../../../machines/sim/x3650.toml")),
 ];
 
 impl Profile {

@@ -9,6 +9,7 @@ use crate::power::PowerSpec;
 use crate::profile::Profile;
 
 mod group;
+mod look;
 mod run;
 mod sleep;
 mod stay;
@@ -194,6 +195,8 @@ pub(crate) struct Task {
     pub(crate) retired: u128,
     /// Its process's timer came while it was not running.
     pub(crate) overdue: bool,
+    /// It wakes where it ran last, as on a kernel that leaves placing to the balancer; an idle CPU may look for it there.
+    pub(crate) stays: bool,
     /// It sees to it that its CPU is awake when it wakes.
     pub(crate) ahead: bool,
 }
@@ -217,6 +220,7 @@ impl Task {
             rest_cycles: 0,
             retired: 0,
             overdue: false,
+            stays: false,
             ahead: false,
         }
     }
@@ -338,6 +342,9 @@ impl Board {
             }
             Some(_) => self.cpu(cpu).queue.push_back(task),
         }
+        if self.tasks[task as usize].stays {
+            self.plan_look();
+        }
         self.tell_cpufreq(cpu, why);
     }
 
@@ -356,6 +363,11 @@ impl Board {
 
     /// The CPU a waking task goes to: the least loaded it may use, an idle one first, the lowest number of equals.
     fn choose(&self, task: u32) -> u32 {
+        let this = &self.tasks[task as usize];
+        let is_online = self.cpus.get(this.cpu as usize).is_some_and(|cpu| cpu.online);
+        if this.stays && is_online && this.allowed.as_ref().is_none_or(|list| list.contains(this.cpu)) {
+            return this.cpu;
+        }
         let allowed = self.tasks[task as usize].allowed.as_ref();
         let load = |cpu: &Cpu| cpu.queue.len() + usize::from(cpu.current.is_some());
         let online = || (0_u32..).zip(&self.cpus).filter(|(_, cpu)| cpu.online);

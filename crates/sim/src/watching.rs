@@ -31,6 +31,17 @@ impl Board {
         }
     }
 
+    /// Reads one watch of a process, forgetting what was read before; when it is read next stays.
+    pub(crate) fn sample_anew(&mut self, process: u32, watch: usize) {
+        let Some(watching) = self.process(process).around.get_mut(watch) else { return };
+        let handles = watching.watch.handles.clone();
+        let texts = handles.iter().map(|&handle| self.read_handle(handle)).collect();
+        let sample = Sample { at_ns: self.now_ns, texts };
+        if let Some(watching) = self.process(process).around.get_mut(watch) {
+            watching.samples = vec![sample];
+        }
+    }
+
     /// Reads one watch of a process, if it is still there, and plans when to read it again.
     pub(crate) fn sample(&mut self, process: u32, watch: u32) {
         let place = watch as usize;

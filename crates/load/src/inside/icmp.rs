@@ -4,9 +4,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto};
 
 use super::ping::number;
+use super::stamped;
 
 /// Types of messages: request, and answer.
 const V4: (u8, u8) = (8, 0);
@@ -43,6 +44,7 @@ impl Icmp {
             Err(error) => return Err(error.into()),
         };
         rustix::net::connect(&socket, &SocketAddr::new(address, 0))?;
+        stamped::stamp(socket.as_fd())?;
         let identifier = (std::process::id() & 0xffff) as u16;
         Ok(Icmp { socket, types, raw, identifier, payload })
     }
@@ -65,15 +67,15 @@ impl Icmp {
         Ok(())
     }
 
-    /// The number of an answer; `None` for a message that is none of ours.
-    pub(super) fn receive(&self, bytes: &mut [u8]) -> io::Result<Option<u32>> {
-        let (_, got) = rustix::net::recv(&self.socket, &mut *bytes, RecvFlags::empty())?;
+    /// The number of an answer and when it came by the wall clock, ns; `None` for a message that is none of ours.
+    pub(super) fn receive(&self, bytes: &mut [u8]) -> io::Result<Option<(u32, Option<u64>)>> {
+        let (got, at_ns) = stamped::receive(self.socket.as_fd(), bytes)?;
         let mut message = bytes.get(..got).unwrap_or_default();
         if self.raw && self.types == V4 {
             let header = message.first().map_or(0, |first| usize::from(first & 0xf) * 4);
             message = message.get(header..).unwrap_or_default();
         }
-        Ok(self.answer(message))
+        Ok(self.answer(message).map(|number| (number, at_ns)))
     }
 
     fn answer(&self, message: &[u8]) -> Option<u32> {

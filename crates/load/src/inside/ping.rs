@@ -1,5 +1,6 @@
 //! Small packets to an echo at times fixed beforehand; every round trip counts from the time its packet was meant to leave,
-//! so that a packet kept waiting behind others counts in full.
+//! so that a packet kept waiting behind others counts in full. Beside that, the mean from when each did leave to when the
+//! kernel took its answer in, which is what ping(8) tells.
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -12,6 +13,7 @@ use rustix::time::{ClockId, Timespec};
 use serde_json::{Value, json};
 
 use super::icmp::Icmp;
+use super::stamped;
 use super::stream::{prepare, socket_address};
 use super::{Failure, now_ns};
 
@@ -63,6 +65,7 @@ impl Way {
                 let any: SocketAddr = if place.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
                 let socket = UdpSocket::bind(any).map_err(cannot())?;
                 socket.connect(place).map_err(cannot())?;
+                stamped::stamp(socket.as_fd()).map_err(cannot())?;
                 socket.set_nonblocking(true).map_err(cannot())?;
                 Way::Udp { socket, packet }
             }
@@ -120,14 +123,15 @@ impl Way {
         Ok(())
     }
 
-    /// The number of a packet that has come back, if one has.
-    fn receive(&mut self) -> io::Result<Option<u32>> {
+    /// The number of a packet that has come back, if one has, and when by the wall clock, ns, where the kernel says so.
+    fn receive(&mut self) -> io::Result<Option<(u32, Option<u64>)>> {
         let mut bytes = [0; 2048];
         loop {
             let got = match self {
-                Way::Udp { socket, .. } => socket.recv(&mut bytes).map(|got| number(&bytes[..got])),
+                Way::Udp { socket, .. } => stamped::receive(socket.as_fd(), &mut bytes)
+                    .map(|(got, at_ns)| number(&bytes[..got]).map(|number| (number, at_ns))),
                 Way::Tcp { stream, packet, come, .. } => match first_of(come, packet.len()) {
-                    Some(number) => Ok(Some(number)),
+                    Some(number) => Ok(Some((number, None))),
                     None => match stream.read(&mut bytes) {
                         Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
                         Ok(got) => {
@@ -140,7 +144,7 @@ impl Way {
                 Way::Icmp(icmp) => icmp.receive(&mut bytes),
             };
             match got {
-                Ok(Some(number)) => return Ok(Some(number)),
+                Ok(Some(come)) => return Ok(Some(come)),
                 // Somebody else's packet.
                 Ok(None) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -166,18 +170,32 @@ fn first_of(come: &mut Vec<u8>, length: usize) -> Option<u32> {
 
 /// What came of it so far.
 struct Tally {
-    /// Packets under way: when each was meant to leave, ns.
-    under_way: BTreeMap<u32, u64>,
+    /// Packets under way.
+    under_way: BTreeMap<u32, UnderWay>,
     trips: Histogram<u64>,
     sum_ns: u128,
     max_ns: u64,
     sent: u32,
+    /// From leaving to coming back, all together, ns.
+    away_ns: u128,
+}
+
+/// When a packet was meant to leave, and when it did, by the monotonic and by the wall clock, ns.
+#[derive(Clone, Copy, Default)]
+struct UnderWay {
+    meant_ns: u64,
+    left_ns: u64,
+    left_wall_ns: u64,
 }
 
 impl Tally {
-    fn took(&mut self, number: u32, now_ns: u64) {
+    fn took(&mut self, number: u32, now_ns: u64, came_wall_ns: Option<u64>) {
         // One that comes twice counts once.
-        let Some(meant_ns) = self.under_way.remove(&number) else { return };
+        let Some(UnderWay { meant_ns, left_ns, left_wall_ns }) = self.under_way.remove(&number) else { return };
+        let heard_ns = now_ns.saturating_sub(left_ns);
+        // Where the wall clock was set meanwhile, ours has to do.
+        let away_ns = came_wall_ns.and_then(|came_ns| came_ns.checked_sub(left_wall_ns));
+        self.away_ns += u128::from(away_ns.filter(|away_ns| *away_ns <= heard_ns).unwrap_or(heard_ns));
         let trip_ns = now_ns.saturating_sub(meant_ns);
         self.trips.saturating_record(trip_ns);
         self.sum_ns += u128::from(trip_ns);
@@ -192,6 +210,7 @@ impl Tally {
             "sent": self.sent,
             "received": received,
             "mean_ns": self.sum_ns as f64 / received.max(1) as f64,
+            "rtt_ns": self.away_ns as f64 / received.max(1) as f64,
             "max_ns": self.max_ns,
             "histogram": cells,
         })
@@ -203,12 +222,13 @@ pub(super) fn ping(mut way: Way, times: impl Iterator<Item = u64>) -> Result<Val
     let lost = || Failure::of("the echo was lost");
     let trips = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
         .map_err(|error| Failure::Work(format!("no such histogram: {error}")))?;
-    let mut tally = Tally { under_way: BTreeMap::new(), trips, sum_ns: 0, max_ns: 0, sent: 0 };
+    let mut tally = Tally { under_way: BTreeMap::new(), trips, sum_ns: 0, max_ns: 0, sent: 0, away_ns: 0 };
     let began_ns = now_ns(ClockId::Monotonic);
     for after_ns in times {
         let meant_ns = began_ns + after_ns;
         listen(&mut way, &mut tally, meant_ns, |_| false).map_err(lost())?;
-        tally.under_way.insert(tally.sent, meant_ns);
+        let (left_wall_ns, left_ns) = (now_ns(ClockId::Realtime), now_ns(ClockId::Monotonic));
+        tally.under_way.insert(tally.sent, UnderWay { meant_ns, left_ns, left_wall_ns });
         way.send(tally.sent).map_err(lost())?;
         tally.sent += 1;
     }
@@ -228,8 +248,8 @@ fn listen(way: &mut Way, tally: &mut Tally, until_ns: u64, enough: impl Fn(&Tall
             Err(error) if !is_loss(&error) => return Err(error),
             _ => {}
         }
-        if let Some(number) = way.receive()? {
-            tally.took(number, now_ns(ClockId::Monotonic));
+        if let Some((number, came_wall_ns)) = way.receive()? {
+            tally.took(number, now_ns(ClockId::Monotonic), came_wall_ns);
             continue;
         }
         let left_ns = until_ns.saturating_sub(now_ns(ClockId::Monotonic));
@@ -253,7 +273,7 @@ fn listen(way: &mut Way, tally: &mut Tally, until_ns: u64, enough: impl Fn(&Tall
 fn say_goodbye(way: &mut Way, tally: &mut Tally) {
     tally.under_way.clear();
     for _ in 0..GOODBYES {
-        tally.under_way.insert(DONE, 0);
+        tally.under_way.insert(DONE, UnderWay::default());
         if way.send(DONE).is_err() {
             return;
         }

@@ -23,7 +23,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let articles = if args.articles.is_empty() { replicate::all() } else { named? };
     let mut done = Vec::new();
     for article in &articles {
-        let replication = replicate::again(article, shared)?;
+        let replication = replicate::again(article, args.blocks, shared)?;
         if !shared.json {
             output::say(&(render(&replication, output::width()) + "\n"));
         }

@@ -87,6 +87,75 @@ fn a_wrong_model_does_not_come_through() {
     assert!(why.contains("iperf-worse-at-2") && !why.contains("ping"), "{why}");
 }
 
+/// The server's claims on a machine with some lines changed, two blocks of each plan.
+fn server(desk: &Desk, changes: &[(&str, &str)]) -> Value {
+    let mut text = std::fs::read_to_string(workspace().join("machines/sim/x3650.toml")).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    let path = desk.beside("x3650.toml");
+    std::fs::write(&path, text).unwrap();
+    let machine = format!("sim:{}", path.display());
+    let ran = desk.run(&["--json", "replicate", "governors", "--blocks", "2", "--machine", &machine]);
+    assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.err);
+    ran.value()["articles"][0].clone()
+}
+
+/// Of a claim's sizes that over the published one whose sentence begins so.
+fn factor(article: &Value, claim: &str, found: &str) -> f64 {
+    let claim = article["claims"].as_array().unwrap().iter().find(|it| it["id"] == claim).unwrap();
+    let checks = claim["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["found"].as_str().unwrap().starts_with(found)).unwrap();
+    check["factor"].as_f64().unwrap()
+}
+
+#[test]
+fn each_part_of_the_servers_model_is_needed() {
+    let desk = Desk::new();
+    let good = server(&desk, &[]);
+    let sound = claims(&good, "yes");
+    let fails = |changes: &[(&str, &str)], broken: &[&str]| {
+        let article = server(&desk, changes);
+        let hold = claims(&article, "yes");
+        for claim in broken {
+            assert!(sound.contains(claim), "{claim} does not hold anyway: {good:#}");
+            assert!(!hold.contains(claim), "{claim} holds with {changes:?}: {article:#}");
+        }
+        article
+    };
+    let half = "at_50_power_w of conservative less";
+    let slower = "mean_us of conservative less performance";
+    // ondemand that takes another threshold than the one written.
+    let initial = "initial_khz = 3000000\n";
+    let deaf = format!("{initial}deaf = {{ ondemand_up = 11 }}\n");
+    fails(&[(initial, &deaf)], &["ladder-ondemand-98", "shop-500"]);
+    // conservative whose lower threshold stays at 20.
+    let deaf = format!("{initial}deaf = {{ conservative_down = 20 }}\n");
+    let article = fails(&[(initial, &deaf)], &["shop-2000-tuned"]);
+    assert!(factor(&article, "ladder-conservative-98-95", half) < 0.4);
+    // Both look every 10 ms, as later kernels have it.
+    let article = fails(&[("rules = \"2.6.18\"", "rules = \"2.6.32\"")], &["shop-2000-tuned"]);
+    assert!(factor(&article, "ladder-conservative-98-95", half) < 0.3);
+    // Idle states that save little.
+    let shallow = [("running_share = 0.02", "running_share = 0.40")];
+    let article = fails(&shallow, &["shop-500"]);
+    assert!(factor(&article, "ladder-default-idle-10w", "idle_power_w of performance less conservative") > 4.0);
+    // The same voltage at every clock.
+    let level = [("volts = [1.30, 1.20, 1.10, 1.00]", "volts = [1.30, 1.30, 1.30, 1.30]")];
+    let article = fails(&level, &["shop-500", "shop-2000-tuned"]);
+    assert!(factor(&article, "ladder-conservative-98-95", half) < 0.2);
+    // No section where only one request may be, its cycles given to the page.
+    let free =
+        [("request_cycles = 31350000", "request_cycles = 37200000"), ("serial_cycles = 5850000", "serial_cycles = 1")];
+    let article = fails(&free, &["shop-2000-tuned"]);
+    assert!(factor(&article, "shop-2000", slower) < 0.25);
+    // Customers who come evenly.
+    let even = [("burst_gain = 0.8", "burst_gain = 0.0")];
+    let article = fails(&even, &["shop-2000-tuned"]);
+    assert!(factor(&article, "shop-2000", slower) < 0.4);
+}
+
 #[test]
 fn no_plan_of_an_article_changes_its_machine() {
     let plans = |article: &str| -> Vec<String> {

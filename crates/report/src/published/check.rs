@@ -54,6 +54,23 @@ pub enum Check {
         /// Difference as published: positive when the first is larger.
         value: f64,
     },
+    /// In at least so many of some metrics a setting is above (or below) every other.
+    Above {
+        /// Plan that measures them.
+        plan: String,
+        /// Metrics.
+        metrics: Vec<String>,
+        /// Setting, by label.
+        setting: String,
+        /// The others, by label.
+        others: Vec<String>,
+        /// Below instead of above.
+        #[serde(default)]
+        below: bool,
+        /// In how many of the metrics; absent = in all.
+        #[serde(default)]
+        at_least: Option<usize>,
+    },
     /// From setting to setting it does not fall, and the last is above the first.
     Rising {
         /// Plan that measures them.
@@ -138,6 +155,7 @@ impl Check {
             | Check::Ratio { plan, .. }
             | Check::Change { plan, .. }
             | Check::Difference { plan, .. }
+            | Check::Above { plan, .. }
             | Check::Rising { plan, .. }
             | Check::Proportional { plan, .. }
             | Check::Level { plan, .. }
@@ -162,6 +180,11 @@ impl Check {
                 return Some("it compares fewer than two plans");
             }
             Check::AlikeAcross { within, .. } => vec![*within],
+            Check::Above { metrics, others, at_least, .. } => {
+                let few = at_least.is_some_and(|least| least == 0 || least > metrics.len());
+                return (metrics.is_empty() || others.is_empty() || few)
+                    .then_some("it names no metric, no other setting, or more metrics than it names");
+            }
             Check::Rising { settings, .. } if settings.len() < 2 => return Some("it compares fewer than two settings"),
             Check::Proportional { settings, to, within, .. } => {
                 if settings.len() < 2 || settings.len() != to.len() {

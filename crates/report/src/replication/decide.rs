@@ -54,6 +54,15 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let told = format!("{metric} of {a} less {b}: {} ({value:+})", with_error(found));
             sized(found, *value, claim.tolerance_factor?, told)
         }
+        Check::Above { metrics, setting, others, below, at_least, .. } => {
+            let against = |metric: &String, other: &String| {
+                let sign = if *below { -1.0 } else { 1.0 };
+                run.joined([setting, other], metric, |a, b| sign * (a - b))
+            };
+            let of = |metric| others.iter().map(|other| against(metric, other)).collect::<Option<Vec<_>>>();
+            let by_metric = metrics.iter().map(of).collect::<Option<Vec<_>>>()?;
+            above(metrics, &by_metric, setting, (others, *below), at_least.unwrap_or(metrics.len()))
+        }
         Check::Rising { metric, settings, .. } => {
             let means: Option<Vec<f64>> = settings.iter().map(|s| Some(run.mean(s, metric)?.mean)).collect();
             let steps = settings.windows(2).map(|pair| run.joined([&pair[1], &pair[0]], metric, |a, b| a - b));
@@ -121,6 +130,33 @@ fn across(check: &Check, plans: &[&str], runs: &[&Observed]) -> Option<Answer> {
             answer(!falls && whole.mean > TIE * whole.error, told)
         }
     })
+}
+
+/// In how many metrics a setting is above all others by the mean; a tie where those within two standard errors decide.
+fn above(
+    metrics: &[String],
+    by_metric: &[Vec<Estimate>],
+    setting: &str,
+    (others, below): (&[String], bool),
+    least: usize,
+) -> Answer {
+    let missed = |far: &dyn Fn(&Estimate) -> bool| -> Vec<&str> {
+        let lost = by_metric.iter().zip(metrics).filter(|(apart, _)| apart.iter().any(far));
+        lost.map(|(_, metric)| metric.as_str()).collect()
+    };
+    let not_above = missed(&|apart| apart.mean <= 0.0);
+    let surely_not = missed(&|apart| apart.mean < 0.0 && apart.mean < -TIE * apart.error);
+    let (count, most) = (metrics.len() - not_above.len(), metrics.len() - surely_not.len());
+    let holds = match count {
+        _ if most < least => Holds::No,
+        count if count >= least => Holds::Yes,
+        _ => Holds::Tie,
+    };
+    let side = if below { "below" } else { "above" };
+    let but = if not_above.is_empty() { String::new() } else { format!("; not in {}", not_above.join(", ")) };
+    let what = if let [metric] = metrics { metric.clone() } else { format!("{count} of {} metrics", metrics.len()) };
+    let found = format!("{setting} is {side} {} in {what} (at least {least}){but}", others.join(", "));
+    Answer { holds, found, factor: None }
 }
 
 /// Whether all ratios are one, within a distance that two standard errors more do not leave.

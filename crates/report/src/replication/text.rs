@@ -78,7 +78,8 @@ fn said(claim: &Judged, width: usize) -> Vec<String> {
     let built_in = claim.built_in.as_ref().map(|what| format!("built in: {what}"));
     let found = claim.checks.iter().map(|check| check.found.clone()).collect::<Vec<_>>();
     let found = (!found.is_empty()).then(|| format!("found: {}", found.join("; ")));
-    let parts = [Some(format!("{}: {}", claim.id, claim.text)), found, claim.why.clone(), built_in];
+    let why_off = claim.why_off.as_ref().map(|why| format!("why: {why}"));
+    let parts = [Some(format!("{}: {}", claim.id, claim.text)), found, claim.why.clone(), why_off, built_in];
     let mut lines = Vec::new();
     for (place, part) in parts.into_iter().flatten().enumerate() {
         for line in fold(&part, width.saturating_sub(WORD), 0) {

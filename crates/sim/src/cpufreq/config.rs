@@ -175,6 +175,18 @@ pub struct Config {
     pub worker_delay_ns: u32,
     /// From a write of a limit to its taking effect, ns (6.1).
     pub limits_delay_ns: u32,
+    /// Thresholds that governors take whatever is written (2.6.18).
+    pub deaf: Deaf,
+}
+
+/// Governors that are wrong: thresholds they take whatever is written into their files. For showing that what depends on
+/// them would be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deaf {
+    /// Of ondemand, upwards, percent.
+    pub ondemand_up: Option<u32>,
+    /// Of conservative, downwards, percent.
+    pub conservative_down: Option<u32>,
 }
 
 impl Config {
@@ -210,6 +222,7 @@ impl Config {
             window_phase_ns: 0,
             worker_delay_ns: 0,
             limits_delay_ns: 0,
+            deaf: Deaf::default(),
         }
     }
 

@@ -114,7 +114,8 @@ pub(crate) fn sample_nominal(policy: &mut Policy, set: &Tunables, cx: &mut Conte
         steps.down_skip = 0;
         let idle = std::mem::take(&mut load.idle_down);
         let whole = period(set.rate_us.wrapping_mul(set.factor));
-        let idle_enough = idle.wrapping_mul(100) > (100 - set.down).wrapping_mul(whole);
+        let down = cx.config.deaf.conservative_down.unwrap_or(set.down);
+        let idle_enough = idle.wrapping_mul(100) > 100_u32.saturating_sub(down).wrapping_mul(whole);
         if idle_enough && steps.requested != policy.min && set.freq_step != 0 {
             steps.requested = steps.requested.wrapping_sub(step_khz(policy, set)).max(policy.min);
             policy.aim(steps.requested, AtMost, false, cx);

@@ -86,10 +86,12 @@ pub(crate) fn sample_by_ticks(policy: &mut Policy, set: &Tunables, cx: &mut Cont
     let idle = policy.online.iter().map(|&cpu| load::window(cpu, set, cx).1).min().unwrap_or(0);
     let load = 100u32.wrapping_mul(total.wrapping_sub(idle)) / total;
     let cur = policy.clock.cur_khz;
-    if load > set.up {
+    let up = cx.config.deaf.ondemand_up.unwrap_or(set.up);
+    let below = up.saturating_sub(set.margin).max(1);
+    if load > up {
         policy.aim(policy.max, AtMost, false, cx);
-    } else if cur != policy.min && load < set.up - set.margin {
-        policy.aim(cur.wrapping_mul(load) / (set.up - set.margin), AtLeast, false, cx);
+    } else if cur != policy.min && load < below {
+        policy.aim(cur.wrapping_mul(load) / below, AtLeast, false, cx);
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules,
 };
 use super::{governor_name, rules_name};
-use crate::cpufreq::{Boost, PstateConfig};
+use crate::cpufreq::{Boost, Deaf, PstateConfig};
 use crate::cpuidle::{IdleSpec, IdleState};
 use crate::nic::{Driver, Stmmac};
 
@@ -26,6 +26,7 @@ pub(super) struct File {
     cpuidle: Option<super::idle::Cpuidle>,
     network: Network,
     ranks: Option<super::ranks::Ranks>,
+    serve: Option<super::serve::Serve>,
     #[serde(default)]
     meters: super::meters::Meters,
     thermal: Option<super::thermal::Thermal>,
@@ -75,6 +76,16 @@ struct Cpufreq {
     #[serde(default)]
     policy_tunables: bool,
     pstate_khz: Option<[u32; 3]>,
+    #[serde(default)]
+    deaf: Deafness,
+}
+
+/// Governors that do not hear what is written.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Deafness {
+    ondemand_up: Option<u32>,
+    conservative_down: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -88,6 +99,8 @@ struct Power {
     #[serde(default)]
     package_idle_after_us: f64,
     capacitance_nf: f64,
+    #[serde(default)]
+    memory_w: f64,
     volts: Vec<f64>,
     #[serde(default)]
     leakage_ma: f64,
@@ -191,10 +204,11 @@ impl File {
         let idle = self.cpuidle.as_ref().map(|cpuidle| cpuidle.spec(rules)).transpose()?;
         Ok(Profile {
             cpufreq: self.cpufreq.config(rules, cpus)?,
-            power: self.power.spec(&self.cpufreq, idle.as_ref())?,
+            power: self.power.spec(&self.cpufreq, idle.as_ref(), cpus.present.len())?,
             idle,
             network: self.network.spec()?,
             ranks: self.ranks.as_ref().map(super::ranks::Ranks::spec).transpose()?,
+            serve: self.serve.as_ref().map(super::serve::Serve::spec).transpose()?,
             meters: self.meters.specs(cpus.packages, &cpus.present)?,
             thermal: self.thermal.as_ref().map(super::thermal::Thermal::spec).transpose()?,
             noise: self.noise.spec()?,
@@ -299,6 +313,14 @@ impl Cpufreq {
         if !config.available_governors.contains(&config.default_governor) {
             return wrong("cpufreq.default_governor", "is not among cpufreq.governors");
         }
+        let Deafness { ondemand_up, conservative_down } = self.deaf;
+        let stated = [ondemand_up, conservative_down].into_iter().flatten();
+        if rules != Rules::V2_6_18 && stated.clone().next().is_some()
+            || stated.into_iter().any(|it| !(1..=100).contains(&it))
+        {
+            return wrong("cpufreq.deaf", "must be percentages from 1 to 100, with rules 2.6.18");
+        }
+        config.deaf = Deaf { ondemand_up, conservative_down };
         self.extend(config)
     }
 }
@@ -365,7 +387,7 @@ impl Cpufreq {
 }
 
 impl Power {
-    fn spec(&self, cpufreq: &Cpufreq, chosen: Option<&IdleSpec>) -> Result<PowerSpec, ProfileError> {
+    fn spec(&self, cpufreq: &Cpufreq, chosen: Option<&IdleSpec>, cpus: usize) -> Result<PowerSpec, ProfileError> {
         let frequencies_khz = &cpufreq.frequencies_khz;
         if self.volts.len() != frequencies_khz.len() || self.volts.iter().any(|v| !(0.1..=5.0).contains(v)) {
             return wrong("power.volts", "must give a voltage of 0.1 to 5 V for each of cpufreq.frequencies_khz");
@@ -379,9 +401,12 @@ impl Power {
         let leakage = |volts: f64| {
             self.leakage_ma * 1e-3 * volts * libm::exp(self.leakage_per_volt * (volts - self.leakage_at_volts))
         };
+        scaled("power.memory_w", self.memory_w, 1.0, limit)?;
+        let memory_w = self.memory_w / cpus.max(1) as f64;
         let mut steps = Vec::new();
         for (khz, volts) in cpufreq.curve(&self.volts) {
-            let running_w = self.capacitance_nf * 1e-9 * volts * volts * f64::from(khz) * 1e3;
+            // Memory draws by how many CPUs work, whatever their clock.
+            let running_w = self.capacitance_nf * 1e-9 * volts * volts * f64::from(khz) * 1e3 + memory_w;
             steps.push((khz, uw("power.capacitance_nf", running_w)?, uw("power.leakage_ma", leakage(volts))?));
         }
         let idle = match chosen {
