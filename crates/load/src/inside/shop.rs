@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use std::thread;
 
 use powerband_record::ShopServer;
+use rustix::process::{Resource, Rlimit};
 use rustix::time::ClockId;
 use serde_json::{Value, json};
 
@@ -51,8 +52,14 @@ impl Times {
     }
 }
 
+/// Descriptors beside those of connections.
+const OTHER_FILES: u64 = 100;
+
 /// Opens the shop, lets the customers in until the time is up, closes it, and reports.
 pub(super) fn run(plan: &Plan, control: &mut Control) -> Result<Value, Failure> {
+    // Each connection has two ends, and our own shop's are ours as well.
+    let ends = if plan.server == ShopServer::Embedded { 2 } else { 1 };
+    allow_files(u64::from(plan.customers) * ends + OTHER_FILES, plan.customers)?;
     let goods = goods::all();
     let (seen, ordered) = match plan.server {
         ShopServer::Embedded => embedded(plan, &goods, control)?,
@@ -65,6 +72,23 @@ pub(super) fn run(plan: &Plan, control: &mut Control) -> Result<Value, Failure> 
         }
     };
     report(plan, &seen, ordered)
+}
+
+/// Has at least so many files open at once allowed to us.
+fn allow_files(wanted: u64, customers: u32) -> Result<(), Failure> {
+    let allowed = rustix::process::getrlimit(Resource::Nofile);
+    let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= wanted);
+    if enough(allowed.current) {
+        return Ok(());
+    }
+    // Root may also raise what is allowed at most.
+    let maximum = if enough(allowed.maximum) { allowed.maximum } else { Some(wanted) };
+    let raised = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
+    raised.map_err(|_| {
+        let most = allowed.maximum.unwrap_or(0);
+        let ask = "ask for fewer customers, or raise what `ulimit -Hn` tells";
+        Failure::Load(format!("{customers} customers need {wanted} open files and {most} are allowed; {ask}"))
+    })
 }
 
 /// Our own server, on as many threads as there are CPUs.

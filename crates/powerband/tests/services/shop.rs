@@ -206,11 +206,13 @@ fn what_a_load_left_that_was_killed_with_its_keeper_goes_with_the_next() {
     let folder = store.folder();
     let load: u32 = folder.file_name().unwrap().to_str().unwrap().rsplit('-').next().unwrap().parse().unwrap();
     let children = text(Path::new(&format!("/proc/{load}/task/{load}/children")));
-    for pid in children.split_whitespace().map(|pid| pid.parse().unwrap()).chain([i32::try_from(load).unwrap()]) {
-        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    }
+    let keeps = |pid: &&str| text(Path::new(&format!("/proc/{pid}/cmdline"))).contains("\0keeper\0");
+    let keeper: i32 = children.split_whitespace().find(keeps).unwrap().parse().unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(keeper).unwrap(), Signal::KILL).unwrap();
+    // The load dies with it.
     running.signal(Signal::KILL);
     drop(running.end());
+    until("the servers have ended with the load", || store.processes() == 0);
     assert!(folder.exists(), "nobody was there to remove it");
     let next = Store { desk: Desk::new(), ..store };
     let short = Store::new("1s");

@@ -44,6 +44,9 @@ pub(super) const ON_PAGE: usize = 20;
 /// Pages of a category.
 pub(super) const PAGES: u32 = 13;
 
+/// How many products a search for two words of a name finds: those that differ in the third.
+pub(super) const FOUND: usize = 16;
+
 /// One product.
 #[derive(Clone, Debug)]
 pub(super) struct Product {
@@ -119,8 +122,10 @@ mod tests {
         for product in goods.iter().step_by(97) {
             let words: Vec<&str> = product.name.split(' ').collect();
             let found = |words: &str| search(&goods, words).map(|product| product.id).collect::<Vec<_>>();
-            let by_two = found(&format!("{} {}", words[0], words[2]));
-            assert!(by_two.len() == 16 && by_two.contains(&product.id), "{}: {by_two:?}", product.name);
+            for two in [format!("{} {}", words[0], words[2]), format!("{} {}", words[1], words[2])] {
+                let by_two = found(&two);
+                assert!(by_two.len() == FOUND && by_two.contains(&product.id), "{two}: {by_two:?}");
+            }
             assert_eq!(found(&product.name.to_uppercase()), [product.id]);
         }
         assert_eq!(search(&goods, "no such thing").count() + search(&goods, " ").count(), 0);
