@@ -123,7 +123,12 @@ impl<'w> Execution<'w> {
 
     fn start(&mut self, part: &Part) -> Result<(), SpawnError> {
         let mut work = part.work.clone();
-        if let (Work::StreamSend { port, .. } | Work::Ping { port, .. }, Some(before)) = (&mut work, part.after) {
+        let calls = &mut work;
+        if let (
+            Work::StreamSend { port, .. } | Work::DatagramSend { port, .. } | Work::Ping { port, .. },
+            Some(before),
+        ) = (calls, part.after)
+        {
             *port = self.ports.get(before).copied().unwrap_or(0);
         }
         let Place { group, user } = if part.side == Side::Near { self.place.clone() } else { Place::default() };

@@ -2,6 +2,7 @@
 mod boost;
 mod command;
 mod cpus;
+mod cpuspeed;
 mod file;
 mod freq;
 mod frequency_file;
@@ -77,6 +78,7 @@ pub const ALL: &[&dyn Knob] = &[
     &tunable::INTERACTIVE_BOOST,
     &tunable::INTERACTIVE_BOOSTPULSE_DURATION,
     &tunable::INTERACTIVE_IO_IS_BUSY,
+    &cpuspeed::DAEMON,
     &pstate::STATUS,
     &pstate::NO_TURBO,
     &pstate::MIN_PERF_PCT,

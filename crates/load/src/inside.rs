@@ -13,6 +13,7 @@ use thiserror::Error;
 
 mod chance;
 mod counter;
+mod datagrams;
 mod echo;
 mod icmp;
 mod latencies;
@@ -80,6 +81,10 @@ fn work(json: &str) -> Result<(), Failure> {
         Work::StreamReceive { address, port } => stream::receive(&address, port, &mut control)?,
         Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes } => {
             stream::send(&address, port, for_ns, rtt_exchanges, window_bytes)?
+        }
+        Work::DatagramReceive { address, port } => datagrams::receive(&address, port, &mut control)?,
+        Work::DatagramSend { address, port, for_ns, size_bytes, rate_kbit_s, rtt_exchanges } => {
+            datagrams::send(&address, port, &datagrams::Asked { for_ns, size_bytes, rate_kbit_s, rtt_exchanges })?
         }
         Work::Echo { protocol, address, port } => echo::answer(protocol, &address, port, &mut control)?,
         Work::Ping { protocol, address, port, for_ns, rate_per_s, arrivals, seed, size_bytes } => {

@@ -27,5 +27,5 @@ pub use pick::{MetricSpec, PickError, Source};
 pub use ping::PingLoad;
 pub use primes::{Mpirun, PrimesLoad};
 pub use shop::ShopLoad;
-pub use stream::{Direction, StreamLoad};
+pub use stream::{Direction, StreamLoad, Transport};
 pub use wake::WakeLoad;

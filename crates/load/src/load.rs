@@ -19,7 +19,7 @@ use crate::{
 pub enum Load {
     /// Counts in a loop for a fixed time.
     Counter(CounterLoad),
-    /// One bulk TCP transfer for a fixed time.
+    /// Bulk transfers for a fixed time.
     Stream(StreamLoad),
     /// Small packets there and back.
     Ping(PingLoad),
@@ -235,13 +235,7 @@ impl Load {
             Load::Counter(_) => {
                 vec![metric("count_per_s", Better::Higher, true), metric("count", Better::Higher, false)]
             }
-            Load::Stream(_) => vec![
-                metric("rate_mbit_s", Better::Higher, true),
-                metric("tx_percent", Better::Lower, false),
-                metric("rx_percent", Better::Lower, false),
-                metric("retransmits", Better::Lower, false),
-                metric("rtt_ms", Better::Lower, false),
-            ],
+            Load::Stream(stream) => stream.metrics(),
             Load::Ping(_) => vec![
                 metric("rtt_ms", Better::Lower, true),
                 metric("mean_us", Better::Lower, false),
@@ -333,7 +327,7 @@ impl Load {
         }
         match self {
             Load::Counter(_) => counter_metrics(finishes),
-            Load::Stream(_) => crate::stream::metrics(finishes),
+            Load::Stream(stream) => stream.conclude(finishes),
             Load::Ping(_) => crate::ping::metrics(finishes),
             Load::Wake(_) => crate::wake::metrics(finishes),
             Load::Primes(primes) => primes.metrics(finishes),

@@ -1,8 +1,8 @@
-//! `stream`: one bulk TCP transfer for a fixed time, with the columns of nuttcp's line: rate, CPU share of each end,
-//! retransmits, round trip. On a rig it goes from one machine to the other, on a single machine over loopback.
+//! `stream`: bulk transfers for a fixed time, over TCP or as datagrams, with the columns of nuttcp's line: rate, CPU share of
+//! each end, retransmits or loss, round trip. On a rig it goes from one machine to the other, on a single machine over loopback.
 use std::collections::BTreeMap;
 
-use powerband_record::{CpuList, Side, Void, Work};
+use powerband_record::{Better, CpuList, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::load::reported;
@@ -17,23 +17,47 @@ pub enum Direction {
     FarToNear,
     /// The one that is turned sends.
     NearToFar,
+    /// Both at once.
+    Both,
 }
 
-/// One bulk TCP transfer.
+/// By what it travels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// A connection.
+    #[default]
+    Tcp,
+    /// Datagrams of one size.
+    Udp,
+}
+
+/// One bulk transfer, or several at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct StreamLoad {
     /// How long to send, ns; a plan writes `for = "10s"`.
-    #[serde(rename = "for", default = "ten_seconds", with = "crate::load::duration")]
+    #[serde(rename = "for", with = "crate::load::duration")]
     pub for_ns: u64,
     /// Which way.
-    #[serde(default)]
     pub direction: Direction,
-    /// Most bytes on their way, as iperf3's `-w`; absent = as the kernel sees fit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `tcp` or `udp`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub protocol: Transport,
+    /// How many at once in each direction, each a process of its own at either end.
+    #[serde(skip_serializing_if = "is_one")]
+    pub streams: u32,
+    /// Most bytes on their way, as iperf3's `-w`; absent = as the kernel sees fit. TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<u64>,
+    /// Payload of a datagram; absent = what fills a frame of Ethernet, 1448. UDP.
+    #[serde(rename = "size", skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u32>,
+    /// Payload of each stream, Mbit/s; absent = as much as goes. UDP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_mbit_s: Option<f64>,
     /// CPUs the near end is pinned to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<CpuList>,
 }
 
@@ -43,62 +67,274 @@ const RTT_EXCHANGES: u32 = 21;
 /// Windows that make sense, bytes: two full frames and more, up to what Linux takes.
 const WINDOWS: std::ops::RangeInclusive<u64> = 4_096..=1 << 30;
 
-fn ten_seconds() -> u64 {
-    10_000_000_000
+/// Payloads of a datagram over IPv4, and what fills a frame.
+const SIZES: std::ops::RangeInclusive<u32> = 1..=65_507;
+const FULL_FRAME: u32 = 1_448;
+
+/// Names of the parts: forth and back, first the receivers, then the senders, a pair for each stream.
+const NAMES: [[&str; 2]; 16] = [
+    ["receive", "send"],
+    ["receive-2", "send-2"],
+    ["receive-3", "send-3"],
+    ["receive-4", "send-4"],
+    ["receive-5", "send-5"],
+    ["receive-6", "send-6"],
+    ["receive-7", "send-7"],
+    ["receive-8", "send-8"],
+    ["back-receive", "back-send"],
+    ["back-receive-2", "back-send-2"],
+    ["back-receive-3", "back-send-3"],
+    ["back-receive-4", "back-send-4"],
+    ["back-receive-5", "back-send-5"],
+    ["back-receive-6", "back-send-6"],
+    ["back-receive-7", "back-send-7"],
+    ["back-receive-8", "back-send-8"],
+];
+
+/// Where those that go back begin, which is the most streams there can be.
+const BACK: usize = 8;
+
+/// An asked rate that is missed by more is no measurement, relative.
+const MISSED: f64 = 0.01;
+
+fn is_default(transport: &Transport) -> bool {
+    *transport == Transport::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_one(streams: &u32) -> bool {
+    *streams == 1
 }
 
 impl Default for StreamLoad {
     fn default() -> Self {
-        StreamLoad { for_ns: ten_seconds(), direction: Direction::default(), window_bytes: None, pin: None }
+        StreamLoad {
+            for_ns: 10_000_000_000,
+            direction: Direction::default(),
+            protocol: Transport::default(),
+            streams: 1,
+            window_bytes: None,
+            size_bytes: None,
+            rate_mbit_s: None,
+            pin: None,
+        }
     }
 }
 
 impl StreamLoad {
     /// What no stream could be.
     pub(crate) fn mistake(&self) -> Option<&'static str> {
-        let window = self.window_bytes?;
-        (!WINDOWS.contains(&window)).then_some("its window must be 4096 to 1073741824 bytes")
+        let udp = self.protocol == Transport::Udp;
+        if !(1..=BACK).contains(&(self.streams as usize)) {
+            Some("its streams must be 1 to 8")
+        } else if self.window_bytes.is_some_and(|window| !WINDOWS.contains(&window)) {
+            Some("its window must be 4096 to 1073741824 bytes")
+        } else if udp && self.window_bytes.is_some() {
+            Some("a window belongs to tcp; datagrams have none")
+        } else if !udp && (self.size_bytes.is_some() || self.rate_mbit_s.is_some()) {
+            Some("size and rate_mbit_s belong to protocol = \"udp\"; tcp cuts its packets itself")
+        } else if self.size_bytes.is_some_and(|size| !SIZES.contains(&size)) {
+            Some("its size must be 1 to 65507 bytes")
+        } else if self.rate_mbit_s.is_some_and(|rate| !(0.001..=1e6).contains(&rate)) {
+            Some("its rate_mbit_s must be 0.001 to 1000000")
+        } else {
+            None
+        }
+    }
+
+    /// The names of its pairs, and whether each goes back.
+    fn pairs(&self) -> impl Iterator<Item = ([&'static str; 2], bool)> {
+        let streams = self.streams as usize;
+        let back = if self.direction == Direction::Both { streams } else { 0 };
+        let forth = NAMES.iter().take(streams).map(|names| (*names, false));
+        forth.chain(NAMES.iter().skip(BACK).take(back).map(|names| (*names, true)))
     }
 
     pub(crate) fn parts(&self, rig: &Rig) -> Vec<Part> {
         let far = if rig.far.is_some() { Side::Far } else { Side::Near };
-        let (from, to) = match self.direction {
-            Direction::FarToNear => (far, Side::Near),
-            Direction::NearToFar => (Side::Near, far),
-        };
-        let address = match (&rig.far, to) {
-            (Some(address), Side::Far) => address.clone(),
-            _ => rig.near.clone(),
-        };
-        let pin = |side| if side == Side::Near { self.pin.clone() } else { None };
-        let receive = Work::StreamReceive { address: address.clone(), port: 0 };
-        let send = Work::StreamSend {
-            address,
-            port: 0,
-            for_ns: self.for_ns,
-            rtt_exchanges: RTT_EXCHANGES,
-            window_bytes: self.window_bytes,
-        };
-        vec![
-            Part { name: "receive", side: to, work: receive, cpus: pin(to), after: None, metered: to != from },
-            Part { name: "send", side: from, work: send, cpus: pin(from), after: Some("receive"), metered: true },
+        let mut ends = (Vec::new(), Vec::new());
+        for ([receive, send], back) in self.pairs() {
+            let (from, to) = match (self.direction, back) {
+                (Direction::NearToFar, _) | (Direction::Both, true) => (Side::Near, far),
+                _ => (far, Side::Near),
+            };
+            let address = match (&rig.far, to) {
+                (Some(address), Side::Far) => address.clone(),
+                _ => rig.near.clone(),
+            };
+            let pin = |side| if side == Side::Near { self.pin.clone() } else { None };
+            // Meters are read around the first pair alone.
+            let first = receive == NAMES[0][0];
+            let (receives, sends) = self.work(address);
+            let part = |name, side, work, after, metered| Part { name, side, work, cpus: pin(side), after, metered };
+            ends.0.push(part(receive, to, receives, None, first && to != from));
+            ends.1.push(part(send, from, sends, Some(receive), first));
+        }
+        ends.0.into_iter().chain(ends.1).collect()
+    }
+
+    fn work(&self, address: String) -> (Work, Work) {
+        let (for_ns, rtt_exchanges, to) = (self.for_ns, RTT_EXCHANGES, address.clone());
+        match self.protocol {
+            Transport::Tcp => {
+                let window_bytes = self.window_bytes;
+                let send = Work::StreamSend { address: to, port: 0, for_ns, rtt_exchanges, window_bytes };
+                (Work::StreamReceive { address, port: 0 }, send)
+            }
+            Transport::Udp => {
+                let size_bytes = self.size_bytes.unwrap_or(FULL_FRAME);
+                let rate_kbit_s = self.rate_mbit_s.map(|rate| (rate * 1e3).round() as u64);
+                let send = Work::DatagramSend { address: to, port: 0, for_ns, size_bytes, rate_kbit_s, rtt_exchanges };
+                (Work::DatagramReceive { address, port: 0 }, send)
+            }
+        }
+    }
+
+    /// What it measures, the judged one first.
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let metric = |name: &str, better, judged| Metric { name: name.into(), better, judged, boundary: None };
+        let mut metrics = vec![
+            metric("rate_mbit_s", Better::Higher, true),
+            metric("tx_percent", Better::Lower, false),
+            metric("rx_percent", Better::Lower, false),
+            metric("rtt_ms", Better::Lower, false),
+        ];
+        let lost = if self.protocol == Transport::Udp { "lost_percent" } else { "retransmits" };
+        metrics.insert(3, metric(lost, Better::Lower, false));
+        if self.direction == Direction::Both {
+            metrics.push(metric("far_to_near_mbit_s", Better::Higher, false));
+            metrics.push(metric("near_to_far_mbit_s", Better::Higher, false));
+        }
+        metrics
+    }
+
+    /// Rate and shares as nuttcp prints them: what receivers got over their own time, and the CPU time of each kind of end
+    /// over it; of several streams the sums. The round trip is the first's.
+    pub(crate) fn conclude(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+        let (mut forth, mut back, mut tx, mut rx, mut again) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let (mut datagrams, mut came) = (0.0, 0.0);
+        for ([receive, send], goes_back) in self.pairs() {
+            let got = |key| reported(finishes, receive, key);
+            let sent = |key| reported(finishes, send, key);
+            let (bytes, seconds, sent_for) = (got("bytes")?, got("seconds")?, sent("seconds")?);
+            if bytes <= 0.0 || seconds <= 0.0 {
+                return Err(Void::LoadFailed { why: format!("the stream moved {bytes} bytes in {seconds} s") });
+            }
+            *(if goes_back { &mut back } else { &mut forth }) += bytes * 8.0 / 1e6 / seconds;
+            tx += 100.0 * sent("cpu_seconds")? / sent_for.max(f64::MIN_POSITIVE);
+            rx += 100.0 * got("cpu_seconds")? / seconds;
+            if self.protocol == Transport::Tcp {
+                again += sent("retransmits")?;
+                continue;
+            }
+            (datagrams, came) = (datagrams + sent("datagrams")?, came + got("datagrams")?);
+            self.kept_its_rate(sent("bytes")? * 8.0 / 1e6 / sent_for.max(f64::MIN_POSITIVE))?;
+        }
+        let mut metrics: BTreeMap<String, f64> = [
+            ("rate_mbit_s".to_owned(), forth + back),
+            ("tx_percent".to_owned(), tx),
+            ("rx_percent".to_owned(), rx),
+            ("rtt_ms".to_owned(), reported(finishes, NAMES[0][1], "rtt_ms")?),
         ]
+        .into();
+        match self.protocol {
+            Transport::Tcp => metrics.insert("retransmits".into(), again),
+            Transport::Udp => metrics.insert("lost_percent".into(), 100.0 * (1.0 - came / datagrams)),
+        };
+        if self.direction == Direction::Both {
+            metrics.insert("far_to_near_mbit_s".into(), forth);
+            metrics.insert("near_to_far_mbit_s".into(), back);
+        }
+        Ok(metrics)
+    }
+
+    fn kept_its_rate(&self, sent_mbit_s: f64) -> Result<(), Void> {
+        match self.rate_mbit_s {
+            Some(asked) if sent_mbit_s < asked * (1.0 - MISSED) => {
+                let why = format!("{sent_mbit_s:.2} Mbit/s were sent of {asked} that were asked for; ask for less");
+                Err(Void::LoadFailed { why })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-/// Rate and shares as nuttcp prints them: what the receiver got over its own time, and each end's own CPU time over it.
-pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
-    let (bytes, seconds) = (reported(finishes, "receive", "bytes")?, reported(finishes, "receive", "seconds")?);
-    if bytes <= 0.0 || seconds <= 0.0 {
-        return Err(Void::LoadFailed { why: format!("the stream moved {bytes} bytes in {seconds} s") });
+#[cfg(test)]
+mod tests {
+    use powerband_machine::Finished;
+    use powerband_record::{ExitStatus, Output, Usage};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Load;
+
+    fn ended(report: Value) -> Finished {
+        let (status, usage, output) = (ExitStatus::Code(0), Usage::default(), Output::default());
+        Finished { status, usage, report: Some(report), output, around: Vec::new() }
     }
-    let sent_for = reported(finishes, "send", "seconds")?;
-    Ok([
-        ("rate_mbit_s".to_owned(), bytes * 8.0 / 1e6 / seconds),
-        ("tx_percent".to_owned(), 100.0 * reported(finishes, "send", "cpu_seconds")? / sent_for.max(f64::MIN_POSITIVE)),
-        ("rx_percent".to_owned(), 100.0 * reported(finishes, "receive", "cpu_seconds")? / seconds),
-        ("retransmits".to_owned(), reported(finishes, "send", "retransmits")?),
-        ("rtt_ms".to_owned(), reported(finishes, "send", "rtt_ms")?),
-    ]
-    .into())
+
+    fn load(spelled: Value) -> Load {
+        serde_json::from_value(spelled).unwrap()
+    }
+
+    #[test]
+    fn streams_of_both_directions_add_up() {
+        let both = load(json!({"kind": "stream", "direction": "both", "streams": 2}));
+        let rig = Rig { near: "near".into(), far: Some("far".into()) };
+        let parts = both.parts(&rig);
+        let ends: Vec<_> = parts.iter().map(|part| (part.name, part.side, part.metered)).collect();
+        assert_eq!(ends[..2], [("receive", Side::Near, true), ("receive-2", Side::Near, false)]);
+        assert_eq!(ends[2..4], [("back-receive", Side::Far, false), ("back-receive-2", Side::Far, false)]);
+        assert_eq!((ends[4], parts[6].after), (("send", Side::Far, true), Some("back-receive")));
+        let finishes: Finishes = parts
+            .iter()
+            .map(|part| {
+                let bytes = if part.name.starts_with("back") { 1_000_000 } else { 3_000_000 };
+                let report =
+                    json!({"bytes": bytes, "seconds": 1.0, "cpu_seconds": 0.1, "retransmits": 2, "rtt_ms": 1.5});
+                (part.name, ended(report))
+            })
+            .collect();
+        let metrics = both.conclude(&finishes).unwrap();
+        assert_eq!((metrics["rate_mbit_s"], metrics["retransmits"], metrics["rtt_ms"]), (64.0, 8.0, 1.5));
+        assert_eq!((metrics["far_to_near_mbit_s"], metrics["near_to_far_mbit_s"]), (48.0, 16.0));
+        assert!((metrics["tx_percent"] - 40.0).abs() < 1e-9);
+        assert!(both.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
+    }
+
+    #[test]
+    fn datagrams_are_lost_and_a_missed_rate_is_no_measurement() {
+        let udp = load(json!({"kind": "stream", "protocol": "udp", "size": 125, "rate_mbit_s": 1.0}));
+        let sent = |datagrams: u32| -> Finishes {
+            let bytes = datagrams * 125;
+            let send =
+                json!({"datagrams": datagrams, "bytes": bytes, "seconds": 1.0, "cpu_seconds": 0.1, "rtt_ms": 1.0});
+            let receive = json!({"datagrams": 900, "bytes": 112_500, "seconds": 1.0, "cpu_seconds": 0.1});
+            [("send", ended(send)), ("receive", ended(receive))].into()
+        };
+        let metrics = udp.conclude(&sent(1_000)).unwrap();
+        assert_eq!((metrics["rate_mbit_s"], metrics.contains_key("retransmits")), (0.9, false));
+        assert!((metrics["lost_percent"] - 10.0).abs() < 1e-9);
+        assert!(udp.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
+        let Err(Void::LoadFailed { why }) = udp.conclude(&sent(980)) else { panic!("2 % were not sent") };
+        assert_eq!(why, "0.98 Mbit/s were sent of 1 that were asked for; ask for less");
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        for bad in [
+            json!({"streams": 0}),
+            json!({"streams": 9}),
+            json!({"size": 100}),
+            json!({"protocol": "udp", "window_bytes": 65_536}),
+            json!({"protocol": "udp", "size": 65_508}),
+            json!({"protocol": "udp", "rate_mbit_s": 0.0}),
+        ] {
+            let stream: StreamLoad = serde_json::from_value(bad.clone()).unwrap();
+            assert!(Load::Stream(stream).check().is_err(), "{bad}");
+        }
+        let plain = load(json!({"kind": "stream", "for": "5s"}));
+        let spelled = json!({"kind": "stream", "for": "5s", "direction": "far-to-near"});
+        assert_eq!(serde_json::to_value(&plain).unwrap(), spelled, "what is not asked for is not written");
+    }
 }

@@ -38,6 +38,31 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         window_bytes: Option<u64>,
     },
+    /// Take in datagrams from one sender until it says how many it sent. Says `{"ready": {"port": P}}` once it listens;
+    /// reports `{"bytes": N, "datagrams": D, "seconds": S, "cpu_seconds": C}`, S from the first datagram to the last.
+    DatagramReceive {
+        /// Address to listen on.
+        address: String,
+        /// Port, of TCP for what is agreed and of UDP for datagrams; 0 for any free one.
+        port: u16,
+    },
+    /// Send datagrams of one size, at a rate or as fast as they go. Reports `{"datagrams": D, "bytes": N, "seconds": S,
+    /// "cpu_seconds": C, "rtt_ms": T}`.
+    DatagramSend {
+        /// Where the receiver listens.
+        address: String,
+        /// Its port.
+        port: u16,
+        /// How long to send, ns.
+        for_ns: u64,
+        /// Payload of a datagram.
+        size_bytes: u32,
+        /// Payload a second, kbit/s; as much as goes when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_kbit_s: Option<u64>,
+        /// One-byte exchanges before the transfer; the round trip reported is their median.
+        rtt_exchanges: u32,
+    },
     /// Answer what is sent, with the same bytes, to one caller until it says that it is done. Says
     /// `{"ready": {"port": P}}` once it listens; reports `{"answered": N}`.
     Echo {
@@ -205,6 +230,8 @@ impl Work {
             Work::Counter { .. } => "counter",
             Work::StreamReceive { .. } => "stream_receive",
             Work::StreamSend { .. } => "stream_send",
+            Work::DatagramReceive { .. } => "datagram_receive",
+            Work::DatagramSend { .. } => "datagram_send",
             Work::Echo { .. } => "echo",
             Work::Ping { .. } => "ping",
             Work::Primes { .. } => "primes",

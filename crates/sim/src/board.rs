@@ -8,6 +8,7 @@ use powerband_record::Side;
 use crate::SimError;
 use crate::cpufreq::{Change, Cpufreq, Util};
 use crate::cpuidle::Cpuidle;
+use crate::daemon::Daemon;
 use crate::latency::Latency;
 use crate::meters::Meters;
 use crate::network::{Answer, Answering, Call, Packet};
@@ -17,13 +18,14 @@ use crate::power::Package;
 use crate::process::Process;
 use crate::profile::{Profile, rules_name};
 use crate::queue::{Class, EventQueue};
-use crate::schedule::{Cpu, Group, Task, Times};
+use crate::schedule::{Balance, Cpu, Group, Task, Times};
 use crate::thermal::Heat;
 use crate::tree::{Smt, Tree, speed_mbit_s};
 
 /// Classes of events, in the order they are handled at one instant.
 const TASKS: Class = 0;
 const TICKS: Class = 0x1000;
+const BALANCING: Class = 0x1800;
 const CPUFREQ: Class = 0x2000;
 const SAMPLES: Class = 0x3000;
 
@@ -52,16 +54,18 @@ pub(crate) enum Event {
     Retired { cpu: u32, plan: u32 },
     /// The tick of a busy CPU.
     Tick { cpu: u32 },
+    /// A tick at which CPUs look for work elsewhere.
+    Balance,
     /// A CPU has come out of its idle state.
     Awake { cpu: u32, stamp: u32 },
     /// The tick of an idle CPU that kept it.
     IdleTick { cpu: u32, stamp: u32 },
     /// A process's timer.
     Timer { process: u32, stamp: u32 },
-    /// Idle CPUs look for tasks that wait on others.
-    Look,
     /// A kernel thread runs on each idle CPU, too short to cost anything.
     Stir,
+    /// A process of the daemon cpuspeed wakes.
+    Daemon { place: u32, stamp: u32 },
     /// cpufreq has something to do.
     CpufreqDue,
     /// A group has used up its quota.
@@ -86,6 +90,7 @@ impl Event {
     fn class(&self) -> Class {
         match self {
             Event::Tick { cpu } | Event::IdleTick { cpu, .. } => TICKS + Class::try_from(*cpu).unwrap_or(0),
+            Event::Balance => BALANCING,
             Event::CpufreqDue => CPUFREQ,
             Event::Sample { .. } => SAMPLES,
             _ => TASKS,
@@ -113,9 +118,10 @@ pub(crate) struct Board {
     pub(crate) wakes: Vec<Wake>,
     pub(crate) cpufreq: Cpufreq,
     cpufreq_planned_ns: Option<u64>,
-    pub(crate) look_planned: bool,
     changes: Vec<Change>,
     pub(crate) cpus: Vec<Cpu>,
+    /// How tasks are moved between CPUs, where that is modelled.
+    pub(crate) balance: Option<Balance>,
     pub(crate) packages: Vec<Package>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) free_tasks: Vec<u32>,
@@ -137,6 +143,8 @@ pub(crate) struct Board {
     pub(crate) tree: Tree,
     /// Whether cores run two threads each.
     pub(crate) smt: Smt,
+    /// The daemon that sets clocks.
+    pub(crate) daemon: Daemon,
     pub(crate) log: Option<String>,
     stirring: Stirring,
     /// Highest clock, kHz.
@@ -182,11 +190,13 @@ impl Board {
             wakes: Vec::new(),
             cpufreq,
             cpufreq_planned_ns: None,
-            look_planned: false,
             latency: Latency::new(cpus.len()),
             idle,
             timers: BTreeMap::new(),
             changes: Vec::new(),
+            balance: profile
+                .balance
+                .map(|spec| Balance::new(spec, profile.cpufreq.rules, profile.cpufreq.hz, cpus.len())),
             cpus,
             packages,
             tasks: Vec::new(),
@@ -202,6 +212,7 @@ impl Board {
             meters: Meters::new(&profile.meters, profile.packages, seed, &component),
             tree: Tree::new(&profile),
             smt: Smt::default(),
+            daemon: Daemon::default(),
             log: None,
             stirring: Stirring::default(),
             max_khz: profile.max_khz(),
@@ -239,11 +250,12 @@ impl Board {
         match event {
             Event::Retired { cpu, .. } => self.retired(cpu),
             Event::Tick { cpu } => self.tick(cpu),
+            Event::Balance => self.balance_tick(),
             Event::Awake { cpu, stamp } => self.awake(cpu, stamp),
             Event::IdleTick { cpu, stamp } => self.idle_tick(cpu, stamp),
             Event::Timer { process, stamp } => self.timer(process, stamp),
-            Event::Look => self.look_for_work(),
             Event::Stir => self.stir(),
+            Event::Daemon { place, stamp } => self.daemon_due(place, stamp),
             Event::CpufreqDue => self.cpufreq_due(),
             Event::QuotaSpent { group, stamp } => self.quota_spent(group, stamp),
             Event::QuotaRefill { group } => self.quota_refill(group),

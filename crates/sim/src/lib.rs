@@ -11,6 +11,7 @@ pub mod cpufreq;
 
 mod board;
 mod cpuidle;
+mod daemon;
 mod fault;
 mod latency;
 mod machine;
@@ -46,6 +47,7 @@ pub use profile::{
 };
 pub use queue::{Class, EventQueue};
 pub use ranks::RanksSpec;
+pub use schedule::BalanceSpec;
 pub use serve::ServeSpec;
 pub use thermal::ThermalSpec;
 pub use world::{InterruptSource, SimError, SimWorld};

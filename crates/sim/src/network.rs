@@ -14,11 +14,13 @@ use crate::profile::NetworkSpec;
 use crate::schedule::Booking;
 
 mod answer;
+mod datagrams;
 mod ping;
 mod receive;
 mod send;
 
 pub(crate) use answer::{Answering, KERNEL};
+pub(crate) use datagrams::Datagrams;
 pub(crate) use ping::Ping;
 pub(crate) use receive::Receive;
 pub(crate) use send::Send;
@@ -69,6 +71,8 @@ pub(crate) enum Packet {
     Pong,
     /// A batch of the stream.
     Data { bytes: u64 },
+    /// Datagrams, which nobody acknowledges.
+    Datagrams { count: u64, bytes: u64, frames: u64 },
     /// A batch was taken in.
     Taken { bytes: u64 },
     /// The stream has ended.
@@ -90,7 +94,19 @@ impl Packet {
                 let frames = bytes.div_ceil(FRAME_BYTES);
                 (u32::try_from(frames).unwrap_or(u32::MAX), bytes + frames * HEADER_BYTES)
             }
+            Packet::Datagrams { bytes, frames, .. } => {
+                (u32::try_from(frames).unwrap_or(u32::MAX), bytes + frames * HEADER_BYTES)
+            }
             _ => (1, HEADER_BYTES),
+        }
+    }
+
+    /// What it takes of a link's goodput, bytes; the rest finds room between.
+    fn on_the_link(self) -> Option<u64> {
+        match self {
+            Packet::Data { bytes } => Some(bytes),
+            Packet::Datagrams { bytes, frames, .. } => Some(datagrams::as_goodput(bytes, frames)),
+            _ => None,
         }
     }
 }
@@ -180,7 +196,7 @@ impl Board {
             let (frames, bytes) = packet.on_the_wire();
             self.nic.sends(frames, bytes, self.now_ns);
         }
-        if let (Packet::Data { bytes }, Some(kbit_s)) = (packet, route.kbit_s) {
+        if let (Some(bytes), Some(kbit_s)) = (packet.on_the_link(), route.kbit_s) {
             let on_link_ns = bytes * 8 * 1_000_000 / kbit_s;
             leaves_ns = self.link_free_ns.max(self.now_ns) + on_link_ns;
             self.link_free_ns = leaves_ns;
@@ -240,6 +256,7 @@ impl Board {
         match &self.process(process).body {
             Body::Receive(_) => self.receiver_gets(process, packet),
             Body::Send(_) => self.sender_gets(process, packet),
+            Body::Datagrams(_) => self.datagram_sender_gets(process, packet),
             Body::Ping(_) => self.pinger_gets(process, packet),
             _ => {}
         }
@@ -257,6 +274,7 @@ impl Board {
         match &self.processes.get(process as usize)?.body {
             Body::Receive(receive) => receive.route,
             Body::Send(send) => send.route(),
+            Body::Datagrams(send) => send.route(),
             Body::Ping(ping) => ping.route(),
             _ => None,
         }

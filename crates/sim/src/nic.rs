@@ -3,6 +3,7 @@
 //! e1000e throttles: at least so long lies between two interrupts of the card, those for packets it has sent included. An
 //! exchange therefore takes no less than that: its request starts the time, its answer waits for the end of it. How long
 //! it is in the driver's own modes follows from the traffic (`throttle.rs`).
+//! i40e throttles by a time for either direction (`interval.rs`).
 //! stmmac waits: a received frame is kept back for so long after the first one that nobody was told of.
 use std::collections::BTreeMap;
 
@@ -10,8 +11,10 @@ use powerband_machine::{Coalescing, Errno};
 
 use crate::noise::fnv1a;
 
+mod interval;
 mod throttle;
 
+use interval::Interval;
 use throttle::Throttle;
 
 /// Device of the cable.
@@ -28,6 +31,8 @@ const UNSUPPORTED: &str = "cannot modify an unsupported parameter";
 pub enum Driver {
     /// Intel's gigabit cards (Linux 6.1 drivers/net/ethernet/intel/e1000e).
     E1000e,
+    /// Intel's cards of 10 to 40 Gbit/s (Linux 6.1 drivers/net/ethernet/intel/i40e).
+    I40e,
     /// Synopsys' core in many ARM boards (Linux 6.1 drivers/net/ethernet/stmicro/stmmac).
     Stmmac(Stmmac),
 }
@@ -76,6 +81,7 @@ impl Driver {
     pub fn name(self) -> &'static str {
         match self {
             Driver::E1000e => "e1000e",
+            Driver::I40e => "i40e",
             Driver::Stmmac(_) => "stmmac",
         }
     }
@@ -88,6 +94,8 @@ enum Settings {
     Fixed,
     /// e1000e's.
     Throttle(Throttle),
+    /// i40e's.
+    Interval(Interval),
     /// Units of the receive timer, and what is counted.
     Watchdog { units: u32, rx_frames: u32, tx_usecs: u32, tx_frames: u32 },
 }
@@ -140,6 +148,7 @@ impl Nic {
         let settings = match driver {
             None => Settings::Fixed,
             Some(Driver::E1000e) => Settings::Throttle(Throttle::new(speed_mbit_s == GIGABIT_MBIT_S)),
+            Some(Driver::I40e) => Settings::Interval(Interval::new()),
             Some(Driver::Stmmac(stmmac)) => Settings::Watchdog {
                 units: stmmac.default_units,
                 rx_frames: 0,
@@ -180,6 +189,7 @@ impl Nic {
         let values: &[(&str, u32)] = match self.settings {
             Settings::Fixed => return Err(Errno::EOPNOTSUPP),
             Settings::Throttle(throttle) => &[("rx-usecs", throttle.shown())],
+            Settings::Interval(interval) => &[("rx-usecs", interval.rx_usecs), ("tx-usecs", interval.tx_usecs)],
             Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames } => &[
                 ("rx-usecs", units * RIWT_CLOCKS / self.clock_mhz()),
                 ("rx-frames", rx_frames),
@@ -212,6 +222,7 @@ impl Nic {
         let settings = match self.settings {
             Settings::Fixed => None,
             Settings::Throttle(throttle) => throttle.set(value("rx-usecs")).map(Settings::Throttle),
+            Settings::Interval(_) => Interval::set(value("rx-usecs"), value("tx-usecs")).map(Settings::Interval),
             Settings::Watchdog { units, rx_frames, .. } => {
                 let units = match value("rx-usecs") {
                     // Leaves what is received as it is, the frames too.
@@ -241,15 +252,16 @@ impl Nic {
     pub(crate) fn sends(&mut self, frames: u32, bytes: u64, now_ns: u64) {
         self.sent.count(frames, bytes);
         self.counted(1, frames, bytes, now_ns);
-        match self.settings {
+        match &mut self.settings {
             Settings::Fixed => self.interrupts += 1,
             Settings::Throttle(_) => drop(self.told(1, frames, bytes, now_ns)),
+            Settings::Interval(interval) => self.interrupts += u64::from(interval.sent(now_ns)),
             // A timer of the driver's, which is no interrupt of the card, tells of the rest.
             Settings::Watchdog { tx_frames: 0, .. } => {}
             Settings::Watchdog { tx_frames, .. } => {
                 self.untold += frames;
-                self.interrupts += u64::from(self.untold / tx_frames);
-                self.untold %= tx_frames;
+                self.interrupts += u64::from(self.untold / *tx_frames);
+                self.untold %= *tx_frames;
             }
         }
     }
@@ -259,7 +271,7 @@ impl Nic {
     pub(crate) fn completions(&self, frames: u32) -> u64 {
         match self.settings {
             Settings::Fixed => 1,
-            Settings::Throttle(_) | Settings::Watchdog { tx_frames: 0, .. } => 0,
+            Settings::Throttle(_) | Settings::Interval(_) | Settings::Watchdog { tx_frames: 0, .. } => 0,
             Settings::Watchdog { tx_frames, .. } => u64::from((self.untold + frames) / tx_frames),
         }
     }
@@ -301,6 +313,11 @@ impl Nic {
             Settings::Throttle(throttle) => {
                 let at_ns = self.free_ns.max(now_ns);
                 self.free_ns = at_ns + throttle.gap_ns();
+                at_ns
+            }
+            Settings::Interval(interval) => {
+                let at_ns = self.free_ns.max(now_ns);
+                self.free_ns = at_ns + interval.gap_ns();
                 at_ns
             }
             Settings::Watchdog { units, rx_frames: 0, .. } => {

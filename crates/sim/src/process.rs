@@ -4,7 +4,7 @@ use powerband_record::{ExitStatus, Output, Side, Usage, Work};
 use serde_json::Value;
 
 use crate::board::{Board, Event};
-use crate::network::{KERNEL, Ping, Receive, Send};
+use crate::network::{Datagrams, KERNEL, Ping, Receive, Send};
 use crate::noise::Factors;
 use crate::play::Play;
 use crate::ranks::Ranks;
@@ -27,6 +27,7 @@ pub(crate) enum Body {
     Receive(Box<Receive>),
     Send(Box<Send>),
     Ping(Box<Ping>),
+    Datagrams(Box<Datagrams>),
     Play(Play),
     Ranks(Ranks),
     Sleeper(Box<Sleeper>),
@@ -103,7 +104,7 @@ impl Board {
                 }
                 Body::Command(Command::new(demand))
             }
-            Work::StreamReceive { address, port } => {
+            Work::StreamReceive { address, port } | Work::DatagramReceive { address, port } => {
                 Body::Receive(Box::new(Receive::new(self.free_port(address, *port)?)))
             }
             Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes } => {
@@ -119,9 +120,10 @@ impl Board {
                 Body::Sleeper(Box::new(Sleeper::new(*for_ns, *interval_ns)))
             }
             Work::Echo { address, port, .. } => Body::Receive(Box::new(Receive::echo(self.free_port(address, *port)?))),
-            other => match Ping::of(other) {
-                Some(ping) => Body::Ping(Box::new(ping)),
-                None => {
+            other => match (Ping::of(other), Datagrams::of(other)) {
+                (Some(ping), _) => Body::Ping(Box::new(ping)),
+                (None, Some(datagrams)) => Body::Datagrams(Box::new(datagrams)),
+                (None, None) => {
                     return Err(not_modelled(
                         &self.identity.name,
                         format!("work of kind '{}'", other.kind()),
@@ -206,7 +208,10 @@ impl Board {
             Work::Counter { .. } => self.start_counter(process, task),
             Work::Command { .. } => self.start_command(process, task),
             Work::Primes { .. } => self.start_ranks(process, task),
-            Work::StreamReceive { .. } | Work::Echo { .. } => self.start_receive(process, task),
+            Work::StreamReceive { .. } | Work::DatagramReceive { .. } | Work::Echo { .. } => {
+                self.start_receive(process, task);
+            }
+            Work::DatagramSend { .. } => self.start_datagrams(process, task),
             Work::StreamSend { .. } => self.start_send(process, task),
             Work::Ping { .. } => self.start_ping(process, task),
             Work::Wake { .. } => self.start_wake(process, task),
@@ -241,6 +246,7 @@ impl Board {
             Body::Counter(_) => self.counter_timer(process),
             Body::Command(_) => self.command_timer(process),
             Body::Ping(_) => self.ping_timer(process),
+            Body::Datagrams(_) => self.pour_on(process),
             Body::Play(_) => self.play_timer(process),
             Body::Ranks(_) => self.ranks_timer(process),
             Body::Sleeper(_) => self.wake_timer(process),
@@ -260,6 +266,7 @@ impl Board {
             Body::Command(_) => self.command_done(process),
             Body::Receive(_) => self.received(process),
             Body::Send(_) => self.sent(process),
+            Body::Datagrams(_) => self.poured(process),
             Body::Ping(_) => self.pinged(process),
             Body::Ranks(_) => self.rank_done(process, task),
             Body::Sleeper(_) => self.looked(process),

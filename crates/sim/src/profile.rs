@@ -11,9 +11,12 @@ use crate::nic::Driver;
 use crate::noise::NoiseSpec;
 use crate::power::{IdleStep, PowerSpec};
 use crate::ranks::RanksSpec;
+use crate::schedule::BalanceSpec;
 use crate::serve::ServeSpec;
 use crate::thermal::ThermalSpec;
 
+mod balance;
+mod cpuspeed;
 mod describe;
 mod file;
 mod idle;
@@ -104,7 +107,7 @@ pub struct Profile {
     pub possible: CpuList,
     /// CPUs that are there; all of them are online at boot.
     pub present: CpuList,
-    /// Packages the present CPUs are dealt to, in runs of equal length.
+    /// Packages the cores are dealt to, in runs of equal length.
     pub packages: u32,
     /// Threads of each core, 1 or 2: the first of each come first in the numbering.
     pub threads: u32,
@@ -126,6 +129,11 @@ pub struct Profile {
     pub power: PowerSpec,
     /// Idle states its CPUs choose among; `None` where they sink into the steps of its power by time alone.
     pub idle: Option<IdleSpec>,
+    /// How its kernel moves tasks between CPUs; `None` where a waking task goes to the least loaded CPU, and only one that
+    /// waits is ever moved.
+    pub balance: Option<BalanceSpec>,
+    /// The daemon cpuspeed, and its options; `None` where there is none.
+    pub cpuspeed: Option<powerband_cpuspeed::Options>,
     /// Its end of the network.
     pub network: NetworkSpec,
     /// What ranks cost; `None` where they are not modelled.
@@ -145,7 +153,7 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 8] = [
+const BUILTIN: [(&str, &str); 10] = [
     ("board", include_str!("../../../machines/sim/board.toml")),
     ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
     ("laptop", include_str!("../../../machines/sim/laptop.toml")),
@@ -153,6 +161,8 @@ const BUILTIN: [(&str, &str); 8] = [
     ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
     ("pc", include_str!("../../../machines/sim/pc.toml")),
     ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),
+    ("server", include_str!("../../../machines/sim/server.toml")),
+    ("smt", include_str!("../../../machines/sim/smt.toml")),
     ("x3650", include_str!("../../../machines/sim/x3650.toml")),
 ];
 
@@ -187,6 +197,26 @@ impl Profile {
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
         let file: file::File = toml::from_str(text).map_err(|error| ProfileError::Shape(one_sentence(text, &error)))?;
         file.checked()
+    }
+
+    /// Cores there are, in all packages.
+    pub(crate) fn cores(&self) -> u32 {
+        (u32::try_from(self.present.len()).unwrap_or(1) / self.threads.max(1)).max(1)
+    }
+
+    /// Cores of each package.
+    fn cores_per_package(&self) -> u32 {
+        (self.cores() / self.packages.max(1)).max(1)
+    }
+
+    /// The package of a CPU: cores are dealt to packages in runs, their first threads before their second ones.
+    pub(crate) fn package_of(&self, cpu: u32) -> u32 {
+        cpu % self.cores() / self.cores_per_package()
+    }
+
+    /// The core of a CPU, counted within its package.
+    pub(crate) fn core_of(&self, cpu: u32) -> u32 {
+        cpu % self.cores() % self.cores_per_package()
     }
 
     /// Highest clock of any policy, kHz; the reference of memory-bound work.

@@ -8,14 +8,20 @@ use crate::cpufreq::{CpuTimes, Util};
 use crate::power::PowerSpec;
 use crate::profile::Profile;
 
+mod balance;
+mod busiest;
+mod domains;
 mod group;
-mod look;
 mod run;
 mod sleep;
 mod stay;
+mod ticked;
 
+pub(crate) use balance::Balance;
+pub use domains::BalanceSpec;
 pub(crate) use group::Group;
 use sleep::Nap;
+use ticked::Ticked;
 
 /// Cycles handed to a task at once: in millionths they must fit 64 bits.
 const CHUNK_CYCLES: u64 = 1 << 43;
@@ -42,6 +48,7 @@ pub(crate) struct Cpu {
     plan: u32,
     tick_at_ns: u64,
     busy_ticks: u64,
+    ticked: Ticked,
     /// Power of running and leakage at its clock, µW.
     power_uw: (u64, u64),
     energy_fj: u128,
@@ -68,14 +75,13 @@ impl Cpu {
     /// The present CPUs of a machine, asleep at their first clock.
     pub(crate) fn all(profile: &Profile) -> Vec<Cpu> {
         let cpus = profile.present.as_slice();
-        let in_package = cpus.len() / usize::try_from(profile.packages).unwrap_or(1).max(1);
-        let one = |(place, &cpu): (usize, &u32)| {
+        let one = |&cpu: &u32| {
             let policy = profile.cpufreq.policies.iter().find(|policy| policy.cpus.contains(&cpu));
             let khz = policy.map_or(1, |policy| policy.initial_khz);
             Cpu {
                 online: true,
                 khz,
-                package: place / in_package.max(1),
+                package: usize::try_from(profile.package_of(cpu)).unwrap_or(0),
                 current: None,
                 queue: VecDeque::new(),
                 since_ns: 0,
@@ -87,6 +93,7 @@ impl Cpu {
                 plan: 0,
                 tick_at_ns: 0,
                 busy_ticks: 0,
+                ticked: Ticked::default(),
                 power_uw: profile.power.at(khz),
                 energy_fj: 0,
                 cycles: 0,
@@ -102,7 +109,7 @@ impl Cpu {
                 counts_asleep: profile.idle.is_none(),
             }
         };
-        cpus.iter().enumerate().map(one).collect()
+        cpus.iter().map(one).collect()
     }
 
     /// Idle time since boot, ns.
@@ -195,8 +202,8 @@ pub(crate) struct Task {
     pub(crate) retired: u128,
     /// Its process's timer came while it was not running.
     pub(crate) overdue: bool,
-    /// It wakes where it ran last, as on a kernel that leaves placing to the balancer; an idle CPU may look for it there.
-    pub(crate) stays: bool,
+    /// It stands for one that has run before, on its CPU, when it first wakes.
+    pub(crate) settled: bool,
     /// It sees to it that its CPU is awake when it wakes.
     pub(crate) ahead: bool,
 }
@@ -220,7 +227,7 @@ impl Task {
             rest_cycles: 0,
             retired: 0,
             overdue: false,
-            stays: false,
+            settled: false,
             ahead: false,
         }
     }
@@ -317,7 +324,8 @@ impl Board {
 
     /// Puts a runnable task on a CPU's queue, or lets it run at once.
     pub(crate) fn place(&mut self, task: u32, why: Util) {
-        self.place_on(self.choose(task), task, why);
+        let cpu = self.choose_near(task).unwrap_or_else(|| self.choose(task));
+        self.place_on(cpu, task, why);
     }
 
     fn place_on(&mut self, cpu: u32, task: u32, why: Util) {
@@ -342,9 +350,6 @@ impl Board {
             }
             Some(_) => self.cpu(cpu).queue.push_back(task),
         }
-        if self.tasks[task as usize].stays {
-            self.plan_look();
-        }
         self.tell_cpufreq(cpu, why);
     }
 
@@ -363,11 +368,6 @@ impl Board {
 
     /// The CPU a waking task goes to: the least loaded it may use, an idle one first, the lowest number of equals.
     fn choose(&self, task: u32) -> u32 {
-        let this = &self.tasks[task as usize];
-        let is_online = self.cpus.get(this.cpu as usize).is_some_and(|cpu| cpu.online);
-        if this.stays && is_online && this.allowed.as_ref().is_none_or(|list| list.contains(this.cpu)) {
-            return this.cpu;
-        }
         let allowed = self.tasks[task as usize].allowed.as_ref();
         let load = |cpu: &Cpu| cpu.queue.len() + usize::from(cpu.current.is_some());
         let online = || (0_u32..).zip(&self.cpus).filter(|(_, cpu)| cpu.online);

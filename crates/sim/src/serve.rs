@@ -32,8 +32,6 @@ pub struct ServeSpec {
     pub burst_share: f64,
     /// From burst to burst, ns; none when 0.
     pub burst_period_ns: u64,
-    /// From one look of an idle CPU for waiting tasks to the next, ns.
-    pub look_ns: u64,
 }
 
 /// What is measured: from when, until when, and how long what ended in between took.

@@ -14,9 +14,10 @@ struct Row {
 const TABLE: &[Row] = &[
     Row { name: "record", may: &[] },
     Row { name: "stats", may: &[] },
+    Row { name: "cpuspeed", may: &[] },
     Row { name: "machine", may: &["record"] },
     Row { name: "host", may: &["record", "machine"] },
-    Row { name: "sim", may: &["record", "machine"] },
+    Row { name: "sim", may: &["record", "machine", "cpuspeed"] },
     Row { name: "knob", may: &["record", "machine"] },
     Row { name: "meter", may: &["record", "machine"] },
     Row { name: "load", may: &["record", "machine"] },
@@ -35,6 +36,7 @@ const TABLE: &[Row] = &[
         may: &[
             "record",
             "stats",
+            "cpuspeed",
             "machine",
             "host",
             "sim",
@@ -59,7 +61,7 @@ const TABLE: &[Row] = &[
 const EDGE_ONLY: [&str; 5] = ["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif"];
 
 /// Crates that are handed everything: time, chance and files come from outside.
-const PURE: [&str; 3] = ["record", "report", "advice"];
+const PURE: [&str; 4] = ["record", "report", "advice", "cpuspeed"];
 
 /// What would bring time, chance or the system in. Matched from the beginning of a dependency's name.
 const IMPURE: [&str; 8] = ["rand", "getrandom", "fastrand", "chrono", "time", "rustix", "libc", "tempfile"];

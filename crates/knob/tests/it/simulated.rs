@@ -271,6 +271,44 @@ fn whatever_else_is_turned_leaves_no_file_of_the_cpus_other_than_it_was() {
 }
 
 #[test]
+fn the_daemon_cpuspeed_runs_while_it_is_set_and_leaves_nothing_behind() {
+    let with_daemon = || {
+        let text = include_str!("../../../sim/tests/it/eight.toml");
+        SimWorld::new(Profile::parse(text).unwrap(), None, 1).unwrap()
+    };
+    let clock = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq";
+    let settings = [("governor=performance", "3000000\n"), ("governor=userspace freq=2333MHz", "2333000\n")];
+    for (found, found_clock) in settings {
+        let mut world = with_daemon();
+        let machine = world.machine(Side::Near).unwrap();
+        apply(machine, &Setting::parse(found).unwrap(), Hold::Held, &Selection::everywhere()).unwrap();
+        world.wait(Some(50_000_000));
+        let machine = world.machine(Side::Near).unwrap();
+        let before = whole(machine);
+        // Written the other way round: the governor is turned first all the same.
+        let setting = Setting::parse("cpuspeed=on governor=userspace").unwrap();
+        let applied = apply(machine, &setting, Hold::Held, &Selection::everywhere()).unwrap();
+        world.wait(Some(9_000_000_000));
+        let machine = world.machine(Side::Near).unwrap();
+        assert_eq!(machine.read(clock).unwrap(), "2000000\n", "an idle machine goes down");
+        assert_eq!(verify(machine, &applied), []);
+        assert!(restore(machine, &applied.entries, false).complete());
+        world.wait(Some(20_000_000_000));
+        let machine = world.machine(Side::Near).unwrap();
+        assert_eq!(machine.read(clock).unwrap(), found_clock, "{found}");
+        assert_eq!(whole(machine), before, "{found}");
+    }
+    let refused = |world: &mut SimWorld, words: &str| {
+        let machine = world.machine(Side::Near).unwrap();
+        apply(machine, &Setting::parse(words).unwrap(), Hold::Held, &Selection::everywhere()).unwrap_err().to_string()
+    };
+    let why = refused(&mut with_daemon(), "governor=ondemand cpuspeed=on");
+    assert!(why.contains("set governor=userspace first"), "{why}");
+    let why = refused(&mut world_of("quadcore"), "governor=userspace cpuspeed=on");
+    assert!(why.contains("cpuspeed.daemon is not here") && why.contains("on a real machine declare"), "{why}");
+}
+
+#[test]
 fn a_limit_on_waking_up_is_there_while_it_is_held() {
     let mut world = world_of("laptop");
     let machine = world.machine(Side::Near).unwrap();

@@ -119,7 +119,7 @@ pub(super) fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     }
 }
 
-fn answer_exchanges(stream: &mut TcpStream) -> io::Result<()> {
+pub(super) fn answer_exchanges(stream: &mut TcpStream) -> io::Result<()> {
     let mut number = [0; 4];
     stream.read_exact(&mut number)?;
     let mut byte = [0];
@@ -131,7 +131,7 @@ fn answer_exchanges(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 /// The median of the round trips of single bytes, ms; null without any.
-fn round_trip_ms(stream: &mut TcpStream, exchanges: u32) -> io::Result<Option<f64>> {
+pub(super) fn round_trip_ms(stream: &mut TcpStream, exchanges: u32) -> io::Result<Option<f64>> {
     stream.write_all(&exchanges.to_be_bytes())?;
     let mut trips_ns = Vec::new();
     let mut byte = [0x55];

@@ -181,6 +181,7 @@ fn written() -> Vec<(String, Reader)> {
         (String::from_utf8(wire::frame(&call).unwrap()).unwrap(), frames),
         (file("plans/counter.toml"), |text| drop(powerband_experiment::Plan::parse("x", text))),
         (file("machines/sim/quadcore.toml"), |text| drop(powerband_sim::Profile::parse(text))),
+        (file("machines/sim/smt.toml"), |text| drop(powerband_sim::Profile::parse(text))),
         (CONFIG.into(), |text| {
             if let Ok(config) = Config::parse(text) {
                 let _ = powerband_knob::doctor::examine_file(&config, "x", None);

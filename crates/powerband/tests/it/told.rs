@@ -100,7 +100,7 @@ fn simulated_machines_are_listed_and_shown() {
     assert_eq!(list["version"], 1);
     let names: Vec<&str> =
         list["machines"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
-    for name in ["board", "laptop", "omap3530", "pc", "quadcore"] {
+    for name in ["board", "laptop", "omap3530", "pc", "quadcore", "server", "smt"] {
         assert!(names.contains(&name), "{names:?}");
         assert!(desk.run(&["sim", "list"]).ended(0).out.contains(&format!("sim:{name}")));
         let shown = desk.run(&["sim", "show", name]).ended(0).out;

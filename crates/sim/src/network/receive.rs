@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use powerband_record::ExitStatus;
 use serde_json::json;
 
-use super::{Packet, Route, batch_cycles, receive_booking};
+use super::datagrams::has_room;
+use super::{FRAME_BYTES, Packet, Route, batch_cycles, receive_booking};
 use crate::board::{Board, Event};
 use crate::noise::scaled;
 use crate::process::Body;
@@ -24,6 +25,9 @@ pub(crate) struct Receive {
     /// Whether it only echoes, and how often it has.
     echoes: bool,
     answered: u64,
+    /// Datagrams taken in, and bytes of those that wait to be.
+    datagrams: u64,
+    waiting_bytes: u64,
 }
 
 impl Receive {
@@ -37,6 +41,8 @@ impl Receive {
             last_ns: 0,
             echoes: false,
             answered: 0,
+            datagrams: 0,
+            waiting_bytes: 0,
         }
     }
 
@@ -69,8 +75,14 @@ impl Board {
         else {
             return;
         };
-        if matches!(packet, Packet::Data { .. }) && receive.first.is_none() {
+        if matches!(packet, Packet::Data { .. } | Packet::Datagrams { .. }) && receive.first.is_none() {
             receive.first = Some((now, spent));
+        }
+        if let Packet::Datagrams { bytes, .. } = packet {
+            if !has_room(receive.waiting_bytes, bytes) {
+                return;
+            }
+            receive.waiting_bytes += bytes;
         }
         let (number, echoes) = (receive.answered, receive.echoes);
         receive.inbox.push_back(packet);
@@ -89,7 +101,7 @@ impl Board {
         if let Some(&first) = receive.inbox.front() {
             // What comes while it works is found by looking, without an interrupt.
             let away = receive.route.is_some_and(|route| route.to != self.side);
-            let interrupted = away && matches!(first, Packet::Data { .. });
+            let interrupted = away && matches!(first, Packet::Data { .. } | Packet::Datagrams { .. });
             let interrupt = if interrupted { self.profile.network.interrupt_cycles } else { 0 };
             let cycles = self.cost_of_taking(process, first) + interrupt;
             self.task(task).give(cycles);
@@ -101,6 +113,9 @@ impl Board {
         let (spec, factor) = (&self.profile.network, self.processes[process as usize].factors.cpu_ppb);
         let cycles = match packet {
             Packet::Data { bytes } => batch_cycles(bytes, spec.receive_millicycles_per_bit, factor),
+            Packet::Datagrams { frames, .. } => {
+                batch_cycles(frames * FRAME_BYTES, spec.receive_millicycles_per_bit, factor)
+            }
             Packet::Ping => scaled(spec.exchange_cycles, factor),
             _ => 0,
         };
@@ -124,7 +139,14 @@ impl Board {
                 receive.last_ns = now;
                 self.transmit(&route, Packet::Taken { bytes });
             }
+            Packet::Datagrams { count, bytes, .. } => {
+                receive.datagrams += count;
+                receive.bytes += bytes;
+                receive.waiting_bytes -= bytes;
+                receive.last_ns = now;
+            }
             Packet::Close => {
+                let datagrams = receive.datagrams;
                 let (first_ns, spent) = receive.first.unwrap_or((now, 0));
                 let seconds = receive.last_ns.saturating_sub(first_ns) as f64 / 1e9;
                 let (bytes, echoes, answered) = (receive.bytes, receive.echoes, receive.answered);
@@ -132,6 +154,8 @@ impl Board {
                 self.transmit(&route, Packet::Closed);
                 let report = if echoes {
                     json!({ "answered": answered })
+                } else if datagrams > 0 {
+                    json!({ "bytes": bytes, "datagrams": datagrams, "seconds": seconds, "cpu_seconds": cpu_seconds })
                 } else {
                     json!({ "bytes": bytes, "seconds": seconds, "cpu_seconds": cpu_seconds })
                 };

@@ -108,8 +108,10 @@ impl Board {
     pub(crate) fn answered(&mut self, answer: &Answer) {
         let process = answer.process;
         let route = answer.accepted.map(|(peer, theirs)| self.route(answer.from, peer, self.terms(process), theirs));
-        if let Body::Ping(_) = &self.process(process).body {
-            return self.ping_begins(process, route);
+        match &self.process(process).body {
+            Body::Ping(_) => return self.ping_begins(process, route),
+            Body::Datagrams(_) => return self.datagrams_answered(answer, route),
+            _ => {}
         }
         let Body::Send(send) = &self.process(process).body else {
             // It was ended while it called.

@@ -28,6 +28,25 @@ fn e1000e_takes_its_modes_and_times_and_rounds_to_interrupts_a_second() {
 }
 
 #[test]
+fn i40e_takes_even_times_for_either_direction_and_spaces_its_interrupts() {
+    let mut nic = Nic::new(Some(Driver::I40e), "server", 25_000);
+    assert_eq!((reads(&nic, "rx-usecs"), reads(&nic, "tx-usecs")), (50, 50));
+    for (usecs, back) in [(0, 0), (7, 8), (8_160, 8_160)] {
+        set(&mut nic, "rx-usecs", usecs).unwrap();
+        assert_eq!((reads(&nic, "rx-usecs"), reads(&nic, "tx-usecs")), (back, 50));
+    }
+    assert_eq!(set(&mut nic, "tx-usecs", 8_161), Err((Errno::EINVAL, None)));
+    let words = "cannot modify an unsupported parameter: rx-frames".to_owned();
+    assert_eq!(set(&mut nic, "rx-frames", 1), Err((Errno::EINVAL, Some(words))));
+    set(&mut nic, "rx-usecs", 100).unwrap();
+    let heard = [0, 10_000, 150_000].map(|at_ns| nic.receives(1, 60, at_ns));
+    assert_eq!(heard, [0, 100_000, 200_000], "the first at once, the others 100 us apart");
+    let before = nic.interrupts;
+    [0, 20_000, 49_999, 50_000].iter().for_each(|&at_ns| nic.sends(1, 60, at_ns));
+    assert_eq!(nic.interrupts - before, 2, "what is sent has a time of its own");
+}
+
+#[test]
 fn stmmac_counts_in_units_of_its_clock() {
     // Default, smallest and largest time at each clock; what reads back is cut to whole microseconds twice.
     for (clock_mhz, default, least, most) in [(50, 819, 82, 1_310), (125, 327, 33, 524), (300, 136, 14, 218)] {

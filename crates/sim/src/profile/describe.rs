@@ -94,12 +94,11 @@ pub struct IdleDescription {
 }
 
 /// What no simulated machine can do.
-const NONE_CAN: [&str; 8] = [
+const NONE_CAN: [&str; 7] = [
     "It runs no programs: a command needs a stated demand (cycles, sleep), and it prints nothing.",
     "Memory, caches and disks are not modelled; a process's peak memory reads 0.",
     "/proc/sys values (vm/swappiness, kernel/numa_balancing, net/core/busy_poll) keep what is written and change nothing.",
     "Background activity is ten wake-ups of each idle CPU a second that cost nothing, until ten seconds after the last thing happened.",
-    "A running task is not moved to balance the load, but for a rank's thread on a slow CPU; only a CPU that falls idle takes over one that waits.",
     "Coalesced interrupts delay packets and are counted in /proc/interrupts; the CPU time that fewer of them save is not modelled.",
     "No packet of a ping is lost, and UDP and TCP cost the same; interrupts and wake-ups are late by chance for pings alone.",
     "TCP loses nothing and sends no more than its window: retransmits read 0 because none can happen.",
@@ -109,6 +108,15 @@ const NONE_CAN: [&str; 8] = [
 const SINKING: &str = "A CPU sinks into deeper idle states by time alone; leaving one costs no time.";
 const CHOOSING: &str = "Leaving an idle state takes half of its worst time to all of it, evenly by chance, and draws full power; a polling \
      CPU polls until a timer, the tick or work comes.";
+
+/// What holds where no balancing is modelled, and where it is.
+const UNBALANCED: &str = "A running task is not moved to balance the load, but for a rank's thread on a slow CPU; only a CPU that falls idle takes \
+     over one that waits.";
+const BALANCED: &str = "Every wake-up is that of a task's own timer, on the CPU it slept on; who wakes whom, how warm a cache is, and ticks \
+     of idle CPUs are not modelled.";
+
+/// What the daemon cpuspeed is not.
+const DAEMON: &str = "The daemon cpuspeed takes no CPU time, and knows the clocks without trying them.";
 
 /// What holds where there is no thermal zone, and where there is one.
 const NO_HEAT: &str = "Temperature is not modelled.";
@@ -199,7 +207,9 @@ impl Profile {
     fn describe_limits(&self) -> Vec<String> {
         let of_sleep = if self.idle.is_some() { CHOOSING } else { SINKING };
         let of_heat = if self.thermal.is_some() { HEAT } else { NO_HEAT };
-        let general = NONE_CAN.into_iter().chain([of_sleep, of_heat]).map(str::to_owned);
+        let of_balance = if self.balance.is_some() { BALANCED } else { UNBALANCED };
+        let of_daemon = self.cpuspeed.map(|_| DAEMON);
+        let general = NONE_CAN.into_iter().chain([of_sleep, of_heat, of_balance]).chain(of_daemon).map(str::to_owned);
         general.chain(self.cannot.iter().cloned()).collect()
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct File {
     cpufreq: Cpufreq,
     power: Power,
     cpuidle: Option<super::idle::Cpuidle>,
+    balance: Option<super::balance::Balance>,
+    cpuspeed: Option<super::cpuspeed::Cpuspeed>,
     network: Network,
     ranks: Option<super::ranks::Ranks>,
     serve: Option<super::serve::Serve>,
@@ -206,10 +208,19 @@ impl File {
             cpufreq: self.cpufreq.config(rules, cpus)?,
             power: self.power.spec(&self.cpufreq, idle.as_ref(), cpus.present.len())?,
             idle,
+            balance: {
+                let present = cpus.present.len();
+                let spec = |it: &super::balance::Balance| it.spec(rules, present, cpus.packages, cpus.threads);
+                self.balance.as_ref().map(spec).transpose()?
+            },
+            cpuspeed: {
+                let clocks = &self.cpufreq.frequencies_khz;
+                self.cpuspeed.as_ref().map(|daemon| daemon.options(clocks)).transpose()?
+            },
             network: self.network.spec()?,
             ranks: self.ranks.as_ref().map(super::ranks::Ranks::spec).transpose()?,
             serve: self.serve.as_ref().map(super::serve::Serve::spec).transpose()?,
-            meters: self.meters.specs(cpus.packages, &cpus.present)?,
+            meters: self.meters.specs(cpus.packages, cpus.threads, &cpus.present)?,
             thermal: self.thermal.as_ref().map(super::thermal::Thermal::spec).transpose()?,
             noise: self.noise.spec()?,
             tsc_khz: cpus.tsc_khz,
@@ -248,8 +259,8 @@ impl Cpus {
         if packages == 0 || !present.len().is_multiple_of(packages) {
             return wrong("cpus.packages", "must divide the number of present CPUs");
         }
-        if self.threads != 1 && (self.threads != 2 || packages != 1 || !present.len().is_multiple_of(2)) {
-            return wrong("cpus.threads", "must be 1, or 2 with an even number of CPUs in one package");
+        if self.threads != 1 && (self.threads != 2 || !present.len().is_multiple_of(2 * packages)) {
+            return wrong("cpus.threads", "must be 1, or 2 with an even number of CPUs in each package");
         }
         if !(50..=1000).contains(&self.hz) {
             return wrong("cpus.hz", "must be 50 to 1000");
@@ -509,6 +520,7 @@ impl Network {
         match (self.driver.as_deref(), self.clock_mhz) {
             (None, None) => Ok(None),
             (Some("e1000e"), None) => Ok(Some(Driver::E1000e)),
+            (Some("i40e"), None) => Ok(Some(Driver::I40e)),
             (Some("stmmac"), Some(clock_mhz @ 16..=1_000)) => {
                 let like_6_1 = Stmmac::new(clock_mhz);
                 let stmmac = Stmmac {
@@ -522,9 +534,11 @@ impl Network {
                 why.map(|()| Some(Driver::Stmmac(stmmac)))
             }
             (Some("stmmac"), _) => wrong("network.clock_mhz", "must be 16 to 1000 with the driver stmmac"),
-            (Some("e1000e") | None, Some(_)) => wrong("network.clock_mhz", "belongs to the driver stmmac alone"),
+            (Some("e1000e" | "i40e") | None, Some(_)) => {
+                wrong("network.clock_mhz", "belongs to the driver stmmac alone")
+            }
             (Some(other), _) => {
-                wrong("network.driver", format!("is '{other}'; write e1000e or stmmac, or leave it out"))
+                wrong("network.driver", format!("is '{other}'; write e1000e, i40e or stmmac, or leave it out"))
             }
         }
     }

@@ -89,10 +89,11 @@ struct Faulty {
 }
 
 impl Meters {
-    /// Of the first CPU of each package.
-    pub(super) fn specs(&self, packages: u32, present: &CpuList) -> Result<Vec<MeterSpec>, ProfileError> {
-        let in_package = (present.len() / (packages as usize).max(1)).max(1);
-        let firsts: Vec<u32> = present.as_slice().iter().step_by(in_package).copied().collect();
+    /// Of the first CPU of each package; `threads` a core.
+    pub(super) fn specs(&self, packages: u32, threads: u32, present: &CpuList) -> Result<Vec<MeterSpec>, ProfileError> {
+        let cores = present.len() / (packages as usize * threads as usize).max(1);
+        let firsts = present.as_slice().iter().step_by(cores.max(1)).take(packages as usize);
+        let firsts: Vec<u32> = firsts.copied().collect();
         let events = self.perf.iter().flat_map(|event| event.specs(&firsts));
         let zones = self.powercap.iter().map(|zone| zone.spec(packages)).chain(events);
         let specs: Vec<MeterSpec> =

@@ -19,7 +19,6 @@ pub(super) struct Serve {
     burst_share: f64,
     #[serde(default)]
     burst_period_s: f64,
-    look_ms: f64,
 }
 
 impl Serve {
@@ -49,7 +48,6 @@ impl Serve {
             burst_gain: self.burst_gain,
             burst_share: self.burst_share,
             burst_period_ns: scaled("serve.burst_period_s", self.burst_period_s, 1e9, (0.0, 1e5))?,
-            look_ns: scaled("serve.look_ms", self.look_ms, 1e6, (0.01, 1e4))?,
         })
     }
 }

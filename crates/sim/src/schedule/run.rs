@@ -2,6 +2,7 @@
 use super::{Booking, Cpu, State};
 use crate::board::{Board, Event};
 use crate::cpufreq::Util;
+use crate::power::WHOLE_PPM;
 use crate::schedule::Times;
 
 /// Work retired in this time fits 64 bits at any clock.
@@ -28,7 +29,9 @@ impl Board {
         self.cpufreq.current(cpu, Some(task), now);
         self.start_clocking(task);
         self.aim(cpu);
+        self.repace_beside(cpu);
         self.start_ticking(cpu);
+        self.start_looking();
         if std::mem::take(&mut self.task(task).overdue) {
             let process = self.task(task).process;
             let stamp = self.processes[process as usize].stamp;
@@ -44,6 +47,7 @@ impl Board {
         if let Some(task) = this.current.take() {
             this.changing = true;
             self.stop_clocking(task);
+            self.repace_beside(cpu);
         }
     }
 
@@ -66,6 +70,9 @@ impl Board {
     pub(super) fn pull(&mut self, cpu: u32) -> Option<u32> {
         if !self.cpu(cpu).online {
             return None;
+        }
+        if self.balance.is_some() {
+            return self.take_newly_idle(cpu);
         }
         let longest = (0_u32..).zip(&self.cpus).filter(|(_, other)| !other.queue.is_empty());
         let (from, _) = longest.max_by_key(|(number, other)| (other.queue.len(), u32::MAX - number))?;
@@ -127,11 +134,16 @@ impl Board {
 
     /// Plans the moment at which the current task of a CPU has retired its work.
     pub(crate) fn aim(&mut self, cpu: u32) {
-        let max_khz = u64::from(self.max_khz);
+        let (max_khz, pace_ppm) = (u64::from(self.max_khz), self.pace_ppm(cpu));
         let this = &mut self.cpus[cpu as usize];
         let Some(task) = this.current else { return };
         let task = &mut self.tasks[task as usize];
         this.speed = speed(u64::from(this.khz), max_khz, task.memory_ppm);
+        if let Some(pace_ppm) = pace_ppm {
+            this.speed = (this.speed * pace_ppm / WHOLE_PPM).max(1);
+            let (running, leakage) = self.profile.power.at(this.khz);
+            this.power_uw = (running * pace_ppm / WHOLE_PPM, leakage);
+        }
         this.plan = this.plan.wrapping_add(1);
         if task.endless {
             return;
@@ -181,6 +193,7 @@ impl Board {
             return;
         }
         this.busy_ticks += 1;
+        this.ticked.count(&self.tasks[current as usize], this.softirq_ns, self.tick_ns);
         if self.tasks[current as usize].nice {
             this.nice_ns += self.tick_ns;
         }

@@ -128,7 +128,6 @@ mod tests {
             burst_gain: 0.8,
             burst_share: 0.4,
             burst_period_ns: 5_000,
-            look_ns: 1,
         };
         let burst = Burst::new(&spec);
         assert!((burst.low - (1.0 - 0.8 * 0.4 / 0.6)).abs() < 1e-12);

@@ -79,7 +79,7 @@ impl Board {
         let factor_ppb = self.process(process).factors.cpu_ppb;
         let Some(spec) = self.profile.serve.clone() else { return };
         let usable: Vec<u32> = (0_u32..).zip(&self.cpus).filter(|(_, cpu)| cpu.online).map(|(cpu, _)| cpu).collect();
-        (task.memory_ppm, task.stays) = (spec.memory_ppm, true);
+        (task.memory_ppm, task.settled) = (spec.memory_ppm, true);
         let Body::Orders(orders) = &mut self.process(process).body else { return };
         orders.window = Window::new(now, orders.ramp_ns, orders.for_ns);
         orders.batch_cycles = scaled(spec.transaction_cycles * u64::from(orders.batch), factor_ppb).max(1);

@@ -81,7 +81,7 @@ impl Board {
     pub(crate) fn start_shop(&mut self, process: u32, mut task: Task) {
         let now = self.now_ns;
         let Some(spec) = self.profile.serve.clone() else { return };
-        (task.memory_ppm, task.stays) = (spec.memory_ppm, true);
+        (task.memory_ppm, task.settled) = (spec.memory_ppm, true);
         let Body::Shop(shop) = &mut self.process(process).body else { return };
         let Asked { customers, think_ns, ramp_ns, for_ns, seed } = shop.asked;
         shop.window = Window::new(now, ramp_ns, for_ns);

@@ -6,6 +6,9 @@ use crate::board::Board;
 use crate::cpufreq::Rules;
 use crate::profile::{Arch, Profile};
 
+/// Where the daemon cpuspeed is started and stopped.
+const DAEMON: &str = "/sys/kernel/powerband/cpuspeed";
+
 /// Whether cores run two threads each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Smt {
@@ -20,8 +23,13 @@ pub(crate) enum Smt {
 pub(super) enum Switch {
     SmtControl,
     SmtActive,
-    /// Gathering of tasks on few packages or cores: its value.
-    Gathering(u32),
+    /// Whether the daemon cpuspeed runs.
+    Cpuspeed,
+    /// Gathering of tasks on few packages, or on few cores by their threads: its value.
+    Gathering {
+        threads: bool,
+        value: u32,
+    },
 }
 
 impl Switch {
@@ -32,6 +40,9 @@ impl Switch {
 
 impl Tree {
     pub(super) fn add_switches(&mut self, profile: &Profile) {
+        if profile.cpuspeed.is_some() {
+            self.add(DAEMON.into(), Node::Switch(Switch::Cpuspeed));
+        }
         let (rules, cores) = (profile.cpufreq.rules, profile.present.len() / profile.threads.max(1) as usize);
         if rules == Rules::V6_1 {
             if profile.arch == Arch::X86 {
@@ -45,9 +56,11 @@ impl Tree {
             Rules::V2_6_18 => cores > profile.packages as usize,
             _ => profile.packages > 1 && cores > profile.packages as usize,
         };
-        for (name, there) in [("sched_mc_power_savings", gathers), ("sched_smt_power_savings", profile.threads > 1)] {
+        for (name, threads, there) in
+            [("sched_mc_power_savings", false, gathers), ("sched_smt_power_savings", true, profile.threads > 1)]
+        {
             if there {
-                self.add(format!("{CPU}/{name}"), Node::Switch(Switch::Gathering(0)));
+                self.add(format!("{CPU}/{name}"), Node::Switch(Switch::Gathering { threads, value: 0 }));
             }
         }
     }
@@ -56,17 +69,12 @@ impl Tree {
 impl Board {
     /// Which thread of its core a CPU is, from 0: cores first, then their second threads.
     fn thread(&self, cpu: u32) -> u32 {
-        cpu / self.cores()
-    }
-
-    /// Cores there are, in all packages.
-    fn cores(&self) -> u32 {
-        (u32::try_from(self.cpus.len()).unwrap_or(1) / self.profile.threads.max(1)).max(1)
+        cpu / self.profile.cores()
     }
 
     /// The CPUs of the core of one.
     pub(super) fn threads_of(&self, cpu: u32) -> powerband_record::CpuList {
-        let cores = self.cores();
+        let cores = self.profile.cores();
         let all = (0..self.profile.threads.max(1)).map(|thread| cpu % cores + thread * cores);
         powerband_record::CpuList::new(all.filter(|&cpu| self.cpus[cpu as usize].online).collect())
     }
@@ -86,10 +94,11 @@ impl Board {
             }
             .into(),
             Switch::SmtActive => {
-                let shared = (0..self.cores()).any(|core| self.threads_of(core).len() > 1);
+                let shared = (0..self.profile.cores()).any(|core| self.threads_of(core).len() > 1);
                 format!("{}\n", u8::from(shared))
             }
-            Switch::Gathering(value) => format!("{value}\n"),
+            Switch::Cpuspeed => format!("{}\n", u8::from(self.daemon.runs())),
+            Switch::Gathering { value, .. } => format!("{value}\n"),
         }
     }
 
@@ -97,13 +106,23 @@ impl Board {
     pub(super) fn store_switch(&mut self, switch: Switch, text: &str) -> Result<Switch, Errno> {
         match switch {
             Switch::SmtActive => Err(Errno::EACCES),
+            Switch::Cpuspeed => {
+                let on = match text.trim() {
+                    "0" => false,
+                    "1" => true,
+                    _ => return Err(Errno::EINVAL),
+                };
+                self.set_daemon(on).map(|()| switch)
+            }
             Switch::SmtControl => self.set_smt(text.trim()).map(|()| switch),
-            Switch::Gathering(_) => {
+            Switch::Gathering { threads, .. } => {
                 let number = match self.profile.cpufreq.rules {
                     Rules::V2_6_18 => text.get(..1).and_then(|first| first.parse().ok()).filter(|&value| value < 2),
                     _ => text.trim().parse().ok().filter(|&value| value < 3),
                 };
-                number.map(Switch::Gathering).ok_or(Errno::EINVAL)
+                let value = number.ok_or(Errno::EINVAL)?;
+                self.set_savings(threads, value);
+                Ok(Switch::Gathering { threads, value })
             }
         }
     }

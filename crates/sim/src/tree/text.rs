@@ -7,6 +7,7 @@ use super::{Card, Show};
 use crate::board::Board;
 use crate::nic::DEVICE;
 use crate::profile::{Arch, rules_name};
+use crate::schedule::Times;
 
 /// One unit of /proc/stat, ns (USER_HZ is 100).
 const STAT_UNIT_NS: u64 = 10_000_000;
@@ -17,19 +18,14 @@ const KERNEL_MAX: u32 = 1_023;
 impl Board {
     pub(super) fn show(&mut self, show: Show) -> String {
         let profile = &self.profile;
-        let per_package = profile.present.len() / usize::try_from(profile.packages).unwrap_or(1).max(1);
-        let place = |cpu: u32| usize::try_from(cpu).unwrap_or(0);
         match show {
             Show::Possible => format!("{}\n", profile.possible),
             Show::Present => format!("{}\n", profile.present),
             Show::Online => format!("{}\n", self.cpus_that_are(true)),
             Show::Offline => format!("{}\n", self.cpus_that_are(false)),
             Show::KernelMax => format!("{KERNEL_MAX}\n"),
-            Show::Package(cpu) => format!("{}\n", place(cpu) / per_package.max(1)),
-            Show::Core(cpu) => {
-                let cores = per_package / usize::try_from(profile.threads).unwrap_or(1).max(1);
-                format!("{}\n", place(cpu) % cores.max(1))
-            }
+            Show::Package(cpu) => format!("{}\n", profile.package_of(cpu)),
+            Show::Core(cpu) => format!("{}\n", profile.core_of(cpu)),
             Show::Threads(cpu) => format!("{}\n", self.threads_of(cpu)),
             Show::Version => format!(
                 "Linux version {} (simulated {}; nearest published kernel {})\n",
@@ -126,9 +122,12 @@ impl Board {
         for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
             self.book(cpu);
         }
-        let now = self.now_ns;
-        let sums = |cpu: &crate::schedule::Cpu| [cpu.user_ns, cpu.system_ns, cpu.idle_ns(now), cpu.softirq_ns];
-        let mut all = [0; 4];
+        let (now, tick_ns) = (self.now_ns, Times::of(&self.cpus, self.now_ns, &self.profile).sampled_tick_ns);
+        let sums = |cpu: &crate::schedule::Cpu| {
+            let shown = cpu.shown(now, tick_ns);
+            [shown.user_ns, shown.nice_ns, shown.system_ns, shown.idle_ns, shown.softirq_ns]
+        };
+        let mut all = [0; 5];
         let mut lines = String::new();
         for (number, cpu) in self.cpus.iter().enumerate() {
             let own = sums(cpu);
@@ -156,7 +155,7 @@ pub(crate) fn speed_mbit_s(goodput_kbit_s: u64) -> u64 {
 }
 
 /// user nice system idle iowait irq softirq steal guest guest_nice.
-fn push_line(text: &mut String, name: &str, [user, system, idle, softirq]: [u64; 4]) {
-    let [user, system, idle, softirq] = [user, system, idle, softirq].map(|ns| ns / STAT_UNIT_NS);
-    let _ = writeln!(text, "{name} {user} 0 {system} {idle} 0 0 {softirq} 0 0 0");
+fn push_line(text: &mut String, name: &str, [user, nice, system, idle, softirq]: [u64; 5]) {
+    let [user, nice, system, idle, softirq] = [user, nice, system, idle, softirq].map(|ns| ns / STAT_UNIT_NS);
+    let _ = writeln!(text, "{name} {user} {nice} {system} {idle} 0 0 {softirq} 0 0 0");
 }

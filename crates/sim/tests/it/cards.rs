@@ -112,6 +112,26 @@ fn an_exchange_takes_no_less_than_the_near_cards_throttle() {
 }
 
 #[test]
+fn the_servers_card_spaces_exchanges_as_it_is_told() {
+    let of = |usecs: u32| {
+        let mut world = SimWorld::new(quiet("server"), Some(quiet("server")), 1).unwrap();
+        for side in [Side::Near, Side::Far] {
+            let (errno, words, back) = coalesce(&mut world, side, "rx-usecs", usecs);
+            assert_eq!((errno, words, back), (None, None, usecs.to_string()));
+        }
+        assert_eq!(world.machine(Side::Near).unwrap().read("/sys/class/net/eth0/speed").unwrap(), "25000\n");
+        let alone_us = mean_us(&ping(&mut world, Arrivals::Constant, 100.0));
+        let before = interrupts(&mut world, Side::Near);
+        let dense_us = mean_us(&ping(&mut world, Arrivals::Constant, 10_000.0));
+        (alone_us, dense_us, interrupts(&mut world, Side::Near) - before)
+    };
+    let (short, long) = (of(0), of(400));
+    assert!((short.0 - long.0).abs() < 0.1, "what comes alone is heard of at once: {short:?} {long:?}");
+    assert!(long.1 > short.1 + 100.0, "what comes every 100 us waits: {short:?} {long:?}");
+    assert!(short.2 - long.2 > 6_000, "and is told of together: {short:?} {long:?}");
+}
+
+#[test]
 fn a_watchdog_delays_at_both_ends() {
     let base = mean_us(&ping(&mut pair(None), Arrivals::Constant, 100.0));
     for (side, usecs) in [(Side::Near, 100_u32), (Side::Far, 100), (Side::Near, 400)] {

@@ -1,5 +1,7 @@
 //! Tests of simulated machines through their public interface, in one binary.
 #[cfg(test)]
+mod balance;
+#[cfg(test)]
 mod cards;
 #[cfg(test)]
 mod counter;
@@ -7,6 +9,10 @@ mod counter;
 mod cpufreq;
 #[cfg(test)]
 mod cycles;
+#[cfg(test)]
+mod daemon;
+#[cfg(test)]
+mod datagrams;
 #[cfg(test)]
 mod determinism;
 #[cfg(test)]
@@ -39,5 +45,7 @@ mod rig;
 mod router;
 #[cfg(test)]
 mod schedule;
+#[cfg(test)]
+mod server;
 #[cfg(test)]
 mod world;

@@ -1,0 +1,144 @@
+//! The worked example, each option, ties, groups, walks over several steps, and how steps are found.
+use crate::{Group, OptionError, Options, Sums, Wish, discover, wish, within};
+
+const SERVER: [u32; 7] = [2_400_000, 2_267_000, 2_133_000, 2_000_000, 1_867_000, 1_733_000, 1_600_000];
+
+/// Sums of a CPU that has been idle for such shares of so many seconds, in hundredths of a second.
+fn after(percents: &[u64]) -> Sums {
+    let idle = percents.iter().map(|percent| percent * 2).sum();
+    Sums { user: 200 * percents.len() as u64 - idle, idle, ..Sums::default() }
+}
+
+fn alone() -> Group {
+    Group::new(Options::default(), SERVER.to_vec(), vec![Sums::default()])
+}
+
+#[test]
+fn the_worked_example_goes_up_and_down() {
+    let (mut group, percents) = (alone(), [80, 80, 20, 25, 10, 26]);
+    let mut clocks = Vec::new();
+    for end in 1..=percents.len() {
+        group.look(&[after(&percents[..end])]);
+        clocks.push(group.khz().unwrap() / 1_000);
+    }
+    assert_eq!(clocks, [2267, 2133, 2267, 2267, 2400, 2267]);
+}
+
+fn idle(percent: u64) -> Sums {
+    Sums { user: 100 - percent, idle: percent, ..Sums::default() }
+}
+
+#[test]
+fn thresholds_are_compared_as_whole_percents() {
+    let of = |options: &Options, sums: &Sums| wish(options, &Sums::default(), sums);
+    let usual = Options::default();
+    for (percent, wished) in [
+        (0, Wish::Fastest),
+        (10, Wish::Fastest),
+        (11, Wish::Faster),
+        (24, Wish::Faster),
+        (25, Wish::Stay),
+        (26, Wish::Slower),
+        (100, Wish::Slower),
+    ] {
+        assert_eq!(of(&usual, &idle(percent)), wished, "{percent} % idle");
+    }
+    // 25.9 % is 25 %.
+    assert_eq!(of(&usual, &Sums { user: 741, idle: 259, ..Sums::default() }), Wish::Stay);
+    let tuned = Options { fast_up_percent: 2, threshold_percent: 50, ..usual };
+    assert_eq!([5, 49, 50, 51].map(|percent| of(&tuned, &idle(percent))), {
+        [Wish::Faster, Wish::Faster, Wish::Stay, Wish::Slower]
+    });
+}
+
+#[test]
+fn nice_and_waiting_time_are_idle_unless_they_are_ignored() {
+    let nice = Sums { user: 30, nice: 60, idle: 10, ..Sums::default() };
+    let waits = Sums { user: 30, iowait: 60, idle: 10, ..Sums::default() };
+    let usual = Options::default();
+    for (sums, ignoring) in
+        [(nice, Options { ignore_nice: true, ..usual }), (waits, Options { ignore_iowait: true, ..usual })]
+    {
+        assert_eq!(wish(&usual, &Sums::default(), &sums), Wish::Slower, "70 of 100");
+        assert_eq!(wish(&ignoring, &Sums::default(), &sums), Wish::Stay, "10 of 40");
+    }
+    let both = Sums { user: 90, nice: 400, iowait: 400, idle: 10, ..Sums::default() };
+    let ignoring = Options { ignore_nice: true, ignore_iowait: true, ..usual };
+    assert_eq!(wish(&ignoring, &Sums::default(), &both), Wish::Fastest, "10 of 100");
+}
+
+#[test]
+fn time_in_the_kernel_is_busy() {
+    let sums = Sums { system: 80, idle: 20, ..Sums::default() };
+    assert_eq!(wish(&Options::default(), &Sums::default(), &sums), Wish::Faster);
+}
+
+#[test]
+fn without_time_between_two_looks_nothing_moves() {
+    let mut group = alone();
+    assert!(group.look(&[Sums::default()]).is_empty());
+    let backwards = wish(&Options::default(), &idle(90), &Sums::default());
+    assert_eq!(backwards, Wish::Stay);
+}
+
+#[test]
+fn a_group_takes_the_fastest_wish_of_its_cpus() {
+    let now = vec![Sums::default(); 3];
+    let mut group = Group::new(Options::default(), SERVER.to_vec(), now);
+    group.look(&[idle(90), idle(90), idle(90)]);
+    assert_eq!(group.khz(), Some(2_267_000));
+    let more = |percent: u64| Sums { user: 10 + 100 - percent, idle: 90 + percent, ..Sums::default() };
+    group.look(&[more(90), more(25), more(90)]);
+    assert_eq!(group.khz(), Some(2_267_000), "one of them stays, so all do");
+}
+
+#[test]
+fn a_move_over_several_steps_goes_through_each() {
+    let mut group = alone();
+    for looks in 1..=9 {
+        let walked = group.look(&[after(&vec![90; looks])]);
+        assert!(walked.len() <= 1, "down is one step at a time: {walked:?}");
+    }
+    assert_eq!(group.khz(), Some(1_600_000));
+    let mut percents = vec![90; 9];
+    percents.push(0);
+    let up = group.look(&[after(&percents)]);
+    assert_eq!(up, [1_733_000, 1_867_000, 2_000_000, 2_133_000, 2_267_000, 2_400_000]);
+}
+
+#[test]
+fn the_ends_of_the_table_hold() {
+    let mut group = Group::new(Options::default(), vec![2_400_000], vec![Sums::default()]);
+    assert!(group.look(&[idle(100)]).is_empty());
+    let mut none = Group::new(Options::default(), Vec::new(), vec![Sums::default()]);
+    assert!(none.look(&[idle(100)]).is_empty() && none.khz().is_none());
+}
+
+#[test]
+fn speeds_bound_the_steps() {
+    assert_eq!(within(&SERVER, Some(1_800_000), Some(2_267_000)), SERVER[1..5]);
+    assert_eq!(within(&SERVER, None, None), SERVER);
+}
+
+#[test]
+fn steps_are_found_by_asking() {
+    let at_least = |khz: u32| SERVER.iter().copied().filter(|step| *step >= khz).min();
+    assert_eq!(discover(1_600_000, 2_400_000, at_least), SERVER);
+    // A driver that takes every clock: 0.8 GHz in steps of 25, then 50, then 100 MHz.
+    let every = discover(1_600_000, 2_400_000, Some);
+    assert_eq!((every.len(), every.first(), every.last()), (9, Some(&2_400_000), Some(&1_600_000)));
+    assert!(discover(1_600_000, 2_400_000, |_| None).is_empty());
+    assert_eq!(discover(0, 10_000, Some), [10_000]);
+}
+
+#[test]
+fn options_that_make_no_daemon_are_refused() {
+    let usual = Options::default();
+    assert_eq!(usual.check(), Ok(()));
+    assert_eq!(usual.interval_ms(), 2_000);
+    assert_eq!(Options { interval_tenths: 0, ..usual }.check(), Err(OptionError::Interval(0)));
+    assert_eq!(Options { fast_up_percent: 25, ..usual }.check(), Err(OptionError::Thresholds(25, 25)));
+    assert_eq!(Options { threshold_percent: 101, ..usual }.check(), Err(OptionError::Thresholds(10, 101)));
+    let speeds = Options { min_khz: Some(2), max_khz: Some(1), ..usual };
+    assert_eq!(speeds.check(), Err(OptionError::Speeds(2, 1)));
+}

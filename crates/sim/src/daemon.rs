@@ -1,0 +1,150 @@
+//! The daemon cpuspeed on a simulated machine: when its groups look, what they see, and how they walk.
+use std::collections::VecDeque;
+
+use powerband_cpuspeed::{Group, PAUSE_MS, Sums, discover, within};
+use powerband_machine::Errno;
+
+use crate::board::{Board, Event};
+use crate::cpufreq::{Governor, Relation, Table};
+use crate::schedule::Times;
+
+const MS_NS: u64 = 1_000_000;
+
+/// One unit of `/proc/stat`, ns (USER_HZ is 100).
+const UNIT_NS: u64 = 10_000_000;
+
+/// One of its processes: CPUs that share a clock, and clocks still to be set.
+#[derive(Debug)]
+struct Walker {
+    cpus: Vec<u32>,
+    /// The clock there was before, kHz.
+    found_khz: u32,
+    group: Group,
+    walk: VecDeque<u32>,
+}
+
+/// The daemon, while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Daemon {
+    walkers: Vec<Walker>,
+    /// What was planned before the last start or stop carries another.
+    stamp: u32,
+}
+
+impl Daemon {
+    pub(crate) fn runs(&self) -> bool {
+        !self.walkers.is_empty()
+    }
+}
+
+impl Board {
+    /// Starts the daemon on every policy in service, or stops it. It runs as with its option `-r`: when it stops it puts
+    /// back the clocks it found.
+    ///
+    /// # Errors
+    /// ENODEV where the machine has none; EINVAL when a policy is not under `userspace`, so that it could set nothing.
+    pub(crate) fn set_daemon(&mut self, on: bool) -> Result<(), Errno> {
+        let options = self.profile.cpuspeed.ok_or(Errno::ENODEV)?;
+        if on == self.daemon.runs() {
+            return Ok(());
+        }
+        self.daemon.stamp = self.daemon.stamp.wrapping_add(1);
+        if !on {
+            for walker in std::mem::take(&mut self.daemon.walkers) {
+                self.set_speed(walker.cpus.first().copied().unwrap_or(0), walker.found_khz);
+            }
+            return Ok(());
+        }
+        let groups: Vec<Vec<u32>> = self.groups_of_cpus();
+        if groups
+            .iter()
+            .any(|cpus| cpus.first().and_then(|&cpu| self.cpufreq.governor(cpu)) != Some(Governor::Userspace))
+        {
+            return Err(Errno::EINVAL);
+        }
+        for cpus in groups {
+            let steps_khz = within(&self.steps_khz(&cpus), options.min_khz, options.max_khz);
+            let group = Group::new(options, steps_khz, self.sums(&cpus));
+            let walk = group.khz().into_iter().collect();
+            let found_khz = cpus.first().map_or(0, |&cpu| self.cpufreq.khz(cpu));
+            self.daemon.walkers.push(Walker { cpus, found_khz, group, walk });
+        }
+        for place in 0..self.daemon.walkers.len() {
+            self.walk_on(place);
+        }
+        Ok(())
+    }
+
+    /// The CPUs in service of each policy that has any.
+    fn groups_of_cpus(&self) -> Vec<Vec<u32>> {
+        let online = |cpu: &u32| self.cpus.get(*cpu as usize).is_some_and(|cpu| cpu.online);
+        let policies = self.profile.cpufreq.policies.iter();
+        let groups = policies.map(|policy| policy.cpus.iter().copied().filter(online).collect::<Vec<u32>>());
+        groups.filter(|cpus| !cpus.is_empty()).collect()
+    }
+
+    /// The clocks the daemon finds for CPUs, fastest first: those `userspace` makes of the clocks it asks for.
+    fn steps_khz(&self, cpus: &[u32]) -> Vec<u32> {
+        let Some(policy) = self.profile.cpufreq.policies.iter().find(|policy| policy.cpus.starts_with(&cpus[..1]))
+        else {
+            return Vec::new();
+        };
+        let limits = cpus.first().and_then(|&cpu| self.cpufreq.limits_khz(cpu));
+        let (Some((min, max)), Ok(table)) = (limits, Table::new(policy.table.clone(), self.profile.cpufreq.rules))
+        else {
+            return Vec::new();
+        };
+        discover(min, max, |khz| table.resolve(khz, (min, max), Relation::AtLeast, false))
+    }
+
+    /// The CPUs' sums of time as `/proc/stat` shows them, in its units.
+    fn sums(&mut self, cpus: &[u32]) -> Vec<Sums> {
+        let sampled_tick_ns = Times::of(&self.cpus, self.now_ns, &self.profile).sampled_tick_ns;
+        cpus.iter()
+            .map(|&cpu| {
+                self.book(cpu);
+                let shown = self.cpus[cpu as usize].shown(self.now_ns, sampled_tick_ns);
+                let [user, nice, system, idle] =
+                    [shown.user_ns, shown.nice_ns, shown.system_ns, shown.idle_ns].map(|ns| ns / UNIT_NS);
+                Sums { user, nice, system, idle, iowait: 0 }
+            })
+            .collect()
+    }
+
+    /// One of the daemon's processes wakes: it goes on with its walk, or looks.
+    pub(crate) fn daemon_due(&mut self, place: u32, stamp: u32) {
+        let place = place as usize;
+        if self.daemon.stamp != stamp {
+            return;
+        }
+        let Some(walker) = self.daemon.walkers.get(place) else { return };
+        if walker.walk.is_empty() {
+            let cpus = walker.cpus.clone();
+            let sums = self.sums(&cpus);
+            let walker = &mut self.daemon.walkers[place];
+            walker.walk = walker.group.look(&sums).into();
+        }
+        self.walk_on(place);
+    }
+
+    /// Asks for a clock as the daemon does: another governor may have come meanwhile, and it does not look whether.
+    fn set_speed(&mut self, cpu: u32, khz: u32) {
+        let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_setspeed");
+        let _refused = self.write(&file, &khz.to_string());
+    }
+
+    /// Sets the next clock of a walk, if there is one, and sleeps.
+    fn walk_on(&mut self, place: usize) {
+        let Some(walker) = self.daemon.walkers.get_mut(place) else { return };
+        let khz = walker.walk.pop_front();
+        let (cpu, over) = (walker.cpus.first().copied().unwrap_or(0), walker.walk.is_empty());
+        if let Some(khz) = khz {
+            self.set_speed(cpu, khz);
+        }
+        let interval_ns = self.profile.cpuspeed.map_or(0, |options| options.interval_ms() * MS_NS);
+        let pause_ns = if khz.is_some() { u64::from(PAUSE_MS) * MS_NS } else { 0 };
+        let at_ns = self.now_ns + pause_ns + if over { interval_ns } else { 0 };
+        let event = Event::Daemon { place: u32::try_from(place).unwrap_or(u32::MAX), stamp: self.daemon.stamp };
+        self.plan(at_ns, event);
+    }
+}
