@@ -197,6 +197,25 @@ fn killed_or_stopped_it_leaves_no_process_and_no_folder() {
 }
 
 #[test]
+fn stopped_inside_a_group_that_is_killed_as_a_whole_it_leaves_nothing_either() {
+    if !ready() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::KILL] {
+        let store = Store::new("5m");
+        let plan = text(&store.desk.beside("plan.toml"));
+        let quotas = "settings = [\"a: cgroup.cpu_quota=80%\", \"b: cgroup.cpu_quota=100%\"]";
+        fs::write(store.desk.beside("plan.toml"), plan.replace("settings = [\"a:\", \"b:\"]", quotas)).unwrap();
+        let running = store.start();
+        store.folder();
+        running.signal(signal);
+        drop(running.end());
+        store.is_gone();
+        store.desk.run(&["undo"]);
+    }
+}
+
+#[test]
 fn what_a_load_left_that_was_killed_with_its_keeper_goes_with_the_next() {
     if !ready() {
         return;

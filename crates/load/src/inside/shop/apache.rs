@@ -17,6 +17,7 @@ use super::http::take_answer;
 use super::{Failure, now_ns, sleep_until};
 
 mod folder;
+mod group;
 
 const HTTPD_CONF: &str = include_str!("apache/httpd.conf");
 const PHP_INI: &str = include_str!("apache/php.ini");

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::fs::FlockOperation;
 use rustix::process::{Signal, WaitOptions};
 
-use super::Failure;
+use super::{Failure, group};
 
 const KEEPER: &str = include_str!("keeper.sh");
 
@@ -54,7 +54,9 @@ impl Folder {
             let mut keeper = Command::new("/bin/sh");
             keeper.args(["-c", KEEPER, "keeper"]).arg(&path).current_dir("/").process_group(0);
             keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-            Ok((lock, keeper.spawn()?))
+            let keeper = keeper.spawn()?;
+            group::leave(keeper.id());
+            Ok((lock, keeper))
         };
         match made() {
             Ok((lock, keeper)) => Ok(Folder { path, keeper, servant, _lock: lock }),
