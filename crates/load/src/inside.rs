@@ -5,17 +5,22 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use powerband_record::{Schedule, Work};
+use powerband_record::{CpuList, Schedule, Work};
+use rustix::thread::ClockId as SleepClock;
 use rustix::time::{ClockId, Timespec};
 use serde_json::{Value, json};
 use thiserror::Error;
 
+mod chance;
 mod counter;
 mod datagrams;
 mod echo;
 mod icmp;
+mod latencies;
+mod orders;
 mod ping;
 mod primes;
+mod shop;
 mod stamped;
 mod stream;
 mod wake;
@@ -40,6 +45,9 @@ enum Failure {
         /// Why not.
         error: io::Error,
     },
+    /// The load itself says why.
+    #[error("{0}")]
+    Load(String),
     /// The wall clock was set while we counted by it.
     #[error("the wall clock was set back while counting")]
     Clock,
@@ -87,7 +95,16 @@ fn work(json: &str) -> Result<(), Failure> {
         Work::Wake { for_ns, interval_ns, priority } => wake::wake(for_ns, interval_ns, priority)?,
         Work::Primes { ranks, limit, mpirun } => primes::launch(ranks, limit, mpirun)?,
         Work::PrimesShare { rank, ranks, limit } => primes::share(rank, ranks, limit)?,
-        Work::Idle { for_ns } => idle(for_ns),
+        Work::Orders { rate_per_s, workers, batch, ramp_ns, for_ns, seed } => {
+            orders::run(&orders::Demand { rate_per_s, workers, batch, ramp_ns, for_ns, seed }, &mut control)?
+        }
+        Work::Shop { server, customers, think_ns, ramp_ns, for_ns, seed } => {
+            shop::run(&shop::Plan { server, customers, think_ns, ramp_ns, for_ns, seed }, &mut control)?
+        }
+        Work::Idle { for_ns } => {
+            sleep_until(now_ns(ClockId::Monotonic).saturating_add(for_ns))?;
+            json!({})
+        }
         // The way from a launcher to mpirun; a load that is a command is executed without us.
         Work::Command { argv, .. } => return Err(primes::become_mpirun(&argv)),
         other => return Err(Failure::Work(format!("{} is not built in", other.kind()))),
@@ -122,19 +139,32 @@ impl Control {
     }
 }
 
-fn idle(for_ns: u64) -> Value {
-    let until = now_ns(ClockId::Monotonic).saturating_add(for_ns);
+/// Sleeps until a time of the monotonic clock, ns.
+fn sleep_until(due_ns: u64) -> Result<(), Failure> {
+    let due = timespec(due_ns);
     loop {
-        let left = until.saturating_sub(now_ns(ClockId::Monotonic));
-        if left == 0 {
-            return json!({});
+        match rustix::thread::clock_nanosleep_absolute(SleepClock::Monotonic, &due) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(Failure::of("cannot sleep")(errno.into())),
         }
-        // Interrupted: the rest is slept in the next round.
-        let _ = rustix::thread::nanosleep(&Timespec {
-            tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(left % 1_000_000_000).unwrap_or(0),
-        });
     }
+}
+
+/// A time or a span as the kernel takes it.
+fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
+    }
+}
+
+/// CPUs that are online.
+fn online() -> Result<u32, Failure> {
+    let cannot = "cannot tell which CPUs are online";
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").map_err(Failure::of(cannot))?;
+    let cpus: CpuList = text.trim().parse().map_err(|_| Failure::of(cannot)(io::Error::other(text.clone())))?;
+    Ok(u32::try_from(cpus.len()).unwrap_or(1).max(1))
 }
 
 /// A clock, ns. Reads it without entering the kernel where the vDSO can.

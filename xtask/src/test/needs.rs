@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 25] = [
+const PACKAGES: [(&str, &str); 29] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -31,6 +31,11 @@ const PACKAGES: [(&str, &str); 25] = [
     // A header of C: only Debian itself says whether it is there, and a kernel's source is fetched nowhere else.
     ("libelf.h", "libelf-dev"),
     ("xz", "xz-utils"),
+    ("apache2", "apache2"),
+    ("mariadbd", "mariadb-server"),
+    // Modules, which are found in no path: Debian says whether they are there.
+    ("libphp.so", "libapache2-mod-php"),
+    ("mysqli.so", "php-mysql"),
 ];
 
 /// Packages that are on their way.

@@ -24,6 +24,9 @@ const HOST: [&str; 2] = ["powerband-host", "powerband"];
 /// Packages whose tests boot a kernel. What they can test without one belongs to the same tier: it needs no more.
 const GUEST: [&str; 1] = ["powerband-bench-virtual"];
 
+/// Test binaries whose name begins so need services of the system, and belong to the tier of that name.
+const SERVICES: &str = "services";
+
 /// Test binaries whose name begins so are disturbed by neighbours and run one test at a time.
 const QUIET: &str = "quiet";
 
@@ -59,7 +62,7 @@ impl Tier {
                 "ethtool",
                 "mpirun",
             ],
-            Tier::Services => &[],
+            Tier::Services => &["cc", "make", "apache2", "libphp.so", "mysqli.so", "mariadbd", "unshare"],
             Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],
         }
     }
@@ -81,7 +84,8 @@ impl Tier {
             Tier::Host => beside(2, &packages.iter().filter(on_host).collect::<Vec<_>>()),
             // What a guest does in a time is measured there: none has another beside it.
             Tier::Guest => beside(1, &packages.iter().filter(in_guest).collect::<Vec<_>>()),
-            Tier::Lint | Tier::Services => Vec::new(),
+            Tier::Services => services(packages),
+            Tier::Lint => Vec::new(),
         }
     }
 }
@@ -104,19 +108,33 @@ fn pure<'a>(packages: impl Iterator<Item = &'a Package>) -> Vec<Vec<String>> {
     if words.len() > 1 { vec![words] } else { Vec::new() }
 }
 
+/// Test binaries against services, a test at a time: each starts its own.
+fn services(packages: &[Package]) -> Vec<Vec<String>> {
+    let mut runs = Vec::new();
+    for package in packages {
+        let wanted = package.tests.iter().filter(|name| name.starts_with(SERVICES));
+        let named: Vec<String> = wanted.flat_map(|name| strings(&["--test", name])).collect();
+        if !named.is_empty() {
+            let words = strings(&["--no-fail-fast", "-p", &package.name]);
+            runs.push([words, named, strings(&["--", "--test-threads", "1"])].concat());
+        }
+    }
+    runs
+}
+
 /// Ordinary test binaries so many tests at a time, quiet ones a test at a time and after the others.
 fn beside(tests: usize, packages: &[&Package]) -> Vec<Vec<String>> {
     let mut runs = Vec::new();
     let mut quiet_runs = Vec::new();
     for package in packages {
-        let (quiet, ordinary): (Vec<&String>, Vec<&String>) =
-            package.tests.iter().partition(|name| name.starts_with(QUIET));
+        let here: Vec<&String> = package.tests.iter().filter(|name| !name.starts_with(SERVICES)).collect();
+        let (quiet, ordinary): (Vec<&String>, Vec<&String>) = here.iter().partition(|name| name.starts_with(QUIET));
         let mut words = strings(&["--no-fail-fast", "-p", &package.name]);
-        if !quiet.is_empty() {
+        if !quiet.is_empty() || here.len() < package.tests.len() {
             let mut quiet_words = words.clone();
             quiet_words.extend(quiet.iter().flat_map(|name| strings(&["--test", name])));
             quiet_words.extend(strings(&["--", "--test-threads", "1"]));
-            quiet_runs.push(quiet_words);
+            quiet_runs.extend((!quiet.is_empty()).then_some(quiet_words));
             if package.library {
                 runs.push([&words[..], &strings(&["--doc"])].concat());
             }
@@ -174,6 +192,17 @@ mod tests {
                 "--no-fail-fast -p powerband-host --test quiet_kill -- --test-threads 1",
             ]
         );
+    }
+
+    #[test]
+    fn what_needs_services_runs_in_their_tier_alone() {
+        let packages = [package("powerband", false, &["it", "services"])];
+        assert_eq!(runs(Tier::Host, &packages), ["--no-fail-fast -p powerband --bins --test it -- --test-threads 2"]);
+        assert_eq!(
+            runs(Tier::Services, &packages),
+            ["--no-fail-fast -p powerband --test services -- --test-threads 1"]
+        );
+        assert_eq!(runs(Tier::Services, &[package("powerband-host", true, &["it"])]), [""; 0]);
     }
 
     #[test]

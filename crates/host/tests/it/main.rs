@@ -8,6 +8,7 @@ mod ledger;
 mod pinging;
 mod processes;
 mod ranks;
+mod serving;
 mod signals;
 mod stream;
 mod stretch;

@@ -7,11 +7,11 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use powerband_record::{CpuList, Work};
+use powerband_record::Work;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{CONTROL_FD_VARIABLE, Failure, cpu_seconds};
+use super::{CONTROL_FD_VARIABLE, Failure, cpu_seconds, online};
 
 /// Numbers are dealt to the ranks by so many at a time: in every such window as many have the divisors 2, 3, 5 and 7, so
 /// that the shares take equally long.
@@ -53,14 +53,6 @@ fn told(line: &str) -> Option<(u64, (u64, f64))> {
     let value: Value = serde_json::from_str(line).ok()?;
     let report = value.get("report")?;
     Some((report["rank"].as_u64()?, (report["primes"].as_u64()?, report["cpu_seconds"].as_f64()?)))
-}
-
-/// CPUs that are online.
-fn online() -> Result<u32, Failure> {
-    let cannot = "cannot tell which CPUs are online";
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").map_err(Failure::of(cannot))?;
-    let cpus: CpuList = text.trim().parse().map_err(|_| Failure::of(cannot)(io::Error::other(text.clone())))?;
-    Ok(u32::try_from(cpus.len()).unwrap_or(1).max(1))
 }
 
 /// This program, and the hidden verb that makes it do a piece of work: as we were started ourselves.

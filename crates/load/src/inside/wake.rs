@@ -2,16 +2,11 @@
 use std::io;
 use std::num::NonZeroU64;
 
-use hdrhistogram::Histogram;
-use rustix::thread::ClockId as Clock;
-use rustix::time::{ClockId, Timespec};
-use serde_json::{Value, json};
+use rustix::time::ClockId;
+use serde_json::{Map, Value, json};
 
-use super::{Failure, now_ns};
-
-/// Latenesses from 1 ns to a minute, to three digits.
-const LONGEST_NS: u64 = 60_000_000_000;
-const DIGITS: u8 = 3;
+use super::latencies::Latencies;
+use super::{Failure, now_ns, sleep_until};
 
 /// Wakes at each multiple of the interval until the time is up. A waking that is missed, as the one before came so late, counts
 /// from when it was due.
@@ -22,40 +17,21 @@ pub(super) fn wake(for_ns: u64, interval_ns: u64, priority: u32) -> Result<Value
     if priority > 0 {
         go_before_others(priority).map_err(Failure::of(format!("cannot take real-time priority {priority}")))?;
     }
-    let mut late: Histogram<u64> = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
-        .map_err(|error| Failure::Work(format!("no such histogram: {error}")))?;
-    let (mut sum_ns, mut max_ns) = (0_u128, 0);
+    let mut late = Latencies::new()?;
     let began_ns = now_ns(ClockId::Monotonic);
     let mut due_ns = began_ns + interval_ns;
     while due_ns <= began_ns + for_ns {
         sleep_until(due_ns)?;
         let late_ns = now_ns(ClockId::Monotonic).saturating_sub(due_ns);
-        late.saturating_record(late_ns);
-        sum_ns += u128::from(late_ns);
-        max_ns = late_ns.max(max_ns);
+        late.record(late_ns);
         due_ns += interval_ns;
     }
-    let cells: Vec<(u64, u64)> = late.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
-    let mean_ns = sum_ns as f64 / late.len().max(1) as f64;
-    Ok(json!({ "wakes": late.len(), "mean_ns": mean_ns, "max_ns": max_ns, "histogram": cells }))
+    let wakes = Map::from_iter([("wakes".to_owned(), json!(late.len()))]);
+    Ok(late.complete(wakes))
 }
 
 fn cannot(what: &str, errno: rustix::io::Errno) -> Failure {
     Failure::of(format!("cannot {what}"))(errno.into())
-}
-
-fn sleep_until(due_ns: u64) -> Result<(), Failure> {
-    let due = Timespec {
-        tv_sec: i64::try_from(due_ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(due_ns % 1_000_000_000).unwrap_or(0),
-    };
-    loop {
-        match rustix::thread::clock_nanosleep_absolute(Clock::Monotonic, &due) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(cannot("sleep", errno)),
-        }
-    }
 }
 
 /// SCHED_FIFO for this process, which has one thread.

@@ -164,8 +164,7 @@ impl Desk {
 
     /// Starts it, to be looked at while it runs.
     pub(crate) fn start(&self, words: &[&str]) -> Started {
-        let child = self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Started { child: Some(child) }
+        Started::of(&mut self.command(words))
     }
 }
 
@@ -175,6 +174,12 @@ pub(crate) struct Started {
 }
 
 impl Started {
+    /// Starts what is ready to start.
+    pub(crate) fn of(command: &mut Command) -> Started {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Started { child: Some(child) }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
