@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use powerband_load::{Finishes, Load, Part, Rig};
 use powerband_machine::{Job, ProcessId, SpawnError, User, Wake, Watch, World};
-use powerband_record::{Side, Void, Work, format_duration};
+use powerband_record::{Output, Side, Void, Work, format_duration};
 
 use crate::Fatal;
 use crate::metering::Around;
@@ -18,6 +18,9 @@ const SLACK_NS: u64 = 30_000_000_000;
 
 /// At most this much of each output stream is kept with a trial, bytes.
 const OUTPUT_LIMIT: usize = 64 * 1024;
+
+/// Of what a driver reads, this much: a far end keeps no more either. With the trial stays as much as of others.
+const READ_LIMIT: usize = 1024 * 1024;
 
 /// The part that is added where a machine is metered and has none.
 const BESIDE: &str = "idle";
@@ -51,6 +54,13 @@ fn with_idle(load: &Load, rig: &Rig, watches: &BTreeMap<Side, Vec<Watch>>) -> Ve
     parts
 }
 
+/// What is kept of an output with its trial.
+pub(crate) fn kept(output: &Output) -> Output {
+    let short = |text: &String| text.get(..text.floor_char_boundary(OUTPUT_LIMIT)).unwrap_or_default().to_owned();
+    let cut = output.cut || output.stdout.len() > OUTPUT_LIMIT || output.stderr.len() > OUTPUT_LIMIT;
+    Output { stdout: short(&output.stdout), stderr: short(&output.stderr), cut }
+}
+
 /// One load on its way.
 pub(crate) struct Execution<'w> {
     world: &'w mut dyn World,
@@ -65,6 +75,8 @@ pub(crate) struct Execution<'w> {
     around: Around,
     /// What ends from now on was asked to.
     ending: bool,
+    /// At most this much of each output stream is taken, bytes.
+    output_limit: usize,
 }
 
 impl<'w> Execution<'w> {
@@ -88,6 +100,7 @@ impl<'w> Execution<'w> {
             watches,
             around: Around::new(),
             ending: false,
+            output_limit: if load.is_read() { READ_LIMIT } else { OUTPUT_LIMIT },
         };
         let from_ns = execution.world.now_ns();
         let until_ns = load.length_ns().map(|length| from_ns + SLACK_FACTOR * length + SLACK_NS);
@@ -128,7 +141,8 @@ impl<'w> Execution<'w> {
         }
         let Place { group, user } = if part.side == Side::Near { self.place.clone() } else { Place::default() };
         let around = self.watches.get(&part.side).filter(|_| part.metered).cloned().unwrap_or_default();
-        let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit: Some(OUTPUT_LIMIT), around };
+        let output_limit = Some(self.output_limit);
+        let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit, around };
         let Some(machine) = self.world.machine(part.side) else {
             return Err(SpawnError::Refused {
                 what: format!("{} on the {} machine", part.name, part.side),

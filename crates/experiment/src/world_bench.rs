@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Finishes, IdleLoad, Load, MetricSpec, Rig, Source};
+use powerband_load::{Concluded, Finishes, IdleLoad, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, Watch, World};
 use powerband_meter::{MeterInstance, Mute};
 use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
 use crate::asked::Values;
 use crate::cooling::Cooling;
-use crate::execution::{Execution, Place, Ran};
+use crate::execution::{Execution, Place, Ran, kept};
 use crate::metering::{Around, Metering, Sessions, sides_of};
 use crate::strangers::Strangers;
 use crate::{Bench, Fatal, Journal, Resolved};
@@ -48,6 +48,8 @@ pub struct WorldBench<'w> {
     differs: Vec<(Side, Restored)>,
     /// What was left alone, a few words each.
     left: BTreeSet<String>,
+    /// What one should know about what the load printed.
+    told: BTreeSet<String>,
 }
 
 /// How long a load whose length nobody knows is expected to run at first, ns.
@@ -88,6 +90,7 @@ impl<'w> WorldBench<'w> {
             longest_ns: UNKNOWN_LENGTH_NS,
             differs: Vec::new(),
             left: BTreeSet::new(),
+            told: BTreeSet::new(),
         }
     }
 
@@ -203,12 +206,14 @@ impl<'w> WorldBench<'w> {
             Ok(ran) => ran,
             Err(void) => return Ok(Err(void)),
         };
-        let concluded = self.load.conclude(&ran.finishes).map(|mut measured| {
-            measured.extend(metered.values);
-            measured
+        let concluded = self.load.conclude(&ran.finishes).map(|mut concluded| {
+            concluded.values.extend(metered.values);
+            concluded.missing.extend(metered.refused);
+            self.told.append(&mut concluded.notes);
+            concluded
         });
         let histograms = self.load.histograms(&ran.finishes);
-        let outcome = concluded.and_then(|measured| self.outcome(measured, ran.finishes, &metered.refused));
+        let outcome = concluded.and_then(|concluded| self.outcome(&concluded, &ran.finishes));
         let left_out = self.left_out(&metered.left_out);
         Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines: metered.timelines, ..outcome }))
     }
@@ -259,12 +264,13 @@ impl<'w> WorldBench<'w> {
     /// The metrics asked for, from what was measured and printed.
     fn outcome(
         &self,
-        measured: BTreeMap<String, f64>,
-        finishes: Finishes,
-        refused: &BTreeMap<String, String>,
+        concluded: &Concluded,
+        finishes: &Finishes,
     ) -> Result<Outcome, Void> {
         let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
-        let values = Values { picks: &self.picks, measured: &measured, refused, finishes: &finishes };
+        let own = self.load.own_words(finishes);
+        let Concluded { values: measured, missing: refused, .. } = concluded;
+        let values = Values { picks: &self.picks, measured, refused, finishes: &own };
         for metric in &self.metrics {
             match values.of(&metric.name) {
                 Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
@@ -273,11 +279,10 @@ impl<'w> WorldBench<'w> {
                 Err(why) => return Err(Void::NoMetric { metric: metric.name.clone(), why }),
             }
         }
-        let printed = |finished: &powerband_machine::Finished| finished.output.clone();
         let said = |output: &powerband_record::Output| !(output.stdout.is_empty() && output.stderr.is_empty());
         let output = finishes
             .iter()
-            .map(|(name, f)| ((*name).to_owned(), printed(f)))
+            .map(|(name, finished)| ((*name).to_owned(), kept(&finished.output)))
             .filter(|(_, output)| said(output))
             .collect();
         Ok(Outcome { metrics, output, refused: unmeasured, ..Outcome::default() })
@@ -394,7 +399,8 @@ impl Bench for WorldBench<'_> {
 
     fn notes(&self) -> Vec<String> {
         let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
-        self.metering.notes().into_iter().chain(self.strangers.notes()).chain(cooling).collect()
+        let told = self.told.iter().cloned();
+        self.metering.notes().into_iter().chain(self.strangers.notes()).chain(cooling).chain(told).collect()
     }
 
     fn left(&mut self) -> Vec<String> {

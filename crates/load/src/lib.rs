@@ -4,6 +4,7 @@
 //! system. A machine gets a load as [`powerband_record::Work`], so a simulated one can model what a real one runs.
 mod command;
 mod counter;
+mod drivers;
 mod idle;
 pub mod inside;
 mod latency;
@@ -16,8 +17,9 @@ mod wake;
 
 pub use command::CommandLoad;
 pub use counter::CounterLoad;
+pub use drivers::Reads;
 pub use idle::IdleLoad;
-pub use load::{Finishes, Load, LoadError, Part, Rig};
+pub use load::{Concluded, Finishes, Load, LoadError, Part, Rig};
 pub use pick::{MetricSpec, PickError, Source};
 pub use ping::PingLoad;
 pub use primes::{Mpirun, PrimesLoad};

@@ -1,5 +1,6 @@
 //! The load: its parts, what it measures by itself, and how metrics are read from what the parts reported.
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::Finished;
 use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
@@ -57,6 +58,23 @@ pub struct Part {
 
 /// What the parts came to, by name.
 pub type Finishes = BTreeMap<&'static str, Finished>;
+
+/// What a load measured by itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Concluded {
+    /// Values by metric.
+    pub values: BTreeMap<String, f64>,
+    /// Why a metric it promises is not there this time.
+    pub missing: BTreeMap<String, String>,
+    /// What one should know about the values.
+    pub notes: BTreeSet<String>,
+}
+
+impl From<BTreeMap<String, f64>> for Concluded {
+    fn from(values: BTreeMap<String, f64>) -> Self {
+        Concluded { values, ..Concluded::default() }
+    }
+}
 
 /// Why a load cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -214,12 +232,7 @@ impl Load {
                 metric("primes", Better::Higher, false),
                 metric("ranks", Better::Higher, false),
             ],
-            Load::Command(_) => vec![
-                metric("real_s", Better::Lower, true),
-                metric("user_s", Better::Lower, false),
-                metric("sys_s", Better::Lower, false),
-                metric("peak_rss_kib", Better::Lower, false),
-            ],
+            Load::Command(command) => command.metrics(),
             Load::Idle(_) => Vec::new(),
         }
     }
@@ -242,22 +255,51 @@ impl Load {
     ///
     /// # Errors
     /// [`Void::LoadFailed`] when a part did not end well or did not report.
-    pub fn conclude(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+    pub fn conclude(&self, finishes: &Finishes) -> Result<Concluded, Void> {
         for (name, finished) in finishes {
             let tolerated = matches!(self, Load::Command(command) if command.ignore_failure);
             if !finished.status.success() && !tolerated {
                 return Err(Void::LoadFailed { why: failure(name, self, finished) });
             }
         }
-        match self {
+        let values = match self {
             Load::Counter(_) => counter_metrics(finishes),
             Load::Stream(_) => crate::stream::metrics(finishes),
             Load::Ping(_) => crate::ping::metrics(finishes),
             Load::Wake(_) => crate::wake::metrics(finishes),
             Load::Primes(primes) => primes.metrics(finishes),
-            Load::Command(_) => crate::command::metrics(finishes),
+            Load::Command(command) => return command.conclude(finishes),
             Load::Idle(_) => Ok(BTreeMap::new()),
+        };
+        values.map(Concluded::from)
+    }
+
+    /// What to say before it runs: how to have its output read, where it is a tool that is known.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        match self {
+            Load::Command(command) => command.advice(),
+            _ => None,
         }
+    }
+
+    /// Whether what it prints is read by a driver, and so has to be kept whole.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        matches!(self, Load::Command(command) if command.driver().is_some())
+    }
+
+    /// The parts as metrics are picked from what they printed: without the words of whoever started them.
+    #[must_use]
+    pub fn own_words<'a>(&self, finishes: &'a Finishes) -> Cow<'a, Finishes> {
+        let driver = if let Load::Command(command) = self { command.driver() } else { None };
+        let own = driver.and_then(|driver| driver.own(&finishes.get("load")?.output));
+        let Some(output) = own else { return Cow::Borrowed(finishes) };
+        let mut finishes = finishes.clone();
+        if let Some(finished) = finishes.get_mut("load") {
+            finished.output = output;
+        }
+        Cow::Owned(finishes)
     }
 }
 
@@ -278,9 +320,11 @@ impl Load {
 /// One sentence about a part that failed: what, how, and its last words.
 fn failure(part: &str, load: &Load, finished: &Finished) -> String {
     let said = [&finished.output.stderr, &finished.output.stdout];
+    let driver = if let Load::Command(command) = load { command.driver() } else { None };
+    let complaint = driver.filter(|_| part == "load").and_then(|driver| driver.complaint(&finished.output));
     let last = said.iter().find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
     let what = if part == "load" { load.describe() } else { format!("{} ({part})", load.describe()) };
-    match last {
+    match complaint.as_deref().or(last) {
         Some(last) => format!("the load '{what}' ended with {}: {}", finished.status, last.trim()),
         None => format!("the load '{what}' ended with {} and printed nothing", finished.status),
     }
@@ -357,7 +401,7 @@ mod tests {
             ),
         ]
         .into();
-        let metrics = load.conclude(&finishes).unwrap();
+        let metrics = load.conclude(&finishes).unwrap().values;
         assert_eq!(metrics["rate_mbit_s"], 50.0);
         assert!((metrics["rx_percent"] - 24.0).abs() < 1e-9 && (metrics["tx_percent"] - 7.0).abs() < 1e-9);
         assert_eq!((metrics["retransmits"], metrics["rtt_ms"]), (3.0, 1.6));
@@ -405,7 +449,7 @@ mod tests {
         assert_eq!(why, "the load 'false' ended with exit status 3: out of cheese");
         let tolerant =
             Load::Command(CommandLoad { argv: vec!["false".into()], ignore_failure: true, ..CommandLoad::default() });
-        assert_eq!(tolerant.conclude(&finishes).unwrap()["real_s"], 1.5);
+        assert_eq!(tolerant.conclude(&finishes).unwrap().values["real_s"], 1.5);
     }
 
     #[test]

@@ -359,6 +359,10 @@ pub(crate) struct Try {
     /// Take a trial even when the command returns another code than 0
     #[arg(short = 'i', long)]
     pub(crate) ignore_failure: bool,
+    /// Whose output the command prints, where its first word does not say: nuttcp, iperf3, ping, cyclictest, sockperf, wrk,
+    /// perf_stat, mpirun; or none
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) reads: Option<String>,
     /// How to measure.
     #[command(flatten)]
     pub(crate) measuring: Measuring,

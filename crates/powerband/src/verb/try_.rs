@@ -1,6 +1,6 @@
 //! `try`: settings from the command line, compared by measuring a built-in load or a command.
 use powerband_experiment::Plan;
-use powerband_load::{CommandLoad, Load};
+use powerband_load::{CommandLoad, Load, Reads};
 use powerband_record::parse_duration_ns;
 
 use crate::cli::{Shared, Try};
@@ -27,8 +27,12 @@ fn load(args: &Try) -> Result<Load, Failure> {
             pin: args.pin.clone(),
             ignore_failure: args.ignore_failure,
             demand: None,
+            reads: args.reads.as_deref().map(Reads::parse).transpose().map_err(usage)?.unwrap_or_default(),
         };
         return Ok(Load::Command(command));
+    }
+    if args.reads.is_some() {
+        return Err(usage("--reads says whose output a command prints; put the command behind --"));
     }
     // Time without a load: whatever runs on the machine anyway is what is measured.
     let name = args.load.as_deref().or(length.map(|_| "idle")).ok_or_else(|| {
