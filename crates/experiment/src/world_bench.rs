@@ -262,11 +262,7 @@ impl<'w> WorldBench<'w> {
     }
 
     /// The metrics asked for, from what was measured and printed.
-    fn outcome(
-        &self,
-        concluded: &Concluded,
-        finishes: &Finishes,
-    ) -> Result<Outcome, Void> {
+    fn outcome(&self, concluded: &Concluded, finishes: &Finishes) -> Result<Outcome, Void> {
         let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
         let own = self.load.own_words(finishes);
         let Concluded { values: measured, missing: refused, .. } = concluded;

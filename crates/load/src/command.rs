@@ -6,7 +6,7 @@ use powerband_record::{Better, CpuList, Demand, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::drivers::{self, Driver, judged, shown};
-use crate::{Concluded, Finishes, Part, Reads};
+use crate::{Concluded, Finishes, Part, Reads, Rig};
 
 /// Any program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +14,13 @@ use crate::{Concluded, Finishes, Part, Reads};
 pub struct CommandLoad {
     /// Program and arguments.
     pub argv: Vec<String>,
+    /// What it talks to, on the far machine: starts first, and is ended when the command has ended. `{far}` and `{near}` in
+    /// either stand for the machines' addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub far_command: Vec<String>,
+    /// The port that listens on; whichever comes to listen when `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far_port: Option<u16>,
     /// CPUs it is pinned to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<CpuList>,
@@ -28,14 +35,36 @@ pub struct CommandLoad {
     pub demand: Option<Demand>,
 }
 
+/// The part of a command's far end.
+pub(crate) const FAR_END: &str = "far";
+
+/// Words with the machines' addresses in their places.
+fn addressed(words: &[String], rig: &Rig) -> Vec<String> {
+    let far = rig.far.as_ref().unwrap_or(&rig.near);
+    words.iter().map(|word| word.replace("{far}", far).replace("{near}", &rig.near)).collect()
+}
+
 fn is_auto(reads: &Reads) -> bool {
     *reads == Reads::Auto
 }
 
 impl CommandLoad {
-    pub(crate) fn parts(&self) -> Vec<Part> {
-        let work = Work::Command { argv: self.argv.clone(), demand: self.demand.clone() };
-        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
+    pub(crate) fn parts(&self, rig: &Rig) -> Vec<Part> {
+        let work = Work::Command { argv: addressed(&self.argv, rig), demand: self.demand.clone() };
+        let load = Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true };
+        if self.far_command.is_empty() {
+            return vec![load];
+        }
+        // Without a far machine both ends are here, and one of them is metered.
+        let side = if rig.far.is_some() { Side::Far } else { Side::Near };
+        let work = Work::Command { argv: addressed(&self.far_command, rig), demand: None };
+        let far = Part { name: FAR_END, side, work, cpus: None, after: None, metered: side == Side::Far };
+        vec![far, Part { after: Some(FAR_END), ..load }]
+    }
+
+    /// Whether the far machine's address is part of it.
+    pub(crate) fn names_far(&self) -> bool {
+        self.argv.iter().chain(&self.far_command).any(|word| word.contains("{far}"))
     }
 
     /// What reads its output. A command that may be modelled is read only where the plan says so: a model prints nothing.

@@ -19,7 +19,7 @@ pub use command::CommandLoad;
 pub use counter::CounterLoad;
 pub use drivers::Reads;
 pub use idle::IdleLoad;
-pub use load::{Concluded, Finishes, Load, LoadError, Part, Rig};
+pub use load::{Concluded, Finishes, Load, LoadError, Part, Rig, Server};
 pub use pick::{MetricSpec, PickError, Source};
 pub use ping::PingLoad;
 pub use primes::{Mpirun, PrimesLoad};

@@ -59,6 +59,15 @@ pub struct Part {
 /// What the parts came to, by name.
 pub type Finishes = BTreeMap<&'static str, Finished>;
 
+/// A part that serves the others: ready when it listens, and ended when they have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name.
+    pub part: &'static str,
+    /// The port it listens on, TCP or UDP; whichever comes to listen when `None`.
+    pub port: Option<u16>,
+}
+
 /// What a load measured by itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Concluded {
@@ -106,6 +115,11 @@ pub enum LoadError {
     /// A window that is none.
     #[error("stream: {0}; write e.g. window_bytes = 65536, or leave it to the kernel")]
     Stream(&'static str),
+    /// A far end's port without a far end.
+    #[error(
+        "far_port is the port of far_command; write e.g. far_command = [\"iperf3\", \"-s\", \"-1\"], or leave it out"
+    )]
+    PortAlone,
     /// A command without a program.
     #[error("the command is empty; put a program behind --")]
     Empty,
@@ -145,6 +159,9 @@ impl Load {
     pub fn check(&self) -> Result<(), LoadError> {
         match self {
             Load::Command(command) if command.argv.first().is_none_or(String::is_empty) => Err(LoadError::Empty),
+            Load::Command(command) if command.far_port.is_some() && command.far_command.is_empty() => {
+                Err(LoadError::PortAlone)
+            }
             Load::Command(_) => Ok(()),
             timed if timed.length_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
             Load::Stream(stream) => stream.mistake().map_or(Ok(()), |why| Err(LoadError::Stream(why))),
@@ -246,7 +263,7 @@ impl Load {
             Load::Ping(ping) => ping.parts(rig),
             Load::Wake(wake) => wake.parts(),
             Load::Primes(primes) => primes.parts(),
-            Load::Command(command) => command.parts(),
+            Load::Command(command) => command.parts(rig),
             Load::Idle(idle) => idle.parts(),
         }
     }
@@ -272,6 +289,23 @@ impl Load {
             Load::Idle(_) => Ok(BTreeMap::new()),
         };
         values.map(Concluded::from)
+    }
+
+    /// The part that serves the others and does not say so itself.
+    #[must_use]
+    pub fn server(&self) -> Option<Server> {
+        match self {
+            Load::Command(command) if !command.far_command.is_empty() => {
+                Some(Server { part: crate::command::FAR_END, port: command.far_port })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the far machine's address is among its words.
+    #[must_use]
+    pub fn names_far(&self) -> bool {
+        matches!(self, Load::Command(command) if command.names_far())
     }
 
     /// What to say before it runs: how to have its output read, where it is a tool that is known.
@@ -425,6 +459,7 @@ mod tests {
             .into();
         loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));
         loads.push(Load::Command(CommandLoad::default()));
+        loads.push(Load::Command(CommandLoad { far_command: vec!["iperf3".into()], ..CommandLoad::default() }));
         for far in [None, Some("far".to_owned())] {
             let rig = Rig { near: "near".into(), far };
             for load in &loads {
@@ -436,6 +471,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_command_knows_where_its_far_end_is() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let load = Load::Command(CommandLoad {
+            argv: words("iperf3 -c {far}"),
+            far_command: words("iperf3 -s -B {far}"),
+            ..CommandLoad::default()
+        });
+        let argv = |far: Option<&str>| {
+            let rig = Rig { near: "10.0.0.1".into(), far: far.map(str::to_owned) };
+            let parts = load.parts(&rig).into_iter();
+            let told = parts.map(|part| match part.work {
+                Work::Command { argv, .. } => (part.side, argv.join(" "), part.after),
+                other => panic!("{other:?}"),
+            });
+            told.collect::<Vec<_>>()
+        };
+        let far = (Side::Far, "iperf3 -s -B 10.0.0.2".to_owned(), None);
+        assert_eq!(argv(Some("10.0.0.2")), [far, (Side::Near, "iperf3 -c 10.0.0.2".into(), Some("far"))]);
+        let here = (Side::Near, "iperf3 -s -B 10.0.0.1".to_owned(), None);
+        assert_eq!(argv(None), [here, (Side::Near, "iperf3 -c 10.0.0.1".into(), Some("far"))]);
+        let alone = CommandLoad { argv: words("true"), far_port: Some(5201), ..CommandLoad::default() };
+        assert_eq!(Load::Command(alone).check(), Err(LoadError::PortAlone));
     }
 
     #[test]

@@ -150,7 +150,7 @@ mod tests {
         let report = json!({ "sent": 125, "received": 100, "mean_ns": 20_500.0, "max_ns": 900_000,
             "histogram": [[10_000, 50], [20_000, 40], [30_000, 9], [900_000, 1]] });
         let finishes = finishes(report);
-        let metrics = load.conclude(&finishes).unwrap();
+        let metrics = load.conclude(&finishes).unwrap().values;
         assert_eq!((metrics["p50_us"], metrics["p90_us"], metrics["p99_us"]), (10.0, 20.0, 30.0));
         assert_eq!((metrics["rtt_ms"], metrics["max_us"], metrics["lost_percent"]), (0.0205, 900.0, 20.0));
         assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");

@@ -208,7 +208,8 @@ fn in_histogram(text: &str, with_sum: bool) -> Result<Seen, String> {
     let (within, beyond) = (row("# Total:")?, row("# Histogram Overflows:")?);
     let (min, mean, max) = (row("# Min Latencies:")?, row("# Avg Latencies:")?, row("# Max Latencies:")?);
     // cyclictest adds no sum to its rows of least and mean latencies.
-    let (min, mean) = if with_sum { (row_of(text, "# Min Latencies:"), row_of(text, "# Avg Latencies:")) } else { (min, mean) };
+    let (min, mean) =
+        if with_sum { (row_of(text, "# Min Latencies:"), row_of(text, "# Avg Latencies:")) } else { (min, mean) };
     let threads = within.len();
     if threads == 0 || [&beyond, &min, &mean, &max].iter().any(|row| row.len() != threads) {
         return Err("cyclictest's histogram has rows of different length".into());

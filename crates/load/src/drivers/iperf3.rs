@@ -199,10 +199,13 @@ impl Sum {
     /// A sum by its name; one that contradicts itself is an error.
     fn of(end: &Map<String, Value>, name: &str) -> Result<Option<Sum>, String> {
         let Some(sum) = end.get(name) else { return Ok(None) };
-        let get = |key: &str| number(sum, key).ok_or_else(|| format!("iperf3's {name} has no number at {key}"));
-        let (seconds, bytes, bits_per_s) = (get("/seconds")?, get("/bytes")?, get("/bits_per_second")?);
+        let get = |key: &str| {
+            let value = sum.get(key).and_then(Value::as_f64);
+            value.ok_or_else(|| format!("iperf3's {name} has no number at {key}"))
+        };
+        let (seconds, bytes, bits_per_s) = (get("seconds")?, get("bytes")?, get("bits_per_second")?);
         if seconds <= 0.0 || bytes < 0.0 || bits_per_s < 0.0 {
-            return Err(format!("iperf3's {name} says {bytes} bytes in {seconds} s"));
+            return Err(format!("iperf3's {name} says {bytes} bytes in {seconds} s, {bits_per_s} bit/s"));
         }
         let fitting = 8.0 * bytes / seconds;
         if (fitting - bits_per_s).abs() > 0.02 * fitting + 1000.0 {
@@ -233,13 +236,7 @@ impl Sum {
     }
 }
 
-fn cpu(
-    reading: &mut Reading,
-    document: &Value,
-    bidir: bool,
-    reversed: bool,
-    printed: &Printed,
-) -> Result<(), String> {
+fn cpu(reading: &mut Reading, document: &Value, bidir: bool, reversed: bool, printed: &Printed) -> Result<(), String> {
     let ends = if reversed { ["remote", "host"] } else { ["host", "remote"] };
     for (name, end) in shares(bidir).into_iter().zip(ends) {
         let share = number(document, &format!("/end/cpu_utilization_percent/{end}_total"));

@@ -11,7 +11,8 @@ fn is_edge(line: &str) -> bool {
 /// A line such as `[node3:20657] 3 more processes have sent help message …`.
 fn is_remark(line: &str) -> bool {
     let Some((at, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else { return false };
-    at.rsplit_once(':').is_some_and(|(host, pid)| !host.is_empty() && !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()))
+    at.rsplit_once(':')
+        .is_some_and(|(host, pid)| !host.is_empty() && !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Lines of standard error, each with whether mpirun wrote it.

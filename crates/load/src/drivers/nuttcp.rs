@@ -66,7 +66,8 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
     }
     let mut reading = Reading::default();
     reading.put("rate_mbit_s", rate, printed)?;
-    for (name, key) in [("tx_percent", "tx_cpu"), ("rx_percent", "rx_cpu"), ("retransmits", "retrans"), ("rtt_ms", "rtt_ms")]
+    for (name, key) in
+        [("tx_percent", "tx_cpu"), ("rx_percent", "rx_cpu"), ("retransmits", "retrans"), ("rtt_ms", "rtt_ms")]
     {
         let why = format!("nuttcp printed no {key} this time");
         reading.put_or(name, get(key)?, &why, printed)?;

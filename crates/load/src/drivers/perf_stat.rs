@@ -130,13 +130,16 @@ pub(super) fn call(words: &[String]) -> Call {
     }
     let readable = options.has(&["x", "field-separator", "j", "json-output"]);
     let elsewhere = options.has(&["o", "output", "log-fd"]);
-    let split = options.has(&["I", "interval-print", "A", "no-aggr", "per-core", "per-socket", "per-thread", "per-die"]);
+    let split =
+        options.has(&["I", "interval-print", "A", "no-aggr", "per-core", "per-socket", "per-thread", "per-die"]);
     let unreadable = if !readable {
         Some("perf stat's table is not read; add -x, to have each event as a metric")
     } else if elsewhere {
         Some("perf stat's counts go elsewhere; leave out -o and --log-fd to have them read")
     } else if split {
-        Some("perf stat's counts by interval, CPU or thread are not read; leave -I, -A and --per-… out to have them as metrics")
+        Some(
+            "perf stat's counts by interval, CPU or thread are not read; leave -I, -A and --per-… out to have them as metrics",
+        )
     } else {
         None
     };
@@ -178,7 +181,11 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
             [count] => count,
             [] => continue,
             _ if asked > 1 => return Err(format!("perf stat counts {event} more than once; name each event once")),
-            _ => return Err(format!("perf stat printed more than one count of {event}, and nobody can say which holds")),
+            _ => {
+                return Err(format!(
+                    "perf stat printed more than one count of {event}, and nobody can say which holds"
+                ));
+            }
         };
         take(&mut reading, &name, count, printed)?;
     }
@@ -202,7 +209,8 @@ fn take(reading: &mut Reading, name: &str, count: &Count, printed: &Printed) -> 
         return Err(format!("perf counted {event} in {}, where {unit} was to be expected", short(&count.unit)));
     }
     let value = super::figure(&count.value);
-    let value = value.ok_or_else(|| format!("perf's count of {event} is '{}', which is no number", short(&count.value)))?;
+    let value =
+        value.ok_or_else(|| format!("perf's count of {event} is '{}', which is no number", short(&count.value)))?;
     if let Some(running) = count.running.filter(|running| *running < 100.0) {
         if running <= 0.0 {
             return reading.put_or(name, None, &format!("perf did not get to count {event}"), printed);

@@ -35,7 +35,9 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
     }
     let mut reading = Reading::default();
     if let Some(doubled) = counts.split(',').map(str::trim).find(|part| part.ends_with("duplicates")) {
-        reading.note(format!("ping saw duplicates ({doubled} in one trial): two hosts answer, or the network doubles packets"));
+        reading.note(format!(
+            "ping saw duplicates ({doubled} in one trial): two hosts answer, or the network doubles packets"
+        ));
     }
     round_trips(&mut reading, printed)?;
     reading.put("lost_percent", 100.0 * (sent - received) / sent, printed)?;
@@ -43,7 +45,8 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
 }
 
 fn round_trips(reading: &mut Reading, printed: &Printed) -> Result<(), String> {
-    let line = only(printed.stdout, "min/avg/max")?.ok_or("ping measured no round trips; its packets are too small to hold a time")?;
+    let line = only(printed.stdout, "min/avg/max")?
+        .ok_or("ping measured no round trips; its packets are too small to hold a time")?;
     let wrong = || format!("ping's round trips are '{}', which are no numbers", short(line));
     let (names, values) = line.split_once('=').ok_or_else(wrong)?;
     let values = values.trim().split_once(" ms").map(|(values, _)| values).ok_or_else(wrong)?;

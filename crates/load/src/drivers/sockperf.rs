@@ -48,10 +48,13 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
     let mut reading = Reading::default();
     losses(&mut reading, &text, valid, printed)?;
     let mean = ["avg-latency=", "avg-rtt=", "avg-lat="].iter().find_map(|key| behind(&text, key)).and_then(figure);
-    let observations = behind(&text, "Total ").and_then(figure).ok_or("sockperf says of no observations")?;
+    let observations = text.lines().find_map(|line| line.split_once(" observations;")?.0.rsplit(' ').next());
+    let observations = observations.and_then(figure).ok_or("sockperf says of no observations")?;
     reading.put_or("mean_us", mean, "sockperf printed no mean", printed)?;
     let at = |name: &str| -> Result<Option<f64>, String> {
-        let Some(rest) = text.lines().find_map(|line| line.split_once(name).map(|(_, rest)| rest)) else { return Ok(None) };
+        let Some(rest) = text.lines().find_map(|line| line.split_once(name).map(|(_, rest)| rest)) else {
+            return Ok(None);
+        };
         let value = rest.trim().strip_prefix('=').map(str::trim).and_then(figure);
         value.map(Some).ok_or_else(|| format!("sockperf's {name} is '{}'", short(rest.trim())))
     };
@@ -64,13 +67,18 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         ("min_us", "<MIN> observation", 1.0),
     ] {
         // Older versions print three digits of the percentile, newer ones two.
-        let value = [key.to_owned(), format!("{key}0"), format!("{key}00")].iter().rev().find_map(|key| at(key).transpose());
+        let value =
+            [key.to_owned(), format!("{key}0"), format!("{key}00")].iter().rev().find_map(|key| at(key).transpose());
         let value = value.transpose()?.filter(|_| observations >= least);
         let why = format!("{observations} observations are too few for it");
         reading.put_or(name, value, &why, printed)?;
     }
     let order = ["min_us", "p50_us", "p90_us", "p99_us", "max_us"].map(|name| reading.values.get(name).copied());
-    if order.into_iter().flatten().is_sorted() { Ok(reading) } else { Err("sockperf's percentiles are out of order".into()) }
+    if order.into_iter().flatten().is_sorted() {
+        Ok(reading)
+    } else {
+        Err("sockperf's percentiles are out of order".into())
+    }
 }
 
 /// Whether it ran as long and sent as fast as it was told to.

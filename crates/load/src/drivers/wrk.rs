@@ -27,7 +27,8 @@ pub(super) fn call(words: &[String]) -> Call {
         metrics.push(judged(chief, Better::Lower));
     }
     metrics.push(powerband_record::Metric { judged: !paced, ..rate });
-    let rest = if spread { &["p50_us", "p90_us", "p99_us", "mean_us", "max_us"][..] } else { &["mean_us", "max_us"][..] };
+    let rest =
+        if spread { &["p50_us", "p90_us", "p99_us", "mean_us", "max_us"][..] } else { &["mean_us", "max_us"][..] };
     metrics.extend(rest.iter().filter(|name| !(paced && **name == chief)).flat_map(|name| shown([*name])));
     Call { metrics, unreadable: None }
 }
@@ -91,7 +92,8 @@ fn latencies(reading: &mut Reading, text: &str, printed: &Printed) -> Result<(),
     let table = text.lines().skip_while(|line| !line.contains("Latency Distribution")).skip(1);
     for line in table.take_while(|line| line.contains('%')) {
         let Some((share, time)) = line.trim().split_once('%') else { break };
-        let time = time_us(time.trim()).ok_or_else(|| format!("wrk's latencies have the line '{}'", short(line.trim())))?;
+        let time =
+            time_us(time.trim()).ok_or_else(|| format!("wrk's latencies have the line '{}'", short(line.trim())))?;
         let share = figure(share);
         for (name, wanted) in [("p50_us", 50.0), ("p90_us", 90.0), ("p99_us", 99.0)] {
             if share == Some(wanted) {
