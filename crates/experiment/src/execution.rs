@@ -185,10 +185,9 @@ impl<'w> Execution<'w> {
                 _ => {}
             }
             if !self.running.contains_key(server.part) {
-                let concluded = load.conclude(&self.finishes).map(|_| ());
-                return Ok(concluded.and(Err(Void::LoadFailed {
-                    why: format!("the far end of the load '{}' ended before it listened", load.describe()),
-                })));
+                let well = self.finishes.get(server.part).is_none_or(|finished| finished.status.success());
+                let early = || format!("the far end of the load '{}' ended before it listened", load.describe());
+                return if well { failed(early()) } else { Ok(load.conclude(&self.finishes).map(|_| ())) };
             }
         }
     }

@@ -58,9 +58,18 @@ impl Tier {
                 "cpufreq-set",
                 "ethtool",
                 "mpirun",
+                "iperf3",
+                "nuttcp",
+                "sockperf",
+                "ping",
+                "wrk",
+                "cyclictest",
+                "perf",
             ],
             Tier::Services => &[],
-            Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],
+            Tier::Guest => {
+                &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip", "iperf3", "nuttcp"]
+            }
         }
     }
 
