@@ -3,7 +3,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use powerband_bench_virtual::{BenchError, Cable, Guest, Options};
+use powerband_bench_virtual::{BenchError, Cable, Guest, Options, tools};
 use serde_json::Value;
 
 /// How long anything may take that is waited for here; far beyond what it takes.
@@ -27,6 +27,7 @@ pub(crate) fn desk() -> Option<Desk> {
     if fresh {
         let mut options = Options::machine("quadcore").unwrap();
         options.cable = Some(Cable::Open);
+        options.tools = tools();
         *shared = Some((had(Guest::boot(&options))?, String::new()));
     }
     let mut desk = Desk(shared);
@@ -39,6 +40,11 @@ pub(crate) fn desk() -> Option<Desk> {
         desk.reset().unwrap();
     }
     Some(desk)
+}
+
+/// Load tools of the field that this machine has, for the guests.
+pub(crate) fn tools() -> Vec<String> {
+    ["iperf3", "nuttcp"].into_iter().filter(|name| tools::find(name).is_some()).map(str::to_owned).collect()
 }
 
 /// What was made; nothing when this machine lacks what that takes, which in CI it must not.
