@@ -6,11 +6,16 @@ use crate::error::{BenchError, Result};
 use crate::places;
 
 /// Where a program of this machine lies, if it has it.
-#[must_use]
-pub fn find(name: &str) -> Option<PathBuf> {
+fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
     folders.map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+/// The field's load tools for the ends of a cable, those of them that this machine has.
+#[must_use]
+pub fn for_cables() -> Vec<String> {
+    ["iperf3", "nuttcp"].into_iter().filter(|name| find(name).is_some()).map(str::to_owned).collect()
 }
 
 /// A program and everything it is linked to, by the path each has in the guest.

@@ -57,6 +57,12 @@ const TOOLS: [(&str, Reads, &[&str]); 8] = [
     ("mpirun", Reads::Mpirun, &["mpirun", "mpiexec", "orterun"]),
 ];
 
+/// Programs that start another one, which is not read unless that is said.
+const LAUNCHERS: [&str; 16] = [
+    "chroot", "chrt", "doas", "env", "ionice", "ip", "nice", "nohup", "nsenter", "numactl", "setarch", "stdbuf",
+    "sudo", "taskset", "timeout", "unshare",
+];
+
 impl Reads {
     /// By its name in a plan or on the command line.
     ///
@@ -132,13 +138,13 @@ pub(crate) fn driver(argv: &[String], reads: Reads) -> Option<Driver> {
 /// What is worth saying about a command before it runs: how to have it read.
 pub(crate) fn advice(argv: &[String], reads: Reads) -> Option<String> {
     if reads == Reads::Auto && recognised(argv).is_none() {
-        let (program, rest) = argv.split_first()?;
-        let (name, ..) = TOOLS.iter().find(|&&(_, tool, programs)| {
-            tool != Reads::PerfStat && rest.iter().any(|word| programs.contains(&basename(word)))
-        })?;
+        let (program, rest) = argv.split_first().filter(|(program, _)| LAUNCHERS.contains(&basename(program)))?;
+        let tool = (0..rest.len()).find_map(|at| recognised(rest.get(at..)?))?.0;
+        let &(name, ..) = TOOLS.iter().find(|(_, known, _)| *known == tool)?;
         return Some(format!(
-            "{} is no tool that powerband reads; if {name} is what it starts, add --reads {name} (in a plan: reads = \"{name}\")",
-            basename(program)
+            "{} starts {}, whose output can be read; add --reads {name} (in a plan: reads = \"{name}\")",
+            basename(program),
+            tool.name()
         ));
     }
     let driver = driver(argv, reads)?;

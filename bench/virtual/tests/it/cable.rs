@@ -1,10 +1,10 @@
 //! Two guests at the ends of one cable.
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use powerband_bench_virtual::{Cable, Guest, OVER_THE_CABLE, Options};
+use powerband_bench_virtual::{Cable, Guest, OVER_THE_CABLE, Options, tools};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, desk, had, tools};
+use crate::desk::{Desk, desk, had};
 use crate::owner::{Owner, typical, verdict};
 
 /// The second guest, held by one test. It stands still while nobody holds it, so that it takes nothing from the others.
@@ -33,7 +33,7 @@ fn two() -> Option<(Desk, Other)> {
     if second.is_none() {
         let mut options = Options::machine("quadcore").unwrap();
         options.cable = Some(Cable::Into(desk.cable()));
-        options.tools = tools();
+        options.tools = tools::for_cables();
         *second = Some(had(Guest::boot(&options))?);
     }
     let mut other = Other(second);
@@ -136,7 +136,7 @@ fn the_plan_of_three_delays_finds_what_a_ping_takes_and_a_delay_the_card_has_not
 
 #[test]
 fn the_fields_tools_run_between_the_guests_and_are_read() {
-    if tools().len() < 2 {
+    if tools::for_cables().len() < 2 {
         assert!(!std::env::var("CI").is_ok_and(|value| value == "true"), "CI=true lets nothing be skipped");
         return eprintln!("skipped: needs iperf3 and nuttcp");
     }

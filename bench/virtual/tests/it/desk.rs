@@ -27,7 +27,7 @@ pub(crate) fn desk() -> Option<Desk> {
     if fresh {
         let mut options = Options::machine("quadcore").unwrap();
         options.cable = Some(Cable::Open);
-        options.tools = tools();
+        options.tools = tools::for_cables();
         *shared = Some((had(Guest::boot(&options))?, String::new()));
     }
     let mut desk = Desk(shared);
@@ -40,11 +40,6 @@ pub(crate) fn desk() -> Option<Desk> {
         desk.reset().unwrap();
     }
     Some(desk)
-}
-
-/// Load tools of the field that this machine has, for the guests.
-pub(crate) fn tools() -> Vec<String> {
-    ["iperf3", "nuttcp"].into_iter().filter(|name| tools::find(name).is_some()).map(str::to_owned).collect()
 }
 
 /// What was made; nothing when this machine lacks what that takes, which in CI it must not.

@@ -60,14 +60,20 @@ fn events(options: &Options) -> (Vec<String>, bool) {
     if named.is_empty() { (DEFAULTS.map(str::to_owned).into(), false) } else { (named, true) }
 }
 
-/// A list of events taken apart: commas between slashes belong to an event, braces make a group.
+/// A list of events taken apart: commas between slashes belong to an event, braces make a group, and what stands behind
+/// those modifies all of it.
 fn apart(list: &str) -> Vec<String> {
     let mut events = vec![String::new()];
-    let mut inside = false;
+    let (mut inside, mut behind) = (false, false);
     for c in list.chars() {
         match c {
-            '{' | '}' => {}
-            ',' if !inside => events.push(String::new()),
+            '{' => {}
+            '}' => behind = true,
+            ',' if !inside => {
+                events.push(String::new());
+                behind = false;
+            }
+            _ if behind => {}
             _ => {
                 inside ^= c == '/';
                 if let Some(event) = events.last_mut() {
@@ -76,11 +82,12 @@ fn apart(list: &str) -> Vec<String> {
             }
         }
     }
-    events.retain(|event| !event.is_empty() && !event.starts_with(':'));
+    events.retain(|event| !event.is_empty());
     events
 }
 
-/// A metric's name for an event: `task-clock` is `task_clock_ms`, `power/energy-pkg/` `energy_pkg_j`, a count has no unit.
+/// A metric's name for an event: `task-clock` is `task_clock_ms`, `power/energy-pkg/` `energy_pkg_j`, `cycles:u` `cycles_u`; a
+/// count has no unit.
 fn metric_name(event: &str) -> String {
     let bare = bare(event);
     let (words, unit) = match bare {
@@ -91,8 +98,9 @@ fn metric_name(event: &str) -> String {
             None => (bare, ""),
         },
     };
+    let modifier = modifier(event).trim_start_matches(':');
     let mut name = String::new();
-    for c in words.chars() {
+    for c in words.chars().chain(['_']).chain(modifier.chars()) {
         match c.to_ascii_lowercase() {
             c if c.is_ascii_alphanumeric() => name.push(c),
             _ if name.ends_with('_') || name.is_empty() => {}
@@ -104,13 +112,17 @@ fn metric_name(event: &str) -> String {
 
 /// An event without what modifies it (`cycles:u`), by the name perf has for it.
 fn bare(event: &str) -> &str {
-    let name = match event.rsplit_once('/') {
-        Some((_, modifier)) => event.get(..event.len() - modifier.len()).unwrap_or(event),
-        None => event.split(':').next().unwrap_or(event),
-    };
-    // A tracepoint is two words: sched:sched_switch.
-    let name = if name == event || !is_modifier(event.get(name.len()..).unwrap_or_default()) { event } else { name };
+    let name = event.get(..event.len() - modifier(event).len()).unwrap_or(event);
     ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, known)| known)
+}
+
+/// What modifies an event: `:u`, or `u` behind the last slash. A tracepoint (`sched:sched_switch`) is two words.
+fn modifier(event: &str) -> &str {
+    let at = match event.rfind('/') {
+        Some(slash) => slash + 1,
+        None => event.rfind(':').unwrap_or(event.len()),
+    };
+    event.get(at..).filter(|text| is_modifier(text)).unwrap_or_default()
 }
 
 fn is_modifier(text: &str) -> bool {

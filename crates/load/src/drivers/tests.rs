@@ -334,6 +334,11 @@ fn perf_counts_become_metrics_by_their_events() {
     let call = "perf stat -x , -e {cycles,power/energy-pkg/} -ecpu/event=0x3c,umask=1/ true";
     let reading = read_both(call, "", by_user).unwrap();
     assert_values(&reading, [("cycles", 120.0), ("energy_pkg_j", 34.5), ("cpu_event_0x3c_umask_1", 7.0)]);
+    let apart =
+        "5,,cycles:u,1,100.00,,\n6,,cycles:k,1,100.00,,\n7,,sched:sched_switch,1,100.00,,\n8,,faults,1,100.00,,\n";
+    let reading =
+        read_both("perf stat -x, -e cycles:u,cycles:k,sched:sched_switch,{faults}:S true", "", apart).unwrap();
+    assert_values(&reading, [("cycles_u", 5.0), ("cycles_k", 6.0), ("sched_sched_switch", 7.0), ("page_faults", 8.0)]);
     let semicolons = read_both("perf stat -x; -e cs true", "", "3;;cs;477673;100.00;0.000;/sec\n").unwrap();
     assert_values(&semicolons, [("context_switches", 3.0)]);
 }
@@ -384,13 +389,23 @@ fn calls_that_cannot_be_read_say_what_to_add() {
         ("sockperf tp -i b", "ping-pong"),
         ("taskset -c 0 iperf3 -c b --json", "--reads iperf3"),
         ("sudo /usr/bin/ping b", "--reads ping"),
+        ("ip netns exec b perf stat -x, true", "--reads perf_stat"),
     ] {
         let said = advice(&argv(line), Reads::Auto).unwrap_or_else(|| panic!("nothing is said of {line}"));
         assert!(said.contains(add), "{line}: {said}");
         let promised = driver(&argv(line), Reads::Auto).map_or(0, |driver| driver.metrics().len());
         assert_eq!(promised, 0, "{line}");
     }
-    for line in ["iperf3 -c b --json", "perf record true", "./bench iperf", "ping b", "true", "wrk http://b"] {
+    for line in [
+        "iperf3 -c b --json",
+        "perf record true",
+        "sudo perf record true",
+        "./bench ping",
+        "sudo ./bench",
+        "ping b",
+        "true",
+        "wrk http://b",
+    ] {
         assert_eq!(advice(&argv(line), Reads::Auto), None, "{line}");
     }
     assert!(

@@ -334,6 +334,12 @@ fn perf_stat_counts_what_it_can_and_says_what_not() {
     assert_eq!(judged(&desk), ["real_s"]);
 }
 
+/// A time as a shell's `times` prints it: `0m0.13s`, or with more digits.
+fn seconds(text: &str) -> Option<f64> {
+    let (minutes, seconds) = text.strip_suffix('s')?.split_once('m')?;
+    Some(60.0 * minutes.parse::<f64>().ok()? + seconds.parse::<f64>().ok()?)
+}
+
 #[test]
 fn what_mpirun_says_is_nobodys_number() {
     if !root() || !has("mpirun") {
@@ -347,6 +353,16 @@ fn what_mpirun_says_is_nobodys_number() {
     desk.run(&words(&knob, &[&pick[..], &mpirun[..], &["sh", "-c", said]].concat())).ended(0);
     for trial in trials(&desk) {
         assert_eq!(trial.metric("value"), 8.0, "what stands behind [host:process] is mpirun's");
+    }
+    // What the ranks took is in its times, as they themselves say.
+    let count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; times";
+    desk.run(&words(&knob, &[&["--"], &mpirun[..], &["sh", "-c", count]].concat())).ended(0);
+    for trial in trials(&desk) {
+        let ranks: Vec<f64> = trial.out.lines().filter_map(|line| seconds(line.split_whitespace().next()?)).collect();
+        let took: f64 = ranks.iter().sum();
+        assert!(ranks.len() >= 2 && took > 0.0, "{}", trial.out);
+        let spent = trial.metric("user_s") + trial.metric("sys_s");
+        assert!(spent >= 0.9 * took && trial.metric("real_s") > 0.0, "{spent} s of {took} s");
     }
     // More ranks than there are slots is refused in a box, whose first words are the reason.
     let many = ["--", "mpirun", "--allow-run-as-root", "-np", "4096", "true"];
