@@ -170,7 +170,7 @@ impl Driver {
             return Err(format!("{} printed more than is kept; let it print less", self.name()));
         }
         let real_s = finished.usage.real_ns as f64 / 1e9;
-        let printed = Printed { stdout: &output.stdout, stderr: &output.stderr, real_s };
+        let printed = Printed { stdout: self.whole(&output.stdout), stderr: self.whole(&output.stderr), real_s };
         let mut reading = self.tool.read(&self.words, &printed)?;
         for metric in &self.call.metrics {
             if !reading.values.contains_key(&metric.name) {
@@ -198,6 +198,16 @@ impl Driver {
 
     fn name(&self) -> &'static str {
         self.tool.name()
+    }
+
+    /// A text without a last line that nothing ended: a number at its end may be the beginning of another. Where a JSON
+    /// document ends, it says itself.
+    fn whole<'t>(&self, text: &'t str) -> &'t str {
+        if self.tool == Reads::Iperf3 {
+            text
+        } else {
+            text.get(..text.rfind('\n').map_or(0, |at| at + 1)).unwrap_or_default()
+        }
     }
 }
 

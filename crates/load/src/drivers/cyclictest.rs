@@ -101,7 +101,8 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         let unit_us = if options.has(&["N", "nsecs"]) { 1e-3 } else { 1.0 };
         let with_sum = options.has(&["H", "histofall"]);
         let histogram = printed.stdout.contains("# Histogram");
-        let seen = if histogram { in_histogram(printed.stdout, with_sum)? } else { in_lines(printed.stdout)? };
+        let threads = options.value(&["t", "threads"]).and_then(|threads| threads.parse().ok());
+        let seen = if histogram { in_histogram(printed.stdout, with_sum)? } else { in_lines(printed.stdout, threads)? };
         (seen, unit_us)
     };
     let (Some(min), Some(max)) = (seen.min, seen.max) else { return Err("cyclictest printed no result".into()) };
@@ -159,8 +160,9 @@ fn in_json(text: &str) -> Result<(Seen, f64), String> {
     Ok((seen, if in_ns { 1e-3 } else { 1.0 }))
 }
 
-/// The lines `T: 0 (20657) P:80 I:500 C: 1996 Min: 6 Act: 20 Avg: 20 Max: 1366`, the last of each thread.
-fn in_lines(text: &str) -> Result<Seen, String> {
+/// The lines `T: 0 (20657) P:80 I:500 C: 1996 Min: 6 Act: 20 Avg: 20 Max: 1366`, the last of each thread. Where
+/// their number was given, so many there must be.
+fn in_lines(text: &str, wanted: Option<usize>) -> Result<Seen, String> {
     let mut threads: BTreeMap<u64, &str> = BTreeMap::new();
     let text = super::uncoloured(text);
     for line in text.lines() {
@@ -168,6 +170,9 @@ fn in_lines(text: &str) -> Result<Seen, String> {
         if let Some(thread) = thread.and_then(|thread| thread.parse().ok()) {
             threads.insert(thread, line);
         }
+    }
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != threads.len()) {
+        return Err(format!("cyclictest printed {} of its {wanted} threads", threads.len()));
     }
     let mut seen = Seen::default();
     for (thread, line) in threads {

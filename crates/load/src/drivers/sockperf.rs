@@ -35,17 +35,17 @@ pub(super) fn call(words: &[String]) -> Call {
 pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, String> {
     let text = uncoloured(printed.stdout);
     // What goes wrong is said on standard output as well, with exit status 0.
-    let complaint = text.lines().find(|line| {
-        let line = line.to_ascii_lowercase();
-        line.contains("no messages were received") || line.contains("error:") || line.contains("warning:")
-    });
-    if let Some(line) = complaint {
-        return Err(format!("sockperf says: {}", short(line.trim_start_matches("sockperf:").trim())));
+    let says = |words: &str| text.lines().find(|line| line.to_ascii_lowercase().contains(words)).map(said);
+    if let Some(line) = says("no messages were received").or_else(|| says("error:")) {
+        return Err(format!("sockperf says: {line}"));
     }
     let total = only(&text, "[Total Run]")?;
     let valid = only(&text, "[Valid Duration]")?;
     as_asked(words, total, printed)?;
     let mut reading = Reading::default();
+    if let Some(line) = says("warning:") {
+        reading.note(format!("sockperf says: {line}"));
+    }
     losses(&mut reading, &text, valid, printed)?;
     let mean = ["avg-latency=", "avg-rtt=", "avg-lat="].iter().find_map(|key| behind(&text, key)).and_then(figure);
     let observations = text.lines().find_map(|line| line.split_once(" observations;")?.0.rsplit(' ').next());
@@ -58,6 +58,9 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         let value = rest.trim().strip_prefix('=').map(str::trim).and_then(figure);
         value.map(Some).ok_or_else(|| format!("sockperf's {name} is '{}'", short(rest.trim())))
     };
+    if at("<MIN> observation")?.is_none() {
+        return Err("what sockperf printed is cut short".into());
+    }
     // A percentile needs one observation at least beyond it.
     for (name, key, least) in [
         ("p50_us", "percentile 50.0", 2.0),
@@ -79,6 +82,11 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
     } else {
         Err("sockperf's percentiles are out of order".into())
     }
+}
+
+/// A line of sockperf's without its name in front.
+fn said(line: &str) -> String {
+    short(line.trim_start_matches("sockperf:").trim())
 }
 
 /// Whether it ran as long and sent as fast as it was told to.

@@ -163,7 +163,7 @@ fn nuttcp_gives_its_columns() {
     assert_void(call, &good.replace("13799.4523", "-13799.4523"), "no number");
     assert_void(call, &good.replace("13799.4523", "nan"), "no number");
     assert_void(call, &good.replace("13799.4523", "99999.0"), "contradicts itself");
-    assert_void(call, good.split("rate_Mbps").next().unwrap(), "no rate_Mbps");
+    assert_void(call, &format!("{}\n", good.split("rate_Mbps").next().unwrap()), "no rate_Mbps");
     assert_void("nuttcp -fparse -T10 b", good, "ran for 1 s of the 10 s asked for");
     assert_void(
         call,
@@ -232,7 +232,7 @@ fn cyclictest_is_read_in_all_its_forms() {
     assert_eq!(
         read(
             "cyclictest -q -D 1 -N",
-            "T: 0 (2) P: 0 I:500 C:   1996 Min:  16213 Act:   29996 Avg:   36833 Max: 2416361"
+            "T: 0 (2) P: 0 I:500 C:   1996 Min:  16213 Act:   29996 Avg:   36833 Max: 2416361\n"
         )
         .unwrap()
         .values["max_us"],
@@ -261,7 +261,7 @@ fn cyclictests_percentiles_know_what_lay_beyond_the_histogram() {
     assert_void(call, &good.replace("\"cycles\": 1000", "\"cycles\": 0"), "never woke");
     assert_void(call, &good.replace("\"max\": 87", "\"max\": -87"), "no number at max");
     assert_void(call, &good.replace("\"avg\": 15.45", "\"avg\": 15,45"), "not JSON");
-    assert_void(call, "{}", "no threads");
+    assert_void(call, "{}\n", "no threads");
 }
 
 #[test]
@@ -287,6 +287,9 @@ fn sockperf_is_read_without_its_colours() {
         "sockperf: Test ended\nsockperf: No messages were received from the server. Is the server down?\n",
         "No messages were received",
     );
+    let warned = format!("sockperf: Warning: the cheese is old\n{good}");
+    assert!(read(call, &warned).unwrap().notes.contains("sockperf says: Warning: the cheese is old"));
+    assert_void(call, &format!("sockperf: ERROR: out of cheese\n{good}"), "sockperf says: ERROR: out of cheese");
     assert_void("sockperf pp -t 5", good, "ran for 1 s of the 5 s asked for");
     assert_void(call, good.split("# dropped").next().unwrap(), "no dropped messages");
     assert_void(call, &good.replace("=   49.327", "=   49,327"), "'=   49,327'");
@@ -432,6 +435,40 @@ fn what_is_chosen_is_read_behind_other_programs() {
     assert_eq!(script.read(&short).unwrap_err(), "iperf3 says it ran for 1 s, but it ended after 0.5 s");
     assert_eq!(Reads::parse("perf_stat"), Ok(Reads::PerfStat));
     assert!(Reads::parse("netperf").unwrap_err().contains("auto, none, nuttcp, iperf3"));
+}
+
+#[test]
+fn what_is_cut_anywhere_gives_the_same_numbers_or_none() {
+    const WHOLE: [(&str, &str); 13] = [
+        ("iperf3 -c b --json", printed!("iperf3-tcp.json")),
+        ("iperf3 -c b -u --bidir --json", printed!("iperf3-udp-bidir.json")),
+        ("iperf3 -c b --json-stream", printed!("iperf3-3.17-stream.txt")),
+        ("nuttcp -fparse b", printed!("nuttcp-tcp.txt")),
+        ("nuttcp -fparse -u b", printed!("nuttcp-8-udp.txt")),
+        ("ping -c 3 b", printed!("ping-iputils.txt")),
+        ("busybox ping -c 3 b", printed!("ping-busybox.txt")),
+        ("cyclictest -q -t 2", printed!("cyclictest-q.txt")),
+        ("cyclictest -q -t 2 -H 40", printed!("cyclictest-hofall.txt")),
+        ("cyclictest -q -t 2 --json=/dev/stdout", printed!("cyclictest-json.txt")),
+        ("sockperf pp -i b", printed!("sockperf-pp.txt")),
+        ("wrk -d1s --latency http://b", printed!("wrk.txt")),
+        ("wrk2 -d10s -R2000 --latency http://b", printed!("wrk2.txt")),
+    ];
+    for (call, text) in WHOLE {
+        let whole = read(call, text).unwrap();
+        let ends = (0..text.len()).filter(|at| text.is_char_boundary(*at));
+        let (mut taken, mut refused) = (0, 0);
+        for cut in ends.map(|end| &text[..end]) {
+            match read(call, cut) {
+                Ok(reading) => {
+                    taken += 1;
+                    assert_eq!(reading.values, whole.values, "{call}, cut at {} of {}", cut.len(), text.len());
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > taken, "{call}: only what ends in nothing new can be cut");
+    }
 }
 
 /// Calls whose output any text may be.

@@ -380,7 +380,8 @@ fn a_far_end_runs_in_the_far_namespace_and_ends_with_its_load() {
     let far = format!("cmd@{FAR}:ip netns exec {} {}", cable.far, two.way());
     let plan = two.near.beside("plan.toml");
     let text = format!(
-        "far = \"{far}\"\nsettings = [\"a:\", \"b:{}\"]\nblocks = 1\nwarmup = 0\nsettle = \"0s\"\n[load]\nkind = \"command\"\n\
+        "far = \"{far}\"\nsettings = [\"a:\", \"b:{}\"]\nblocks = 1\nwarmup = 0\nsettle = \"0s\"\n\
+         metrics = [\"rate_mbit_s\", \"far/cpu_busy_share:info\"]\n[load]\nkind = \"command\"\n\
          argv = [\"iperf3\", \"-c\", \"{{far}}\", \"-t\", \"1\", \"-J\"]\nfar_command = [\"iperf3\", \"-s\", \"-B\", \"{{far}}\"]\n",
         two.turns("7")
     );
@@ -390,6 +391,10 @@ fn a_far_end_runs_in_the_far_namespace_and_ends_with_its_load() {
     run(&["run", &plan.display().to_string()]).ended(0);
     let crossed = counted(&cable.far, "rx_bytes") - before;
     let received: f64 = trials(&two.near).iter().map(|trial| trial.metric("rate_mbit_s") * 1e6 / 8.0).sum();
+    for trial in trials(&two.near) {
+        let busy = trial.metric("far/cpu_busy_share");
+        assert!(busy > 0.0, "what the far machine did while its end served was read: {busy}");
+    }
     // Each trial received for one second, beside headers and what was sent again.
     assert!(crossed as f64 > 0.98 * received, "{crossed} bytes crossed, {received} were received");
     assert!(pids(&cable.far, "iperf3").is_empty(), "the far end is ended");
@@ -405,4 +410,34 @@ fn a_far_end_runs_in_the_far_namespace_and_ends_with_its_load() {
     let why = run(&[&words[..], &server_words].concat()).ended(7).err;
     assert!(why.contains("port 5201 of the far machine is taken already"), "{why}");
     drop(server);
+}
+
+#[test]
+fn what_is_read_can_be_chosen_and_switched_off() {
+    let desk = Desk::new();
+    let refused = |words: &[&str]| desk.run(&[&["try", "-s", "a:", "-s", "b:"], words].concat()).refused(2);
+    let why = refused(&["--reads", "netperf", "--", "true"]);
+    assert!(why.starts_with("nothing reads the output of 'netperf'; write auto, none, nuttcp, iperf3, "), "{why}");
+    let why = refused(&["--reads", "iperf3", "--load", "counter"]);
+    assert_eq!(why, "--reads and --far-command belong to a command; put it behind --");
+    assert!(refused(&["--far-command", "'iperf3", "--", "true"]).contains("a quote is open"));
+    if !root() || !has("ping") {
+        return;
+    }
+    let ping = ["--", "env", "ping", "-c", "2", "-i", "0.05", "127.0.0.1"];
+    for trial in driven(&desk, &[&["--reads", "ping"], &ping[..]].concat()) {
+        assert!(trial.metric("rtt_ms") > 0.0);
+    }
+    let started: Value = serde_json::from_str(&desk.journal()[0]).unwrap();
+    assert_eq!((&started["load"]["reads"], judged(&desk)), (&"ping".into(), vec!["rtt_ms".to_owned()]));
+    let knob = knob(&desk);
+    let ran = desk.run(&words(&knob, &ping)).ended(0);
+    assert!(ran.err.contains("env starts ping, whose output can be read; add --reads ping"), "{}", ran.err);
+    driven(&desk, &[&["--reads", "none", "--"], &ping[2..]].concat());
+    assert_eq!(judged(&desk), ["real_s"]);
+    let plan = desk.beside("plan.toml");
+    let text = "settings = [\"a:\", \"b:\"]\n[load]\nkind = \"command\"\nargv = [\"true\"]\nreads = \"netperf\"\n";
+    fs::write(&plan, text).unwrap();
+    let why = desk.run(&["run", &plan.display().to_string()]).refused(2);
+    assert!(why.contains("unknown variant `netperf`"), "{why}");
 }
