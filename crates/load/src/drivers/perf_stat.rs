@@ -82,7 +82,7 @@ fn apart(list: &str) -> Vec<String> {
             }
         }
     }
-    events.retain(|event| !event.is_empty());
+    events.retain(|event| !metric_name(event).is_empty());
     events
 }
 

@@ -6,14 +6,13 @@ use super::options::{Options, seconds};
 use super::{Call, Printed, Reading, brief, falls_short, figure, judged, shown};
 
 /// Short options that take a value.
-const VALUED: &str = "cdtsHTRBL";
+const VALUED: &str = "cdtsHTRB";
 
 /// Where nothing else is asked for it runs so long.
 const DEFAULT_S: f64 = 10.0;
 
 fn options(words: &[String]) -> Options {
-    // -L of wrk2 is --latency and takes nothing; of wrk it does not exist.
-    Options::of(words, VALUED.trim_end_matches('L'), None)
+    Options::of(words, VALUED, None)
 }
 
 pub(super) fn call(words: &[String]) -> Call {
