@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::desk::{Desk, Ran, root, text, typical, until};
+use crate::driven::has;
 use crate::rigged::Two;
 
 /// Two namespaces and the cable; gone with everybody in them when dropped.
@@ -205,6 +206,19 @@ fn a_machine_behind_ssh_needs_nothing_installed_and_keeps_nothing() {
     assert!(sshd.two.is_clean());
     let left: Vec<_> = fs::read_dir(sshd.folder.join("tmp")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_a_command_talks_to_is_started_behind_ssh_and_ended() {
+    if !has("iperf3") {
+        return;
+    }
+    let Some(sshd) = Sshd::new() else { return };
+    let words = ["--json", "--far", "ssh:far", "try", "-s", "a:", "-s", "b:", "--blocks", "2", "--warmup", "0"];
+    let tool = ["--far-command", "iperf3 -s", "--", "iperf3", "-c", "{far}", "-t", "1", "--json"];
+    let report = sshd.run(&[&words[..], &tool].concat()).ended(0).report();
+    assert!(typical(&report, "b", "rate_mbit_s") > 0.0 && typical(&report, "b", "tx_percent") > 0.0);
+    assert!(pids(&sshd.cable.far, "iperf3").is_empty(), "it does not outlive its trial");
 }
 
 #[test]

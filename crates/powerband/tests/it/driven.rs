@@ -12,7 +12,7 @@ use crate::desk::{Desk, Ran, root, until};
 use crate::rigged::Two;
 
 /// Whether a tool is here; in CI it must be.
-fn has(tool: &str) -> bool {
+pub(crate) fn has(tool: &str) -> bool {
     let here = std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|folder| folder.join(tool).exists());
     let must = std::env::var("CI").is_ok_and(|value| value == "true");
     assert!(here || !must, "this test needs {tool}, and CI=true lets nothing be skipped");
