@@ -34,6 +34,9 @@ pub struct LadderLoad {
     /// Threads that work; one for each CPU that is online when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
+    /// Whether each stays on a CPU of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bound: bool,
     /// Transactions of one batch.
     pub batch: u32,
     /// CPUs it stays on.
@@ -117,6 +120,7 @@ impl Default for LadderLoad {
             calibrations: 3,
             full_per_s: None,
             workers: None,
+            bound: false,
             batch: 1_000,
             pin: None,
             command: None,
@@ -208,6 +212,7 @@ impl LadderLoad {
                 ramp_ns: self.ramp_ns,
                 rate_per_s,
                 workers: self.workers,
+                bound: self.bound,
                 batch: self.batch,
                 seed,
                 pin: self.pin.clone(),

@@ -24,6 +24,9 @@ pub struct OrdersLoad {
     /// Threads that work; one for each CPU that is online when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
+    /// Whether each stays on a CPU of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bound: bool,
     /// Transactions of one batch.
     pub batch: u32,
     /// Seed of gaps and of transactions.
@@ -50,6 +53,7 @@ impl Default for OrdersLoad {
             ramp_ns: 3_000_000_000,
             rate_per_s: None,
             workers: None,
+            bound: false,
             batch: 1_000,
             seed: 1,
             pin: None,
@@ -76,6 +80,7 @@ impl OrdersLoad {
         let work = Work::Orders {
             rate_per_s: self.rate_per_s,
             workers: self.workers,
+            bound: self.bound,
             batch: self.batch,
             ramp_ns: self.ramp_ns,
             for_ns: self.for_ns,

@@ -136,6 +136,9 @@ pub enum Work {
         /// Threads that work; one for each CPU that is online when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workers: Option<u32>,
+        /// Whether each stays on a CPU of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        bound: bool,
         /// Transactions of one batch.
         batch: u32,
         /// Time before it is measured, ns.

@@ -21,6 +21,7 @@ mod cpu;
 mod dbs;
 mod files;
 mod governor;
+mod interactive;
 mod limits;
 mod load;
 mod number;
@@ -70,7 +71,7 @@ impl Cpufreq {
     ///
     /// # Errors
     /// EINVAL for a table with an entry twice, a policy without CPUs or range, a CPU in two policies or above
-    /// `possible_cpus`, a default governor that is not built in, schedutil under rules older than it, or ticks
+    /// `possible_cpus`, a default governor that is not built in, schedutil under rules older than it, interactive under others than 2.6.32, or ticks
     /// outside 1..=100000 a second.
     pub fn new(mut config: Config, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
         let pstate = config.pstate.map(|own| Pstate::new(own, true));
@@ -83,6 +84,7 @@ impl Cpufreq {
             queue: pelt::Queue::new(now_ns, 1024, 1024),
             load: LoadSnapshot::default(),
             boost: IoBoost::default(),
+            interactive: interactive::Look::default(),
         };
         let mut cpus: Vec<Cpu> = (0..config.possible_cpus).map(|_| idle()).collect();
         for policy in &policies {
@@ -94,7 +96,8 @@ impl Cpufreq {
             }
         }
         let built_in = |governor| config.available_governors.contains(&governor);
-        let too_new = config.rules != Rules::V6_1 && built_in(Governor::Schedutil);
+        let too_new = config.rules != Rules::V6_1 && built_in(Governor::Schedutil)
+            || config.rules != Rules::V2_6_32 && built_in(Governor::Interactive);
         if !built_in(config.default_governor) || too_new || !(1..=100_000).contains(&config.hz) {
             return Err(Errno::EINVAL);
         }
@@ -257,6 +260,11 @@ impl Cpufreq {
                 State::Schedutil(own) if own.worker_due_ns.is_some_and(|due| due <= now_ns) => {
                     schedutil::work(policy, &mut cx);
                 }
+                State::Interactive(own) if own.due_ns.is_some_and(|due| due <= now_ns) => {
+                    if let Some(&set) = shared.in_use(policy) {
+                        interactive::work(policy, &set.interactive, &mut cx);
+                    }
+                }
                 _ => {}
             }
             self.reschedule(index);
@@ -291,6 +299,13 @@ impl Cpufreq {
                 let (policies, _, mut cx) = self.split(now_ns, times);
                 policies[index].look(cpu, &mut cx);
                 false
+            }
+            State::Interactive(_) => {
+                let (policies, shared, mut cx) = self.split(now_ns, times);
+                let policy = &mut policies[index];
+                let Some(set) = shared.in_use(policy).copied() else { return };
+                interactive::scheduler_event(policy, cpu, why, &set.interactive, &mut cx);
+                true
             }
             State::Schedutil(_) => {
                 let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);

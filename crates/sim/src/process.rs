@@ -153,8 +153,8 @@ impl Board {
             return Err(not_modelled(&self.identity.name, format!("work of kind '{}'", work.kind()), STATE_SERVE));
         }
         Ok(match work {
-            Work::Orders { rate_per_s, workers, batch, ramp_ns, for_ns, seed } => {
-                Body::Orders(Box::new(Orders::new(*rate_per_s, *workers, *batch, (*ramp_ns, *for_ns), *seed)))
+            Work::Orders { rate_per_s, workers, bound, batch, ramp_ns, for_ns, seed } => {
+                Body::Orders(Box::new(Orders::new(*rate_per_s, (*workers, *bound), *batch, (*ramp_ns, *for_ns), *seed)))
             }
             Work::Shop { customers, think_ns, ramp_ns, for_ns, seed, .. } => {
                 let (customers, think_ns, seed) = (*customers, *think_ns, *seed);

@@ -257,5 +257,6 @@ pub fn governor_name(governor: Governor) -> &'static str {
         Governor::Powersave => "powersave",
         Governor::Performance => "performance",
         Governor::Schedutil => "schedutil",
+        Governor::Interactive => "interactive",
     }
 }

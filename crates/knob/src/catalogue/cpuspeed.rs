@@ -25,7 +25,7 @@ pub(super) const DAEMON: PlainFile = PlainFile::new(
     },
     Place::System(&["/sys/kernel/powerband/cpuspeed"]),
     Takes::Flag,
-    "there is no daemon cpuspeed here that powerband starts: simulated machines with a table [cpuspeed] have one; on a \
+    "powerband starts it on simulated machines alone, on those whose file has a table [cpuspeed]; on a \
      real machine declare the service's start and stop as a knob of the plan (docs/design/command-knobs.md)",
     &[(Errno::ENODEV, "this machine has no daemon cpuspeed")],
 );

@@ -309,6 +309,27 @@ fn the_daemon_cpuspeed_runs_while_it_is_set_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn androids_governor_is_turned_with_its_tunables_and_put_back() {
+    let text = Profile::builtin_text("omap3530").unwrap();
+    let text = text.replacen("governors = [", "governors = [\"interactive\", ", 1);
+    let mut world = SimWorld::new(Profile::parse(&text).unwrap(), None, 1).unwrap();
+    let machine = world.machine(Side::Near).unwrap();
+    let before = whole(machine);
+    let setting = "governor=interactive go_hispeed_load=80 target_loads=75 timer_slack=-1 interactive.boost=on";
+    let applied = apply(machine, &Setting::parse(setting).unwrap(), Hold::Held, &Selection::everywhere()).unwrap();
+    let folder = "/sys/devices/system/cpu/cpufreq/interactive";
+    for (tunable, reads) in
+        [("go_hispeed_load", "80\n"), ("target_loads", "75\n"), ("timer_slack", "-1\n"), ("boost", "1\n")]
+    {
+        assert_eq!(machine.read(&format!("{folder}/{tunable}")).unwrap(), reads, "{tunable}");
+    }
+    assert_eq!(verify(machine, &applied), []);
+    assert!(restore(machine, &applied.entries, false).complete());
+    world.wait(Some(50_000_000));
+    assert_eq!(whole(world.machine(Side::Near).unwrap()), before);
+}
+
+#[test]
 fn a_limit_on_waking_up_is_there_while_it_is_held() {
     let mut world = world_of("laptop");
     let machine = world.machine(Side::Near).unwrap();

@@ -54,6 +54,7 @@ const PLANS: &[(&str, &str)] = &[
     plan!("ping-idle"),
     plan!("ping-busy"),
     plan!("governors-ladder"),
+    plan!("governors-gathered"),
     plan!("governors-shop-500"),
     plan!("governors-shop-1000"),
     plan!("governors-shop-2000"),

@@ -4,11 +4,12 @@ use powerband_record::{CpuList, Side, Work};
 use powerband_report::replication::Tried;
 use powerband_sim::SimWorld;
 
+use super::gathered;
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure};
 use crate::rig;
 
-const CPUS: &str = "/sys/devices/system/cpu";
+pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 /// Longer than any clock takes to change, ns.
 const SETTLED_NS: u64 = 10_000_000;
 /// Between two looks at a clock, ns.
@@ -25,6 +26,8 @@ pub(super) fn on_machines(what: &str, shared: &Shared) -> Result<Option<Tried>, 
         "bogomips" => bogomips(given.unwrap_or("omap3530"))?,
         "limits-in-either-order" => limits_in_either_order(given.unwrap_or("omap3530"))?,
         "one-cpu-of-many" => one_cpu_of_many(given.unwrap_or("quadcore"))?,
+        "work-by-cpu" => gathered::work_by_cpu(given.unwrap_or("x3650"))?,
+        "work-by-core" => gathered::work_by_core("smt")?,
         "clock-from-rest-to-load" => clock_from_rest_to_load(given.unwrap_or("mpi-server"))?,
         _ => return Ok(None),
     };
@@ -32,18 +35,18 @@ pub(super) fn on_machines(what: &str, shared: &Shared) -> Result<Option<Tried>, 
 }
 
 /// A simulated machine as it boots.
-struct Booted {
+pub(super) struct Booted {
     name: String,
-    world: SimWorld,
+    pub(super) world: SimWorld,
 }
 
 impl Booted {
-    fn new(name: &str) -> Result<Booted, Failure> {
+    pub(super) fn new(name: &str) -> Result<Booted, Failure> {
         let world = SimWorld::new(rig::profile(name)?, None, 1).map_err(|error| Failure::new(Exit::Failed, error))?;
         Ok(Booted { name: name.to_owned(), world })
     }
 
-    fn machine(&mut self) -> Result<&mut dyn Machine, Failure> {
+    pub(super) fn machine(&mut self) -> Result<&mut dyn Machine, Failure> {
         let name = &self.name;
         self.world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::Failed, format!("sim:{name} is not there")))
     }
@@ -53,7 +56,7 @@ impl Booted {
         self.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}"))
     }
 
-    fn read(&mut self, path: &str) -> Result<String, Failure> {
+    pub(super) fn read(&mut self, path: &str) -> Result<String, Failure> {
         let name = self.name.clone();
         let text = self
             .machine()?
@@ -63,17 +66,21 @@ impl Booted {
     }
 
     /// Writes to a cpufreq file of a CPU, as any program could, waits until it has had its effect, and answers the refusal.
-    fn write(&mut self, cpu: u32, file: &str, text: &str) -> Result<Option<Errno>, Failure> {
-        let path = format!("{CPUS}/cpu{cpu}/cpufreq/{file}");
+    pub(super) fn write(&mut self, cpu: u32, file: &str, text: &str) -> Result<Option<Errno>, Failure> {
+        self.write_to(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}"), text)
+    }
+
+    /// The same to any file.
+    pub(super) fn write_to(&mut self, path: &str, text: &str) -> Result<Option<Errno>, Failure> {
         let turn = Turn {
-            action: Action::WriteFile { path: path.clone(), text: text.into() },
+            action: Action::WriteFile { path: path.into(), text: text.into() },
             undo: None,
             hold: Hold::Set,
             knob: format!("file:{path}"),
             site: String::new(),
             asked: text.into(),
             before: None,
-            read_back: Some(path),
+            read_back: Some(path.into()),
             step: None,
         };
         let acted = self.machine()?.act(&turn).map_err(|error| Failure::new(Exit::Failed, error))?;

@@ -11,7 +11,7 @@ use super::policy::State;
 use super::pstate::{Asked, Hardware, Pstate, PstateFile};
 use super::times::CpuTimes;
 use super::tunables::{After, Tunable, Tunables};
-use super::{governor, load, number};
+use super::{governor, interactive, load, number};
 
 fn line(value: impl Display) -> String {
     format!("{value}\n")
@@ -53,7 +53,7 @@ impl Cpufreq {
                     Some(index) => self.policies[index].tunables.as_ref(),
                     None => self.shared.of(governor),
                 };
-                set.map(|set| line(set.show(tunable))).ok_or(Errno::EBUSY)
+                set.map(|set| line(set.show(governor, tunable))).ok_or(Errno::EBUSY)
             }
             Node::Boost => Ok(line(u8::from(self.boost_on))),
             Node::PstateFile(file) => self.pstate.as_ref().map(|pstate| pstate.show(file)).ok_or(Errno::EAGAIN),
@@ -212,6 +212,9 @@ impl Cpufreq {
         for policy in policies.iter_mut().filter(|p| p.governor == Some(governor)) {
             if index.is_some_and(|index| index != policy.index as usize) {
                 continue;
+            }
+            if let After::Boost { for_us } = after {
+                interactive::boost(policy, for_us, &set.interactive, &mut cx);
             }
             if let State::Dbs(dbs) = &mut policy.state {
                 dbs.tunable_written(after);

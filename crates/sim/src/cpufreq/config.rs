@@ -29,6 +29,8 @@ pub enum Governor {
     Performance,
     /// From the scheduler's own utilisation signal (6.1 only).
     Schedutil,
+    /// Android's: jumps under bursts, else the lowest clock that keeps the load below a target (2.6.32 rules only).
+    Interactive,
 }
 
 /// What stands behind `cpufreq/boost`.

@@ -1,4 +1,5 @@
 //! What is kept for each CPU: the governors' snapshots, schedutil's boost, the run queue's signals.
+use super::interactive::Look;
 use super::pelt::Queue;
 
 /// One CPU.
@@ -10,6 +11,7 @@ pub(crate) struct Cpu {
     pub(crate) queue: Queue,
     pub(crate) load: LoadSnapshot,
     pub(crate) boost: IoBoost,
+    pub(crate) interactive: Look,
 }
 
 /// Where the last load window of ondemand or conservative ended.

@@ -71,7 +71,7 @@ impl Dbs {
         match after {
             After::SampleSoon => self.delay_ns = 0,
             After::PlainRate => self.rate_mult = 1,
-            After::Nothing | After::Snapshot => {}
+            After::Nothing | After::Snapshot | After::Boost { .. } => {}
         }
     }
 

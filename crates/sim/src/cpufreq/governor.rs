@@ -5,13 +5,14 @@ use super::config::{Config, Governor, Rules};
 use super::policy::{Context, Policy};
 use super::tunables::{Tunable, Tunables};
 
-const ALL: [Governor; 6] = [
+const ALL: [Governor; 7] = [
     Governor::Conservative,
     Governor::Ondemand,
     Governor::Userspace,
     Governor::Powersave,
     Governor::Performance,
     Governor::Schedutil,
+    Governor::Interactive,
 ];
 
 /// The old kernels refuse governors that switch by themselves on drivers slower than this, ns.
@@ -28,6 +29,7 @@ impl Governor {
             Governor::Powersave => "powersave",
             Governor::Performance => "performance",
             Governor::Schedutil => "schedutil",
+            Governor::Interactive => "interactive",
         }
     }
 
@@ -42,7 +44,8 @@ impl Governor {
     }
 
     fn is_dynamic(self) -> bool {
-        matches!(self, Governor::Ondemand | Governor::Conservative | Governor::Schedutil)
+        use Governor::{Conservative, Interactive, Ondemand, Schedutil};
+        matches!(self, Ondemand | Conservative | Schedutil | Interactive)
     }
 
     /// The governor that really starts when this one is asked for.
@@ -116,6 +119,9 @@ pub(crate) fn start(
         let set = shared.sets[governor as usize].get_or_insert_with(fresh);
         if first_user {
             set.start_rate(governor, cx.config, latency_ns);
+        }
+        if set.interactive.hispeed_khz == 0 {
+            set.interactive.hispeed_khz = policy.max;
         }
         *set
     };

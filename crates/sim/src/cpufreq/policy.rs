@@ -7,6 +7,7 @@ use super::clock::Clock;
 use super::config::{Boost, Config, Governor, PolicyConfig, Rules};
 use super::cpu::Cpu;
 use super::dbs::Dbs;
+use super::interactive::{self, Interactive};
 use super::limits::{Range, Requests, Side};
 use super::pstate::{Hardware, Looked};
 use super::schedutil::Schedutil;
@@ -34,6 +35,7 @@ pub(crate) enum State {
     },
     Dbs(Dbs),
     Schedutil(Schedutil),
+    Interactive(Interactive),
     /// The hardware chooses.
     Hardware(Looked),
 }
@@ -116,6 +118,7 @@ impl Policy {
         let governor = match &self.state {
             State::Dbs(dbs) => dbs.due_ns,
             State::Schedutil(schedutil) => schedutil.worker_due_ns,
+            State::Interactive(interactive) => interactive.due_ns,
             State::Fixed | State::Userspace { .. } | State::Hardware(_) => None,
         };
         [self.clock.due_ns(), self.limits_due_ns, governor].into_iter().flatten().min()
@@ -169,6 +172,9 @@ impl Policy {
             let speed = self.speed();
             for &cpu in self.members.iter() {
                 cx.cpus[cpu as usize].queue.set_speed(speed, at_ns);
+            }
+            if let State::Interactive(_) = self.state {
+                interactive::clock_changed(&self.members, from_khz, cx);
             }
             let stall_ns = self.config.stall_ns;
             cx.changes.push(Change { policy: self.index, from_khz, to_khz, at_ns, stall_ns });
@@ -254,6 +260,10 @@ impl Policy {
                     schedutil.limits_changed = true;
                 }
             }
+            (_, State::Interactive(_)) => {
+                self.apply_limits(cx);
+                interactive::limits_changed(self, cx);
+            }
             (_, State::Fixed) => {}
         }
     }
@@ -269,6 +279,7 @@ impl Policy {
             Governor::Userspace => State::Userspace { asked_khz: self.clock.cur_khz },
             Governor::Ondemand | Governor::Conservative => State::Dbs(Dbs::start(self, governor, set, cx)),
             Governor::Schedutil => State::Schedutil(Schedutil::start(self, cx)),
+            Governor::Interactive => State::Interactive(Interactive::start(self, &set.interactive, cx)),
         };
         self.governor_limits(cx);
     }

@@ -2,7 +2,7 @@
 use powerband_machine::Errno;
 
 use super::config::{Config, Governor, Rules};
-use super::number;
+use super::{interactive, number};
 
 /// A governor's tunable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,16 @@ pub(crate) enum Tunable {
     IoIsBusy,
     FreqStep,
     RateLimit,
+    TargetLoads,
+    AboveHispeedDelay,
+    MinSampleTime,
+    HispeedFreq,
+    GoHispeedLoad,
+    TimerRate,
+    TimerSlack,
+    Boost,
+    Boostpulse,
+    BoostpulseDuration,
 }
 
 use Tunable::{
@@ -39,11 +49,25 @@ impl Tunable {
             IoIsBusy => "io_is_busy",
             FreqStep => "freq_step",
             RateLimit => "rate_limit_us",
+            Tunable::TargetLoads => "target_loads",
+            Tunable::AboveHispeedDelay => "above_hispeed_delay",
+            Tunable::MinSampleTime => "min_sample_time",
+            Tunable::HispeedFreq => "hispeed_freq",
+            Tunable::GoHispeedLoad => "go_hispeed_load",
+            Tunable::TimerRate => "timer_rate",
+            Tunable::TimerSlack => "timer_slack",
+            Tunable::Boost => "boost",
+            Tunable::Boostpulse => "boostpulse",
+            Tunable::BoostpulseDuration => "boostpulse_duration",
         }
     }
 
     pub(crate) fn mode(self) -> u16 {
-        if matches!(self, SamplingRateMin | SamplingRateMax) { 0o444 } else { 0o644 }
+        match self {
+            SamplingRateMin | SamplingRateMax => 0o444,
+            Tunable::Boostpulse => 0o200,
+            _ => 0o644,
+        }
     }
 
     /// The files of a governor's folder; empty for a governor without one.
@@ -72,6 +96,19 @@ impl Tunable {
                 &[SamplingRate, SamplingDownFactor, UpThreshold, DownThreshold, IgnoreNiceLoad, FreqStep]
             }
             (Governor::Schedutil, _) => &[RateLimit],
+            (Governor::Interactive, _) => &[
+                Tunable::TargetLoads,
+                Tunable::AboveHispeedDelay,
+                Tunable::MinSampleTime,
+                Tunable::HispeedFreq,
+                Tunable::GoHispeedLoad,
+                Tunable::TimerRate,
+                Tunable::TimerSlack,
+                Tunable::Boost,
+                Tunable::Boostpulse,
+                Tunable::BoostpulseDuration,
+                IoIsBusy,
+            ],
             _ => &[],
         }
     }
@@ -87,6 +124,10 @@ pub(crate) enum After {
     Snapshot,
     /// The rate multiplier is 1 again.
     PlainRate,
+    /// No CPU stays below hispeed_freq, for so long or until it is taken back.
+    Boost {
+        for_us: u32,
+    },
 }
 
 /// One set of tunables. A governor uses only those of its files.
@@ -105,6 +146,8 @@ pub(crate) struct Tunables {
     pub(crate) io_is_busy: bool,
     pub(crate) freq_step: u32,
     pub(crate) rate_limit_us: u32,
+    /// Those of interactive.
+    pub(crate) interactive: interactive::Set,
 }
 
 fn tick_us(config: &Config) -> u32 {
@@ -138,6 +181,7 @@ impl Tunables {
             io_is_busy: config.io_is_busy && ondemand && config.rules == Rules::V6_1,
             freq_step: 5,
             rate_limit_us: delay_us(latency_ns),
+            interactive: interactive::Set::new(),
         };
         set.start_rate(governor, config, latency_ns);
         set
@@ -168,7 +212,14 @@ impl Tunables {
         }
     }
 
-    pub(crate) fn show(&self, tunable: Tunable) -> u32 {
+    pub(crate) fn show(&self, governor: Governor, tunable: Tunable) -> String {
+        if governor == Governor::Interactive {
+            return self.interactive.show(tunable);
+        }
+        self.number(tunable).to_string()
+    }
+
+    fn number(&self, tunable: Tunable) -> u32 {
         match tunable {
             SamplingRate => self.rate_us,
             SamplingRateMin => self.rate_min_us,
@@ -181,6 +232,8 @@ impl Tunables {
             IoIsBusy => self.io_is_busy.into(),
             FreqStep => self.freq_step,
             RateLimit => self.rate_limit_us,
+            // Those of interactive are shown by it.
+            _ => 0,
         }
     }
 
@@ -192,6 +245,9 @@ impl Tunables {
         tunable: Tunable,
         text: &str,
     ) -> Result<After, Errno> {
+        if governor == Governor::Interactive {
+            return self.interactive.store(tunable, text);
+        }
         let value = if tunable == RateLimit { number::whole(text)? } else { number::unsigned(text)? };
         let conservative = governor == Governor::Conservative;
         match tunable {
@@ -227,7 +283,7 @@ impl Tunables {
             PowersaveBias => self.bias = value.min(1000),
             FreqStep => self.freq_step = value.min(100),
             RateLimit => self.rate_limit_us = value,
-            SamplingRateMin | SamplingRateMax => return Err(Errno::EACCES),
+            _ => return Err(Errno::EACCES),
         }
         Ok(After::Nothing)
     }

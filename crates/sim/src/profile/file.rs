@@ -271,10 +271,13 @@ impl Cpus {
 
 /// A governor by its name, if the rules know it.
 fn governor(key: &str, name: &str, rules: Rules) -> Result<Governor, ProfileError> {
-    use Governor::{Conservative, Ondemand, Performance, Powersave, Schedutil, Userspace};
-    let known = [Conservative, Ondemand, Userspace, Powersave, Performance, Schedutil];
+    use Governor::{Conservative, Interactive, Ondemand, Performance, Powersave, Schedutil, Userspace};
+    let known = [Conservative, Ondemand, Userspace, Powersave, Performance, Schedutil, Interactive];
     match known.into_iter().find(|g| governor_name(*g) == name) {
         Some(Schedutil) if rules != Rules::V6_1 => wrong(key, "has schedutil, which only rules 6.1 know"),
+        Some(Interactive) if rules != Rules::V2_6_32 => {
+            wrong(key, "has interactive, which Android's kernels alone had, and only rules 2.6.32 know")
+        }
         Some(governor) => Ok(governor),
         None => wrong(key, format!("has '{name}', which is no governor of Linux")),
     }

@@ -1,7 +1,7 @@
 //! An order system: a worker for each CPU, and batches that come to each at gaps of their own, whatever became of those before.
 use std::collections::VecDeque;
 
-use powerband_record::{Arrivals, ExitStatus, Schedule};
+use powerband_record::{Arrivals, CpuList, ExitStatus, Schedule};
 use serde_json::json;
 
 use super::Window;
@@ -15,6 +15,7 @@ use crate::schedule::Task;
 pub(crate) struct Orders {
     rate_per_s: Option<f64>,
     asked_workers: Option<u32>,
+    bound: bool,
     batch: u32,
     ramp_ns: u64,
     for_ns: u64,
@@ -41,7 +42,7 @@ pub(crate) struct Worker {
 impl Orders {
     pub(crate) fn new(
         rate_per_s: Option<f64>,
-        workers: Option<u32>,
+        (workers, bound): (Option<u32>, bool),
         batch: u32,
         (ramp_ns, for_ns): (u64, u64),
         seed: u64,
@@ -50,6 +51,7 @@ impl Orders {
         Orders {
             rate_per_s,
             asked_workers: workers,
+            bound,
             batch,
             ramp_ns,
             for_ns,
@@ -85,10 +87,13 @@ impl Board {
         orders.batch_cycles = scaled(spec.transaction_cycles * u64::from(orders.batch), factor_ppb).max(1);
         let count = orders.asked_workers.unwrap_or(online).max(1);
         let each_per_s = orders.rate_per_s.map(|rate| rate / f64::from(count) / f64::from(orders.batch));
-        let seed = orders.seed;
+        let (seed, bound) = (orders.seed, orders.bound);
         let mut workers = Vec::new();
         for (number, &cpu) in (0..count).zip(usable.iter().cycle()) {
             task.cpu = cpu;
+            if bound {
+                task.allowed = Some(CpuList::new(vec![cpu]));
+            }
             let task = self.new_task(task.clone());
             // Each worker's own chance; the first gap counts from the beginning.
             let own = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -26,6 +26,8 @@ mod governors;
 #[cfg(test)]
 mod idle;
 #[cfg(test)]
+mod interactive;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod meters;
