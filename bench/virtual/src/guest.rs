@@ -18,6 +18,7 @@ use crate::places;
 use crate::port::{Port, Ran, quoted};
 use crate::qmp::Qmp;
 use crate::silicon::{Readings, Silicon};
+use crate::tools;
 
 /// How long a boot may take; it takes 5 to 15 s where CPUs are free.
 const BOOT: Duration = Duration::from_secs(300);
@@ -59,6 +60,8 @@ pub struct Options {
     pub idle_states: bool,
     /// Files put into the guest before it boots: path and bytes. Its folder must be one the guest has.
     pub files: Vec<(String, Vec<u8>)>,
+    /// Programs of this machine that the guest has too, with their libraries.
+    pub tools: Vec<String>,
 }
 
 impl Options {
@@ -73,7 +76,7 @@ impl Options {
         } else {
             Profile::builtin(name)?
         };
-        Ok(Options { profile, kernel: None, cable: None, idle_states: false, files: Vec::new() })
+        Ok(Options { profile, kernel: None, cable: None, idle_states: false, files: Vec::new(), tools: Vec::new() })
     }
 
     /// The kernel to boot.
@@ -352,8 +355,15 @@ pub(crate) fn folder() -> Result<TempDir> {
 /// Kernel, first file system and devices on the emulator's command line.
 fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk: &Path) -> Result<Vec<String>> {
     let initramfs = folder.join("initramfs");
-    let command = ("bin/powerband", places::stripped(&places::powerband()?)?);
-    places::write(&initramfs, &archive(kernel, &[command], &options.files)?)?;
+    let command = ("bin/powerband".to_owned(), places::stripped(&places::powerband()?)?);
+    let mut programs = vec![command];
+    for tool in &options.tools {
+        programs.extend(tools::with_libraries(tool)?);
+    }
+    // Two tools may share a library.
+    programs.sort_by(|a, b| a.0.cmp(&b.0));
+    programs.dedup_by(|a, b| a.0 == b.0);
+    places::write(&initramfs, &archive(kernel, &programs, &options.files)?)?;
     let table = board.compiled(folder)?;
     let place = folder.display();
     // Guards against spying cost most of a system call here, and so most of a packet's way.
@@ -411,7 +421,7 @@ pub(crate) fn kernel_line() -> &'static str {
 }
 
 /// The guest's first file system: busybox, programs of ours, modules, init, and files for it.
-pub(crate) fn archive(kernel: &Kernel, programs: &[(&str, Vec<u8>)], files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+pub(crate) fn archive(kernel: &Kernel, programs: &[(String, Vec<u8>)], files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "etc", "modules", "proc", "root", "run", "sys", "tmp", "var", "var/lib"] {
         archive.folder(folder);
@@ -422,6 +432,14 @@ pub(crate) fn archive(kernel: &Kernel, programs: &[(&str, Vec<u8>)], files: &[(S
     archive.file("etc/group", b"root:x:0:\nnogroup:x:65534:\n");
     archive.program("init", include_bytes!("../guest/init.sh"));
     archive.program("bin/busybox", &places::read(Path::new("/bin/busybox"))?);
+    let mut folders: Vec<&Path> = programs.iter().flat_map(|(path, _)| Path::new(path).ancestors().skip(1)).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    // Those of the guest are there already, and the root has no name.
+    for folder in folders.iter().filter_map(|folder| folder.to_str()).filter(|path| !path.is_empty() && *path != "bin")
+    {
+        archive.folder(folder);
+    }
     for (path, bytes) in programs {
         archive.program(path, bytes);
     }

@@ -14,6 +14,7 @@ mod qmp;
 mod repeatable;
 mod rig;
 mod silicon;
+pub mod tools;
 
 pub use board::{Board, State};
 pub use clocks::{Speed, measure};

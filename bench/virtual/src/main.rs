@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use powerband_bench_virtual::{
-    BenchError, Cable, Guest, Kernel, OVER_THE_CABLE, Options, Result, Speed, machine, measure, plug, powerband,
+    BenchError, Cable, Guest, Kernel, OVER_THE_CABLE, Options, Result, Speed, machine, measure, plug, powerband, tools,
     with_machines,
 };
 
@@ -101,6 +101,7 @@ fn boot(guests: &Guests) -> Result<(Guest, Option<Guest>)> {
     let mut options = Options::machine(&guests.machine)?;
     options.kernel = guests.kernel.clone().map(Kernel::built);
     options.cable = guests.two.then_some(Cable::Open);
+    options.tools = if guests.two { tools::for_cables() } else { Vec::new() };
     options.idle_states = guests.idle_states;
     let first = Guest::boot(&options)?;
     options.cable = guests.two.then(|| Cable::Into(first.cable()));

@@ -2,11 +2,12 @@
 //! A machine that is to be metered and has no part of the load idles beside it, metered.
 use std::collections::BTreeMap;
 
-use powerband_load::{Finishes, Load, Part, Rig};
+use powerband_load::{Finishes, Load, Part, Rig, Server};
 use powerband_machine::{Job, ProcessId, SpawnError, User, Wake, Watch, World};
-use powerband_record::{Side, Void, Work, format_duration};
+use powerband_record::{Output, Side, Void, Work, format_duration};
 
 use crate::Fatal;
+use crate::listening::{Listening, listening};
 use crate::metering::Around;
 
 /// Grace between asking a load to end and making it.
@@ -18,6 +19,14 @@ const SLACK_NS: u64 = 30_000_000_000;
 
 /// At most this much of each output stream is kept with a trial, bytes.
 const OUTPUT_LIMIT: usize = 64 * 1024;
+
+/// Of what a driver reads, this much: a far end keeps no more either. With the trial stays as much as of others.
+const READ_LIMIT: usize = 1024 * 1024;
+
+/// A far end listens within this time, ns …
+const LISTENS_NS: u64 = 10_000_000_000;
+/// … and so often that is looked for.
+const LISTENS_LOOK_NS: u64 = 20_000_000;
 
 /// The part that is added where a machine is metered and has none.
 const BESIDE: &str = "idle";
@@ -51,6 +60,13 @@ fn with_idle(load: &Load, rig: &Rig, watches: &BTreeMap<Side, Vec<Watch>>) -> Ve
     parts
 }
 
+/// What is kept of an output with its trial.
+pub(crate) fn kept(output: &Output) -> Output {
+    let short = |text: &String| text.get(..text.floor_char_boundary(OUTPUT_LIMIT)).unwrap_or_default().to_owned();
+    let cut = output.cut || output.stdout.len() > OUTPUT_LIMIT || output.stderr.len() > OUTPUT_LIMIT;
+    Output { stdout: short(&output.stdout), stderr: short(&output.stderr), cut }
+}
+
 /// One load on its way.
 pub(crate) struct Execution<'w> {
     world: &'w mut dyn World,
@@ -65,6 +81,10 @@ pub(crate) struct Execution<'w> {
     around: Around,
     /// What ends from now on was asked to.
     ending: bool,
+    /// At most this much of each output stream is taken, bytes.
+    output_limit: usize,
+    /// The part that serves the others.
+    server: Option<Server>,
 }
 
 impl<'w> Execution<'w> {
@@ -88,6 +108,8 @@ impl<'w> Execution<'w> {
             watches,
             around: Around::new(),
             ending: false,
+            output_limit: if load.is_read() { READ_LIMIT } else { OUTPUT_LIMIT },
+            server: load.server(),
         };
         let from_ns = execution.world.now_ns();
         let until_ns = load.length_ns().map(|length| from_ns + SLACK_FACTOR * length + SLACK_NS);
@@ -100,7 +122,14 @@ impl<'w> Execution<'w> {
 
     fn drive(&mut self, load: &Load, rig: &Rig, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
         for part in with_idle(load, rig, &self.watches) {
+            if let Some(server) = self.server.filter(|server| server.part == part.name) {
+                if let Err(void) = self.serve(&server, &part, load)? {
+                    return Ok(Err(void));
+                }
+                continue;
+            }
             if let Some(before) = part.after
+                && self.server.is_none_or(|server| server.part != before)
                 && let Err(void) = self.wait_until(until_ns, load, |execution| execution.ports.contains_key(before))?
             {
                 return Ok(Err(void));
@@ -111,14 +140,65 @@ impl<'w> Execution<'w> {
         }
         if load.length_ns().is_none() {
             // Nobody knew for how long the others are to idle.
-            let ended =
-                self.wait_until(until_ns, load, |execution| execution.running.keys().all(|name| *name == BESIDE))?;
+            let others = |execution: &Self| execution.running.keys().all(|name| execution.is_beside(name));
+            let ended = self.wait_until(until_ns, load, others)?;
             if let Err(void) = ended {
                 return Ok(Err(void));
             }
             self.end_all();
         }
         self.wait_until(until_ns, load, |execution| execution.running.is_empty())
+    }
+
+    /// Starts what serves the others, and waits until it listens.
+    fn serve(&mut self, server: &Server, part: &Part, load: &Load) -> Result<Result<(), Void>, Fatal> {
+        let failed = |why: String| Ok(Err(Void::LoadFailed { why }));
+        let before = self.listening(part.side);
+        if let Some(port) = server.port.filter(|port| before.iter().any(|(_, taken)| taken == port)) {
+            return failed(format!(
+                "port {port} of the {} machine is taken already; end what listens there",
+                part.side
+            ));
+        }
+        if let Err(why) = self.start(part) {
+            return failed(why.to_string());
+        }
+        let until_ns = self.world.now_ns() + LISTENS_NS;
+        loop {
+            let mut fresh = self.listening(part.side).into_iter().filter(|there| !before.contains(there));
+            if fresh.any(|(_, port)| server.port.is_none_or(|wanted| wanted == port)) {
+                return Ok(Ok(()));
+            }
+            let now_ns = self.world.now_ns();
+            if now_ns >= until_ns {
+                let within = format_duration(LISTENS_NS);
+                return failed(format!(
+                    "nothing of the load '{}' listened on the {} machine within {within}",
+                    load.describe(),
+                    part.side
+                ));
+            }
+            match self.world.wait(Some(now_ns + LISTENS_LOOK_NS)) {
+                Wake::Ended(side, process) => self.take(side, process),
+                Wake::Stop(_) => return Ok(Err(Void::Stopped)),
+                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
+                _ => {}
+            }
+            if !self.running.contains_key(server.part) {
+                let well = self.finishes.get(server.part).is_none_or(|finished| finished.status.success());
+                let early = || format!("the far end of the load '{}' ended before it listened", load.describe());
+                return if well { failed(early()) } else { Ok(load.conclude(&self.finishes).map(|_| ())) };
+            }
+        }
+    }
+
+    fn listening(&mut self, side: Side) -> Listening {
+        self.world.machine(side).map(listening).unwrap_or_default()
+    }
+
+    /// Whether a part does not end by itself: it idles beside the load, or serves it.
+    fn is_beside(&self, name: &str) -> bool {
+        name == BESIDE || self.server.is_some_and(|server| server.part == name)
     }
 
     fn start(&mut self, part: &Part) -> Result<(), SpawnError> {
@@ -133,7 +213,8 @@ impl<'w> Execution<'w> {
         }
         let Place { group, user } = if part.side == Side::Near { self.place.clone() } else { Place::default() };
         let around = self.watches.get(&part.side).filter(|_| part.metered).cloned().unwrap_or_default();
-        let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit: Some(OUTPUT_LIMIT), around };
+        let output_limit = Some(self.output_limit);
+        let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit, around };
         let Some(machine) = self.world.machine(part.side) else {
             return Err(SpawnError::Refused {
                 what: format!("{} on the {} machine", part.name, part.side),
@@ -193,11 +274,15 @@ impl<'w> Execution<'w> {
         self.running.remove(name);
         let Some(mut finished) = self.world.machine(side).and_then(|machine| machine.finished(process)) else { return };
         let around = std::mem::take(&mut finished.around);
-        let idled = name == BESIDE && (finished.status.success() || self.ending);
-        if name != BESIDE || idled {
+        let aside = match name {
+            BESIDE => finished.status.success() || self.ending,
+            // That it was ended is not how it failed.
+            _ => self.ending && self.is_beside(name),
+        };
+        if name != BESIDE || aside {
             self.around.entry(side).or_default().extend(around);
         }
-        if !idled {
+        if !aside {
             self.finishes.insert(name, finished);
         }
     }

@@ -14,6 +14,7 @@ mod judging;
 mod knee;
 mod left_out;
 mod levels;
+mod listening;
 mod metering;
 mod plan;
 mod rebuild;

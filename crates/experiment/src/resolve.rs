@@ -73,7 +73,7 @@ impl Resolved {
 pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveError> {
     plan.load.check().map_err(PlanError::from)?;
     let narrow = narrow(plan)?;
-    let mut notes = Vec::new();
+    let mut notes = Vec::from_iter(plan.load.advice());
     let settings = settings(plan, world, &narrow, &mut notes)?;
     let settings = with_reference(plan, settings)?;
     let settings = if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };

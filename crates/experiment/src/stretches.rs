@@ -5,6 +5,7 @@ use powerband_load::Finishes;
 use powerband_machine::Finished;
 use powerband_record::{Histogram, Output, Timeline};
 
+use crate::execution::kept;
 use crate::metering::of_stretch;
 
 /// One stretch.
@@ -47,7 +48,7 @@ impl Stretches {
         self.timelines.extend(stretch.timelines);
         let said = |finished: &&Finished| !(finished.output.stdout.is_empty() && finished.output.stderr.is_empty());
         let spoke = stretch.finishes.iter().filter(|(_, finished)| said(finished));
-        self.output.extend(spoke.map(|(part, finished)| (format!("{prefix}{part}"), finished.output.clone())));
+        self.output.extend(spoke.map(|(part, finished)| (format!("{prefix}{part}"), kept(&finished.output))));
         self.finishes = stretch.finishes;
     }
 }

@@ -52,6 +52,8 @@ pub struct WorldBench<'w> {
     differs: Vec<(Side, Restored)>,
     /// What was left alone, a few words each.
     left: BTreeSet<String>,
+    /// What one should know about what the load printed.
+    told: BTreeSet<String>,
 }
 
 /// How long a load whose length nobody knows is expected to run at first, ns.
@@ -97,6 +99,7 @@ impl<'w> WorldBench<'w> {
             longest_ns: UNKNOWN_LENGTH_NS,
             differs: Vec::new(),
             left: BTreeSet::new(),
+            told: BTreeSet::new(),
         }
     }
 
@@ -230,11 +233,13 @@ impl<'w> WorldBench<'w> {
             Err(void) => return Ok(Err(void)),
         };
         let histograms = stage.load.histograms(&ran.finishes);
-        Ok(stage.conclude(&ran.finishes).map(|mut measured| {
-            measured.extend(metered.values);
+        Ok(stage.conclude(&ran.finishes).map(|mut concluded| {
+            concluded.values.extend(metered.values);
+            concluded.missing.extend(metered.refused);
+            self.told.append(&mut concluded.notes);
             Stretch {
-                measured,
-                refused: metered.refused,
+                measured: concluded.values,
+                refused: concluded.missing,
                 left_out: metered.left_out,
                 timelines: metered.timelines,
                 histograms,
@@ -333,7 +338,8 @@ impl<'w> WorldBench<'w> {
         refused: &BTreeMap<String, String>,
     ) -> Result<Outcome, Void> {
         let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
-        let values = Values { picks: &self.picks, measured, refused, finishes };
+        let own = self.load.own_words(finishes);
+        let values = Values { picks: &self.picks, measured, refused, finishes: &own };
         for metric in &self.metrics {
             match values.of(&metric.name) {
                 Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
@@ -459,7 +465,8 @@ impl Bench for WorldBench<'_> {
 
     fn notes(&self) -> Vec<String> {
         let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
-        self.metering.notes().into_iter().chain(self.strangers.notes()).chain(cooling).collect()
+        let told = self.told.iter().cloned();
+        self.metering.notes().into_iter().chain(self.strangers.notes()).chain(cooling).chain(told).collect()
     }
 
     fn left(&mut self) -> Vec<String> {

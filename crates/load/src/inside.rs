@@ -95,8 +95,8 @@ fn work(json: &str) -> Result<(), Failure> {
         Work::Wake { for_ns, interval_ns, priority } => wake::wake(for_ns, interval_ns, priority)?,
         Work::Primes { ranks, limit, mpirun } => primes::launch(ranks, limit, mpirun)?,
         Work::PrimesShare { rank, ranks, limit } => primes::share(rank, ranks, limit)?,
-        Work::Orders { rate_per_s, workers, batch, ramp_ns, for_ns, seed } => {
-            orders::run(&orders::Demand { rate_per_s, workers, batch, ramp_ns, for_ns, seed }, &mut control)?
+        Work::Orders { rate_per_s, workers, bound, batch, ramp_ns, for_ns, seed } => {
+            orders::run(&orders::Demand { rate_per_s, workers, bound, batch, ramp_ns, for_ns, seed }, &mut control)?
         }
         Work::Shop { server, customers, think_ns, ramp_ns, for_ns, seed } => {
             shop::run(&shop::Plan { server, customers, think_ns, ramp_ns, for_ns, seed }, &mut control)?

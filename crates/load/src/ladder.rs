@@ -8,7 +8,7 @@ use powerband_record::{Better, CpuList, Metric, Void};
 use serde::{Deserialize, Serialize};
 
 use crate::orders::{BATCHES, WORKERS};
-use crate::{CommandLoad, Finishes, IdleLoad, Load, MetricSpec, OrdersLoad, Source};
+use crate::{CommandLoad, Concluded, Finishes, IdleLoad, Load, MetricSpec, OrdersLoad, Source};
 
 /// Levels of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,13 +99,13 @@ impl Stage {
     ///
     /// # Errors
     /// As [`Load::conclude`], and when a command did not print its score.
-    pub fn conclude(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
-        let mut measured = self.load.conclude(finishes)?;
+    pub fn conclude(&self, finishes: &Finishes) -> Result<Concluded, Void> {
+        let mut concluded = self.load.conclude(finishes)?;
         if let Some((spec, finished)) = self.score.as_ref().zip(finishes.get("load")) {
             let score = spec.pick(finished).map_err(|why| Void::NoMetric { metric: SCORE.into(), why })?;
-            measured.insert(SCORE.into(), score);
+            concluded.values.insert(SCORE.into(), score);
         }
-        Ok(measured)
+        Ok(concluded)
     }
 }
 

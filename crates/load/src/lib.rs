@@ -4,6 +4,7 @@
 //! system. A machine gets a load as [`powerband_record::Work`], so a simulated one can model what a real one runs.
 mod command;
 mod counter;
+mod drivers;
 mod idle;
 pub mod inside;
 mod ladder;
@@ -19,9 +20,10 @@ mod wake;
 
 pub use command::CommandLoad;
 pub use counter::CounterLoad;
+pub use drivers::Reads;
 pub use idle::IdleLoad;
 pub use ladder::{LadderLoad, LevelOrder, Stage};
-pub use load::{Finishes, Load, LoadError, Part, Rig};
+pub use load::{Concluded, Finishes, Load, LoadError, Part, Rig, Server};
 pub use orders::OrdersLoad;
 pub use pick::{MetricSpec, PickError, Source};
 pub use ping::PingLoad;

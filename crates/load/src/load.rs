@@ -1,5 +1,6 @@
 //! The load: its parts, what it measures by itself, and how metrics are read from what the parts reported.
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::Finished;
 use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
@@ -68,6 +69,32 @@ pub struct Part {
 /// What the parts came to, by name.
 pub type Finishes = BTreeMap<&'static str, Finished>;
 
+/// A part that serves the others: ready when it listens, and ended when they have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name.
+    pub part: &'static str,
+    /// The port it listens on, TCP or UDP; whichever comes to listen when `None`.
+    pub port: Option<u16>,
+}
+
+/// What a load measured by itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Concluded {
+    /// Values by metric.
+    pub values: BTreeMap<String, f64>,
+    /// Why a metric it promises is not there this time.
+    pub missing: BTreeMap<String, String>,
+    /// What one should know about the values.
+    pub notes: BTreeSet<String>,
+}
+
+impl From<BTreeMap<String, f64>> for Concluded {
+    fn from(values: BTreeMap<String, f64>) -> Self {
+        Concluded { values, ..Concluded::default() }
+    }
+}
+
 /// Why a load cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -107,6 +134,11 @@ pub enum LoadError {
     /// A window that is none.
     #[error("stream: {0}; write e.g. window_bytes = 65536, or leave it to the kernel")]
     Stream(&'static str),
+    /// A far end's port without a far end.
+    #[error(
+        "far_port is the port of far_command; write e.g. far_command = [\"iperf3\", \"-s\", \"-1\"], or leave it out"
+    )]
+    PortAlone,
     /// A command without a program.
     #[error("the command is empty; put a program behind --")]
     Empty,
@@ -155,6 +187,9 @@ impl Load {
     pub fn check(&self) -> Result<(), LoadError> {
         match self {
             Load::Command(command) if command.argv.first().is_none_or(String::is_empty) => Err(LoadError::Empty),
+            Load::Command(command) if command.far_port.is_some() && command.far_command.is_empty() => {
+                Err(LoadError::PortAlone)
+            }
             Load::Command(_) => Ok(()),
             timed if timed.measured_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
             Load::Stream(stream) => stream.mistake().map_or(Ok(()), |why| Err(LoadError::Stream(why))),
@@ -277,12 +312,7 @@ impl Load {
                 metric("p99_us", Better::Lower, false),
                 metric("max_us", Better::Lower, false),
             ],
-            Load::Command(_) => vec![
-                metric("real_s", Better::Lower, true),
-                metric("user_s", Better::Lower, false),
-                metric("sys_s", Better::Lower, false),
-                metric("peak_rss_kib", Better::Lower, false),
-            ],
+            Load::Command(command) => command.metrics(),
             Load::Idle(_) => Vec::new(),
         }
     }
@@ -309,7 +339,7 @@ impl Load {
             // Whoever runs it runs its stages.
             Load::Ladder(ladder) => ladder.calibration().load.parts(rig),
             Load::Shop(shop) => shop.parts(),
-            Load::Command(command) => command.parts(),
+            Load::Command(command) => command.parts(rig),
             Load::Idle(idle) => idle.parts(),
         }
     }
@@ -318,14 +348,14 @@ impl Load {
     ///
     /// # Errors
     /// [`Void::LoadFailed`] when a part did not end well or did not report.
-    pub fn conclude(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+    pub fn conclude(&self, finishes: &Finishes) -> Result<Concluded, Void> {
         for (name, finished) in finishes {
             let tolerated = matches!(self, Load::Command(command) if command.ignore_failure);
             if !finished.status.success() && !tolerated {
                 return Err(Void::LoadFailed { why: failure(name, self, finished) });
             }
         }
-        match self {
+        let values = match self {
             Load::Counter(_) => counter_metrics(finishes),
             Load::Stream(stream) => stream.conclude(finishes),
             Load::Ping(_) => crate::ping::metrics(finishes),
@@ -334,9 +364,55 @@ impl Load {
             Load::Orders(orders) => orders.metrics(finishes),
             Load::Ladder(_) => Ok(BTreeMap::new()),
             Load::Shop(_) => crate::shop::metrics(finishes),
-            Load::Command(_) => crate::command::metrics(finishes),
+            Load::Command(command) => return command.conclude(finishes),
             Load::Idle(_) => Ok(BTreeMap::new()),
+        };
+        values.map(Concluded::from)
+    }
+
+    /// The part that serves the others and does not say so itself.
+    #[must_use]
+    pub fn server(&self) -> Option<Server> {
+        match self {
+            Load::Command(command) if !command.far_command.is_empty() => {
+                Some(Server { part: crate::command::FAR_END, port: command.far_port })
+            }
+            _ => None,
         }
+    }
+
+    /// Whether the far machine's address is among its words.
+    #[must_use]
+    pub fn names_far(&self) -> bool {
+        matches!(self, Load::Command(command) if command.names_far())
+    }
+
+    /// What to say before it runs: how to have its output read, where it is a tool that is known.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        match self {
+            Load::Command(command) => command.advice(),
+            _ => None,
+        }
+    }
+
+    /// Whether what it prints is read by a driver, and so has to be kept whole.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        matches!(self, Load::Command(command) if command.driver().is_some())
+    }
+
+    /// The parts as metrics are picked from what they printed: without the words of whoever started them.
+    #[must_use]
+    pub fn own_words<'a>(&self, finishes: &'a Finishes) -> Cow<'a, Finishes> {
+        let driver = if let Load::Command(command) = self { command.driver() } else { None };
+        let own = driver.and_then(|driver| driver.own(&finishes.get("load")?.output));
+        let Some(output) = own else { return Cow::Borrowed(finishes) };
+        let mut finishes = finishes.clone();
+        if let Some(finished) = finishes.get_mut("load") {
+            finished.output = output;
+        }
+        Cow::Owned(finishes)
     }
 }
 
@@ -416,9 +492,11 @@ impl Load {
 /// One sentence about a part that failed: what, how, and its last words.
 fn failure(part: &str, load: &Load, finished: &Finished) -> String {
     let said = [&finished.output.stderr, &finished.output.stdout];
+    let driver = if let Load::Command(command) = load { command.driver() } else { None };
+    let complaint = driver.filter(|_| part == "load").and_then(|driver| driver.complaint(&finished.output));
     let last = said.iter().find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
     let what = if part == "load" { load.describe() } else { format!("{} ({part})", load.describe()) };
-    match last {
+    match complaint.as_deref().or(last) {
         Some(last) => format!("the load '{what}' ended with {}: {}", finished.status, last.trim()),
         None => format!("the load '{what}' ended with {} and printed nothing", finished.status),
     }
@@ -465,96 +543,4 @@ pub(crate) mod duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use powerband_record::{ExitStatus, Output, Usage};
-    use serde_json::json;
-
-    use super::*;
-
-    fn finished(report: serde_json::Value, status: ExitStatus, stderr: &str) -> Finished {
-        let output = Output { stdout: String::new(), stderr: stderr.into(), cut: false };
-        let usage = Usage { real_ns: 1_500_000_000, ..Usage::default() };
-        Finished { status, usage, report: Some(report), output, around: Vec::new() }
-    }
-
-    #[test]
-    fn a_stream_gives_nuttcps_columns() {
-        let load = Load::builtin("stream", None).unwrap();
-        let finishes: Finishes = [
-            (
-                "receive",
-                finished(json!({"bytes": 62_500_000, "seconds": 10.0, "cpu_seconds": 2.4}), ExitStatus::Code(0), ""),
-            ),
-            (
-                "send",
-                finished(
-                    json!({"bytes": 62_500_000, "seconds": 10.0, "cpu_seconds": 0.7, "retransmits": 3, "rtt_ms": 1.6}),
-                    ExitStatus::Code(0),
-                    "",
-                ),
-            ),
-        ]
-        .into();
-        let metrics = load.conclude(&finishes).unwrap();
-        assert_eq!(metrics["rate_mbit_s"], 50.0);
-        assert!((metrics["rx_percent"] - 24.0).abs() < 1e-9 && (metrics["tx_percent"] - 7.0).abs() < 1e-9);
-        assert_eq!((metrics["retransmits"], metrics["rtt_ms"]), (3.0, 1.6));
-        assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
-    }
-
-    #[test]
-    fn both_ends_of_a_stream_on_one_machine_when_there_is_no_far_one() {
-        let stream = StreamLoad::default();
-        let alone = Rig { near: "127.0.0.1".into(), far: None };
-        assert!(stream.parts(&alone).iter().all(|part| part.side == Side::Near));
-        let pair = Rig { near: "near".into(), far: Some("far".into()) };
-        let sides: Vec<_> = stream.parts(&pair).iter().map(|part| (part.name, part.side)).collect();
-        assert_eq!(sides, [("receive", Side::Near), ("send", Side::Far)]);
-    }
-
-    #[test]
-    fn meters_are_read_around_one_part_of_each_side_that_has_any() {
-        let mut loads: Vec<Load> = ["counter", "stream", "ping", "wake", "primes", "orders", "ladder", "shop", "idle"]
-            .map(|name| Load::builtin(name, None).unwrap())
-            .into();
-        loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));
-        loads.push(Load::Command(CommandLoad::default()));
-        for far in [None, Some("far".to_owned())] {
-            let rig = Rig { near: "near".into(), far };
-            for load in &loads {
-                let parts = load.parts(&rig);
-                for side in [Side::Near, Side::Far] {
-                    let here: Vec<_> = parts.iter().filter(|part| part.side == side).collect();
-                    let metered = here.iter().filter(|part| part.metered).count();
-                    assert_eq!(metered, here.len().min(1), "{} on the {side} machine", load.kind());
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn failures_are_one_sentence() {
-        let load = Load::Command(CommandLoad { argv: vec!["false".into()], ..CommandLoad::default() });
-        let finishes: Finishes =
-            [("load", finished(json!(null), ExitStatus::Code(3), "warming\nout of cheese\n"))].into();
-        let Err(Void::LoadFailed { why }) = load.conclude(&finishes) else {
-            panic!("a failing command is a failing load")
-        };
-        assert_eq!(why, "the load 'false' ended with exit status 3: out of cheese");
-        let tolerant =
-            Load::Command(CommandLoad { argv: vec!["false".into()], ignore_failure: true, ..CommandLoad::default() });
-        assert_eq!(tolerant.conclude(&finishes).unwrap()["real_s"], 1.5);
-    }
-
-    #[test]
-    fn plans_spell_loads_and_unknown_words_are_refused() {
-        let load: Load =
-            serde_json::from_value(json!({"kind": "counter", "for": "5s", "align_to_second": true, "pin": "1"}))
-                .unwrap();
-        assert_eq!(load.length_ns(), Some(5_000_000_000));
-        assert_eq!(serde_json::from_value::<Load>(serde_json::to_value(&load).unwrap()).unwrap(), load);
-        assert!(serde_json::from_value::<Load>(json!({"kind": "counter", "fro": "5s"})).is_err());
-        assert!(serde_json::from_value::<Load>(json!({"kind": "dance"})).is_err());
-        assert!(Load::builtin("dance", None).is_err() && Load::builtin("counter", Some(0)).is_err());
-    }
-}
+mod tests;

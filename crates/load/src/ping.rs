@@ -154,7 +154,7 @@ mod tests {
         let report = json!({ "sent": 125, "received": 100, "mean_ns": 20_500.0, "max_ns": 900_000, "rtt_ns": 19_500.0,
             "histogram": [[10_000, 50], [20_000, 40], [30_000, 9], [900_000, 1]] });
         let finishes = finishes(report);
-        let metrics = load.conclude(&finishes).unwrap();
+        let metrics = load.conclude(&finishes).unwrap().values;
         assert_eq!((metrics["p50_us"], metrics["p90_us"], metrics["p99_us"]), (10.0, 20.0, 30.0));
         assert_eq!((metrics["rtt_ms"], metrics["mean_us"]), (0.0195, 20.5));
         assert_eq!((metrics["max_us"], metrics["lost_percent"]), (900.0, 20.0));

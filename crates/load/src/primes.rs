@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn times_are_those_of_all_ranks() {
         let load = Load::builtin("primes", None).unwrap();
-        let metrics = load.conclude(&counted(664_579)).unwrap();
+        let metrics = load.conclude(&counted(664_579)).unwrap().values;
         assert_eq!((metrics["real_s"], metrics["user_s"], metrics["sys_s"]), (1.5, 5.0, 0.02));
         assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
     }

@@ -359,6 +359,17 @@ pub(crate) struct Try {
     /// Take a trial even when the command returns another code than 0
     #[arg(short = 'i', long)]
     pub(crate) ignore_failure: bool,
+    /// Whose output the command prints, where its first word does not say: nuttcp, iperf3, ping, cyclictest, sockperf, wrk,
+    /// perf_stat, mpirun; or none
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) reads: Option<String>,
+    /// What the command talks to: starts before it on the far machine, whose address {far} stands for, and is ended after it,
+    /// e.g. 'iperf3 -s'
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) far_command: Option<String>,
+    /// The port that listens on; whichever comes to listen when this is left out
+    #[arg(long, value_name = "PORT", requires = "far_command")]
+    pub(crate) far_port: Option<u16>,
     /// How to measure.
     #[command(flatten)]
     pub(crate) measuring: Measuring,

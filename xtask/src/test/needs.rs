@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 29] = [
+const PACKAGES: [(&str, &str); 36] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -25,6 +25,13 @@ const PACKAGES: [(&str, &str); 29] = [
     ("cpufreq-set", "cpufrequtils"),
     ("ethtool", "ethtool"),
     ("mpirun", "openmpi-bin"),
+    ("iperf3", "iperf3"),
+    ("nuttcp", "nuttcp"),
+    ("sockperf", "sockperf"),
+    ("ping", "iputils-ping"),
+    ("wrk", "wrk"),
+    ("cyclictest", "rt-tests"),
+    ("perf", "linux-perf"),
     ("flex", "flex"),
     ("bison", "bison"),
     ("bc", "bc"),

@@ -61,9 +61,18 @@ impl Tier {
                 "cpufreq-set",
                 "ethtool",
                 "mpirun",
+                "iperf3",
+                "nuttcp",
+                "sockperf",
+                "ping",
+                "wrk",
+                "cyclictest",
+                "perf",
             ],
             Tier::Services => &["cc", "make", "apache2", "libphp.so", "mysqli.so", "mariadbd", "unshare"],
-            Tier::Guest => &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip"],
+            Tier::Guest => {
+                &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip", "iperf3", "nuttcp"]
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Two guests at the ends of one cable.
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use powerband_bench_virtual::{Cable, Guest, OVER_THE_CABLE, Options};
+use powerband_bench_virtual::{Cable, Guest, OVER_THE_CABLE, Options, tools};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, desk, had};
@@ -33,6 +33,7 @@ fn two() -> Option<(Desk, Other)> {
     if second.is_none() {
         let mut options = Options::machine("quadcore").unwrap();
         options.cable = Some(Cable::Into(desk.cable()));
+        options.tools = tools::for_cables();
         *second = Some(had(Guest::boot(&options))?);
     }
     let mut other = Other(second);
@@ -104,4 +105,58 @@ fn a_cards_modes_are_modes_and_its_refusals_are_told_as_on_the_model() {
         assert_eq!(kernel, model);
     }
     assert_eq!(get(&owner), AS_FOUND);
+}
+
+/// A plan of the workspace.
+fn plan(name: &str) -> String {
+    format!("{}/../../plans/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_plan_of_three_delays_finds_what_a_ping_takes_and_a_delay_the_card_has_not_is_refused() {
+    let Some((desk, mut other)) = two() else { return };
+    let owner = Owner::of(&desk, Some(other.guest()));
+    let found = |rig: &[&str]| {
+        let report = owner.json(&[rig, &["run", &plan("coalesce.toml"), "-q"]].concat());
+        let at = |label: &str| typical(&report, label, "rtt_ms");
+        let told = format!("{:.3}, {:.3} and {:.3} ms", at("10us"), at("4ms"), at("10ms"));
+        eprintln!("ping at 10 us, 4 ms and 10 ms: {told}");
+        assert!(at("10us") < at("4ms") && at("4ms") < at("10ms"), "{told}");
+        // Nothing is answered before the card's time is over.
+        assert!(at("4ms") > 3.0 && at("10ms") > 8.0, "{told}");
+        assert_eq!(verdict(&report, "10ms", "rtt_ms"), "worse", "{told}");
+    };
+    found(&[]);
+    found(&["--machine", "sim:pc#1", "--far", "sim:pc"]);
+    // The article's settings turn tx-usecs as well: that is said before anything is measured.
+    let (_, why) = owner.run(4, &["run", &plan("coalesce-ping.toml")]);
+    assert!(why.contains("nic.tx-usecs") && why.contains("EINVAL"), "{why}");
+    assert_eq!(owner.run(0, &["get", "both/nic.rx-usecs@eth0"]).0.matches(AS_FOUND).count(), 2);
+}
+
+#[test]
+fn the_fields_tools_run_between_the_guests_and_are_read() {
+    if tools::for_cables().len() < 2 {
+        assert!(!std::env::var("CI").is_ok_and(|value| value == "true"), "CI=true lets nothing be skipped");
+        return eprintln!("skipped: needs iperf3 and nuttcp");
+    }
+    let Some((desk, mut other)) = two() else { return };
+    let owner = Owner::of(&desk, Some(other.guest()));
+    let setting = ["-s", "10us:both/nic.rx-usecs@eth0=10", "-s", "1ms:both/nic.rx-usecs@eth0=1000"];
+    let once = ["--reference", "10us", "-q", "--blocks", "1", "--warmup", "0", "--settle", "0"];
+    let measured = |tool: &[&str]| owner.json(&[&["try"], &setting[..], &once[..], tool].concat());
+    let iperf3 = ["--far-command", "iperf3 -s", "--", "iperf3", "-c", "{far}", "-t", "2", "--json"];
+    let nuttcp =
+        ["--far-command", "nuttcp -S --nofork", "--far-port", "5000", "--", "nuttcp", "-fparse", "-T2", "{far}"];
+    for (name, report) in [("iperf3", measured(&iperf3)), ("nuttcp", measured(&nuttcp))] {
+        for label in ["10us", "1ms"] {
+            let (rate, rtt_ms) = (typical(&report, label, "rate_mbit_s"), typical(&report, label, "rtt_ms"));
+            eprintln!("{name} at {label}: {rate:.1} Mbit/s, {rtt_ms:.3} ms");
+            // An emulated card carries less than a real one, and no cable of this kind more than 1 Gbit/s.
+            assert!(rate > 1.0 && rate < 1000.0, "{name} at {label}: {rate} Mbit/s");
+            assert!(rtt_ms > 0.0, "{name} at {label}");
+        }
+    }
+    let left = other.guest().run(&["pidof", "iperf3", "nuttcp"]).unwrap();
+    assert_eq!(left.text().trim(), "", "the far ends are ended");
 }

@@ -3,7 +3,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use powerband_bench_virtual::{BenchError, Cable, Guest, Options};
+use powerband_bench_virtual::{BenchError, Cable, Guest, Options, tools};
 use serde_json::Value;
 
 /// How long anything may take that is waited for here; far beyond what it takes.
@@ -27,6 +27,7 @@ pub(crate) fn desk() -> Option<Desk> {
     if fresh {
         let mut options = Options::machine("quadcore").unwrap();
         options.cable = Some(Cable::Open);
+        options.tools = tools::for_cables();
         *shared = Some((had(Guest::boot(&options))?, String::new()));
     }
     let mut desk = Desk(shared);

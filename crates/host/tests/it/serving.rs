@@ -8,7 +8,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// One worker that stays on a CPU.
 fn orders(rate_per_s: Option<f64>, batch: u32, for_ns: u64) -> Job {
-    let work = Work::Orders { rate_per_s, workers: Some(1), batch, ramp_ns: SECOND_NS / 5, for_ns, seed: 1 };
+    let (workers, ramp_ns) = (Some(1), SECOND_NS / 5);
+    let work = Work::Orders { rate_per_s, workers, bound: false, batch, ramp_ns, for_ns, seed: 1 };
     Job { cpus: Some(CpuList::new(vec![0])), ..job(work) }
 }
 

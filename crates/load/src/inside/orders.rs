@@ -5,6 +5,7 @@
 use std::thread;
 
 use powerband_record::{Arrivals, Schedule};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::ClockId;
 use serde_json::{Value, json};
 
@@ -31,6 +32,7 @@ const LEAST_GAP_NS: f64 = 1_000.0;
 pub(super) struct Demand {
     pub(super) rate_per_s: Option<f64>,
     pub(super) workers: Option<u32>,
+    pub(super) bound: bool,
     pub(super) batch: u32,
     pub(super) ramp_ns: u64,
     pub(super) for_ns: u64,
@@ -93,6 +95,9 @@ pub(super) fn run(demand: &Demand, control: &mut Control) -> Result<Value, Failu
 }
 
 fn worker(demand: &Demand, gap_ns: Option<f64>, number: u32, times: Times) -> Result<Done, Failure> {
+    if demand.bound {
+        bind(number).map_err(|errno| Failure::of("cannot keep a worker on its CPU")(errno.into()))?;
+    }
     let mut chance = Chance::new(demand.seed, u64::from(number) * 2);
     let mut warehouse = Warehouse::new(&mut chance);
     let mut done = Done { transactions: 0, scheduled: 0, latencies: Latencies::new()? };
@@ -115,6 +120,17 @@ fn worker(demand: &Demand, gap_ns: Option<f64>, number: u32, times: Times) -> Re
         }
     }
     Ok(done)
+}
+
+/// Keeps this thread on one of the CPUs it may use, the next one for each worker.
+fn bind(number: u32) -> rustix::io::Result<()> {
+    let usable = sched_getaffinity(None)?;
+    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| usable.is_set(cpu)).collect();
+    let mut own = CpuSet::new();
+    if let Some(&cpu) = cpus.get(number as usize % cpus.len().max(1)) {
+        own.set(cpu);
+    }
+    sched_setaffinity(None, &own)
 }
 
 /// Batches at their times, one after the other, asleep while none is due.

@@ -241,7 +241,7 @@ pub(crate) fn check_addresses(load: &Load, world: &mut dyn World) -> Result<(), 
     let mut of = |side| world.machine(side).map(|machine| machine.identity().clone());
     let (Some(near), Some(far)) = (of(Side::Near), of(Side::Far)) else { return Ok(()) };
     let ends = Ends { near: near.address.clone(), far: Some(far.address.clone()) };
-    if load.parts(&ends).iter().all(|part| part.side == Side::Near) {
+    if load.parts(&ends).iter().all(|part| part.side == Side::Near) && !load.names_far() {
         return Ok(());
     }
     match [far, near].into_iter().find(|machine| machine.address.is_empty()) {

@@ -1,7 +1,7 @@
 //! `try`: settings from the command line, compared by measuring a built-in load or a command.
 use powerband_experiment::Plan;
-use powerband_load::{CommandLoad, Load};
-use powerband_record::parse_duration_ns;
+use powerband_load::{CommandLoad, Load, Reads};
+use powerband_record::{parse_duration_ns, split_words};
 
 use crate::cli::{Shared, Try};
 use crate::exit::{Answer, Failure, usage};
@@ -24,11 +24,17 @@ fn load(args: &Try) -> Result<Load, Failure> {
         }
         let command = CommandLoad {
             argv: args.command.clone(),
+            far_command: far_command(args)?,
+            far_port: args.far_port,
             pin: args.pin.clone(),
             ignore_failure: args.ignore_failure,
             demand: None,
+            reads: args.reads.as_deref().map(Reads::parse).transpose().map_err(usage)?.unwrap_or_default(),
         };
         return Ok(Load::Command(command));
+    }
+    if args.reads.is_some() || args.far_command.is_some() {
+        return Err(usage("--reads and --far-command belong to a command; put it behind --"));
     }
     // Time without a load: whatever runs on the machine anyway is what is measured.
     let name = args.load.as_deref().or(length.map(|_| "idle")).ok_or_else(|| {
@@ -42,4 +48,13 @@ fn load(args: &Try) -> Result<Load, Failure> {
         _ => {}
     }
     Ok(load)
+}
+
+/// The words of the command's far end.
+fn far_command(args: &Try) -> Result<Vec<String>, Failure> {
+    let Some(text) = &args.far_command else { return Ok(Vec::new()) };
+    let words = split_words(text).filter(|words| !words.is_empty());
+    words.ok_or_else(|| {
+        usage("--far-command: a quote is open, or nothing is there; write e.g. --far-command 'iperf3 -s -1'")
+    })
 }

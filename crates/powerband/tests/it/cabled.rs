@@ -150,7 +150,7 @@ impl Drop for Sshd {
 }
 
 /// Processes in a namespace whose command line holds `what`.
-fn pids(namespace: &str, what: &str) -> Vec<i32> {
+pub(crate) fn pids(namespace: &str, what: &str) -> Vec<i32> {
     let pids = sh(&format!("ip netns pids {namespace}"));
     let is_one = |pid: &i32| {
         fs::read(format!("/proc/{pid}/cmdline"))
@@ -183,7 +183,7 @@ fn a_stream_runs_from_one_namespace_to_the_other() {
     assert!(two.is_clean());
 }
 
-fn counted(namespace: &str, what: &str) -> u64 {
+pub(crate) fn counted(namespace: &str, what: &str) -> u64 {
     sh(&format!("ip netns exec {namespace} cat /sys/class/net/cable/statistics/{what}")).trim().parse().unwrap()
 }
 

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use powerband_host::{RecordedMachine, Recording};
 use powerband_knob::doctor::Config;
 use powerband_knob::{Selection, catalogue, look};
+use powerband_load::{CommandLoad, Load};
 use powerband_machine::{
-    Action, Coalescing, CoalescingPlace, Hold, Ledger, LedgerStore as _, Machine, MemoryLedger, Parameter, Turn, wire,
+    Action, Coalescing, CoalescingPlace, Finished, Hold, Ledger, LedgerStore as _, Machine, MemoryLedger, Parameter,
+    Turn, wire,
 };
 use powerband_record::{
-    Assignment, Axis, CpuList, Event, KnobRef, Setting, format_khz, parse_duration_ns, parse_frequency_khz, split_words,
+    Assignment, Axis, CpuList, Event, ExitStatus, KnobRef, Output, Setting, Usage, format_khz, parse_duration_ns,
+    parse_frequency_khz, split_words,
 };
 use tempfile::TempDir;
 
@@ -192,11 +195,41 @@ fn written() -> Vec<(String, Reader)> {
         }),
         ("p99:us=regex:([0-9.]+) ms".into(), |text| drop(powerband_load::MetricSpec::parse(text))),
     ];
+    for name in
+        ["iperf3-udp-bidir.json", "nuttcp-udp.txt", "ping-lossy.txt", "cyclictest-hofall.txt", "sockperf-pp.txt"]
+    {
+        all.push((file(&format!("crates/load/src/drivers/printed/{name}")), printed));
+    }
     let read: Reader = |line| {
         let _ = (serde_json::from_str::<Event>(line), serde_json::from_str::<serde_json::Value>(line));
     };
     all.extend(journal.lines().map(|line| (line.to_owned(), read)));
     all
+}
+
+/// Takes a text for what a load tool printed: whatever it is, it gives numbers or a sentence.
+fn printed(text: &str) {
+    const CALLS: [&str; 8] = [
+        "iperf3 -J",
+        "iperf3 -u --bidir --json-stream",
+        "nuttcp -fparse -u -R1m",
+        "ping",
+        "cyclictest -q -H 9",
+        "sockperf pp",
+        "wrk --latency",
+        "perf stat -x, -e cycles",
+    ];
+    for call in CALLS {
+        let argv = call.split(' ').map(str::to_owned).collect();
+        let load = Load::Command(CommandLoad { argv, ..CommandLoad::default() });
+        let output = Output { stdout: text.to_owned(), stderr: text.to_owned(), cut: false };
+        let usage = Usage { real_ns: 1_000_000_000, ..Usage::default() };
+        let finished = Finished { status: ExitStatus::Code(0), usage, report: None, output, around: Vec::new() };
+        match load.conclude(&[("load", finished)].into()) {
+            Ok(told) => assert!(told.values.values().all(|value| value.is_finite()), "{call}: {told:?} of {text}"),
+            Err(why) => assert!(!why.to_string().is_empty()),
+        }
+    }
 }
 
 /// Part of a kernel's configuration.

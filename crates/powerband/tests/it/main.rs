@@ -20,6 +20,7 @@ mod counter;
 mod declared;
 mod desk;
 mod doctor;
+mod driven;
 mod elsewhere;
 mod explained;
 mod figured;

@@ -1,0 +1,47 @@
+//! Who listens on a machine, as its kernel tells: for a far end that does not say itself when it is ready.
+use std::collections::BTreeSet;
+
+use powerband_machine::Machine;
+
+/// Files of sockets, and the state in them that waits for others: LISTEN of TCP, and of UDP a socket that is tied to no peer
+/// (the numbers of tcp_states.h, in hexadecimal).
+const SOCKETS: [(&str, &str); 4] =
+    [("/proc/net/tcp", "0A"), ("/proc/net/tcp6", "0A"), ("/proc/net/udp", "07"), ("/proc/net/udp6", "07")];
+
+/// What can be reached: file and port.
+pub(crate) type Listening = BTreeSet<(&'static str, u16)>;
+
+/// Everything that listens. A file that is not there has nobody in it.
+pub(crate) fn listening(machine: &mut dyn Machine) -> Listening {
+    let mut all = Listening::new();
+    for (path, state) in SOCKETS {
+        let text = machine.read(path).unwrap_or_default();
+        all.extend(text.lines().skip(1).filter_map(|line| port(line, state)).map(|port| (path, port)));
+    }
+    all
+}
+
+/// The port of a line `sl local_address rem_address st …` in some state.
+fn port(line: &str, wanted: &str) -> Option<u16> {
+    let mut words = line.split_whitespace().skip(1);
+    let (local, _, state) = (words.next()?, words.next()?, words.next()?);
+    let (_, port) = local.rsplit_once(':')?;
+    u16::from_str_radix(port, 16).ok().filter(|_| state == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_sockets_are_read() {
+        let listens =
+            "   0: 0100007F:1451 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0";
+        assert_eq!(port(listens, "0A"), Some(5201));
+        assert_eq!(port(listens, "07"), None);
+        let of_ipv6 =
+            "  1: 00000000000000000000000000000000:14B7 00000000000000000000000000000000:0000 07 0:0 0:0 0 0 0 2";
+        assert_eq!(port(of_ipv6, "07"), Some(5303));
+        assert_eq!(["", "sl local", "0: x:y z 0A", "0: 0:99999 0:0 0A"].map(|line| port(line, "0A")), [None; 4]);
+    }
+}
