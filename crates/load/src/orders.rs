@@ -138,7 +138,7 @@ mod tests {
     fn a_rate_that_is_missed_is_a_failed_load_unless_it_may_lag() {
         let asked = OrdersLoad { rate_per_s: Some(10_000.0), ..OrdersLoad::default() };
         let load = Load::Orders(asked.clone());
-        let metrics = load.conclude(&done(99_000)).unwrap();
+        let metrics = load.conclude(&done(99_000)).unwrap().values;
         assert_eq!((metrics["score_per_s"], metrics["due_per_s"], metrics["p99_us"]), (9_900.0, 10_000.0, 9_000.0));
         assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
         let Err(Void::LoadFailed { why }) = load.conclude(&done(94_000)) else { panic!("6 % are missing") };

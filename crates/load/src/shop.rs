@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_request_that_failed_is_a_failed_load() {
         let load = Load::builtin("shop", None).unwrap();
-        let metrics = load.conclude(&served(0)).unwrap();
+        let metrics = load.conclude(&served(0)).unwrap().values;
         assert_eq!((metrics["requests_per_s"], metrics["orders_per_s"], metrics["p90_us"]), (10.0, 0.7, 3_000.0));
         assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
         let Err(Void::LoadFailed { why }) = load.conclude(&served(2)) else { panic!("two failed") };

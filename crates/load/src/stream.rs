@@ -295,7 +295,7 @@ mod tests {
                 (part.name, ended(report))
             })
             .collect();
-        let metrics = both.conclude(&finishes).unwrap();
+        let metrics = both.conclude(&finishes).unwrap().values;
         assert_eq!((metrics["rate_mbit_s"], metrics["retransmits"], metrics["rtt_ms"]), (64.0, 8.0, 1.5));
         assert_eq!((metrics["far_to_near_mbit_s"], metrics["near_to_far_mbit_s"]), (48.0, 16.0));
         assert!((metrics["tx_percent"] - 40.0).abs() < 1e-9);
@@ -312,7 +312,7 @@ mod tests {
             let receive = json!({"datagrams": 900, "bytes": 112_500, "seconds": 1.0, "cpu_seconds": 0.1});
             [("send", ended(send)), ("receive", ended(receive))].into()
         };
-        let metrics = udp.conclude(&sent(1_000)).unwrap();
+        let metrics = udp.conclude(&sent(1_000)).unwrap().values;
         assert_eq!((metrics["rate_mbit_s"], metrics.contains_key("retransmits")), (0.9, false));
         assert!((metrics["lost_percent"] - 10.0).abs() < 1e-9);
         assert!(udp.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
