@@ -52,7 +52,9 @@ impl Folder {
             let lock = File::create_new(path.join(LOCK))?;
             rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
             let mut keeper = Command::new("/bin/sh");
-            keeper.args(["-c", KEEPER, "keeper"]).arg(&path).current_dir("/").process_group(0);
+            keeper.args(["-c", KEEPER, "keeper"]).arg(&path).current_dir("/");
+            // What lives in the session of a load is killed with it.
+            before_it_executes(&mut keeper, || rustix::process::setsid().map(drop));
             keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
             let keeper = keeper.spawn()?;
             group::leave(keeper.id());
@@ -111,7 +113,8 @@ impl Folder {
         if let Some((uid, gid)) = self.servant {
             server.uid(uid).gid(gid);
         }
-        end_with_us(&mut server, signal);
+        // The kernel signals it when the thread that starts it ends, which is our first.
+        before_it_executes(&mut server, move || rustix::process::set_parent_process_death_signal(Some(signal)));
         let started = server.spawn().map_err(cannot())?;
         let told = self.keeper.stdin.as_mut().map(|pipe| writeln!(pipe, "{}", started.id()));
         told.unwrap_or(Ok(())).map_err(cannot())?;
@@ -129,12 +132,12 @@ impl Folder {
     }
 }
 
-/// The kernel signals the server when the thread that started it ends, which is our first.
+/// Has a new process make one system call before it becomes its program.
 #[expect(unsafe_code, reason = "only between fork and exec can a process ask for this")]
-fn end_with_us(server: &mut Command, signal: Signal) {
-    let order = move || Ok(rustix::process::set_parent_process_death_signal(Some(signal))?);
-    // SAFETY: it makes one system call, which is safe after a fork, and allocates nothing.
-    unsafe { server.pre_exec(order) };
+fn before_it_executes(command: &mut Command, call: impl Fn() -> rustix::io::Result<()> + Send + Sync + 'static) {
+    let order = move || Ok(call()?);
+    // SAFETY: a system call is safe after a fork, and nothing is allocated.
+    unsafe { command.pre_exec(order) };
 }
 
 /// Whom root lets the servers be; nothing for everybody else.
