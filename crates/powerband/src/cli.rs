@@ -347,7 +347,7 @@ pub(crate) struct Try {
     /// A whole setting, with a name or without: base: or 'tuned:governor=conservative up_threshold=98'
     #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
     pub(crate) settings: Vec<String>,
-    /// A built-in load: counter, stream, ping, wake, primes, idle
+    /// A built-in load: counter, stream, ping, wake, primes, orders, ladder, shop, idle
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     pub(crate) load: Option<String>,
     /// How long a built-in load runs; alone: watch the machine as it works by itself for so long
