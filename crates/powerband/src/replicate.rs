@@ -89,5 +89,7 @@ fn observed(name: &str, blocks: Option<u32>, shared: &Shared, stop: &Stop) -> Re
         Void::Stopped => Failure::new(Exit::Stopped, "stopped; nothing was turned but on simulated machines"),
         why => broken(&why),
     })?;
-    Observed::of(&events).map_err(|error| broken(&error))
+    let mut observed = Observed::of(&events).map_err(|error| broken(&error))?;
+    observed.events = world.events();
+    Ok(observed)
 }

@@ -103,6 +103,8 @@ pub struct Ran {
     pub voids: u32,
     /// Seconds of the machines' time.
     pub machine_s: f64,
+    /// What happened on them in that time, events.
+    pub events: u64,
 }
 
 /// One article done again.
@@ -148,6 +150,7 @@ impl Replication {
                 trials: run.trials,
                 voids: run.voids,
                 machine_s: run.elapsed_ns as f64 / 1e9,
+                events: run.events,
             })
         });
         Replication {

@@ -36,6 +36,8 @@ pub struct Observed {
     pub voids: u32,
     /// Time of the machines, ns.
     pub elapsed_ns: u64,
+    /// Events of simulated machines, as far as whoever ran them tells.
+    pub events: u64,
     /// Metrics.
     pub metrics: Vec<Metric>,
     /// Labels of the settings, in their order.
@@ -77,6 +79,7 @@ impl Observed {
             trials: model.trials,
             voids: u32::try_from(model.voids.len()).unwrap_or(u32::MAX),
             elapsed_ns: model.elapsed_ns,
+            events: 0,
             metrics: model.started.metrics,
             settings,
             values,
@@ -137,6 +140,7 @@ pub(super) mod tests {
             trials: 8,
             voids: 0,
             elapsed_ns: 1,
+            events: 0,
             metrics: vec![],
             settings: settings.iter().map(|(setting, _)| (*setting).to_owned()).collect(),
             values: settings.iter().map(|(setting, values)| (key(setting), by_block(values))).collect(),
