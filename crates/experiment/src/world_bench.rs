@@ -1,19 +1,20 @@
 //! A bench made of machines: turn the setting, let it settle, run the load under the meters, look whether the knobs are
 //! still where they were put, and put everything back, whatever happened.
+mod running;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Finishes, IdleLoad, Load, MetricSpec, Rig, Source, Stage};
-use powerband_machine::{Hold, User, Wake, Watch, World};
+use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
+use powerband_machine::{Hold, User, Wake, World};
 use powerband_meter::{MeterInstance, Mute};
 use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
 
 use crate::asked::Values;
 use crate::cooling::Cooling;
-use crate::execution::{Execution, Place, Ran};
-use crate::metering::{Around, Metering, Sessions, sides_of};
+use crate::metering::{Metering, sides_of};
 use crate::strangers::Strangers;
-use crate::stretches::{Stretch, Stretches};
+use crate::stretches::Stretches;
 use crate::{Bench, Fatal, Journal, Resolved};
 
 /// How long the link of a network device may stay down beyond the time to settle, ns …
@@ -58,9 +59,6 @@ pub struct WorldBench<'w> {
 
 /// How long a load whose length nobody knows is expected to run at first, ns.
 const UNKNOWN_LENGTH_NS: u64 = 30_000_000_000;
-
-/// What a load takes beyond its length to begin and to end, ns.
-const SILENCE_BEYOND_NS: u64 = 2_000_000_000;
 
 /// More than the blocks and copies of an experiment: trials of two seeds share no chance.
 const DRAWS: u64 = 1_000_003;
@@ -197,9 +195,7 @@ impl<'w> WorldBench<'w> {
                 journal.record(&Event::Landed { trial, site })?;
             }
         }
-        let group =
-            in_force.iter().find(|(side, _)| *side == Side::Near).and_then(|(_, applied)| applied.group.clone());
-        let place = Place { group, user: self.user.clone() };
+        let place = self.place(in_force);
         let mut all = Stretches::default();
         for stage in self.load.stages(self.full_per_s, draw) {
             match self.stretch(&stage, place.clone())? {
@@ -212,91 +208,6 @@ impl<'w> WorldBench<'w> {
         let Stretches { measured, refused, finishes, output, histograms, timelines, .. } = all;
         let outcome = self.outcome(&measured, &finishes, &refused);
         Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines, output, ..outcome }))
-    }
-
-    /// Runs one stretch of the load under the meters.
-    fn stretch(&mut self, stage: &Stage, place: Place) -> Result<Result<Stretch, Void>, Fatal> {
-        let sessions = self.metering.open(self.world, &self.metered);
-        let ran = self.run_in_silence(&stage.load, place, sessions.watches())?;
-        let nothing = Around::new();
-        let after = if ran.is_ok() { self.linger(&sessions)? } else { Ok(Around::new()) };
-        let metered = sessions.close(
-            self.world,
-            ran.as_ref().map_or(&nothing, |ran| &ran.around),
-            after.as_ref().unwrap_or(&nothing),
-        );
-        if let Err(void) = after {
-            return Ok(Err(void));
-        }
-        let ran = match ran {
-            Ok(ran) => ran,
-            Err(void) => return Ok(Err(void)),
-        };
-        let histograms = stage.load.histograms(&ran.finishes);
-        Ok(stage.conclude(&ran.finishes).map(|mut concluded| {
-            concluded.values.extend(metered.values);
-            concluded.missing.extend(metered.refused);
-            self.told.append(&mut concluded.notes);
-            Stretch {
-                measured: concluded.values,
-                refused: concluded.missing,
-                left_out: metered.left_out,
-                timelines: metered.timelines,
-                histograms,
-                finishes: ran.finishes,
-            }
-        }))
-    }
-
-    /// Finds out what 100 % is, at the reference, before the first trial of a load that is a share of it.
-    fn calibrate(&mut self, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
-        let Some(interval) = self.load.calibration().filter(|_| self.full_per_s.is_none()) else { return Ok(Ok(())) };
-        let mut in_force = InForce::new();
-        let found = self.calibrating(&interval, &mut in_force, journal);
-        self.put_back(&in_force)?;
-        self.all_here()?;
-        Ok(found?.map(|full_per_s| self.full_per_s = Some(full_per_s)))
-    }
-
-    fn calibrating(
-        &mut self,
-        interval: &Stage,
-        in_force: &mut InForce,
-        journal: &mut dyn Journal,
-    ) -> Result<Result<f64, Void>, Fatal> {
-        if let Err(error) = self.turn(0, in_force)? {
-            return Ok(Err(Void::NotTurned { why: error.to_string() }));
-        }
-        let now_ns = self.world.now_ns();
-        if let Err(void) = self.wait(now_ns + self.settle_ns)? {
-            return Ok(Err(void));
-        }
-        let mut intervals = Vec::new();
-        loop {
-            journal.tell(&format!("calibrating, interval {}", intervals.len() + 1));
-            match self.stretch(interval, Place { group: None, user: self.user.clone() })? {
-                Ok(stretch) => intervals.push(stretch.measured),
-                Err(void) => return Ok(Err(void)),
-            }
-            match self.load.calibrated(&intervals) {
-                Ok(Some(full_per_s)) => return Ok(Ok(full_per_s)),
-                Ok(None) => {}
-                Err(void) => return Ok(Err(void)),
-            }
-        }
-    }
-
-    /// Lets the machines read their meters on until what comes late has come.
-    fn linger(&mut self, sessions: &Sessions) -> Result<Result<Around, Void>, Fatal> {
-        let (for_ns, watches) = sessions.late();
-        if for_ns == 0 {
-            return Ok(Ok(Around::new()));
-        }
-        self.world.hush(for_ns.saturating_add(SILENCE_BEYOND_NS));
-        let idle = Load::Idle(IdleLoad { for_ns });
-        let ran = Execution::run(self.world, &idle, &self.rig, Place::default(), watches)?;
-        self.world.hush(0);
-        Ok(ran.map(|ran| ran.around))
     }
 
     /// How many readings were left out, by the names metrics have in the report.
@@ -313,21 +224,6 @@ impl<'w> WorldBench<'w> {
             (readings > 0).then(|| (metric.name.clone(), readings))
         };
         self.metrics.iter().filter_map(of).collect()
-    }
-
-    /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.
-    fn run_in_silence(
-        &mut self,
-        load: &Load,
-        place: Place,
-        watches: BTreeMap<Side, Vec<Watch>>,
-    ) -> Result<Result<Ran, Void>, Fatal> {
-        let from_ns = self.world.now_ns();
-        self.world.hush(load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS));
-        let ran = Execution::run(self.world, load, &self.rig, place, watches)?;
-        self.world.hush(0);
-        self.longest_ns = self.longest_ns.max(self.world.now_ns() - from_ns);
-        Ok(ran)
     }
 
     /// The metrics asked for, from what was measured and printed.

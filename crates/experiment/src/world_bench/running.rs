@@ -1,0 +1,123 @@
+//! Running a load on a bench: a stretch at a time, under the meters, and what 100 % is where it is run at shares of that.
+use std::collections::BTreeMap;
+
+use powerband_load::{IdleLoad, Load, Stage};
+use powerband_machine::Watch;
+use powerband_record::{Side, Void};
+
+use super::{InForce, WorldBench};
+use crate::execution::{Execution, Place, Ran};
+use crate::metering::{Around, Sessions};
+use crate::stretches::Stretch;
+use crate::{Fatal, Journal};
+
+/// What a load takes beyond its length to begin and to end, ns.
+const SILENCE_BEYOND_NS: u64 = 2_000_000_000;
+
+impl WorldBench<'_> {
+    /// What near parts run in.
+    pub(super) fn place(&self, in_force: &InForce) -> Place {
+        let near = in_force.iter().find(|(side, _)| *side == Side::Near);
+        Place { group: near.and_then(|(_, applied)| applied.group.clone()), user: self.user.clone() }
+    }
+
+    /// Runs one stretch of the load under the meters.
+    pub(super) fn stretch(&mut self, stage: &Stage, place: Place) -> Result<Result<Stretch, Void>, Fatal> {
+        let sessions = self.metering.open(self.world, &self.metered);
+        let ran = self.run_in_silence(&stage.load, place, sessions.watches())?;
+        let nothing = Around::new();
+        let after = if ran.is_ok() { self.linger(&sessions)? } else { Ok(Around::new()) };
+        let metered = sessions.close(
+            self.world,
+            ran.as_ref().map_or(&nothing, |ran| &ran.around),
+            after.as_ref().unwrap_or(&nothing),
+        );
+        if let Err(void) = after {
+            return Ok(Err(void));
+        }
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(void) => return Ok(Err(void)),
+        };
+        let histograms = stage.load.histograms(&ran.finishes);
+        Ok(stage.conclude(&ran.finishes).map(|mut concluded| {
+            concluded.values.extend(metered.values);
+            concluded.missing.extend(metered.refused);
+            self.told.append(&mut concluded.notes);
+            Stretch {
+                measured: concluded.values,
+                refused: concluded.missing,
+                left_out: metered.left_out,
+                timelines: metered.timelines,
+                histograms,
+                finishes: ran.finishes,
+            }
+        }))
+    }
+
+    /// Finds out what 100 % is, at the reference, before the first trial of a load that is a share of it.
+    pub(super) fn calibrate(&mut self, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
+        let Some(interval) = self.load.calibration().filter(|_| self.full_per_s.is_none()) else { return Ok(Ok(())) };
+        let mut in_force = InForce::new();
+        let found = self.calibrating(&interval, &mut in_force, journal);
+        self.put_back(&in_force)?;
+        self.all_here()?;
+        Ok(found?.map(|full_per_s| self.full_per_s = Some(full_per_s)))
+    }
+
+    fn calibrating(
+        &mut self,
+        interval: &Stage,
+        in_force: &mut InForce,
+        journal: &mut dyn Journal,
+    ) -> Result<Result<f64, Void>, Fatal> {
+        if let Err(error) = self.turn(0, in_force)? {
+            return Ok(Err(Void::NotTurned { why: error.to_string() }));
+        }
+        let now_ns = self.world.now_ns();
+        if let Err(void) = self.wait(now_ns + self.settle_ns)? {
+            return Ok(Err(void));
+        }
+        let mut intervals = Vec::new();
+        loop {
+            journal.tell(&format!("calibrating, interval {}", intervals.len() + 1));
+            match self.stretch(interval, self.place(in_force))? {
+                Ok(stretch) => intervals.push(stretch.measured),
+                Err(void) => return Ok(Err(void)),
+            }
+            match self.load.calibrated(&intervals) {
+                Ok(Some(full_per_s)) => return Ok(Ok(full_per_s)),
+                Ok(None) => {}
+                Err(void) => return Ok(Err(void)),
+            }
+        }
+    }
+
+    /// Lets the machines read their meters on until what comes late has come.
+    fn linger(&mut self, sessions: &Sessions) -> Result<Result<Around, Void>, Fatal> {
+        let (for_ns, watches) = sessions.late();
+        if for_ns == 0 {
+            return Ok(Ok(Around::new()));
+        }
+        self.world.hush(for_ns.saturating_add(SILENCE_BEYOND_NS));
+        let idle = Load::Idle(IdleLoad { for_ns });
+        let ran = Execution::run(self.world, &idle, &self.rig, Place::default(), watches)?;
+        self.world.hush(0);
+        Ok(ran.map(|ran| ran.around))
+    }
+
+    /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.
+    fn run_in_silence(
+        &mut self,
+        load: &Load,
+        place: Place,
+        watches: BTreeMap<Side, Vec<Watch>>,
+    ) -> Result<Result<Ran, Void>, Fatal> {
+        let from_ns = self.world.now_ns();
+        self.world.hush(load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS));
+        let ran = Execution::run(self.world, load, &self.rig, place, watches)?;
+        self.world.hush(0);
+        self.longest_ns = self.longest_ns.max(self.world.now_ns() - from_ns);
+        Ok(ran)
+    }
+}
