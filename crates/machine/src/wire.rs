@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::{EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;
 /// The longest frame, bytes without its length: two outputs of a load of 1 MiB each, escaped, fit.
 pub const MOST_FRAME_BYTES: usize = 16 << 20;
 /// How long the command is silent when nothing is measured, ns.
