@@ -146,6 +146,23 @@ pub struct Experiment {
     /// Loads, at least one.
     #[serde(rename = "load")]
     pub loads: Vec<Load>,
+    /// Tables of what is found where the published figures are pictures, in their shape.
+    #[serde(rename = "table")]
+    pub tables: Vec<Table>,
+}
+
+/// A table of what is found: settings across, metrics down.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// What it shows.
+    pub title: String,
+    /// Plan that measures it.
+    pub plan: String,
+    /// What stands before each row, and the metric it shows.
+    pub rows: Vec<(String, String)>,
+    /// Settings, by label.
+    pub settings: Vec<String>,
 }
 
 /// A load of an experiment.
@@ -272,7 +289,8 @@ impl Published {
             let repeated = published.claims[..place].iter().any(|earlier| earlier.id == claim.id);
             let checked = if repeated { Err("there are two of this name") } else { claim.check() };
             let planned = |plan: &str| published.experiment.plans.iter().any(|known| known == plan);
-            let unplanned = claim.checks.iter().flat_map(Check::plans).any(|plan| !planned(plan));
+            let tables = published.experiment.tables.iter().map(|table| table.plan.as_str());
+            let unplanned = tables.chain(claim.checks.iter().flat_map(Check::plans)).any(|plan| !planned(plan));
             let checked = if unplanned { checked.and(Err("a check needs a plan that is not listed")) } else { checked };
             checked.map_err(|why| PublishedError::Claim { id: claim.id.clone(), why })?;
         }

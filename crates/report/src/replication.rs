@@ -4,7 +4,7 @@
 //! data it carries ([`Check`]), and nothing of a machine can be set here, so that no claim gets a parameter of its own.
 use serde::Serialize;
 
-use crate::published::{Claim, ClaimKind, Published, SettingResult};
+use crate::published::{Claim, ClaimKind, Published, SettingResult, Table};
 
 mod decide;
 mod evidence;
@@ -118,8 +118,21 @@ pub struct Replication {
     pub ran: Vec<Ran>,
     /// Published numbers.
     pub points: Vec<Point>,
+    /// What was found, in the shape of published pictures.
+    pub tables: Vec<Found>,
     /// Published claims.
     pub claims: Vec<Judged>,
+}
+
+/// Means that were found: settings across, metrics down.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// What it shows.
+    pub title: String,
+    /// Settings, by label.
+    pub settings: Vec<String>,
+    /// What stands before a row, and a mean for each setting, absent where it was not measured.
+    pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
 impl Point {
@@ -158,6 +171,7 @@ impl Replication {
             title: published.source.title.clone(),
             ran: ran.collect(),
             points: points(published, evidence),
+            tables: published.experiment.tables.iter().filter_map(|table| found(table, evidence)).collect(),
             claims: published.claims.iter().map(|claim| judged(claim, evidence)).collect(),
         }
     }
@@ -197,6 +211,17 @@ impl Replication {
 #[must_use]
 pub fn enough(sizes: usize, within: usize) -> bool {
     3 * within >= 2 * sizes
+}
+
+/// A table of what was found, if its plan was run.
+fn found(table: &Table, evidence: &Evidence) -> Option<Found> {
+    let run = evidence.runs.get(&table.plan)?;
+    let mean = |setting: &String, metric: &String| run.mean(setting, metric).map(|found| found.mean);
+    let row = |(name, metric): &(String, String)| {
+        (name.clone(), table.settings.iter().map(|setting| mean(setting, metric)).collect::<Vec<_>>())
+    };
+    let rows = table.rows.iter().map(row).collect();
+    Some(Found { title: table.title.clone(), settings: table.settings.clone(), rows })
 }
 
 /// Published numbers beside those found. A load's first metric is what its article reports of each setting and is held to

@@ -2,9 +2,12 @@
 use powerband_record::format_duration;
 
 use super::decide::number;
-use super::{Holds, Judged, Point, Replication};
+use super::{Found, Holds, Judged, Point, Replication};
 use crate::text::{fit, fold};
 
+/// Columns of a number of four digits, and of the border beside a cell.
+const NUMBER: usize = 6;
+const PADDING: usize = 3;
 /// Columns of the word before a claim.
 const WORD: usize = 14;
 
@@ -32,6 +35,10 @@ pub fn render(replication: &Replication, width: usize) -> String {
     for metric in metrics(&replication.points) {
         lines.push(String::new());
         lines.extend(table(metric, &replication.points, width));
+    }
+    for found in &replication.tables {
+        lines.push(String::new());
+        lines.extend(pictured(found, width));
     }
     lines.push(String::new());
     lines.extend(replication.claims.iter().flat_map(|claim| said(claim, width)));
@@ -62,6 +69,33 @@ fn table(metric: &str, points: &[Point], width: usize) -> Vec<String> {
     let rows: Vec<Vec<String>> = points.iter().filter(|point| point.metric == metric).map(row).collect();
     let mut lines = vec![metric.to_owned()];
     lines.extend(fit(&head, &rows, width, 1, &[1, 2, 3]));
+    lines
+}
+
+/// What was found where the published figures are pictures: as many settings beside each other as have room, the others below.
+fn pictured(found: &Found, width: usize) -> Vec<String> {
+    let columns = |label: &String| label.chars().count().max(NUMBER) + PADDING;
+    let first = found.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) + PADDING + 1;
+    let mut lines = vec![found.title.clone()];
+    let mut from = 0;
+    while from < found.settings.len() {
+        let mut room = width.saturating_sub(first);
+        let fits = found.settings[from..].iter().take_while(|label| {
+            let needs = columns(label);
+            let has = needs <= room;
+            room = room.saturating_sub(needs);
+            has
+        });
+        let to = from + fits.count().max(1);
+        let head: Vec<String> =
+            std::iter::once(String::new()).chain(found.settings[from..to].iter().cloned()).collect();
+        let cell = |mean: &Option<f64>| mean.map_or_else(|| "-".to_owned(), number);
+        let row = |(name, means): &(String, Vec<Option<f64>>)| {
+            std::iter::once(name.clone()).chain(means[from..to].iter().map(cell)).collect::<Vec<_>>()
+        };
+        lines.extend(fit(&head, &found.rows.iter().map(row).collect::<Vec<_>>(), width, 1, &[]));
+        from = to;
+    }
     lines
 }
 
