@@ -196,6 +196,9 @@ impl Run<'_> {
             self.note_limits(parts)?;
         }
         let limits = if phase == Phase::Boost { self.keep_upper_limits(&moves)? } else { Vec::new() };
+        if phase == Phase::Limit {
+            self.keep_dragged(&moves)?;
+        }
         let keepsakes = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
         if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
             self.keep_speeds(&moves)?;

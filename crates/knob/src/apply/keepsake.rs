@@ -13,6 +13,9 @@ use crate::plan::{Move, Part};
 use crate::policy::{Policy, policies};
 use crate::{KnobError, Landed, catalogue::tunable_folder};
 
+/// Where kernels since 2.6.30 have their policies.
+const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
+
 /// The entries kept for one folder of tunables.
 pub(super) struct Kept {
     folder: String,
@@ -76,6 +79,23 @@ impl Run<'_> {
             }
         }
         Ok(kept)
+    }
+
+    /// Keeps the lower limits that upper ones in `moves` would drag along for good, as Linux 2.6.18 has it, which is told by
+    /// its having no folder for all policies (cpufreq.c, `__cpufreq_set_policy`; later kernels refuse, or remember).
+    pub(super) fn keep_dragged(&mut self, moves: &[Move]) -> Result<(), KnobError> {
+        if self.machine.list(POLICIES).is_ok() {
+            return Ok(());
+        }
+        for step in moves.iter().filter(|step| step.named.name == "cpufreq.max_freq") {
+            let Some(policy) = &step.site.policy else { continue };
+            let asked = step.value.number();
+            let low = policy.khz(self.machine, "scaling_min_freq").map(u64::from);
+            if asked.zip(low).is_some_and(|(asked, low)| asked < low) {
+                self.keep_limit(policy, "min")?;
+            }
+        }
+        Ok(())
     }
 
     /// Says which of the upper limits kept were moved, unless the setting turns limits itself.
