@@ -56,6 +56,8 @@ pub struct Search {
     models: Option<Models>,
     stage: Stage,
     next: Ask,
+    /// The provisional answer when the models were last looked at.
+    incumbent: Option<usize>,
     /// Points whose confirmation failed: they are no answer, whatever the model says.
     tested: BTreeSet<usize>,
     /// Candidates confirmed so far, and rounds of looking done.
@@ -104,6 +106,7 @@ impl Search {
             models: None,
             stage,
             next: Ask::Run(Who::Start),
+            incumbent: None,
             tested: BTreeSet::new(),
             candidates: 0,
             rounds: 0,
@@ -198,6 +201,13 @@ impl Search {
     #[must_use]
     pub fn start_mean(&self, metric: Metric) -> Option<f64> {
         self.log.mean(metric, Who::Start)
+    }
+
+    /// The provisional answer as of the last look, without the certificate that [`Search::standing`] computes; none means
+    /// the start.
+    #[must_use]
+    pub fn incumbent(&self) -> Option<usize> {
+        self.incumbent
     }
 
     /// Where the search stands in its course.

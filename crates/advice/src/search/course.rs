@@ -43,6 +43,7 @@ impl Search {
     }
 
     fn finish(&mut self, end: End) {
+        self.incumbent = if let End::Confirmed(kept) = &end { Some(kept.point) } else { None };
         self.stage = Stage::Done;
         self.next = Ask::End(end);
     }
@@ -65,6 +66,7 @@ impl Search {
         }
         let models = self.refitted();
         let outlook = self.outlook(&models);
+        self.incumbent = outlook.incumbent;
         let choice = if self.short || left == Some(0) { None } else { outlook.choose(&self.problem, &self.cost) };
         match (choice, left) {
             (Some(choice), Some(_)) if choice.worth > NOTHING => return run(Who::Point(choice.point)),
@@ -173,6 +175,7 @@ impl Search {
         }
         let models = self.refitted();
         let outlook = self.outlook(&models);
+        self.incumbent = outlook.incumbent;
         self.next_candidate(&models, &outlook)
     }
 
