@@ -13,6 +13,9 @@ const ADAPTIVE_USECS: u32 = 1;
 /// The cap at which the machine is not capped, for searches over two knobs.
 const UNCAPPED_W: u32 = 135;
 
+/// Repeats from which a setting says something of noise: with two, made on different days, it is rather the days'.
+const FEWEST: usize = 3;
+
 /// Delay in µs, frequency in kHz, cap in watts.
 type Setting = [u32; 3];
 
@@ -70,7 +73,7 @@ impl Runs {
     /// wide as single runs lie around a level that is not their own mean.
     pub(crate) fn table(&self, knobs: Knobs, limit_us: f64) -> Table {
         let chosen = || self.settings.iter().filter(|(at, _)| knobs == Knobs::Three || at[2] == UNCAPPED_W);
-        let axes: &[usize] = if knobs == Knobs::Two { &[1, 0] } else { &[1, 0, 2] };
+        let axes: &[usize] = if knobs == Knobs::Two { &[0, 1] } else { &[0, 1, 2] };
         let values = |axis: usize| {
             let mut values: Vec<u32> = chosen().map(|(at, _)| at[axis]).collect();
             values.sort_unstable();
@@ -118,7 +121,7 @@ fn mean(runs: &[(f64, f64)]) -> (f64, f64) {
 fn residuals(runs: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (goal, tail) = mean(runs);
     let count = runs.len() as f64;
-    if runs.len() < 2 {
+    if runs.len() < FEWEST {
         return Vec::new();
     }
     let wide = (count / (count - 1.0)).sqrt();
