@@ -73,7 +73,7 @@ impl Runs {
     /// wide as single runs lie around a level that is not their own mean.
     pub(crate) fn table(&self, knobs: Knobs, limit_us: f64) -> Table {
         let chosen = || self.settings.iter().filter(|(at, _)| knobs == Knobs::Three || at[2] == UNCAPPED_W);
-        let axes: &[usize] = if knobs == Knobs::Two { &[0, 1] } else { &[0, 1, 2] };
+        let axes: &[usize] = if knobs == Knobs::Two { &[1, 0] } else { &[1, 0, 2] };
         let values = |axis: usize| {
             let mut values: Vec<u32> = chosen().map(|(at, _)| at[axis]).collect();
             values.sort_unstable();
