@@ -1,7 +1,6 @@
 //! Searches as a caller sees them: what is asked for, how they end, and error rates by playing many on known surfaces.
 
 #![expect(clippy::unwrap_used, reason = "what is shared between tests stands outside a test function")]
-#![expect(clippy::print_stdout, reason = "measured rates are worth reading when a test fails")]
 
 mod course;
 mod coverage;
