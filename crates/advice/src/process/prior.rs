@@ -1,0 +1,93 @@
+//! What is believed of a metric's surface before anything was measured.
+
+/// A log-normal belief about a positive quantity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogNormal {
+    /// Its median.
+    pub median: f64,
+    /// Standard deviation of its logarithm.
+    pub sd_ln: f64,
+}
+
+impl LogNormal {
+    /// The value `z` standard deviations above the median.
+    #[must_use]
+    pub fn at(&self, z: f64) -> f64 {
+        self.median * libm::exp(self.sd_ln * z)
+    }
+}
+
+/// Scales of a metric's surface, all of its natural logarithm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prior {
+    /// The level lies this much above the start's.
+    pub above_start: f64,
+    /// Standard deviation of the level around the mean.
+    pub level_sd: f64,
+    /// Standard deviation of the slope over a factor's whole range.
+    pub slope_sd: f64,
+    /// Standard deviation of what bends.
+    pub signal: LogNormal,
+    /// Standard deviation of one run's noise.
+    pub noise: LogNormal,
+    /// Standard deviation of a setting's own, repeatable deviation, which repeats do not remove.
+    pub own_sd: f64,
+}
+
+impl Prior {
+    /// For power, energy, cost and time.
+    #[must_use]
+    pub fn watts() -> Self {
+        Self {
+            above_start: 0.0,
+            level_sd: 0.5,
+            slope_sd: 0.35,
+            signal: LogNormal { median: 0.2, sd_ln: 0.5 },
+            noise: LogNormal { median: 0.005, sd_ln: 0.8 },
+            own_sd: 0.002,
+        }
+    }
+
+    /// For tails of latency.
+    #[must_use]
+    pub fn tail() -> Self {
+        Self {
+            above_start: 0.5,
+            level_sd: 1.0,
+            slope_sd: 0.8,
+            signal: LogNormal { median: 0.6, sd_ln: 0.5 },
+            noise: LogNormal { median: 0.02, sd_ln: 0.8 },
+            own_sd: 0.01,
+        }
+    }
+
+    /// With the noise of one run as a calibration measured it.
+    #[must_use]
+    pub fn calibrated(self, noise_sd: Option<f64>) -> Self {
+        match noise_sd {
+            Some(median) if median > 0.0 => Self { noise: LogNormal { median, sd_ln: 0.3 }, ..self },
+            _ => self,
+        }
+    }
+
+    /// The mean of a search: the start's, raised as this prior has it, and sloped by the trends.
+    #[must_use]
+    pub fn mean(&self, start_mean: f64, trends: &[f64]) -> Mean {
+        Mean::Trends { level: start_mean + self.above_start, trends: trends.to_vec() }
+    }
+}
+
+/// What a process varies around: μ0.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mean {
+    /// A level in the middle of all factors, and for each factor a trend from −1 to 1, in units of
+    /// [`Prior::slope_sd`] over the factor's whole range.
+    Trends {
+        /// The level, natural logarithm.
+        level: f64,
+        /// A trend a factor.
+        trends: Vec<f64>,
+    },
+    /// A theory's value at every point, natural logarithm.
+    Values(Vec<f64>),
+}
