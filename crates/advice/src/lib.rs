@@ -15,6 +15,7 @@ mod answer;
 mod error;
 mod problem;
 mod process;
+pub mod replay;
 mod search;
 mod space;
 

@@ -100,6 +100,13 @@ impl Process {
         Prediction { parts: self.components.iter().map(part).collect() }
     }
 
+    /// What is believed of `point` before any data: μ0, averaged over the hyperparameters.
+    #[must_use]
+    pub fn prior_mean(&self, point: usize) -> f64 {
+        let one = |component: &Component| component.weight * component.prior_mean(&self.coordinates, &self.mean, point);
+        self.components.iter().map(one).sum()
+    }
+
     /// `count` joint draws of the levels at `points` (different ones), without noise: for each draw a value a point.
     #[must_use]
     pub fn draws(&self, points: &[usize], count: usize, seed: u64) -> Vec<Vec<f64>> {

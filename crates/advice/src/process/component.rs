@@ -116,6 +116,10 @@ impl Component {
         Some(Self { weight: log_weight, kernel, noise_variance, factor, solved })
     }
 
+    pub(super) fn prior_mean(&self, at: &Coordinates, mean: &Mean, point: usize) -> f64 {
+        self.kernel.mean(at, mean, point)
+    }
+
     /// What this term says of one point.
     pub(super) fn part(&self, at: &Coordinates, mean: &Mean, data: &Data, point: usize) -> Part {
         let mut across: Vec<f64> = data.tried.iter().map(|t| self.kernel.covariance(at, t.point, point)).collect();

@@ -129,7 +129,8 @@ impl Primes {
     fn next(&mut self) -> u64 {
         loop {
             self.last += 1;
-            if (2..self.last).take_while(|divisor| divisor * divisor <= self.last).all(|d| self.last % d != 0) {
+            if (2..self.last).take_while(|divisor| divisor * divisor <= self.last).all(|d| !self.last.is_multiple_of(d))
+            {
                 return self.last;
             }
         }
