@@ -157,7 +157,8 @@ impl Twin {
         self.metrics.get(&metric)?.trust.as_ref()
     }
 
-    /// The model that the last test chose, fitted to `data`, its intervals widened as that test demands.
+    /// The model that the last test chose, fitted to `data`, its intervals widened as that test demands: for telling what
+    /// is to be expected at settings nobody measured.
     #[must_use]
     pub fn model(&self, metric: Metric, data: &Data, start_ln: f64) -> Option<Process> {
         let modelled = self.metrics.get(&metric)?;
@@ -181,8 +182,9 @@ impl Twin {
         self.clocked.iter().map(|at| fitted.ln_value(*at)).collect()
     }
 
+    /// Not widened: in a search that only puts off the end. Whether an answer holds is measured there, not predicted.
     fn belief(&self, modelled: &Modelled, trust: &Trust) -> Belief {
-        Belief { mean: self.means(&trust.fitted), prior: modelled.around_twin(), widening: trust.widening }
+        Belief { mean: self.means(&trust.fitted), prior: modelled.around_twin(), widening: 1.0 }
     }
 
     fn plain(&self, modelled: &Modelled, data: &Data, start_ln: f64) -> Process {

@@ -18,6 +18,9 @@ const MOST_DAMPING: f64 = 1e12;
 /// A step that gains a smaller share of what is left is the last.
 const ENOUGH: f64 = 1e-9;
 
+/// Residuals beyond so many scales count less and less.
+const FAR: f64 = 3.0;
+
 /// Half a step of the differences the slopes are taken from, in standard deviations of the expectation.
 const NUDGE: f64 = 1e-5;
 
@@ -101,7 +104,8 @@ impl<'a> Problem<'a> {
     fn residuals(&self, z: &[f64]) -> Vec<f64> {
         let parameters = self.parameters(z);
         let scale = self.law.scale();
-        let fits = self.seen.iter().map(|seen| (self.law.ln_value(&parameters, seen.at) - seen.ln_value) / scale);
+        let fits =
+            self.seen.iter().map(|seen| subdued((self.law.ln_value(&parameters, seen.at) - seen.ln_value) / scale));
         fits.chain(z.iter().copied()).collect()
     }
 
@@ -163,6 +167,14 @@ impl<'a> Problem<'a> {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// A residual whose square grows like a logarithm once it is beyond [`FAR`] (Cauchy's loss): a corner of the space where
+/// something else rules must not bend the law everywhere.
+fn subdued(residual: f64) -> f64 {
+    let share = residual / FAR;
+    let size = FAR * libm::log1p(share * share).sqrt();
+    if residual < 0.0 { -size } else { size }
 }
 
 /// Solves a small symmetric positive definite system by elimination: such a one needs no exchange of rows, and the

@@ -212,3 +212,32 @@ fn it_is_tested_at_eight_and_every_four_and_taken_back_when_it_loses() {
     assert_eq!(tested[7..], [8, 8, 8, 8, 12, 12, 12, 12, 16, 16, 16, 16, 20, 20, 20, 20, 24]);
     assert!(!twin.trust(METRICS[1]).unwrap().reliable);
 }
+
+/// A search with the twin beside it, on servers of the laws: it ends as well and after fewer runs.
+#[test]
+fn a_search_that_is_followed_ends_sooner_and_as_well() {
+    let (mut plain_runs, mut runs_with, mut believed) = (0, 0, 0);
+    let (mut plain_regret, mut regret_with) = (0.0, 0.0);
+    for run in 0..runs(6, 60) {
+        let mut draws = Draws::new(seed(run), Purpose::Trial, 92, 0);
+        let freqs_ghz = FREQS_KHZ.iter().map(|khz| khz / KHZ_PER_GHZ).collect();
+        let freqs = crate::replay::Axis::Frequencies(freqs_ghz);
+        let server = crate::replay::Server::drawn(&mut draws);
+        let mut table = server.table(&freqs, &DELAYS_US, (0.02, 0.03), 0.2);
+        table.space.factors[0].kind = FactorKind::Number(FREQS_KHZ.to_vec());
+        let plain = table.play(table.problem(run), 1.0).unwrap();
+        let mut twin = Twin::new(&table.problem(run), &roles()).unwrap();
+        let with = table.play_followed(table.problem(run), 1.0, |search, _| twin.follow(search)).unwrap();
+        believed += u32::from(METRICS.iter().any(|metric| twin.trust(*metric).is_some_and(|trust| trust.used)));
+        assert!(!with.broken, "run {run}: {with:?}");
+        plain_runs += plain.stop.map_or(0, |(_, runs)| runs);
+        runs_with += with.stop.map_or(0, |(_, runs)| runs);
+        plain_regret += plain.regret;
+        regret_with += with.regret;
+    }
+    let worlds = runs(6, 60) as f64;
+    println!("believed {believed}, runs {plain_runs} {runs_with}, regret {plain_regret} {regret_with}");
+    assert!(f64::from(believed) > 0.5 * worlds, "believed in {believed}");
+    assert!(runs_with < plain_runs, "{runs_with} runs instead of {plain_runs}");
+    assert!(regret_with < plain_regret + 0.01 * worlds, "regret {regret_with} instead of {plain_regret}");
+}

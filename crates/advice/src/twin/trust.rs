@@ -44,7 +44,7 @@ pub struct Trust {
     /// Whether the law predicts well enough to be believed beyond what was measured: it is used, and the median error is
     /// at most 5 % of power or 20 % of a tail. If not, whoever shows it has to say so.
     pub reliable: bool,
-    /// Factor on the variance of the chosen model's predictions, from 1 to 25.
+    /// Factor on the variance of the chosen model's predictions wherever they are shown, from 1 to 25.
     pub widening: f64,
     /// The law, fitted to all settings.
     pub fitted: Fitted,
