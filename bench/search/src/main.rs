@@ -10,6 +10,7 @@ mod searchers;
 mod simulated;
 mod surface;
 mod twin_table;
+mod why_table;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,7 +60,8 @@ struct Arguments {
     /// Searches of Optuna's Gaussian process on each surface: fetches some gigabytes, and takes a minute each.
     #[arg(long, default_value_t = 0)]
     gp: u64,
-    /// Sets of twelve settings from which the twin and the process predict all others.
+    /// Sets of twelve settings from which the twin and the process predict all others, and ten times as many
+    /// explanations of a gain.
     #[arg(long, default_value_t = 10)]
     sets: u64,
     /// Draw regret against settings tried into this file.
@@ -117,7 +119,7 @@ fn race(arguments: &Arguments) -> Result<bool> {
         panels.push(contest::panel(surface, lines));
     }
     if !arguments.ours && arguments.sets > 0 {
-        twin_rows(&surfaces, arguments);
+        model_rows(&surfaces, arguments);
     }
     if let Some(file) = &arguments.svg {
         std::fs::write(file, picture::svg(&panels)).with_context(|| format!("cannot write {}", file.display()))?;
@@ -125,12 +127,19 @@ fn race(arguments: &Arguments) -> Result<bool> {
     Ok(well)
 }
 
-fn twin_rows(surfaces: &[Surface<'_>], arguments: &Arguments) {
+fn model_rows(surfaces: &[Surface<'_>], arguments: &Arguments) {
     say("\nmedian error on all settings but twelve: process / chosen model");
     for surface in surfaces {
         let columns = twin_table::columns(&(surface.table)(arguments.seed), arguments.sets, arguments.louder);
         for (metric, column) in ["watts", "tail"].iter().zip(columns.iter().flatten()) {
             say(&format!("{:<14} {metric:<6} {}", surface.name, column.words()));
+        }
+    }
+    say("\nshares of the gain, the settings between start and best run once each");
+    for surface in surfaces {
+        let table = (surface.table)(arguments.seed);
+        if let Some(words) = why_table::words(&table, 10 * arguments.sets, arguments.louder) {
+            say(&format!("{:<14} {words}", surface.name));
         }
     }
 }
