@@ -1,3 +1,5 @@
+//! Tests of the twin on machines of known truth.
+
 use super::*;
 use crate::{Bound, Factor, Noise, Space};
 use powerband_stats::{Draws, Purpose};

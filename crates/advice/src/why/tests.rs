@@ -1,3 +1,5 @@
+//! Tests of explanations on known worths.
+
 use super::*;
 
 fn runs(values: &[(&[usize], &[f64])]) -> Vec<Runs> {
