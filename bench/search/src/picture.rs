@@ -23,7 +23,7 @@ const COLOURS: [&str; 7] = ["#0072b2", "#999999", "#e69f00", "#009e73", "#cc79a7
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 54.0;
 const TOP: f64 = 30.0;
 const RIGHT: f64 = 10.0;
 const BOTTOM: f64 = 34.0;
