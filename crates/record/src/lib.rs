@@ -13,6 +13,7 @@ mod metric;
 mod outcome;
 mod primes;
 mod quantity;
+mod requirement;
 mod setting;
 mod timeline;
 mod work;
@@ -35,6 +36,7 @@ pub use quantity::{
     FrequencyError, QuantityError, format_duration, format_khz, format_number, parse_duration_ns, parse_frequency_khz,
     parse_percent,
 };
+pub use requirement::{Relation, Requirement, RequirementError};
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
 pub use work::{Demand, Protocol, ShopServer, Work};
