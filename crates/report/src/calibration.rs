@@ -162,7 +162,7 @@ fn told(found: &Calibration) -> Vec<String> {
     told.push(match found.false_alarm {
         None => "false alarms: too few blocks to check".to_owned(),
         Some(it) if it.low > SUSPICIOUS => format!(
-            "false alarms: {} ({} .. {}) of {} labellings of these trials at random, more than promised: too few distinct values, or a fault worth reporting",
+            "false alarms: {} ({} .. {}) of {} labellings of these trials at random; as few trials happen to lie, one set may have more than the 5 % that many have together",
             percent(it.rate), percent(it.low), percent(it.high), it.runs
         ),
         Some(it) => format!(
