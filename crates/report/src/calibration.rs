@@ -156,7 +156,7 @@ fn reach(all: &[Calibration], width: usize) -> Vec<String> {
 /// The sentences about one metric.
 fn told(found: &Calibration) -> Vec<String> {
     let mut told = vec![format!(
-        "margin of \"same\" from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
+        "margin from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
         percent(found.default_margin)
     )];
     told.push(match found.false_alarm {

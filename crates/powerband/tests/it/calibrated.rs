@@ -90,7 +90,7 @@ fn a_simulated_machine_is_calibrated() {
     assert_eq!(desk.json(&["show", "last"])["calibration"], report["calibration"]);
     let text = desk.run(&["show"]).ended(0).out;
     assert!(
-        text.contains("varies by") && text.contains("false alarms:") && text.contains("margin of \"same\""),
+        text.contains("varies by") && text.contains("false alarms:") && text.contains("margin from now on"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
