@@ -1,9 +1,11 @@
 //! The loop: warm-up, then blocks of every open setting in random order, a look after each, until all is decided or
 //! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Outcome, PlannedTrial, Started, Void};
+use powerband_stats::limit::LEAST_BLOCK;
 use powerband_stats::steady::warm_up_is_over;
 use powerband_stats::{Patience, Scale, Slot, block_order, reference_copies, slots};
 
+use crate::calibrating::{self, Calibrating};
 use crate::judging::{Judging, Look};
 use crate::left_out::LeftOut;
 use crate::unmeasured::Unmeasured;
@@ -69,6 +71,8 @@ struct Run<'a> {
     bench: &'a mut dyn Bench,
     journal: &'a mut dyn Journal,
     judging: Judging,
+    /// What is measured where nothing is to be decided.
+    calibrating: Option<Calibrating>,
     places: Vec<Place>,
     /// Settings left out because they gave nothing valid, with the last reason.
     given_up: Vec<Void>,
@@ -98,6 +102,7 @@ impl<'a> Run<'a> {
             bench,
             journal,
             judging: Judging::new(started),
+            calibrating: started.calibration.then(Calibrating::default),
             places: vec![Place::Open; settings],
             given_up: Vec::new(),
             patience: Patience::default(),
@@ -137,6 +142,9 @@ impl<'a> Run<'a> {
         let at_ns = self.clock();
         match answer {
             Ok(outcome) => {
+                if let Some(calibrating) = self.calibrating.as_mut().filter(|_| block > 0) {
+                    calibrating.take(&trial, at_ns, &outcome);
+                }
                 self.journal.record(&Event::TrialDone { trial: trial.trial, at_ns, outcome: outcome.clone() })?;
                 self.reference_seen |= setting == 0;
                 Ok(Ok(outcome))
@@ -179,7 +187,7 @@ impl<'a> Run<'a> {
             if let Some(reason) = self.settled() {
                 return Ok(reason);
             }
-            if self.blocks > 0 && self.no_time_for_a_block() {
+            if self.blocks >= self.least_blocks() && self.no_time_for_a_block() {
                 return Ok(CloseReason::Budget);
             }
             let from_ns = self.at_ns;
@@ -208,6 +216,11 @@ impl<'a> Run<'a> {
         settled.then_some(CloseReason::Decided)
     }
 
+    /// Blocks that are run however short the time is.
+    fn least_blocks(&self) -> u32 {
+        if self.started.calibration { calibrating::LEAST_BLOCKS } else { 1 }
+    }
+
     fn out_of_time(&self) -> bool {
         self.started.budget_ns.is_some_and(|budget| self.at_ns >= budget)
     }
@@ -220,16 +233,27 @@ impl<'a> Run<'a> {
     fn block(&mut self, block: u32) -> Result<bool, End> {
         let is_open = |&setting: &usize| self.places[setting] == Place::Open;
         let open: Vec<usize> = (1..self.places.len()).filter(is_open).collect();
-        let copies = if self.started.robust { 1 } else { reference_copies(open.len()) };
+        let copies = self.copies(open.len());
         let slots = slots(copies, &open);
         self.judging.begin_block();
         for slot in block_order(self.started.seed, block, &slots) {
-            if self.out_of_time() && self.blocks > 0 {
+            if self.out_of_time() && self.blocks >= self.least_blocks() {
                 return Ok(false);
             }
             self.slot(block, slot)?;
         }
         Ok(true)
+    }
+
+    /// How often the reference runs in a block. Levels are no differences: where they are held against a limit, trials of the
+    /// same setting are kept apart by more of the reference.
+    fn copies(&self, open: usize) -> usize {
+        if self.started.robust {
+            return 1;
+        }
+        let levels = self.started.requirements.iter().any(|requirement| !requirement.relative);
+        let filled = if levels { LEAST_BLOCK.saturating_sub(open) } else { 0 };
+        reference_copies(open).max(filled)
     }
 
     /// One slot of a block, repeated while it is void.
@@ -269,11 +293,14 @@ impl<'a> Run<'a> {
 
     /// Looks at the blocks so far, tells, and lets decided settings go.
     fn look(&mut self) -> Result<(), End> {
-        self.look = self.judging.look();
+        if self.calibrating.is_none() {
+            self.look = self.judging.look();
+        }
         let done = BlockDone {
             block: self.blocks,
             at_ns: self.clock(),
             verdicts: self.look.verdicts.clone(),
+            requirements: self.look.requirements.clone(),
             knee: self.look.knee.clone(),
         };
         self.journal.record(&Event::BlockDone(done))?;
@@ -325,6 +352,10 @@ impl<'a> Run<'a> {
     }
 
     fn close(mut self, reason: CloseReason, mut left: Vec<String>) -> Result<Finding, Fatal> {
+        let calibrating = self.calibrating.as_ref();
+        let results = calibrating.map(|it| it.results(self.started, self.judging.spending()));
+        let (calibrations, untold) = results.unwrap_or_default();
+        self.notes.extend(untold);
         self.notes.extend(self.judging.notes());
         self.notes.extend(self.unmeasured.notes(self.valid));
         self.notes.extend(self.left_out.notes(self.valid));
@@ -336,6 +367,8 @@ impl<'a> Run<'a> {
             trials: self.valid,
             voids: self.voids,
             verdicts: self.look.verdicts,
+            requirements: self.look.requirements,
+            calibrations,
             levels: self.judging.levels(),
             knee: self.look.knee,
             notes: self.notes,

@@ -4,6 +4,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
+mod noise;
+
+pub(crate) use noise::{Calibrate, Compare};
+
 /// Finds the settings at which a Linux machine does its work best, by measuring, and says how sure it is.
 #[derive(Parser, Debug)]
 #[command(name = "powerband", version, propagate_version = true, disable_help_subcommand = true)]
@@ -75,6 +79,8 @@ pub(crate) enum Verb {
     With(With),
     /// Compare settings by measuring
     Try(Try),
+    /// Measure the noise of the machine as it is: what can be seen in how long, and what would help
+    Calibrate(Calibrate),
     /// Run the experiment of a plan file
     Run(Run),
     /// Go on with an experiment that was interrupted or stopped
@@ -83,6 +89,8 @@ pub(crate) enum Verb {
     List,
     /// Show an experiment again
     Show(Show),
+    /// Compare settings of stored experiments, or of measurements made elsewhere
+    Compare(Compare),
     /// Write an experiment's events or results
     Export(Export),
     /// Do published experiments again on simulated machines, and say of each claim whether it holds
@@ -256,9 +264,9 @@ pub(crate) struct With {
     pub(crate) command: Vec<String>,
 }
 
-/// How to measure: what `try` and `run` share.
+/// How to measure: what every verb that runs trials shares.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Measuring {
+pub(crate) struct Setup {
     /// Judge by this metric: NAME (of the load, of a meter, or of the machine's state), NAME=METRIC/METRIC, NAME=regex:PATTERN,
     /// NAME=json:$.PATH, with :higher, :lower or :info behind it
     ///
@@ -284,15 +292,6 @@ pub(crate) struct Measuring {
     /// Begin each load only when the hottest thermal zone is as cool as this, or 10 minutes (or TIME) are over
     #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true)]
     pub(crate) cool: Option<String>,
-    /// What counts as the same, e.g. 2%
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    pub(crate) margin: Option<String>,
-    /// Error rate of all verdicts "better" and "worse" together
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    pub(crate) alpha: Option<String>,
-    /// Most blocks (every setting once a block)
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) blocks: Option<u32>,
     /// Most time, e.g. 15m
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
@@ -302,18 +301,6 @@ pub(crate) struct Measuring {
     /// Time to settle after turning
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) settle: Option<String>,
-    /// Compare with this setting instead of the machine as found
-    #[arg(long, value_name = "NAME")]
-    pub(crate) reference: Option<String>,
-    /// Seek the cheapest setting that loses nothing, cost being this knob's value
-    #[arg(long, value_name = "KNOB")]
-    pub(crate) knee: Option<String>,
-    /// Judge by ranks alone (slower, needs no assumption on the noise)
-    #[arg(long)]
-    pub(crate) robust: bool,
-    /// End with 1 when one of these happened: better, worse, same, undecided
-    #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
-    pub(crate) fail_on: Vec<FailOn>,
     /// Under sudo: run the load as root, not as the user who called
     #[arg(long)]
     pub(crate) as_root: bool,
@@ -323,6 +310,38 @@ pub(crate) struct Measuring {
     /// No progress on the terminal
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// How to measure and compare: what `try` and `run` share.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Measuring {
+    /// What is not about comparing.
+    #[command(flatten)]
+    pub(crate) setup: Setup,
+    /// What counts as the same, e.g. 2%
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) margin: Option<String>,
+    /// Error rate of all verdicts "better" and "worse" together
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) alpha: Option<String>,
+    /// Most blocks (every setting once a block)
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) blocks: Option<u32>,
+    /// Compare with this setting instead of the machine as found
+    #[arg(long, value_name = "NAME")]
+    pub(crate) reference: Option<String>,
+    /// Seek the cheapest setting that loses nothing, cost being this knob's value
+    #[arg(long, value_name = "KNOB")]
+    pub(crate) knee: Option<String>,
+    /// What every setting must fulfil besides: a limit on a metric, or against the reference 'p99_us<=+10%'
+    #[arg(long = "require", value_name = "METRIC<=LIMIT")]
+    pub(crate) requirements: Vec<String>,
+    /// Judge by ranks alone (slower, needs no assumption on the noise)
+    #[arg(long)]
+    pub(crate) robust: bool,
+    /// End with 1 when one of these happened: better, worse, same, undecided, or broken for a requirement
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<FailOn>,
 }
 
 /// Verdicts `--fail-on` can name.
@@ -336,17 +355,13 @@ pub(crate) enum FailOn {
     Same,
     /// Something is open
     Undecided,
+    /// A requirement is broken
+    Broken,
 }
 
-/// `try`.
-#[derive(Args, Debug)]
-pub(crate) struct Try {
-    /// Knobs and their values, crossed: governor=all, freq=500MHz,600MHz, rx-usecs=10..100:10
-    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
-    pub(crate) axes: Vec<String>,
-    /// A whole setting, with a name or without: base: or 'tuned:governor=conservative up_threshold=98'
-    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
-    pub(crate) settings: Vec<String>,
+/// What makes the machine work: a built-in load or a command.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Loading {
     /// A built-in load: counter, stream, ping, wake, primes, orders, ladder, shop, idle
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     pub(crate) load: Option<String>,
@@ -370,12 +385,26 @@ pub(crate) struct Try {
     /// The port that listens on; whichever comes to listen when this is left out
     #[arg(long, value_name = "PORT", requires = "far_command")]
     pub(crate) far_port: Option<u16>,
-    /// How to measure.
-    #[command(flatten)]
-    pub(crate) measuring: Measuring,
     /// The command to measure
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// `try`.
+#[derive(Args, Debug)]
+pub(crate) struct Try {
+    /// Knobs and their values, crossed: governor=all, freq=500MHz,600MHz, rx-usecs=10..100:10
+    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
+    pub(crate) axes: Vec<String>,
+    /// A whole setting, with a name or without: base: or 'tuned:governor=conservative up_threshold=98'
+    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
+    pub(crate) settings: Vec<String>,
+    /// What makes the machine work.
+    #[command(flatten)]
+    pub(crate) loading: Loading,
+    /// How to measure.
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
 }
 
 /// `run`.

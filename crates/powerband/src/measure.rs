@@ -8,9 +8,10 @@ use powerband_experiment::{
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
 use powerband_record::{
-    CloseReason, CommandMeter, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict, format_duration,
+    CloseReason, CommandMeter, ExperimentHeader, Finding, JOURNAL_VERSION, Standing, Verdict, format_duration,
 };
-use powerband_store::Store;
+use powerband_report::sentence::percent;
+use powerband_store::{Noise, Store};
 
 use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -18,22 +19,25 @@ use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
 use crate::{caller, dry, lag, mpirun, output, verb};
 
+/// Where a margin comes from that a calibration proposes.
+pub(crate) const CALIBRATED: &str = "calibration";
+
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
     let mut plan = overridden(plan, shared, measuring);
-    for text in measuring.meters.iter().filter(|text| text.contains('=')) {
+    for text in measuring.setup.meters.iter().filter(|text| text.contains('=')) {
         let (name, meter) = CommandMeter::parse(text).map_err(usage)?;
         plan.meters.insert(name, meter);
     }
     plan.knobs.extend(rig::declared(shared)?);
-    let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
+    let purpose = if measuring.setup.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
     let real = !names.simulated();
-    let user = if names.here() { caller::user_of_loads(measuring.as_root)? } else { None };
+    let user = if names.here() { caller::user_of_loads(measuring.setup.as_root)? } else { None };
     // The store first: without a place for results nothing may be turned.
-    let mut store = if measuring.dry_run { None } else { Some(open_store(shared)?) };
+    let mut store = if measuring.setup.dry_run { None } else { Some(open_store(shared)?) };
     let mut rig = rig::open(&names, plan.seed, purpose)?;
-    if !measuring.dry_run && plan.meter_lag.iter().any(|text| sided(text).1 == ESTIMATE) {
+    if !measuring.setup.dry_run && plan.meter_lag.iter().any(|text| sided(text).1 == ESTIMATE) {
         estimate_lags(&mut plan, rig.world())?;
         // The experiment begins on a rig on which nothing has run.
         rig.close();
@@ -41,7 +45,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     }
     let mut plan = named(plan, names);
     rig::check_shells(&plan.load, rig.world())?;
-    if !measuring.dry_run {
+    if !measuring.setup.dry_run {
         mpirun::settle(&mut plan.load, rig.world(), user.as_ref())?;
     }
     let resolved = resolve(&plan, rig.world());
@@ -50,8 +54,9 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     resolved.started.user = real.then(|| caller::number(user.as_ref()));
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
+    margin_by_calibration(&plan, &mut resolved, shared, store.as_ref())?;
     let steps = dry::steps(&resolved, rig.world())?;
-    if !measuring.dry_run {
+    if !measuring.setup.dry_run {
         let notes: BTreeSet<&String> = steps.iter().flat_map(|steps| &steps.notes).collect();
         notes.into_iter().for_each(|note| output::remark(note));
     }
@@ -59,9 +64,45 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
         return dry::print(shared, &resolved, &steps, &dry::meters(rig.world(), &resolved));
     };
     let id = store.begin(&header()).map_err(store_failure)?;
-    let finding = conduct(store, id, &resolved, rig.world(), user, measuring.quiet || shared.json);
+    let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
     rig.close();
     conclude(shared, store, id, finding, &measuring.fail_on)
+}
+
+/// Where neither the plan nor an option gives a margin: what the latest calibration of this machine and load proposes, of
+/// several judged metrics the largest. The experiment then has it, and asks the store no more.
+fn margin_by_calibration(
+    plan: &Plan,
+    resolved: &mut Resolved,
+    shared: &Shared,
+    store: Option<&Store>,
+) -> Result<(), Failure> {
+    if plan.margin.is_some() || plan.calibration {
+        return Ok(());
+    }
+    let looked = if store.is_none() { find_store(shared)? } else { None };
+    let Some(store) = store.or(looked.as_ref()) else { return Ok(()) };
+    let host = powerband_host::hostname();
+    let mut best: Option<(Noise, String)> = None;
+    for metric in resolved.started.metrics.iter().filter(|metric| metric.judged) {
+        let noise = store.noise(&host, &resolved.started, metric).map_err(store_failure)?;
+        let larger =
+            |noise: &Noise| best.as_ref().is_none_or(|(before, _)| noise.default_margin > before.default_margin);
+        if let Some(noise) = noise.filter(larger) {
+            best = Some((noise, metric.name.clone()));
+        }
+    }
+    if let Some((noise, metric)) = best {
+        resolved.started.margin = noise.default_margin;
+        resolved.started.margin_source = CALIBRATED.into();
+        output::remark(&format!(
+            "the margin is {}, from calibration {}: {metric} varies by {} from trial to trial; --margin gives another",
+            percent(noise.default_margin),
+            noise.experiment,
+            percent(noise.sigma)
+        ));
+    }
+    Ok(())
 }
 
 /// Puts numbers in the place of the delays that are to be estimated.
@@ -126,26 +167,29 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     };
     put(&mut plan.margin, &measuring.margin);
     put(&mut plan.alpha, &measuring.alpha);
-    put(&mut plan.budget, &measuring.budget);
-    put(&mut plan.settle, &measuring.settle);
+    put(&mut plan.budget, &measuring.setup.budget);
+    put(&mut plan.settle, &measuring.setup.settle);
     put(&mut plan.reference, &measuring.reference);
-    put(&mut plan.cool, &measuring.cool);
+    put(&mut plan.cool, &measuring.setup.cool);
     put(&mut plan.knee, &measuring.knee);
     put(&mut plan.cpus, &shared.cpus.as_ref().map(ToString::to_string));
     plan.blocks = measuring.blocks.or(plan.blocks);
-    plan.warmup = measuring.warmup.or(plan.warmup);
+    plan.warmup = measuring.setup.warmup.or(plan.warmup);
     plan.seed = shared.seed.or(plan.seed);
     plan.robust |= measuring.robust;
-    if !measuring.meters.is_empty() {
+    if !measuring.requirements.is_empty() {
+        plan.require.clone_from(&measuring.requirements);
+    }
+    if !measuring.setup.meters.is_empty() {
         // One with an equals sign declares a program beside naming it.
         let name = |text: &String| text.split_once('=').map_or(text.as_str(), |(name, _)| name).to_owned();
-        plan.meter = measuring.meters.iter().map(name).collect();
+        plan.meter = measuring.setup.meters.iter().map(name).collect();
     }
-    if !measuring.meter_lags.is_empty() {
-        plan.meter_lag.clone_from(&measuring.meter_lags);
+    if !measuring.setup.meter_lags.is_empty() {
+        plan.meter_lag.clone_from(&measuring.setup.meter_lags);
     }
-    if !measuring.metrics.is_empty() {
-        plan.metrics.clone_from(&measuring.metrics);
+    if !measuring.setup.metrics.is_empty() {
+        plan.metrics.clone_from(&measuring.setup.metrics);
     }
     plan
 }
@@ -245,6 +289,7 @@ fn verdict_code(finding: &Finding, fail_on: &[FailOn], id: i64) -> Answer {
             FailOn::Worse => Verdict::Worse,
             FailOn::Same => Verdict::Same,
             FailOn::Undecided => Verdict::Undecided,
+            FailOn::Broken => return finding.requirements.iter().any(|it| it.standing == Standing::Broken),
         };
         finding.verdicts.iter().any(|v| v.verdict == verdict)
             || (*fail == FailOn::Undecided && finding.verdicts.is_empty())

@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, SettingVerdict, Started, Verdict,
-    Void,
+    Calibration, CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, RequirementStanding,
+    SettingVerdict, Started, Verdict, Void,
 };
 use thiserror::Error;
 
@@ -65,6 +65,10 @@ pub struct Model {
     pub settings: Vec<SettingReport>,
     /// The knee, when one was sought and looked for.
     pub knee: Option<KneeFinding>,
+    /// Where requirements stand, by setting, at the latest look.
+    pub requirements: Vec<RequirementStanding>,
+    /// The noise of each metric, where that was measured.
+    pub calibrations: Vec<Calibration>,
     /// Trials that do not count, in order.
     pub voids: Vec<VoidTrial>,
     /// What must be known with the verdicts, a sentence each.

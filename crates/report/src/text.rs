@@ -3,6 +3,8 @@ use std::collections::BTreeSet;
 
 use powerband_record::{Better, format_duration};
 
+use crate::calibration;
+use crate::requirements;
 use crate::sentence;
 use crate::{Distribution, End, Model};
 
@@ -37,6 +39,7 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
     }
     page.blank();
     facts(model, &mut page);
+    page.lines.extend(calibration::lines(model, width));
     for (place, metric) in model.judged() {
         if model.verdicts(place).next().is_none() {
             continue;
@@ -50,7 +53,15 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
         page.text(&format!("{name} against {} (wanted: {wanted})", model.label(0)), 0);
         page.lines.extend(tables::verdicts(model, place, width, colour));
     }
-    let levels = tables::levels(model, width);
+    let required = requirements::table(model, width);
+    if !required.is_empty() {
+        page.blank();
+        page.text("requirements, held against trials", 0);
+        page.lines.extend(required);
+        requirements::note(model).into_iter().for_each(|note| page.item(note));
+    }
+    // Two names for one setting have nothing more to say than the noise.
+    let levels = if model.calibrations.is_empty() { tables::levels(model, width) } else { Vec::new() };
     if !levels.is_empty() {
         page.blank();
         let mut intervals = model.settings.iter().flat_map(|setting| &setting.levels).flatten();
@@ -134,7 +145,9 @@ fn facts(model: &Model, page: &mut Page) {
     if let Some(times) = sentence::resumptions(model) {
         page.fact("resumed", &times);
     }
-    page.fact("certainty", &sentence::certainty(model));
+    if !plan.calibration {
+        page.fact("certainty", &sentence::certainty(model));
+    }
     page.fact("order", &format!("at random inside each block, seed {}", plan.seed));
 }
 
@@ -155,6 +168,9 @@ fn distributions(model: &Model, page: &mut Page) {
 
 /// What each setting turns, where its label does not say it; then what did not land as asked and who left early.
 fn settings(model: &Model, page: &mut Page) {
+    if model.started.calibration {
+        return;
+    }
     let told: Vec<String> = model
         .settings
         .iter()

@@ -7,10 +7,10 @@ use powerband_machine::{User, World};
 use powerband_record::{Event, ExperimentHeader, Finding, JOURNAL_VERSION, Owner, Resumption, Started};
 use powerband_store::Store;
 
-use crate::cli::{Cli, FailOn, Measuring, Resume, Shared, Verb};
+use crate::cli::{Cli, FailOn, Measuring, Resume, Setup, Shared, Verb};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
-use crate::measure::{conclude, named, need_store, overridden, store_failure};
+use crate::measure::{CALIBRATED, conclude, named, need_store, overridden, store_failure};
 use crate::rig::{self, Names, Purpose};
 use crate::{caller, dry, mpirun};
 
@@ -69,7 +69,7 @@ fn conduct(
 /// Whom the loads go on as: the user they ran as.
 fn user_of_loads(started: &Started, begun: Option<&Cli>, names: &Names) -> Result<Option<User>, Failure> {
     let Some(then) = started.user else { return Ok(None) };
-    let as_root = begun.and_then(measuring).is_some_and(|measuring| measuring.as_root);
+    let as_root = begun.and_then(setup).is_some_and(|setup| setup.as_root);
     let user = if names.here() { caller::user_of_loads(as_root)? } else { None };
     match caller::number(user.as_ref()) {
         now if now == then => Ok(user),
@@ -158,7 +158,11 @@ fn check_plan(
     if then != now {
         return Err(other(format!("it was {} and is {}", then.words(), now.words())));
     }
-    let now = resolve(&plan, world).map_err(|error| other(error.to_string()))?.started;
+    let mut now = resolve(&plan, world).map_err(|error| other(error.to_string()))?.started;
+    if plan.margin.is_none() && started.margin_source == CALIBRATED {
+        // What a calibration said then holds, whatever one would say now.
+        now.margin = started.margin;
+    }
     first_difference(started, &now).map_or(Ok(()), |difference| Err(other(difference)))
 }
 
@@ -180,6 +184,14 @@ fn measuring(begun: &Cli) -> Option<&Measuring> {
         Verb::Run(run) => Some(&run.measuring),
         Verb::Try(try_) => Some(&try_.measuring),
         _ => None,
+    }
+}
+
+/// How it was begun to run trials.
+fn setup(begun: &Cli) -> Option<&Setup> {
+    match &begun.verb {
+        Verb::Calibrate(calibrate) => Some(&calibrate.setup),
+        _ => measuring(begun).map(|measuring| &measuring.setup),
     }
 }
 

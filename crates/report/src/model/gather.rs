@@ -52,6 +52,8 @@ impl Gathering {
             warmups: 0,
             settings: started.settings.iter().map(setting).collect(),
             knee: None,
+            requirements: vec![],
+            calibrations: vec![],
             voids: vec![],
             notes: vec![],
             restored: None,
@@ -66,10 +68,14 @@ impl Gathering {
         let named: Vec<u32> = match what {
             Event::TrialStarted(trial) => vec![trial.setting],
             Event::SettingLeft { setting, .. } => vec![*setting],
-            Event::BlockDone(block) => block.verdicts.iter().map(|v| v.setting).collect(),
+            Event::BlockDone(block) => {
+                let required = block.requirements.iter().map(|it| it.setting);
+                block.verdicts.iter().map(|v| v.setting).chain(required).collect()
+            }
             Event::Closed(finding) => {
                 let verdicts = finding.verdicts.iter().map(|v| v.setting);
-                verdicts.chain(finding.levels.iter().map(|l| l.setting)).collect()
+                let required = finding.requirements.iter().map(|it| it.setting);
+                verdicts.chain(finding.levels.iter().map(|l| l.setting)).chain(required).collect()
             }
             _ => vec![],
         };
@@ -107,6 +113,7 @@ impl Gathering {
                 self.passed(block.at_ns);
                 self.model.blocks = self.model.blocks.max(block.block);
                 self.verdicts(&block.verdicts);
+                self.model.requirements.clone_from(&block.requirements);
                 self.model.knee = block.knee.clone().or(self.model.knee.take());
             }
             Event::SettingLeft { setting, block, why } => {
@@ -161,6 +168,8 @@ impl Gathering {
         self.model.end = End::Closed(finding.reason.clone());
         self.model.blocks = finding.blocks;
         self.verdicts(&finding.verdicts);
+        self.model.requirements.clone_from(&finding.requirements);
+        self.model.calibrations.clone_from(&finding.calibrations);
         self.model.knee = finding.knee.clone().or(self.model.knee.take());
         self.model.notes.clone_from(&finding.notes);
         self.levels.clone_from(&finding.levels);

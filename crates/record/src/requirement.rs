@@ -1,0 +1,230 @@
+//! What a setting must fulfil besides being good: `p99_us<=500`, `rate_mbit_s>=900`, `p99_us<=+10%` against the reference.
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::metric::{MetricName, canonical_metric, unit_of};
+
+/// On which side of the limit the metric must stay; on the limit is within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// `<=`.
+    AtMost,
+    /// `>=`.
+    AtLeast,
+}
+
+impl Relation {
+    /// Whether `value` is on the side of `limit` where it must be.
+    #[must_use]
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Relation::AtMost => value <= limit,
+            Relation::AtLeast => value >= limit,
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Relation::AtMost => "<=",
+            Relation::AtLeast => ">=",
+        })
+    }
+}
+
+/// A limit on one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Requirement {
+    /// The metric, by its full name.
+    pub metric: MetricName,
+    /// Which side of the limit is within it.
+    pub relation: Relation,
+    /// The limit, in the metric's own unit; a share of the reference (0.1 = 10 % more, -0.05 = 5 % less) when `relative`.
+    pub limit: f64,
+    /// Against the reference.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub relative: bool,
+}
+
+/// Whether a setting fulfils a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Shown to be within the limit.
+    Holds,
+    /// Shown to be beyond it.
+    Broken,
+    /// Neither.
+    Open,
+}
+
+/// What a look found for one requirement of one setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequirementStanding {
+    /// Index of the setting.
+    pub setting: u32,
+    /// Index of the requirement in the plan.
+    pub requirement: u32,
+    /// Where it stands.
+    pub standing: Standing,
+    /// Chance that the setting is truly within the limit.
+    pub probability: f64,
+    /// What was measured: in the metric's own unit, or the share of the reference it differs by (0.1 = 10 % more).
+    pub estimate: f64,
+    /// Interval at the level of this look, lower end; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Trials it rests on; blocks where it is against the reference.
+    pub trials: u32,
+    /// Predicted total of them until it is known, low and high, when open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<(u32, u32)>,
+    /// The metric drifted or changed its level meanwhile, so that it is known for this session only: blocks protect
+    /// differences, not levels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub this_session: bool,
+}
+
+/// Why a text is not a requirement.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RequirementError {
+    /// No `<=` or `>=`.
+    #[error(
+        "'{0}' is not METRIC<=LIMIT or METRIC>=LIMIT; write e.g. 'p99_us<=500', in quotes as the shell knows < too"
+    )]
+    NoRelation(String),
+    /// Nothing before the relation, or more than one word.
+    #[error("'{0}' names no metric before its limit; write e.g. 'p99_us<=500'")]
+    NoMetric(String),
+    /// No number behind it.
+    #[error("'{limit}' is no limit for {metric}; write a number in its own unit ('{metric}<=500') or '{metric}<=+10%'")]
+    NoLimit {
+        /// The metric.
+        metric: String,
+        /// What stood behind the relation.
+        limit: String,
+    },
+    /// A percentage without a sign, of a metric that is none.
+    #[error(
+        "'{limit}' of what? write '+{limit}' for a limit against the reference, or a number in the unit of {metric}"
+    )]
+    Unsigned {
+        /// The metric.
+        metric: String,
+        /// The percentage.
+        limit: String,
+    },
+    /// Nothing can be less than nothing by a share.
+    #[error("no value is less than the reference by 100 % or more; write e.g. '{metric}<=-20%'")]
+    BelowNothing {
+        /// The metric.
+        metric: String,
+    },
+}
+
+impl Requirement {
+    /// Reads `METRIC<=LIMIT` or `METRIC>=LIMIT`. A limit is a number in the metric's own unit (which may be written
+    /// behind it) or a signed percentage against the reference: `p99_us<=500`, `rtt_ms<=2ms`, `power_w<=-5%`.
+    ///
+    /// # Errors
+    /// [`RequirementError`]: no relation, no metric, or a limit that is none.
+    pub fn parse(text: &str) -> Result<Self, RequirementError> {
+        let at_most = text.split_once("<=").map(|parts| (Relation::AtMost, parts));
+        let parts = at_most.or_else(|| text.split_once(">=").map(|parts| (Relation::AtLeast, parts)));
+        let Some((relation, (metric, limit))) = parts else { return Err(RequirementError::NoRelation(text.into())) };
+        let (metric, limit) = (canonical_metric(metric.trim()).to_owned(), limit.trim());
+        if metric.is_empty() || metric.contains(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '=')) {
+            return Err(RequirementError::NoMetric(text.into()));
+        }
+        let wrong = || RequirementError::NoLimit { metric: metric.clone(), limit: limit.into() };
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(wrong);
+        let Some(percent) = limit.strip_suffix('%').filter(|_| limit.starts_with(['+', '-'])) else {
+            let unit = unit_of(&metric);
+            if limit.ends_with('%') && unit != "%" {
+                return Err(RequirementError::Unsigned { metric, limit: limit.into() });
+            }
+            let bare = if unit.is_empty() { limit } else { limit.strip_suffix(unit).unwrap_or(limit) };
+            let limit = number(bare)?;
+            return Ok(Requirement { metric, relation, limit, relative: false });
+        };
+        let limit = number(percent)? / 100.0;
+        if limit <= -1.0 {
+            return Err(RequirementError::BelowNothing { metric });
+        }
+        Ok(Requirement { metric, relation, limit, relative: true })
+    }
+
+    /// The limit in the metric's own unit, the reference's value being `reference`.
+    #[must_use]
+    pub fn limit_at(&self, reference: f64) -> f64 {
+        if self.relative { reference * (1.0 + self.limit) } else { self.limit }
+    }
+}
+
+impl fmt::Display for Requirement {
+    /// As it can be typed again.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.metric, self.relation)?;
+        if !self.relative {
+            return write!(f, "{}", self.limit);
+        }
+        // Two decimals of a per cent are more than anybody types; rounding hides what division by 100 left behind.
+        let percent = (self.limit * 1e6).round() / 1e4;
+        write!(f, "{percent:+}%")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Requirement {
+        Requirement::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn limits_are_absolute_or_against_the_reference() {
+        let limit = read("p99_us<=500");
+        assert_eq!((limit.metric.as_str(), limit.limit, limit.relative), ("p99_us", 500.0, false));
+        assert!(limit.relation.holds(500.0, 500.0) && !limit.relation.holds(500.1, 500.0));
+        let least = read(" rate_mbit_s >= 900 Mbit/s ");
+        assert_eq!((least.relation, least.limit), (Relation::AtLeast, 900.0));
+        assert_eq!(read("watts<=12").metric, "power_w");
+        assert_eq!(read("busy_percent<=50%"), read("busy_percent<=50"));
+        assert_eq!(read("temperature_c>=-5").limit, -5.0);
+        let more = read("p99_us<=+10%");
+        assert!(more.relative && (more.limit - 0.1).abs() < 1e-12 && (more.limit_at(200.0) - 220.0).abs() < 1e-9);
+        assert!((read("energy_j<=-5%").limit_at(100.0) - 95.0).abs() < 1e-9);
+        for text in ["p99_us<=500", "rate_mbit_s>=900.5", "p99_us<=+10%", "energy_j<=-5%", "x<=+0.25%"] {
+            let requirement = read(text);
+            assert_eq!(requirement.to_string(), text);
+            let json = serde_json::to_string(&requirement).unwrap();
+            assert_eq!(serde_json::from_str::<Requirement>(&json).unwrap(), requirement);
+        }
+    }
+
+    #[test]
+    fn what_is_no_requirement_says_what_to_write() {
+        for (text, words) in [
+            ("p99_us<500", "METRIC<=LIMIT"),
+            ("<=500", "names no metric"),
+            ("p99 us<=500", "names no metric"),
+            ("p99_us<=", "no limit for p99_us"),
+            ("p99_us<=500ms", "no limit for p99_us"),
+            ("p99_us<=inf", "no limit for p99_us"),
+            ("p99_us<=10%", "write '+10%'"),
+            ("p99_us<=-100%", "100 %"),
+        ] {
+            let error = Requirement::parse(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}
