@@ -1,0 +1,161 @@
+//! What a search asks for, is told, and says in the end.
+
+/// What a run runs at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// What the machine runs now.
+    Start,
+    /// A point of the space.
+    Point(usize),
+}
+
+/// What should happen next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    /// One run.
+    Run(Who),
+    /// Nothing: the search is over.
+    End(End),
+}
+
+/// What a run brought. Natural logarithms, smaller is better.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// It was measured.
+    Valid {
+        /// The goal; ignored where it is known of every point, except of a start that is no point.
+        goal: f64,
+        /// Each bound.
+        bounds: Vec<f64>,
+    },
+    /// It was cut off: the metric of a bound is at least this, where anything can be said of it. Nothing is learned of
+    /// the goal.
+    TimedOut {
+        /// Each bound.
+        bounds: Vec<Option<f64>>,
+    },
+    /// It cannot be turned: the point is removed and costs no trial.
+    Refused,
+    /// The work failed: nothing is learned. A point whose work fails twice is removed.
+    Failed,
+}
+
+/// An estimate with a lower and an upper limit, on the scale of natural logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Estimate.
+    pub mean: f64,
+    /// Lower limit.
+    pub low: f64,
+    /// Upper limit.
+    pub high: f64,
+}
+
+/// What may have been missed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Certificate {
+    /// By how much (logarithm, so 0.002 is 0.2 %) the best setting is expected to be better than the answer.
+    pub expected_loss: f64,
+    /// Chance that a setting better by more than 5 % exists.
+    pub chance_5_percent: f64,
+}
+
+/// How a kept setting stands to a bound, from the fresh blocks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held {
+    /// Mean of the blocks, natural logarithm.
+    pub value: f64,
+    /// Chance that the setting's level lies below the limit (t distribution; Bayesian with a flat prior).
+    pub certainty: f64,
+}
+
+/// A setting that was kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Confirmed {
+    /// The point.
+    pub point: usize,
+    /// Its goal minus the start's, 95 % interval; negative is a gain. Without width where the goal is known.
+    pub gain: Interval,
+    /// Mean of its goal in the blocks, natural logarithm.
+    pub goal: f64,
+    /// Each bound.
+    pub bounds: Vec<Held>,
+    /// Blocks it was confirmed in.
+    pub blocks: u32,
+}
+
+/// Why nothing was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// What looked best could not be shown to keep the bounds and to be better than the start.
+    NotShown,
+    /// Time ran short before anything could be confirmed.
+    Time,
+    /// The start's own runs failed.
+    StartFails,
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// A setting was shown to keep the bounds and to be better than the start (or to keep bounds that the start breaks).
+    Confirmed(Confirmed),
+    /// Keep the start: nothing could be shown.
+    Undecided {
+        /// Why.
+        why: Why,
+        /// What would be tried first with more time.
+        best_guess: Option<usize>,
+    },
+    /// The start keeps the bounds, and nothing is measurably better.
+    StartIsBest {
+        /// What may have been missed; none after a race, where every setting was measured.
+        certificate: Option<Certificate>,
+    },
+    /// Neither the start nor any setting keeps the bounds.
+    NoneKeepsTheBound {
+        /// The setting that came closest, if one was measured.
+        closest: Option<usize>,
+    },
+}
+
+/// Where a search stands in its course.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The first runs: the start, and the first setting.
+    Starting,
+    /// Looking for a better setting.
+    Searching,
+    /// Fresh blocks of the start and one candidate.
+    Confirming {
+        /// The candidate.
+        candidate: usize,
+        /// The block under way, counted from 1.
+        block: u32,
+    },
+    /// Blocks of all settings still in.
+    Racing {
+        /// The block under way, counted from 1.
+        block: u32,
+    },
+    /// Over.
+    Done,
+}
+
+/// The provisional answer, at any moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// The best setting that very probably keeps the bounds; none means the start.
+    pub incumbent: Option<usize>,
+    /// What may have been missed; none before the model has seen a setting, and in a race.
+    pub certificate: Option<Certificate>,
+    /// The answer's goal, 90 % interval; none before it was measured.
+    pub goal: Option<Interval>,
+    /// The answer's bounds, 90 % intervals.
+    pub bounds: Vec<Option<Interval>>,
+    /// Different settings tried, the start as the first.
+    pub tried: usize,
+    /// Runs that were measured.
+    pub runs: usize,
+}

@@ -1,0 +1,1 @@
+//! Cholesky factors of small symmetric matrices, and what is solved by them.

@@ -1,0 +1,38 @@
+//! What was measured of one metric, reduced to what a process needs.
+
+/// One setting that was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tried {
+    /// The point.
+    pub point: usize,
+    /// Mean of its runs' logarithms.
+    pub mean: f64,
+    /// Number of runs.
+    pub runs: usize,
+}
+
+/// All settings that were measured, and how far their repeats lie apart.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Data {
+    /// The settings.
+    pub tried: Vec<Tried>,
+    /// Sum of squares of the runs around their settings' means.
+    pub within: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
+}
+
+impl Data {
+    /// Adds all runs of one setting; a setting that is no point (`None`) teaches noise alone.
+    pub fn add(&mut self, point: Option<usize>, values: &[f64]) {
+        if values.is_empty() {
+            return;
+        }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        self.within += values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
+        self.freedom += (values.len() - 1) as f64;
+        if let Some(point) = point {
+            self.tried.push(Tried { point, mean, runs: values.len() });
+        }
+    }
+}
