@@ -1,4 +1,6 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
+use std::collections::BTreeSet;
+
 use powerband_knob::{Declared, Selection, resolve as resolve_knob};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
@@ -13,6 +15,7 @@ use crate::choice::{choices, program};
 use crate::cooling;
 use crate::crossing::crossed;
 use crate::metering::Metering;
+use crate::search::{Asked, MOST_SEARCHED};
 use crate::short::bearable;
 use crate::{Plan, PlanError, ResolveError};
 
@@ -79,16 +82,14 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let settings = if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
+    let asked = plan.tune.as_ref().map(|tune| Asked::of(plan, tune, &settings, world, &narrow)).transpose()?;
     let meters = choices(plan)?;
     let command_meter = program(plan)?.cloned();
     let declared = command_meter.as_ref().map(instance).transpose()?;
     let metering = Metering::find(world, &meters, declared.as_ref())?;
-    let picks = plan
-        .metrics
-        .iter()
-        .map(|text| MetricSpec::parse(text))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(PlanError::from)?;
+    let texts = asked.as_ref().map_or_else(|| Ok(plan.metrics.clone()), |asked| asked.picks(plan))?;
+    let picks =
+        texts.iter().map(|text| MetricSpec::parse(text)).collect::<Result<Vec<_>, _>>().map_err(PlanError::from)?;
     let cool = cool(plan, world)?;
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
     let sources = Sources::of(&plan.load, &picks, &metering, narrow.cpus.as_ref());
@@ -96,6 +97,10 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     if let Some(length_ns) = plan.load.measured_ns() {
         metrics = bearable(metrics, &picks, &metering, length_ns, &mut notes)?;
     }
+    let (search, metrics) = match asked.map(|asked| asked.search(metrics.clone())) {
+        Some((search, metrics)) => (Some(search), metrics),
+        None => (None, metrics),
+    };
     let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
     let started = Started {
@@ -113,13 +118,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         seed: plan.seed.unwrap_or(DEFAULT_SEED),
         settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
         metrics,
-        picks: plan
-            .metrics
-            .iter()
-            .zip(&picks)
-            .filter(|(_, pick)| is_renamed(pick))
-            .map(|(text, _)| text.clone())
-            .collect(),
+        picks: texts.iter().zip(&picks).filter(|(_, pick)| is_renamed(pick)).map(|(text, _)| text.clone()).collect(),
         meters,
         cpus: narrow.cpus.clone(),
         cost_order,
@@ -131,6 +130,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         budget_ns: duration("budget", plan.budget.as_deref())?,
         settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
+        search,
     };
     Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
 }
@@ -183,17 +183,23 @@ fn settings(
         settings.push(setting);
     }
     settings.extend(crossed(plan, world, narrow, &shared, notes)?);
-    if settings.len() > MOST_SETTINGS {
-        return Err(PlanError::TooMany(settings.len(), MOST_SETTINGS).into());
+    if settings.len() > most_settings(plan) {
+        return Err(PlanError::TooMany(settings.len(), most_settings(plan)).into());
     }
     Ok(settings)
 }
 
+/// How many settings a plan may have: a search does not try them all.
+pub(crate) fn most_settings(plan: &Plan) -> usize {
+    if plan.tune.is_some() { MOST_SEARCHED } else { MOST_SETTINGS }
+}
+
 /// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.
 fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, PlanError> {
-    for (index, setting) in settings.iter().enumerate() {
-        if settings[..index].iter().any(|earlier| earlier.label() == setting.label()) {
-            let label = setting.label();
+    let mut labels = BTreeSet::new();
+    for setting in &settings {
+        let label = setting.label();
+        if !labels.insert(label.clone()) {
             return Err(if setting.name.is_some() { PlanError::TwiceNamed(label) } else { PlanError::Twice(label) });
         }
     }
@@ -268,7 +274,7 @@ fn max_blocks(plan: &Plan) -> Result<u32, PlanError> {
     match plan.blocks {
         Some(0) => Err(quantity("blocks", "there must be at least one block")),
         Some(blocks) => Ok(blocks),
-        None if plan.budget.is_some() => Ok(BLOCKS_BY_TIME),
+        None if plan.budget.is_some() || plan.tune.is_some() => Ok(BLOCKS_BY_TIME),
         None => Ok(DEFAULT_BLOCKS),
     }
 }

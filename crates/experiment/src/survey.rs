@@ -43,7 +43,13 @@ pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journa
             }
         }
         let at_ns = bench.now_ns() - began_ns;
-        journal.record(&Event::BlockDone(BlockDone { block, at_ns, verdicts: Vec::new(), knee: None }))?;
+        journal.record(&Event::BlockDone(BlockDone {
+            block,
+            at_ns,
+            verdicts: Vec::new(),
+            knee: None,
+            search: None,
+        }))?;
     }
     let (entries, failed) = (bench.restored(), bench.left());
     journal.record(&Event::Restored { entries, failed })?;

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, Void};
+use crate::{
+    CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, SearchFinding, SearchPlan, SearchStanding,
+    Void,
+};
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
 pub const JOURNAL_VERSION: u32 = 1;
@@ -190,6 +193,9 @@ pub struct Started {
     pub settle_ns: u64,
     /// Warm-up trials at most.
     pub warmup: u32,
+    /// What is searched, where the best of many settings is: then they are not all compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchPlan>,
 }
 
 /// One setting of an experiment.
@@ -320,6 +326,9 @@ pub struct BlockDone {
     /// Knee so far, when one is sought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
+    /// Where the search stands, in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchStanding>,
 }
 
 /// Where the knee is.
@@ -386,6 +395,9 @@ pub struct Finding {
     /// The knee, when one was sought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
+    /// What the search found, in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchFinding>,
     /// What must be known with the verdicts (drift, a change point, clipped trials), a sentence each.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -40,6 +40,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         budget_ns: None,
         settle_ns: 0,
         warmup: 0,
+        search: None,
     }
 }
 

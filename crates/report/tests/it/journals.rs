@@ -55,6 +55,7 @@ fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> St
         budget_ns: None,
         settle_ns: S,
         warmup: 0,
+        search: None,
     }
 }
 
@@ -90,7 +91,7 @@ impl Journal {
     }
 
     fn block(&mut self, block: u32, verdicts: Vec<SettingVerdict>, knee: Option<KneeFinding>) {
-        self.events.push(Event::BlockDone(BlockDone { block, at_ns: self.now_ns, verdicts, knee }));
+        self.events.push(Event::BlockDone(BlockDone { block, at_ns: self.now_ns, verdicts, knee, search: None }));
     }
 
     fn close(mut self, finding: Finding) -> Vec<Event> {
@@ -264,6 +265,7 @@ pub(crate) fn stopped() -> Vec<Event> {
     let mut journal = Journal::new(Started {
         load: serde_json::json!({"kind": "command", "argv": ["make", "-j8", "all"]}),
         warmup: 1,
+        search: None,
         ..started("local", &settings, metrics)
     });
     journal.valid(0, 0, &[("real_s", 13.0)]);

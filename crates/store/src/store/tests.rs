@@ -56,6 +56,7 @@ fn started() -> Event {
         budget_ns: None,
         settle_ns: 0,
         warmup: 0,
+        search: None,
     }))
 }
 
@@ -114,8 +115,9 @@ fn finding(reason: CloseReason) -> Finding {
 }
 
 fn journal() -> Vec<Event> {
-    let block =
-        |block, state| Event::BlockDone(BlockDone { block, at_ns: 5, verdicts: vec![verdict(state)], knee: None });
+    let block = |block, state| {
+        Event::BlockDone(BlockDone { block, at_ns: 5, verdicts: vec![verdict(state)], knee: None, search: None })
+    };
     let site = ReachedSite {
         knob: "cpufreq.freq".into(),
         site: "policy0".into(),
