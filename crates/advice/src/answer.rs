@@ -74,8 +74,9 @@ pub struct Held {
 pub struct Confirmed {
     /// The point.
     pub point: usize,
-    /// Its goal minus the start's, 95 % interval; negative is a gain. Without width where the goal is known.
-    pub gain: Interval,
+    /// Its goal minus the start's, 95 % interval; negative is a gain. Without width where the goal is known; none where the
+    /// start was never measured to the end.
+    pub gain: Option<Interval>,
     /// Mean of its goal in the blocks, natural logarithm.
     pub goal: f64,
     /// Each bound.

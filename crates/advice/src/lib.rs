@@ -15,12 +15,13 @@ mod answer;
 mod error;
 mod problem;
 mod process;
+pub mod replay;
 mod search;
 mod space;
 
 pub use answer::{Ask, Certificate, Confirmed, End, Held, Interval, Phase, Standing, Told, Who, Why};
 pub use error::Error;
 pub use problem::{Belief, Bound, Goal, Metric, Noise, Problem};
-pub use process::{Coordinates, Data, LogNormal, Part, Prediction, Prior, Process, Tried};
+pub use process::{Coordinates, Data, LogNormal, Mean, Part, Prediction, Prior, Process, Tried};
 pub use search::{RACE_AT_MOST, Search};
 pub use space::{Factor, FactorKind, Space};

@@ -1,7 +1,5 @@
 //! What is believed of a metric's surface before anything was measured.
 
-use super::Coordinates;
-
 /// A log-normal belief about a positive quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogNormal {
@@ -9,6 +7,14 @@ pub struct LogNormal {
     pub median: f64,
     /// Standard deviation of its logarithm.
     pub sd_ln: f64,
+}
+
+impl LogNormal {
+    /// The value `z` standard deviations above the median.
+    #[must_use]
+    pub fn at(&self, z: f64) -> f64 {
+        self.median * libm::exp(self.sd_ln * z)
+    }
 }
 
 /// Scales of a metric's surface, all of its natural logarithm.
@@ -64,14 +70,24 @@ impl Prior {
         }
     }
 
-    /// μ0 at every point: the level from the start's mean, and the trends' slopes.
+    /// The mean of a search: the start's, raised as this prior has it, and sloped by the trends.
     #[must_use]
-    pub fn mean(&self, coordinates: &Coordinates, start_mean: f64, trends: &[f64]) -> Vec<f64> {
-        let level = start_mean + self.above_start;
-        let slope = |point| -> f64 {
-            let factors = trends.iter().enumerate();
-            factors.map(|(factor, trend)| trend * self.slope_sd * coordinates.centred(point, factor)).sum()
-        };
-        (0..coordinates.points()).map(|point| level + slope(point)).collect()
+    pub fn mean(&self, start_mean: f64, trends: &[f64]) -> Mean {
+        Mean::Trends { level: start_mean + self.above_start, trends: trends.to_vec() }
     }
+}
+
+/// What a process varies around: μ0.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mean {
+    /// A level in the middle of all factors, and for each factor a trend from −1 to 1, in units of
+    /// [`Prior::slope_sd`] over the factor's whole range.
+    Trends {
+        /// The level, natural logarithm.
+        level: f64,
+        /// A trend a factor.
+        trends: Vec<f64>,
+    },
+    /// A theory's value at every point, natural logarithm.
+    Values(Vec<f64>),
 }

@@ -1,0 +1,194 @@
+//! The final word on one candidate: fresh blocks of it and the start, and what they show.
+
+use powerband_stats::distribution::{t_upper, t_upper_quantile};
+use powerband_stats::{Draws, Purpose};
+
+use crate::{Confirmed, Goal, Held, Interval, Problem, Told, Who};
+
+/// Blocks after which is looked.
+const LOOKS: [usize; 3] = [3, 5, 8];
+
+/// Chance of keeping any setting wrongly, over all candidates.
+const ALPHA: f64 = 0.05;
+
+/// Halvings of [`ALPHA`] from candidate to candidate, at most.
+const HALVINGS: i32 = 6;
+
+/// Degrees of freedom that the model's noise counts for.
+const PRIOR_FREEDOM: f64 = 4.0;
+
+/// Fresh blocks of one candidate.
+#[derive(Debug, Clone)]
+pub(super) struct Confirmation {
+    pub(super) candidate: usize,
+    /// How many candidates came before, plus one.
+    number: u32,
+    /// Whether it has to be better than the start.
+    against_start: bool,
+    /// Variance of one run's noise as the model has it, of the goal and of each bound.
+    goal_noise: f64,
+    bound_noise: Vec<f64>,
+    order: Vec<Who>,
+    start: Option<Option<f64>>,
+    own: Option<(f64, Vec<f64>)>,
+    blocks: Vec<Block>,
+    broken: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Block {
+    /// None where the start was cut off.
+    difference: Option<f64>,
+    goal: f64,
+    bounds: Vec<f64>,
+}
+
+/// How a confirmation stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Verdict {
+    Open,
+    Kept(Confirmed),
+    /// Shown to break a bound.
+    Refused,
+    /// Neither shown after the last look.
+    Unproved,
+}
+
+/// Mean, standard error and degrees of freedom.
+struct Level {
+    mean: f64,
+    error: f64,
+    freedom: f64,
+}
+
+impl Level {
+    /// Of fresh values whose noise is known beforehand to be about `variance`.
+    fn new(values: impl Iterator<Item = f64> + Clone, variance: f64) -> Self {
+        let count = values.clone().count() as f64;
+        let mean = values.clone().sum::<f64>() / count;
+        let within: f64 = values.map(|value| (value - mean) * (value - mean)).sum();
+        let freedom = PRIOR_FREEDOM + count - 1.0;
+        Self { mean, error: ((PRIOR_FREEDOM * variance + within) / freedom / count).sqrt(), freedom }
+    }
+
+    fn half_width(&self, level: f64) -> f64 {
+        t_upper_quantile(level, self.freedom) * self.error
+    }
+}
+
+impl Confirmation {
+    pub(super) fn new(
+        problem: &Problem,
+        candidate: usize,
+        number: u32,
+        against_start: bool,
+        goal_noise: f64,
+        bound_noise: Vec<f64>,
+    ) -> Self {
+        let (order, blocks) = (Vec::new(), Vec::new());
+        let (start, own, broken) = (None, None, false);
+        let mut confirmation =
+            Self { candidate, number, against_start, goal_noise, bound_noise, order, start, own, blocks, broken };
+        confirmation.shuffle(problem.seed);
+        confirmation
+    }
+
+    fn shuffle(&mut self, seed: u64) {
+        self.order = vec![Who::Start, Who::Point(self.candidate)];
+        let stream = u64::from(self.number) << 32 | self.blocks.len() as u64;
+        Draws::new(seed, Purpose::Order, stream, 1).shuffle(&mut self.order);
+    }
+
+    /// The run that is due.
+    pub(super) fn next(&self) -> Who {
+        self.order.first().copied().unwrap_or(Who::Start)
+    }
+
+    /// The block under way, counted from 1.
+    pub(super) fn block(&self) -> u32 {
+        self.blocks.len() as u32 + 1
+    }
+
+    /// Takes what the run that was due brought; a run that brought nothing is repeated.
+    pub(super) fn take(&mut self, problem: &Problem, who: Who, told: &Told) {
+        if who != self.next() {
+            return;
+        }
+        match (who, told) {
+            (Who::Start, Told::Valid { goal, .. }) => self.start = Some(Some(*goal)),
+            (Who::Start, Told::TimedOut { .. }) => self.start = Some(None),
+            (Who::Point(_), Told::Valid { goal, bounds }) => self.own = Some((*goal, bounds.clone())),
+            (Who::Point(_), Told::TimedOut { .. }) => {
+                self.broken = true;
+                return;
+            }
+            _ => return,
+        }
+        self.order.remove(0);
+        if !self.order.is_empty() {
+            return;
+        }
+        if let (Some(start), Some((goal, bounds))) = (self.start.take(), self.own.take()) {
+            let (start, goal) = match (&problem.goal, problem.start) {
+                (Goal::Known(values), Some(at)) => (Some(values[at]), values[self.candidate]),
+                (Goal::Known(values), None) => (start, values[self.candidate]),
+                (Goal::Measured { .. }, _) => (start, goal),
+            };
+            let difference = start.map(|start| goal - start);
+            self.blocks.push(Block { difference, goal, bounds });
+        }
+        self.shuffle(problem.seed);
+    }
+
+    /// Error of one look: the candidate's share of all error, shared by the looks.
+    fn level(&self) -> f64 {
+        let halvings = i32::try_from(self.number).map_or(HALVINGS, |number| number.min(HALVINGS));
+        ALPHA / libm::exp2(f64::from(halvings)) / LOOKS.len() as f64
+    }
+
+    /// What the blocks so far show. Only fresh values count: the candidate was chosen by the old ones.
+    pub(super) fn verdict(&self, problem: &Problem) -> Verdict {
+        if self.broken {
+            return Verdict::Refused;
+        }
+        let between = !self.order.is_empty() && self.order.len() < 2;
+        let blocks = self.blocks.len();
+        if between || !LOOKS.contains(&blocks) {
+            return Verdict::Open;
+        }
+        let level = self.level();
+        let bound =
+            |index: usize| Level::new(self.blocks.iter().map(|block| block.bounds[index]), self.bound_noise[index]);
+        let bounds: Vec<Level> = (0..problem.bounds.len()).map(bound).collect();
+        let pairs = || bounds.iter().zip(&problem.bounds);
+        if pairs().any(|(own, bound)| own.mean - own.half_width(level) > bound.limit) {
+            return Verdict::Refused;
+        }
+        let differences = self.blocks.iter().filter_map(|block| block.difference);
+        let gain = (differences.clone().count() >= LOOKS[0]).then(|| Level::new(differences, 2.0 * self.goal_noise));
+        let gains = gain.as_ref().is_some_and(|gain| gain.mean + gain.half_width(level) < 0.0);
+        let holds = pairs().all(|(own, bound)| own.mean + own.half_width(level) <= bound.limit);
+        if holds && (gains || !self.against_start) {
+            return Verdict::Kept(self.kept(problem, &bounds, gain.as_ref()));
+        }
+        if LOOKS.last() == Some(&blocks) { Verdict::Unproved } else { Verdict::Open }
+    }
+
+    fn kept(&self, problem: &Problem, bounds: &[Level], gain: Option<&Level>) -> Confirmed {
+        let gain = gain.map(|gain| {
+            let half = gain.half_width(0.5 * ALPHA);
+            Interval { mean: gain.mean, low: gain.mean - half, high: gain.mean + half }
+        });
+        let held = |(own, bound): (&Level, &crate::Bound)| Held {
+            value: own.mean,
+            certainty: 1.0 - t_upper((bound.limit - own.mean) / own.error.max(1e-12), own.freedom),
+        };
+        Confirmed {
+            point: self.candidate,
+            gain,
+            goal: self.blocks.iter().map(|block| block.goal).sum::<f64>() / self.blocks.len() as f64,
+            bounds: bounds.iter().zip(&problem.bounds).map(held).collect(),
+            blocks: self.blocks.len() as u32,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The models of all metrics, fitted to what was told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::log::Log;
+use crate::process::normal_quantile;
+use crate::{Belief, Coordinates, Goal, Interval, Metric, Prediction, Prior, Problem, Process, Who};
+
+/// What is known of one metric over the space.
+#[derive(Debug, Clone)]
+pub(super) enum Surface {
+    Known(Vec<f64>),
+    Modelled(Box<Process>),
+}
+
+/// The goal and the bounds.
+#[derive(Debug, Clone)]
+pub(super) struct Models {
+    pub(super) goal: Surface,
+    pub(super) bounds: Vec<Surface>,
+}
+
+impl Surface {
+    pub(super) fn predict(&self, point: usize) -> Prediction {
+        match self {
+            Self::Known(values) => Prediction::known(values[point]),
+            Self::Modelled(process) => process.predict(point),
+        }
+    }
+
+    /// What is believed of a point before anything was measured.
+    pub(super) fn prior_mean(&self, point: usize) -> f64 {
+        match self {
+            Self::Known(values) => values[point],
+            Self::Modelled(process) => process.prior_mean(point),
+        }
+    }
+
+    pub(super) fn draws(&self, points: &[usize], count: usize, seed: u64) -> Vec<Vec<f64>> {
+        match self {
+            Self::Known(values) => vec![points.iter().map(|point| values[*point]).collect(); count],
+            Self::Modelled(process) => process.draws(points, count, seed),
+        }
+    }
+
+    pub(super) fn noise_variance(&self) -> f64 {
+        match self {
+            Self::Known(_) => 0.0,
+            Self::Modelled(process) => process.noise_variance(),
+        }
+    }
+
+    /// 90 % interval at a point.
+    pub(super) fn interval(&self, point: usize) -> Interval {
+        let prediction = self.predict(point);
+        let (mean, half) = (prediction.mean(), normal_quantile(0.95) * prediction.variance().sqrt());
+        Interval { mean, low: mean - half, high: mean + half }
+    }
+}
+
+impl Models {
+    pub(super) fn fit(
+        problem: &Problem,
+        coordinates: &Arc<Coordinates>,
+        log: &Log,
+        beliefs: &BTreeMap<Metric, Belief>,
+    ) -> Self {
+        let one = |metric, prior: &Prior, trends: &[f64], noise: Option<f64>| {
+            let data = log.data(metric, problem);
+            let belief: Option<&Belief> = beliefs.get(&metric);
+            let prior = belief.map_or(*prior, |belief| belief.prior).calibrated(noise);
+            let process = match belief {
+                Some(belief) => Process::fit(coordinates, &prior, &crate::Mean::Values(belief.mean.clone()), &data)
+                    .widened(belief.widening),
+                None => {
+                    // A start that was cut off has no level; then that of what was measured stands in.
+                    let tried = data.tried.iter().map(|tried| tried.mean).sum::<f64>() / data.tried.len().max(1) as f64;
+                    let level = log.mean(metric, Who::Start).unwrap_or(tried - prior.above_start);
+                    Process::fit(coordinates, &prior, &prior.mean(level, trends), &data)
+                }
+            };
+            Surface::Modelled(Box::new(process))
+        };
+        let goal = match &problem.goal {
+            Goal::Known(values) => Surface::Known(values.clone()),
+            Goal::Measured { trends, prior } => one(Metric::Goal, prior, trends, problem.noise.goal),
+        };
+        let bounds = problem.bounds.iter().enumerate().map(|(index, bound)| {
+            let noise = problem.noise.bounds.get(index).copied().flatten();
+            one(Metric::Bound(index), &bound.prior, &bound.trends, noise)
+        });
+        Self { goal, bounds: bounds.collect() }
+    }
+}

@@ -1,0 +1,264 @@
+//! A few settings raced in blocks, without a model.
+
+use std::collections::BTreeMap;
+
+use powerband_stats::distribution::{t_upper, t_upper_quantile};
+use powerband_stats::{Draws, Purpose};
+
+use super::log::Log;
+use crate::{Confirmed, End, Goal, Held, Interval, Problem, Told, Who, Why};
+
+/// The first block after which is looked.
+const FIRST_LOOK: usize = 3;
+
+/// The last.
+const LAST_LOOK: usize = 12;
+
+/// Chance of any wrong decision.
+const ALPHA: f64 = 0.05;
+
+/// A setting that can be better by no more than this (logarithm) is not waited for.
+const INDIFFERENT: f64 = 0.01;
+
+/// Standard deviations of one run's noise that are believed beforehand, of the goal and of bounds.
+const GOAL_NOISE: f64 = 0.005;
+const BOUND_NOISE: f64 = 0.02;
+
+/// Degrees of freedom that they count for.
+const PRIOR_FREEDOM: f64 = 4.0;
+
+/// Values of a run: the goal, and behind it the bounds.
+type Row = Vec<f64>;
+
+/// A race under way.
+#[derive(Debug, Clone)]
+pub(super) struct Race {
+    /// Who is still in, the start first.
+    still: Vec<Who>,
+    contenders: usize,
+    rows: BTreeMap<Who, Vec<Row>>,
+    order: Vec<Who>,
+    blocks: usize,
+    start_out: bool,
+    short: bool,
+}
+
+/// Pooled noise of each metric: standard deviation and degrees of freedom.
+struct Noise {
+    sd: Row,
+    freedom: f64,
+}
+
+impl Race {
+    pub(super) fn new(problem: &Problem, points: &[usize]) -> Self {
+        let still: Vec<Who> =
+            std::iter::once(Who::Start).chain(points.iter().map(|point| Who::Point(*point))).collect();
+        let mut race = Self {
+            contenders: still.len(),
+            still,
+            rows: BTreeMap::new(),
+            order: Vec::new(),
+            blocks: 0,
+            start_out: false,
+            short: false,
+        };
+        race.shuffle(problem.seed);
+        race
+    }
+
+    fn shuffle(&mut self, seed: u64) {
+        self.order = self.still.clone();
+        Draws::new(seed, Purpose::Order, self.blocks as u64, 2).shuffle(&mut self.order);
+    }
+
+    pub(super) fn block(&self) -> u32 {
+        self.blocks as u32 + 1
+    }
+
+    pub(super) fn next(&self) -> Who {
+        self.order.first().copied().unwrap_or(Who::Start)
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.short = true;
+    }
+
+    /// Takes what the run that was due brought. A setting that is cut off or removed leaves; a run that failed is repeated.
+    pub(super) fn take(&mut self, problem: &Problem, log: &Log, who: Who, told: &Told) {
+        if who != self.next() {
+            return;
+        }
+        let removed = matches!(who, Who::Point(point) if log.is_removed(point));
+        match told {
+            Told::Valid { goal, bounds } => {
+                let goal = match (&problem.goal, who, problem.start) {
+                    (Goal::Known(values), Who::Point(point), _) | (Goal::Known(values), Who::Start, Some(point)) => {
+                        values[point]
+                    }
+                    _ => *goal,
+                };
+                self.rows.entry(who).or_default().push([&[goal], bounds.as_slice()].concat());
+            }
+            Told::TimedOut { .. } => self.leave(who),
+            Told::Refused | Told::Failed if removed => self.leave(who),
+            Told::Refused | Told::Failed => return,
+        }
+        self.order.retain(|other| *other != who);
+        if self.order.is_empty() {
+            self.blocks += 1;
+            self.drop_the_lost(problem);
+            self.shuffle(problem.seed);
+        }
+    }
+
+    fn leave(&mut self, who: Who) {
+        self.still.retain(|other| *other != who);
+        self.start_out |= who == Who::Start;
+    }
+
+    fn mean(&self, who: Who, metric: usize) -> f64 {
+        let rows = self.rows.get(&who).map_or(&[][..], Vec::as_slice);
+        rows.iter().map(|row| row[metric]).sum::<f64>() / rows.len() as f64
+    }
+
+    /// Within-setting noise pooled over all settings measured, those that left included.
+    fn noise(&self, problem: &Problem) -> Noise {
+        let prior = |metric: usize| match metric.checked_sub(1) {
+            None if matches!(problem.goal, Goal::Known(_)) => 0.0,
+            None => problem.noise.goal.unwrap_or(GOAL_NOISE),
+            Some(bound) => problem.noise.bounds.get(bound).copied().flatten().unwrap_or(BOUND_NOISE),
+        };
+        let freedom = PRIOR_FREEDOM + self.rows.values().map(|rows| rows.len() as f64 - 1.0).sum::<f64>();
+        let sd = |metric: usize| {
+            let within = self.rows.iter().map(|(who, rows)| {
+                let mean = self.mean(*who, metric);
+                rows.iter().map(|row| (row[metric] - mean) * (row[metric] - mean)).sum::<f64>()
+            });
+            ((PRIOR_FREEDOM * prior(metric) * prior(metric) + within.sum::<f64>()) / freedom).sqrt()
+        };
+        Noise { sd: (0..=problem.bounds.len()).map(sd).collect(), freedom }
+    }
+
+    /// Quantile of a look: half of the error belongs to the last, the nine before share the other.
+    fn quantile(&self, noise: &Noise) -> f64 {
+        let share = if self.blocks >= LAST_LOOK { 0.5 } else { 0.5 / (LAST_LOOK - FIRST_LOOK) as f64 };
+        t_upper_quantile(ALPHA / (2.0 * self.contenders as f64) * share, noise.freedom)
+    }
+
+    /// Whether every bound is shown to be kept.
+    fn is_sure(&self, problem: &Problem, noise: &Noise, who: Who) -> bool {
+        let width = self.quantile(noise) / (self.blocks as f64).sqrt();
+        let mut bounds = problem.bounds.iter().zip(1..);
+        bounds.all(|(bound, metric)| self.mean(who, metric) + width * noise.sd[metric] <= bound.limit)
+    }
+
+    fn is_out(&self, problem: &Problem, noise: &Noise, who: Who) -> bool {
+        let width = self.quantile(noise) / (self.blocks as f64).sqrt();
+        let mut bounds = problem.bounds.iter().zip(1..);
+        bounds.any(|(bound, metric)| self.mean(who, metric) - width * noise.sd[metric] > bound.limit)
+    }
+
+    /// Uncertainty of the difference of two settings' goals.
+    fn between(&self, noise: &Noise) -> f64 {
+        self.quantile(noise) * noise.sd[0] * (2.0 / self.blocks as f64).sqrt()
+    }
+
+    /// The cheapest setting still in that surely keeps the bounds.
+    fn cheapest_sure(&self, problem: &Problem, noise: &Noise) -> Option<Who> {
+        let sure = self.still.iter().filter(|who| self.is_sure(problem, noise, **who));
+        let sure = sure.filter(|who| **who != Who::Start || !self.start_out);
+        sure.min_by(|a, b| self.mean(**a, 0).total_cmp(&self.mean(**b, 0))).copied()
+    }
+
+    /// After a look: settings that break a bound or are shown to be dearer leave. The start stays for comparison.
+    fn drop_the_lost(&mut self, problem: &Problem) {
+        if self.blocks < FIRST_LOOK {
+            return;
+        }
+        let noise = self.noise(problem);
+        self.start_out |= self.still.contains(&Who::Start) && self.is_out(problem, &noise, Who::Start);
+        let bar = self.cheapest_sure(problem, &noise).map(|who| self.mean(who, 0) + self.between(&noise));
+        let lost = |who: &Who| self.is_out(problem, &noise, *who) || bar.is_some_and(|bar| self.mean(*who, 0) > bar);
+        let lost: Vec<Who> = self.still.iter().filter(|who| **who != Who::Start && lost(who)).copied().collect();
+        self.still.retain(|who| !lost.contains(who));
+    }
+
+    /// The race's end, once there is one.
+    pub(super) fn end(&self, problem: &Problem) -> Option<End> {
+        let complete = self.order.len() == self.still.len();
+        if self.blocks < FIRST_LOOK || !(complete || self.short) {
+            let undecided = || End::Undecided { why: Why::Time, best_guess: self.best_guess(problem) };
+            return self.short.then(undecided);
+        }
+        let noise = self.noise(problem);
+        let last = self.short || self.blocks >= LAST_LOOK;
+        let settings = || self.still.iter().filter(|who| **who != Who::Start || !self.start_out);
+        let Some(best) = self.cheapest_sure(problem, &noise) else {
+            if settings().next().is_none() {
+                return Some(End::NoneKeepsTheBound { closest: self.closest(problem) });
+            }
+            let why = if self.blocks >= LAST_LOOK { Why::NotShown } else { Why::Time };
+            return last.then(|| End::Undecided { why, best_guess: self.best_guess(problem) });
+        };
+        let reach = self.mean(best, 0) + self.between(&noise) - INDIFFERENT;
+        let open = settings().any(|who| *who != best && self.mean(*who, 0) < reach);
+        (last || !open).then(|| self.conclude(problem, &noise, best))
+    }
+
+    fn conclude(&self, problem: &Problem, noise: &Noise, best: Who) -> End {
+        let Who::Point(point) = best else { return End::StartIsBest { certificate: None } };
+        let start = self.still.contains(&Who::Start).then(|| self.mean(Who::Start, 0));
+        let difference = start.map(|start| self.mean(best, 0) - start);
+        if !self.start_out && difference.is_none_or(|difference| difference + self.between(noise) >= 0.0) {
+            return if self.is_sure(problem, noise, Who::Start) {
+                End::StartIsBest { certificate: None }
+            } else {
+                End::Undecided { why: Why::NotShown, best_guess: Some(point) }
+            };
+        }
+        let count = self.blocks as f64;
+        let half = t_upper_quantile(0.5 * ALPHA, noise.freedom) * noise.sd[0] * (2.0 / count).sqrt();
+        let held = |(bound, metric): (&crate::Bound, usize)| {
+            let (value, error) = (self.mean(best, metric), noise.sd[metric] / count.sqrt());
+            Held { value, certainty: 1.0 - t_upper((bound.limit - value) / error.max(1e-12), noise.freedom) }
+        };
+        End::Confirmed(Confirmed {
+            point,
+            gain: difference.map(|mean| Interval { mean, low: mean - half, high: mean + half }),
+            goal: self.mean(best, 0),
+            bounds: problem.bounds.iter().zip(1..).map(held).collect(),
+            blocks: self.blocks as u32,
+        })
+    }
+
+    fn best_guess(&self, problem: &Problem) -> Option<usize> {
+        let measured = self.still.iter().filter(|who| self.rows.contains_key(who));
+        let keeps = |who: &Who| problem.bounds.iter().zip(1..).all(|(b, metric)| self.mean(*who, metric) <= b.limit);
+        let best = measured.filter(|who| keeps(who)).min_by(|a, b| self.mean(**a, 0).total_cmp(&self.mean(**b, 0)));
+        best.and_then(|who| if let Who::Point(point) = who { Some(*point) } else { None })
+    }
+
+    fn closest(&self, problem: &Problem) -> Option<usize> {
+        let over = |who: Who| -> f64 {
+            let each = problem.bounds.iter().zip(1..).map(|(bound, metric)| self.mean(who, metric) - bound.limit);
+            each.fold(f64::NEG_INFINITY, f64::max)
+        };
+        let measured = self.rows.keys().filter_map(|who| if let Who::Point(point) = who { Some(*point) } else { None });
+        measured.min_by(|a, b| over(Who::Point(*a)).total_cmp(&over(Who::Point(*b))))
+    }
+
+    /// The provisional answer: the cheapest sure setting, its goal and bounds with 90 % intervals.
+    pub(super) fn standing(&self, problem: &Problem) -> (Option<usize>, Option<Interval>, Vec<Option<Interval>>) {
+        let noise = self.noise(problem);
+        let looked = self.blocks >= FIRST_LOOK;
+        let who = looked.then(|| self.cheapest_sure(problem, &noise)).flatten().unwrap_or(Who::Start);
+        let interval = |metric: usize| {
+            let count = self.rows.get(&who)?.len() as f64;
+            let (mean, half) =
+                (self.mean(who, metric), t_upper_quantile(0.05, noise.freedom) * noise.sd[metric] / count.sqrt());
+            Some(Interval { mean, low: mean - half, high: mean + half })
+        };
+        let point = if let Who::Point(point) = who { Some(point) } else { None };
+        (point, interval(0), (1..=problem.bounds.len()).map(interval).collect())
+    }
+}
