@@ -168,6 +168,9 @@ pub enum PlanError {
         /// The setting.
         setting: String,
     },
+    /// What a table does not have.
+    #[error("{0}")]
+    Table(String),
     /// What a search is asked makes no sense.
     #[error("{0}")]
     Search(String),

@@ -17,6 +17,7 @@ use crate::crossing::crossed;
 use crate::metering::Metering;
 use crate::search::{Asked, MOST_SEARCHED};
 use crate::short::bearable;
+use crate::space::Space;
 use crate::{Plan, PlanError, ResolveError};
 
 /// Most settings in one experiment.
@@ -82,7 +83,13 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let settings = if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
-    let asked = plan.tune.as_ref().map(|tune| Asked::of(plan, tune, &settings, world, &narrow)).transpose()?;
+    let asked = match &plan.tune {
+        Some(tune) => {
+            let others = settings.get(1..).unwrap_or_default();
+            Some(Asked::of(plan, tune, others, Space::of(others, world, &narrow)?)?)
+        }
+        None => None,
+    };
     let meters = choices(plan)?;
     let command_meter = program(plan)?.cloned();
     let declared = command_meter.as_ref().map(instance).transpose()?;
@@ -104,35 +111,58 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
     let started = Started {
-        title: plan.title.clone(),
         machine_typed: says_more(&plan.machine, &machine),
         far_typed: says_more(&plan.far, far.as_deref().unwrap_or_default()),
         machine,
         far,
         system: identity(world, Side::Near, |machine| machine.system),
-        knobs: plan.knobs.clone(),
         command_meter,
         cool,
         load: serde_json::to_value(&plan.load).unwrap_or_default(),
-        user: None,
-        seed: plan.seed.unwrap_or(DEFAULT_SEED),
         settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
         metrics,
         picks: texts.iter().zip(&picks).filter(|(_, pick)| is_renamed(pick)).map(|(text, _)| text.clone()).collect(),
         meters,
         cpus: narrow.cpus.clone(),
         cost_order,
+        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
+        search,
+        ..rules(plan)?
+    };
+    Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+}
+
+/// The part of an experiment that the plan alone says: by which rules it is judged and when it ends.
+pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
+    Ok(Started {
+        title: plan.title.clone(),
+        machine: String::new(),
+        far: None,
+        machine_typed: None,
+        far_typed: None,
+        system: String::new(),
+        knobs: plan.knobs.clone(),
+        command_meter: None,
+        cool: None,
+        load: serde_json::Value::Null,
+        user: None,
+        seed: plan.seed.unwrap_or(DEFAULT_SEED),
+        settings: Vec::new(),
+        metrics: Vec::new(),
+        picks: Vec::new(),
+        meters: Vec::new(),
+        cpus: None,
+        cost_order: Vec::new(),
         alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
         margin: fraction("margin", plan.margin.as_deref(), DEFAULT_MARGIN)?,
         margin_source: if plan.margin.is_some() { "given".into() } else { "default, as no calibration exists".into() },
         robust: plan.robust,
         max_blocks: max_blocks(plan)?,
         budget_ns: duration("budget", plan.budget.as_deref())?,
-        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
+        settle_ns: 0,
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
-        search,
-    };
-    Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+        search: None,
+    })
 }
 
 /// The meter a program is.
@@ -195,7 +225,7 @@ pub(crate) fn most_settings(plan: &Plan) -> usize {
 }
 
 /// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.
-fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, PlanError> {
+pub(crate) fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, PlanError> {
     let mut labels = BTreeSet::new();
     for setting in &settings {
         let label = setting.label();

@@ -1,11 +1,9 @@
 //! What a search is asked, from a plan: the goal, the requirements, the space of its settings.
-use powerband_knob::Selection;
 use powerband_load::MetricSpec;
-use powerband_machine::World;
 use powerband_record::{Better, Metric, Requirement, SearchGoal, SearchPlan, Setting, parse_percent};
 
 use crate::space::Space;
-use crate::{Plan, PlanError, ResolveError, Tune};
+use crate::{Plan, PlanError, Tune};
 
 /// Most settings a search chooses from.
 pub(crate) const MOST_SEARCHED: usize = 5000;
@@ -21,40 +19,34 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads what a plan asks; `settings` begin with the machine as found.
+    /// Reads what a plan asks of `settings`, the machine as found not among them.
     ///
     /// # Errors
-    /// [`ResolveError`]: the plan's fault, or a knob that a machine does not have.
-    pub(crate) fn of(
-        plan: &Plan,
-        tune: &Tune,
-        settings: &[Setting],
-        world: &mut dyn World,
-        narrow: &Selection,
-    ) -> Result<Asked, ResolveError> {
+    /// [`PlanError`]: what is asked makes no sense.
+    pub(crate) fn of(plan: &Plan, tune: &Tune, settings: &[Setting], space: Space) -> Result<Asked, PlanError> {
         alone(plan)?;
         let (typed, better) = goal(tune)?;
         let requirements = requirements(&plan.require)?;
-        let settings = settings.get(1..).unwrap_or_default();
-        let space = Space::of(settings, world, narrow)?;
         let known = space.values(typed, settings)?;
         let (name, measured, known) = match known {
             Some(known) => (typed.to_owned(), None, known),
             None => {
-                let spec = MetricSpec::parse(typed).map_err(PlanError::from)?;
+                let spec = MetricSpec::parse(typed)?;
                 (spec.metric.name, Some(typed.to_owned()), Vec::new())
             }
         };
         if measured.is_none() && requirements.is_empty() {
             let way = if better == Better::Lower { "least" } else { "most" };
-            return Err(refused(format!(
+            return Err(search_error(format!(
                 "the {way} {name} is known without measuring; add what it must still do, e.g. --require 'real_s<=10'"
             )));
         }
         let safe = tune.safe.as_deref().map(parse_percent).transpose();
         let safe = safe.map_err(|error| PlanError::Quantity { key: "safe", why: error.to_string() })?;
         if safe.is_some() && requirements.is_empty() {
-            return Err(refused("--safe keeps trials near what is required, and nothing is; add --require".into()));
+            return Err(search_error(
+                "--safe keeps trials near what is required, and nothing is; add --require".into(),
+            ));
         }
         Ok(Asked { space, goal: SearchGoal { name, better, known, found: None }, measured, requirements, safe })
     }
@@ -100,6 +92,7 @@ impl Asked {
             factors,
             points,
             found_at,
+            only_held: self.space.only_held(),
             noise: std::collections::BTreeMap::new(),
         };
         (search, metrics)
@@ -150,11 +143,6 @@ fn requirements(texts: &[String]) -> Result<Vec<Requirement>, PlanError> {
         }
     }
     Ok(all)
-}
-
-/// As [`search_error`], where resolving fails.
-fn refused(why: String) -> ResolveError {
-    search_error(why).into()
 }
 
 fn search_error(why: String) -> PlanError {

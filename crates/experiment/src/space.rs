@@ -13,16 +13,22 @@ const GOVERNOR: &str = "cpufreq.governor";
 const A_NUMBER: &str = "a number";
 
 /// One knob at its sites, with every value the settings give it.
-struct Column {
-    knob: KnobRef,
+pub(crate) struct Column {
+    /// With its full name.
+    pub(crate) knob: KnobRef,
     /// As typed first.
-    typed: KnobRef,
-    named: Named,
-    values: Vec<Typed>,
+    pub(crate) typed: KnobRef,
+    /// The knob of the catalogue that its trends are known of.
+    pub(crate) canonical: String,
+    /// Other names it is known by.
+    pub(crate) names: Vec<String>,
+    pub(crate) settles_ns: u64,
+    pub(crate) only_held: bool,
+    pub(crate) values: Vec<Typed>,
 }
 
 /// A value of a column.
-struct Typed {
+pub(crate) struct Typed {
     text: String,
     level: Level,
     /// Whether the machine was found so.
@@ -42,7 +48,8 @@ impl Space {
     /// # Errors
     /// [`ResolveError`] for a knob or a value that a machine does not take.
     pub(crate) fn of(settings: &[Setting], world: &mut dyn World, narrow: &Selection) -> Result<Space, ResolveError> {
-        let mut reader = Reader { narrow, names: BTreeMap::new(), places: BTreeMap::new(), columns: Vec::new() };
+        let (names, places) = (BTreeMap::new(), BTreeMap::new());
+        let mut reader = Reader { narrow, names, places, knobs: Vec::new(), columns: Vec::new() };
         let rows: Vec<Vec<(usize, usize)>> = settings
             .iter()
             .map(|setting| {
@@ -58,6 +65,11 @@ impl Space {
         };
         let cells = rows.into_iter().map(row).collect();
         Ok(Space { columns, cells })
+    }
+
+    /// Of columns and the place of each one's value at each setting.
+    pub(crate) fn new(columns: Vec<Column>, cells: Vec<Vec<Option<usize>>>) -> Space {
+        Space { columns, cells }
     }
 
     /// The factors, and the level of each at each setting.
@@ -77,6 +89,11 @@ impl Space {
             }
         }
         (factors, points)
+    }
+
+    /// Whether one of the knobs cannot be set for good.
+    pub(crate) fn only_held(&self) -> bool {
+        self.columns.iter().any(|column| column.only_held)
     }
 
     /// The first setting that the machine was found in, from 0.
@@ -109,10 +126,8 @@ impl Space {
     fn place(&self, knob: &str) -> Option<usize> {
         let asked = KnobRef::parse(knob).ok()?;
         let fits = |column: &Column| {
-            let about = column.named.knob.about();
-            let name = asked.name.to_lowercase();
-            let names = [column.knob.name.as_str(), column.typed.name.as_str(), about.short];
-            let named = names.contains(&name.as_str()) || about.aliases.contains(&name.as_str());
+            let is = |name: &String| name.eq_ignore_ascii_case(&asked.name);
+            let named = is(&column.knob.name) || is(&column.typed.name) || column.names.iter().any(is);
             named && column.knob.side == asked.side && (asked.site.is_none() || asked.site == column.knob.site)
         };
         self.columns.iter().position(fits)
@@ -129,6 +144,7 @@ struct Reader<'a> {
     narrow: &'a Selection,
     names: BTreeMap<(String, Vec<String>), usize>,
     places: BTreeMap<(usize, String), usize>,
+    knobs: Vec<Named>,
     columns: Vec<Column>,
 }
 
@@ -144,16 +160,11 @@ impl Reader<'_> {
             return Ok((column, value));
         }
         let found = self.is_found(assignment, world);
-        let here = &mut self.columns[column];
         let side = first_side(&assignment.knob);
         let machine = world.machine(side).ok_or_else(|| ResolveError::NoFar(assignment.knob.to_string()))?;
         let at = self.narrow.at(assignment.knob.site.as_deref());
-        let level = level(&here.named, &assignment.value, machine, &at)?;
-        // Two spellings of one value are one level.
-        let value = here.values.iter().position(|known| known.level == level).unwrap_or(here.values.len());
-        if value == here.values.len() {
-            here.values.push(Typed { text: assignment.value.clone(), level, found });
-        }
+        let level = level(&self.knobs[column], &assignment.value, machine, &at)?;
+        let value = self.columns[column].value(&assignment.value, level, found);
         self.places.insert((column, assignment.value.clone()), value);
         Ok((column, value))
     }
@@ -168,7 +179,17 @@ impl Reader<'_> {
         let canonical = KnobRef { name: named.name.clone(), ..knob.clone() };
         let column = self.columns.iter().position(|it| it.knob == canonical).unwrap_or(self.columns.len());
         if column == self.columns.len() {
-            self.columns.push(Column { knob: canonical, typed: knob.clone(), named, values: Vec::new() });
+            let about = named.knob.about();
+            self.columns.push(Column {
+                knob: canonical,
+                typed: knob.clone(),
+                canonical: named.name.clone(),
+                names: about.aliases.iter().chain([&about.short]).map(|name| (*name).to_owned()).collect(),
+                settles_ns: named.knob.settles_ns(),
+                only_held: named.knob.only_held().is_some(),
+                values: Vec::new(),
+            });
+            self.knobs.push(named);
         }
         self.names.insert(key, column);
         Ok(column)
@@ -194,6 +215,15 @@ fn first_side(knob: &KnobRef) -> Side {
 type Levels = Vec<Option<u16>>;
 
 impl Column {
+    /// The place of a value; two spellings of one are one.
+    pub(crate) fn value(&mut self, text: &str, level: Level, found: bool) -> usize {
+        let value = self.values.iter().position(|known| known.level == level).unwrap_or(self.values.len());
+        if value == self.values.len() {
+            self.values.push(Typed { text: text.to_owned(), level, found });
+        }
+        value
+    }
+
     /// The factors a column comes to. Special values among numbers are no numbers: a factor of their own says which one it
     /// is, unless there is but one, which is then known by its number's absence.
     fn kinds(&self, everywhere: bool) -> Vec<(SearchFactorKind, Levels)> {
@@ -253,13 +283,13 @@ impl Column {
     fn factor(&self, kind: SearchFactorKind, metrics: &[Metric]) -> SearchFactor {
         let ordered = !matches!(kind, SearchFactorKind::Category(_));
         let believed = |metric: &Metric| {
-            let slope = slope(&self.named.name, metric);
+            let slope = slope(&self.canonical, metric);
             (ordered && slope != 0.0).then(|| (metric.name.clone(), slope))
         };
         SearchFactor {
             name: self.typed.to_string(),
             kind,
-            switch_s: self.named.knob.settles_ns() as f64 / 1e9,
+            switch_s: self.settles_ns as f64 / 1e9,
             trends: metrics.iter().filter_map(believed).collect(),
         }
     }

@@ -75,6 +75,8 @@ pub(crate) enum Verb {
     With(With),
     /// Compare settings by measuring
     Try(Try),
+    /// Find the best of many settings in few trials: the least watts, say, that keep a limit on latency
+    Tune(Tune),
     /// Run the experiment of a plan file
     Run(Run),
     /// Go on with an experiment that was interrupted or stopped
@@ -256,9 +258,9 @@ pub(crate) struct With {
     pub(crate) command: Vec<String>,
 }
 
-/// How to measure: what `try` and `run` share.
+/// How to measure: what every verb that runs trials shares.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Measuring {
+pub(crate) struct Setup {
     /// Judge by this metric: NAME (of the load, of a meter, or of the machine's state), NAME=METRIC/METRIC, NAME=regex:PATTERN,
     /// NAME=json:$.PATH, with :higher, :lower or :info behind it
     ///
@@ -284,15 +286,6 @@ pub(crate) struct Measuring {
     /// Begin each load only when the hottest thermal zone is as cool as this, or 10 minutes (or TIME) are over
     #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true)]
     pub(crate) cool: Option<String>,
-    /// What counts as the same, e.g. 2%
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    pub(crate) margin: Option<String>,
-    /// Error rate of all verdicts "better" and "worse" together
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    pub(crate) alpha: Option<String>,
-    /// Most blocks (every setting once a block)
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) blocks: Option<u32>,
     /// Most time, e.g. 15m
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
@@ -302,6 +295,32 @@ pub(crate) struct Measuring {
     /// Time to settle after turning
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) settle: Option<String>,
+    /// Under sudo: run the load as root, not as the user who called
+    #[arg(long)]
+    pub(crate) as_root: bool,
+    /// Say what would be turned and measured, and for how long, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// No progress on the terminal
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// How to measure and compare: what `try` and `run` share.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Measuring {
+    /// What is not about comparing.
+    #[command(flatten)]
+    pub(crate) setup: Setup,
+    /// What counts as the same, e.g. 2%
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) margin: Option<String>,
+    /// Error rate of all verdicts "better" and "worse" together
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) alpha: Option<String>,
+    /// Most blocks (every setting once a block)
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) blocks: Option<u32>,
     /// Compare with this setting instead of the machine as found
     #[arg(long, value_name = "NAME")]
     pub(crate) reference: Option<String>,
@@ -314,15 +333,6 @@ pub(crate) struct Measuring {
     /// End with 1 when one of these happened: better, worse, same, undecided
     #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
-    /// Under sudo: run the load as root, not as the user who called
-    #[arg(long)]
-    pub(crate) as_root: bool,
-    /// Say what would be turned and measured, and for how long, and do nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// No progress on the terminal
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 /// Verdicts `--fail-on` can name.
@@ -338,15 +348,9 @@ pub(crate) enum FailOn {
     Undecided,
 }
 
-/// `try`.
-#[derive(Args, Debug)]
-pub(crate) struct Try {
-    /// Knobs and their values, crossed: governor=all, freq=500MHz,600MHz, rx-usecs=10..100:10
-    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
-    pub(crate) axes: Vec<String>,
-    /// A whole setting, with a name or without: base: or 'tuned:governor=conservative up_threshold=98'
-    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
-    pub(crate) settings: Vec<String>,
+/// What makes the machine work: a built-in load or a command.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Loading {
     /// A built-in load: counter, stream, ping, wake, primes, orders, ladder, shop, idle
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     pub(crate) load: Option<String>,
@@ -370,12 +374,58 @@ pub(crate) struct Try {
     /// The port that listens on; whichever comes to listen when this is left out
     #[arg(long, value_name = "PORT", requires = "far_command")]
     pub(crate) far_port: Option<u16>,
-    /// How to measure.
-    #[command(flatten)]
-    pub(crate) measuring: Measuring,
     /// The command to measure
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// `try`.
+#[derive(Args, Debug)]
+pub(crate) struct Try {
+    /// Knobs and their values, crossed: governor=all, freq=500MHz,600MHz, rx-usecs=10..100:10
+    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
+    pub(crate) axes: Vec<String>,
+    /// A whole setting, with a name or without: base: or 'tuned:governor=conservative up_threshold=98'
+    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
+    pub(crate) settings: Vec<String>,
+    /// What makes the machine work.
+    #[command(flatten)]
+    pub(crate) loading: Loading,
+    /// How to measure.
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+}
+
+/// `tune`.
+#[derive(Args, Debug)]
+pub(crate) struct Tune {
+    /// Knobs and their values, crossed, at most 5000 settings: max_freq=all, rx-usecs=10..400, cpu_quota=10%..100%:10
+    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
+    pub(crate) axes: Vec<String>,
+    /// A whole setting, with a name or without: 'tuned:governor=conservative up_threshold=98'
+    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
+    pub(crate) settings: Vec<String>,
+    /// Find the setting with the least of this: a metric (energy_j, p99_us), or one of the knobs, whose own value is the goal
+    #[arg(long, value_name = "METRIC|KNOB", conflicts_with = "maximize", required_unless_present = "maximize")]
+    pub(crate) minimize: Option<String>,
+    /// Find the setting with the most of this
+    #[arg(long, value_name = "METRIC|KNOB")]
+    pub(crate) maximize: Option<String>,
+    /// What the setting must keep to, e.g. 'p99_us<=500' or 'rate_mbit_s>=900'; may be given several times
+    #[arg(long = "require", value_name = "METRIC<=LIMIT")]
+    pub(crate) requirements: Vec<String>,
+    /// Try only what very probably breaks no requirement by more than this, e.g. 10%, as on a machine that serves people
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) safe: Option<String>,
+    /// Most runs, counting a block of several as one
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) blocks: Option<u32>,
+    /// What makes the machine work.
+    #[command(flatten)]
+    pub(crate) loading: Loading,
+    /// How to measure.
+    #[command(flatten)]
+    pub(crate) setup: Setup,
 }
 
 /// `run`.

@@ -8,11 +8,13 @@ mod guardian;
 mod journal;
 mod lag;
 mod left;
+mod loading;
 mod measure;
 mod mpirun;
 mod output;
 mod replicate;
 mod rig;
+mod tabled;
 mod verb;
 mod watched;
 mod witness;
@@ -55,7 +57,7 @@ fn inside(work: Option<&OsString>) -> ExitCode {
 
 fn dispatch(cli: Cli) -> Answer {
     let shared = cli.shared;
-    if matches!(cli.verb, Verb::With(_) | Verb::Try(_) | Verb::Run(_) | Verb::Resume(_)) {
+    if matches!(cli.verb, Verb::With(_) | Verb::Try(_) | Verb::Tune(_) | Verb::Run(_) | Verb::Resume(_)) {
         caller::end_with_sudo()?;
     }
     match cli.verb {
@@ -71,6 +73,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Undo(args) => verb::undo::run(&shared, &args),
         Verb::With(args) => verb::with::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),
+        Verb::Tune(args) => verb::tune::run(&shared, &args),
         Verb::Run(args) => verb::run::run(&shared, &args),
         Verb::Resume(args) => verb::resume::run(&shared, &args),
         Verb::List => verb::list::run(&shared),

@@ -16,24 +16,27 @@ use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
-use crate::{caller, dry, lag, mpirun, output, verb};
+use crate::{caller, dry, lag, mpirun, output, tabled, verb};
 
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
     let mut plan = overridden(plan, shared, measuring);
-    for text in measuring.meters.iter().filter(|text| text.contains('=')) {
+    for text in measuring.setup.meters.iter().filter(|text| text.contains('=')) {
         let (name, meter) = CommandMeter::parse(text).map_err(usage)?;
         plan.meters.insert(name, meter);
     }
     plan.knobs.extend(rig::declared(shared)?);
-    let purpose = if measuring.dry_run { Purpose::Look } else { Purpose::Measure };
+    let purpose = if measuring.setup.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
+    if names.table().is_some() {
+        return tabled::measure(shared, named(plan, names), measuring);
+    }
     let real = !names.simulated();
-    let user = if names.here() { caller::user_of_loads(measuring.as_root)? } else { None };
+    let user = if names.here() { caller::user_of_loads(measuring.setup.as_root)? } else { None };
     // The store first: without a place for results nothing may be turned.
-    let mut store = if measuring.dry_run { None } else { Some(open_store(shared)?) };
+    let mut store = if measuring.setup.dry_run { None } else { Some(open_store(shared)?) };
     let mut rig = rig::open(&names, plan.seed, purpose)?;
-    if !measuring.dry_run && plan.meter_lag.iter().any(|text| sided(text).1 == ESTIMATE) {
+    if !measuring.setup.dry_run && plan.meter_lag.iter().any(|text| sided(text).1 == ESTIMATE) {
         estimate_lags(&mut plan, rig.world())?;
         // The experiment begins on a rig on which nothing has run.
         rig.close();
@@ -41,7 +44,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     }
     let mut plan = named(plan, names);
     rig::check_shells(&plan.load, rig.world())?;
-    if !measuring.dry_run {
+    if !measuring.setup.dry_run {
         mpirun::settle(&mut plan.load, rig.world(), user.as_ref())?;
     }
     let resolved = resolve(&plan, rig.world());
@@ -51,7 +54,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
     let steps = dry::steps(&resolved, rig.world())?;
-    if !measuring.dry_run {
+    if !measuring.setup.dry_run {
         let notes: BTreeSet<&String> = steps.iter().flat_map(|steps| &steps.notes).collect();
         notes.into_iter().for_each(|note| output::remark(note));
     }
@@ -59,7 +62,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
         return dry::print(shared, &resolved, &steps, &dry::meters(rig.world(), &resolved));
     };
     let id = store.begin(&header()).map_err(store_failure)?;
-    let finding = conduct(store, id, &resolved, rig.world(), user, measuring.quiet || shared.json);
+    let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
     rig.close();
     conclude(shared, store, id, finding, &measuring.fail_on)
 }
@@ -126,26 +129,26 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     };
     put(&mut plan.margin, &measuring.margin);
     put(&mut plan.alpha, &measuring.alpha);
-    put(&mut plan.budget, &measuring.budget);
-    put(&mut plan.settle, &measuring.settle);
+    put(&mut plan.budget, &measuring.setup.budget);
+    put(&mut plan.settle, &measuring.setup.settle);
     put(&mut plan.reference, &measuring.reference);
-    put(&mut plan.cool, &measuring.cool);
+    put(&mut plan.cool, &measuring.setup.cool);
     put(&mut plan.knee, &measuring.knee);
     put(&mut plan.cpus, &shared.cpus.as_ref().map(ToString::to_string));
     plan.blocks = measuring.blocks.or(plan.blocks);
-    plan.warmup = measuring.warmup.or(plan.warmup);
+    plan.warmup = measuring.setup.warmup.or(plan.warmup);
     plan.seed = shared.seed.or(plan.seed);
     plan.robust |= measuring.robust;
-    if !measuring.meters.is_empty() {
+    if !measuring.setup.meters.is_empty() {
         // One with an equals sign declares a program beside naming it.
         let name = |text: &String| text.split_once('=').map_or(text.as_str(), |(name, _)| name).to_owned();
-        plan.meter = measuring.meters.iter().map(name).collect();
+        plan.meter = measuring.setup.meters.iter().map(name).collect();
     }
-    if !measuring.meter_lags.is_empty() {
-        plan.meter_lag.clone_from(&measuring.meter_lags);
+    if !measuring.setup.meter_lags.is_empty() {
+        plan.meter_lag.clone_from(&measuring.setup.meter_lags);
     }
-    if !measuring.metrics.is_empty() {
-        plan.metrics.clone_from(&measuring.metrics);
+    if !measuring.setup.metrics.is_empty() {
+        plan.metrics.clone_from(&measuring.setup.metrics);
     }
     plan
 }
@@ -165,7 +168,7 @@ fn store_path(shared: &Shared) -> Result<PathBuf, Failure> {
 }
 
 /// Opens the store for an experiment, making it if it is not there.
-fn open_store(shared: &Shared) -> Result<Store, Failure> {
+pub(crate) fn open_store(shared: &Shared) -> Result<Store, Failure> {
     let path = store_path(shared)?;
     with_rights_for(&path, || Store::open(&path)).map_err(store_failure)
 }
@@ -191,7 +194,7 @@ pub(crate) fn store_failure(error: powerband_store::StoreError) -> Failure {
     Failure::new(Exit::CannotGoOn, error)
 }
 
-fn header() -> ExperimentHeader {
+pub(crate) fn header() -> ExperimentHeader {
     ExperimentHeader {
         journal_version: JOURNAL_VERSION,
         id: 0,

@@ -24,6 +24,9 @@ pub struct SearchPlan {
     /// The setting that the machine was in as found, where one of them is that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_at: Option<u32>,
+    /// One of the knobs is held for the length of a command and never for good: the answer is typed with `with`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_held: bool,
     /// Noise of metrics that a calibration has measured on this machine with this load: standard deviation of their
     /// logarithm.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -17,4 +17,4 @@ pub mod text;
 pub mod timelines;
 
 pub use distribution::{Distribution, Percentile};
-pub use model::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};
+pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, VoidTrial};

@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, SettingVerdict, Started, Verdict,
-    Void,
+    CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, SearchFinding, SearchStanding,
+    SettingVerdict, Started, Verdict, Void,
 };
 use thiserror::Error;
 
@@ -65,12 +65,23 @@ pub struct Model {
     pub settings: Vec<SettingReport>,
     /// The knee, when one was sought and looked for.
     pub knee: Option<KneeFinding>,
+    /// What the search found, or where it stands; absent when nothing is searched or it has not come far enough.
+    pub search: Option<Search>,
     /// Trials that do not count, in order.
     pub voids: Vec<VoidTrial>,
     /// What must be known with the verdicts, a sentence each.
     pub notes: Vec<String>,
     /// What was put back, once it was; absent = the journal does not tell.
     pub restored: Option<Restoration>,
+}
+
+/// What is said of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Search {
+    /// It stands here, without an end.
+    Stands(SearchStanding),
+    /// It has ended.
+    Found(SearchFinding),
 }
 
 /// What is said of one setting.
@@ -177,6 +188,14 @@ impl Model {
     pub fn label(&self, setting: u32) -> String {
         let found = usize::try_from(setting).ok().and_then(|index| self.settings.get(index));
         found.map_or_else(|| format!("setting {setting}"), |setting| setting.label.clone())
+    }
+
+    /// The settings that are shown, by index: of a search only those with trials.
+    #[must_use]
+    pub fn shown(&self) -> Vec<usize> {
+        let all = 0..self.settings.len();
+        let tried = |setting: &usize| self.settings[*setting].levels.iter().any(Option::is_some);
+        if self.started.search.is_some() { all.filter(tried).collect() } else { all.collect() }
     }
 
     /// Verdicts on one metric by setting, those that exist.

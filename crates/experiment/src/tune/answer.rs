@@ -170,7 +170,7 @@ fn confirmed(values: &Values<'_>, it: &Confirmed, base: SearchFinding) -> Search
     SearchFinding {
         end: SearchEnd::Confirmed,
         setting: Some(values.setting(it.point)),
-        change: values.has_change().then(|| values.interval(it.gain)),
+        change: it.gain.filter(|_| values.has_change()).map(|gain| values.interval(gain)),
         kept: kept.collect(),
         confirmed_in: it.blocks,
         ..base

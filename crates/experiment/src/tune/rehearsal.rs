@@ -71,7 +71,16 @@ mod tests {
     fn plan(points: Vec<Vec<Option<u16>>>) -> SearchPlan {
         let goal = SearchGoal { name: "power_w".into(), better: Better::Lower, known: Vec::new(), found: None };
         let noise = std::collections::BTreeMap::new();
-        SearchPlan { goal, requirements: Vec::new(), safe: None, factors: Vec::new(), points, found_at: None, noise }
+        SearchPlan {
+            goal,
+            requirements: Vec::new(),
+            safe: None,
+            factors: Vec::new(),
+            points,
+            found_at: None,
+            only_held: false,
+            noise,
+        }
     }
 
     fn grid(a: u16, b: u16) -> SearchPlan {

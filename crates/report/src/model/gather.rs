@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_record::{Event, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Started};
 
-use super::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};
+use super::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, VoidTrial};
 
 /// The word of a landing that needs no mention.
 const AS_ASKED: [&str; 2] = ["applied", "already so"];
@@ -52,6 +52,7 @@ impl Gathering {
             warmups: 0,
             settings: started.settings.iter().map(setting).collect(),
             knee: None,
+            search: None,
             voids: vec![],
             notes: vec![],
             restored: None,
@@ -66,10 +67,14 @@ impl Gathering {
         let named: Vec<u32> = match what {
             Event::TrialStarted(trial) => vec![trial.setting],
             Event::SettingLeft { setting, .. } => vec![*setting],
-            Event::BlockDone(block) => block.verdicts.iter().map(|v| v.setting).collect(),
+            Event::BlockDone(block) => {
+                let best = block.search.as_ref().and_then(|search| search.setting);
+                block.verdicts.iter().map(|v| v.setting).chain(best).collect()
+            }
             Event::Closed(finding) => {
                 let verdicts = finding.verdicts.iter().map(|v| v.setting);
-                verdicts.chain(finding.levels.iter().map(|l| l.setting)).collect()
+                let best = finding.search.as_ref().and_then(|search| search.setting);
+                verdicts.chain(finding.levels.iter().map(|l| l.setting)).chain(best).collect()
             }
             _ => vec![],
         };
@@ -108,6 +113,7 @@ impl Gathering {
                 self.model.blocks = self.model.blocks.max(block.block);
                 self.verdicts(&block.verdicts);
                 self.model.knee = block.knee.clone().or(self.model.knee.take());
+                self.model.search = block.search.clone().map(Search::Stands).or(self.model.search.take());
             }
             Event::SettingLeft { setting, block, why } => {
                 self.model.settings[index(*setting)].left = Some(Left { block: *block, why: why.clone() });
@@ -162,6 +168,7 @@ impl Gathering {
         self.model.blocks = finding.blocks;
         self.verdicts(&finding.verdicts);
         self.model.knee = finding.knee.clone().or(self.model.knee.take());
+        self.model.search = finding.search.clone().map(Search::Found).or(self.model.search.take());
         self.model.notes.clone_from(&finding.notes);
         self.levels.clone_from(&finding.levels);
     }
