@@ -13,6 +13,9 @@ const ADAPTIVE_USECS: u32 = 1;
 /// The cap at which the machine is not capped, for searches over two knobs.
 const UNCAPPED_W: u32 = 135;
 
+/// Repeats from which a setting says something of noise: with two, made on different days, it is rather the days'.
+const FEWEST: usize = 3;
+
 /// Delay in µs, frequency in kHz, cap in watts.
 type Setting = [u32; 3];
 
@@ -118,7 +121,7 @@ fn mean(runs: &[(f64, f64)]) -> (f64, f64) {
 fn residuals(runs: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (goal, tail) = mean(runs);
     let count = runs.len() as f64;
-    if runs.len() < 2 {
+    if runs.len() < FEWEST {
         return Vec::new();
     }
     let wide = (count / (count - 1.0)).sqrt();

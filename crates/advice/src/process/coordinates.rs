@@ -7,7 +7,7 @@ use crate::{Factor, FactorKind, Space};
 /// Vectors of hyperparameters that are weighed.
 pub(super) const VECTORS: usize = 192;
 
-/// Points of the Halton sequence left out, because its first ones lie on lines.
+/// Points of the Halton sequence left out, from the origin on, because its first ones lie on lines.
 const SKIPPED: u64 = 20;
 
 /// Steps of values count as even when the largest is less than so many times the smallest.
@@ -55,7 +55,7 @@ impl Coordinates {
         let conditional = |factor: usize| space.points.iter().any(|point| point[factor].is_none());
         let mismatch: Vec<bool> =
             axes.iter().enumerate().map(|(factor, axis)| axis.warps.is_empty() || conditional(factor)).collect();
-        let vectors = (0..VECTORS as u64).map(|index| Unit::new(&axes, &mismatch, index + SKIPPED + 1)).collect();
+        let vectors = (0..VECTORS as u64).map(|index| Unit::new(&axes, &mismatch, index + SKIPPED)).collect();
         Self { points: space.points.len(), axes, levels, vectors }
     }
 
