@@ -4,6 +4,7 @@ mod ends;
 #[cfg(test)]
 mod faults;
 mod resumed;
+mod tuned;
 mod verdicts;
 
 use powerband_record::{Better, Event, Metric, Outcome, PlannedSetting, PlannedTrial, Started, Void};

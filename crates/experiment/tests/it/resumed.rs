@@ -71,7 +71,7 @@ fn gone_on(started: &Started, cut: &[Event], past: Past, bench: &mut dyn Bench) 
 fn closed(reason: CloseReason) -> Event {
     let nothing = (Vec::new(), Vec::new(), Vec::new());
     let (verdicts, levels, notes) = nothing;
-    Event::Closed(Finding { reason, at_ns: 0, blocks: 0, trials: 0, voids: 0, verdicts, levels, knee: None, notes })
+    Event::Closed(Finding { reason, at_ns: 0, blocks: 0, trials: 0, voids: 0, verdicts, levels, knee: None, search: None, notes })
 }
 
 #[test]
