@@ -168,6 +168,7 @@ fn settings(model: &Model, page: &mut Page) {
     let told: Vec<String> = model
         .shown()
         .into_iter()
+        .filter(|&setting| search::is_compared(model, u32::try_from(setting).unwrap_or(u32::MAX)))
         .map(|setting| &model.settings[setting])
         .filter(|setting| setting.turns != setting.label && !(setting.turns.is_empty() && setting.label == AS_FOUND))
         .map(|setting| match setting.turns.as_str() {
