@@ -1,17 +1,26 @@
 //! Judging: the trials of an experiment as tables, one judge a metric, the knee; verdicts in the journal's words.
 use std::sync::{Arc, OnceLock};
 
-use powerband_record::{Better, KneeFinding, Level, Metric, Outcome, SettingVerdict, Started, Verdict};
+use powerband_record::{
+    Better, KneeFinding, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing, Started, Verdict,
+};
+use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
 use powerband_stats::{Claim, Judge, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
 
 use crate::knee::KneeSeeker;
 use crate::levels::level;
+use crate::requiring::{Against, Requiring};
+
+/// How many outliers are told by their place.
+const CLIPPED_TOLD: usize = 6;
 
 /// What a look came to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     /// Verdicts by judged metric and setting.
     pub(crate) verdicts: Vec<SettingVerdict>,
+    /// Where requirements stand.
+    pub(crate) requirements: Vec<RequirementStanding>,
     /// The knee, when one is sought.
     pub(crate) knee: Option<KneeFinding>,
     /// Whether the knee and what is alike are both settled.
@@ -41,6 +50,8 @@ struct Sheet {
     rules: Rules,
     last: Option<powerband_stats::Look>,
     trouble: Option<String>,
+    /// Mean of the reference when the scale was settled, where that is not logarithms.
+    reference: f64,
 }
 
 /// All metrics of an experiment.
@@ -48,6 +59,7 @@ pub(crate) struct Judging {
     labels: Vec<String>,
     sheets: Vec<Sheet>,
     knee: Option<KneeSeeker>,
+    requiring: Requiring,
     spending: Arc<Spending>,
 }
 
@@ -74,11 +86,13 @@ impl Judging {
             rules: rules.clone(),
             last: None,
             trouble: None,
+            reference: 0.0,
         };
         Judging {
             labels: started.settings.iter().map(|setting| setting.label.clone()).collect(),
             sheets: started.metrics.iter().map(sheet).collect(),
             knee: KneeSeeker::new(started, &spending),
+            requiring: Requiring::new(started),
             spending,
         }
     }
@@ -92,6 +106,7 @@ impl Judging {
 
     /// A valid trial.
     pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome) {
+        self.requiring.take(slot.setting, outcome);
         for sheet in &mut self.sheets {
             let block = sheet.table.blocks().saturating_sub(1);
             if let Some(&value) = outcome.metrics.get(&sheet.metric.name)
@@ -114,6 +129,7 @@ impl Judging {
             knee.look(&sheet.table);
             look.knee = knee.finding();
         }
+        self.look_at_requirements(&mut look);
         look.decided = self.decided(&look);
         // What is out of the race must also have its verdict against the reference: the table shows both.
         let out_and_open = |finding: &KneeFinding| {
@@ -125,12 +141,34 @@ impl Judging {
         look
     }
 
-    /// Settings that may leave: decided on every judged metric and, where a knee is sought, out of the race for it.
+    fn look_at_requirements(&mut self, look: &mut Look) {
+        let (sheets, spending) = (&mut self.sheets, &self.spending);
+        let mut against = |metric: &str, setting: usize| {
+            sheets.iter_mut().find(|sheet| sheet.metric.name == metric)?.against_reference(setting, spending)
+        };
+        for (standing, predicted) in self.requiring.standings(spending, &mut against) {
+            if standing.standing == Standing::Open && standing.setting > 0 {
+                look.predictions.push((standing.setting, predicted));
+            }
+            look.requirements.push(standing);
+        }
+    }
+
+    /// The boundaries looks are held against.
+    pub(crate) fn spending(&self) -> &Arc<Spending> {
+        &self.spending
+    }
+
+    /// Settings that may leave: decided on every judged metric, no requirement open and, where a knee is sought, out of the race for it.
     fn decided(&self, look: &Look) -> Vec<(u32, String)> {
         let mut decided = Vec::new();
         for setting in (1..).take(self.labels.len().saturating_sub(1)) {
             let mut mine = look.verdicts.iter().filter(|verdict| verdict.setting == setting).peekable();
             if mine.peek().is_none() || mine.any(|verdict| verdict.verdict == Verdict::Undecided) {
+                continue;
+            }
+            let is_open = |it: &&RequirementStanding| it.setting == setting && it.standing == Standing::Open;
+            if look.requirements.iter().any(|it| is_open(&it)) {
                 continue;
             }
             match &look.knee {
@@ -160,7 +198,7 @@ impl Judging {
 }
 
 impl Sheet {
-    fn look(&mut self, spending: &Arc<Spending>) {
+    fn ready(&mut self, spending: &Arc<Spending>) {
         if self.judge.is_none() {
             self.settle_scale();
             match Judge::new(self.table.settings(), self.rules.clone(), Arc::clone(spending)) {
@@ -168,6 +206,19 @@ impl Sheet {
                 Err(error) => self.trouble = Some(format!("{}: {error}", self.metric.name)),
             }
         }
+    }
+
+    /// The difference of a setting from the reference over all its blocks, also those after its verdict.
+    fn against_reference(&mut self, setting: usize, spending: &Arc<Spending>) -> Option<Against> {
+        self.ready(spending);
+        let judge = self.judge.as_ref()?;
+        let contrast = judge.pairs(&self.table).ok()?.contrast(setting, 0)?;
+        let (scale, first_look) = (self.rules.scale, judge.first_look());
+        Some(Against { contrast, scale, reference: self.reference, first_look })
+    }
+
+    fn look(&mut self, spending: &Arc<Spending>) {
+        self.ready(spending);
         let Some(judge) = &mut self.judge else { return };
         match judge.look(&self.table) {
             Ok(look) => self.last = Some(look),
@@ -188,6 +239,7 @@ impl Sheet {
         let level = reference.iter().sum::<f64>() / reference.len().max(1) as f64;
         self.rules.scale = Scale::Linear;
         self.rules.margin *= level.abs();
+        self.reference = level;
     }
 
     fn verdicts(&self) -> Vec<SettingVerdict> {
@@ -270,11 +322,41 @@ impl Sheet {
             ));
         }
         for setting in look.settings.iter().filter(|setting| setting.unstable) {
+            let minds = self.two_minds(setting).map_or_else(String::new, |minds| format!("; {minds}"));
             notes.push(format!(
-                "{name}: {} is unstable (noisier than the others, or of two minds)",
+                "{name}: {} is unstable (noisier than the others, or of two minds), so its verdict takes {UNSTABLE_BLOCKS} blocks at least{minds}",
                 labels[setting.setting]
             ));
         }
+        notes.extend(self.clipped(look, labels));
         notes
+    }
+
+    /// How often a setting is in the worse of its two modes.
+    fn two_minds(&self, look: &SettingLook) -> Option<String> {
+        let modes = look.modes.filter(|modes| modes.two)?;
+        let share = if self.metric.better == Better::Lower { modes.high_share } else { 1.0 - modes.high_share };
+        let trials = u64::from(look.contrast.blocks);
+        let (low, high) = wilson_interval((share * trials as f64).round() as u64, trials);
+        Some(format!(
+            "it is in the worse of two modes in {:.0} % of its trials ({:.0} .. {:.0})",
+            100.0 * share,
+            100.0 * low,
+            100.0 * high
+        ))
+    }
+
+    /// The trials that were pulled in, by setting and block.
+    fn clipped(&self, look: &powerband_stats::Look, labels: &[String]) -> Option<String> {
+        let mut told: Vec<String> = look
+            .clipped
+            .iter()
+            .take(CLIPPED_TOLD)
+            .map(|(block, slot)| format!("{} in block {}", labels[slot.setting], block + 1))
+            .collect();
+        if look.clipped.len() > CLIPPED_TOLD {
+            told.push(format!("{} others", look.clipped.len() - CLIPPED_TOLD));
+        }
+        (!told.is_empty()).then(|| format!("{}: pulled in as outliers: {}", self.metric.name, told.join(", ")))
     }
 }

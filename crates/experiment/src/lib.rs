@@ -5,6 +5,7 @@
 //! [`FormulaBench`] computes. [`resume`] is the same loop over a journal that was interrupted. It tells a [`Journal`], which is the store, a progress line, or a `Vec` in tests.
 mod asked;
 mod bench;
+mod calibrating;
 mod choice;
 mod cooling;
 mod crossing;
@@ -18,6 +19,7 @@ mod listening;
 mod metering;
 mod plan;
 mod rebuild;
+mod requiring;
 mod resolve;
 mod resume;
 mod run;

@@ -47,6 +47,12 @@ pub struct Plan {
     /// How late their numbers come: `3s`, `far/auto` to estimate it; one or a list.
     #[serde(default, deserialize_with = "one_or_more")]
     pub meter_lag: Vec<String>,
+    /// What settings must fulfil besides, e.g. `p99_us<=500` or against the reference `p99_us<=+10%`; one or a list.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub require: Vec<String>,
+    /// Nothing is turned: the noise of the machine as it is gets measured. A verb, not a key.
+    #[serde(skip)]
+    pub calibration: bool,
     /// Margin of "same", e.g. `5%`.
     #[serde(default)]
     pub margin: Option<String>,
@@ -80,9 +86,6 @@ pub struct Plan {
     /// How cool the machines are to be before each load: `50C`, `50C:2m`.
     #[serde(default)]
     pub cool: Option<String>,
-    /// What every setting must keep to: `p99_us<=500`.
-    #[serde(default)]
-    pub require: Vec<String>,
     /// The best setting is searched, rather than all of them compared.
     #[serde(default)]
     pub tune: Option<Tune>,
@@ -174,9 +177,6 @@ pub enum PlanError {
     /// What a search is asked makes no sense.
     #[error("{0}")]
     Search(String),
-    /// A requirement that cannot be read.
-    #[error(transparent)]
-    Requirement(#[from] powerband_record::RequirementError),
     /// A metric that neither the load nor a meter nor the plan gives.
     #[error("nothing measures '{name}' here; there are: {known}")]
     NoMetric {
@@ -240,6 +240,14 @@ pub enum PlanError {
         /// What it is made of.
         of: String,
     },
+    /// A requirement that cannot be read.
+    #[error(transparent)]
+    Requirement(#[from] powerband_record::RequirementError),
+    /// Ranks and a limit on a level at once.
+    #[error(
+        "'{0}' is a limit on a level, for which each block holds several trials of the reference, and --robust allows one; leave one of them out, or write the limit against the reference, e.g. 'p99_us<=+10%'"
+    )]
+    RobustLevel(String),
     /// No metric at all to judge by.
     #[error(
         "the load '{0}' measures nothing by itself and no meter was found; add --metric, or use a machine with a meter"
@@ -267,6 +275,8 @@ impl Plan {
             metrics: Vec::new(),
             meter: Vec::new(),
             meter_lag: Vec::new(),
+            require: Vec::new(),
+            calibration: false,
             margin: None,
             alpha: None,
             blocks: None,
@@ -278,7 +288,6 @@ impl Plan {
             knobs: BTreeMap::new(),
             meters: BTreeMap::new(),
             cool: None,
-            require: Vec::new(),
             tune: None,
             robust: false,
         }

@@ -116,6 +116,10 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         if all.is_empty() { "the first".to_owned() } else { all.join(", ") }
     };
     let cool = |of: &Started| of.cool.map_or_else(|| "any".to_owned(), |cool| cool.to_string());
+    let required = |of: &Started| {
+        let all: Vec<String> = of.requirements.iter().map(ToString::to_string).collect();
+        if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
+    };
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();
     let pairs = [
@@ -131,6 +135,7 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         ("the meter", meters(begun), meters(now)),
         ("what is searched for", search(begun), search(now)),
         ("the knee's order", costs(begun), costs(now)),
+        ("what is required", required(begun), required(now)),
         ("the error rate", percent(begun.alpha), percent(now.alpha)),
         ("the margin", percent(begun.margin), percent(now.margin)),
         ("the way of judging", method(begun), method(now)),

@@ -6,8 +6,8 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, CommandMeter, Cool, CpuList, PlannedSetting, Setting, Side, Started, parse_duration_ns,
-    parse_frequency_khz, parse_percent,
+    Assignment, CommandMeter, Cool, CpuList, Metric, PlannedSetting, Requirement, Setting, Side, Started,
+    parse_duration_ns, parse_frequency_khz, parse_percent,
 };
 
 use crate::asked::Sources;
@@ -94,13 +94,13 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let command_meter = program(plan)?.cloned();
     let declared = command_meter.as_ref().map(instance).transpose()?;
     let metering = Metering::find(world, &meters, declared.as_ref())?;
+    let requirements = if asked.is_some() { Vec::new() } else { requirements(plan)? };
     let texts = asked.as_ref().map_or_else(|| Ok(plan.metrics.clone()), |asked| asked.picks(plan))?;
-    let picks =
+    let mut picks =
         texts.iter().map(|text| MetricSpec::parse(text)).collect::<Result<Vec<_>, _>>().map_err(PlanError::from)?;
     let cool = cool(plan, world)?;
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
-    let sources = Sources::of(&plan.load, &picks, &metering, narrow.cpus.as_ref());
-    let mut metrics = sources.metrics(world, &plan.load)?;
+    let mut metrics = metrics_of(&mut picks, &requirements, plan, &metering, &narrow, world)?;
     if let Some(length_ns) = plan.load.measured_ns() {
         metrics = bearable(metrics, &picks, &metering, length_ns, &mut notes)?;
     }
@@ -126,6 +126,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         cpus: narrow.cpus.clone(),
         cost_order,
         settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
+        requirements,
         search,
         ..rules(plan)?
     };
@@ -154,6 +155,8 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         cpus: None,
         cost_order: Vec::new(),
         alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
+        requirements: Vec::new(),
+        calibration: plan.calibration,
         margin: fraction("margin", plan.margin.as_deref(), DEFAULT_MARGIN)?,
         margin_source: if plan.margin.is_some() { "given".into() } else { "default, as no calibration exists".into() },
         robust: plan.robust,
@@ -163,6 +166,39 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
         search: None,
     })
+}
+
+/// What is judged and shown; what is required and would not be measured by itself is shown as well.
+fn metrics_of(
+    picks: &mut Vec<MetricSpec>,
+    requirements: &[Requirement],
+    plan: &Plan,
+    metering: &Metering,
+    narrow: &Selection,
+    world: &mut dyn World,
+) -> Result<Vec<Metric>, ResolveError> {
+    let mut of = |picks: &[MetricSpec]| {
+        Sources::of(&plan.load, picks, metering, narrow.cpus.as_ref()).metrics(world, &plan.load)
+    };
+    let metrics = of(picks)?;
+    let before = picks.len();
+    for required in requirements {
+        let known = metrics.iter().any(|metric| metric.name == required.metric);
+        let asked = picks.iter().any(|pick| pick.metric.name == required.metric);
+        if !known && !asked {
+            picks.push(MetricSpec::parse(&format!("{}:info", required.metric)).map_err(PlanError::from)?);
+        }
+    }
+    if picks.len() == before { Ok(metrics) } else { of(picks) }
+}
+
+pub(crate) fn requirements(plan: &Plan) -> Result<Vec<Requirement>, PlanError> {
+    let read = |text: &String| Requirement::parse(text).map_err(PlanError::from);
+    let all = plan.require.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    match all.iter().find(|requirement| plan.robust && !requirement.relative) {
+        Some(level) => Err(PlanError::RobustLevel(level.to_string())),
+        None => Ok(all),
+    }
 }
 
 /// The meter a program is.

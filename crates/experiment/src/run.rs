@@ -1,8 +1,10 @@
 //! The loop: warm-up, then blocks of every open setting in random order, a look after each, until all is decided or
 //! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Started, Void};
+use powerband_stats::limit::LEAST_BLOCK;
 use powerband_stats::{Patience, Slot, block_order, reference_copies, slots};
 
+use crate::calibrating::{self, Calibrating};
 use crate::judging::{Judging, Look};
 use crate::trials::{Course, End, Found, TRIES, Trials, conduct, index};
 use crate::{Bench, Fatal, Journal};
@@ -34,6 +36,8 @@ enum Place {
 struct Blocks<'a> {
     started: &'a Started,
     judging: Judging,
+    /// What is measured where nothing is to be decided.
+    calibrating: Option<Calibrating>,
     places: Vec<Place>,
     /// Settings left out because they gave nothing valid, with the last reason.
     given_up: Vec<Void>,
@@ -52,10 +56,16 @@ impl Course for Blocks<'_> {
     }
 
     fn found(mut self, _: &CloseReason) -> Found {
+        let calibrating = self.calibrating.as_ref();
+        let results = calibrating.map(|it| it.results(self.started, self.judging.spending()));
+        let (calibrations, untold) = results.unwrap_or_default();
+        self.notes.extend(untold);
         self.notes.extend(self.judging.notes());
         Found {
             blocks: self.blocks,
             verdicts: self.look.verdicts,
+            requirements: self.look.requirements,
+            calibrations,
             levels: self.judging.levels(),
             knee: self.look.knee,
             search: None,
@@ -69,6 +79,7 @@ impl<'a> Blocks<'a> {
         Blocks {
             started,
             judging: Judging::new(started),
+            calibrating: started.calibration.then(Calibrating::default),
             places: vec![Place::Open; started.settings.len()],
             given_up: Vec::new(),
             patience: Patience::default(),
@@ -87,7 +98,7 @@ impl<'a> Blocks<'a> {
             if let Some(reason) = self.settled() {
                 return Ok(reason);
             }
-            if self.blocks > 0 && self.no_time_for_a_block(trials) {
+            if self.blocks >= self.least_blocks() && self.no_time_for_a_block(trials) {
                 return Ok(CloseReason::Budget);
             }
             let from_ns = trials.at_ns;
@@ -116,6 +127,11 @@ impl<'a> Blocks<'a> {
         settled.then_some(CloseReason::Decided)
     }
 
+    /// Blocks that are run however short the time is.
+    fn least_blocks(&self) -> u32 {
+        if self.started.calibration { calibrating::LEAST_BLOCKS } else { 1 }
+    }
+
     fn no_time_for_a_block(&self, trials: &Trials<'_>) -> bool {
         self.started.budget_ns.is_some_and(|budget| trials.at_ns + self.longest_block_ns > budget)
     }
@@ -124,16 +140,27 @@ impl<'a> Blocks<'a> {
     fn block(&mut self, trials: &mut Trials<'_>, block: u32) -> Result<bool, End> {
         let is_open = |&setting: &usize| self.places[setting] == Place::Open;
         let open: Vec<usize> = (1..self.places.len()).filter(is_open).collect();
-        let copies = if self.started.robust { 1 } else { reference_copies(open.len()) };
+        let copies = self.copies(open.len());
         let slots = slots(copies, &open);
         self.judging.begin_block();
         for slot in block_order(self.started.seed, block, &slots) {
-            if trials.out_of_time() && self.blocks > 0 {
+            if trials.out_of_time() && self.blocks >= self.least_blocks() {
                 return Ok(false);
             }
             self.slot(trials, block, slot)?;
         }
         Ok(true)
+    }
+
+    /// How often the reference runs in a block. Levels are no differences: where they are held against a limit, trials of the
+    /// same setting are kept apart by more of the reference.
+    fn copies(&self, open: usize) -> usize {
+        if self.started.robust {
+            return 1;
+        }
+        let levels = self.started.requirements.iter().any(|requirement| !requirement.relative);
+        let filled = if levels { LEAST_BLOCK.saturating_sub(open) } else { 0 };
+        reference_copies(open).max(filled)
     }
 
     /// One slot of a block, repeated while it is void.
@@ -146,6 +173,9 @@ impl<'a> Blocks<'a> {
             match trials.one(block, index(slot.setting), index(slot.copy), |_| Ok(()))? {
                 Ok(outcome) => {
                     trials.count(&outcome);
+                    if let (Some(calibrating), Some(trial)) = (&mut self.calibrating, &trials.latest) {
+                        calibrating.take(trial, trials.at_ns, &outcome);
+                    }
                     self.judging.take(slot, &outcome);
                     return Ok(());
                 }
@@ -170,11 +200,14 @@ impl<'a> Blocks<'a> {
 
     /// Looks at the blocks so far, tells, and lets decided settings go.
     fn look(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
-        self.look = self.judging.look();
+        if self.calibrating.is_none() {
+            self.look = self.judging.look();
+        }
         let done = BlockDone {
             block: self.blocks,
             at_ns: trials.clock(),
             verdicts: self.look.verdicts.clone(),
+            requirements: self.look.requirements.clone(),
             knee: self.look.knee.clone(),
             search: None,
         };

@@ -47,6 +47,7 @@ pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journa
             block,
             at_ns,
             verdicts: Vec::new(),
+            requirements: Vec::new(),
             knee: None,
             search: None,
         }))?;

@@ -1,8 +1,8 @@
 //! The trials of an experiment, one after the other, with their events: what every loop over them has in common, from the
 //! first to the last word of the journal.
 use powerband_record::{
-    CloseReason, Event, Finding, KneeFinding, Level, Outcome, PlannedTrial, SearchFinding, SettingVerdict, Started,
-    Void,
+    Calibration, CloseReason, Event, Finding, KneeFinding, Level, Outcome, PlannedTrial, RequirementStanding,
+    SearchFinding, SettingVerdict, Started, Void,
 };
 use powerband_stats::Scale;
 use powerband_stats::steady::warm_up_is_over;
@@ -37,6 +37,8 @@ impl From<crate::JournalError> for End {
 pub(crate) struct Found {
     pub(crate) blocks: u32,
     pub(crate) verdicts: Vec<SettingVerdict>,
+    pub(crate) requirements: Vec<RequirementStanding>,
+    pub(crate) calibrations: Vec<Calibration>,
     pub(crate) levels: Vec<Level>,
     pub(crate) knee: Option<KneeFinding>,
     pub(crate) search: Option<SearchFinding>,
@@ -85,8 +87,8 @@ pub(crate) struct Trials<'a> {
     /// Valid trials in blocks.
     pub(crate) valid: u32,
     began_ns: u64,
-    /// When the latest trial began, ns since the beginning.
-    trial_ns: u64,
+    /// The latest trial.
+    pub(crate) latest: Option<PlannedTrial>,
     next_trial: u32,
     voids: u32,
     reference_seen: bool,
@@ -104,7 +106,7 @@ impl<'a> Trials<'a> {
             at_ns: 0,
             valid: 0,
             began_ns,
-            trial_ns: 0,
+            latest: None,
             next_trial: 0,
             voids: 0,
             reference_seen: false,
@@ -133,7 +135,7 @@ impl<'a> Trials<'a> {
         fits: impl Fn(&Outcome) -> Result<(), Void>,
     ) -> Result<Result<Outcome, Void>, End> {
         let trial = PlannedTrial { trial: self.next_trial, block, setting, copy, at_ns: self.clock() };
-        (self.trial_ns, self.next_trial) = (trial.at_ns, self.next_trial + 1);
+        (self.latest, self.next_trial) = (Some(trial), self.next_trial + 1);
         self.journal.record(&Event::TrialStarted(trial))?;
         let answer = self.bench.trial(&trial, self.journal)?;
         let answer = answer.and_then(|outcome| fits(&outcome).map(|()| outcome));
@@ -161,7 +163,7 @@ impl<'a> Trials<'a> {
 
     /// How long the latest trial took from turning to putting back, ns.
     pub(crate) fn took_ns(&self) -> u64 {
-        self.at_ns - self.trial_ns
+        self.latest.map_or(0, |trial| self.at_ns - trial.at_ns)
     }
 
     /// A valid trial in a block counts.
@@ -193,7 +195,7 @@ impl<'a> Trials<'a> {
     }
 
     fn close(mut self, reason: CloseReason, found: Found, mut left: Vec<String>) -> Result<Finding, Fatal> {
-        let Found { blocks, verdicts, levels, knee, search, mut notes } = found;
+        let Found { blocks, verdicts, requirements, calibrations, levels, knee, search, mut notes } = found;
         notes.extend(self.unmeasured.notes(self.valid));
         notes.extend(self.left_out.notes(self.valid));
         notes.extend(self.bench.notes());
@@ -204,6 +206,8 @@ impl<'a> Trials<'a> {
             trials: self.valid,
             voids: self.voids,
             verdicts,
+            requirements,
+            calibrations,
             levels,
             knee,
             search,

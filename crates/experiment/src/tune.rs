@@ -207,7 +207,8 @@ impl<'a> Searching<'a> {
         let stands: Standing = self.search.standing();
         let told = standing(&self.values, &stands, phase(now), self.search.start_mean(Modelled::Goal));
         let (block, at_ns) = (self.blocks, trials.clock());
-        let done = BlockDone { block, at_ns, verdicts: Vec::new(), knee: None, search: Some(told) };
+        let done =
+            BlockDone { block, at_ns, verdicts: Vec::new(), requirements: Vec::new(), knee: None, search: Some(told) };
         trials.journal.record(&Event::BlockDone(done))?;
         Ok(())
     }

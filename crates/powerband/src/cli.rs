@@ -4,6 +4,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
+mod noise;
+
+pub(crate) use noise::{Calibrate, Compare};
+
 /// Finds the settings at which a Linux machine does its work best, by measuring, and says how sure it is.
 #[derive(Parser, Debug)]
 #[command(name = "powerband", version, propagate_version = true, disable_help_subcommand = true)]
@@ -77,6 +81,8 @@ pub(crate) enum Verb {
     Try(Try),
     /// Find the best of many settings in few trials: the least watts, say, that keep a limit on latency
     Tune(Tune),
+    /// Measure the noise of the machine as it is: what can be seen in how long, and what would help
+    Calibrate(Calibrate),
     /// Run the experiment of a plan file
     Run(Run),
     /// Go on with an experiment that was interrupted or stopped
@@ -85,6 +91,8 @@ pub(crate) enum Verb {
     List,
     /// Show an experiment again
     Show(Show),
+    /// Compare settings of stored experiments, or of measurements made elsewhere
+    Compare(Compare),
     /// Write an experiment's events or results
     Export(Export),
     /// Do published experiments again on simulated machines, and say of each claim whether it holds
@@ -327,10 +335,13 @@ pub(crate) struct Measuring {
     /// Seek the cheapest setting that loses nothing, cost being this knob's value
     #[arg(long, value_name = "KNOB")]
     pub(crate) knee: Option<String>,
+    /// What every setting must fulfil besides: a limit on a metric, or against the reference 'p99_us<=+10%'
+    #[arg(long = "require", value_name = "METRIC<=LIMIT")]
+    pub(crate) requirements: Vec<String>,
     /// Judge by ranks alone (slower, needs no assumption on the noise)
     #[arg(long)]
     pub(crate) robust: bool,
-    /// End with 1 when one of these happened: better, worse, same, undecided
+    /// End with 1 when one of these happened: better, worse, same, undecided, or broken for a requirement
     #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
 }
@@ -346,6 +357,8 @@ pub(crate) enum FailOn {
     Same,
     /// Something is open
     Undecided,
+    /// A requirement is broken
+    Broken,
 }
 
 /// What makes the machine work: a built-in load or a command.

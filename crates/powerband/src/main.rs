@@ -57,7 +57,10 @@ fn inside(work: Option<&OsString>) -> ExitCode {
 
 fn dispatch(cli: Cli) -> Answer {
     let shared = cli.shared;
-    if matches!(cli.verb, Verb::With(_) | Verb::Try(_) | Verb::Tune(_) | Verb::Run(_) | Verb::Resume(_)) {
+    if matches!(
+        cli.verb,
+        Verb::With(_) | Verb::Try(_) | Verb::Tune(_) | Verb::Calibrate(_) | Verb::Run(_) | Verb::Resume(_)
+    ) {
         caller::end_with_sudo()?;
     }
     match cli.verb {
@@ -74,10 +77,12 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::With(args) => verb::with::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),
         Verb::Tune(args) => verb::tune::run(&shared, &args),
+        Verb::Calibrate(args) => verb::calibrate::run(&shared, &args),
         Verb::Run(args) => verb::run::run(&shared, &args),
         Verb::Resume(args) => verb::resume::run(&shared, &args),
         Verb::List => verb::list::run(&shared),
         Verb::Show(args) => verb::show::run(&shared, &args),
+        Verb::Compare(args) => verb::compare::run(&shared, &args),
         Verb::Export(args) => verb::export::run(&shared, &args),
         Verb::Replicate(args) => verb::replicate::run(&shared, &args),
         Verb::Sim(args) => verb::sim::run(&shared, &args),

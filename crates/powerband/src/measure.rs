@@ -8,15 +8,19 @@ use powerband_experiment::{
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
 use powerband_record::{
-    CloseReason, CommandMeter, ExperimentHeader, Finding, JOURNAL_VERSION, Verdict, format_duration,
+    CloseReason, CommandMeter, ExperimentHeader, Finding, JOURNAL_VERSION, Standing, Verdict, format_duration,
 };
-use powerband_store::Store;
+use powerband_report::sentence::percent;
+use powerband_store::{Noise, Store};
 
 use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
 use crate::{caller, dry, lag, mpirun, output, tabled, verb};
+
+/// Where a margin comes from that a calibration proposes.
+pub(crate) const CALIBRATED: &str = "calibration";
 
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
@@ -53,6 +57,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     resolved.started.user = real.then(|| caller::number(user.as_ref()));
     rig::check_addresses(&resolved.load, rig.world())?;
     resolved.notes.iter().for_each(|note| output::remark(note));
+    margin_by_calibration(&plan, &mut resolved, shared, store.as_ref())?;
     let steps = dry::steps(&resolved, rig.world())?;
     if !measuring.setup.dry_run {
         let notes: BTreeSet<&String> = steps.iter().flat_map(|steps| &steps.notes).collect();
@@ -65,6 +70,50 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
     rig.close();
     conclude(shared, store, id, finding, &measuring.fail_on)
+}
+
+/// A search is told the noise of its metrics. Where neither the plan nor an option gives a margin: what the latest calibration of this machine and load proposes, of
+/// several judged metrics the largest. The experiment then has it, and asks the store no more.
+fn margin_by_calibration(
+    plan: &Plan,
+    resolved: &mut Resolved,
+    shared: &Shared,
+    store: Option<&Store>,
+) -> Result<(), Failure> {
+    if resolved.started.search.is_none() && (plan.margin.is_some() || plan.calibration) {
+        return Ok(());
+    }
+    let looked = if store.is_none() { find_store(shared)? } else { None };
+    let Some(store) = store.or(looked.as_ref()) else { return Ok(()) };
+    let host = powerband_host::hostname();
+    if let Some(mut search) = resolved.started.search.take() {
+        for metric in resolved.started.metrics.iter().filter(|metric| metric.judged) {
+            let noise = store.noise(&host, &resolved.started, metric).map_err(store_failure)?;
+            search.noise.extend(noise.map(|noise| (metric.name.clone(), noise.sigma)));
+        }
+        resolved.started.search = Some(search);
+        return Ok(());
+    }
+    let mut best: Option<(Noise, String)> = None;
+    for metric in resolved.started.metrics.iter().filter(|metric| metric.judged) {
+        let noise = store.noise(&host, &resolved.started, metric).map_err(store_failure)?;
+        let larger =
+            |noise: &Noise| best.as_ref().is_none_or(|(before, _)| noise.default_margin > before.default_margin);
+        if let Some(noise) = noise.filter(larger) {
+            best = Some((noise, metric.name.clone()));
+        }
+    }
+    if let Some((noise, metric)) = best {
+        resolved.started.margin = noise.default_margin;
+        resolved.started.margin_source = CALIBRATED.into();
+        output::remark(&format!(
+            "the margin is {}, from calibration {}: {metric} varies by {} from trial to trial; --margin gives another",
+            percent(noise.default_margin),
+            noise.experiment,
+            percent(noise.sigma)
+        ));
+    }
+    Ok(())
 }
 
 /// Puts numbers in the place of the delays that are to be estimated.
@@ -139,6 +188,9 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     plan.warmup = measuring.setup.warmup.or(plan.warmup);
     plan.seed = shared.seed.or(plan.seed);
     plan.robust |= measuring.robust;
+    if !measuring.requirements.is_empty() {
+        plan.require.clone_from(&measuring.requirements);
+    }
     if !measuring.setup.meters.is_empty() {
         // One with an equals sign declares a program beside naming it.
         let name = |text: &String| text.split_once('=').map_or(text.as_str(), |(name, _)| name).to_owned();
@@ -248,6 +300,7 @@ fn verdict_code(finding: &Finding, fail_on: &[FailOn], id: i64) -> Answer {
             FailOn::Worse => Verdict::Worse,
             FailOn::Same => Verdict::Same,
             FailOn::Undecided => Verdict::Undecided,
+            FailOn::Broken => return finding.requirements.iter().any(|it| it.standing == Standing::Broken),
         };
         finding.verdicts.iter().any(|v| v.verdict == verdict)
             || (*fail == FailOn::Undecided && finding.verdicts.is_empty())

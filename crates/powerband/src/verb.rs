@@ -1,6 +1,8 @@
 //! The verbs, one a file.
 pub(crate) mod agent;
+pub(crate) mod calibrate;
 pub(crate) mod capture;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod confirm;
 pub(crate) mod doctor;

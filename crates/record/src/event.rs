@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, SearchFinding, SearchPlan, SearchStanding,
-    Void,
+    Calibration, CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, Requirement,
+    RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
 };
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
@@ -175,11 +175,17 @@ pub struct Started {
     /// Settings by cost for the knee, cheapest first; empty = no knee is sought.
     #[serde(default)]
     pub cost_order: Vec<u32>,
+    /// What settings must fulfil besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement>,
+    /// Nothing is turned and nothing decided: the noise is measured, all settings being the machine as it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub calibration: bool,
     /// Error rate of all "better" and "worse" together.
     pub alpha: f64,
     /// Margin of "same", relative.
     pub margin: f64,
-    /// Where the margin comes from: `plan`, `option`, `default`.
+    /// Where the margin comes from: `plan`, `option`, `calibration`, `default`.
     pub margin_source: String,
     /// Rank-based path instead of t.
     #[serde(default)]
@@ -323,6 +329,9 @@ pub struct BlockDone {
     pub at_ns: u64,
     /// Verdicts so far, empty before the first look.
     pub verdicts: Vec<SettingVerdict>,
+    /// Where requirements stand, by setting.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<RequirementStanding>,
     /// Knee so far, when one is sought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
@@ -390,6 +399,12 @@ pub struct Finding {
     pub voids: u32,
     /// Verdicts by setting and judged metric.
     pub verdicts: Vec<SettingVerdict>,
+    /// Where requirements stand, by setting.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<RequirementStanding>,
+    /// The noise of each metric, when that was what was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibrations: Vec<Calibration>,
     /// Levels by setting and metric.
     pub levels: Vec<Level>,
     /// The knee, when one was sought.

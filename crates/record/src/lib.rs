@@ -3,6 +3,7 @@
 //! Pure and at the bottom: nothing here reads a file, a clock or the machine. A shape that is written to disk or sent
 //! over a wire lives here, so that the store, the journal, `--json` and the agent speak one spelling.
 mod arrivals;
+mod calibration;
 mod command_knob;
 mod command_meter;
 mod cool;
@@ -21,6 +22,7 @@ mod work;
 mod writer;
 
 pub use arrivals::{Arrivals, Schedule};
+pub use calibration::{BackToBack, Calibration, Detectable, FalseAlarm, NoiseAdvice};
 pub use command_knob::{CommandKnob, VALUE};
 pub use command_meter::{CommandMeter, MeterUnit};
 pub use cool::Cool;
@@ -37,7 +39,7 @@ pub use quantity::{
     FrequencyError, QuantityError, format_duration, format_khz, format_number, parse_duration_ns, parse_frequency_khz,
     parse_percent,
 };
-pub use requirement::{Relation, Requirement, RequirementError};
+pub use requirement::{Relation, Requirement, RequirementError, RequirementStanding, Standing};
 pub use search::{
     SearchChange, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept, SearchPhase,
     SearchPlan, SearchShare, SearchStanding,

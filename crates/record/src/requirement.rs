@@ -50,6 +50,48 @@ pub struct Requirement {
     pub relative: bool,
 }
 
+/// Whether a setting fulfils a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Shown to be within the limit.
+    Holds,
+    /// Shown to be beyond it.
+    Broken,
+    /// Neither.
+    Open,
+}
+
+/// What a look found for one requirement of one setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequirementStanding {
+    /// Index of the setting.
+    pub setting: u32,
+    /// Index of the requirement in the plan.
+    pub requirement: u32,
+    /// Where it stands.
+    pub standing: Standing,
+    /// Chance that the setting is truly within the limit.
+    pub probability: f64,
+    /// What was measured: in the metric's own unit, or the share of the reference it differs by (0.1 = 10 % more).
+    pub estimate: f64,
+    /// Interval at the level of this look, lower end; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Trials it rests on; blocks where it is against the reference.
+    pub trials: u32,
+    /// Predicted total of them until it is known, low and high, when open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<(u32, u32)>,
+    /// The metric drifted or changed its level meanwhile, so that it is known for this session only: blocks protect
+    /// differences, not levels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub this_session: bool,
+}
+
 /// Why a text is not a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -4,11 +4,13 @@
 //! [`VERSION`] is raised when one changes its meaning or goes.
 use std::collections::BTreeMap;
 
-use powerband_record::{Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, Verdict};
+use powerband_record::{
+    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, Standing, Verdict,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Model;
+use crate::{CalibrationRow, Model};
 
 mod fill;
 
@@ -62,7 +64,7 @@ pub struct Report {
     pub alpha: f64,
     /// Margin, relative.
     pub margin: f64,
-    /// Where the margin comes from: `plan`, `option`, `default`.
+    /// Where the margin comes from: `plan`, `option`, `calibration`, `default`.
     pub margin_source: String,
     /// Judged by ranks.
     pub robust: bool,
@@ -86,6 +88,9 @@ pub struct Report {
     /// The search, in one: then settings that were never tried are left out of `settings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchRow>,
+    /// The noise of each metric, where that was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration: Vec<CalibrationRow>,
     /// Blocks more that would decide what is open, low and high.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_missing: Option<(u32, u32)>,
@@ -153,6 +158,9 @@ pub struct SettingRow {
     pub levels: BTreeMap<String, LevelRow>,
     /// Verdicts by metric.
     pub verdicts: BTreeMap<String, VerdictRow>,
+    /// Where the plan's requirements stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<RequirementRow>,
     /// Distributions behind metrics over its valid trials, by name and unit (`rtt_ns`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub distributions: BTreeMap<String, DistributionRow>,
@@ -244,6 +252,33 @@ pub struct VerdictRow {
     /// What must be known with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// Where a requirement stands at a setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequirementRow {
+    /// As it was typed.
+    pub requirement: String,
+    /// Whether it holds.
+    pub standing: Standing,
+    /// Chance that the setting is truly within the limit.
+    pub probability: f64,
+    /// What was measured: in the metric's own unit, or the share of the reference it differs by.
+    pub estimate: f64,
+    /// Its interval at this look, lower end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Trials it rests on, or blocks where it is against the reference.
+    pub trials: u32,
+    /// Predicted total of them until it is known, low and high, when open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<(u32, u32)>,
+    /// Known for this session only, as the metric drifted or changed its level.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub this_session: bool,
 }
 
 /// When and why a setting left early.

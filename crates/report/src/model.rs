@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, SearchFinding, SearchStanding,
-    SettingVerdict, Started, Verdict, Void,
+    Calibration, CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, RequirementStanding,
+    SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void,
 };
 use thiserror::Error;
 
@@ -67,6 +67,10 @@ pub struct Model {
     pub knee: Option<KneeFinding>,
     /// What the search found, or where it stands; absent when nothing is searched or it has not come far enough.
     pub search: Option<Search>,
+    /// Where requirements stand, by setting, at the latest look.
+    pub requirements: Vec<RequirementStanding>,
+    /// The noise of each metric, where that was measured.
+    pub calibrations: Vec<Calibration>,
     /// Trials that do not count, in order.
     pub voids: Vec<VoidTrial>,
     /// What must be known with the verdicts, a sentence each.

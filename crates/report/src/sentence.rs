@@ -3,7 +3,7 @@ use powerband_record::{CloseReason, Metric, SettingVerdict, Verdict, Void, forma
 use serde_json::Value;
 
 use crate::model::missing;
-use crate::{End, Model};
+use crate::{End, Model, requirements};
 
 mod labels;
 mod search;
@@ -47,6 +47,17 @@ pub fn headline(model: &Model) -> String {
 }
 
 fn findings(model: &Model) -> Option<String> {
+    if model.started.calibration {
+        return crate::calibration::headline(model);
+    }
+    let found = compared(model);
+    match (found, requirements::clause(model)) {
+        (Some(found), Some(required)) => Some(format!("{found}; {required}")),
+        (found, required) => found.or(required),
+    }
+}
+
+fn compared(model: &Model) -> Option<String> {
     if let Some(knee) = knee(model) {
         return Some(knee);
     }
@@ -316,6 +327,7 @@ pub fn certainty(model: &Model) -> String {
     let source = match plan.margin_source.as_str() {
         "plan" => "from the plan",
         "option" => "from --margin",
+        "calibration" => "from a calibration of this machine with this load",
         "default" => "the default",
         other => other,
     };

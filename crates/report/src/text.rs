@@ -3,6 +3,8 @@ use std::collections::BTreeSet;
 
 use powerband_record::{Better, format_duration};
 
+use crate::calibration;
+use crate::requirements;
 use crate::sentence;
 use crate::{Distribution, End, Model};
 
@@ -41,6 +43,7 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
     if let Some(plan) = &model.started.search {
         search::facts(model, plan, &mut page);
     }
+    page.lines.extend(calibration::lines(model, width));
     for (place, metric) in model.judged() {
         if model.verdicts(place).next().is_none() {
             continue;
@@ -54,7 +57,15 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
         page.text(&format!("{name} against {} (wanted: {wanted})", model.label(0)), 0);
         page.lines.extend(tables::verdicts(model, place, width, colour));
     }
-    let levels = tables::levels(model, width);
+    let required = requirements::table(model, width);
+    if !required.is_empty() {
+        page.blank();
+        page.text("requirements, held against trials", 0);
+        page.lines.extend(required);
+        requirements::note(model).into_iter().for_each(|note| page.item(note));
+    }
+    // Two names for one setting have nothing more to say than the noise.
+    let levels = if model.calibrations.is_empty() { tables::levels(model, width) } else { Vec::new() };
     if !levels.is_empty() {
         page.blank();
         let mut intervals = model.settings.iter().flat_map(|setting| &setting.levels).flatten();
@@ -138,10 +149,13 @@ fn facts(model: &Model, page: &mut Page) {
     if let Some(times) = sentence::resumptions(model) {
         page.fact("resumed", &times);
     }
-    if plan.search.is_none() {
-        page.fact("certainty", &sentence::certainty(model));
-        page.fact("order", &format!("at random inside each block, seed {}", plan.seed));
+    if plan.search.is_some() {
+        return;
     }
+    if !plan.calibration {
+        page.fact("certainty", &sentence::certainty(model));
+    }
+    page.fact("order", &format!("at random inside each block, seed {}", plan.seed));
 }
 
 /// Percentiles of all values together, and a picture of how they lie, one scale for all settings.

@@ -1,7 +1,11 @@
 //! Measurements that share no block: two experiments, sessions on different days, runs back to back.
 
+use crate::contrast::Contrast;
 use crate::distribution::{t_two_sided, t_upper_quantile};
-use crate::verdict::SettingLook;
+use crate::predict::{Course, Prediction, predict};
+use crate::rules::{Rules, Spend};
+use crate::spending::Spending;
+use crate::verdict::{Claim, SettingLook};
 use serde::{Deserialize, Serialize};
 
 /// A difference of two things measured apart.
@@ -65,6 +69,79 @@ pub fn welch(first: &[f64], second: &[f64]) -> Option<Apart> {
 pub fn sessions(first: &[f64], second: &[f64]) -> Option<Apart> {
     if first.len().min(second.len()) < LEAST_SESSIONS { None } else { welch(first, second) }
 }
+
+/// What is said of a difference of things measured apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ApartLook {
+    /// What is claimed of the first against the second.
+    pub claim: Claim,
+    /// Two-sided p of "no difference".
+    pub p: f64,
+    /// The p that was asked for.
+    pub level: f64,
+    /// Interval at that level.
+    pub interval: (f64, f64),
+    /// Blocks (of both together in step), or sessions of each side, after which it would be decided.
+    pub predicted: Option<Prediction>,
+}
+
+impl Apart {
+    /// Judges two settings of two experiments through their reference, `blocks` being those of the longer one: both
+    /// experiments ended when they liked, so the level is that of its look. `sharing` comparisons share the error rate.
+    #[must_use]
+    pub fn judge_looked_at(&self, blocks: u32, rules: &Rules, sharing: usize, spending: &Spending) -> ApartLook {
+        let first = rules.first_look(1);
+        let (difference, same) = (rules.difference_level(sharing), rules.same_level(sharing));
+        let level = |alpha: f64| spending.nominal(Spend::OpenEnded, alpha, first, blocks);
+        let course =
+            Course { spending, spend: Spend::OpenEnded, first, difference, same, margin: rules.margin_on_scale() };
+        let look = self.judge(blocks, rules, level(difference), level(same));
+        let predicted = if look.claim.is_open() { predict(&self.contrast(blocks), &course) } else { None };
+        ApartLook { predicted, ..look }
+    }
+
+    /// Judges the means of sessions, whose number was not chosen by looking: at the plain error rate. `sessions` are those
+    /// of the side that has fewer.
+    #[must_use]
+    pub fn judge_sessions(&self, sessions: u32, rules: &Rules, sharing: usize) -> ApartLook {
+        let level = if rules.share_between_settings { rules.alpha / sharing.max(1) as f64 } else { rules.alpha };
+        let mut look = self.judge(sessions, rules, level, rules.alpha);
+        if look.claim.is_open() {
+            let grown = |more: u32| {
+                let (n, now) = (f64::from(more), f64::from(sessions));
+                let error = self.standard_error * (now / n).sqrt();
+                let df = self.df * (n - 1.0) / (now - 1.0);
+                Self { effect: self.effect, standard_error: error, df }
+            };
+            let decides = |more: &u32| !grown(*more).judge(*more, rules, level, rules.alpha).claim.is_open();
+            look.predicted = (sessions + 1..=MOST_SESSIONS).find(decides).map(Prediction::new);
+        }
+        look
+    }
+
+    fn contrast(&self, blocks: u32) -> Contrast {
+        let variance = self.standard_error * self.standard_error;
+        let effect = self.effect;
+        Contrast { blocks, effect, own_variance: variance, pooled_variance: variance, variance, df: self.df }
+    }
+
+    fn judge(&self, blocks: u32, rules: &Rules, level: f64, same_level: f64) -> ApartLook {
+        let p = self.p();
+        let differs = p <= level;
+        let within = self.contrast(blocks).p_beyond(rules.margin_on_scale()) <= same_level;
+        let claim = match (differs, within) {
+            (true, true) => Claim::SameButDifferent,
+            (false, true) => Claim::Same,
+            (true, false) if self.effect > 0.0 => Claim::Higher,
+            (true, false) => Claim::Lower,
+            (false, false) => Claim::Open,
+        };
+        ApartLook { claim, p, level, interval: self.interval(level), predicted: None }
+    }
+}
+
+/// Sessions beyond which no prediction is given.
+const MOST_SESSIONS: u32 = 1000;
 
 /// Mean and sample standard deviation; the latter 0 of a single value.
 pub(crate) fn mean_and_sd(values: &[f64]) -> (f64, f64) {

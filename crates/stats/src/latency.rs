@@ -73,20 +73,29 @@ pub fn quantile_interval(merged: f64, trials: &[f64], alpha: f64) -> Option<(f64
     if trials.len() < 2 || !positive(&merged) || !trials.iter().all(positive) {
         return None;
     }
-    let n = trials.len() as f64;
     let logs: Vec<f64> = trials.iter().map(|&trial| log(trial)).collect();
-    let mean = logs.iter().sum::<f64>() / n;
-    let apart: Vec<f64> = logs.iter().map(|log| log - mean).collect();
+    let (_, error) = stretched_error(&logs)?;
+    let factor = exp(t_upper_quantile(alpha / 2.0, logs.len() as f64 - 1.0) * error);
+    Some((merged / factor, merged * factor))
+}
+
+/// Mean of values in the order of time and its standard error, wider by what successive values have in common: the factor is
+/// √((1+ρ)/(1−ρ)), ρ their correlation with its bias in short series taken out (Kendall 1954, Marriott and Pope 1954) and
+/// never taken for less than independent. None of fewer than two.
+pub(crate) fn stretched_error(values: &[f64]) -> Option<(f64, f64)> {
+    if values.len() < 2 {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let apart: Vec<f64> = values.iter().map(|value| value - mean).collect();
     let squares: f64 = apart.iter().map(|it| it * it).sum();
     if squares <= 0.0 {
-        return Some((merged, merged));
+        return Some((mean, 0.0));
     }
     let lagged = apart.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / squares;
-    // Its bias in short series taken out; never taken for less than independent.
     let rho = (lagged + (1.0 + 3.0 * lagged) / (n - 1.0)).clamp(0.0, 0.8);
-    let error = sqrt(squares / (n - 1.0) / n) * sqrt((1.0 + rho) / (1.0 - rho));
-    let factor = exp(t_upper_quantile(alpha / 2.0, n - 1.0) * error);
-    Some((merged / factor, merged * factor))
+    Some((mean, sqrt(squares / (n - 1.0) / n) * sqrt((1.0 + rho) / (1.0 - rho))))
 }
 
 #[cfg(test)]

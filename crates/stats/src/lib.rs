@@ -18,6 +18,9 @@
 //! are alike. What must hold at the beginning is in [`steady`], what is suspicious in [`modes`], [`carry_over`], [`drift`]
 //! and [`change_point`]; measurements that share no block are compared in [`apart`].
 //!
+//! [`calibrate`] says from an experiment that turns nothing what the noise is and what can be seen in it; [`limit`] holds
+//! levels and differences against a bound.
+//!
 //! [`noise`], [`formula`] and [`race`] are machines made of a formula, on which the error rates and the machine time of
 //! all this are measured. Their figures stand in the tests.
 //!
@@ -43,8 +46,10 @@ mod verdict;
 mod winsor;
 
 pub mod apart;
+pub mod calibrate;
 pub mod distribution;
 pub mod formula;
+pub mod limit;
 pub mod modes;
 pub mod noise;
 pub mod posterior;

@@ -24,7 +24,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    fn new(blocks: u32) -> Self {
+    pub(crate) fn new(blocks: u32) -> Self {
         let scaled = |factor: f64| (f64::from(blocks) * factor).round() as u32;
         Self { blocks, low: scaled(RANGE_LOW), high: scaled(RANGE_HIGH) }
     }
@@ -55,7 +55,7 @@ pub(crate) fn predict(contrast: &Contrast, course: &Course<'_>) -> Option<Predic
 
 /// Smallest total of blocks at which an effect `distance` away from its bound would pass; the standard error is
 /// assumed to fall with the root of the blocks and the degrees of freedom to grow with them.
-fn soonest(contrast: &Contrast, course: &Course<'_>, distance: f64, level: f64, tail: f64) -> Option<u32> {
+pub(crate) fn soonest(contrast: &Contrast, course: &Course<'_>, distance: f64, level: f64, tail: f64) -> Option<u32> {
     if distance <= 0.0 {
         return None;
     }

@@ -15,8 +15,8 @@ pub struct Table {
     cells: Vec<Option<f64>>,
 }
 
-/// The reference may stand twice in a block, every other setting once.
-const REFERENCE_PLACES: usize = 2;
+/// The reference may stand up to three times in a block, every other setting once.
+const REFERENCE_PLACES: usize = 3;
 
 impl Table {
     /// An empty table for `settings` settings compared with a reference.

@@ -1,9 +1,10 @@
 //! From events to rows: the only place that fills a derived table, whether an event has just come or is read again.
-use powerband_record::{Better, BlockDone, CloseReason, Event, Finding, SettingVerdict, Started, Verdict};
+use powerband_record::{Better, BlockDone, Calibration, CloseReason, Event, Finding, SettingVerdict, Started, Verdict};
 use rusqlite::{Connection, Result, params};
 
 /// Derived tables with the columns that order them, children before their parents.
-pub(crate) const TABLES: [(&str, &str); 6] = [
+pub(crate) const TABLES: [(&str, &str); 7] = [
+    ("calibration", "metric"),
     ("metric_value", "trial, metric"),
     ("trial", "trial"),
     ("verdict", "setting, metric"),
@@ -147,6 +148,20 @@ fn enter_verdicts(db: &Connection, id: i64, verdicts: &[SettingVerdict]) -> Resu
     Ok(())
 }
 
+fn enter_calibrations(db: &Connection, id: i64, calibrations: &[Calibration]) -> Result<()> {
+    db.execute("DELETE FROM calibration WHERE experiment = ?1", [id])?;
+    // The system is no column of the experiment, as nothing but this asks for it.
+    let mut insert = db.prepare_cached(
+        "INSERT INTO calibration (experiment, metric, system, relative, trials, level, sigma, sigma_df, default_margin)
+         SELECT ?1, ?2, coalesce(json_extract(json, '$.system'), ''), ?3, ?4, ?5, ?6, ?7, ?8
+         FROM event WHERE experiment = ?1 AND seq = 0",
+    )?;
+    for c in calibrations {
+        insert.execute(params![id, c.metric, c.relative, c.trials, c.level, c.sigma, c.sigma_df, c.default_margin])?;
+    }
+    Ok(())
+}
+
 fn enter_finding(db: &Connection, id: i64, finding: &Finding) -> Result<()> {
     let state = if finding.reason == CloseReason::Stopped { "stopped" } else { "ended" };
     let knee = finding.knee.as_ref().and_then(|k| k.knee);
@@ -155,6 +170,7 @@ fn enter_finding(db: &Connection, id: i64, finding: &Finding) -> Result<()> {
         params![id, state, json(&finding.reason)?, finding.blocks, int(finding.at_ns), knee],
     )?;
     enter_verdicts(db, id, &finding.verdicts)?;
+    enter_calibrations(db, id, &finding.calibrations)?;
     db.execute("DELETE FROM level WHERE experiment = ?1", [id])?;
     let mut insert = db.prepare_cached(
         "INSERT OR REPLACE INTO level (experiment, setting, metric, trials, typical, low, high)

@@ -6,10 +6,12 @@
 //! death of the process; the end of an experiment is synced to the disk as well.
 mod derive;
 mod error;
+mod noise;
 mod row;
 mod schema;
 mod store;
 
 pub use error::StoreError;
+pub use noise::Noise;
 pub use row::{State, Summary};
 pub use store::Store;

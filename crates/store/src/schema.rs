@@ -11,8 +11,11 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::StoreError;
 
 /// One step of the schema each, in order; `user_version` counts how many were taken. Only ever added to.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001_events.sql"), include_str!("../migrations/0002_superseded.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/0001_events.sql"),
+    include_str!("../migrations/0002_superseded.sql"),
+    include_str!("../migrations/0003_calibration.sql"),
+];
 
 /// `application_id` of our files: "PwBd".
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"PwBd");

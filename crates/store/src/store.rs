@@ -16,7 +16,7 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    db: Connection,
+    pub(crate) db: Connection,
 }
 
 impl Store {
@@ -234,7 +234,7 @@ impl Store {
         read_lines(&self.db, &self.path, id)
     }
 
-    fn sqlite(&self, error: &rusqlite::Error) -> StoreError {
+    pub(crate) fn sqlite(&self, error: &rusqlite::Error) -> StoreError {
         StoreError::from_sqlite(&self.path, error)
     }
 }

@@ -4,7 +4,7 @@ use powerband_load::{MetricSpec, Source};
 use powerband_record::{Assignment, Axis, KnobRef, Metric, PlannedSetting, Setting, Started, parse_frequency_khz};
 
 use super::{KnobColumn, Table, TableKnob, plain};
-use crate::resolve::{most_settings, rules, with_reference};
+use crate::resolve::{most_settings, requirements, rules, with_reference};
 use crate::search::Asked;
 use crate::space::{Column, Space};
 use crate::{Plan, PlanError, ResolveError, Resolved};
@@ -207,10 +207,13 @@ impl Table {
         Ok(Space::new(columns, rows))
     }
 
+    fn metric_names(&self) -> String {
+        self.metrics.iter().map(|metric| metric.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The metrics of a plan: those it asks for judged, the table's own choice without any.
     fn metrics(&self, texts: &[String]) -> Result<Vec<Metric>, PlanError> {
         let mut metrics = self.metrics.clone();
-        let known = || self.metrics.iter().map(|metric| metric.name.as_str()).collect::<Vec<_>>().join(", ");
         let picks = texts.iter().map(|text| MetricSpec::parse(text)).collect::<Result<Vec<_>, _>>()?;
         if picks.iter().any(|pick| pick.metric.judged) {
             metrics.iter_mut().for_each(|metric| metric.judged = false);
@@ -219,7 +222,7 @@ impl Table {
             let name = &pick.metric.name;
             let own = matches!(&pick.source, Source::Measured(measured) if measured == name);
             let place = self.metrics.iter().position(|metric| own && metric.name == *name);
-            let none = || PlanError::NoMetric { name: name.clone(), known: known() };
+            let none = || PlanError::NoMetric { name: name.clone(), known: self.metric_names() };
             let metric = &mut metrics[place.ok_or_else(none)?];
             metric.judged = pick.metric.judged;
             if pick.stated {
@@ -254,8 +257,13 @@ pub fn resolve_table(plan: &Plan, table: &Table) -> Result<Resolved, ResolveErro
         }
         None => None,
     };
+    let required = if asked.is_some() { Vec::new() } else { requirements(plan)? };
     let texts = asked.as_ref().map_or_else(|| Ok(plan.metrics.clone()), |asked| asked.picks(plan))?;
     let metrics = table.metrics(&texts)?;
+    let unknown = required.iter().find(|limit| metrics.iter().all(|metric| metric.name != limit.metric));
+    if let Some(limit) = unknown {
+        return Err(PlanError::NoMetric { name: limit.metric.clone(), known: table.metric_names() }.into());
+    }
     let (search, metrics) = match asked.map(|asked| asked.search(metrics.clone())) {
         Some((search, metrics)) => (Some(search), metrics),
         None => (None, metrics),
@@ -267,6 +275,7 @@ pub fn resolve_table(plan: &Plan, table: &Table) -> Result<Resolved, ResolveErro
         settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
         metrics,
         search,
+        requirements: required,
         // Rows do not warm up.
         warmup: plan.warmup.unwrap_or(0),
         ..rules(plan)?

@@ -1,8 +1,10 @@
 //! The experiment loop against benches that compute their answers: what ends it, what it says, how often it errs, how it goes on.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod calibrated;
 mod ends;
 #[cfg(test)]
 mod faults;
+mod required;
 mod resumed;
 mod tuned;
 mod verdicts;
@@ -33,6 +35,8 @@ fn started(settings: &[&str], seed: u64) -> Started {
         meters: Vec::new(),
         cpus: None,
         cost_order: Vec::new(),
+        requirements: Vec::new(),
+        calibration: false,
         alpha: 0.05,
         margin: 0.01,
         margin_source: "given".into(),

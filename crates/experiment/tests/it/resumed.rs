@@ -5,7 +5,7 @@ use powerband_experiment::{
     Bench, Fatal, FormulaBench, Journal, JournalError, Past, Plan, ResumeError, WorldBench, check_rig,
     first_difference, rebuild, resolve, resume, run, standing,
 };
-use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, Started, Void};
+use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, Requirement, Started, Void};
 use powerband_sim::{Profile, SimWorld};
 
 use crate::{count, noisy, started};
@@ -34,7 +34,14 @@ fn scenes() -> Vec<Scene> {
     (budget.max_blocks, budget.budget_ns) = (1000, Some(31 * SECOND));
     let mut aside = started(&["a", "b", "c", "far"], 21);
     (aside.max_blocks, aside.margin) = (25, 0.01);
+    let mut noise = started(&["a", "b"], 17);
+    (noise.calibration, noise.max_blocks, noise.warmup) = (true, 12, 2);
+    let mut limit = started(&["a", "b"], 19);
+    limit.requirements =
+        vec![Requirement::parse("rate_mbit_s>=95").unwrap(), Requirement::parse("rate_mbit_s<=+5%").unwrap()];
     vec![
+        scene("calibration", noise, |trial| noisy(17, 0.02, vec![1.0, 1.0])(trial)),
+        scene("requirements", limit, |trial| noisy(19, 0.02, vec![1.0, 1.0])(trial)),
         scene("leaving", leaving, |trial| noisy(11, 0.01, vec![1.0, 1.10, 0.9, 1.0])(trial)),
         scene("knee", knee, |trial| noisy(13, 0.015, vec![1.0, 0.3, 0.6, 1.0, 1.0])(trial)),
         scene("budget", budget, |trial| noisy(6, 0.2, vec![1.0, 1.0])(trial)),
@@ -69,9 +76,20 @@ fn gone_on(started: &Started, cut: &[Event], past: Past, bench: &mut dyn Bench) 
 }
 
 fn closed(reason: CloseReason) -> Event {
-    let nothing = (Vec::new(), Vec::new(), Vec::new());
-    let (verdicts, levels, notes) = nothing;
-    Event::Closed(Finding { reason, at_ns: 0, blocks: 0, trials: 0, voids: 0, verdicts, levels, knee: None, search: None, notes })
+    Event::Closed(Finding {
+        reason,
+        at_ns: 0,
+        blocks: 0,
+        trials: 0,
+        voids: 0,
+        verdicts: Vec::new(),
+        requirements: Vec::new(),
+        calibrations: Vec::new(),
+        levels: Vec::new(),
+        knee: None,
+        search: None,
+        notes: Vec::new(),
+    })
 }
 
 #[test]

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 
 use powerband_experiment::{FormulaBench, Past, resume, run, standing};
 use powerband_record::{
-    Better, CloseReason, Event, Finding, Metric, Outcome, PlannedSetting, PlannedTrial, Relation, Requirement, SearchEnd,
-    SearchFactor, SearchFactorKind, SearchGoal, SearchPlan, Started, Void,
+    Better, CloseReason, Event, Finding, Metric, Outcome, PlannedSetting, PlannedTrial, Relation, Requirement,
+    SearchEnd, SearchFactor, SearchFactorKind, SearchGoal, SearchPlan, Started, Void,
 };
 use powerband_stats::{Draws, Purpose};
 
@@ -195,9 +195,12 @@ fn a_stop_tells_the_best_so_far() {
 #[test]
 fn a_knobs_own_value_is_a_goal_without_noise() {
     let mut started = search(130.0, &CLOCKS[1..3], 9);
-    let values: Vec<f64> = started.search.iter().flat_map(|plan| &plan.points).map(|point| {
-        1000.0 * CLOCKS[1 + usize::from(point[0].unwrap())]
-    }).collect();
+    let values: Vec<f64> = started
+        .search
+        .iter()
+        .flat_map(|plan| &plan.points)
+        .map(|point| 1000.0 * CLOCKS[1 + usize::from(point[0].unwrap())])
+        .collect();
     if let Some(plan) = &mut started.search {
         plan.goal = SearchGoal { name: "freq".into(), better: Better::Lower, known: values, found: None };
     }

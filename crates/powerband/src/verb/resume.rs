@@ -10,7 +10,7 @@ use powerband_store::Store;
 use crate::cli::{Cli, FailOn, Measuring, Resume, Setup, Shared, Verb};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
-use crate::measure::{conclude, named, need_store, overridden, store_failure};
+use crate::measure::{CALIBRATED, conclude, named, need_store, overridden, store_failure};
 use crate::rig::{self, Names, Purpose};
 use crate::{caller, dry, mpirun, tabled};
 
@@ -173,7 +173,11 @@ fn check_plan(
     if then != now {
         return Err(other(format!("it was {} and is {}", then.words(), now.words())));
     }
-    let now = resolve(&plan, world).map_err(|error| other(error.to_string()))?.started;
+    let mut now = resolve(&plan, world).map_err(|error| other(error.to_string()))?.started;
+    if plan.margin.is_none() && started.margin_source == CALIBRATED {
+        // What a calibration said then holds, whatever one would say now.
+        now.margin = started.margin;
+    }
     first_difference(started, &now).map_or(Ok(()), |difference| Err(other(difference)))
 }
 
@@ -202,6 +206,7 @@ fn measuring(begun: &Cli) -> Option<&Measuring> {
 fn setup(begun: &Cli) -> Option<&Setup> {
     match &begun.verb {
         Verb::Tune(tune) => Some(&tune.setup),
+        Verb::Calibrate(calibrate) => Some(&calibrate.setup),
         _ => measuring(begun).map(|measuring| &measuring.setup),
     }
 }

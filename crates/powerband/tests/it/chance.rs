@@ -78,6 +78,30 @@ fn sweep_simulated_pings_against_themselves() {
     seldom_claims(&[&machines[..], &["try", "-s", "a:", "-s", "b:"], &load[..]].concat());
 }
 
+/// Experiments on days that have nothing in common, compared through the reference they share; each ended when it liked.
+#[test]
+fn sweep_stored_experiments_against_one_another() {
+    let pairs = if long() { 300 } else { 30 };
+    let (desk, first) = (Desk::new(), first_seed());
+    let mut wrong = Vec::new();
+    for pair in 0..pairs {
+        for day in 0..2 {
+            let seed = first.wrapping_add(2 * pair + day).to_string();
+            let words = ["--machine", "sim:quadcore", "--seed", &seed, "try", "-s", "a:", "-s", "b:"];
+            desk.run(&[&words[..], &["--load", "counter", "--for", "2s", "--blocks", "8", "--json"]].concat()).ended(0);
+        }
+        let sides = [format!("{}:b", 2 * pair + 1), format!("{}:b", 2 * pair + 2)];
+        let found = desk.json(&["compare", &sides[0], &sides[1]]);
+        let rows = found["rows"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["how"] == "shared_reference"), "{found}");
+        if rows.iter().any(|row| row["verdict"] == "better" || row["verdict"] == "worse") {
+            wrong.push(pair);
+        }
+    }
+    let limit = limit(u32::try_from(pairs).unwrap()) as usize;
+    assert!(wrong.len() <= limit, "{} of {pairs} claim a difference, at most {limit} may: {wrong:?}", wrong.len());
+}
+
 #[test]
 fn a_real_command_against_itself() {
     let desk = Desk::new();

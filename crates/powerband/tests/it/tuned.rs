@@ -67,7 +67,8 @@ fn on_a_table_the_cheapest_setting_is_found_in_a_part_of_the_trials_and_proved()
         assert!(found.tried < 30 && report.settings.len() == found.tried as usize, "{} of 90 tried", found.tried);
         assert!(found.typed.is_none(), "a table is not turned: {:?}", found.typed);
         let told = desk.run(&["show"]).ended(0).out;
-        for words in ["confirmed in", "at most 200", "freq (9) × rx-usecs (10)", "expected loss", "5 % better exists"] {
+        for words in ["confirmed in", "at most 200", "freq (9) × rx-usecs (10)", "expected loss", "5 % better exists"]
+        {
             assert!(told.replace('\n', " ").contains(words), "{words} in {told}");
         }
     }
@@ -82,7 +83,8 @@ fn killed_and_gone_on_with_it_gives_the_same_bytes() {
     desk.run(&KEEPER).ended(0);
     assert_eq!(desk.journal(), lines);
     // On a simulated machine, in the middle.
-    let words = ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=all", "--load", "counter", "--for", "5s"];
+    let words =
+        ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=all", "--load", "counter", "--for", "5s"];
     let words = [&words[..], &["--minimize", "power_w", "--require", "count_per_s>=1", "--quiet"]].concat();
     whole.run(&words).ended(0);
     let running = desk.start(&words);
@@ -99,7 +101,8 @@ fn killed_and_gone_on_with_it_gives_the_same_bytes() {
 #[test]
 fn a_simulated_machine_is_tuned_for_energy_with_a_limit_on_work_and_the_answer_can_be_typed() {
     let desk = Desk::new();
-    let words = ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=all", "--load", "counter", "--for", "5s"];
+    let words =
+        ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=all", "--load", "counter", "--for", "5s"];
     let report = desk.report(&[&words[..], &["--minimize", "energy_j", "--require", "count_per_s>=3800000"]].concat());
     let found = search(&report);
     assert_eq!(found.end, Some(SearchEnd::Confirmed), "{}", report.finding);
@@ -119,7 +122,8 @@ fn a_simulated_machine_is_tuned_for_energy_with_a_limit_on_work_and_the_answer_c
 #[test]
 fn knobs_that_act_under_one_governor_alone_are_searched_beside_the_others() {
     let desk = Desk::new();
-    let words = ["--machine", "sim:quadcore", "tune", "governor=ondemand,userspace", "freq=all", "up_threshold=60,80,95"];
+    let words =
+        ["--machine", "sim:quadcore", "tune", "governor=ondemand,userspace", "freq=all", "up_threshold=60,80,95"];
     let asked = ["--load", "counter", "--for", "5s", "--minimize", "energy_j", "--require", "count_per_s>=3800000"];
     let report = desk.report(&[&words[..], &asked].concat());
     let found = search(&report);
@@ -156,8 +160,10 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
 #[test]
 fn a_dry_run_says_what_is_sought_and_turns_each_value_once() {
     let desk = Desk::new();
-    let words = ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=performance,powersave", "--load", "counter"];
-    let told = desk.run(&[&words[..], &["--minimize", "power_w", "--dry-run", "--budget", "15m"]].concat()).ended(0).out;
+    let words =
+        ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=performance,powersave", "--load", "counter"];
+    let told =
+        desk.run(&[&words[..], &["--minimize", "power_w", "--dry-run", "--budget", "15m"]].concat()).ended(0).out;
     assert!(told.contains("sought: the least power_w, among ") && told.contains("at most about 15 min"), "{told}");
     let table = desk.run(&[&KEEPER[..], &["--dry-run"]].concat()).ended(0).out;
     assert!(table.contains("the least power_w, p99_us<=200, among 90 settings"), "{table}");
@@ -172,7 +178,8 @@ fn a_table_is_compared_by_try_too_and_another_table_is_known_for_one() {
         fs::copy(workspace().join("machines/tables").join(file), folder.join(file)).unwrap();
     }
     let machine = format!("table:{}", folder.join("keeper.csv").display());
-    let words = ["--machine", &machine, "try", "freq=1.4GHz,2.8GHz", "rx-usecs=60", "--metric", "watts", "--blocks", "40"];
+    let words =
+        ["--machine", &machine, "try", "freq=1.4GHz,2.8GHz", "rx-usecs=60", "--metric", "watts", "--blocks", "40"];
     let report = desk.report(&words);
     assert_eq!(report.settings[1].label, "freq=1400MHz");
     assert_eq!(report.settings[1].verdicts["power_w"].verdict, powerband_record::Verdict::Better);
@@ -199,7 +206,17 @@ fn the_least_of_a_cpu_that_a_command_bears_is_found_on_this_machine() {
         return;
     }
     let (_one, desk) = (quotas(), Desk::new());
-    let first = ["try", "-s", "whole:cgroup.cpu_quota=100%", "-s", "same:cgroup.cpu_quota=100%", "--blocks", "3", "--settle", "0"];
+    let first = [
+        "try",
+        "-s",
+        "whole:cgroup.cpu_quota=100%",
+        "-s",
+        "same:cgroup.cpu_quota=100%",
+        "--blocks",
+        "3",
+        "--settle",
+        "0",
+    ];
     let whole_s = typical(&desk.report(&[&first[..], &WORK].concat()), "whole", "real_s");
     let limit = format!("real_s<={}", 2.5 * whole_s);
     let tune = ["tune", "cgroup.cpu_quota=10%..100%:10", "--minimize", "cgroup.cpu_quota", "--require", &limit];
@@ -209,7 +226,14 @@ fn the_least_of_a_cpu_that_a_command_bears_is_found_on_this_machine() {
     if found.end == Some(SearchEnd::Confirmed) {
         let label = found.label.as_ref().unwrap();
         assert!(typical(&report, label, "real_s") <= 2.5 * whole_s, "{}", report.finding);
-        let share: u32 = found.turns.as_ref().unwrap().trim_start_matches("cgroup.cpu_quota=").trim_end_matches('%').parse().unwrap();
+        let share: u32 = found
+            .turns
+            .as_ref()
+            .unwrap()
+            .trim_start_matches("cgroup.cpu_quota=")
+            .trim_end_matches('%')
+            .parse()
+            .unwrap();
         // A tenth of a CPU takes ten times as long; a share that is more than what is needed twice over is no least.
         assert!((20..=90).contains(&share), "{}", report.finding);
         assert!(found.typed.as_ref().unwrap().ends_with(" -- COMMAND"), "{:?}", found.typed);

@@ -2,9 +2,10 @@
 use powerband_record::{CloseReason, SearchChange, SettingVerdict, unit_of};
 
 use super::{
-    DistributionRow, Header, Knee, LandingRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, Restored,
-    SearchRow, SettingRow, VERSION, VerdictRow, VoidRow,
+    DistributionRow, Header, Knee, LandingRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, RequirementRow,
+    Restored, SearchRow, SettingRow, VERSION, VerdictRow, VoidRow,
 };
+use crate::calibration;
 use crate::sentence::{self, finite};
 use crate::{Distribution, End, Model, Percentile, Search, SettingReport};
 
@@ -42,6 +43,7 @@ pub(super) fn report(model: &Model) -> Report {
         settings: shown(model),
         knee: knee(model),
         search: search(model),
+        calibration: calibration::rows(model),
         blocks_missing: model.blocks_missing(),
         voids: voids(model),
         notes: model.notes.clone(),
@@ -87,10 +89,28 @@ fn setting(model: &Model, index: u32, setting: &SettingReport) -> SettingRow {
         reference: index == 0,
         levels: names().zip(&setting.levels).filter_map(|(name, l)| Some((name, level(l.as_ref()?)))).collect(),
         verdicts: names().zip(&setting.verdicts).filter_map(|(name, v)| Some((name, verdict(v.as_ref()?)))).collect(),
+        requirements: requirements(model, index),
         distributions: setting.distributions.iter().map(|(name, it)| (name.clone(), distribution(name, it))).collect(),
         left: setting.left.as_ref().map(|left| LeftRow { block: left.block, why: left.why.clone() }),
         landings: setting.landings.iter().map(landing).collect(),
     }
+}
+
+fn requirements(model: &Model, setting: u32) -> Vec<RequirementRow> {
+    let row = |it: &powerband_record::RequirementStanding| {
+        Some(RequirementRow {
+            requirement: model.started.requirements.get(it.requirement as usize)?.to_string(),
+            standing: it.standing,
+            probability: finite(it.probability).unwrap_or_default(),
+            estimate: finite(it.estimate).unwrap_or_default(),
+            low: finite(it.low),
+            high: finite(it.high),
+            trials: it.trials,
+            predicted: it.predicted,
+            this_session: it.this_session,
+        })
+    };
+    model.requirements.iter().filter(|it| it.setting == setting).filter_map(row).collect()
 }
 
 fn distribution(name: &str, of: &Distribution) -> DistributionRow {

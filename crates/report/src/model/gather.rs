@@ -53,6 +53,8 @@ impl Gathering {
             settings: started.settings.iter().map(setting).collect(),
             knee: None,
             search: None,
+            requirements: vec![],
+            calibrations: vec![],
             voids: vec![],
             notes: vec![],
             restored: None,
@@ -68,13 +70,15 @@ impl Gathering {
             Event::TrialStarted(trial) => vec![trial.setting],
             Event::SettingLeft { setting, .. } => vec![*setting],
             Event::BlockDone(block) => {
+                let required = block.requirements.iter().map(|it| it.setting);
                 let best = block.search.as_ref().and_then(|search| search.setting);
-                block.verdicts.iter().map(|v| v.setting).chain(best).collect()
+                block.verdicts.iter().map(|v| v.setting).chain(required).chain(best).collect()
             }
             Event::Closed(finding) => {
                 let verdicts = finding.verdicts.iter().map(|v| v.setting);
+                let required = finding.requirements.iter().map(|it| it.setting);
                 let best = finding.search.as_ref().and_then(|search| search.setting);
-                verdicts.chain(finding.levels.iter().map(|l| l.setting)).chain(best).collect()
+                verdicts.chain(finding.levels.iter().map(|l| l.setting)).chain(required).chain(best).collect()
             }
             _ => vec![],
         };
@@ -112,6 +116,7 @@ impl Gathering {
                 self.passed(block.at_ns);
                 self.model.blocks = self.model.blocks.max(block.block);
                 self.verdicts(&block.verdicts);
+                self.model.requirements.clone_from(&block.requirements);
                 self.model.knee = block.knee.clone().or(self.model.knee.take());
                 self.model.search = block.search.clone().map(Search::Stands).or(self.model.search.take());
             }
@@ -167,6 +172,8 @@ impl Gathering {
         self.model.end = End::Closed(finding.reason.clone());
         self.model.blocks = finding.blocks;
         self.verdicts(&finding.verdicts);
+        self.model.requirements.clone_from(&finding.requirements);
+        self.model.calibrations.clone_from(&finding.calibrations);
         self.model.knee = finding.knee.clone().or(self.model.knee.take());
         self.model.search = finding.search.clone().map(Search::Found).or(self.model.search.take());
         self.model.notes.clone_from(&finding.notes);

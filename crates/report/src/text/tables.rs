@@ -7,7 +7,7 @@ use super::cell::{Cell, cell, exponent};
 use super::{clean, columns};
 use crate::distribution::printed;
 use crate::sentence::{signed_change, signed_interval, unit_of_change, with_boundary};
-use crate::{Distribution, Model};
+use crate::{Distribution, Model, requirements};
 
 /// Widest column of labels; longer ones are folded.
 const LABELS: usize = 24;
@@ -59,8 +59,17 @@ fn clean_lines(text: &str) -> String {
 /// Changes and verdicts of one metric.
 pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool) -> Vec<String> {
     let unit = model.verdicts(metric).next().map_or("%", unit_of_change);
-    let head =
-        ["setting", &format!("change {unit}"), &format!("interval {unit}"), "verdict", "blocks"].map(String::from);
+    let mut head = ["setting", &format!("change {unit}"), &format!("interval {unit}"), "verdict", "blocks"]
+        .map(String::from)
+        .to_vec();
+    // Requirements are of settings, not of metrics: they stand in the first table.
+    let required = |setting: u32| {
+        let first = model.judged().next().is_some_and(|(place, _)| place == metric);
+        if first { requirements::cell(model, setting) } else { None }
+    };
+    if required(0).is_some() {
+        head.insert(3, "required".to_owned());
+    }
     let rows: Vec<Vec<String>> = model
         .verdicts(metric)
         .map(|verdict| {
@@ -68,8 +77,9 @@ pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool)
                 model.label(verdict.setting),
                 signed_change(verdict),
                 signed_interval(verdict).unwrap_or_else(|| "-".into()),
-                word(verdict.verdict).into(),
             ];
+            row.extend(required(verdict.setting));
+            row.push(word(verdict.verdict).into());
             row.push(match (verdict.verdict, verdict.predicted_blocks) {
                 (Verdict::Undecided, Some((low, high))) if low == high => format!("{} of ~{low}", verdict.blocks),
                 (Verdict::Undecided, Some((low, high))) => format!("{} of ~{low}..{high}", verdict.blocks),
@@ -78,7 +88,8 @@ pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool)
             row
         })
         .collect();
-    let lines = fit(&head, &rows, width, 1, &[1, 2, 3, 4]);
+    let whole: Vec<usize> = (1..head.len()).collect();
+    let lines = fit(&head, &rows, width, 1, &whole);
     if colour { lines.into_iter().map(|line| paint(&line)).collect() } else { lines }
 }
 

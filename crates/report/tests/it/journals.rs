@@ -47,6 +47,8 @@ fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> St
         meters: vec![],
         cpus: None,
         cost_order: vec![],
+        requirements: vec![],
+        calibration: false,
         alpha: 0.05,
         margin: 0.05,
         margin_source: "default".into(),
@@ -91,7 +93,9 @@ impl Journal {
     }
 
     fn block(&mut self, block: u32, verdicts: Vec<SettingVerdict>, knee: Option<KneeFinding>) {
-        self.events.push(Event::BlockDone(BlockDone { block, at_ns: self.now_ns, verdicts, knee, search: None }));
+        let requirements = vec![];
+        let done = BlockDone { block, at_ns: self.now_ns, verdicts, requirements, knee, search: None };
+        self.events.push(Event::BlockDone(done));
     }
 
     fn close(mut self, finding: Finding) -> Vec<Event> {
@@ -109,6 +113,8 @@ fn finding(reason: CloseReason, blocks: u32) -> Finding {
         trials: 0,
         voids: 0,
         verdicts: vec![],
+        requirements: vec![],
+        calibrations: vec![],
         levels: vec![],
         knee: None,
         notes: vec![],

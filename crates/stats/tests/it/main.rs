@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "what is shared between tests stands outside a test function")]
 #![expect(clippy::print_stdout, reason = "measured rates are worth reading when a test fails")]
 
+mod apart;
 mod beginnings;
+mod calibrated;
 mod exact;
 mod false_alarms;
 mod invariance;

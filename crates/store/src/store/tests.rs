@@ -48,6 +48,8 @@ fn started() -> Event {
         cool: None,
         cpus: None,
         cost_order: vec![1, 0],
+        requirements: vec![],
+        calibration: false,
         alpha: 0.05,
         margin: 0.05,
         margin_source: "default".into(),
@@ -94,6 +96,8 @@ fn finding(reason: CloseReason) -> Finding {
         trials: 4,
         voids: 1,
         verdicts: vec![verdict(Verdict::Worse)],
+        requirements: vec![],
+        calibrations: vec![],
         levels: vec![Level {
             setting: 0,
             metric: "rate_mbit_s".into(),
@@ -116,7 +120,8 @@ fn finding(reason: CloseReason) -> Finding {
 
 fn journal() -> Vec<Event> {
     let block = |block, state| {
-        Event::BlockDone(BlockDone { block, at_ns: 5, verdicts: vec![verdict(state)], knee: None, search: None })
+        let verdicts = vec![verdict(state)];
+        Event::BlockDone(BlockDone { block, at_ns: 5, verdicts, requirements: vec![], knee: None, search: None })
     };
     let site = ReachedSite {
         knob: "cpufreq.freq".into(),
@@ -412,7 +417,7 @@ fn files_that_are_not_ours_are_refused_in_words() {
     drop(Store::open(place("new.db")).unwrap());
     Connection::open(place("new.db")).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = Store::open(place("new.db")).unwrap_err().to_string();
-    assert!(error.contains("newer powerband (store version 7, this one knows 2); update"), "{error}");
+    assert!(error.contains("newer powerband (store version 7, this one knows 3); update"), "{error}");
     std::fs::create_dir(place("folder")).unwrap();
     let error = Store::open(place("folder")).unwrap_err();
     assert!(matches!(error, StoreError::CannotOpen { .. }), "{error}");
@@ -470,4 +475,48 @@ fn many_may_make_the_same_store_at_once() {
         assert_eq!(store.events(id).unwrap(), journal());
         assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new());
     }
+}
+
+/// A journal of a machine whose `rate_mbit_s` and `power_w` were calibrated.
+fn calibrated(system: &str, sigma: f64) -> Vec<Event> {
+    let Event::Started(mut begun) = started() else { unreachable!("the plan comes first") };
+    (begun.calibration, begun.system) = (true, system.to_owned());
+    let calibration = |metric: &str, relative: bool| {
+        let json = serde_json::json!({
+            "metric": metric, "relative": relative, "trials": 24, "blocks": 12, "level": 50.0, "sigma": sigma,
+            "sigma_df": 12.0, "sigma_robust": sigma, "rho": 0.0, "autocorrelation": [], "drift_per_block": 0.0,
+            "outlier_share": 0.0, "bimodal": false, "mde": [], "time_for": [], "default_margin": 0.04, "advice": [],
+        });
+        serde_json::from_value(json).unwrap()
+    };
+    let calibrations = vec![calibration("rate_mbit_s", true), calibration("power_w", false)];
+    vec![Event::Started(begun), Event::Closed(Finding { calibrations, ..finding(CloseReason::Blocks) })]
+}
+
+#[test]
+fn noise_is_that_of_the_latest_calibration_of_the_same_machine_and_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path().join("s.db")).unwrap();
+    for (system, sigma) in [("3.3.7", 0.5), ("3.3.7", 0.02), ("6.1", 0.3)] {
+        let id = store.begin(&header()).unwrap();
+        calibrated(system, sigma).iter().for_each(|event| store.append(id, event).unwrap());
+    }
+    let Event::Started(begun) = started() else { unreachable!("the plan comes first") };
+    let host = header().host;
+    let of = |started: &Started, place: usize, host: &str| store.noise(host, started, &started.metrics[place]).unwrap();
+    let found = of(&begun, 0, &host).unwrap();
+    assert_eq!((found.experiment, found.sigma, found.default_margin, found.trials), (2, 0.02, 0.04, 24));
+    // What is in the metric's own unit comes as a share of its level.
+    assert_eq!(of(&begun, 1, &host).map(|it| it.sigma), Some(0.02 / 50.0));
+    assert_eq!(of(&begun, 0, "another"), None);
+    let mut other = begun.clone();
+    other.load = serde_json::json!({"kind": "stream", "for_ns": 11, "a": 1});
+    assert_eq!(of(&other, 0, &host), None);
+    other = begun.clone();
+    other.metrics[1].boundary = Some("wall".into());
+    assert_eq!((of(&other, 1, &host), of(&other, 0, &host).is_some()), (None, true));
+    other.machine = "sim:pc".into();
+    assert_eq!(of(&other, 0, &host), None);
+    assert_eq!(store.rederive(2).unwrap(), Vec::<String>::new());
+    assert_eq!(store.noise(&host, &begun, &begun.metrics[0]).unwrap(), Some(found), "derived again, it is the same");
 }

@@ -1,0 +1,201 @@
+//! Requirements while an experiment runs: the trials of each setting by requirement, and where each stands after a look.
+use powerband_record::{Histogram, Outcome, Relation, Requirement, RequirementStanding, Standing, Started, unit_of};
+use powerband_stats::limit::{Held, LEAST_TRIALS, Limit, level};
+use powerband_stats::{Contrast, Latencies, Prediction, Rules, Scale, Spending, change_point, drift};
+
+/// A percentile told with a trial is that of the trial's histogram when they agree this closely: both keep three digits.
+const AGREES: f64 = 0.02;
+
+/// The requirements of an experiment.
+pub(crate) struct Requiring {
+    items: Vec<Item>,
+    rules: Rules,
+}
+
+/// One requirement with the trials of every setting.
+struct Item {
+    index: u32,
+    requirement: Requirement,
+    /// Which share of all values the metric's percentile is of, where its name says it is one.
+    share: Option<f64>,
+    samples: Vec<Samples>,
+}
+
+/// Valid trials of one setting, in the order of time.
+#[derive(Default)]
+struct Samples {
+    values: Vec<f64>,
+    /// All histograms added up, and what its unit is in the metric's.
+    merged: Latencies,
+    factor: f64,
+    /// Trials without a histogram behind the metric.
+    without: u32,
+}
+
+/// A difference from the reference with the scale it is on and the reference's level.
+pub(crate) struct Against {
+    pub(crate) contrast: Contrast,
+    pub(crate) scale: Scale,
+    pub(crate) reference: f64,
+    pub(crate) first_look: u32,
+}
+
+impl Requiring {
+    pub(crate) fn new(started: &Started) -> Self {
+        let samples = || (0..started.settings.len()).map(|_| Samples::default()).collect();
+        let item = |(index, requirement): (u32, &Requirement)| Item {
+            index,
+            requirement: requirement.clone(),
+            share: share_of(&requirement.metric),
+            samples: samples(),
+        };
+        Requiring {
+            items: (0..).zip(&started.requirements).map(item).collect(),
+            rules: Rules { alpha: started.alpha, ..Rules::default() },
+        }
+    }
+
+    /// A valid trial of a setting.
+    pub(crate) fn take(&mut self, setting: usize, outcome: &Outcome) {
+        for item in self.items.iter_mut().filter(|item| !item.requirement.relative) {
+            let Some(&value) = outcome.metrics.get(&item.requirement.metric) else { continue };
+            let Some(samples) = item.samples.get_mut(setting) else { continue };
+            samples.values.push(value);
+            let behind = item.share.and_then(|share| behind(&item.requirement.metric, value, share, outcome));
+            match behind {
+                Some((histogram, factor)) => {
+                    samples.factor = factor;
+                    histogram.iter().for_each(|&(value, times)| samples.merged.record(value, times));
+                }
+                None => samples.without += 1,
+            }
+        }
+    }
+
+    /// Where every requirement stands at every setting; `against` gives a metric's difference from the reference. With it
+    /// what is predicted for those still open.
+    pub(crate) fn standings(
+        &self,
+        spending: &Spending,
+        mut against: impl FnMut(&str, usize) -> Option<Against>,
+    ) -> Vec<(RequirementStanding, Option<Prediction>)> {
+        let mut all = Vec::new();
+        for item in &self.items {
+            for setting in usize::from(item.requirement.relative)..item.samples.len() {
+                let found = if item.requirement.relative {
+                    against(&item.requirement.metric, setting).map(|it| self.relative(item, &it, spending))
+                } else {
+                    self.absolute(item, &item.samples[setting], spending)
+                };
+                let Some(found) = found else { continue };
+                all.push((told(item, setting, &found), found.held.predicted));
+            }
+        }
+        all
+    }
+
+    fn absolute(&self, item: &Item, samples: &Samples, spending: &Spending) -> Option<Found> {
+        let Requirement { relation, limit, .. } = item.requirement;
+        let log = limit > 0.0 && samples.values.iter().all(|&value| value > 0.0);
+        let scaled = |value: f64| if log { libm::log(value) } else { value };
+        let values: Vec<f64> = samples.values.iter().map(|&value| scaled(value)).collect();
+        let contrast = level(&values, samples.merged(item.share).map(scaled))?;
+        let at = Limit { at: scaled(limit), upper: relation == Relation::AtMost, first_look: LEAST_TRIALS };
+        let held = at.held(&contrast, &self.rules, spending);
+        let moved = drift(&values).is_some_and(|drift| drift.low > 0.0 || drift.high < 0.0)
+            || change_point(&values).is_some_and(|change| change.flagged);
+        let back: fn(f64) -> f64 = if log { libm::exp } else { |value| value };
+        Some(Found::new(contrast, held, back, moved))
+    }
+
+    fn relative(&self, item: &Item, against: &Against, spending: &Spending) -> Found {
+        let Requirement { relation, limit, .. } = item.requirement;
+        let log = against.scale == Scale::Log;
+        let at = if log { libm::log1p(limit) } else { limit * against.reference.abs() };
+        let at = Limit { at, upper: relation == Relation::AtMost, first_look: against.first_look };
+        let held = at.held(&against.contrast, &self.rules, spending);
+        let size = against.reference.abs().max(f64::MIN_POSITIVE);
+        if log {
+            return Found::new(against.contrast, held, libm::expm1, false);
+        }
+        let mut found = Found::new(against.contrast, held, |value| value, false);
+        found.estimate /= size;
+        found.bounds = found.bounds.map(|(low, high)| (low / size, high / size));
+        found
+    }
+}
+
+/// What was found of one requirement at one setting.
+struct Found {
+    estimate: f64,
+    bounds: Option<(f64, f64)>,
+    trials: u32,
+    held: Held,
+    moved: bool,
+}
+
+impl Found {
+    fn new(contrast: Contrast, held: Held, back: fn(f64) -> f64, moved: bool) -> Self {
+        let (low, high) = Limit::bounds(&contrast, held.level);
+        let bounds = (low.is_finite() && high.is_finite()).then(|| (back(low), back(high)));
+        Found { estimate: back(contrast.effect), bounds, trials: contrast.blocks, held, moved }
+    }
+}
+
+fn told(item: &Item, setting: usize, found: &Found) -> RequirementStanding {
+    let standing = match (found.held.holds, found.held.broken) {
+        (true, _) => Standing::Holds,
+        (_, true) => Standing::Broken,
+        _ => Standing::Open,
+    };
+    let (low, high) = found.bounds.unzip();
+    RequirementStanding {
+        setting: u32::try_from(setting).unwrap_or(u32::MAX),
+        requirement: item.index,
+        standing,
+        probability: found.held.probability,
+        estimate: found.estimate,
+        low,
+        high,
+        trials: found.trials,
+        predicted: found.held.predicted.map(|predicted| (predicted.low, predicted.high)),
+        this_session: found.moved,
+    }
+}
+
+impl Samples {
+    /// The percentile of all trials' values together, in the metric's unit, where every trial has its histogram.
+    fn merged(&self, share: Option<f64>) -> Option<f64> {
+        let quantile = share.filter(|_| self.without == 0).and_then(|share| self.merged.quantile(share))?;
+        Some(quantile as f64 * self.factor)
+    }
+}
+
+/// The share that a metric's name says: `p99_us` is 0.99, `p99.9_us` 0.999.
+fn share_of(metric: &str) -> Option<f64> {
+    let (_, last) = metric.rsplit_once('/').unwrap_or(("", metric));
+    let digits = last.strip_prefix('p')?.split('_').next()?;
+    digits.parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent < 100.0).map(|percent| percent / 100.0)
+}
+
+/// The histogram that a percentile was taken from, with what one of its units is in the metric's: the one whose own percentile
+/// is the value.
+fn behind<'a>(metric: &str, value: f64, share: f64, outcome: &'a Outcome) -> Option<(&'a Histogram, f64)> {
+    outcome.histograms.iter().find_map(|(name, histogram)| {
+        let factor = seconds(unit_of(name))? / seconds(unit_of(metric))?;
+        let mut own = Latencies::new();
+        histogram.iter().for_each(|&(value, times)| own.record(value, times));
+        let quantile = own.quantile(share)? as f64 * factor;
+        ((quantile - value).abs() <= AGREES * value.abs()).then_some((histogram, factor))
+    })
+}
+
+fn seconds(unit: &str) -> Option<f64> {
+    match unit {
+        "ns" => Some(1e-9),
+        "us" => Some(1e-6),
+        "ms" => Some(1e-3),
+        "s" => Some(1.0),
+        _ => None,
+    }
+}

@@ -1,0 +1,153 @@
+//! `compare`: settings of stored experiments, or of measurements made elsewhere, by rules that say what cannot be said.
+use std::path::Path;
+use std::sync::Arc;
+
+use powerband_load::MetricSpec;
+use powerband_record::{Better, Metric, parse_percent};
+use powerband_report::comparison::{Ask, CompareError, Comparison, Csv, Measured, between, within};
+use powerband_stats::Spending;
+use powerband_store::Store;
+
+use crate::cli::{Compare, Shared};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::measure::{need_store, store_failure};
+use crate::output;
+
+pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
+    let ask = Ask {
+        metrics: args.metrics.iter().map(|text| metric(text)).collect::<Result<_, _>>()?,
+        margin: share("margin", args.margin.as_deref())?,
+        alpha: share("alpha", args.alpha.as_deref())?,
+        spending: Arc::new(Spending::new()),
+    };
+    let found = match args.from_csv.as_slice() {
+        [] => stored(shared, args, &ask)?,
+        [one] => table(one, &args.sides, ask)?,
+        [first, second] if args.sides.is_empty() => tables(first, second, ask)?,
+        [_, _] => return Err(usage("two files are two sides; leave the names of settings out")),
+        _ => return Err(usage("--from-csv is given once, or twice for one file a side")),
+    };
+    if shared.json {
+        return output::say_json(&found);
+    }
+    output::say(&found.render(output::width()));
+    Ok(Exit::Fine as u8)
+}
+
+/// A metric as it was asked for; one whose name is not one of ours can only be a column of a table.
+fn metric(text: &str) -> Result<Metric, Failure> {
+    match MetricSpec::parse(text) {
+        Ok(spec) => Ok(spec.metric),
+        Err(error) if text.is_empty() => Err(usage(error)),
+        Err(_) => {
+            let (name, better) = match text.rsplit_once(':') {
+                Some((name, "higher")) => (name, Better::Higher),
+                Some((name, "lower")) => (name, Better::Lower),
+                // What is counted by the second is a rate.
+                _ if text.contains("/s") => (text, Better::Higher),
+                _ => (text, Better::Lower),
+            };
+            Ok(Metric { name: name.into(), better, judged: true, boundary: None })
+        }
+    }
+}
+
+fn share(option: &str, text: Option<&str>) -> Result<Option<f64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let value = parse_percent(text).map_err(|error| usage(format!("--{option}: {error}")))?;
+    let most = if option == "alpha" { 0.5 } else { 10.0 };
+    if value > 0.0 && value <= most {
+        return Ok(Some(value));
+    }
+    Err(usage(format!(
+        "--{option}: '{text}' is out of range; write a percentage above 0 and at most {} %",
+        most * 100.0
+    )))
+}
+
+/// One side as it was typed: experiments and a setting.
+struct Side {
+    sessions: Vec<Measured>,
+    setting: Option<String>,
+}
+
+fn stored(shared: &Shared, args: &Compare, ask: &Ask) -> Result<Comparison, Failure> {
+    let [first, second] = args.sides.as_slice() else {
+        return Err(usage(
+            "compare takes two of the experiments that `powerband list` shows, e.g. `powerband compare 3 4` or `powerband compare 3:a 3:b`; or --from-csv FILE",
+        ));
+    };
+    let store = need_store(shared)?;
+    let sides = [side(&store, first)?, side(&store, second)?];
+    let [first, second] = &sides;
+    between((&first.sessions, first.setting.as_deref()), (&second.sessions, second.setting.as_deref()), ask)
+        .map_err(failure)
+}
+
+fn side(store: &Store, text: &str) -> Result<Side, Failure> {
+    let (ids, setting) = match text.split_once(':') {
+        Some((ids, setting)) => (ids, Some(setting.to_owned())),
+        None => (text, None),
+    };
+    let session = |id: &str| {
+        let id = store.resolve(id).map_err(usage)?;
+        let (header, events) = (store.header(id).map_err(store_failure)?, store.events(id).map_err(store_failure)?);
+        Measured::of_events(id, &header.host, &events)
+            .map_err(|error| Failure::new(Exit::Failed, format!("experiment {id}: {error}")))
+    };
+    Ok(Side { sessions: ids.split(',').map(session).collect::<Result<_, _>>()?, setting })
+}
+
+fn read(path: &Path) -> Result<Csv, Failure> {
+    let text = powerband_host::with_rights_for(path, || std::fs::read_to_string(path))
+        .map_err(|error| usage(format!("cannot read {}: {}", path.display(), error.to_string().to_lowercase())))?;
+    Csv::parse(&path.display().to_string(), &text).map_err(failure)
+}
+
+/// The columns to read: those asked for, or all.
+fn columns(csv: &Csv, ask: &mut Ask) -> Result<(), Failure> {
+    if ask.metrics.is_empty() {
+        ask.metrics = csv.metrics().map(metric).collect::<Result<_, _>>()?;
+    }
+    Ok(())
+}
+
+/// One table: two settings named, or all against the first.
+fn table(path: &Path, names: &[String], mut ask: Ask) -> Result<Comparison, Failure> {
+    let csv = read(path)?;
+    columns(&csv, &mut ask)?;
+    let measured = csv.measured(&ask.metrics).map_err(failure)?;
+    let (reference, others) = match names {
+        [] => (0, (1..measured.settings.len()).collect()),
+        [reference, other] => {
+            (measured.setting(reference).map_err(failure)?, vec![measured.setting(other).map_err(failure)?])
+        }
+        _ => return Err(usage("with --from-csv, name two settings to compare, or none to compare all with the first")),
+    };
+    if others.is_empty() || others.contains(&reference) {
+        return Err(usage(format!(
+            "{} has one setting ({}); there is nothing to compare it with",
+            path.display(),
+            measured.labels()
+        )));
+    }
+    within(&measured, reference, &others, &ask).map_err(failure)
+}
+
+/// One file a side, each a setting called as its file.
+fn tables(first: &Path, second: &Path, mut ask: Ask) -> Result<Comparison, Failure> {
+    let stem = |path: &Path| {
+        path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+    };
+    let (names, files) = ([stem(first), stem(second)], [read(first)?, read(second)?]);
+    if names[0] == names[1] {
+        return Err(usage("the two files have one name, which is that of their setting; rename one"));
+    }
+    let both = Csv::joined([(&files[0], &names[0]), (&files[1], &names[1])]).map_err(failure)?;
+    columns(&both, &mut ask)?;
+    within(&both.measured(&ask.metrics).map_err(failure)?, 0, &[1], &ask).map_err(failure)
+}
+
+fn failure(error: CompareError) -> Failure {
+    usage(error)
+}

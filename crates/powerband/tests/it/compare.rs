@@ -1,0 +1,163 @@
+//! What was measured apart, compared by the rules that say what cannot be said.
+use serde_json::Value;
+
+use crate::desk::Desk;
+
+/// Three rounds of tbench under two governors, MB/s, as they were published; each round ran the one and then the other.
+const ROUNDS: &str = "setting,block,rate_mb_per_s
+performance,1,2529.9
+ondemand,1,2137.6
+performance,2,2249.8
+ondemand,2,2107.1
+performance,3,2181.5
+ondemand,3,2085.9
+";
+
+fn row(comparison: &Value) -> &Value {
+    let rows = comparison["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{comparison}");
+    &rows[0]
+}
+
+#[track_caller]
+fn near(row: &Value, key: &str, want: f64, by: f64) {
+    let have = row[key].as_f64().unwrap_or_else(|| panic!("no {key} in {row}"));
+    assert!((have - want).abs() <= by, "{key}: {have}, not {want}");
+}
+
+/// Two runs of the same two settings on a simulated machine, the second under another seed.
+fn two_days(desk: &Desk) {
+    for seed in ["1", "2"] {
+        let words = ["--machine", "sim:quadcore", "--seed", seed, "try", "governor=powersave,performance"];
+        desk.run(&[&words[..], &["--load", "counter", "--for", "2s", "--margin", "3%"]].concat()).ended(0);
+    }
+}
+
+#[test]
+fn three_rounds_of_two_governors_decide_nothing() {
+    let desk = Desk::new();
+    let file = desk.beside("rounds.csv");
+    std::fs::write(&file, ROUNDS).unwrap();
+    let file = file.to_str().unwrap();
+    let found = desk.json(&["compare", "--from-csv", file]);
+    let row = row(&found);
+    assert_eq!((row["how"].as_str(), row["verdict"].as_str()), (Some("blocks"), Some("undecided")));
+    assert_eq!((row["setting"].as_str(), row["against"].as_str()), (Some("ondemand"), Some("performance")));
+    near(row, "t", -2.430, 0.0005);
+    near(row, "df", 2.0, 1e-9);
+    near(row, "p", 0.136, 0.0005);
+    near(row, "p_asked", 0.0150, 0.00005);
+    near(row, "low", -0.33, 0.005);
+    near(row, "high", 0.24, 0.005);
+    assert_eq!((row["better"].as_str(), row["count"].as_u64()), (Some("higher"), Some(3)));
+    assert_eq!(row["predicted"], serde_json::json!([6, 20]));
+    let text = desk.run(&["compare", "--from-csv", file]).ended(0).out;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["undecided", "-33 .. +24", "about 6 to 20 blocks", "not randomised"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let mirrored = desk.json(&["compare", "--from-csv", file, "ondemand", "performance"]);
+    near(self::row(&mirrored), "t", 2.430, 0.0005);
+}
+
+#[test]
+fn more_rounds_decide_and_other_orders_are_told() {
+    let desk = Desk::new();
+    let file = desk.beside("rounds.csv");
+    let mut text = "setting,block,real_s,power_w\n".to_owned();
+    for block in 0..8 {
+        let [a, b] = [10.0 + 0.01 * f64::from(block % 3), 9.0 + 0.01 * f64::from(block % 2)];
+        let mut lines = [format!("old,{block},{a},{a}"), format!("new,{block},{b},\n")];
+        if block % 2 == 1 {
+            lines.reverse();
+        }
+        text += &lines.map(|line| line.trim().to_owned() + "\n").concat();
+    }
+    std::fs::write(&file, text.replace("power_w\nold", "\"power_w\"\nold")).unwrap();
+    let found = desk.json(&["compare", "--from-csv", file.to_str().unwrap(), "old", "new", "--metric", "real_s"]);
+    let row = row(&found);
+    assert_eq!(row["verdict"], "better");
+    near(row, "change", -0.1, 0.005);
+    assert!(row["notes"][0].as_str().unwrap().contains("is not told"), "{row}");
+}
+
+#[test]
+fn what_shares_nothing_is_shown_and_never_decided() {
+    let desk = Desk::new();
+    let (first, second) = (desk.beside("old.csv"), desk.beside("new.csv"));
+    std::fs::write(&first, "real_s\n10\n10.1\n9.9\n10\n10.05\n").unwrap();
+    std::fs::write(&second, "real_s\n5\n5.1\n4.9\n5\n5.05\n").unwrap();
+    let files = ["--from-csv", first.to_str().unwrap(), "--from-csv", second.to_str().unwrap()];
+    let found = desk.json(&[&["compare"], &files[..]].concat());
+    let apart = row(&found);
+    // Twice as fast, and still: nobody knows what else differed.
+    assert_eq!((apart["how"].as_str(), apart["verdict"].as_str()), (Some("apart"), Some("undecided")));
+    assert!(apart["high"].as_f64().unwrap() < -0.4 && apart.get("p_asked").is_none(), "{apart}");
+    assert!(apart["notes"][0].as_str().unwrap().contains("3 sessions"), "{apart}");
+    let sessions = |values: &[f64]| {
+        let lines =
+            values.iter().enumerate().flat_map(|(day, v)| [format!("{day},{v}\n"), format!("{day},{}\n", v * 1.01)]);
+        "session,real_s\n".to_owned() + &lines.collect::<String>()
+    };
+    std::fs::write(&first, sessions(&[10.0, 10.2, 9.9])).unwrap();
+    std::fs::write(&second, sessions(&[5.0, 5.1, 4.95])).unwrap();
+    let found = desk.json(&[&["compare"], &files[..]].concat());
+    let by_session = row(&found);
+    assert_eq!((by_session["how"].as_str(), by_session["verdict"].as_str()), (Some("sessions"), Some("better")));
+    assert_eq!(by_session["count"], 3);
+    // Two files that name the same blocks are one table of blocks.
+    std::fs::write(&first, "block,real_s\n1,10\n2,11\n3,12\n4,13\n").unwrap();
+    std::fs::write(&second, "block,real_s\n4,6.5\n2,5.5\n3,6.01\n1,5\n").unwrap();
+    let found = desk.json(&[&["compare"], &files[..]].concat());
+    assert_eq!((row(&found)["how"].as_str(), row(&found)["verdict"].as_str()), (Some("blocks"), Some("better")));
+}
+
+#[test]
+fn experiments_are_compared_through_the_reference_they_share() {
+    let desk = Desk::new();
+    two_days(&desk);
+    let metric = ["--metric", "count"];
+    let found = desk.json(&[&["compare", "1:performance", "2:performance"], &metric[..]].concat());
+    let through = row(&found);
+    assert_eq!((through["how"].as_str(), through["verdict"].as_str()), (Some("shared_reference"), Some("same")));
+    let found = desk.json(&[&["compare", "1:powersave", "2:performance"], &metric[..]].concat());
+    let through = row(&found);
+    assert_eq!((through["how"].as_str(), through["verdict"].as_str()), (Some("shared_reference"), Some("better")));
+    let all = desk.json(&[&["compare", "1", "2"], &metric[..]].concat());
+    assert_eq!(all["rows"].as_array().unwrap().len(), 2, "each setting that both have");
+    let found = desk.json(&[&["compare", "1:powersave", "1:performance"], &metric[..]].concat());
+    assert_eq!((row(&found)["how"].as_str(), row(&found)["verdict"].as_str()), (Some("blocks"), Some("better")));
+    let found = desk.json(&[&["compare", "1,2:powersave", "1,2:performance"], &metric[..]].concat());
+    assert_eq!((row(&found)["how"].as_str(), row(&found)["verdict"].as_str()), (Some("apart"), Some("undecided")));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_what_to_write() {
+    let desk = Desk::new();
+    two_days(&desk);
+    for (words, told) in [
+        (&["compare", "1"][..], "takes two"),
+        (&["compare", "1", "1"], "with itself"),
+        (&["compare", "1:powersave", "1:powersave"], "with itself"),
+        (&["compare", "1:slow", "2"], "no setting 'slow'"),
+        (&["compare", "1:performance", "9"], "no experiment 9"),
+        (&["compare", "1", "2", "--metric", "joy"], "no judged metric"),
+        (&["compare", "1", "2", "--margin", "lots"], "--margin"),
+    ] {
+        let sentence = desk.run(words).refused(2);
+        assert!(sentence.contains(told), "{words:?}: {sentence}");
+    }
+    let file = desk.beside("x.csv");
+    for (text, told) in [
+        ("setting,real_s\n", "nothing to compare"),
+        ("setting,real_s\na,1\nb\n", "line 3: it has 1 fields"),
+        ("setting,real_s\na,fast\n", "line 2: 'fast' is no number for real_s"),
+        ("setting,real_s\n\"a,1\n", "quote"),
+        ("real_s\n1\n2\n", "no column 'setting'"),
+        ("setting,real_s\na,1\na,2\n", "one setting"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let sentence = desk.run(&["compare", "--from-csv", file.to_str().unwrap()]).refused(2);
+        assert!(sentence.contains(told), "{text:?}: {sentence}");
+    }
+}

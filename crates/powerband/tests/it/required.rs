@@ -1,0 +1,104 @@
+//! What settings must fulfil besides being good: shown to hold, shown to be broken, or open.
+use powerband_record::Standing;
+use powerband_report::json::{Report, RequirementRow};
+
+use crate::desk::Desk;
+
+/// A ping whose answer waits for a card, shorter or longer.
+const PING: [&str; 12] = [
+    "--machine",
+    "sim:pc",
+    "--far",
+    "sim:quadcore",
+    "try",
+    "rx-usecs=10,500",
+    "--load",
+    "ping",
+    "--for",
+    "2s",
+    "--margin",
+    "10%",
+];
+
+fn typical(report: &Report, label: &str, metric: &str) -> f64 {
+    let setting = report.settings.iter().find(|setting| setting.label.contains(label)).unwrap();
+    setting.levels[metric].typical.unwrap()
+}
+
+fn standing<'a>(report: &'a Report, label: &str) -> &'a RequirementRow {
+    let setting = report.settings.iter().find(|setting| setting.label.contains(label)).unwrap();
+    assert_eq!(setting.requirements.len(), 1, "{setting:?}");
+    &setting.requirements[0]
+}
+
+#[test]
+fn a_limit_holds_or_is_broken_by_the_level_of_trials() {
+    let desk = Desk::new();
+    let without = desk.report(&PING);
+    let (quick, slow) = (typical(&without, "=10", "p99_us"), typical(&without, "=500", "p99_us"));
+    assert!(slow > 1.5 * quick, "{quick} {slow}");
+    let limit = (quick * slow).sqrt();
+    let required = format!("p99_us<={limit:.0}");
+    let words = [&PING[..], &["--require", &required]].concat();
+    let report = desk.report(&words);
+    let (holds, broken) = (standing(&report, "=10"), standing(&report, "=500"));
+    assert_eq!((holds.standing, broken.standing), (Standing::Holds, Standing::Broken));
+    assert!(holds.trials >= 5 && holds.probability > 0.9 && broken.probability < 0.1);
+    assert!(holds.high.unwrap() <= limit * 1.01 && broken.low.unwrap() >= limit * 0.99, "{holds:?} {broken:?}");
+    // Four trials a block at least, so that those of one setting are apart: two of the reference beside the two compared.
+    let trials = |setting: usize| report.settings[setting].levels["p99_us"].trials;
+    assert!(trials(0) > report.blocks, "{} in {} blocks", trials(0), report.blocks);
+    let text = desk.run(&["show"]).ended(0).out;
+    for words in ["required", "holds", "broken", "is broken by", "requirements, held against trials"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let failed = desk.run(&[&words[..], &["--fail-on", "broken"]].concat()).refused(1);
+    assert!(failed.contains("--fail-on broken happened"), "{failed}");
+}
+
+#[test]
+fn the_percentile_is_that_of_all_values_together() {
+    let desk = Desk::new();
+    let report = desk.report(&[&PING[..], &["--require", "p99_us<=100000"]].concat());
+    for setting in &report.settings {
+        let p99_us = setting.distributions["rtt_ns"].percentiles["p99"].value / 1e3;
+        let estimate = setting.requirements[0].estimate;
+        assert!((estimate / p99_us - 1.0).abs() < 0.005, "{estimate} {p99_us}");
+        assert_eq!(setting.requirements[0].standing, Standing::Holds);
+    }
+}
+
+#[test]
+fn a_limit_against_the_reference_is_a_difference_inside_blocks() {
+    let desk = Desk::new();
+    let words = [&PING[..], &["--reference", "rx-usecs=10", "--require", "p99_us<=+20%"]].concat();
+    let report = desk.report(&words);
+    let (broken, free) = (standing(&report, "=500"), report.settings[0].requirements.len());
+    assert_eq!((broken.standing, free), (Standing::Broken, 0));
+    assert_eq!(broken.requirement, "p99_us<=+20%");
+    let report = desk.report(&[&PING[..], &["--require", "p99_us<=+2000%", "--require", "lost<=1000"]].concat());
+    let of_first: Vec<&str> = report.settings[1].requirements.iter().map(|it| it.requirement.as_str()).collect();
+    assert_eq!(of_first, ["p99_us<=+2000%", "lost<=1000"]);
+    assert!(report.settings[1].requirements.iter().all(|it| it.standing == Standing::Holds), "{report:?}");
+}
+
+#[test]
+fn plans_require_too_and_what_makes_no_sense_is_refused() {
+    let desk = Desk::new();
+    let plan = desk.beside("plan.toml");
+    let text = "machine = \"sim:quadcore\"\nsettings = [\"a:\", \"b:\"]\nrequire = \"count>=1\"\nblocks = 6\n[load]\nkind = \"counter\"\nfor = \"1s\"\n";
+    std::fs::write(&plan, text).unwrap();
+    let report = desk.report(&["run", plan.to_str().unwrap()]);
+    assert!(report.settings.iter().all(|setting| setting.requirements[0].standing == Standing::Holds), "{report:?}");
+    // One setting besides: three of the reference fill the block to four.
+    assert_eq!(report.settings[0].levels["count"].trials, 3 * report.blocks);
+    for (words, told) in [
+        (&["--require", "count<5"][..], "METRIC<=LIMIT"),
+        (&["--require", "count<=10%"], "write '+10%'"),
+        (&["--require", "joy>=3"], "nothing measures 'joy'"),
+        (&["--require", "count>=3", "--robust"], "limit on a level"),
+    ] {
+        let sentence = desk.run(&[&["run", plan.to_str().unwrap()], words].concat()).refused(2);
+        assert!(sentence.contains(told), "{words:?}: {sentence}");
+    }
+}

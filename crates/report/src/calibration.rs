@@ -1,0 +1,223 @@
+//! What a calibration found, in words: the noise of each metric, what can be seen in how long, and what would help.
+use powerband_record::{Calibration, Detectable, NoiseAdvice, format_duration, format_number, unit_of};
+use serde::{Deserialize, Serialize};
+
+use crate::sentence::{counted, percent};
+use crate::text::{clean, fit, fold};
+use crate::{End, Model};
+
+/// How many trials are told by their numbers.
+const TOLD: usize = 8;
+/// A rate of false alarms whose whole interval lies above this says that something is wrong.
+const SUSPICIOUS: f64 = 0.07;
+const NS_PER_MINUTE: f64 = 6e10;
+
+/// One metric as programs read it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationRow {
+    /// What was found.
+    #[serde(flatten)]
+    pub found: Calibration,
+    /// Unit as people write it.
+    pub unit: String,
+    /// Whether verdicts would be given about it.
+    pub judged: bool,
+    /// The advice as sentences, in the same order.
+    pub advised: Vec<String>,
+}
+
+/// The rows of a calibration.
+pub(crate) fn rows(model: &Model) -> Vec<CalibrationRow> {
+    let row = |found: &Calibration| CalibrationRow {
+        unit: unit_of(&found.metric).into(),
+        judged: judged(model, found),
+        advised: found.advice.iter().map(|&advice| sentence(found, advice)).collect(),
+        found: found.clone(),
+    };
+    model.calibrations.iter().map(row).collect()
+}
+
+fn judged(model: &Model, found: &Calibration) -> bool {
+    model.judged().any(|(_, metric)| metric.name == found.metric)
+}
+
+/// Noise relative to the level.
+fn sigma(found: &Calibration, value: f64) -> f64 {
+    if found.relative || found.level == 0.0 { value } else { value / found.level.abs() }
+}
+
+/// The finding in one sentence; `None` before there is one.
+pub(crate) fn headline(model: &Model) -> Option<String> {
+    let clauses: Vec<String> = model
+        .calibrations
+        .iter()
+        .filter(|found| judged(model, found))
+        .map(|found| {
+            let noise = percent(sigma(found, found.sigma));
+            let time =
+                |it: &Detectable| format!("a difference of {} is found in {}", percent(it.effect), minutes(it.minutes));
+            let reach = found.time_for.first().map_or_else(|| "no difference of 10 % can be found".to_owned(), time);
+            format!("{} varies by {noise} from trial to trial: {reach}", found.metric)
+        })
+        .collect();
+    match (clauses.is_empty(), &model.end) {
+        (false, _) => Some(clauses.join("; ")),
+        (true, End::Closed(_)) => None,
+        (true, _) => Some(format!("the noise of the machine as it is, {} so far", counted(model.blocks, "block"))),
+    }
+}
+
+/// Minutes as people say them, two digits being more than is known.
+fn minutes(value: f64) -> String {
+    let ns = value * NS_PER_MINUTE;
+    let unit = if ns < 60e9 { 1e9 } else { 60e9 };
+    // Above an hour the minutes of the hour are still told by format_duration.
+    format!("about {}", format_duration(((ns / unit).ceil() * unit) as u64).replace(" 0 s", "").replace(" 0 min", ""))
+}
+
+/// Everything below the facts.
+pub(crate) fn lines(model: &Model, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let all = &model.calibrations;
+    if all.is_empty() {
+        return lines;
+    }
+    lines.push(String::new());
+    lines.extend(fold("noise of one trial, block means removed", width, 0));
+    let head = ["metric", "typical", "noise %", "robust %", "next alike", "drift % a block", "far out", "regimes"];
+    let cells: Vec<Vec<String>> = all.iter().map(noise_cells).collect();
+    lines.extend(fit(&head.map(String::from), &cells, width, 1, &[1, 2, 3]));
+    lines.push(String::new());
+    lines.extend(fold(
+        "smallest difference found in 9 of 10 cases, one setting against the reference, and the time for a given one",
+        width,
+        0,
+    ));
+    lines.extend(reach(all, width));
+    for found in all.iter().filter(|found| judged(model, found)) {
+        lines.push(String::new());
+        lines.extend(fold(&found.metric, width, 0));
+        for text in told(found) {
+            lines.extend(fold(&format!("- {}", clean(&text)), width, 2));
+        }
+    }
+    lines
+}
+
+fn noise_cells(found: &Calibration) -> Vec<String> {
+    let share = |value: f64| shortened(100.0 * sigma(found, value));
+    let typical = format!("{} {}", format_number(found.level), unit_of(&found.metric));
+    vec![
+        found.metric.clone(),
+        typical.trim_end().to_owned(),
+        share(found.sigma),
+        share(found.sigma_robust),
+        format!("{:+.2}", found.rho),
+        format!("{:+.2}", 100.0 * sigma(found, found.drift_per_block)),
+        format!("{} of {}", found.outliers.len(), found.trials),
+        if found.bimodal { "two".into() } else { "one".into() },
+    ]
+}
+
+fn shortened(value: f64) -> String {
+    if value >= 10.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+/// Times across, effects below; effects across, times below.
+fn reach(all: &[Calibration], width: usize) -> Vec<String> {
+    let mut times: Vec<f64> = all.iter().flat_map(|found| &found.mde).map(|it| it.minutes).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let mut effects: Vec<f64> = all.iter().flat_map(|found| &found.time_for).map(|it| it.effect).collect();
+    effects.sort_by(f64::total_cmp);
+    effects.dedup();
+    let head = ["metric".to_owned()]
+        .into_iter()
+        .chain(times.iter().map(|it| format!("in {it:.0} min")))
+        .chain(effects.iter().map(|it| format!("for {}", percent(*it))));
+    let cell = |found: &Calibration| {
+        let size = |minutes: &f64| {
+            let there = found.mde.iter().find(|it| it.minutes == *minutes);
+            there.map_or_else(|| "-".to_owned(), |it| format!("{} %", shortened(100.0 * it.effect)))
+        };
+        let time = |effect: &f64| {
+            let there = found.time_for.iter().find(|it| it.effect == *effect);
+            there.map_or_else(|| "-".to_owned(), |it| minutes(it.minutes).replace("about ", ""))
+        };
+        [found.metric.clone()].into_iter().chain(times.iter().map(size)).chain(effects.iter().map(time)).collect()
+    };
+    fit(&head.collect::<Vec<_>>(), &all.iter().map(cell).collect::<Vec<_>>(), width, 1, &[])
+}
+
+/// The sentences about one metric.
+fn told(found: &Calibration) -> Vec<String> {
+    let mut told = vec![format!(
+        "margin of \"same\" from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
+        percent(found.default_margin)
+    )];
+    told.push(match found.false_alarm {
+        None => "false alarms: too few blocks to check".to_owned(),
+        Some(it) if it.low > SUSPICIOUS => format!(
+            "false alarms: {} ({} .. {}) of {} labellings of these trials at random, more than promised: too few distinct values, or a fault worth reporting",
+            percent(it.rate), percent(it.low), percent(it.high), it.runs
+        ),
+        Some(it) => format!(
+            "false alarms: {} ({} .. {}) of {} labellings of these trials at random",
+            percent(it.rate), percent(it.low), percent(it.high), it.runs
+        ),
+    });
+    if let Some(halves) = found.back_to_back {
+        let claims = if halves.claims {
+            "would have claimed a difference that is not there"
+        } else {
+            "would have claimed nothing"
+        };
+        told.push(format!("one half first and the other after it, Welch's test {claims} (p {:.3})", halves.p));
+    }
+    if let Some(after) = found.changed_after {
+        told.push(format!("its level changed after block {after}"));
+    }
+    told.extend(found.advice.iter().map(|&advice| format!("advice: {}", sentence(found, advice))));
+    if found.advice.is_empty() {
+        told.push("advice: none; compare".into());
+    }
+    told
+}
+
+/// What to do, and why.
+fn sentence(found: &Calibration, advice: NoiseAdvice) -> String {
+    match advice {
+        NoiseAdvice::TwoRegimes => {
+            let (low, high) = found.regimes.map_or_else(Default::default, |(low, high)| (format_number(low), format_number(high)));
+            format!(
+                "there are two regimes, near {low} and {high}, trials {} in the upper one: find what differs (where it runs, a limit on the clock, what is cached) before comparing",
+                numbers(&found.upper)
+            )
+        }
+        NoiseAdvice::ShorterTrials if found.rho > 0.3 => format!(
+            "successive trials are alike (correlation {:.2}): take shorter trials and more blocks, with fewer settings at once",
+            found.rho
+        ),
+        NoiseAdvice::ShorterTrials => {
+            "it drifts by more than its noise from block to block: take shorter trials and more blocks, with fewer settings at once".into()
+        }
+        NoiseAdvice::Outliers => format!(
+            "trials {} lie far out and make most of the noise: pin the load (--pin), quieten the machine, look at what they had",
+            numbers(&found.outliers)
+        ),
+        NoiseAdvice::LongerTrials => format!(
+            "trials twice as long would vary {:.2} times less: longer trials need fewer blocks",
+            found.gain_of_doubling.unwrap_or(1.0)
+        ),
+        NoiseAdvice::LongerWarmUp => "the first block is apart from the others: warm the machine up for longer before".into(),
+        _ => "see the figures above".into(),
+    }
+}
+
+fn numbers(trials: &[u32]) -> String {
+    let mut told: Vec<String> = trials.iter().take(TOLD).map(u32::to_string).collect();
+    if trials.len() > TOLD {
+        told.push(format!("{} others", trials.len() - TOLD));
+    }
+    told.join(", ")
+}

@@ -1,0 +1,182 @@
+//! What measurements say that were not made for one another: settings of stored experiments, or of a table made elsewhere.
+//!
+//! Same blocks: judged as in an experiment. Two experiments that share their reference: the difference of the differences.
+//! Anything else: nothing cancels what differed between the two, so the interval is shown and nothing decided, unless each
+//! side has three sessions or more, which then are the observations.
+use std::collections::BTreeMap;
+
+use powerband_record::{Better, Metric, Verdict};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+mod csv;
+mod decide;
+mod measured;
+mod text;
+
+pub use csv::Csv;
+pub use decide::{Ask, between, within};
+pub use measured::{Measured, Origin, Trial};
+
+/// Version of the shape.
+pub const VERSION: u32 = 1;
+
+/// Why things cannot be compared. Every variant is the caller's to mend.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// A line of a table that cannot be read.
+    #[error("{place}: {why}")]
+    Table {
+        /// File and line.
+        place: String,
+        /// What is wrong there, and what to write.
+        why: String,
+    },
+    /// A setting that is not there.
+    #[error("{name} has no setting '{setting}'; it has: {known}")]
+    NoSetting {
+        /// Where it was looked for.
+        name: String,
+        /// What was asked for.
+        setting: String,
+        /// What there is.
+        known: String,
+    },
+    /// Several settings, and none named.
+    #[error("{name} has several settings; name one behind a colon: {known}")]
+    WhichSetting {
+        /// Where.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// One thing only.
+    #[error("{0} would be compared with itself; name two settings, e.g. 3:a 3:b")]
+    Itself(String),
+    /// No metric that both have.
+    #[error("the two have no judged metric in common; name one with --metric: {0}")]
+    NoMetric(String),
+    /// An error rate or margin that makes no sense.
+    #[error(transparent)]
+    Stats(#[from] powerband_stats::Error),
+}
+
+/// On what a comparison rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// Differences inside the same blocks.
+    Blocks,
+    /// The difference of two differences from a reference that both experiments have.
+    SharedReference,
+    /// The means of sessions, three or more a side.
+    Sessions,
+    /// Nothing that cancels: shown, never decided.
+    Apart,
+}
+
+/// One comparison. Changes are of `setting` against `against`, relative (0.05 = 5 % more) unless `absolute`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The metric.
+    pub metric: String,
+    /// Which way is better.
+    pub better: Better,
+    /// What is compared.
+    pub setting: String,
+    /// With what.
+    pub against: String,
+    /// On what it rests.
+    pub how: How,
+    /// What is found.
+    pub verdict: Verdict,
+    /// Whether changes are in the metric's own unit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub absolute: bool,
+    /// Estimated change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<f64>,
+    /// Its interval, lower end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// The change in standard errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub t: Option<f64>,
+    /// Degrees of freedom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub df: Option<f64>,
+    /// Two-sided p of "no difference".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// The p that a difference needs here; absent where nothing can be decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_asked: Option<f64>,
+    /// Margin of "same", relative.
+    pub margin: f64,
+    /// What was counted: blocks, blocks of the longer experiment, sessions of the side with fewer, trials of the side with
+    /// fewer.
+    pub count: u32,
+    /// Predicted total of blocks, or of sessions a side, that would decide it, low and high.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<(u32, u32)>,
+    /// What must be known with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A whole comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Always `comparison`.
+    pub kind: String,
+    /// The finding in one sentence.
+    pub finding: String,
+    /// Error rate of all differences claimed together.
+    pub alpha: f64,
+    /// The comparisons, by metric.
+    pub rows: Vec<Row>,
+    /// What must be known with all of them.
+    pub notes: Vec<String>,
+}
+
+impl Comparison {
+    pub(crate) fn new(rows: Vec<Row>, mut notes: Vec<String>, alpha: f64) -> Self {
+        notes.dedup();
+        Comparison { version: VERSION, kind: "comparison".into(), finding: text::finding(&rows), alpha, rows, notes }
+    }
+
+    /// Prints it for `width` columns.
+    #[must_use]
+    pub fn render(&self, width: usize) -> String {
+        text::render(self, width)
+    }
+}
+
+/// Metrics by name, the same way round as they stand.
+fn chosen(have: &[Metric], other: &[Metric], asked: &[Metric]) -> Result<Vec<Metric>, CompareError> {
+    let same = |metric: &&Metric| other.iter().any(|it| it.name == metric.name && it.boundary == metric.boundary);
+    let common: Vec<&Metric> = have.iter().filter(same).collect();
+    let none = || {
+        let names: Vec<&str> = common.iter().map(|metric| metric.name.as_str()).collect();
+        CompareError::NoMetric(if names.is_empty() { "there is none".to_owned() } else { names.join(", ") })
+    };
+    let metrics: Vec<Metric> = if asked.is_empty() {
+        common.iter().filter(|metric| metric.judged).map(|metric| (*metric).clone()).collect()
+    } else {
+        let find = |asked: &Metric| {
+            let found = common.iter().find(|metric| metric.name == asked.name).ok_or_else(none)?;
+            Ok(Metric { better: asked.better, ..(*found).clone() })
+        };
+        asked.iter().map(find).collect::<Result<_, CompareError>>()?
+    };
+    if metrics.is_empty() { Err(none()) } else { Ok(metrics) }
+}
+
+/// Values of one metric by what they belong to.
+type Groups = BTreeMap<usize, Vec<f64>>;

@@ -1,0 +1,392 @@
+//! Which comparison fits what was measured, and what it comes to.
+use std::sync::Arc;
+
+use powerband_record::{Better, Metric, Verdict};
+use powerband_stats::apart::{Apart, ApartLook, LEAST_SESSIONS, sessions, through_reference, welch};
+use powerband_stats::{Claim, Judge, Rules, Scale, SettingLook, Spending};
+
+use super::measured::{Measured, typical};
+use super::{CompareError, Comparison, How, Row, chosen};
+
+/// Margin and error rate where neither an option nor an experiment says one.
+const DEFAULTS: (f64, f64) = (0.01, 0.05);
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Metrics, with the direction that is better; none = those judged.
+    pub metrics: Vec<Metric>,
+    /// Margin of "same", relative.
+    pub margin: Option<f64>,
+    /// Error rate of all differences claimed together.
+    pub alpha: Option<f64>,
+    /// Boundaries of looks.
+    pub spending: Arc<Spending>,
+}
+
+/// Settings of one set of measurements against `reference`: in blocks where there are blocks, else by sessions, else shown.
+///
+/// # Errors
+/// [`CompareError`] when there is no metric, or numbers cannot be judged.
+pub fn within(measured: &Measured, reference: usize, others: &[usize], ask: &Ask) -> Result<Comparison, CompareError> {
+    let metrics = chosen(&measured.metrics, &measured.metrics, &ask.metrics)?;
+    let (rules, alpha) = rules(ask, &[measured], metrics.len());
+    let mut rows = Vec::new();
+    for metric in &metrics {
+        if measured.in_blocks(&[&[reference], others].concat()) {
+            rows.extend(in_blocks(measured, reference, others, metric, &rules, &ask.spending)?);
+            continue;
+        }
+        for &other in others {
+            let of = |setting: usize| measured.by_session(setting, &metric.name).into_values().collect::<Vec<_>>();
+            let sides = [of(reference), of(other)];
+            let pooled = [reference, other].map(|setting| measured.values(setting, &metric.name));
+            let labels = [reference, other].map(|setting| measured.label(setting));
+            rows.push(unblocked(labels, sides.map(means), pooled, metric, &rules, others.len()));
+        }
+    }
+    Ok(Comparison::new(rows, Vec::new(), alpha))
+}
+
+/// A side of a comparison between experiments: one, or the sessions of one thing.
+type Side<'a> = (&'a [Measured], Option<&'a str>);
+
+/// Settings of two sides, each one experiment or several sessions; the first is what the second is compared with. Where no
+/// setting is named, all that both have are compared.
+///
+/// # Errors
+/// [`CompareError`] when it is not said what to compare, or numbers cannot be judged.
+pub fn between(first: Side<'_>, second: Side<'_>, ask: &Ask) -> Result<Comparison, CompareError> {
+    let ([a, ..], [b, ..]) = (first.0, second.0) else {
+        return Err(CompareError::NoMetric("nothing was given".into()));
+    };
+    let all: Vec<&Measured> = first.0.iter().chain(second.0).collect();
+    let single = first.0.len() == 1 && second.0.len() == 1;
+    if single && a.origin.is_some() && a.origin == b.origin {
+        let (Some(of_a), Some(of_b)) = (first.1, second.1) else { return Err(CompareError::Itself(a.name.clone())) };
+        let (reference, other) = (a.setting(of_a)?, a.setting(of_b)?);
+        if reference == other {
+            return Err(CompareError::Itself(format!("{of_a} of {}", a.name)));
+        }
+        return within(a, reference, &[other], ask);
+    }
+    let metrics = chosen(&a.metrics, &b.metrics, &ask.metrics)?;
+    let shared = all.iter().all(|it| it.shares_reference(a));
+    let pairs = pairs(first, second, shared)?;
+    let (rules, alpha) = rules(ask, &all, metrics.len());
+    let mut rows = Vec::new();
+    for metric in &metrics {
+        for pair in &pairs {
+            let through = shared && pair.0 != 0 && pair.1 != 0;
+            rows.push(if single && through {
+                by_reference(a, b, *pair, metric, &rules, pairs.len(), &ask.spending)?
+            } else {
+                by_sessions([first.0, second.0], *pair, metric, &rules, pairs.len())?
+            });
+        }
+    }
+    let notes = if single { Vec::new() } else { vec![format!("{} and {} sessions", first.0.len(), second.0.len())] };
+    Ok(Comparison::new(rows, notes, alpha))
+}
+
+/// The rules of the comparison, one metric having its share of the error rate, and the whole rate.
+fn rules(ask: &Ask, of: &[&Measured], metrics: usize) -> (Rules, f64) {
+    let own = of.iter().filter_map(|measured| measured.rules);
+    let (margin, alpha) = own.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))).unwrap_or(DEFAULTS);
+    let (margin, alpha) = (ask.margin.unwrap_or(margin), ask.alpha.unwrap_or(alpha));
+    let robust = of.iter().all(|measured| measured.robust);
+    (Rules { alpha: alpha / metrics as f64, margin, robust, ..Rules::default() }, alpha)
+}
+
+/// Indices of the settings to compare, in the first and in the second.
+fn pairs(first: Side<'_>, second: Side<'_>, shared: bool) -> Result<Vec<(usize, usize)>, CompareError> {
+    let ([a, ..], [b, ..]) = (first.0, second.0) else { return Ok(Vec::new()) };
+    let only = |it: &Measured| {
+        if it.settings.len() == 2 {
+            Ok(1)
+        } else {
+            Err(CompareError::WhichSetting { name: it.name.clone(), known: it.labels() })
+        }
+    };
+    // A setting that only one side names is looked for on the other by the same name first.
+    let on = |it: &Measured, own: Option<&str>, others: Option<&str>| match (own, others) {
+        (Some(name), _) => it.setting(name),
+        (None, Some(name)) => it.setting(name).or_else(|_| only(it)),
+        (None, None) => only(it),
+    };
+    if first.1.is_some() || second.1.is_some() {
+        return Ok(vec![(on(a, first.1, second.1)?, on(b, second.1, first.1)?)]);
+    }
+    let from = usize::from(shared);
+    let mut common = Vec::new();
+    for (place, (_, turns)) in a.settings.iter().enumerate().skip(from) {
+        let there = b.settings.iter().skip(from).position(|(_, other)| other == turns);
+        common.extend(there.map(|other| (place, other + from)));
+    }
+    if common.is_empty() { Ok(vec![(only(a)?, only(b)?)]) } else { Ok(common) }
+}
+
+/// The ordinary judge on the whole table, one look.
+fn in_blocks(
+    measured: &Measured,
+    reference: usize,
+    others: &[usize],
+    metric: &Metric,
+    rules: &Rules,
+    spending: &Arc<Spending>,
+) -> Result<Vec<Row>, CompareError> {
+    let table = measured.table(reference, others, &metric.name)?;
+    let values: Vec<f64> = (0..table.blocks()).flat_map(|block| table.block(block).map(|(_, value)| value)).collect();
+    let rules = scaled(rules, &values, &measured.values(reference, &metric.name));
+    let mut judge = Judge::new(others.len(), rules.clone(), Arc::clone(spending))?;
+    let too_few = |why: &powerband_stats::Error| {
+        let row = |&other: &usize| Row {
+            count: u32::try_from(table.blocks()).unwrap_or(u32::MAX),
+            notes: vec![why.to_string()],
+            ..blank(metric, measured.label(other), measured.label(reference), How::Blocks, rules.margin)
+        };
+        others.iter().map(row).collect()
+    };
+    let look = match judge.look(&table) {
+        Ok(look) => look,
+        Err(why @ (powerband_stats::Error::TooFewBlocks { .. } | powerband_stats::Error::TooFewTrials { .. })) => {
+            return Ok(too_few(&why));
+        }
+        Err(why) => return Err(why.into()),
+    };
+    let by_rank = rules.robust;
+    let mut rows: Vec<Row> = look
+        .settings
+        .iter()
+        .map(|setting| {
+            let other = others.get(setting.setting - 1).copied().unwrap_or_default();
+            let mut row = looked_at(metric, measured.label(other), measured.label(reference), setting, &rules);
+            if by_rank {
+                (row.t, row.df) = (None, None);
+            }
+            row
+        })
+        .collect();
+    if !measured.randomised {
+        let why = match measured.order_varies() {
+            true => {
+                "whether the order inside the blocks was random is not told; if it was not, what drifts inside a block counts as a difference"
+            }
+            false => {
+                "the settings stand in the same order in every block: the rounds were not randomised, so what drifts inside a block, or what one setting leaves to the next, counts as a difference"
+            }
+        };
+        rows.iter_mut().for_each(|row| row.notes.push(why.to_owned()));
+    }
+    Ok(rows)
+}
+
+/// Logarithms where every value has one, else the metric's own unit and the margin as a share of the reference's level.
+fn scaled(rules: &Rules, values: &[f64], reference: &[f64]) -> Rules {
+    if values.iter().all(|value| *value > 0.0) {
+        return rules.clone();
+    }
+    let level = reference.iter().sum::<f64>() / reference.len().max(1) as f64;
+    Rules { scale: Scale::Linear, margin: rules.margin * level.abs(), ..rules.clone() }
+}
+
+/// A row in which nothing is found yet.
+fn blank(metric: &Metric, setting: String, against: String, how: How, margin: f64) -> Row {
+    Row {
+        metric: metric.name.clone(),
+        better: metric.better,
+        setting,
+        against,
+        how,
+        verdict: Verdict::Undecided,
+        absolute: false,
+        change: None,
+        low: None,
+        high: None,
+        t: None,
+        df: None,
+        p: None,
+        p_asked: None,
+        margin,
+        count: 0,
+        predicted: None,
+        notes: Vec::new(),
+    }
+}
+
+fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLook, rules: &Rules) -> Row {
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let row = blank(metric, setting, against, How::Blocks, rules.margin);
+    let mut row = Row {
+        verdict: verdict(look.claim, metric.better),
+        absolute: rules.scale == Scale::Linear,
+        change: finite(look.shown_effect),
+        low: finite(look.shown_interval.0),
+        high: finite(look.shown_interval.1),
+        t: finite(look.contrast.t()),
+        df: finite(look.contrast.df),
+        p: finite(look.p),
+        p_asked: finite(look.level),
+        count: look.contrast.blocks,
+        predicted: look.predicted.map(|it| (it.low, it.high)),
+        ..row
+    };
+    if look.claim == Claim::SameButDifferent {
+        row.notes.push("a difference is there, below the margin".into());
+    }
+    if look.unstable {
+        row.notes.push(format!("{} is unstable: noisier than the others, or of two minds", row.setting));
+    }
+    row
+}
+
+fn verdict(claim: Claim, better: Better) -> Verdict {
+    match (claim, better) {
+        (Claim::Open, _) => Verdict::Undecided,
+        (Claim::Same | Claim::SameButDifferent, _) => Verdict::Same,
+        (Claim::Higher, Better::Higher) | (Claim::Lower, Better::Lower) => Verdict::Better,
+        (Claim::Higher, Better::Lower) | (Claim::Lower, Better::Higher) => Verdict::Worse,
+    }
+}
+
+/// One setting of an experiment against its own reference, at its end.
+fn effect(
+    measured: &Measured,
+    setting: usize,
+    metric: &Metric,
+    rules: &Rules,
+    spending: &Arc<Spending>,
+) -> Result<Option<SettingLook>, CompareError> {
+    let others: Vec<usize> = (1..measured.settings.len()).collect();
+    let table = measured.table(0, &others, &metric.name)?;
+    // Its claim does not matter here, only its difference: ranks have no variance to add.
+    let rules = Rules { robust: false, ..rules.clone() };
+    match Judge::new(others.len(), rules, Arc::clone(spending))?.look(&table) {
+        Ok(look) => Ok(look.settings.into_iter().find(|it| it.setting == setting)),
+        Err(powerband_stats::Error::TooFewBlocks { .. } | powerband_stats::Error::TooFewTrials { .. }) => Ok(None),
+        Err(why) => Err(why.into()),
+    }
+}
+
+/// The difference of two differences from a reference that both have.
+fn by_reference(
+    a: &Measured,
+    b: &Measured,
+    pair: (usize, usize),
+    metric: &Metric,
+    rules: &Rules,
+    sharing: usize,
+    spending: &Arc<Spending>,
+) -> Result<Row, CompareError> {
+    let rules = both_scaled(rules, a, b, metric);
+    let labels = (of(b, pair.1), of(a, pair.0));
+    let row = blank(metric, labels.0, labels.1, How::SharedReference, rules.margin);
+    let (first, second) = (effect(a, pair.0, metric, &rules, spending)?, effect(b, pair.1, metric, &rules, spending)?);
+    let (Some(first), Some(second)) = (first, second) else {
+        return Ok(Row { notes: vec!["one of them has too few blocks to be looked at".into()], ..row });
+    };
+    let blocks = first.contrast.blocks.max(second.contrast.blocks);
+    let apart = through_reference(&second, &first);
+    let look = apart.judge_looked_at(blocks, &rules, sharing, spending);
+    let note = format!("each as a difference from {}, which both experiments have", a.label(0));
+    Ok(Row { notes: vec![note], ..told(row, &apart, Some(&look), &rules, blocks) })
+}
+
+fn both_scaled(rules: &Rules, a: &Measured, b: &Measured, metric: &Metric) -> Rules {
+    let values =
+        |it: &Measured| -> Vec<f64> { it.trials.iter().filter_map(|t| t.values.get(&metric.name).copied()).collect() };
+    scaled(rules, &[values(a), values(b)].concat(), &a.values(0, &metric.name))
+}
+
+/// `governor=ondemand of experiment 3`.
+fn of(measured: &Measured, setting: usize) -> String {
+    format!("{} of {}", measured.label(setting), measured.name)
+}
+
+/// Sessions of either side; one of each is fewer than can decide. The first of a pair is what is compared with.
+fn by_sessions(
+    sides: [&[Measured]; 2],
+    pair: (usize, usize),
+    metric: &Metric,
+    rules: &Rules,
+    sharing: usize,
+) -> Result<Row, CompareError> {
+    let side = |of_side: &[Measured], setting: usize| -> Result<(String, Vec<f64>, Vec<f64>), CompareError> {
+        let Some(one) = of_side.first() else { return Ok((String::new(), Vec::new(), Vec::new())) };
+        let (mut means, mut pooled) = (Vec::new(), Vec::new());
+        for session in of_side {
+            let values = session.values(session.setting(&one.label(setting))?, &metric.name);
+            means.extend((!values.is_empty()).then(|| typical(&values)));
+            pooled.extend(values);
+        }
+        let label = match of_side.len() {
+            1 => of(one, setting),
+            several => format!("{} of {several} sessions", one.label(setting)),
+        };
+        Ok((label, means, pooled))
+    };
+    let (a, b) = (side(sides[0], pair.0)?, side(sides[1], pair.1)?);
+    Ok(unblocked([a.0, b.0], [a.1, b.1], [a.2, b.2], metric, rules, sharing))
+}
+
+fn means(sessions: Vec<Vec<f64>>) -> Vec<f64> {
+    sessions.iter().map(|values| typical(values)).collect()
+}
+
+/// What shares no block: Welch on session means where each side has enough, else an interval and no word. First the one
+/// that is compared with.
+fn unblocked(
+    labels: [String; 2],
+    sides: [Vec<f64>; 2],
+    pooled: [Vec<f64>; 2],
+    metric: &Metric,
+    rules: &Rules,
+    sharing: usize,
+) -> Row {
+    let rules = scaled(rules, &[pooled[0].as_slice(), &pooled[1]].concat(), &pooled[0]);
+    let on_scale = |values: &[f64]| -> Vec<f64> {
+        values.iter().map(|value| if rules.scale == Scale::Log { value.ln() } else { *value }).collect()
+    };
+    let [against, setting] = labels;
+    let sides = sides.map(|side| on_scale(&side));
+    let fewest = sides[0].len().min(sides[1].len());
+    if let Some(apart) = sessions(&sides[1], &sides[0]) {
+        let count = u32::try_from(fewest).unwrap_or(u32::MAX);
+        let look = apart.judge_sessions(count, &rules, sharing);
+        let row = blank(metric, setting, against, How::Sessions, rules.margin);
+        return told(row, &apart, Some(&look), &rules, count);
+    }
+    let pooled = pooled.map(|side| on_scale(&side));
+    let count = u32::try_from(pooled[0].len().min(pooled[1].len())).unwrap_or(u32::MAX);
+    let row = blank(metric, setting, against, How::Apart, rules.margin);
+    let why = format!(
+        "they share neither blocks nor a reference, so whatever differed between them besides counts as a difference: measure both in one experiment, or take {LEAST_SESSIONS} sessions of each"
+    );
+    let row = Row { notes: vec![why], count, ..row };
+    match welch(&pooled[1], &pooled[0]) {
+        Some(apart) => told(row, &apart, None, &rules, count),
+        None => row,
+    }
+}
+
+/// A row with what was found; without a look nothing is decided.
+fn told(row: Row, apart: &Apart, look: Option<&ApartLook>, rules: &Rules, count: u32) -> Row {
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let interval = look.map_or_else(|| apart.interval(rules.alpha), |look| look.interval);
+    let better = row.better;
+    let t = if apart.effect == 0.0 { 0.0 } else { apart.effect / apart.standard_error };
+    Row {
+        verdict: look.map_or(Verdict::Undecided, |look| verdict(look.claim, better)),
+        absolute: rules.scale == Scale::Linear,
+        change: finite(rules.shown(apart.effect)),
+        low: finite(rules.shown(interval.0)),
+        high: finite(rules.shown(interval.1)),
+        t: finite(t),
+        df: finite(apart.df),
+        p: finite(apart.p()),
+        p_asked: look.and_then(|look| finite(look.level)),
+        count,
+        predicted: look.and_then(|look| look.predicted).map(|it| (it.low, it.high)),
+        ..row
+    }
+}

@@ -1,0 +1,203 @@
+//! Measurements to compare, wherever they come from: trials with their setting and, where known, block and session.
+use std::collections::BTreeMap;
+
+use powerband_record::{Event, Metric, PlannedTrial};
+use powerband_stats::{Slot, Table};
+
+use super::{CompareError, Groups};
+use crate::ModelError;
+
+/// Copies of the reference that a table has room for; further ones are averaged into the last.
+const REFERENCE_COPIES: usize = 3;
+
+/// One valid trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trial {
+    /// Index of its setting.
+    pub setting: usize,
+    /// Its block, where it is known.
+    pub block: Option<usize>,
+    /// Its session, where there are several.
+    pub session: Option<usize>,
+    /// Value by metric.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// Where and how an experiment ran: two that agree in it share their reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// Its number.
+    pub id: i64,
+    /// Host, machine, far machine and what runs there.
+    pub machine: (String, String, Option<String>, String),
+    /// The load, in its own shape.
+    pub load: serde_json::Value,
+}
+
+/// The measurements of one experiment or table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// For people: `experiment 3`, `rounds.csv`.
+    pub name: String,
+    /// Where an experiment ran; a table does not say.
+    pub origin: Option<Origin>,
+    /// Label and what it turns, by setting; 0 is the reference of an experiment.
+    pub settings: Vec<(String, String)>,
+    /// The metrics.
+    pub metrics: Vec<Metric>,
+    /// Valid trials in the order of time (of a table: of its lines).
+    pub trials: Vec<Trial>,
+    /// Its margin and error rate, where it has them.
+    pub rules: Option<(f64, f64)>,
+    /// Judged by ranks.
+    pub robust: bool,
+    /// Whether the order inside blocks is known to be random.
+    pub randomised: bool,
+}
+
+impl Measured {
+    /// The valid trials in blocks of a stored experiment, which ran on `host`.
+    ///
+    /// # Errors
+    /// [`ModelError`] when the events are no journal.
+    pub fn of_events(id: i64, host: &str, events: &[Event]) -> Result<Self, ModelError> {
+        let Some(Event::Started(started)) = events.first() else {
+            return Err(if events.is_empty() { ModelError::Empty } else { ModelError::NoStart });
+        };
+        let mut planned: BTreeMap<u32, PlannedTrial> = BTreeMap::new();
+        let mut trials = Vec::new();
+        for event in events {
+            match event {
+                Event::TrialStarted(trial) => drop(planned.insert(trial.trial, *trial)),
+                Event::TrialDone { trial, outcome, .. } => {
+                    let Some(planned) = planned.get(trial).filter(|planned| planned.block > 0) else { continue };
+                    trials.push(Trial {
+                        setting: planned.setting as usize,
+                        block: Some(planned.block as usize - 1),
+                        session: None,
+                        values: outcome.metrics.clone(),
+                    });
+                }
+                _ => {}
+            }
+        }
+        let machine = (host.to_owned(), started.machine.clone(), started.far.clone(), started.system.clone());
+        Ok(Measured {
+            name: format!("experiment {id}"),
+            origin: Some(Origin { id, machine, load: started.load.clone() }),
+            settings: started.settings.iter().map(|it| (it.label.clone(), it.turns.clone())).collect(),
+            metrics: started.metrics.clone(),
+            trials,
+            rules: Some((started.margin, started.alpha)),
+            robust: started.robust,
+            randomised: true,
+        })
+    }
+
+    /// The setting of this name (its label, or what it turns).
+    ///
+    /// # Errors
+    /// [`CompareError::NoSetting`] with those there are.
+    pub fn setting(&self, name: &str) -> Result<usize, CompareError> {
+        let found = self.settings.iter().position(|(label, turns)| label == name || turns == name);
+        found.ok_or_else(|| CompareError::NoSetting {
+            name: self.name.clone(),
+            setting: name.to_owned(),
+            known: self.labels(),
+        })
+    }
+
+    /// All labels, for a sentence.
+    #[must_use]
+    pub fn labels(&self) -> String {
+        self.settings.iter().map(|(label, _)| label.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn label(&self, setting: usize) -> String {
+        self.settings.get(setting).map_or_else(|| format!("setting {setting}"), |(label, _)| label.clone())
+    }
+
+    /// Whether two experiments have the same reference: the same machine, load, and what it turns.
+    pub(super) fn shares_reference(&self, other: &Measured) -> bool {
+        let (Some(mine), Some(theirs)) = (&self.origin, &other.origin) else { return false };
+        let turns = |of: &Measured| of.settings.first().map(|(_, turns)| turns.clone());
+        mine.machine == theirs.machine && mine.load == theirs.load && turns(self) == turns(other)
+    }
+
+    /// Whether every trial of these settings says its block.
+    pub(super) fn in_blocks(&self, settings: &[usize]) -> bool {
+        let mut those = self.trials.iter().filter(|trial| settings.contains(&trial.setting)).peekable();
+        those.peek().is_some() && those.all(|trial| trial.block.is_some())
+    }
+
+    /// Values of one setting in the order of time.
+    pub(super) fn values(&self, setting: usize, metric: &str) -> Vec<f64> {
+        let those = self.trials.iter().filter(|trial| trial.setting == setting);
+        those.filter_map(|trial| trial.values.get(metric).copied()).collect()
+    }
+
+    /// Values of one setting by session; empty where no session is told.
+    pub(super) fn by_session(&self, setting: usize, metric: &str) -> Groups {
+        let mut groups = Groups::new();
+        for trial in self.trials.iter().filter(|trial| trial.setting == setting) {
+            if let (Some(session), Some(&value)) = (trial.session, trial.values.get(metric)) {
+                groups.entry(session).or_default().push(value);
+            }
+        }
+        groups
+    }
+
+    /// The settings `others` with `reference` as setting 0, by block. Trials of one setting in one block are averaged, but
+    /// for the reference's first three.
+    pub(super) fn table(&self, reference: usize, others: &[usize], metric: &str) -> Result<Table, CompareError> {
+        let place = |setting: usize| {
+            if setting == reference {
+                return Some(0);
+            }
+            others.iter().position(|&other| other == setting).map(|place| place + 1)
+        };
+        let mut cells: BTreeMap<usize, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
+        for trial in &self.trials {
+            if let (Some(place), Some(block), Some(&value)) =
+                (place(trial.setting), trial.block, trial.values.get(metric))
+            {
+                cells.entry(block).or_default().entry(place).or_default().push(value);
+            }
+        }
+        let mut table = Table::new(others.len());
+        for of_block in cells.values() {
+            let block = table.push_block();
+            for (&setting, values) in of_block {
+                let most = if setting == 0 { REFERENCE_COPIES } else { 1 };
+                let split = values.len().min(most) - 1;
+                for (copy, value) in values[..split].iter().enumerate() {
+                    table.set(block, Slot { setting, copy }, *value)?;
+                }
+                table.set(block, Slot { setting, copy: split }, typical(&values[split..]))?;
+            }
+        }
+        Ok(table)
+    }
+
+    /// Whether some setting has other than one trial a block, or the order of the settings differs between blocks.
+    pub(super) fn order_varies(&self) -> bool {
+        let mut orders: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for trial in &self.trials {
+            if let Some(block) = trial.block {
+                orders.entry(block).or_default().push(trial.setting);
+            }
+        }
+        let mut orders = orders.into_values();
+        let first = orders.next();
+        orders.any(|order| Some(&order) != first.as_ref())
+    }
+}
+
+/// Geometric mean where every value is positive, else the mean.
+pub(super) fn typical(values: &[f64]) -> f64 {
+    let n = values.len().max(1) as f64;
+    match values.iter().all(|value| *value > 0.0) {
+        true => (values.iter().map(|value| value.ln()).sum::<f64>() / n).exp(),
+        false => values.iter().sum::<f64>() / n,
+    }
+}

@@ -1,0 +1,159 @@
+//! A comparison in words: the finding, a table a metric, and what must be known.
+use powerband_record::{Better, Verdict, format_number, unit_of};
+
+use super::{Comparison, How, Row};
+use crate::sentence::percent;
+use crate::text::{clean, fit, fold, word};
+
+/// The finding in one sentence, without a full stop.
+pub(super) fn finding(rows: &[Row]) -> String {
+    let mut metrics: Vec<&str> = rows.iter().map(|row| row.metric.as_str()).collect();
+    metrics.dedup();
+    let several = metrics.len() > 1;
+    let clause = |row: &Row| {
+        let place = if several { format!("in {}, ", row.metric) } else { String::new() };
+        let (setting, against) = (&row.setting, &row.against);
+        let size = change(row).map_or_else(String::new, |size| format!(" ({size})"));
+        match row.verdict {
+            Verdict::Better | Verdict::Worse => {
+                format!("{place}{setting} is {} than {against}{size}", word(row.verdict))
+            }
+            Verdict::Same => format!("{place}{setting} is the same as {against} within {}", margin(row)),
+            Verdict::Undecided => {
+                let more = row
+                    .predicted
+                    .map_or_else(String::new, |predicted| format!(", {}", predicted_words(row, predicted)));
+                format!("{place}undecided: {setting} against {against}{size}{more}")
+            }
+        }
+    };
+    if rows.is_empty() {
+        "nothing could be compared".into()
+    } else {
+        rows.iter().map(clause).collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn margin(row: &Row) -> String {
+    if row.absolute { unit(row, row.margin) } else { percent(row.margin) }
+}
+
+fn unit(row: &Row, value: f64) -> String {
+    format!("{} {}", format_number(value), unit_of(&row.metric)).trim_end().to_owned()
+}
+
+/// `-15.5 %, -33 .. +24`.
+fn change(row: &Row) -> Option<String> {
+    let size = shown(row, row.change?);
+    let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
+    Some(match interval(row) {
+        Some(interval) => format!("{size} {unit}, {interval}").replace("  ", " "),
+        None => format!("{size} {unit}").trim_end().to_owned(),
+    })
+}
+
+fn interval(row: &Row) -> Option<String> {
+    Some(format!("{} .. {}", shown(row, row.low?), shown(row, row.high?)))
+}
+
+fn shown(row: &Row, value: f64) -> String {
+    if row.absolute {
+        let sign = if value > 0.0 { "+" } else { "" };
+        return format!("{sign}{}", format_number(value));
+    }
+    let decimals = if value.abs() >= 0.0995 { 0 } else { 1 };
+    let percent = 100.0 * value;
+    if value.abs() >= 0.0995 || value.abs() >= 0.005 {
+        format!("{percent:+.decimals$}")
+    } else {
+        format!("{percent:+.2}")
+    }
+}
+
+fn predicted_words(row: &Row, (low, high): (u32, u32)) -> String {
+    let what = if row.how == How::Sessions { "sessions of each" } else { "blocks" };
+    if low == high {
+        format!("about {low} {what} would decide")
+    } else {
+        format!("about {low} to {high} {what} would decide")
+    }
+}
+
+/// How a comparison was made, in a few words.
+fn how(row: &Row) -> String {
+    match row.how {
+        How::Blocks => format!("{} blocks", row.count),
+        How::SharedReference => "shared reference".into(),
+        How::Sessions => format!("{} sessions", row.count),
+        How::Apart => "nothing in common".into(),
+    }
+}
+
+pub(super) fn render(of: &Comparison, width: usize) -> String {
+    let mut lines = fold(&format!("{}.", clean(&of.finding)), width, 0);
+    lines.push(String::new());
+    let rate = format!("error rate {} for all differences claimed together", percent(of.alpha));
+    lines.extend(fold(&rate, width, 0));
+    let mut rest = of.rows.as_slice();
+    while let Some(first) = rest.first() {
+        let same = rest.iter().take_while(|row| row.metric == first.metric).count();
+        let (now, later) = rest.split_at(same);
+        rest = later;
+        lines.push(String::new());
+        let wanted = match first.better {
+            Better::Higher => "high",
+            Better::Lower => "low",
+        };
+        lines.extend(fold(
+            &format!("{} (wanted: {wanted}; same means within {})", first.metric, margin(first)),
+            width,
+            0,
+        ));
+        lines.extend(table(now, width));
+        let told = now.iter().filter(|row| row.t.is_some()).map(test);
+        told.for_each(|text| lines.extend(fold(&format!("- {}", clean(&text)), width, 2)));
+        let mut notes: Vec<&String> = now.iter().flat_map(|row| &row.notes).collect();
+        notes.dedup();
+        notes.into_iter().for_each(|note| lines.extend(fold(&format!("- {}", clean(note)), width, 2)));
+    }
+    for note in &of.notes {
+        lines.extend(fold(&format!("- {}", clean(note)), width, 2));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn table(rows: &[Row], width: usize) -> Vec<String> {
+    let unit = if rows.iter().any(|row| row.absolute) { unit_of(&rows[0].metric) } else { "%" };
+    let head = ["setting", "against", &format!("change {unit}"), &format!("interval {unit}"), "verdict", "by"];
+    let head = head.map(|text| text.trim().to_owned());
+    let dash = || "-".to_owned();
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let change = row.change.map_or_else(dash, |change| shown(row, change));
+            let interval = interval(row).unwrap_or_else(dash);
+            vec![row.setting.clone(), row.against.clone(), change, interval, word(row.verdict).into(), how(row)]
+        })
+        .collect();
+    fit(&head, &cells, width, 2, &[2, 3, 4])
+}
+
+/// The test behind a row.
+fn test(row: &Row) -> String {
+    let number =
+        |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".into(), |it| format!("{it:.decimals$}"));
+    let p = match row.p_asked {
+        Some(asked) => format!("p {}, where this look asks for {asked:.4}", number(row.p, 3)),
+        None => format!("p {}, which decides nothing here", number(row.p, 3)),
+    };
+    let predicted =
+        row.predicted.map_or_else(String::new, |predicted| format!("; {}", predicted_words(row, predicted)));
+    format!("{}: T {} on {}, {p}{predicted}", row.setting, number(row.t, 3), df(row.df))
+}
+
+fn df(value: Option<f64>) -> String {
+    value.map_or_else(
+        || "-".into(),
+        |df| if (df - df.round()).abs() < 1e-9 { format!("{df:.0}") } else { format!("{df:.1}") },
+    )
+}

@@ -1,0 +1,42 @@
+//! What would help, each with its trigger. The thresholds are judgement, not simulation.
+
+use super::Calibrated;
+
+/// One thing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// Two regimes alternate: find the cause before anything is compared.
+    TwoRegimes,
+    /// Successive trials are alike, or the level drifts by more than the noise: shorter trials, more blocks.
+    ShorterTrials,
+    /// A few trials scatter far more than the rest: pin, quieten, look at those trials.
+    Outliers,
+    /// A trial twice as long would scatter clearly less.
+    LongerTrials,
+    /// The first block is apart from the others.
+    LongerWarmUp,
+}
+
+/// Correlation of successive trials from which on they are alike.
+const ALIKE: f64 = 0.3;
+/// Robust over ordinary standard deviation below which a few trials make the latter.
+const TAILS: f64 = 0.6;
+/// What doubling a trial's length must gain to be worth it; independent trials give 1.41.
+const WORTH: f64 = 1.3;
+
+pub(super) fn advice(found: &Calibrated) -> Vec<Advice> {
+    let drifts = found.drift.is_some_and(|drift| drift.per_block.abs() > found.sigma);
+    let alike = found.rho > ALIKE;
+    let tails = found.sigma_robust < TAILS * found.sigma && !found.outliers.is_empty();
+    // Where the noise is below what the least margin allows, nothing is gained.
+    let noisy = found.default_margin > super::LEAST_MARGIN;
+    let longer = noisy && !alike && !found.bimodal && found.gain_of_doubling.is_some_and(|gain| gain > WORTH);
+    let all = [
+        (found.bimodal, Advice::TwoRegimes),
+        (alike || drifts, Advice::ShorterTrials),
+        (tails && !found.bimodal, Advice::Outliers),
+        (longer, Advice::LongerTrials),
+        (found.first_block_apart, Advice::LongerWarmUp),
+    ];
+    all.into_iter().filter(|(holds, _)| *holds).map(|(_, advice)| advice).collect()
+}

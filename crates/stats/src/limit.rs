@@ -1,0 +1,142 @@
+//! Whether a level, or a difference, stays within a limit: trials are the unit of chance, and looks are paid for.
+
+use crate::contrast::Contrast;
+use crate::latency::stretched_error;
+use crate::predict::{Course, Prediction, soonest};
+use crate::rules::{Rules, Spend};
+use crate::spending::Spending;
+
+/// Trials before anything is said of a level: with three, one bound in ten misses at a nominal 5 %.
+pub const LEAST_TRIALS: u32 = 5;
+/// Trials a block where levels are held against a limit, so that two trials of one setting are far enough apart: what is
+/// correlated by 0.7 from trial to trial is by 0.24 at this distance.
+pub const LEAST_BLOCK: usize = 4;
+
+/// What is known of a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held {
+    /// Chance that what is measured is truly within it.
+    pub probability: f64,
+    /// Whether it is shown to be, to be not, or neither (both false).
+    pub holds: bool,
+    /// Whether it is shown to be beyond.
+    pub broken: bool,
+    /// The p this look asks for.
+    pub level: f64,
+    /// Trials (or blocks) after which it would be decided, while it is open.
+    pub predicted: Option<Prediction>,
+}
+
+/// A limit on the scale of what is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// The limit.
+    pub at: f64,
+    /// Whether it is an upper one.
+    pub upper: bool,
+    /// The trial or block of the first look.
+    pub first_look: u32,
+}
+
+/// The level of trials in the order of time, all on the scale they are to be held against: their mean, or `merged` where the
+/// quantile of all values together is known; wider by what successive trials have in common. None of fewer than two.
+#[must_use]
+pub fn level(trials: &[f64], merged: Option<f64>) -> Option<Contrast> {
+    let (mean, error) = stretched_error(trials)?;
+    let variance = error * error;
+    Some(Contrast {
+        blocks: trials.len() as u32,
+        effect: merged.unwrap_or(mean),
+        own_variance: variance,
+        pooled_variance: variance,
+        variance,
+        df: trials.len() as f64 - 1.0,
+    })
+}
+
+impl Limit {
+    /// Holds a level or a difference against the limit, by one-sided tests at the level of this look.
+    #[must_use]
+    pub fn held(&self, contrast: &Contrast, rules: &Rules, spending: &Spending) -> Held {
+        let inside = if self.upper { self.at - contrast.effect } else { contrast.effect - self.at };
+        let alpha = rules.same_level(1);
+        let enough = contrast.blocks >= self.first_look;
+        let level =
+            if enough { spending.nominal(Spend::OpenEnded, alpha, self.first_look, contrast.blocks) } else { 0.0 };
+        // On the limit is within it; without any spread there is no doubt either way.
+        let beyond = match contrast.variance > 0.0 {
+            true => contrast.p_not_above(contrast.effect - inside),
+            false if inside >= 0.0 => 0.0,
+            false => 1.0,
+        };
+        let (holds, broken) = (enough && beyond <= level, enough && 1.0 - beyond <= level);
+        let course = Course {
+            spending,
+            spend: Spend::OpenEnded,
+            first: self.first_look,
+            difference: alpha,
+            same: alpha,
+            margin: 0.0,
+        };
+        let open = !holds && !broken && contrast.variance > 0.0 && contrast.blocks > 1;
+        let predicted = open.then(|| soonest(contrast, &course, inside.abs(), alpha, 1.0)).flatten();
+        Held { probability: 1.0 - beyond, holds, broken, level, predicted: predicted.map(Prediction::new) }
+    }
+
+    /// The end of the interval that faces the limit, and the other, at the level of this look; infinite before the first.
+    #[must_use]
+    pub fn bounds(contrast: &Contrast, level: f64) -> (f64, f64) {
+        contrast.interval(2.0 * level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Draws, Purpose};
+
+    const UPPER: Limit = Limit { at: 0.0, upper: true, first_look: LEAST_TRIALS };
+
+    #[test]
+    fn five_trials_before_anything_is_said() {
+        let (rules, spending) = (Rules::default(), Spending::new());
+        let far = [-3.0, -3.1, -2.9, -3.0, -3.05];
+        let four = UPPER.held(&level(&far[..4], None).unwrap(), &rules, &spending);
+        assert!(!four.holds && !four.broken && four.probability > 0.99);
+        let five = UPPER.held(&level(&far, None).unwrap(), &rules, &spending);
+        assert!(five.holds && !five.broken);
+        let lower = Limit { upper: false, ..UPPER }.held(&level(&far, None).unwrap(), &rules, &spending);
+        assert!(lower.broken && !lower.holds && lower.probability < 0.01);
+        let same = UPPER.held(&level(&[0.0; 5], None).unwrap(), &rules, &spending);
+        assert!(same.holds, "on the limit is within it");
+        let merged = UPPER.held(&level(&far, Some(5.0)).unwrap(), &rules, &spending);
+        assert!(merged.broken, "the merged quantile is the estimate");
+        assert!(level(&[1.0], None).is_none());
+    }
+
+    #[test]
+    fn an_open_limit_says_when_it_would_be_decided() {
+        let (rules, spending) = (Rules::default(), Spending::new());
+        let near = [-0.5, 0.3, -0.6, 0.2, -0.4, 0.1, -0.3];
+        let held = UPPER.held(&level(&near, None).unwrap(), &rules, &spending);
+        assert!(!held.holds && !held.broken && (0.5..1.0).contains(&held.probability), "{held:?}");
+        assert!(held.predicted.unwrap().blocks > 7);
+    }
+
+    #[test]
+    fn false_words_are_seldom_over_all_looks() {
+        let (rules, spending) = (Rules::default(), Spending::new());
+        let (mut wrong, runs) = ([0, 0], 400);
+        for run in 0..runs {
+            let mut draws = Draws::new(20, Purpose::Trial, run, 0);
+            // The truth is exactly the limit: "holds" and "broken" are each as wrong as can be.
+            let trials: Vec<f64> = (0..20).map(|_| draws.normal()).collect();
+            let looks =
+                || (5..=20).filter_map(|n| level(&trials[..n], None)).map(|it| UPPER.held(&it, &rules, &spending));
+            wrong[0] += u32::from(looks().any(|held| held.holds));
+            wrong[1] += u32::from(looks().any(|held| held.broken));
+        }
+        // 5 % of 400 and what chance adds in 3 of 10,000 cases.
+        assert!(wrong.iter().all(|wrong| *wrong <= 36), "{wrong:?} of {runs}");
+    }
+}
