@@ -250,6 +250,8 @@ pub fn resolve_table(plan: &Plan, table: &Table) -> Result<Resolved, ResolveErro
         );
     }
     let settings = table.settings(plan)?;
+    let others = settings.iter().filter(|setting| !setting.assignments.is_empty());
+    others.map(|setting| table.cells_of(setting)).collect::<Result<Vec<_>, _>>()?;
     let asked = match &plan.tune {
         Some(tune) => {
             let others = settings.get(1..).unwrap_or_default();

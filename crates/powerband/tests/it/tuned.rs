@@ -136,7 +136,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
     let desk = Desk::new();
     let table = ["--machine", "table:machines/tables/keeper.csv"];
     for (words, sentence) in [
-        (&["tune", "freq=all", "--minimize", "watts"][..], "does not say rx-usecs"),
+        (&["tune", "freq=all", "--minimize", "watts"][..], "does not say nic.rx-usecs"),
         (&["tune", "freq=all", "rx-usecs=all", "--minimize", "rtt_ms"], "nothing measures 'rtt_ms'"),
         (&["tune", "freq=all", "rx-usecs=all", "--minimize", "freq"], "add what it must still do"),
         (&["tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--require", "p99_us<500"], "METRIC<=LIMIT"),
