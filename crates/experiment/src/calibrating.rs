@@ -129,7 +129,11 @@ fn told(metric: &Metric, found: &Calibrated, trial_s: f64, rules: &Rules, spendi
             runs: it.runs,
         }),
         back_to_back: found.back_to_back.map(|it| BackToBack { p: it.p, claims: it.claims }),
-        mde: mde.map(|reach| Detectable { minutes: reach.minutes, effect: share(reach.effect) }).collect(),
+        // Of a level that is zero nothing is a share.
+        mde: mde
+            .map(|reach| Detectable { minutes: reach.minutes, effect: share(reach.effect) })
+            .filter(|it| it.effect.is_finite())
+            .collect(),
         time_for: time_for.collect(),
         default_margin: found.default_margin,
         advice: found.advice.iter().map(|&advice| advised(advice)).collect(),

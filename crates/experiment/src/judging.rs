@@ -1,11 +1,12 @@
 //! Judging: the trials of an experiment as tables, one judge a metric, the knee; verdicts in the journal's words.
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use powerband_record::{
     Better, KneeFinding, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing, Started, Verdict,
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
-use powerband_stats::{Claim, Judge, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
+use powerband_stats::{Claim, Judge, Pairs, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
 
 use crate::knee::KneeSeeker;
 use crate::levels::level;
@@ -52,6 +53,21 @@ struct Sheet {
     trouble: Option<String>,
     /// Mean of the reference when the scale was settled, where that is not logarithms.
     reference: f64,
+}
+
+/// The differences of all settings from the reference on one metric.
+struct AllAgainst {
+    pairs: Pairs,
+    scale: Scale,
+    reference: f64,
+    first_look: u32,
+}
+
+impl AllAgainst {
+    fn of(&self, setting: usize) -> Option<Against> {
+        let AllAgainst { scale, reference, first_look, .. } = *self;
+        Some(Against { contrast: self.pairs.contrast(setting, 0)?, scale, reference, first_look })
+    }
 }
 
 /// All metrics of an experiment.
@@ -143,8 +159,13 @@ impl Judging {
 
     fn look_at_requirements(&mut self, look: &mut Look) {
         let (sheets, spending) = (&mut self.sheets, &self.spending);
+        // All pairs of a metric come at once, and are asked for setting by setting.
+        let mut known: BTreeMap<String, Option<AllAgainst>> = BTreeMap::new();
         let mut against = |metric: &str, setting: usize| {
-            sheets.iter_mut().find(|sheet| sheet.metric.name == metric)?.against_reference(setting, spending)
+            let all = known.entry(metric.to_owned()).or_insert_with(|| {
+                sheets.iter_mut().find(|sheet| sheet.metric.name == metric)?.against_reference(spending)
+            });
+            all.as_ref()?.of(setting)
         };
         for (standing, predicted) in self.requiring.standings(spending, &mut against) {
             if standing.standing == Standing::Open && standing.setting > 0 {
@@ -208,13 +229,12 @@ impl Sheet {
         }
     }
 
-    /// The difference of a setting from the reference over all its blocks, also those after its verdict.
-    fn against_reference(&mut self, setting: usize, spending: &Arc<Spending>) -> Option<Against> {
+    /// The differences of all settings from the reference over all their blocks, also those after a verdict.
+    fn against_reference(&mut self, spending: &Arc<Spending>) -> Option<AllAgainst> {
         self.ready(spending);
         let judge = self.judge.as_ref()?;
-        let contrast = judge.pairs(&self.table).ok()?.contrast(setting, 0)?;
-        let (scale, first_look) = (self.rules.scale, judge.first_look());
-        Some(Against { contrast, scale, reference: self.reference, first_look })
+        let pairs = judge.pairs(&self.table).ok()?;
+        Some(AllAgainst { pairs, scale: self.rules.scale, reference: self.reference, first_look: judge.first_look() })
     }
 
     fn look(&mut self, spending: &Arc<Spending>) {

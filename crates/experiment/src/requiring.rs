@@ -137,7 +137,7 @@ struct Found {
 impl Found {
     fn new(contrast: Contrast, held: Held, back: fn(f64) -> f64, moved: bool) -> Self {
         let (low, high) = Limit::bounds(&contrast, held.level);
-        let bounds = (low.is_finite() && high.is_finite()).then(|| (back(low), back(high)));
+        let bounds = Some((back(low), back(high))).filter(|(low, high)| low.is_finite() && high.is_finite());
         Found { estimate: back(contrast.effect), bounds, trials: contrast.blocks, held, moved }
     }
 }

@@ -83,10 +83,14 @@ pub(crate) fn lines(model: &Model, width: usize) -> Vec<String> {
         return lines;
     }
     lines.push(String::new());
-    lines.extend(fold("noise of one trial, block means removed", width, 0));
-    let head = ["metric", "typical", "noise %", "robust %", "next alike", "drift % a block", "far out", "regimes"];
+    lines.extend(fold(
+        "noise of one trial; how alike neighbours are; drift a block; outliers; whether there are two modes",
+        width,
+        0,
+    ));
+    let head = ["metric", "typical", "noise %", "robust %", "alike", "drift %", "far out", "modes"];
     let cells: Vec<Vec<String>> = all.iter().map(noise_cells).collect();
-    lines.extend(fit(&head.map(String::from), &cells, width, 1, &[1, 2, 3]));
+    lines.extend(fit(&head.map(String::from), &cells, width, 1, &[0]));
     lines.push(String::new());
     lines.extend(fold(
         "smallest difference found in 9 of 10 cases, one setting against the reference, and the time for a given one",
@@ -146,7 +150,7 @@ fn reach(all: &[Calibration], width: usize) -> Vec<String> {
         };
         [found.metric.clone()].into_iter().chain(times.iter().map(size)).chain(effects.iter().map(time)).collect()
     };
-    fit(&head.collect::<Vec<_>>(), &all.iter().map(cell).collect::<Vec<_>>(), width, 1, &[])
+    fit(&head.collect::<Vec<_>>(), &all.iter().map(cell).collect::<Vec<_>>(), width, 1, &[0])
 }
 
 /// The sentences about one metric.

@@ -179,6 +179,9 @@ fn distributions(model: &Model, page: &mut Page) {
 
 /// What each setting turns, where its label does not say it; then what did not land as asked and who left early.
 fn settings(model: &Model, page: &mut Page) {
+    if model.started.calibration {
+        return;
+    }
     let told: Vec<String> = model
         .shown()
         .into_iter()

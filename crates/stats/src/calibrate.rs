@@ -248,7 +248,9 @@ fn robust(blocks: &[&Vec<f64>]) -> f64 {
 
 fn autocorrelation(values: &[f64], lag: usize) -> f64 {
     let (mean, all) = (mean(values), squares(values));
-    if all <= 0.0 || values.len() <= lag {
+    // What only rounding moves has no course.
+    let rounding = 1e-14 * values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+    if all <= rounding * rounding * values.len() as f64 || values.len() <= lag {
         return 0.0;
     }
     values.iter().zip(&values[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / all

@@ -94,13 +94,17 @@ impl Measured {
         })
     }
 
-    /// The setting of this name (its label, or what it turns).
+    /// The setting of this name: its label, what it turns, or the value alone where one setting has it (`performance` of
+    /// `governor=performance`).
     ///
     /// # Errors
     /// [`CompareError::NoSetting`] with those there are.
     pub fn setting(&self, name: &str) -> Result<usize, CompareError> {
         let found = self.settings.iter().position(|(label, turns)| label == name || turns == name);
-        found.ok_or_else(|| CompareError::NoSetting {
+        let ending = format!("={name}");
+        let mut short = (0..self.settings.len()).filter(|&place| self.settings[place].0.ends_with(&ending));
+        let only = short.next().filter(|_| short.next().is_none());
+        found.or(only).ok_or_else(|| CompareError::NoSetting {
             name: self.name.clone(),
             setting: name.to_owned(),
             known: self.labels(),

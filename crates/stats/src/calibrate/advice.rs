@@ -28,11 +28,14 @@ pub(super) fn advice(found: &Calibrated) -> Vec<Advice> {
     let drifts = found.drift.is_some_and(|drift| drift.per_block.abs() > found.sigma);
     let alike = found.rho > ALIKE;
     let tails = found.sigma_robust < TAILS * found.sigma && !found.outliers.is_empty();
+    // Regimes nearer to one another than any margin change no verdict.
+    let between = found.modes.map_or(0.0, |modes| modes.high_mean - modes.low_mean);
+    let matters = super::relative(found.scale, between, found.level) > super::LEAST_MARGIN;
     // Where the noise is below what the least margin allows, nothing is gained.
     let noisy = found.default_margin > super::LEAST_MARGIN;
     let longer = noisy && !alike && !found.bimodal && found.gain_of_doubling.is_some_and(|gain| gain > WORTH);
     let all = [
-        (found.bimodal, Advice::TwoRegimes),
+        (found.bimodal && matters, Advice::TwoRegimes),
         (alike || drifts, Advice::ShorterTrials),
         (tails && !found.bimodal, Advice::Outliers),
         (longer, Advice::LongerTrials),

@@ -41,7 +41,8 @@ pub struct BackToBack {
 }
 
 /// The whole sequential procedure on the recorded blocks, the two labels of each drawn anew: they are exchangeable, so
-/// every claim is false. `values` are on the scale of `rules`. None below [`LEAST_BLOCKS`] blocks or without runs.
+/// every claim is false. The blocks come in an order drawn anew as well: a look at the same three first ones each time would
+/// claim in a quarter of the labellings or in none, as they happen to be alike or not. `values` are on the scale of `rules`. None below [`LEAST_BLOCKS`] blocks or without runs.
 pub(super) fn false_alarm(
     values: &[Vec<f64>],
     rules: &Rules,
@@ -49,7 +50,7 @@ pub(super) fn false_alarm(
     runs: u32,
     seed: u64,
 ) -> Result<Option<FalseAlarm>, Error> {
-    let pairs: Vec<[f64; 2]> =
+    let mut pairs: Vec<[f64; 2]> =
         values.iter().filter_map(|block| Some([*block.first()?, *block.get(1)?])).take(MOST_BLOCKS).collect();
     if pairs.len() < LEAST_BLOCKS || runs == 0 {
         return Ok(None);
@@ -57,6 +58,7 @@ pub(super) fn false_alarm(
     let mut alarms = 0;
     for run in 0..runs {
         let mut draws = Draws::new(seed, Purpose::Relabel, u64::from(run), 0);
+        draws.shuffle(&mut pairs);
         alarms += u64::from(claims(&pairs, rules, spending, &mut draws)?);
     }
     let (low, high) = wilson_interval(alarms, u64::from(runs));
