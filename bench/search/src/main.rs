@@ -59,6 +59,9 @@ const MARKS: [(&str, Knobs, f64, f64); 4] = [
     ("600k", Knobs::Three, 9.0, 10.0),
 ];
 
+/// Chooses the settings of a naive search beforehand.
+type Order = fn(&Table, u64) -> Vec<usize>;
+
 /// Confirmed settings that may break the bound, as a share.
 const BROKEN_MOST: f64 = 0.01;
 
@@ -133,8 +136,8 @@ fn ours(arguments: &Arguments, data: &Path, load: &str, knobs: Knobs) -> Result<
 
 fn peers(arguments: &Arguments, data: &Path, load: &str, knobs: Knobs) -> Result<Vec<(&'static str, Score)>> {
     let runs = read(data, load)?;
-    let kinds: [(&str, fn(&Table, u64) -> Vec<usize>); 2] = [("random", searchers::random), ("grid", searchers::grid)];
-    let score = |order: fn(&Table, u64) -> Vec<usize>| {
+    let kinds: [(&str, Order); 2] = [("random", searchers::random), ("grid", searchers::grid)];
+    let score = |order: Order| {
         let mut score = Score::default();
         for seed in arguments.seed..arguments.seed + arguments.seeds {
             let table = machine(arguments, &runs, knobs, seed);

@@ -40,6 +40,9 @@ const CHANCE: f64 = 0.05;
 const ROUND_RUNS: u32 = 6;
 const ROUNDS: u32 = 3;
 
+/// Steps of a safe search towards what lies behind settings that save nothing.
+const STEPS: u32 = 12;
+
 /// Under drift every so many runs is the start's.
 const DRIFT_PERIOD: usize = 6;
 
@@ -63,6 +66,8 @@ pub struct Search {
     /// Candidates confirmed so far, and rounds of looking done.
     candidates: u32,
     rounds: u32,
+    /// Steps made that promised nothing themselves.
+    steps: u32,
     short: bool,
 }
 
@@ -110,6 +115,7 @@ impl Search {
             tested: BTreeSet::new(),
             candidates: 0,
             rounds: 0,
+            steps: 0,
             short: false,
             problem,
         };

@@ -8,6 +8,9 @@ use crate::{Confirmed, Goal, Held, Interval, Problem, Told, Who};
 /// Blocks after which is looked.
 const LOOKS: [usize; 3] = [3, 5, 8];
 
+/// Blocks that a gain may need by what is seen of it; beyond, the candidate is given up early.
+const HOPELESS: f64 = 16.0;
+
 /// Chance of keeping any setting wrongly, over all candidates.
 const ALPHA: f64 = 0.05;
 
@@ -171,7 +174,14 @@ impl Confirmation {
         if holds && (gains || !self.against_start) {
             return Verdict::Kept(self.kept(problem, &bounds, gain.as_ref()));
         }
-        if LOOKS.last() == Some(&blocks) { Verdict::Unproved } else { Verdict::Open }
+        // What cannot be shown in twice the blocks there are is not waited for.
+        let hopeless = |gain: &Level| {
+            let blocks_needed =
+                blocks as f64 * (gain.half_width(level) / gain.mean) * (gain.half_width(level) / gain.mean);
+            gain.mean >= 0.0 || blocks_needed > HOPELESS
+        };
+        let futile = self.against_start && gain.as_ref().is_none_or(hopeless);
+        if futile || LOOKS.last() == Some(&blocks) { Verdict::Unproved } else { Verdict::Open }
     }
 
     fn kept(&self, problem: &Problem, bounds: &[Level], gain: Option<&Level>) -> Confirmed {

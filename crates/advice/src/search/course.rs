@@ -6,7 +6,7 @@ use super::candidates;
 use super::confirm::{Confirmation, Verdict};
 use super::models::{self, Models};
 use super::outlook::{self, Outlook};
-use super::{CHANCE, DRIFT_PERIOD, EXPECTED_LOSS, NOTHING, PROMISING, ROUND_RUNS, ROUNDS, START_RUNS};
+use super::{CHANCE, DRIFT_PERIOD, EXPECTED_LOSS, NOTHING, PROMISING, ROUND_RUNS, ROUNDS, START_RUNS, STEPS};
 use super::{Search, Stage, Step};
 use crate::process::normal_quantile;
 use crate::{Ask, Certificate, End, Goal, Interval, Metric, Problem, Standing, Told, Who, Why};
@@ -73,7 +73,11 @@ impl Search {
             (Some(choice), None) if choice.worth >= PROMISING || !self.tried_enough() => {
                 return run(Who::Point(choice.point));
             }
-            (Some(choice), None) if choice.worth > NOTHING && !self.certified(&outlook, &models) => {
+            (Some(choice), None)
+                if (choice.worth > NOTHING || (choice.is_step && self.steps < STEPS))
+                    && !self.certified(&outlook, &models) =>
+            {
+                self.steps += u32::from(choice.worth <= NOTHING);
                 return run(Who::Point(choice.point));
             }
             _ => {}
@@ -135,7 +139,7 @@ impl Search {
 
     /// The next setting worth confirming; without one another round of looking, and in the end what is then known.
     fn next_candidate(&mut self, models: &Models, outlook: &Outlook) -> Step {
-        if let Some(candidate) = outlook.worth_confirming(&self.problem, &self.log).first() {
+        if let Some(candidate) = outlook.worth_confirming().first() {
             self.candidates += 1;
             let noise = models.bounds.iter().map(|bound| bound.noise_variance()).collect();
             let against_start = !outlook.start_breaks;
@@ -146,7 +150,7 @@ impl Search {
         }
         let certificate = self.certificate(outlook, models);
         let sure = certificate.expected_loss < EXPECTED_LOSS && certificate.chance_5_percent < CHANCE;
-        if sure && self.candidates == 0 {
+        if sure && !outlook.tested_better {
             return Step::Ask(Ask::End(if outlook.start_breaks {
                 End::NoneKeepsTheBound { closest: outlook.closest() }
             } else {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use powerband_stats::distribution::normal_upper;
 
+use super::EXPECTED_LOSS;
 use super::cost::Cost;
 use super::log::Log;
 use super::models::{Models, Surface};
@@ -30,6 +31,9 @@ const CERTIFIED: usize = 60;
 /// Joint draws of a certificate.
 const DRAWS: usize = 256;
 
+/// Standard deviations of a run's noise that the last look of a confirmation can just show as a difference.
+const QUIET: f64 = 1.5;
+
 /// A loss that a certificate names the chance of.
 const LARGE_LOSS: f64 = 0.05;
 
@@ -44,6 +48,8 @@ struct Entry {
     keeps: f64,
     keeps_widened: f64,
     improvement: f64,
+    /// By how much the mean exceeds the worst bound.
+    excess: f64,
     /// Share of the least sure bound's uncertainty that one more run would take away.
     open: f64,
 }
@@ -58,6 +64,10 @@ pub(super) struct Outlook {
     best: f64,
     /// Whether the start breaks a bound, so that cheaper than the start is no longer asked for.
     pub(super) start_breaks: bool,
+    /// Whether a setting whose confirmation failed still looks better than the start.
+    pub(super) tested_better: bool,
+    /// What an answer's goal must lie below, so that it is worth telling from the start.
+    bar: Option<f64>,
 }
 
 /// A run worth making.
@@ -66,6 +76,9 @@ pub(super) struct Choice {
     pub(super) point: usize,
     /// Expected improvement by it, not divided by its cost.
     pub(super) worth: f64,
+    /// Whether it is a safe search's safe step: worth making even where it promises nothing, because what lies behind is
+    /// reached by steps that save nothing themselves.
+    pub(super) is_step: bool,
 }
 
 impl Outlook {
@@ -82,27 +95,31 @@ impl Outlook {
         let mut entries: Vec<Entry> = points.map(entry).collect();
         let start = start_goal(problem, log);
         let start_breaks = start.is_none() || start_keeps(problem, models, log) < BREAKS;
-        let bar = start.filter(|_| !start_breaks);
+        let start = start.filter(|_| !start_breaks);
+        let bar = start.map(|start| start - noteworthy(models));
         let eligible =
             entries.iter().filter(|entry| entry.is_answer() && entry.keeps >= SURE && !tested.contains(&entry.point));
         let eligible = eligible.filter(|entry| bar.is_none_or(|bar| entry.goal_mean < bar));
         let incumbent = eligible.min_by(|a, b| a.goal_mean.total_cmp(&b.goal_mean));
         let largest = || entries.iter().map(|entry| entry.goal_mean).fold(f64::NEG_INFINITY, f64::max);
-        let best = incumbent.map(|entry| entry.goal_mean).or(bar).unwrap_or_else(largest);
+        let best = incumbent.map(|entry| entry.goal_mean).or(start).unwrap_or_else(largest);
         let incumbent = incumbent.map(|entry| entry.point);
         for entry in &mut entries {
             if entry.runs == 0 {
                 entry.improvement = models.goal.predict(entry.point).improvement(best);
             }
         }
+        let better = |entry: &Entry| bar.is_none_or(|bar| entry.goal_mean < bar);
+        let tested_better = entries.iter().any(|entry| tested.contains(&entry.point) && better(entry));
         entries.retain(|entry| !tested.contains(&entry.point));
-        Self { entries, incumbent, best, start_breaks }
+        Self { entries, incumbent, best, start_breaks, tested_better, bar }
     }
 
     /// The run that promises most for its time, and what it promises; of equals the one with the lowest index. A safe
     /// search goes only where the bounds are very probably not exceeded by much, or where that is least improbable.
     pub(super) fn choose(&self, problem: &Problem, cost: &Cost) -> Option<Choice> {
         let mut allowed: Vec<&Entry> = self.entries.iter().filter(|entry| entry.runs == 0).collect();
+        let mut is_step = false;
         if problem.safe.is_some() {
             let safe: Vec<&Entry> = allowed.iter().copied().filter(|entry| entry.keeps_widened >= SAFE).collect();
             if safe.is_empty() {
@@ -110,6 +127,7 @@ impl Outlook {
                     |a: &&&Entry, b: &&&Entry| a.keeps_widened.total_cmp(&b.keeps_widened).then(b.point.cmp(&a.point));
                 allowed = allowed.iter().max_by(order).map(|entry| vec![*entry]).unwrap_or_default();
             } else {
+                is_step = true;
                 allowed = safe;
             }
         }
@@ -124,19 +142,16 @@ impl Outlook {
                 (self.best - entry.goal_mean).max(0.0) * entry.keeps * entry.open
             }
         };
-        let mut chosen: Option<(Choice, f64)> = None;
-        let mut most: f64 = 0.0;
-        let mut all: Vec<&Entry> = allowed.into_iter().chain(again).collect();
-        all.sort_by_key(|entry| entry.point);
-        for entry in all {
-            let worth = worth(entry);
-            let rate = worth / cost.of(&problem.space, problem.start, Who::Point(entry.point));
-            most = most.max(worth);
-            if chosen.as_ref().is_none_or(|(_, highest)| rate > *highest) {
-                chosen = Some((Choice { point: entry.point, worth }, rate));
-            }
-        }
-        chosen.map(|(choice, _)| Choice { worth: most, ..choice })
+        let rate = |entry: &Entry| worth(entry) / cost.of(&problem.space, problem.start, Who::Point(entry.point));
+        let all: Vec<&Entry> = allowed.into_iter().chain(again).collect();
+        let most = all.iter().map(|entry| worth(entry)).fold(0.0, f64::max);
+        // Where nothing promises anything any more, the cheapest is the one nearest to what does.
+        let order = |a: &(f64, &Entry), b: &(f64, &Entry)| {
+            let cheaper = || b.1.goal_mean.total_cmp(&a.1.goal_mean);
+            a.0.total_cmp(&b.0).then_with(cheaper).then(b.1.point.cmp(&a.1.point))
+        };
+        let chosen = all.into_iter().map(|entry| (rate(entry), entry)).max_by(order);
+        chosen.map(|(_, entry)| Choice { point: entry.point, worth: most, is_step })
     }
 
     /// What may have been missed, from joint draws over the settings that promise most and all that were tried.
@@ -164,8 +179,8 @@ impl Outlook {
     }
 
     /// Tried settings worth confirming, cheapest first.
-    pub(super) fn worth_confirming(&self, problem: &Problem, log: &Log) -> Vec<usize> {
-        let bar = start_goal(problem, log).filter(|_| !self.start_breaks);
+    pub(super) fn worth_confirming(&self) -> Vec<usize> {
+        let bar = self.bar;
         let good = |entry: &&Entry| {
             entry.is_answer() && entry.keeps >= WORTH_CONFIRMING && bar.is_none_or(|bar| entry.goal_mean < bar)
         };
@@ -174,10 +189,10 @@ impl Outlook {
         list.into_iter().map(|entry| entry.point).collect()
     }
 
-    /// The tried setting most likely to keep the bounds.
+    /// The tried setting that exceeds its worst bound by least.
     pub(super) fn closest(&self) -> Option<usize> {
         let tried = self.entries.iter().filter(|entry| entry.runs > 0);
-        tried.max_by(|a, b| a.keeps.total_cmp(&b.keeps).then(b.point.cmp(&a.point))).map(|entry| entry.point)
+        tried.min_by(|a, b| a.excess.total_cmp(&b.excess)).map(|entry| entry.point)
     }
 
     /// The three cheapest tried settings that rather keep the bounds than not.
@@ -192,11 +207,13 @@ impl Entry {
     fn new(problem: &Problem, models: &Models, log: &Log, point: usize, tried: bool) -> Self {
         let who = Who::Point(point);
         let (mut keeps, mut keeps_widened, mut least, mut open) = (1.0, 1.0, f64::INFINITY, 0.0);
+        let mut excess = f64::NEG_INFINITY;
         let slack = problem.safe.map_or(0.0, libm::log1p);
         for (bound, surface) in problem.bounds.iter().zip(&models.bounds) {
             let prediction = surface.predict(point);
             let below = prediction.below(bound.limit);
             keeps *= below;
+            excess = excess.max(prediction.mean() - bound.limit);
             keeps_widened *= if problem.safe.is_some() { prediction.below(bound.limit + slack) } else { 1.0 };
             if tried && below < least {
                 let variance = prediction.variance();
@@ -213,6 +230,7 @@ impl Entry {
             keeps,
             keeps_widened,
             improvement: 0.0,
+            excess,
             open,
         }
     }
@@ -221,6 +239,12 @@ impl Entry {
     fn is_answer(&self) -> bool {
         self.runs > 0 && self.goal_measured && !self.timed_out
     }
+}
+
+/// The least saving (logarithm) worth telling from the start: what a certificate lets pass as a loss, or less where runs
+/// are so quiet that blocks can show less.
+fn noteworthy(models: &Models) -> f64 {
+    (QUIET * models.goal.noise_variance().sqrt()).min(EXPECTED_LOSS)
 }
 
 /// The start's goal: known where it is a point of known value, else the mean of its runs.

@@ -1,0 +1,75 @@
+//! How searches end: with a setting, with the start, with nothing that keeps the bound, undecided.
+use powerband_advice::replay::Table;
+use powerband_advice::{End, Who};
+
+use crate::{of_table, played, server};
+
+fn ended(table: &Table, seed: u64) -> End {
+    played(table.problem(seed), of_table(table, seed)).1
+}
+
+/// Ten settings of a table, so that they race.
+fn few(table: &Table, seed: u64) -> Table {
+    table.varied(seed, 10.5 / table.goal.len() as f64, table.limit)
+}
+
+#[test]
+fn a_confirmed_setting_comes_with_what_was_shown() {
+    for table in [server(6, 0.6), few(&server(6, 0.6), 6)] {
+        let End::Confirmed(kept) = ended(&table, 6) else { panic!("not confirmed") };
+        let gain = kept.gain.unwrap();
+        assert!(gain.low < gain.mean && gain.mean < gain.high && gain.high < 0.0, "{gain:?}");
+        let truth = table.goal[kept.point] - table.start.0;
+        assert!((gain.mean - truth).abs() < 0.02, "{gain:?} for {truth}");
+        assert!((kept.goal - table.goal[kept.point]).abs() < 0.02);
+        let held = kept.bounds[0];
+        assert!((held.value - table.tail[kept.point]).abs() < 0.03, "{held:?}");
+        assert!(held.certainty >= 0.95 && held.certainty <= 1.0 && held.value <= table.limit, "{held:?}");
+        assert!(kept.blocks >= 3);
+    }
+}
+
+#[test]
+fn where_the_start_is_cheapest_it_stays() {
+    for mut table in [server(7, 0.8), few(&server(7, 0.8), 7)] {
+        table.start = (table.goal.iter().copied().fold(f64::INFINITY, f64::min) - 0.2, table.limit - 0.5);
+        let end = ended(&table, 7);
+        assert!(matches!(end, End::StartIsBest { .. }), "{end:?}");
+    }
+}
+
+#[test]
+fn where_nothing_keeps_the_bound_that_is_said() {
+    for mut table in [server(8, 0.5), few(&server(8, 0.5), 8)] {
+        let lowest = table.tail.iter().copied().fold(f64::INFINITY, f64::min).min(table.start.1);
+        table.limit = lowest - 1.0;
+        let End::NoneKeepsTheBound { closest } = ended(&table, 8) else { panic!("{:?}", ended(&table, 8)) };
+        let over = table.tail[closest.unwrap()] - table.limit;
+        assert!(over < 1.6, "the closest found exceeds by {over}, the closest there is by 1");
+    }
+}
+
+#[test]
+fn a_start_that_breaks_the_bound_is_left_even_for_a_dearer_setting() {
+    for mut table in [server(9, 0.3), few(&server(9, 0.5), 9)] {
+        table.start = (table.goal.iter().copied().fold(f64::INFINITY, f64::min) - 0.1, table.limit + 0.5);
+        let end = ended(&table, 9);
+        let End::Confirmed(kept) = end else { panic!("{end:?}") };
+        assert!(table.tail[kept.point] <= table.limit);
+        assert!(kept.gain.unwrap().low > 0.0, "it costs more than the start: {kept:?}");
+    }
+}
+
+#[test]
+fn a_start_that_is_cut_off_still_leaves_a_setting_to_find() {
+    for table in [server(10, 0.5), few(&server(10, 0.6), 10)] {
+        let mut answer = of_table(&table, 10);
+        let cut = table.limit + 0.3;
+        let (_, end) = played(table.problem(10), |who, at| match who {
+            Who::Start => powerband_advice::Told::TimedOut { bounds: vec![Some(cut)] },
+            who => answer(who, at),
+        });
+        let End::Confirmed(kept) = end else { panic!("{end:?}") };
+        assert!(kept.gain.is_none() && table.tail[kept.point] <= table.limit, "{kept:?}");
+    }
+}
