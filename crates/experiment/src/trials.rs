@@ -210,7 +210,7 @@ impl<'a> Trials<'a> {
             calibrations,
             levels,
             knee,
-            search,
+            search: search.map(Box::new),
             notes,
         };
         let entries = self.bench.restored();

@@ -412,7 +412,7 @@ pub struct Finding {
     pub knee: Option<KneeFinding>,
     /// What the search found, in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchFinding>,
+    pub search: Option<Box<SearchFinding>>,
     /// What must be known with the verdicts (drift, a change point, clipped trials), a sentence each.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -85,7 +85,7 @@ pub enum Search {
     /// It stands here, without an end.
     Stands(SearchStanding),
     /// It has ended.
-    Found(SearchFinding),
+    Found(Box<SearchFinding>),
 }
 
 /// What is said of one setting.

@@ -1,3 +1,4 @@
+//! A small table by hand: what axes, trials and searches make of it, and what is said where it has no row.
 use super::*;
 use crate::{Bench, Fatal, Plan, Tune, run};
 use powerband_load::Load;
