@@ -40,8 +40,6 @@ fn scenes() -> Vec<Scene> {
     limit.requirements =
         vec![Requirement::parse("rate_mbit_s>=95").unwrap(), Requirement::parse("rate_mbit_s<=+5%").unwrap()];
     vec![
-        scene("calibration", noise, |trial| noisy(17, 0.02, vec![1.0, 1.0])(trial)),
-        scene("requirements", limit, |trial| noisy(19, 0.02, vec![1.0, 1.0])(trial)),
         scene("leaving", leaving, |trial| noisy(11, 0.01, vec![1.0, 1.10, 0.9, 1.0])(trial)),
         scene("knee", knee, |trial| noisy(13, 0.015, vec![1.0, 0.3, 0.6, 1.0, 1.0])(trial)),
         scene("budget", budget, |trial| noisy(6, 0.2, vec![1.0, 1.0])(trial)),
@@ -51,6 +49,8 @@ fn scenes() -> Vec<Scene> {
             1 => Err(Void::NoMetric { metric: "rate_mbit_s".into(), why: "hiccup".into() }),
             _ => noisy(3, 0.01, vec![1.0, 0.9])(trial),
         }),
+        scene("calibration", noise, |trial| noisy(17, 0.02, vec![1.0, 1.0])(trial)),
+        scene("requirements", limit, |trial| noisy(19, 0.02, vec![1.0, 1.0])(trial)),
     ]
 }
 
