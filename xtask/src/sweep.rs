@@ -17,8 +17,9 @@ use crate::value;
 const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--nocapture"]);
 
 /// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
-const CHANCE: [(&str, &[&str]); 3] = [
+const CHANCE: [(&str, &[&str]); 4] = [
     ("powerband-stats", &[]),
+    ("powerband-experiment", &["required::sweep_"]),
     ("powerband", &["sweep_", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"]),
     ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]),
 ];

@@ -352,14 +352,14 @@ impl Sheet {
         notes
     }
 
-    /// How often a setting is in the worse of its two modes.
+    /// How often a setting is in the less wanted of its two modes.
     fn two_minds(&self, look: &SettingLook) -> Option<String> {
         let modes = look.modes.filter(|modes| modes.two)?;
         let share = if self.metric.better == Better::Lower { modes.high_share } else { 1.0 - modes.high_share };
         let trials = u64::from(look.contrast.blocks);
         let (low, high) = wilson_interval((share * trials as f64).round() as u64, trials);
         Some(format!(
-            "it is in the worse of two modes in {:.0} % of its trials ({:.0} .. {:.0})",
+            "it is in the less wanted of two modes in {:.0} % of its trials ({:.0} .. {:.0})",
             100.0 * share,
             100.0 * low,
             100.0 * high

@@ -156,13 +156,13 @@ fn reach(all: &[Calibration], width: usize) -> Vec<String> {
 /// The sentences about one metric.
 fn told(found: &Calibration) -> Vec<String> {
     let mut told = vec![format!(
-        "margin of \"same\" from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
+        "margin from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
         percent(found.default_margin)
     )];
     told.push(match found.false_alarm {
         None => "false alarms: too few blocks to check".to_owned(),
         Some(it) if it.low > SUSPICIOUS => format!(
-            "false alarms: {} ({} .. {}) of {} labellings of these trials at random, more than promised: too few distinct values, or a fault worth reporting",
+            "false alarms: {} ({} .. {}) of {} labellings of these trials at random; as few trials happen to lie, one set may have more than the 5 % that many have together",
             percent(it.rate), percent(it.low), percent(it.high), it.runs
         ),
         Some(it) => format!(

@@ -76,9 +76,9 @@ fn a_limit_against_the_reference_is_a_difference_inside_blocks() {
     let (broken, free) = (standing(&report, "=500"), report.settings[0].requirements.len());
     assert_eq!((broken.standing, free), (Standing::Broken, 0));
     assert_eq!(broken.requirement, "p99_us<=+20%");
-    let report = desk.report(&[&PING[..], &["--require", "p99_us<=+2000%", "--require", "lost<=1000"]].concat());
+    let report = desk.report(&[&PING[..], &["--require", "p99_us<=+2000%", "--require", "lost_percent<=50"]].concat());
     let of_first: Vec<&str> = report.settings[1].requirements.iter().map(|it| it.requirement.as_str()).collect();
-    assert_eq!(of_first, ["p99_us<=+2000%", "lost<=1000"]);
+    assert_eq!(of_first, ["p99_us<=+2000%", "lost_percent<=50"]);
     assert!(report.settings[1].requirements.iter().all(|it| it.standing == Standing::Holds), "{report:?}");
 }
 

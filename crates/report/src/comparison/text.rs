@@ -104,11 +104,7 @@ pub(super) fn render(of: &Comparison, width: usize) -> String {
             Better::Higher => "high",
             Better::Lower => "low",
         };
-        lines.extend(fold(
-            &format!("{} (wanted: {wanted}; same means within {})", first.metric, margin(first)),
-            width,
-            0,
-        ));
+        lines.extend(fold(&format!("{} (wanted: {wanted}; margin {})", first.metric, margin(first)), width, 0));
         lines.extend(table(now, width));
         let told = now.iter().filter(|row| row.t.is_some()).map(test);
         told.for_each(|text| lines.extend(fold(&format!("- {}", clean(&text)), width, 2)));

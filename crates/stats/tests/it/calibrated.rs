@@ -103,11 +103,20 @@ fn a_first_block_apart_asks_for_more_warm_up() {
 
 #[test]
 fn labels_drawn_anew_alarm_as_seldom_as_promised() {
+    // One set of trials has a rate of its own, as it happens to lie; what is promised is their mean.
+    let (sets, relabels) = (runs(40, 200), 50);
     for noise in Noise::ALL {
-        let rate = found(&trials(noise, 0.02, 11, 40), 400).false_alarm.unwrap();
-        println!("{}: {:.3} ({:.3} .. {:.3})", noise.name(), rate.rate, rate.low, rate.high);
-        assert!(rate.low <= 0.07 && rate.low <= rate.rate && rate.rate <= rate.high, "{}: {rate:?}", noise.name());
-        assert_eq!(rate.runs, 400);
+        let rate = |set| found(&trials(noise, 0.02, seed(704, set), 40), relabels).false_alarm.unwrap();
+        let rates: Vec<f64> = (0..sets)
+            .map(|set| {
+                let one = rate(set);
+                assert!(one.low <= one.rate && one.rate <= one.high && one.runs == relabels, "{one:?}");
+                one.rate
+            })
+            .collect();
+        let mean = rates.iter().sum::<f64>() / f64::from(sets);
+        println!("{}: {mean:.3}, at most {:.3}", noise.name(), rates.iter().copied().fold(0.0, f64::max));
+        assert!(mean <= 0.07, "{}: {mean}", noise.name());
     }
     assert!(found(&trials(Noise::Gauss, 0.02, 11, 14), 400).false_alarm.is_none(), "seven blocks are too few");
 }

@@ -2,8 +2,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use powerband_record::{
-    Better, BlockDone, CloseReason, Finding, KneeFinding, Level, Metric, Outcome, Owner, PlannedSetting, PlannedTrial,
-    ReachedSite, Resumption, SettingVerdict, Started, Verdict, Void,
+    Better, BlockDone, Calibration, CloseReason, Finding, KneeFinding, Level, Metric, Outcome, Owner, PlannedSetting,
+    PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, Void,
 };
 
 use super::*;
@@ -88,6 +88,15 @@ fn verdict(verdict: Verdict) -> SettingVerdict {
     }
 }
 
+fn calibration(metric: &str, relative: bool, sigma: f64) -> Calibration {
+    let json = serde_json::json!({
+        "metric": metric, "relative": relative, "trials": 24, "blocks": 12, "level": 50.0, "sigma": sigma,
+        "sigma_df": 12.0, "sigma_robust": sigma, "rho": 0.0, "autocorrelation": [], "drift_per_block": 0.0,
+        "outlier_share": 0.0, "bimodal": false, "mde": [], "time_for": [], "default_margin": 0.04, "advice": [],
+    });
+    serde_json::from_value(json).unwrap()
+}
+
 fn finding(reason: CloseReason) -> Finding {
     Finding {
         reason,
@@ -97,7 +106,7 @@ fn finding(reason: CloseReason) -> Finding {
         voids: 1,
         verdicts: vec![verdict(Verdict::Worse)],
         requirements: vec![],
-        calibrations: vec![],
+        calibrations: vec![calibration("rate_mbit_s", true, 0.01)],
         levels: vec![Level {
             setting: 0,
             metric: "rate_mbit_s".into(),
@@ -481,15 +490,7 @@ fn many_may_make_the_same_store_at_once() {
 fn calibrated(system: &str, sigma: f64) -> Vec<Event> {
     let Event::Started(mut begun) = started() else { unreachable!("the plan comes first") };
     (begun.calibration, begun.system) = (true, system.to_owned());
-    let calibration = |metric: &str, relative: bool| {
-        let json = serde_json::json!({
-            "metric": metric, "relative": relative, "trials": 24, "blocks": 12, "level": 50.0, "sigma": sigma,
-            "sigma_df": 12.0, "sigma_robust": sigma, "rho": 0.0, "autocorrelation": [], "drift_per_block": 0.0,
-            "outlier_share": 0.0, "bimodal": false, "mde": [], "time_for": [], "default_margin": 0.04, "advice": [],
-        });
-        serde_json::from_value(json).unwrap()
-    };
-    let calibrations = vec![calibration("rate_mbit_s", true), calibration("power_w", false)];
+    let calibrations = vec![calibration("rate_mbit_s", true, sigma), calibration("power_w", false, sigma)];
     vec![Event::Started(begun), Event::Closed(Finding { calibrations, ..finding(CloseReason::Blocks) })]
 }
 
