@@ -17,9 +17,10 @@ use crate::value;
 const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--nocapture"]);
 
 /// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
-const CHANCE: [(&str, &[&str]); 4] = [
+const CHANCE: [(&str, &[&str]); 5] = [
     ("powerband-stats", &[]),
-    ("powerband-experiment", &["required::sweep_"]),
+    ("powerband-experiment", &["required::sweep_", "tuned::where_nothing"]),
+    ("powerband-advice", &["sweep_"]),
     ("powerband", &["sweep_", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"]),
     ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]),
 ];

@@ -117,6 +117,7 @@ fn finding(reason: CloseReason, blocks: u32) -> Finding {
         calibrations: vec![],
         levels: vec![],
         knee: None,
+        search: None,
         notes: vec![],
     }
 }

@@ -123,6 +123,7 @@ fn finding(reason: CloseReason) -> Finding {
             inferior: vec![1],
             alike: vec![0],
         }),
+        search: None,
         notes: vec![],
     }
 }
