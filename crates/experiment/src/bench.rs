@@ -1,5 +1,5 @@
 //! The bench: what answers a trial. A World with knobs, meters and a load is one; a formula is another.
-use powerband_record::{Event, Outcome, PlannedTrial, Void};
+use powerband_record::{Event, Outcome, PlannedTrial, SearchPlan, Void};
 use thiserror::Error;
 
 /// Where events go: the store, a channel, a `Vec` in tests.
@@ -63,6 +63,12 @@ pub enum Fatal {
         /// One sentence.
         why: String,
     },
+    /// What is searched cannot be.
+    #[error("this cannot be searched: {why}")]
+    Search {
+        /// One sentence.
+        why: String,
+    },
     /// A machine of the rig is gone.
     #[error("lost the {side} machine: {why}")]
     Lost {
@@ -99,6 +105,15 @@ pub trait Bench {
     /// [`Fatal`] when the experiment would not get through its first block.
     fn rehearse(&mut self) -> Result<(), Fatal> {
         Ok(())
+    }
+
+    /// As [`Bench::rehearse`] for a search: every level of every factor once. Answers the settings that cannot be turned, as
+    /// counted in the experiment, with why not.
+    ///
+    /// # Errors
+    /// [`Fatal`] when nothing can be turned, or nothing measured.
+    fn rehearse_levels(&mut self, _plan: &SearchPlan) -> Result<Vec<(u32, String)>, Fatal> {
+        Ok(Vec::new())
     }
 
     /// How many ledger entries were taken back so far; a bench that turns nothing has none.

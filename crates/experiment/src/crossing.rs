@@ -1,9 +1,11 @@
 //! Axes crossed: every combination of their values that a machine can have, as settings.
+use std::collections::BTreeSet;
+
 use powerband_knob::{Beside, Expanded, KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
 use powerband_machine::World;
 use powerband_record::{Assignment, Axis, KnobRef, Setting};
 
-use crate::resolve::MOST_SETTINGS;
+use crate::resolve::most_settings;
 use crate::{Plan, PlanError, ResolveError};
 
 const GOVERNOR: &str = "cpufreq.governor";
@@ -39,8 +41,8 @@ pub(crate) fn crossed(
             .iter()
             .flat_map(|so_far| expanded.values.iter().map(|v| [so_far.as_slice(), &[value(v)]].concat()))
             .collect();
-        if combinations.len() > MOST_SETTINGS {
-            return Err(PlanError::TooMany(combinations.len(), MOST_SETTINGS).into());
+        if combinations.len() > most_settings(plan) {
+            return Err(PlanError::TooMany(combinations.len(), most_settings(plan)).into());
         }
     }
     // An axis of one value tells no setting from another, so it is in what is turned but not in the name.
@@ -50,13 +52,14 @@ pub(crate) fn crossed(
         Setting { name: Some(words.collect::<Vec<_>>().join(" ")), assignments: [shared, &assignments].concat() }
     };
     let mut settings: Vec<Setting> = Vec::new();
+    let mut known = BTreeSet::new();
     for mut setting in combinations.into_iter().map(named) {
         if let Some((mode, governor)) = lacking.iter().find(|(mode, governor)| joins(&setting, mode, governor)) {
             notes.push(format!("{} is left out: the mode {mode} has no governor {governor}", setting.label()));
             continue;
         }
         drop_idle(&mut setting);
-        if settings.iter().all(|earlier| earlier.assignments != setting.assignments) {
+        if known.insert(setting.turns()) {
             settings.push(setting);
         }
     }

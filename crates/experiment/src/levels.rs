@@ -6,16 +6,21 @@ use powerband_stats::distribution::t_upper_quantile;
 /// Tail of the 95 % interval.
 const TAIL: f64 = 0.025;
 
-/// Geometric mean with a t interval on the log scale when every value is positive, else the arithmetic mean. Unlike a
-/// difference inside blocks, a level is not protected against drift. `None` without a trial.
+/// The level of a metric at a setting of blocks.
 pub(crate) fn level(metric: &str, setting: usize, table: &Table) -> Option<Level> {
     let in_block = |block| table.block(block).filter(|(slot, _)| slot.setting == setting).map(|(_, value)| value);
     let values: Vec<f64> = (0..table.blocks()).flat_map(in_block).collect();
+    level_of(metric, u32::try_from(setting).unwrap_or(u32::MAX), &values)
+}
+
+/// Geometric mean with a t interval on the log scale when every value is positive, else the arithmetic mean. Unlike a
+/// difference inside blocks, a level is not protected against drift. `None` without a trial.
+pub(crate) fn level_of(metric: &str, setting: u32, values: &[f64]) -> Option<Level> {
     if values.is_empty() {
         return None;
     }
     let log = values.iter().all(|&value| value > 0.0);
-    let scaled: Vec<f64> = if log { values.into_iter().map(libm::log).collect() } else { values };
+    let scaled: Vec<f64> = if log { values.iter().copied().map(libm::log).collect() } else { values.to_vec() };
     let n = scaled.len() as f64;
     let mean = scaled.iter().sum::<f64>() / n;
     let back = |value: f64| if log { libm::exp(value) } else { value };
@@ -24,7 +29,7 @@ pub(crate) fn level(metric: &str, setting: usize, table: &Table) -> Option<Level
         t_upper_quantile(TAIL, n - 1.0) * (variance / n).sqrt()
     });
     Some(Level {
-        setting: u32::try_from(setting).unwrap_or(u32::MAX),
+        setting,
         metric: metric.into(),
         trials: u32::try_from(scaled.len()).unwrap_or(u32::MAX),
         typical: back(mean),

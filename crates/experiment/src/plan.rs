@@ -86,9 +86,27 @@ pub struct Plan {
     /// How cool the machines are to be before each load: `50C`, `50C:2m`.
     #[serde(default)]
     pub cool: Option<String>,
+    /// The best setting is searched, rather than all of them compared.
+    #[serde(default)]
+    pub tune: Option<Tune>,
     /// Rank-based path instead of t; chosen before the start, never by looking at the data.
     #[serde(default)]
     pub robust: bool,
+}
+
+/// What a search is for: `[tune]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tune {
+    /// A metric, or a knob whose own value is to be as low as can be.
+    #[serde(default)]
+    pub minimize: Option<String>,
+    /// A metric, or a knob whose own value is to be as high as can be.
+    #[serde(default)]
+    pub maximize: Option<String>,
+    /// By how much a setting that is tried may break a requirement at most, e.g. `10%`.
+    #[serde(default)]
+    pub safe: Option<String>,
 }
 
 /// Why a plan cannot be used. Every variant is the user's to mend.
@@ -145,6 +163,20 @@ pub enum PlanError {
         /// The setting.
         setting: String,
     },
+    /// A knob's own value is the goal, and a setting leaves it alone.
+    #[error("{knob} is the goal, but the setting '{setting}' does not turn it to a number above 0")]
+    NoNumber {
+        /// The knob.
+        knob: String,
+        /// The setting.
+        setting: String,
+    },
+    /// What a table does not have.
+    #[error("{0}")]
+    Table(String),
+    /// What a search is asked makes no sense.
+    #[error("{0}")]
+    Search(String),
     /// A metric that neither the load nor a meter nor the plan gives.
     #[error("nothing measures '{name}' here; there are: {known}")]
     NoMetric {
@@ -256,6 +288,7 @@ impl Plan {
             knobs: BTreeMap::new(),
             meters: BTreeMap::new(),
             cool: None,
+            tune: None,
             robust: false,
         }
     }

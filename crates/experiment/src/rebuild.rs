@@ -5,7 +5,7 @@ use powerband_load::{Load, MetricSpec};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    CommandKnob, MeterChoice, PlannedSetting, Setting, Side, Started, format_duration, format_number,
+    Better, CommandKnob, MeterChoice, PlannedSetting, Setting, Side, Started, format_duration, format_number,
 };
 
 use crate::asked::Sources;
@@ -133,6 +133,7 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         ("what is judged", judged(begun), judged(now)),
         ("the source of a metric", begun.picks.join(", "), now.picks.join(", ")),
         ("the meter", meters(begun), meters(now)),
+        ("what is searched for", search(begun), search(now)),
         ("the knee's order", costs(begun), costs(now)),
         ("what is required", required(begun), required(now)),
         ("the error rate", percent(begun.alpha), percent(now.alpha)),
@@ -145,6 +146,15 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
     ];
     settings(&begun.settings, &now.settings)
         .or_else(|| pairs.into_iter().find_map(|(what, then, now)| told(what, then, now)))
+}
+
+/// The goal and the requirements of a search.
+fn search(of: &Started) -> String {
+    let Some(search) = &of.search else { return "nothing".into() };
+    let way = if search.goal.better == Better::Lower { "the least" } else { "the most" };
+    let limits: String = search.requirements.iter().map(|limit| format!(", {limit}")).collect();
+    let safe = search.safe.map_or_else(String::new, |safe| format!(", safe by {} %", format_number(100.0 * safe)));
+    format!("{way} {}{limits}{safe}", search.goal.name)
 }
 
 fn settings(begun: &[PlannedSetting], now: &[PlannedSetting]) -> Option<String> {

@@ -1,4 +1,6 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
+use std::collections::BTreeSet;
+
 use powerband_knob::{Declared, Selection, resolve as resolve_knob};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
@@ -13,7 +15,9 @@ use crate::choice::{choices, program};
 use crate::cooling;
 use crate::crossing::crossed;
 use crate::metering::Metering;
+use crate::search::{Asked, MOST_SEARCHED};
 use crate::short::bearable;
+use crate::space::Space;
 use crate::{Plan, PlanError, ResolveError};
 
 /// Most settings in one experiment.
@@ -79,62 +83,89 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let settings = if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
+    let asked = match &plan.tune {
+        Some(tune) => {
+            let others = settings.get(1..).unwrap_or_default();
+            Some(Asked::of(plan, tune, others, Space::of(others, world, &narrow)?)?)
+        }
+        None => None,
+    };
     let meters = choices(plan)?;
     let command_meter = program(plan)?.cloned();
     let declared = command_meter.as_ref().map(instance).transpose()?;
     let metering = Metering::find(world, &meters, declared.as_ref())?;
-    let requirements = requirements(plan)?;
-    let mut picks = plan
-        .metrics
-        .iter()
-        .map(|text| MetricSpec::parse(text))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(PlanError::from)?;
+    let requirements = if asked.is_some() { Vec::new() } else { requirements(plan)? };
+    let texts = asked.as_ref().map_or_else(|| Ok(plan.metrics.clone()), |asked| asked.picks(plan))?;
+    let mut picks =
+        texts.iter().map(|text| MetricSpec::parse(text)).collect::<Result<Vec<_>, _>>().map_err(PlanError::from)?;
     let cool = cool(plan, world)?;
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
     let mut metrics = metrics_of(&mut picks, &requirements, plan, &metering, &narrow, world)?;
     if let Some(length_ns) = plan.load.measured_ns() {
         metrics = bearable(metrics, &picks, &metering, length_ns, &mut notes)?;
     }
+    let (search, metrics) = match asked.map(|asked| asked.search(metrics.clone())) {
+        Some((search, metrics)) => (Some(search), metrics),
+        None => (None, metrics),
+    };
     let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
     let started = Started {
-        title: plan.title.clone(),
         machine_typed: says_more(&plan.machine, &machine),
         far_typed: says_more(&plan.far, far.as_deref().unwrap_or_default()),
         machine,
         far,
         system: identity(world, Side::Near, |machine| machine.system),
-        knobs: plan.knobs.clone(),
         command_meter,
         cool,
         load: serde_json::to_value(&plan.load).unwrap_or_default(),
-        user: None,
-        seed: plan.seed.unwrap_or(DEFAULT_SEED),
         settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
         metrics,
-        picks: plan
-            .metrics
-            .iter()
-            .zip(&picks)
-            .filter(|(_, pick)| is_renamed(pick))
-            .map(|(text, _)| text.clone())
-            .collect(),
+        picks: texts.iter().zip(&picks).filter(|(_, pick)| is_renamed(pick)).map(|(text, _)| text.clone()).collect(),
         meters,
         cpus: narrow.cpus.clone(),
         cost_order,
-        alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
+        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
         requirements,
+        search,
+        ..rules(plan)?
+    };
+    Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+}
+
+/// The part of an experiment that the plan alone says: by which rules it is judged and when it ends.
+pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
+    Ok(Started {
+        title: plan.title.clone(),
+        machine: String::new(),
+        far: None,
+        machine_typed: None,
+        far_typed: None,
+        system: String::new(),
+        knobs: plan.knobs.clone(),
+        command_meter: None,
+        cool: None,
+        load: serde_json::Value::Null,
+        user: None,
+        seed: plan.seed.unwrap_or(DEFAULT_SEED),
+        settings: Vec::new(),
+        metrics: Vec::new(),
+        picks: Vec::new(),
+        meters: Vec::new(),
+        cpus: None,
+        cost_order: Vec::new(),
+        alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
+        requirements: Vec::new(),
         calibration: plan.calibration,
         margin: fraction("margin", plan.margin.as_deref(), DEFAULT_MARGIN)?,
         margin_source: if plan.margin.is_some() { "given".into() } else { "default, as no calibration exists".into() },
         robust: plan.robust,
         max_blocks: max_blocks(plan)?,
         budget_ns: duration("budget", plan.budget.as_deref())?,
-        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
+        settle_ns: 0,
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
-    };
-    Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+        search: None,
+    })
 }
 
 /// What is judged and shown; what is required and would not be measured by itself is shown as well.
@@ -161,7 +192,7 @@ fn metrics_of(
     if picks.len() == before { Ok(metrics) } else { of(picks) }
 }
 
-fn requirements(plan: &Plan) -> Result<Vec<Requirement>, PlanError> {
+pub(crate) fn requirements(plan: &Plan) -> Result<Vec<Requirement>, PlanError> {
     let read = |text: &String| Requirement::parse(text).map_err(PlanError::from);
     let all = plan.require.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     match all.iter().find(|requirement| plan.robust && !requirement.relative) {
@@ -218,17 +249,23 @@ fn settings(
         settings.push(setting);
     }
     settings.extend(crossed(plan, world, narrow, &shared, notes)?);
-    if settings.len() > MOST_SETTINGS {
-        return Err(PlanError::TooMany(settings.len(), MOST_SETTINGS).into());
+    if settings.len() > most_settings(plan) {
+        return Err(PlanError::TooMany(settings.len(), most_settings(plan)).into());
     }
     Ok(settings)
 }
 
+/// How many settings a plan may have: a search does not try them all.
+pub(crate) fn most_settings(plan: &Plan) -> usize {
+    if plan.tune.is_some() { MOST_SEARCHED } else { MOST_SETTINGS }
+}
+
 /// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.
-fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, PlanError> {
-    for (index, setting) in settings.iter().enumerate() {
-        if settings[..index].iter().any(|earlier| earlier.label() == setting.label()) {
-            let label = setting.label();
+pub(crate) fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, PlanError> {
+    let mut labels = BTreeSet::new();
+    for setting in &settings {
+        let label = setting.label();
+        if !labels.insert(label.clone()) {
             return Err(if setting.name.is_some() { PlanError::TwiceNamed(label) } else { PlanError::Twice(label) });
         }
     }
@@ -303,7 +340,7 @@ fn max_blocks(plan: &Plan) -> Result<u32, PlanError> {
     match plan.blocks {
         Some(0) => Err(quantity("blocks", "there must be at least one block")),
         Some(blocks) => Ok(blocks),
-        None if plan.budget.is_some() => Ok(BLOCKS_BY_TIME),
+        None if plan.budget.is_some() || plan.tune.is_some() => Ok(BLOCKS_BY_TIME),
         None => Ok(DEFAULT_BLOCKS),
     }
 }

@@ -3,8 +3,9 @@
 //! trials that stand are answered from the journal or computed once more, and every event is compared with what stands.
 use std::cell::Cell;
 
-use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, Started, Void};
+use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, SearchPlan, Started, Void};
 
+use crate::tune::REFUSED;
 use crate::{Bench, Fatal, Journal, JournalError, ResumeError, run};
 
 mod difference;
@@ -177,6 +178,22 @@ impl Bench for Recalled<'_> {
 
     fn rehearse(&mut self) -> Result<(), Fatal> {
         self.live.rehearse()
+    }
+
+    fn rehearse_levels(&mut self, plan: &SearchPlan) -> Result<Vec<(u32, String)>, Fatal> {
+        let now = self.live.rehearse_levels(plan)?;
+        let after = self.standing.events.get(self.standing.place.get()..).unwrap_or_default();
+        if after.is_empty() {
+            return Ok(now);
+        }
+        // What was refused then was left out then; what is refused by now is found when it is turned.
+        let left = after.iter().map_while(|event| match event {
+            Event::SettingLeft { setting, why, .. } => {
+                Some((*setting, why.strip_prefix(REFUSED).unwrap_or(why).to_owned()))
+            }
+            _ => None,
+        });
+        Ok(left.collect())
     }
 
     fn notes(&self) -> Vec<String> {

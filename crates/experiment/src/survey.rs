@@ -49,6 +49,7 @@ pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journa
             verdicts: Vec::new(),
             requirements: Vec::new(),
             knee: None,
+            search: None,
         }))?;
     }
     let (entries, failed) = (bench.restored(), bench.left());

@@ -8,13 +8,14 @@ use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, 
 use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, World};
 use powerband_meter::{MeterInstance, Mute};
-use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, Setting, Side, Void};
+use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, SearchPlan, Setting, Side, Void};
 
 use crate::asked::Values;
 use crate::cooling::Cooling;
 use crate::metering::{Metering, sides_of};
 use crate::strangers::Strangers;
 use crate::stretches::Stretches;
+use crate::tune::refused_levels;
 use crate::{Bench, Fatal, Journal, Resolved};
 
 /// How long the link of a network device may stay down beyond the time to settle, ns …
@@ -340,19 +341,24 @@ impl Bench for WorldBench<'_> {
 
     fn rehearse(&mut self) -> Result<(), Fatal> {
         for setting in 0..self.settings.len() {
-            let mut in_force = InForce::new();
-            let turned = self.turn(setting, &mut in_force);
-            self.put_back(&in_force)?;
-            self.all_here()?;
-            turned??;
+            self.rehearsed(setting)??;
         }
-        let sessions = self.metering.open(self.world, &self.metered);
-        let mute = sessions.mute();
-        sessions.give_up(self.world);
-        mute.map_or(Ok(()), |mute| match mute {
-            Mute::NotHere(why) => Err(Fatal::NoMeter { why }),
-            Mute::Silent(why) => Err(Fatal::Meter { why }),
-        })
+        self.rehearse_meters()
+    }
+
+    fn rehearse_levels(&mut self, plan: &SearchPlan) -> Result<Vec<(u32, String)>, Fatal> {
+        let mut first = None;
+        let mut turnable = false;
+        let refused = refused_levels(plan, |setting| {
+            let answer = self.rehearsed(setting as usize)?;
+            turnable |= answer.is_ok();
+            let why = answer.err().map(|error| (error.to_string(), first.get_or_insert(error)).0);
+            Ok::<_, Fatal>(why)
+        })?;
+        match first {
+            Some(error) if !turnable => Err(error.into()),
+            _ => self.rehearse_meters().map(|()| refused),
+        }
     }
 
     fn restored(&self) -> u32 {
@@ -376,6 +382,26 @@ impl Bench for WorldBench<'_> {
 }
 
 impl WorldBench<'_> {
+    /// Turns a setting and puts it back.
+    fn rehearsed(&mut self, setting: usize) -> Result<Result<(), KnobError>, Fatal> {
+        let mut in_force = InForce::new();
+        let turned = self.turn(setting, &mut in_force);
+        self.put_back(&in_force)?;
+        self.all_here()?;
+        turned
+    }
+
+    /// Opens every meter and closes it.
+    fn rehearse_meters(&mut self) -> Result<(), Fatal> {
+        let sessions = self.metering.open(self.world, &self.metered);
+        let mute = sessions.mute();
+        sessions.give_up(self.world);
+        mute.map_or(Ok(()), |mute| match mute {
+            Mute::NotHere(why) => Err(Fatal::NoMeter { why }),
+            Mute::Silent(why) => Err(Fatal::Meter { why }),
+        })
+    }
+
     fn turned_trial(
         &mut self,
         trial: &PlannedTrial,

@@ -79,6 +79,8 @@ pub(crate) enum Verb {
     With(With),
     /// Compare settings by measuring
     Try(Try),
+    /// Find the best of many settings in few trials: the least watts, say, that keep a limit on latency
+    Tune(Tune),
     /// Measure the noise of the machine as it is: what can be seen in how long, and what would help
     Calibrate(Calibrate),
     /// Run the experiment of a plan file
@@ -405,6 +407,38 @@ pub(crate) struct Try {
     /// How to measure.
     #[command(flatten)]
     pub(crate) measuring: Measuring,
+}
+
+/// `tune`.
+#[derive(Args, Debug)]
+pub(crate) struct Tune {
+    /// Knobs and their values, crossed, at most 5000 settings: max_freq=all, rx-usecs=10..400, cpu_quota=10%..100%:10
+    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
+    pub(crate) axes: Vec<String>,
+    /// A whole setting, with a name or without: 'tuned:governor=conservative up_threshold=98'
+    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
+    pub(crate) settings: Vec<String>,
+    /// Find the setting with the least of this: a metric (energy_j, p99_us), or one of the knobs, whose own value is the goal
+    #[arg(long, value_name = "METRIC|KNOB", conflicts_with = "maximize", required_unless_present = "maximize")]
+    pub(crate) minimize: Option<String>,
+    /// Find the setting with the most of this
+    #[arg(long, value_name = "METRIC|KNOB")]
+    pub(crate) maximize: Option<String>,
+    /// What the setting must keep to, e.g. 'p99_us<=500' or 'rate_mbit_s>=900'; may be given several times
+    #[arg(long = "require", value_name = "METRIC<=LIMIT")]
+    pub(crate) requirements: Vec<String>,
+    /// Try only what very probably breaks no requirement by more than this, e.g. 10%, as on a machine that serves people
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) safe: Option<String>,
+    /// Most runs, counting a block of several as one
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) blocks: Option<u32>,
+    /// What makes the machine work.
+    #[command(flatten)]
+    pub(crate) loading: Loading,
+    /// How to measure.
+    #[command(flatten)]
+    pub(crate) setup: Setup,
 }
 
 /// `run`.

@@ -1,9 +1,9 @@
 //! What an experiment would turn and measure, and for how long: checked before anything is turned, printed by `--dry-run`.
-use powerband_experiment::{Resolved, meters_read};
+use powerband_experiment::{Resolved, cover, meters_read};
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
-use powerband_record::{Side, format_duration, format_number, placed};
+use powerband_record::{Better, SearchPlan, Side, format_duration, format_number, placed};
 use serde::Serialize;
 
 use crate::cli::Shared;
@@ -26,7 +26,12 @@ pub(crate) struct Steps {
 /// the command here, before the first trial.
 pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<Steps>, Failure> {
     let mut all = Vec::new();
-    for setting in &resolved.settings {
+    // A search has too many: those that have every value of every knob between them.
+    let places = match &resolved.started.search {
+        Some(search) => cover(search).into_iter().map(|setting| setting as usize).collect(),
+        None => (0..resolved.settings.len()).collect::<Vec<_>>(),
+    };
+    for setting in places.into_iter().filter_map(|place| resolved.settings.get(place)) {
         let mut steps = Steps { label: setting.label(), near: Vec::new(), far: Vec::new(), notes: Vec::new() };
         for side in [Side::Near, Side::Far] {
             let part = for_side(setting, side);
@@ -72,6 +77,8 @@ pub(crate) fn meters(world: &mut dyn World, resolved: &Resolved) -> Vec<Found> {
 #[derive(Serialize)]
 struct Planned<'a> {
     version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<&'a SearchPlan>,
     machine: &'a str,
     load: String,
     settings: &'a [Steps],
@@ -101,6 +108,7 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meter
     if shared.json {
         let planned = Planned {
             version: 1,
+            search: started.search.as_ref(),
             machine: &started.machine,
             load: resolved.load.describe(),
             settings: steps,
@@ -116,14 +124,7 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meter
         return output::say_json(&planned);
     }
     let mut text = format!("on {} ({}): {}\n", started.machine, started.system, resolved.load.describe());
-    for (index, steps) in steps.iter().enumerate() {
-        let role = if index == 0 { " (the reference)" } else { "" };
-        text += &format!("{}{role}\n", steps.label);
-        for (side, lines) in [("", &steps.near), ("far: ", &steps.far)] {
-            text.extend(lines.iter().map(|line| format!("    {side}{}\n", words(line))));
-        }
-        text.extend(steps.notes.iter().map(|note| format!("    note: {note}\n")));
-    }
+    text += &all_steps(steps, started.search.is_some());
     text += &format!(
         "judged by {}; also shown: {}\n",
         judged.join(", "),
@@ -134,13 +135,45 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meter
         "meters found: {}\n",
         if meters.is_empty() { "none".into() } else { meters.iter().map(found).collect::<Vec<_>>().join(", ") }
     );
-    text += &format!("same means within {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
-    text += &format!("{trials} trials a block, at most {} blocks", started.max_blocks);
-    text += &longest_ns
-        .map(|ns| format!(", at most about {}; usually decided sooner", format_duration(ns)))
-        .unwrap_or_default();
+    let time = |ns: Option<u64>| ns.map(at_most);
+    match &started.search {
+        Some(search) => text += &sought(search, &time(started.budget_ns).unwrap_or_default()),
+        None => {
+            text +=
+                &format!("same means within {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
+            text += &format!("{trials} trials a block, at most {} blocks", started.max_blocks);
+            text += &time(longest_ns).map(|time| format!("{time}; usually decided sooner")).unwrap_or_default();
+        }
+    }
     output::say(&text);
     Ok(Exit::Fine as u8)
+}
+
+/// The steps of each setting; of a search those that are turned once before it begins.
+fn all_steps(steps: &[Steps], searched: bool) -> String {
+    let mut text = String::new();
+    for (index, steps) in steps.iter().enumerate() {
+        let role = if index == 0 && !searched { " (the reference)" } else { "" };
+        text += &format!("{}{role}\n", steps.label);
+        for (side, lines) in [("", &steps.near), ("far: ", &steps.far)] {
+            text.extend(lines.iter().map(|line| format!("    {side}{}\n", words(line))));
+        }
+        text.extend(steps.notes.iter().map(|note| format!("    note: {note}\n")));
+    }
+    text
+}
+
+/// A limit of time, behind what it limits.
+pub(crate) fn at_most(ns: u64) -> String {
+    format!(", at most about {}", format_duration(ns))
+}
+
+/// What is searched.
+pub(crate) fn sought(search: &SearchPlan, time: &str) -> String {
+    let way = if search.goal.better == Better::Lower { "least" } else { "most" };
+    let limits: String = search.requirements.iter().map(|limit| format!(", {limit}")).collect();
+    let count = search.points.len();
+    format!("sought: the {way} {}{limits}, among {count} settings, of which a few are tried{time}", search.goal.name)
 }
 
 fn words(line: &StepLine) -> String {

@@ -2,11 +2,19 @@
 use powerband_load::{CommandLoad, Load, Reads};
 use powerband_record::{parse_duration_ns, split_words};
 
-use crate::cli::Loading;
+use crate::cli::{Loading, Shared};
 use crate::exit::{Failure, usage};
+use crate::rig::is_table;
 
 /// The load the words describe.
-pub(crate) fn load(args: &Loading) -> Result<Load, Failure> {
+pub(crate) fn load(shared: &Shared, args: &Loading) -> Result<Load, Failure> {
+    if shared.machine.as_deref().is_some_and(is_table) {
+        // What was measured is in the table; the load it was measured under is as good as idle to us.
+        return match args.load.is_some() || args.length.is_some() || !args.command.is_empty() {
+            true => Err(usage("a table was measured under a load of its own; leave out --load, --for and the command")),
+            false => Load::builtin("idle", None).map_err(usage),
+        };
+    }
     let length =
         args.length.as_deref().map(parse_duration_ns).transpose().map_err(|error| usage(format!("--for: {error}")))?;
     if !args.command.is_empty() {

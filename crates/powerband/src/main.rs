@@ -14,6 +14,7 @@ mod mpirun;
 mod output;
 mod replicate;
 mod rig;
+mod tabled;
 mod verb;
 mod watched;
 mod witness;
@@ -56,7 +57,10 @@ fn inside(work: Option<&OsString>) -> ExitCode {
 
 fn dispatch(cli: Cli) -> Answer {
     let shared = cli.shared;
-    if matches!(cli.verb, Verb::With(_) | Verb::Try(_) | Verb::Calibrate(_) | Verb::Run(_) | Verb::Resume(_)) {
+    if matches!(
+        cli.verb,
+        Verb::With(_) | Verb::Try(_) | Verb::Tune(_) | Verb::Calibrate(_) | Verb::Run(_) | Verb::Resume(_)
+    ) {
         caller::end_with_sudo()?;
     }
     match cli.verb {
@@ -72,6 +76,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Undo(args) => verb::undo::run(&shared, &args),
         Verb::With(args) => verb::with::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),
+        Verb::Tune(args) => verb::tune::run(&shared, &args),
         Verb::Calibrate(args) => verb::calibrate::run(&shared, &args),
         Verb::Run(args) => verb::run::run(&shared, &args),
         Verb::Resume(args) => verb::resume::run(&shared, &args),

@@ -17,7 +17,7 @@ use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
-use crate::{caller, dry, lag, mpirun, output, verb};
+use crate::{caller, dry, lag, mpirun, output, tabled, verb};
 
 /// Where a margin comes from that a calibration proposes.
 pub(crate) const CALIBRATED: &str = "calibration";
@@ -32,6 +32,9 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     plan.knobs.extend(rig::declared(shared)?);
     let purpose = if measuring.setup.dry_run { Purpose::Look } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
+    if names.table().is_some() {
+        return tabled::measure(shared, named(plan, names), measuring);
+    }
     let real = !names.simulated();
     let user = if names.here() { caller::user_of_loads(measuring.setup.as_root)? } else { None };
     // The store first: without a place for results nothing may be turned.
@@ -69,7 +72,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     conclude(shared, store, id, finding, &measuring.fail_on)
 }
 
-/// Where neither the plan nor an option gives a margin: what the latest calibration of this machine and load proposes, of
+/// A search is told the noise of its metrics. Where neither the plan nor an option gives a margin: what the latest calibration of this machine and load proposes, of
 /// several judged metrics the largest. The experiment then has it, and asks the store no more.
 fn margin_by_calibration(
     plan: &Plan,
@@ -77,12 +80,20 @@ fn margin_by_calibration(
     shared: &Shared,
     store: Option<&Store>,
 ) -> Result<(), Failure> {
-    if plan.margin.is_some() || plan.calibration {
+    if resolved.started.search.is_none() && (plan.margin.is_some() || plan.calibration) {
         return Ok(());
     }
     let looked = if store.is_none() { find_store(shared)? } else { None };
     let Some(store) = store.or(looked.as_ref()) else { return Ok(()) };
     let host = powerband_host::hostname();
+    if let Some(mut search) = resolved.started.search.take() {
+        for metric in resolved.started.metrics.iter().filter(|metric| metric.judged) {
+            let noise = store.noise(&host, &resolved.started, metric).map_err(store_failure)?;
+            search.noise.extend(noise.map(|noise| (metric.name.clone(), noise.sigma)));
+        }
+        resolved.started.search = Some(search);
+        return Ok(());
+    }
     let mut best: Option<(Noise, String)> = None;
     for metric in resolved.started.metrics.iter().filter(|metric| metric.judged) {
         let noise = store.noise(&host, &resolved.started, metric).map_err(store_failure)?;
@@ -209,7 +220,7 @@ fn store_path(shared: &Shared) -> Result<PathBuf, Failure> {
 }
 
 /// Opens the store for an experiment, making it if it is not there.
-fn open_store(shared: &Shared) -> Result<Store, Failure> {
+pub(crate) fn open_store(shared: &Shared) -> Result<Store, Failure> {
     let path = store_path(shared)?;
     with_rights_for(&path, || Store::open(&path)).map_err(store_failure)
 }
@@ -235,7 +246,7 @@ pub(crate) fn store_failure(error: powerband_store::StoreError) -> Failure {
     Failure::new(Exit::CannotGoOn, error)
 }
 
-fn header() -> ExperimentHeader {
+pub(crate) fn header() -> ExperimentHeader {
     ExperimentHeader {
         journal_version: JOURNAL_VERSION,
         id: 0,

@@ -80,6 +80,14 @@ impl Names {
         simulated(&self.near).is_some()
     }
 
+    /// The file of a near machine that is a table.
+    pub(crate) fn table(&self) -> Option<&str> {
+        match Place::of(&self.near) {
+            Some(Place::Table(file)) => Some(file),
+            _ => None,
+        }
+    }
+
     /// Whether the near machine is a recording.
     pub(crate) fn recorded(&self) -> bool {
         matches!(Place::of(&self.near), Some(Place::Recorded(_)))
@@ -93,6 +101,7 @@ impl Names {
                  and bound over /sys/devices/system/cpu it can be watched as this machine"
             )),
             Some(Place::Recorded(_)) => Some(format!("{name} is a recording, in which nothing happens any more")),
+            Some(Place::Table(_)) => Some(format!("{name} is a table, in which nothing happens")),
             _ => None,
         };
         [Some(&self.near), self.far.as_ref()].into_iter().flatten().find_map(alone)
@@ -202,17 +211,17 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
     }
 }
 
-/// A kind of machine there is going to be is not supported yet; anything else is a slip of the keyboard.
+/// A slip of the keyboard.
 fn unknown_machine(name: &str) -> Failure {
-    let to_come = name.starts_with("table:");
-    let exit = if to_come { Exit::Unsupported } else { Exit::Usage };
-    Failure::new(
-        exit,
-        format!(
-            "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, recorded:DIR, or sim:NAME for one that \
-             `powerband sim list` shows"
-        ),
-    )
+    usage(format!(
+        "there is no machine '{name}'; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, recorded:DIR, table:FILE.csv, or sim:NAME \
+         for one that `powerband sim list` shows"
+    ))
+}
+
+/// Whether a machine's name is that of a table.
+pub(crate) fn is_table(name: &str) -> bool {
+    matches!(Place::of(name), Some(Place::Table(_)))
 }
 
 /// The profile name in `sim:NAME[#SEED]`.
@@ -301,6 +310,7 @@ pub(crate) fn lock_folder(names: &Names) -> Result<PathBuf, Failure> {
         }
         Some(Place::Local) => state_folder(),
         Some(Place::Recorded(_)) => Err(far::unturnable(&names.near)),
+        Some(Place::Table(_)) => Err(far::no_rig(&names.near)),
         None => Err(unknown_machine(&names.near)),
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod set;
 pub(crate) mod show;
 pub(crate) mod sim;
 pub(crate) mod try_;
+pub(crate) mod tune;
 pub(crate) mod undo;
 pub(crate) mod watch;
 pub(crate) mod why;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Calibration, CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, Requirement,
-    RequirementStanding, Void,
+    RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
 };
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
@@ -199,6 +199,9 @@ pub struct Started {
     pub settle_ns: u64,
     /// Warm-up trials at most.
     pub warmup: u32,
+    /// What is searched, where the best of many settings is: then they are not all compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchPlan>,
 }
 
 /// One setting of an experiment.
@@ -332,6 +335,9 @@ pub struct BlockDone {
     /// Knee so far, when one is sought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
+    /// Where the search stands, in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchStanding>,
 }
 
 /// Where the knee is.
@@ -404,6 +410,9 @@ pub struct Finding {
     /// The knee, when one was sought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
+    /// What the search found, in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Box<SearchFinding>>,
     /// What must be known with the verdicts (drift, a change point, clipped trials), a sentence each.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -15,6 +15,7 @@ mod outcome;
 mod primes;
 mod quantity;
 mod requirement;
+mod search;
 mod setting;
 mod timeline;
 mod work;
@@ -39,6 +40,10 @@ pub use quantity::{
     parse_percent,
 };
 pub use requirement::{Relation, Requirement, RequirementError, RequirementStanding, Standing};
+pub use search::{
+    SearchChange, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept, SearchPhase,
+    SearchPlan, SearchShare, SearchStanding,
+};
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
 pub use work::{Demand, Protocol, ShopServer, Work};

@@ -4,7 +4,9 @@
 //! [`VERSION`] is raised when one changes its meaning or goes.
 use std::collections::BTreeMap;
 
-use powerband_record::{Better, CloseReason, Resumption, Standing, Verdict};
+use powerband_record::{
+    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, Standing, Verdict,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -83,6 +85,9 @@ pub struct Report {
     /// The knee, when one was sought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<Knee>,
+    /// The search, in one: then settings that were never tried are left out of `settings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchRow>,
     /// The noise of each metric, where that was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibration: Vec<CalibrationRow>,
@@ -321,6 +326,59 @@ pub struct Knee {
     pub inferior: Vec<String>,
     /// Shown to be within the margin of one another, the knee among them.
     pub alike: Vec<String>,
+}
+
+/// A search and what it found; settings by index in the experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchRow {
+    /// The metric or knob that is the goal.
+    pub goal: String,
+    /// Which way.
+    pub better: Better,
+    /// What the answer must keep to, as typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<String>,
+    /// How many settings it chooses from.
+    pub settings: u32,
+    /// The knobs.
+    pub factors: Vec<String>,
+    /// Different settings tried, the machine as found among them.
+    pub tried: u32,
+    /// How it ended; absent while it has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<SearchEnd>,
+    /// Why nothing was confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Index of the answer, confirmed if `end` says so; absent = the machine as found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<u32>,
+    /// Its label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What it turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<String>,
+    /// The words that turn it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typed: Option<String>,
+    /// Change of the goal from the machine as found, relative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<SearchChange>,
+    /// What it comes to in each requirement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<SearchKept>,
+    /// Blocks it was confirmed in.
+    pub confirmed_in: u32,
+    /// What is expected to be lost by taking it, relative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_loss: Option<f64>,
+    /// How likely a setting better by 5 % exists, 0..1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better_chance: Option<f64>,
+    /// What each knob has to do with the change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<SearchShare>,
 }
 
 /// A trial that does not count.

@@ -21,4 +21,4 @@ pub mod timelines;
 
 pub use calibration::CalibrationRow;
 pub use distribution::{Distribution, Percentile};
-pub use model::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};
+pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, VoidTrial};

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_record::{
     Calibration, CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, RequirementStanding,
-    SettingVerdict, Started, Verdict, Void,
+    SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void,
 };
 use thiserror::Error;
 
@@ -65,6 +65,8 @@ pub struct Model {
     pub settings: Vec<SettingReport>,
     /// The knee, when one was sought and looked for.
     pub knee: Option<KneeFinding>,
+    /// What the search found, or where it stands; absent when nothing is searched or it has not come far enough.
+    pub search: Option<Search>,
     /// Where requirements stand, by setting, at the latest look.
     pub requirements: Vec<RequirementStanding>,
     /// The noise of each metric, where that was measured.
@@ -75,6 +77,15 @@ pub struct Model {
     pub notes: Vec<String>,
     /// What was put back, once it was; absent = the journal does not tell.
     pub restored: Option<Restoration>,
+}
+
+/// What is said of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Search {
+    /// It stands here, without an end.
+    Stands(SearchStanding),
+    /// It has ended.
+    Found(Box<SearchFinding>),
 }
 
 /// What is said of one setting.
@@ -181,6 +192,14 @@ impl Model {
     pub fn label(&self, setting: u32) -> String {
         let found = usize::try_from(setting).ok().and_then(|index| self.settings.get(index));
         found.map_or_else(|| format!("setting {setting}"), |setting| setting.label.clone())
+    }
+
+    /// The settings that are shown, by index: of a search only those with trials.
+    #[must_use]
+    pub fn shown(&self) -> Vec<usize> {
+        let all = 0..self.settings.len();
+        let tried = |setting: &usize| self.settings[*setting].levels.iter().any(Option::is_some);
+        if self.started.search.is_some() { all.filter(tried).collect() } else { all.collect() }
     }
 
     /// Verdicts on one metric by setting, those that exist.

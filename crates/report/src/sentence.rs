@@ -6,8 +6,11 @@ use crate::model::missing;
 use crate::{End, Model, requirements};
 
 mod labels;
+mod search;
 
 pub use labels::join_labels;
+pub(crate) use search::line;
+pub use search::{missed, typed};
 
 /// How many settings are named in one clause before "and N others".
 const NAMED: usize = 3;
@@ -18,6 +21,9 @@ const AS_FOUND: &str = "as found";
 /// The whole finding in one sentence, without a full stop.
 #[must_use]
 pub fn headline(model: &Model) -> String {
+    if model.started.search.is_some() {
+        return search::headline(model);
+    }
     let body = findings(model);
     let so_far = |body: Option<String>| body.map_or_else(String::new, |body| format!("; until then: {body}"));
     let count = format!("{} of at most {}", model.blocks, blocks(model.started.max_blocks));
@@ -301,6 +307,16 @@ pub fn ending(end: &End) -> &'static str {
         End::Closed(CloseReason::Stopped) => "the user stopped it",
         End::Closed(CloseReason::LoadFailed { .. }) => "the load failed",
         End::Closed(CloseReason::Failed { .. }) => "it could not go on",
+    }
+}
+
+/// How an experiment ended, in a few words.
+#[must_use]
+pub fn ended(model: &Model) -> &'static str {
+    match &model.end {
+        End::Closed(CloseReason::Decided) if model.started.search.is_some() => "the search came to its end",
+        End::Closed(CloseReason::Blocks) if model.started.search.is_some() => "the most runs were made",
+        end => ending(end),
     }
 }
 

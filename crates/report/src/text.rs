@@ -12,6 +12,7 @@ mod cell;
 mod fold;
 mod picture;
 mod progress;
+mod search;
 mod tables;
 
 pub(crate) use fold::{clean, columns, cut, fold};
@@ -39,6 +40,9 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
     }
     page.blank();
     facts(model, &mut page);
+    if let Some(plan) = &model.started.search {
+        search::facts(model, plan, &mut page);
+    }
     page.lines.extend(calibration::lines(model, width));
     for (place, metric) in model.judged() {
         if model.verdicts(place).next().is_none() {
@@ -140,10 +144,13 @@ fn facts(model: &Model, page: &mut Page) {
     if !model.voids.is_empty() {
         trials += &format!(", {} void", model.voids.len());
     }
-    let (blocks, end) = (sentence::counted(model.blocks, "block"), sentence::ending(&model.end));
+    let (blocks, end) = (sentence::counted(model.blocks, "block"), sentence::ended(model));
     page.fact("measured", &format!("{blocks}{time}: {trials}; {end}"));
     if let Some(times) = sentence::resumptions(model) {
         page.fact("resumed", &times);
+    }
+    if plan.search.is_some() {
+        return;
     }
     if !plan.calibration {
         page.fact("certainty", &sentence::certainty(model));
@@ -157,8 +164,12 @@ fn distributions(model: &Model, page: &mut Page) {
     for name in names {
         let of: Vec<(String, &Distribution)> = (0..)
             .zip(&model.settings)
+            .filter(|(number, _)| search::is_compared(model, *number))
             .filter_map(|(number, setting)| Some((model.label(number), setting.distributions.get(name)?)))
             .collect();
+        if of.is_empty() {
+            continue;
+        }
         page.blank();
         page.text(&format!("{} of all values in valid trials together", picture::title(name)), 0);
         page.lines.extend(tables::percentiles(name, &of, page.width));
@@ -172,8 +183,10 @@ fn settings(model: &Model, page: &mut Page) {
         return;
     }
     let told: Vec<String> = model
-        .settings
-        .iter()
+        .shown()
+        .into_iter()
+        .filter(|&setting| search::is_compared(model, u32::try_from(setting).unwrap_or(u32::MAX)))
+        .map(|setting| &model.settings[setting])
         .filter(|setting| setting.turns != setting.label && !(setting.turns.is_empty() && setting.label == AS_FOUND))
         .map(|setting| match setting.turns.as_str() {
             "" => format!("{}: {AS_FOUND}", setting.label),
@@ -192,6 +205,9 @@ fn settings(model: &Model, page: &mut Page) {
         })
         .collect();
     section(page, "knobs that did not land as asked", &landed);
+    if model.started.search.is_some() {
+        return search::left(model, page);
+    }
     let left: Vec<String> = model
         .settings
         .iter()

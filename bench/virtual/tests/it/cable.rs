@@ -161,3 +161,33 @@ fn the_fields_tools_run_between_the_guests_and_are_read() {
     let left = other.guest().run(&["pidof", "iperf3", "nuttcp"]).unwrap();
     assert_eq!(left.text().trim(), "", "the far ends are ended");
 }
+
+/// Six delays under three governors, of which a ping bears all but the longest two, whatever the governor.
+const WAITS: &str = "tune -q governor=powersave,ondemand,performance both/nic.rx-usecs@eth0=10,100,1000,2000,20000,40000 \
+                     --load ping --for 1s --maximize both/nic.rx-usecs@eth0 --require rtt_ms<=9 --warmup 0 --settle 0 --budget 4m";
+
+/// What a search found: its answer, how it ended, and how many settings it tried.
+fn answer(report: &Value) -> (String, String, u64) {
+    let search = &report["search"];
+    let word = |name: &str| search[name].as_str().unwrap_or_default().to_owned();
+    eprintln!("{}", report["finding"].as_str().unwrap_or_default());
+    (word("turns"), word("end"), search["tried"].as_u64().unwrap())
+}
+
+#[test]
+fn a_search_over_governors_and_both_cards_finds_what_a_ping_and_a_counter_bear() {
+    let Some((mut desk, mut other)) = two() else { return };
+    let owner = Owner::of(&desk, Some(other.guest()));
+    let (turns, end, tried) = answer(&owner.json(&WAITS.split_whitespace().collect::<Vec<_>>()));
+    assert_eq!(end, "confirmed", "{turns}");
+    assert!(["=1000", "=2000"].iter().any(|delay| turns.ends_with(delay)), "{turns}");
+    assert!(tried <= 18, "{tried}");
+    let counter = ["--load", "counter", "--for", "1s", "--minimize", "power_w", "--warmup", "0", "--settle", "0"];
+    let knobs = ["tune", "-q", "governor=powersave,performance", "both/nic.rx-usecs@eth0=10,1000"];
+    let (turns, end, _) = answer(&owner.json(&[&knobs[..], &counter[..], &["--require", "count_per_s>=1"]].concat()));
+    assert_eq!(end, "confirmed", "{turns}");
+    assert!(turns.contains("governor=powersave"), "{turns}");
+    // Everything is as it was.
+    let left = desk.powerband(0, &["--far", OVER_THE_CABLE, "get", "both/nic.rx-usecs@eth0"]);
+    assert_eq!(left.matches(AS_FOUND).count(), 2, "{left}");
+}

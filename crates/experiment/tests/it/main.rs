@@ -6,6 +6,7 @@ mod ends;
 mod faults;
 mod required;
 mod resumed;
+mod tuned;
 mod verdicts;
 
 use powerband_record::{Better, Event, Metric, Outcome, PlannedSetting, PlannedTrial, Started, Void};
@@ -44,6 +45,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         budget_ns: None,
         settle_ns: 0,
         warmup: 0,
+        search: None,
     }
 }
 

@@ -87,6 +87,7 @@ fn closed(reason: CloseReason) -> Event {
         calibrations: Vec::new(),
         levels: Vec::new(),
         knee: None,
+        search: None,
         notes: Vec::new(),
     })
 }

@@ -234,6 +234,8 @@ impl Knob for Nic {
             ("e1000" | "e1000e" | "igb", 1) => "dynamic, up to 70000 interrupts a second",
             ("e1000" | "e1000e" | "igb", 3) => "dynamic, up to 20000 interrupts a second",
             ("e1000" | "e1000e", 4) => "simplified, 2000 to 8000 interrupts a second",
+            // Linux 6.12 drivers/net/ethernet/intel/ixgbe/ixgbe_ethtool.c, ixgbe_set_coalesce.
+            ("ixgbe", 1) => "dynamic, it adapts to what arrives",
             _ => return None,
         };
         Some(format!("a mode of {driver}: {mode}"))

@@ -61,6 +61,7 @@ impl Opening {
         let (remote, address) = match *place {
             Place::Local => return self.local(side),
             Place::Simulated(_) => return Err(unknown_machine(name)),
+            Place::Table(_) => return Err(no_rig(name)),
             Place::Shell { address, command } => return self.shell(side, name, address, command),
             Place::Recorded(folder) => return self.recorded(name, folder),
             Place::Behind { address, command } => {
@@ -184,6 +185,15 @@ fn introduce(near: &mut Member, far: Option<&mut Member>) {
 }
 
 /// Nothing is ever turned on a recorded machine.
+/// A table has nothing to be looked at.
+pub(super) fn no_rig(name: &str) -> Failure {
+    let sentence = format!(
+        "{name} is a table of measurements: there is nothing to look at or to turn; powerband try, tune and run --machine {name} \
+         draw trials from it, alone"
+    );
+    Failure::new(Exit::Unsupported, sentence)
+}
+
 pub(super) fn unturnable(name: &str) -> Failure {
     let sentence = format!(
         "a recorded machine cannot be turned: {name} answers what it read when it was captured; rehearse with --machine \

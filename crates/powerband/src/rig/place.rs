@@ -1,4 +1,4 @@
-//! Where a machine is, from its name: here, simulated, recorded in a folder, or behind a command, ssh or a bare shell.
+//! Where a machine is, from its name: here, simulated, recorded in a folder, a table, or behind a command, ssh or a bare shell.
 
 /// A machine's name, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub(crate) enum Place<'n> {
     Simulated(&'n str),
     /// `recorded:DIR`.
     Recorded(&'n str),
+    /// `table:FILE.csv`.
+    Table(&'n str),
     /// `cmd[@ADDRESS]:COMMAND`.
     Behind {
         /// Where the other machine of the rig reaches it.
@@ -43,6 +45,9 @@ impl<'n> Place<'n> {
         }
         if let Some(folder) = name.strip_prefix("recorded:") {
             return Some(Place::Recorded(folder)).filter(|_| !folder.is_empty());
+        }
+        if let Some(file) = name.strip_prefix("table:") {
+            return Some(Place::Table(file)).filter(|_| !file.is_empty());
         }
         let behind = |(address, command)| Place::Behind { address, command };
         let shell = |(address, command)| Place::Shell { address, command };
@@ -109,6 +114,8 @@ mod tests {
             ("sim:pc#7", Some(Place::Simulated("pc"))),
             ("recorded:a b", Some(Place::Recorded("a b"))),
             ("recorded:", None),
+            ("table:a b.csv", Some(Place::Table("a b.csv"))),
+            ("table:", None),
             ("cmd:powerband agent", behind(None, "powerband agent")),
             ("cmd@10.0.0.2:a b#c", behind(Some("10.0.0.2"), "a b#c")),
             ("cmd@[fd00::2]:a", behind(Some("fd00::2"), "a")),

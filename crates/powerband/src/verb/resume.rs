@@ -12,7 +12,7 @@ use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::measure::{CALIBRATED, conclude, named, need_store, overridden, store_failure};
 use crate::rig::{self, Names, Purpose};
-use crate::{caller, dry, mpirun};
+use crate::{caller, dry, mpirun, tabled};
 
 /// Whether nobody runs it any more, as far as can be seen from here: processes of another host cannot be.
 pub(crate) fn is_gone(host: &str, owner: Option<&Owner>) -> bool {
@@ -30,9 +30,19 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     check_header(&seen).map_err(&refused)?;
     let names = Names::begun(started);
     check_words(shared, &names, id)?;
+    if names.table().is_some() {
+        enter(&seen, &names).map_err(&refused)?;
+        let table = tabled::again(&names, started).map_err(|failure| refused(failure.sentence))?;
+        store.rewind(id, (&seen, events.len()), keep, &taken_over(&seen, keep, events.len())).map_err(store_failure)?;
+        let mut journal = StoreJournal::new(&mut store, id, args.quiet || shared.json).after(&events[..keep]);
+        let mut bench = tabled::bench(&table, started).map_err(|failure| refused(failure.sentence))?;
+        let finding = resume(started, &events[..keep], Past::Computed, &mut bench, &mut journal);
+        journal.finish();
+        return conclude(shared, &mut store, id, finding, begun_words(&seen).as_ref().map_or(&[], fail_on));
+    }
     let resolved = rebuild(started).map_err(|error| refused(error.to_string()))?;
     let home = enter(&seen, &names).map_err(&refused)?;
-    let begun = Cli::try_parse_from(&seen.command_line).ok();
+    let begun = begun_words(&seen);
     let user = user_of_loads(started, begun.as_ref(), &names).map_err(|failure| refused(failure.sentence))?;
     let seed = names.seed()?.unwrap_or(started.seed);
     let mut rig = rig::open(&names, Some(seed), Purpose::Measure)?;
@@ -47,6 +57,11 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let finding = conduct(&mut store, id, &resolved, &events[..keep], past, (rig.world(), user), quiet);
     rig.close();
     conclude(shared, &mut store, id, finding, begun.as_ref().map_or(&[], fail_on))
+}
+
+/// The words it was begun with.
+fn begun_words(header: &ExperimentHeader) -> Option<Cli> {
+    Cli::try_parse_from(&header.command_line).ok()
 }
 
 /// Runs the loop over what stands and on.
@@ -190,6 +205,7 @@ fn measuring(begun: &Cli) -> Option<&Measuring> {
 /// How it was begun to run trials.
 fn setup(begun: &Cli) -> Option<&Setup> {
     match &begun.verb {
+        Verb::Tune(tune) => Some(&tune.setup),
         Verb::Calibrate(calibrate) => Some(&calibrate.setup),
         _ => measuring(begun).map(|measuring| &measuring.setup),
     }

@@ -7,7 +7,7 @@ use crate::loading::load;
 use crate::measure::measure;
 
 pub(crate) fn run(shared: &Shared, args: &Try) -> Answer {
-    let mut plan = Plan::of(load(&args.loading)?);
+    let mut plan = Plan::of(load(shared, &args.loading)?);
     plan.axes.clone_from(&args.axes);
     plan.settings.clone_from(&args.settings);
     measure(shared, plan, &args.measuring)

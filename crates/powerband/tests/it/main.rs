@@ -56,6 +56,7 @@ mod router;
 mod shelled;
 mod simulated;
 mod told;
+mod tuned;
 mod undone;
 mod wakeful;
 mod watched;

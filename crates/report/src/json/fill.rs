@@ -1,13 +1,13 @@
 //! From a model to the shapes of JSON: numbers that are not finite fall out here.
-use powerband_record::{CloseReason, SettingVerdict, unit_of};
+use powerband_record::{CloseReason, SearchChange, SettingVerdict, unit_of};
 
 use super::{
     DistributionRow, Header, Knee, LandingRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, RequirementRow,
-    Restored, SettingRow, VERSION, VerdictRow, VoidRow,
+    Restored, SearchRow, SettingRow, VERSION, VerdictRow, VoidRow,
 };
 use crate::calibration;
 use crate::sentence::{self, finite};
-use crate::{Distribution, End, Model, Percentile, SettingReport};
+use crate::{Distribution, End, Model, Percentile, Search, SettingReport};
 
 pub(super) fn report(model: &Model) -> Report {
     let plan = &model.started;
@@ -40,8 +40,9 @@ pub(super) fn report(model: &Model) -> Report {
         warmups: model.warmups,
         elapsed_s: model.elapsed_ns as f64 / 1e9,
         metrics: plan.metrics.iter().map(metric).collect(),
-        settings: (0..).zip(&model.settings).map(|(index, s)| setting(model, index, s)).collect(),
+        settings: shown(model),
         knee: knee(model),
+        search: search(model),
         calibration: calibration::rows(model),
         blocks_missing: model.blocks_missing(),
         voids: voids(model),
@@ -169,6 +170,59 @@ fn knee(model: &Model) -> Option<Knee> {
         inferior: labels(&finding.inferior),
         alike: labels(&finding.alike),
     })
+}
+
+/// The settings that are told: of a search those with trials, and those that were left out.
+fn shown(model: &Model) -> Vec<SettingRow> {
+    let tried = model.shown();
+    let told = |index: &u32| {
+        let at = usize::try_from(*index).unwrap_or(usize::MAX);
+        tried.binary_search(&at).is_ok() || model.settings.get(at).is_some_and(|setting| setting.left.is_some())
+    };
+    let all = (0..).zip(&model.settings).filter(|(index, _)| told(index));
+    all.map(|(index, s)| setting(model, index, s)).collect()
+}
+
+fn search(model: &Model) -> Option<SearchRow> {
+    let plan = model.started.search.as_ref()?;
+    let mut row = SearchRow {
+        goal: plan.goal.name.clone(),
+        better: plan.goal.better,
+        requirements: plan.requirements.iter().map(ToString::to_string).collect(),
+        settings: u32::try_from(plan.points.len()).unwrap_or(u32::MAX),
+        factors: plan.factors.iter().map(|factor| factor.name.clone()).collect(),
+        tried: 0,
+        end: None,
+        why: None,
+        setting: None,
+        label: None,
+        turns: None,
+        typed: sentence::typed(model),
+        change: None,
+        kept: Vec::new(),
+        confirmed_in: 0,
+        expected_loss: None,
+        better_chance: None,
+        shares: Vec::new(),
+    };
+    match model.search.clone() {
+        None => {}
+        Some(Search::Stands(it)) => {
+            row.change = finite(it.change).map(|change| SearchChange { change, low: None, high: None });
+            (row.tried, row.setting) = (it.tried, it.setting);
+            (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
+        }
+        Some(Search::Found(it)) => {
+            row.change = it.change.filter(|change| change.change.is_finite());
+            (row.tried, row.setting, row.end, row.why) = (it.tried, it.setting, Some(it.end), it.why);
+            (row.kept, row.confirmed_in, row.shares) = (it.kept, it.confirmed_in, it.shares);
+            (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
+        }
+    }
+    let answer = row.setting.and_then(|at| model.settings.get(usize::try_from(at).ok()?));
+    row.label = answer.map(|setting| setting.label.clone());
+    row.turns = answer.map(|setting| setting.turns.clone());
+    Some(row)
 }
 
 fn voids(model: &Model) -> Vec<VoidRow> {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_record::{Event, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Started};
 
-use super::{End, Landing, Left, Model, ModelError, Restoration, SettingReport, VoidTrial};
+use super::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, VoidTrial};
 
 /// The word of a landing that needs no mention.
 const AS_ASKED: [&str; 2] = ["applied", "already so"];
@@ -52,6 +52,7 @@ impl Gathering {
             warmups: 0,
             settings: started.settings.iter().map(setting).collect(),
             knee: None,
+            search: None,
             requirements: vec![],
             calibrations: vec![],
             voids: vec![],
@@ -70,12 +71,14 @@ impl Gathering {
             Event::SettingLeft { setting, .. } => vec![*setting],
             Event::BlockDone(block) => {
                 let required = block.requirements.iter().map(|it| it.setting);
-                block.verdicts.iter().map(|v| v.setting).chain(required).collect()
+                let best = block.search.as_ref().and_then(|search| search.setting);
+                block.verdicts.iter().map(|v| v.setting).chain(required).chain(best).collect()
             }
             Event::Closed(finding) => {
                 let verdicts = finding.verdicts.iter().map(|v| v.setting);
                 let required = finding.requirements.iter().map(|it| it.setting);
-                verdicts.chain(finding.levels.iter().map(|l| l.setting)).chain(required).collect()
+                let best = finding.search.as_ref().and_then(|search| search.setting);
+                verdicts.chain(finding.levels.iter().map(|l| l.setting)).chain(required).chain(best).collect()
             }
             _ => vec![],
         };
@@ -115,6 +118,7 @@ impl Gathering {
                 self.verdicts(&block.verdicts);
                 self.model.requirements.clone_from(&block.requirements);
                 self.model.knee = block.knee.clone().or(self.model.knee.take());
+                self.model.search = block.search.clone().map(Search::Stands).or(self.model.search.take());
             }
             Event::SettingLeft { setting, block, why } => {
                 self.model.settings[index(*setting)].left = Some(Left { block: *block, why: why.clone() });
@@ -171,6 +175,7 @@ impl Gathering {
         self.model.requirements.clone_from(&finding.requirements);
         self.model.calibrations.clone_from(&finding.calibrations);
         self.model.knee = finding.knee.clone().or(self.model.knee.take());
+        self.model.search = finding.search.clone().map(Search::Found).or(self.model.search.take());
         self.model.notes.clone_from(&finding.notes);
         self.levels.clone_from(&finding.levels);
     }

@@ -2,13 +2,14 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    BlockDone, Event, PlannedTrial, SettingVerdict, Started, Verdict, format_duration, format_number, unit_of,
+    BlockDone, Event, PlannedTrial, SearchStanding, SettingVerdict, Started, Verdict, format_duration, format_number,
+    unit_of,
 };
 
 use super::{clean, cut};
 use crate::End;
 use crate::model::missing;
-use crate::sentence::{counted, ending, finite, void, with_boundary};
+use crate::sentence::{counted, ending, finite, line, void, with_boundary};
 
 /// How many columns of a reason are told; the report has it whole.
 const REASON: usize = 60;
@@ -21,6 +22,7 @@ pub struct State {
     verdicts: BTreeMap<(u32, String), SettingVerdict>, // latest by setting and metric: decided settings leave
     block: u32,
     block_ns: u64,
+    standing: Option<SearchStanding>,
 }
 
 impl State {
@@ -33,6 +35,7 @@ impl State {
             }
             Event::BlockDone(block) => {
                 (self.block, self.block_ns) = (block.block, block.at_ns);
+                self.standing = block.search.clone().or(self.standing.take());
                 let latest = block.verdicts.iter().map(|v| ((v.setting, v.metric.clone()), v.clone()));
                 self.verdicts.extend(latest);
             }
@@ -58,6 +61,10 @@ impl State {
     /// Time left in words: from the prediction, else from the most blocks; absent before the first block.
     #[must_use]
     pub fn time_left(&self) -> Option<String> {
+        if self.is_search() {
+            let budget_ns = self.started.as_ref()?.budget_ns?;
+            return Some(format!("at most {} left", short(budget_ns.saturating_sub(self.block_ns))));
+        }
         let each = self.block_ns.checked_div(self.block.into())?;
         let most = self.started.as_ref()?.max_blocks.saturating_sub(self.block);
         match self.missing() {
@@ -74,10 +81,22 @@ impl State {
         }
     }
 
+    fn is_search(&self) -> bool {
+        self.started.as_ref().is_some_and(|started| started.search.is_some())
+    }
+
+    /// Where a search stands, in a line.
+    fn stands(&self) -> Option<String> {
+        let (plan, standing) = (self.started.as_ref()?.search.as_ref()?, self.standing.as_ref()?);
+        let left = self.time_left().map(|left| format!("; {left}")).unwrap_or_default();
+        Some(format!("{}{left}", line(standing.setting.map(|setting| self.label(setting)), plan, standing)))
+    }
+
     fn place(&self, trial: u32) -> Option<String> {
         let trial = self.trials.get(&trial)?;
         let block = match (trial.block, &self.started) {
             (0, _) => "warm-up".to_owned(),
+            (block, Some(_)) if self.is_search() => format!("run {block}"),
             (block, Some(started)) => format!("block {block} of at most {}", started.max_blocks),
             (block, None) => format!("block {block}"),
         };
@@ -97,10 +116,16 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
     match event {
         Event::Started(started) => {
             let settings = u32::try_from(started.settings.len()).unwrap_or(u32::MAX);
+            if started.search.is_some() {
+                return Some(format!("{settings} settings to search, on {}", clean(&started.machine)));
+            }
             let (settings, blocks) = (counted(settings, "setting"), counted(started.max_blocks, "block"));
             Some(format!("{settings}, at most {blocks}, on {}", clean(&started.machine)))
         }
         Event::TrialStarted(trial) => {
+            if let Some(stands) = state.stands() {
+                return Some(format!("{}; {stands}", state.place(trial.trial)?));
+            }
             let left = state.time_left().map(|left| format!("; {left}")).unwrap_or_default();
             Some(format!("{}{left}", state.place(trial.trial)?))
         }
@@ -135,6 +160,9 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
 }
 
 fn block_line(block: &BlockDone, state: &State) -> String {
+    if let Some(stands) = state.stands() {
+        return stands;
+    }
     let most = state.started.as_ref().map(|started| format!(" of at most {}", started.max_blocks)).unwrap_or_default();
     let head = format!("block {}{most} done", block.block);
     if state.verdicts.is_empty() {

@@ -128,7 +128,9 @@ struct Column {
 
 impl Column {
     fn new(model: &Model, place: usize, metric: &Metric) -> Option<Column> {
-        let levels: Vec<Option<&Level>> = model.settings.iter().map(|setting| setting.levels[place].as_ref()).collect();
+        let shown = model.shown();
+        let levels: Vec<Option<&Level>> =
+            shown.into_iter().map(|setting| model.settings[setting].levels[place].as_ref()).collect();
         let there: Vec<&Level> = levels.iter().copied().flatten().collect();
         if there.is_empty() {
             return None;
@@ -176,7 +178,8 @@ pub(super) fn levels(model: &Model, width: usize) -> Vec<String> {
     if all.is_empty() {
         return vec![];
     }
-    let labels: Vec<String> = (0..).zip(&model.settings).map(|(number, _)| label(model, number)).collect();
+    let number = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
+    let labels: Vec<String> = model.shown().into_iter().map(|setting| label(model, number(setting))).collect();
     in_tables(&labels, &all, width)
 }
 

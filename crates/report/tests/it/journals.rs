@@ -57,6 +57,7 @@ fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> St
         budget_ns: None,
         settle_ns: S,
         warmup: 0,
+        search: None,
     }
 }
 
@@ -93,7 +94,8 @@ impl Journal {
 
     fn block(&mut self, block: u32, verdicts: Vec<SettingVerdict>, knee: Option<KneeFinding>) {
         let requirements = vec![];
-        self.events.push(Event::BlockDone(BlockDone { block, at_ns: self.now_ns, verdicts, requirements, knee }));
+        let done = BlockDone { block, at_ns: self.now_ns, verdicts, requirements, knee, search: None };
+        self.events.push(Event::BlockDone(done));
     }
 
     fn close(mut self, finding: Finding) -> Vec<Event> {
@@ -115,6 +117,7 @@ fn finding(reason: CloseReason, blocks: u32) -> Finding {
         calibrations: vec![],
         levels: vec![],
         knee: None,
+        search: None,
         notes: vec![],
     }
 }
@@ -269,6 +272,7 @@ pub(crate) fn stopped() -> Vec<Event> {
     let mut journal = Journal::new(Started {
         load: serde_json::json!({"kind": "command", "argv": ["make", "-j8", "all"]}),
         warmup: 1,
+        search: None,
         ..started("local", &settings, metrics)
     });
     journal.valid(0, 0, &[("real_s", 13.0)]);

@@ -58,6 +58,7 @@ fn started() -> Event {
         budget_ns: None,
         settle_ns: 0,
         warmup: 0,
+        search: None,
     }))
 }
 
@@ -122,6 +123,7 @@ fn finding(reason: CloseReason) -> Finding {
             inferior: vec![1],
             alike: vec![0],
         }),
+        search: None,
         notes: vec![],
     }
 }
@@ -129,7 +131,7 @@ fn finding(reason: CloseReason) -> Finding {
 fn journal() -> Vec<Event> {
     let block = |block, state| {
         let verdicts = vec![verdict(state)];
-        Event::BlockDone(BlockDone { block, at_ns: 5, verdicts, requirements: vec![], knee: None })
+        Event::BlockDone(BlockDone { block, at_ns: 5, verdicts, requirements: vec![], knee: None, search: None })
     };
     let site = ReachedSite {
         knob: "cpufreq.freq".into(),

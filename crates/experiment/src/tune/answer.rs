@@ -1,0 +1,198 @@
+//! What trials tell a search, and what it answers, in the journal's words: back from logarithms to the metrics' own units.
+use powerband_advice::Phase;
+use powerband_advice::{
+    Certificate, Confirmed, End as Answer, Interval, Metric as Modelled, Search, Standing, Told, Who, Why,
+};
+use powerband_record::{
+    Better, CloseReason, Outcome, SearchChange, SearchEnd, SearchFinding, SearchKept, SearchPhase, SearchPlan,
+    SearchStanding, Void,
+};
+
+use super::counted;
+use super::problem::signed;
+use crate::search::kept_by;
+
+/// A goal known without measuring that the machine as found has no value for is worse there than anywhere by this share.
+const BEYOND: f64 = 0.001;
+
+/// Values on the way between trials and a search.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a> {
+    pub(super) plan: &'a SearchPlan,
+}
+
+impl Values<'_> {
+    /// The setting of a point.
+    pub(super) fn setting(self, point: usize) -> u32 {
+        let setting = counted(point);
+        if self.plan.found_at == Some(setting) { 0 } else { setting }
+    }
+
+    /// Whether a search can make use of an outcome: it compares ratios.
+    ///
+    /// # Errors
+    /// [`Void::NoMetric`] for the first metric that has none.
+    pub(super) fn fit(self, outcome: &Outcome) -> Result<(), Void> {
+        let goal = Some(&self.plan.goal.name).filter(|_| self.plan.goal.known.is_empty());
+        for name in goal.into_iter().chain(self.plan.requirements.iter().map(|limit| &limit.metric)) {
+            let why = match outcome.metrics.get(name) {
+                Some(value) if *value > 0.0 && value.is_finite() => continue,
+                Some(value) => format!("it is {value}, and a search compares ratios"),
+                None => "it was not measured".into(),
+            };
+            return Err(Void::NoMetric { metric: name.clone(), why });
+        }
+        Ok(())
+    }
+
+    /// What a valid trial tells.
+    pub(super) fn told(self, who: Who, outcome: &Outcome) -> Told {
+        let log = |name: &str| libm::log(outcome.metrics.get(name).copied().unwrap_or(1.0));
+        let goal = &self.plan.goal;
+        let goal = if goal.known.is_empty() { signed(goal.better, log(&goal.name)) } else { self.known(who) };
+        let bounds = self.plan.requirements.iter().map(|limit| signed(kept_by(limit), log(&limit.metric)));
+        Told::Valid { goal, bounds: bounds.collect() }
+    }
+
+    /// The goal where it is a knob's value.
+    fn known(self, who: Who) -> f64 {
+        let goal = &self.plan.goal;
+        let of = |value: f64| signed(goal.better, libm::log(value));
+        match who {
+            Who::Point(point) => of(goal.known.get(point).copied().unwrap_or(1.0)),
+            Who::Start => goal
+                .found
+                .map_or_else(|| goal.known.iter().map(|&value| of(value)).fold(f64::MIN, f64::max) + BEYOND, of),
+        }
+    }
+
+    /// Whether a change of the goal means something: not where the machine as found has no value of the knob.
+    fn has_change(self) -> bool {
+        self.plan.goal.known.is_empty() || self.plan.goal.found.is_some()
+    }
+
+    /// A difference of logarithms as a relative change.
+    fn change(self, difference: f64) -> f64 {
+        libm::expm1(signed(self.plan.goal.better, difference))
+    }
+
+    fn interval(self, gain: Interval) -> SearchChange {
+        let (low, high) = match self.plan.goal.better {
+            Better::Lower => (gain.low, gain.high),
+            Better::Higher => (gain.high, gain.low),
+        };
+        SearchChange { change: self.change(gain.mean), low: Some(self.change(low)), high: Some(self.change(high)) }
+    }
+}
+
+/// Where a search stands.
+pub(super) fn standing(values: &Values<'_>, now: &Standing, phase: SearchPhase, start: Option<f64>) -> SearchStanding {
+    let change = now.goal.zip(start).filter(|_| now.incumbent.is_some() && values.has_change());
+    SearchStanding {
+        phase,
+        setting: now.incumbent.map(|point| values.setting(point)).filter(|setting| *setting != 0),
+        expected_loss: now.certificate.map(|it| it.expected_loss),
+        better_chance: now.certificate.map(|it| it.chance_5_percent),
+        change: change.map(|(goal, start)| values.change(goal.mean - start)),
+        tried: u32::try_from(now.tried).unwrap_or(u32::MAX),
+    }
+}
+
+/// What a search is at, as a journal writes it.
+pub(super) fn phase(of: Phase) -> SearchPhase {
+    match of {
+        Phase::Starting => SearchPhase::Starting,
+        Phase::Searching => SearchPhase::Searching,
+        Phase::Confirming { .. } => SearchPhase::Confirming,
+        Phase::Racing { .. } => SearchPhase::Racing,
+        Phase::Done => SearchPhase::Done,
+    }
+}
+
+/// What a search found, by its answer or, where it was ended before, by where it stands.
+pub(super) fn finding(
+    values: &Values<'_>,
+    search: &Search,
+    answer: Option<&Answer>,
+    now: &Standing,
+    reason: &CloseReason,
+) -> SearchFinding {
+    let at = |point: Option<usize>| point.map(|point| values.setting(point)).filter(|setting| *setting != 0);
+    let provisional = standing(values, now, SearchPhase::Done, search.start_mean(Modelled::Goal));
+    let expected = |setting: Option<u32>| {
+        let change = provisional.change.filter(|_| setting.is_some() && setting == provisional.setting);
+        change.map(|change| SearchChange { change, low: None, high: None })
+    };
+    let (loss, chance) = (provisional.expected_loss, provisional.better_chance);
+    let base = SearchFinding {
+        end: SearchEnd::Unfinished,
+        setting: provisional.setting,
+        why: None,
+        change: expected(provisional.setting),
+        kept: Vec::new(),
+        confirmed_in: 0,
+        expected_loss: loss,
+        better_chance: chance,
+        tried: provisional.tried,
+        shares: Vec::new(),
+    };
+    match answer {
+        None => SearchFinding { why: Some(unfinished(reason).into()), ..base },
+        Some(Answer::Confirmed(it)) => confirmed(values, it, base),
+        Some(Answer::Undecided { why, best_guess }) => {
+            let setting = at(*best_guess);
+            let why = Some(undecided(*why).into());
+            SearchFinding { end: SearchEnd::Undecided, setting, why, change: expected(setting), ..base }
+        }
+        Some(Answer::StartIsBest { certificate }) => {
+            let certificate: Option<Certificate> = *certificate;
+            SearchFinding {
+                end: SearchEnd::FoundIsBest,
+                setting: None,
+                change: None,
+                expected_loss: certificate.map(|it| it.expected_loss),
+                better_chance: certificate.map(|it| it.chance_5_percent),
+                ..base
+            }
+        }
+        Some(Answer::NoneKeepsTheBound { closest }) => {
+            SearchFinding { end: SearchEnd::NoneKeeps, setting: at(*closest), change: None, ..base }
+        }
+    }
+}
+
+fn confirmed(values: &Values<'_>, it: &Confirmed, base: SearchFinding) -> SearchFinding {
+    let kept = values.plan.requirements.iter().zip(&it.bounds).map(|(limit, held)| SearchKept {
+        metric: limit.metric.clone(),
+        typical: libm::exp(signed(kept_by(limit), held.value)),
+        certainty: Some(held.certainty),
+    });
+    SearchFinding {
+        end: SearchEnd::Confirmed,
+        setting: Some(values.setting(it.point)),
+        change: it.gain.filter(|_| values.has_change()).map(|gain| values.interval(gain)),
+        kept: kept.collect(),
+        confirmed_in: it.blocks,
+        ..base
+    }
+}
+
+fn undecided(why: Why) -> &'static str {
+    match why {
+        Why::NotShown => {
+            "what looked best could not be shown to keep what is required and to be better than the machine as found"
+        }
+        Why::Time => "the time ran short before anything could be confirmed",
+        Why::StartFails => "the load fails on the machine as found",
+        _ => "nothing could be shown",
+    }
+}
+
+fn unfinished(reason: &CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Stopped => "it was stopped",
+        CloseReason::Budget => "the time was used up",
+        CloseReason::Blocks => "the most runs were made",
+        _ => "it could not go on",
+    }
+}

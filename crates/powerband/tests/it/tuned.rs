@@ -1,0 +1,244 @@
+//! `tune` through the binary: on a table, on simulated machines, on this one; interrupted, refused, without an answer.
+use std::fs;
+
+use powerband_record::SearchEnd;
+use powerband_report::json::{Report, SearchRow};
+use rustix::process::Signal;
+
+use crate::desk::{Desk, quotas, root, typical, until, workspace};
+
+/// The table of this repository, whose rows are formulas: 90 settings.
+const KEEPER: [&str; 9] = [
+    "--machine",
+    "table:machines/tables/keeper.csv",
+    "tune",
+    "freq=all",
+    "rx-usecs=all",
+    "--minimize",
+    "watts",
+    "--require",
+    "p99_us<=200",
+];
+
+/// Its laws, as the file beside it has them, at a clock in GHz and a delay in us.
+fn watts(f: f64, u: f64) -> f64 {
+    let x = f / 2.0;
+    24.0 + x * (0.6 + 0.4 * x).powi(2) * (36.0 + 9.0 / (1.0 + u / 50.0))
+}
+
+fn p99_us(f: f64, u: f64) -> f64 {
+    let rho = (1.05 + 0.3 / (1.0 + u / 40.0)) / f;
+    let room = ((1.0 + (12.0 * (1.0 - rho)).exp()).ln() / 12.0).max(0.001);
+    55.0 / f + 1.05 * u + 24.0 / f * rho / room
+}
+
+fn search(report: &Report) -> &SearchRow {
+    report.search.as_ref().unwrap()
+}
+
+/// Clock in GHz and delay in us of an answer, `freq=1400MHz rx-usecs=60`.
+fn keeper_answer(search: &SearchRow) -> (f64, f64) {
+    let turns = search.turns.as_ref().unwrap();
+    let value = |name: &str| {
+        let text = turns.split(' ').find_map(|word| word.strip_prefix(name)).unwrap_or_else(|| panic!("{turns}"));
+        text.trim_end_matches("MHz").parse::<f64>().unwrap()
+    };
+    (value("freq=") / 1000.0, value("rx-usecs="))
+}
+
+#[test]
+fn on_a_table_the_cheapest_setting_is_found_in_a_part_of_the_trials_and_proved() {
+    let (clocks, delays) = (
+        [1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 2.4, 2.6, 2.8],
+        [10.0, 20.0, 40.0, 60.0, 80.0, 100.0, 150.0, 200.0, 300.0, 400.0],
+    );
+    let all = clocks.iter().flat_map(|&f| delays.iter().map(move |&u| (f, u)));
+    let best = all.filter(|&(f, u)| p99_us(f, u) <= 200.0).map(|(f, u)| watts(f, u)).fold(f64::MAX, f64::min);
+    for seed in ["1", "2", "3"] {
+        let desk = Desk::new();
+        let ran = desk.run(&[&["--json", "--seed", seed], &KEEPER[..]].concat()).ended(0);
+        assert!(ran.err.contains("a table of 184 rows, 90 settings") && ran.err.contains("nothing is turned"));
+        let report = ran.report();
+        let found = search(&report);
+        assert_eq!(found.end, Some(SearchEnd::Confirmed), "{}", report.finding);
+        let (f, u) = keeper_answer(found);
+        assert!(p99_us(f, u) <= 200.0 * 1.01, "{}", report.finding);
+        assert!(watts(f, u) <= best * 1.05, "{} W of {best}", watts(f, u));
+        assert!(found.tried < 30 && report.settings.len() == found.tried as usize, "{} of 90 tried", found.tried);
+        assert!(found.typed.is_none(), "a table is not turned: {:?}", found.typed);
+        let told = desk.run(&["show"]).ended(0).out;
+        for words in ["confirmed in", "at most 200", "freq (9) × rx-usecs (10)", "expected loss", "5 % better exists"]
+        {
+            assert!(told.replace('\n', " ").contains(words), "{words} in {told}");
+        }
+    }
+}
+
+#[test]
+fn killed_and_gone_on_with_it_gives_the_same_bytes() {
+    let whole = Desk::new();
+    whole.run(&KEEPER).ended(0);
+    let lines = whole.journal();
+    let desk = Desk::new();
+    desk.run(&KEEPER).ended(0);
+    assert_eq!(desk.journal(), lines);
+    // On a simulated machine, in the middle.
+    let words =
+        ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=all", "--load", "counter", "--for", "5s"];
+    let words = [&words[..], &["--minimize", "power_w", "--require", "count_per_s>=1", "--quiet"]].concat();
+    whole.run(&words).ended(0);
+    let running = desk.start(&words);
+    let finished = || desk.run(&["export", "last", "--journal"]).out.matches("\"trial_done\"").count();
+    until("a few trials are finished", || desk.experiments() == 2 && finished() >= 3);
+    running.signal(Signal::KILL);
+    let ended = running.end();
+    if ended.code != Some(0) {
+        desk.run(&["resume", "--quiet"]).ended(0);
+    }
+    assert_eq!(desk.journal(), whole.journal());
+}
+
+#[test]
+fn a_simulated_machine_is_tuned_for_energy_with_a_limit_on_work_and_the_answer_can_be_typed() {
+    let desk = Desk::new();
+    let words =
+        ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=all", "--load", "counter", "--for", "5s"];
+    let report = desk.report(&[&words[..], &["--minimize", "energy_j", "--require", "count_per_s>=3800000"]].concat());
+    let found = search(&report);
+    assert_eq!(found.end, Some(SearchEnd::Confirmed), "{}", report.finding);
+    // Slower clocks do not count so far, faster ones take more; which governor runs there makes no difference.
+    let turns = found.turns.as_ref().unwrap();
+    assert!(turns.contains("max_freq=1867MHz") && !turns.contains("powersave"), "{}", report.finding);
+    let change = found.change.unwrap();
+    assert!(change.high.unwrap() < 0.0 && change.low.unwrap() <= change.change, "{change:?}");
+    assert_eq!(found.settings, 16);
+    let typed: Vec<&str> = found.typed.as_ref().unwrap().split(' ').collect();
+    assert_eq!(typed[0], "powerband");
+    desk.run(&typed[1..]).ended(0);
+    let reads = desk.json(&["--machine", "sim:quadcore", "get", "max_freq"]);
+    assert!(reads["readings"][0]["reading"]["value"].as_str().unwrap().starts_with("1867"), "{reads}");
+}
+
+#[test]
+fn knobs_that_act_under_one_governor_alone_are_searched_beside_the_others() {
+    let desk = Desk::new();
+    let words =
+        ["--machine", "sim:quadcore", "tune", "governor=ondemand,userspace", "freq=all", "up_threshold=60,80,95"];
+    let asked = ["--load", "counter", "--for", "5s", "--minimize", "energy_j", "--require", "count_per_s>=3800000"];
+    let report = desk.report(&[&words[..], &asked].concat());
+    let found = search(&report);
+    assert_eq!(found.settings, 3 + 4, "each governor with its own knob: {:?}", found.factors);
+    assert_eq!(found.turns.as_deref(), Some("governor=userspace freq=1867MHz"), "{}", report.finding);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_sentence() {
+    let desk = Desk::new();
+    let table = ["--machine", "table:machines/tables/keeper.csv"];
+    for (words, sentence) in [
+        (&["tune", "freq=all", "--minimize", "watts"][..], "does not say nic.rx-usecs"),
+        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "rtt_ms"], "nothing measures 'rtt_ms'"),
+        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "freq"], "add what it must still do"),
+        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--require", "p99_us<500"], "METRIC<=LIMIT"),
+        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--require", "p99_us<=+5%"], "as found"),
+        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--safe", "10%"], "--require"),
+        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--", "true"], "load of its own"),
+        (&["tune", "freq=all", "rx-usecs=all"], "--minimize"),
+        (&["tune", "freq=all", "rx-usecs=7", "--minimize", "watts"], "the table has no 7; it has: 10, 20"),
+        (&["tune", "--minimize", "watts"], "nothing to compare"),
+    ] {
+        let why = desk.run(&[&table[..], words].concat()).refused(2);
+        assert!(why.contains(sentence), "{words:?}: {why}");
+    }
+    let why = desk.run(&["--machine", "table:nowhere.csv", "tune", "a=1,2", "--minimize", "b"]).refused(2);
+    assert!(why.contains("cannot read the table nowhere.csv"), "{why}");
+    let why = desk.run(&[&table[..], &["info"]].concat()).refused(4);
+    assert!(why.contains("there is nothing to look at"), "{why}");
+    assert!(!desk.state().join("powerband.sqlite").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_dry_run_says_what_is_sought_and_turns_each_value_once() {
+    let desk = Desk::new();
+    let words =
+        ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=performance,powersave", "--load", "counter"];
+    let told =
+        desk.run(&[&words[..], &["--minimize", "power_w", "--dry-run", "--budget", "15m"]].concat()).ended(0).out;
+    assert!(told.contains("sought: the least power_w, among ") && told.contains("at most about 15 min"), "{told}");
+    let table = desk.run(&[&KEEPER[..], &["--dry-run"]].concat()).ended(0).out;
+    assert!(table.contains("the least power_w, p99_us<=200, among 90 settings"), "{table}");
+    assert!(!desk.state().join("powerband.sqlite").exists());
+}
+
+#[test]
+fn a_table_is_compared_by_try_too_and_another_table_is_known_for_one() {
+    let desk = Desk::new();
+    let folder = desk.beside("");
+    for file in ["keeper.csv", "keeper.toml"] {
+        fs::copy(workspace().join("machines/tables").join(file), folder.join(file)).unwrap();
+    }
+    let machine = format!("table:{}", folder.join("keeper.csv").display());
+    let words =
+        ["--machine", &machine, "try", "freq=1.4GHz,2.8GHz", "rx-usecs=60", "--metric", "watts", "--blocks", "40"];
+    let report = desk.report(&words);
+    assert_eq!(report.settings[1].label, "freq=1400MHz");
+    assert_eq!(report.settings[1].verdicts["power_w"].verdict, powerband_record::Verdict::Better);
+    assert_eq!(report.settings[2].verdicts["power_w"].verdict, powerband_record::Verdict::Worse);
+    let long = [&words[..8], &["200", "--margin", "0.01%", "--quiet"]].concat();
+    let running = desk.start(&long);
+    until("it runs", || desk.experiments() == 2);
+    running.signal(Signal::KILL);
+    if running.end().code == Some(0) {
+        return;
+    }
+    let rows = fs::read_to_string(folder.join("keeper.csv")).unwrap();
+    fs::write(folder.join("keeper.csv"), rows + "set,2,1400000,60,45.7,184.0\n").unwrap();
+    let why = desk.run(&["resume"]).refused(8);
+    assert!(why.contains("its table was a table of 184 rows"), "{why}");
+}
+
+/// Counts to a fixed number; at 100 % of a CPU that takes a moment, at less longer.
+const WORK: [&str; 4] = ["--", "sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"];
+
+#[test]
+fn the_least_of_a_cpu_that_a_command_bears_is_found_on_this_machine() {
+    if !root() {
+        return;
+    }
+    let (_one, desk) = (quotas(), Desk::new());
+    let first = [
+        "try",
+        "-s",
+        "whole:cgroup.cpu_quota=100%",
+        "-s",
+        "same:cgroup.cpu_quota=100%",
+        "--blocks",
+        "3",
+        "--settle",
+        "0",
+    ];
+    let whole_s = typical(&desk.report(&[&first[..], &WORK].concat()), "whole", "real_s");
+    let limit = format!("real_s<={}", 2.5 * whole_s);
+    let tune = ["tune", "cgroup.cpu_quota=10%..100%:10", "--minimize", "cgroup.cpu_quota", "--require", &limit];
+    let report = desk.report(&[&tune[..], &["--settle", "0", "--budget", "60s"], &WORK].concat());
+    let found = search(&report);
+    assert_eq!(found.settings, 10);
+    if found.end == Some(SearchEnd::Confirmed) {
+        let label = found.label.as_ref().unwrap();
+        assert!(typical(&report, label, "real_s") <= 2.5 * whole_s, "{}", report.finding);
+        let share: u32 = found
+            .turns
+            .as_ref()
+            .unwrap()
+            .trim_start_matches("cgroup.cpu_quota=")
+            .trim_end_matches('%')
+            .parse()
+            .unwrap();
+        // A tenth of a CPU takes ten times as long; a share that is more than what is needed twice over is no least.
+        assert!((20..=90).contains(&share), "{}", report.finding);
+        assert!(found.typed.as_ref().unwrap().ends_with(" -- COMMAND"), "{:?}", found.typed);
+    } else {
+        assert!(found.why.is_some() || found.end == Some(SearchEnd::NoneKeeps), "{}", report.finding);
+    }
+    assert_eq!(desk.turned(), 0);
+}

@@ -1,0 +1,191 @@
+//! What a search found, in words: the sentence, how sure it is that nothing was missed, and what to type next.
+use powerband_record::{
+    Better, CloseReason, Relation, Requirement, SearchChange, SearchEnd, SearchFinding, SearchPlan, SearchStanding,
+    format_number, unit_of,
+};
+
+use super::{AS_FOUND, and, finite, percent, with_boundary};
+use crate::{End, Model, Search};
+
+/// Most of the certainties that are told as they are; above it is "more than".
+const SUREST: f64 = 0.999;
+
+/// The whole finding in one sentence, without a full stop.
+pub(super) fn headline(model: &Model) -> String {
+    let Some(plan) = &model.started.search else { return String::new() };
+    let so_far = || match &model.search {
+        Some(Search::Stands(standing)) => stands(model, plan, standing),
+        Some(Search::Found(finding)) => guess(model, plan, finding)
+            .map_or_else(|| "nothing better so far".into(), |guess| format!("best so far: {guess}")),
+        None => "nothing was found so far".into(),
+    };
+    match (&model.end, &model.search) {
+        (End::Closed(CloseReason::LoadFailed { why }), _) => format!("the load failed: {why}"),
+        (End::Closed(CloseReason::Failed { why }), _) => format!("it could not go on: {why}; {}", so_far()),
+        (End::Closed(CloseReason::Stopped), _) => format!("stopped; {}", so_far()),
+        (End::Interrupted, _) => format!("interrupted; {}", so_far()),
+        (End::Open, _) => format!("no end is recorded; {}", so_far()),
+        (End::Closed(_), Some(Search::Found(finding))) => found(model, plan, finding),
+        (End::Closed(_), _) => so_far(),
+    }
+}
+
+fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
+    let goal = goal(model, plan);
+    let limits = limits(plan);
+    match finding.end {
+        SearchEnd::Confirmed => confirmed(model, plan, finding),
+        SearchEnd::FoundIsBest if limits.is_empty() => format!("no setting was found with {goal} than as found"),
+        SearchEnd::FoundIsBest => {
+            format!("no setting was found that has {goal} than the machine as found and keeps {limits}")
+        }
+        SearchEnd::NoneKeeps => {
+            let closest = finding.setting.map(|setting| format!("; {} comes closest", model.label(setting)));
+            format!("no setting was found that keeps {limits}{}", closest.unwrap_or_default())
+        }
+        SearchEnd::Undecided | SearchEnd::Unfinished => {
+            let why = finding.why.as_deref().unwrap_or("nothing could be shown");
+            let guess = guess(model, plan, finding).map(|guess| format!("; best guess, not confirmed: {guess}"));
+            format!("undecided, keep the machine as found: {why}{}", guess.unwrap_or_default())
+        }
+    }
+}
+
+/// What the goal is, as less or more of it.
+fn goal(model: &Model, plan: &SearchPlan) -> String {
+    let way = if plan.goal.better == Better::Lower { "less" } else { "more" };
+    format!("{way} {}", named(model, &plan.goal.name))
+}
+
+/// A metric with what it covers; a knob as it is.
+fn named(model: &Model, name: &str) -> String {
+    let metric = model.started.metrics.iter().find(|metric| metric.name == name);
+    metric.map_or_else(|| name.to_owned(), |metric| with_boundary(name, metric))
+}
+
+fn limits(plan: &SearchPlan) -> String {
+    and(&plan.requirements.iter().map(Requirement::to_string).collect::<Vec<_>>())
+}
+
+fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
+    let mut parts = Vec::new();
+    match &finding.change {
+        Some(change) => parts.push(format!("{} {}", named(model, &plan.goal.name), changed(model, plan, change))),
+        None => {
+            let known = finding.setting.and_then(|at| plan.goal.known.get(usize::try_from(at).ok()?.checked_sub(1)?));
+            parts.extend(known.map(|value| format!("{} {}", plan.goal.name, format_number(*value))));
+        }
+    }
+    for (kept, limit) in finding.kept.iter().zip(&plan.requirements) {
+        parts.push(holds(limit, kept.typical, kept.certainty));
+    }
+    let label = finding.setting.map_or_else(|| AS_FOUND.to_owned(), |setting| model.label(setting));
+    let blocks = super::blocks(finding.confirmed_in);
+    let next = typed(model).map(|words| format!("; type: {words}")).unwrap_or_default();
+    format!("{label}: {}, confirmed in {blocks}{next}", parts.join(", "))
+}
+
+/// `p99_us 486, at most 500 with 99 % certainty`.
+fn holds(limit: &Requirement, typical: f64, certainty: Option<f64>) -> String {
+    let side = match limit.relation {
+        Relation::AtMost => "at most",
+        Relation::AtLeast => "at least",
+    };
+    let sure = match finite(certainty) {
+        Some(sure) if sure > SUREST => format!(" with more than {} certainty", percent(SUREST)),
+        // Downwards, so that nothing is told that was not reached.
+        Some(sure) => format!(" with {} certainty", percent((sure * 1000.0).floor() / 1000.0)),
+        None => String::new(),
+    };
+    format!("{} {}, {side} {}{sure}", limit.metric, format_number(typical), format_number(limit.limit))
+}
+
+/// `-12.3 % (-12.9 .. -11.8)`, with the same in the goal's own unit where its level at the machine as found is known.
+fn changed(model: &Model, plan: &SearchPlan, change: &SearchChange) -> String {
+    let shares = one_or_three(change, |share| format!("{:+.1}", share * 100.0), " %");
+    let place = model.started.metrics.iter().position(|metric| metric.name == plan.goal.name);
+    let level = place.and_then(|place| model.settings.first()?.levels.get(place)?.as_ref()).map(|level| level.typical);
+    let unit = unit_of(&plan.goal.name);
+    let Some(level) = level.filter(|level| level.is_finite() && !unit.is_empty()) else { return shares };
+    let sign = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, format_number(value));
+    format!("{shares}, {} {unit}", sign(level * change.change))
+}
+
+fn one_or_three(change: &SearchChange, print: impl Fn(f64) -> String, unit: &str) -> String {
+    match (finite(change.low), finite(change.high)) {
+        (Some(low), Some(high)) if low < high => {
+            format!("{}{unit} ({} .. {})", print(change.change), print(low), print(high))
+        }
+        _ => format!("{}{unit}", print(change.change)),
+    }
+}
+
+/// The setting that is the best guess, and what is expected of it.
+fn guess(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Option<String> {
+    let setting = finding.setting?;
+    let change = finding.change.as_ref().map(|it| format!(" ({} {:+.1} %)", plan.goal.name, it.change * 100.0));
+    Some(format!("{}{}", model.label(setting), change.unwrap_or_default()))
+}
+
+/// Where a search stands, in one line.
+pub(crate) fn stands(model: &Model, plan: &SearchPlan, standing: &SearchStanding) -> String {
+    let label = standing.setting.map(|setting| model.label(setting));
+    line(label, plan, standing)
+}
+
+/// As [`stands`], with the label of the provisional answer.
+pub(crate) fn line(label: Option<String>, plan: &SearchPlan, standing: &SearchStanding) -> String {
+    let best = match (label, finite(standing.change)) {
+        (Some(label), Some(change)) => format!("best so far {label} ({} {:+.1} %)", plan.goal.name, change * 100.0),
+        (Some(label), None) => format!("best so far {label}"),
+        (None, _) => "nothing better than as found yet".to_owned(),
+    };
+    let doubt = doubt(standing.expected_loss, standing.better_chance).map(|doubt| format!(", {doubt}"));
+    format!("{best}{}, {} of {} settings tried", doubt.unwrap_or_default(), standing.tried, plan.points.len())
+}
+
+fn doubt(loss: Option<f64>, chance: Option<f64>) -> Option<String> {
+    let (loss, chance) = (finite(loss)?, finite(chance)?);
+    Some(format!(
+        "expected loss {:.1} %, {:.0} % chance that a setting 5 % better exists",
+        loss * 100.0,
+        chance * 100.0
+    ))
+}
+
+/// How sure it is that nothing better was missed; absent where the search has not come to say.
+#[must_use]
+pub fn missed(model: &Model) -> Option<String> {
+    match model.search.as_ref()? {
+        Search::Stands(standing) => doubt(standing.expected_loss, standing.better_chance),
+        Search::Found(finding) => doubt(finding.expected_loss, finding.better_chance),
+    }
+}
+
+/// What is typed to have the answer on the machine; absent without a confirmed one, and where nothing can be turned.
+#[must_use]
+pub fn typed(model: &Model) -> Option<String> {
+    let Some(Search::Found(finding)) = &model.search else { return None };
+    let plan = model.started.search.as_ref()?;
+    let setting = finding.setting.filter(|_| finding.end == SearchEnd::Confirmed)?;
+    let turns = &model.settings.get(usize::try_from(setting).ok()?)?.turns;
+    let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
+    if machine.starts_with("table:") || turns.is_empty() {
+        return None;
+    }
+    let at = |option: &str, name: &str| format!(" {option} {}", quoted(name));
+    let near = if machine == "local" { String::new() } else { at("--machine", machine) };
+    let far = model.started.far_typed.as_deref().or(model.started.far.as_deref());
+    let far = far.map(|far| at("--far", far)).unwrap_or_default();
+    let cpus = model.started.cpus.as_ref().map(|cpus| format!(" -c {cpus}")).unwrap_or_default();
+    Some(match plan.only_held {
+        true => format!("powerband{near}{far}{cpus} with {turns} -- COMMAND"),
+        false => format!("powerband{near}{far}{cpus} set {turns}"),
+    })
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@#=+,".contains(c));
+    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
