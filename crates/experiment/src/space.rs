@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_knob::{Level, Named, Selection, for_side, level, plan as plan_steps, trend};
 use powerband_machine::World;
-use powerband_record::{Assignment, Better, KnobRef, Metric, SearchFactor, SearchFactorKind, Setting, Side, unit_of};
+use powerband_record::{Assignment, Better, KnobRef, Metric, SearchFactor, SearchFactorKind, SearchRole, Setting, Side, unit_of};
 
 use crate::{PlanError, ResolveError};
 
@@ -286,12 +286,23 @@ impl Column {
             let slope = slope(&self.canonical, metric);
             (ordered && slope != 0.0).then(|| (metric.name.clone(), slope))
         };
+        let numbers = matches!(kind, SearchFactorKind::Numbers(_));
         SearchFactor {
             name: self.typed.to_string(),
             kind,
+            role: role(&self.canonical).filter(|_| numbers),
             switch_s: self.settles_ns as f64 / 1e9,
             trends: metrics.iter().filter_map(believed).collect(),
         }
+    }
+}
+
+/// What a knob is to a machine's physical twin.
+fn role(knob: &str) -> Option<SearchRole> {
+    match knob {
+        "cpufreq.freq" | "cpufreq.max_freq" => Some(SearchRole::ClockKhz),
+        "nic.rx-usecs" => Some(SearchRole::DelayUs),
+        _ => None,
     }
 }
 

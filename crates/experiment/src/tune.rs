@@ -2,8 +2,10 @@
 //! or the time or the user's patience ends. It knows trials and answers, nothing of machines or models.
 use std::collections::BTreeMap;
 
-use powerband_advice::{Ask, End as Answer, Metric as Modelled, Phase, Search, Standing, Told, Who};
-use powerband_record::{BlockDone, CloseReason, Event, Finding, Outcome, SearchPlan, Started, Void};
+use powerband_advice::twin::Twin;
+use powerband_advice::{Ask, End as Answer, Metric as Modelled, Phase, Problem, Search, Standing, Told, Who};
+use powerband_record::{BlockDone, CloseReason, Event, Finding, Outcome, SearchPhase, SearchPlan, Started, Void};
+use powerband_stats::{Slot, block_order};
 
 use crate::levels::level_of;
 use crate::trials::{Course, End, Found, TRIES, Trials, conduct, index};
@@ -12,6 +14,8 @@ use crate::{Bench, Fatal, Journal};
 mod answer;
 mod problem;
 mod rehearsal;
+mod twin;
+mod why;
 
 use answer::{Values, finding, phase, standing};
 use problem::problem;
@@ -34,9 +38,10 @@ pub(crate) fn tune(
     bench: &mut dyn Bench,
     journal: &mut dyn Journal,
 ) -> Result<Finding, Fatal> {
-    let search = Search::new(problem(started, plan)).map_err(|error| Fatal::Search { why: error.to_string() })?;
+    let problem = problem(started, plan);
+    let search = Search::new(problem.clone()).map_err(|error| Fatal::Search { why: error.to_string() })?;
     let trials = Trials::new(started, bench, journal);
-    conduct(Searching::new(started, plan, search), trials)
+    conduct(Searching::new(started, plan, &problem, search), trials)
 }
 
 /// A search under way.
@@ -44,9 +49,13 @@ struct Searching<'a> {
     started: &'a Started,
     plan: &'a SearchPlan,
     search: Search,
+    twin: Option<Twin>,
     values: Values<'a>,
     /// By setting and metric, of valid trials.
     measured: BTreeMap<u32, Vec<Vec<f64>>>,
+    /// The goal's values by setting, of the runs in blocks that the answer rests on, and the candidate those are about.
+    in_blocks: BTreeMap<u32, Vec<f64>>,
+    candidate: Option<usize>,
     /// Complete blocks; a trial outside the blocks of a race or a confirmation is a block of its own.
     blocks: u32,
     /// Where the block under way belongs, if one is.
@@ -70,6 +79,7 @@ impl Course for Searching<'_> {
                 Ask::Run(who) => who,
                 Ask::End(answer) => {
                     self.answer = Some(answer);
+                    self.explain(trials)?;
                     return Ok(if self.stopped { CloseReason::Budget } else { CloseReason::Decided });
                 }
             };
@@ -79,7 +89,13 @@ impl Course for Searching<'_> {
             if self.blocks >= self.started.max_blocks {
                 return Ok(CloseReason::Blocks);
             }
-            self.under_way = Some(self.search.phase());
+            let phase = self.search.phase();
+            self.under_way = Some(phase);
+            if let Phase::Confirming { candidate, .. } = phase
+                && self.candidate.replace(candidate) != Some(candidate)
+            {
+                self.in_blocks.clear();
+            }
             self.run(trials, who)?;
             self.end_block(trials)?;
         }
@@ -93,10 +109,15 @@ impl Course for Searching<'_> {
             metrics.iter().zip(of).filter_map(level).collect::<Vec<_>>()
         });
         let standing = self.search.standing();
+        let mut told = finding(&self.values, &self.search, self.answer.as_ref(), &standing, reason);
+        if let Some((shares, together)) = self.shares() {
+            (told.shares, told.together) = (shares, Some(together));
+        }
+        told.twins = self.twin.as_ref().map(|it| twin::trust(it, self.plan)).unwrap_or_default();
         Found {
             blocks: self.blocks,
             levels: levels.collect(),
-            search: Some(finding(&self.values, &self.search, self.answer.as_ref(), &standing, reason)),
+            search: Some(told),
             notes: self.notes,
             ..Found::default()
         }
@@ -104,13 +125,16 @@ impl Course for Searching<'_> {
 }
 
 impl<'a> Searching<'a> {
-    fn new(started: &'a Started, plan: &'a SearchPlan, search: Search) -> Self {
+    fn new(started: &'a Started, plan: &'a SearchPlan, problem: &Problem, search: Search) -> Self {
         Searching {
             started,
             plan,
             search,
+            twin: twin::twin(plan, problem),
             values: Values { plan },
             measured: BTreeMap::new(),
+            in_blocks: BTreeMap::new(),
+            candidate: None,
             blocks: 0,
             under_way: None,
             longest_trial_ns: 0,
@@ -159,6 +183,9 @@ impl<'a> Searching<'a> {
                     let settle_ns = if setting == 0 { 0 } else { self.started.settle_ns.min(took_ns) };
                     let told = self.values.told(who, &outcome);
                     self.search.tell(who, told, (took_ns - settle_ns) as f64 / 1e9, settle_ns as f64 / 1e9);
+                    if let Some(twin) = &mut self.twin {
+                        twin.follow(&mut self.search);
+                    }
                     return Ok(());
                 }
                 Err(Void::NotTurned { why }) if setting != 0 => return self.refuse(trials, setting, block, &why),
@@ -193,6 +220,45 @@ impl<'a> Searching<'a> {
         for (metric, values) in metrics.iter().zip(values) {
             values.extend(outcome.metrics.get(&metric.name).filter(|value| value.is_finite()));
         }
+        if matches!(self.under_way, Some(Phase::Confirming { .. } | Phase::Racing { .. } | Phase::Done)) {
+            let value = outcome.metrics.get(&self.plan.goal.name).copied().filter(|value| *value > 0.0);
+            self.in_blocks.entry(setting).or_default().extend(value);
+        }
+    }
+
+    /// The answer, where it was confirmed and several knobs made it.
+    fn gain(&self) -> Option<why::Gain> {
+        let Some(Answer::Confirmed(answer)) = &self.answer else { return None };
+        why::Gain::of(self.plan, self.search.space(), self.values.setting(answer.point))
+    }
+
+    fn shares(&self) -> Option<(Vec<powerband_record::SearchShare>, powerband_record::SearchShare)> {
+        self.gain()?.shares(&self.in_blocks, &self.search.data(Modelled::Goal), self.started.seed)
+    }
+
+    /// Runs what lies between the machine as found and the answer, in a block with both, where there is time for it.
+    fn explain(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
+        let Some((gain, Some(Answer::Confirmed(answer)))) = self.gain().zip(Some(&self.answer)) else { return Ok(()) };
+        let mut settings = gain.to_run(&self.in_blocks);
+        let runs = settings.len() as u64 + 2;
+        if settings.is_empty() || self.no_time(trials, runs) || self.blocks >= self.started.max_blocks {
+            return Ok(());
+        }
+        settings.extend([0, self.values.setting(answer.point)]);
+        let slots: Vec<Slot> = settings.iter().map(|&setting| Slot::first(setting as usize)).collect();
+        self.under_way = Some(Phase::Done);
+        let block = self.blocks + 1;
+        for slot in block_order(self.started.seed, block, &slots) {
+            let setting = index(slot.setting);
+            for _ in 0..TRIES {
+                if let Ok(outcome) = trials.one(block, setting, 0, |outcome| self.values.fit(outcome))? {
+                    trials.count(&outcome);
+                    self.take(setting, &outcome);
+                    break;
+                }
+            }
+        }
+        self.complete_block(trials, SearchPhase::Explaining)
     }
 
     /// Ends the block when the next run belongs to another one, and says where the search stands.
@@ -202,10 +268,14 @@ impl<'a> Searching<'a> {
         if goes_on && matches!(self.search.ask(), Ask::Run(_)) {
             return Ok(());
         }
+        self.complete_block(trials, phase(now))
+    }
+
+    fn complete_block(&mut self, trials: &mut Trials<'_>, phase: SearchPhase) -> Result<(), End> {
         self.under_way = None;
         self.blocks += 1;
         let stands: Standing = self.search.standing();
-        let told = standing(&self.values, &stands, phase(now), self.search.start_mean(Modelled::Goal));
+        let told = standing(&self.values, &stands, phase, self.search.start_mean(Modelled::Goal));
         let (block, at_ns) = (self.blocks, trials.clock());
         let done =
             BlockDone { block, at_ns, verdicts: Vec::new(), requirements: Vec::new(), knee: None, search: Some(told) };

@@ -42,7 +42,7 @@ pub use quantity::{
 pub use requirement::{Relation, Requirement, RequirementError, RequirementStanding, Standing};
 pub use search::{
     SearchChange, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept, SearchPhase,
-    SearchPlan, SearchShare, SearchStanding,
+    SearchPlan, SearchRole, SearchShare, SearchStanding, SearchTwin,
 };
 pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};

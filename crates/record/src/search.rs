@@ -55,12 +55,25 @@ pub struct SearchFactor {
     pub name: String,
     /// Its levels.
     pub kind: SearchFactorKind,
+    /// What its numbers are to a machine's physical twin, where they are either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<SearchRole>,
     /// How long the machine is expected to settle after it was turned, s.
     pub switch_s: f64,
     /// What is believed of its slope before anything is measured, by metric: 1 where the metric is known to rise with it,
     /// -1 where it falls; absent where nothing is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trends: BTreeMap<MetricName, f64>,
+}
+
+/// What the laws of a machine's physical twin know a factor as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchRole {
+    /// A clock of CPUs, kHz.
+    ClockKhz,
+    /// How long a network card holds back its interrupts, us.
+    DelayUs,
 }
 
 /// Levels of a factor.
@@ -87,6 +100,8 @@ pub enum SearchPhase {
     Confirming,
     /// Few settings, all in blocks.
     Racing,
+    /// Measuring settings between the machine as found and the answer, to see which knob did it.
+    Explaining,
     /// The end.
     Done,
 }
@@ -158,6 +173,12 @@ pub struct SearchFinding {
     /// What each knob has to do with it, the shares adding up to the whole change; empty where it was not explained.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<SearchShare>,
+    /// What the knobs do together beyond the sum of what each does alone; contained in the shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<SearchShare>,
+    /// How far the machine's physical twin can be trusted, for each metric it knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub twins: Vec<SearchTwin>,
 }
 
 /// A change of the goal, relative to the machine as found (-0.1 = 10 % less), with its 95 % interval where one was measured.
@@ -188,7 +209,7 @@ pub struct SearchKept {
 /// What one knob has to do with a change of the goal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchShare {
-    /// The knob as in the settings; empty for what only several of them do together.
+    /// The knob as in the settings, several that cannot be turned alone with blanks between; empty for what only several do together.
     pub factor: String,
     /// Its part of the change, relative to the machine as found.
     pub change: f64,
@@ -198,4 +219,24 @@ pub struct SearchShare {
     /// Upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+}
+
+/// How well three ways of predicting a metric did at settings that were measured and left out of the fit: median relative
+/// errors (0.05 is five percent).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchTwin {
+    /// The metric.
+    pub metric: MetricName,
+    /// Settings it was tested on.
+    pub tried: u32,
+    /// Of the physical laws alone.
+    pub error_laws: f64,
+    /// Of the model without them.
+    pub error_model: f64,
+    /// Of the model around the laws.
+    pub error_both: f64,
+    /// Whether the search made use of the laws: with them the model came closer.
+    pub used: bool,
+    /// Whether they may be believed where nothing was measured.
+    pub reliable: bool,
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, Standing, Verdict,
+    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, SearchTwin, Standing, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -379,6 +379,12 @@ pub struct SearchRow {
     /// What each knob has to do with the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<SearchShare>,
+    /// What the knobs do together beyond the sum of what each does alone; contained in the shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<SearchShare>,
+    /// How far the machine's physical twin can be trusted, for each metric it knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub twins: Vec<SearchTwin>,
 }
 
 /// A trial that does not count.

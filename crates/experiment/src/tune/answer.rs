@@ -135,6 +135,8 @@ pub(super) fn finding(
         better_chance: chance,
         tried: provisional.tried,
         shares: Vec::new(),
+        together: None,
+        twins: Vec::new(),
     };
     match answer {
         None => SearchFinding { why: Some(unfinished(reason).into()), ..base },

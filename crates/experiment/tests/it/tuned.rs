@@ -22,7 +22,7 @@ fn metric(name: &str) -> Metric {
 
 fn factor(name: &str, values: &[f64], power: f64, time: f64) -> SearchFactor {
     let trends = BTreeMap::from([("power_w".to_owned(), power), ("p99_us".to_owned(), time)]);
-    SearchFactor { name: name.into(), kind: SearchFactorKind::Numbers(values.to_vec()), switch_s: 0.1, trends }
+    SearchFactor { name: name.into(), kind: SearchFactorKind::Numbers(values.to_vec()), role: None, switch_s: 0.1, trends }
 }
 
 /// A search for the least watts with a limit on the tail.

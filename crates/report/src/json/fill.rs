@@ -204,6 +204,8 @@ fn search(model: &Model) -> Option<SearchRow> {
         expected_loss: None,
         better_chance: None,
         shares: Vec::new(),
+        together: None,
+        twins: Vec::new(),
     };
     match model.search.clone() {
         None => {}
@@ -215,7 +217,8 @@ fn search(model: &Model) -> Option<SearchRow> {
         Some(Search::Found(it)) => {
             row.change = it.change.filter(|change| change.change.is_finite());
             (row.tried, row.setting, row.end, row.why) = (it.tried, it.setting, Some(it.end), it.why);
-            (row.kept, row.confirmed_in, row.shares) = (it.kept, it.confirmed_in, it.shares);
+            (row.kept, row.confirmed_in) = (it.kept, it.confirmed_in);
+            (row.shares, row.together, row.twins) = (it.shares, it.together, it.twins);
             (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
         }
     }

@@ -1,5 +1,5 @@
 //! The parts of a report that only a search has: what was asked, how much of it was tried, what was left out.
-use powerband_record::{Better, SearchFactorKind, SearchPlan};
+use powerband_record::{Better, SearchFactorKind, SearchFinding, SearchPlan, SearchShare};
 
 use super::{Page, section};
 use crate::sentence::{counted, missed};
@@ -32,8 +32,39 @@ pub(super) fn facts(model: &Model, plan: &SearchPlan, page: &mut Page) {
     };
     let missed = missed(model).map(|missed| format!("; {missed}")).unwrap_or_default();
     page.fact("tried", &format!("{}, as found included{missed}", counted(tried, "setting")));
+    if let Some(Search::Found(finding)) = &model.search {
+        explained(finding, page);
+    }
     page.fact("certainty", "5 % error rate for the answer, whichever of the settings it is");
     page.fact("order", &format!("as the search asked, seed {}", model.started.seed));
+}
+
+/// Which knob brought how much, and how far the machine's twin can be trusted.
+fn explained(finding: &SearchFinding, page: &mut Page) {
+    let percent = |value: f64| format!("{:+.1}", value * 100.0);
+    let share = |share: &SearchShare| {
+        let bar = share.low.zip(share.high).map(|(low, high)| format!(" ({} .. {})", percent(low), percent(high)));
+        let name = if share.factor.is_empty() { "together" } else { &share.factor };
+        format!("{name} {} %{}", percent(share.change), bar.unwrap_or_default())
+    };
+    if !finding.shares.is_empty() {
+        let together = finding.together.iter().map(|it| format!("of it only {}", share(it)));
+        let shares: Vec<String> = finding.shares.iter().map(share).chain(together).collect();
+        page.fact("by knob", &shares.join(", "));
+    }
+    let error = |value: f64| format!("{:.1} %", value * 100.0);
+    for twin in &finding.twins {
+        let word = match (twin.used, twin.reliable) {
+            (true, true) => "used",
+            (true, false) => "used, and not to be trusted where nothing was measured",
+            _ => "not used, as the model predicts better without it",
+        };
+        let errors = [twin.error_laws, twin.error_model, twin.error_both].map(error).join(", ");
+        page.fact(
+            "twin",
+            &format!("of {}: {word}; median error of laws, model, both at settings left out: {errors}", twin.metric),
+        );
+    }
 }
 
 /// Whether the values of a setting are told beside others': of a search, those of the answer and the machine as found.
