@@ -38,7 +38,7 @@ pub(crate) const PAIRS: [Pair; 5] = [
     Pair {
         name: "ping and ping",
         program: "ping",
-        unit: "ms",
+        unit: "us",
         higher: false,
         margin: 0.03,
         only_same: false,

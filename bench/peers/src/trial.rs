@@ -1,4 +1,5 @@
-//! One trial: ours or theirs, two seconds, and one number on standard output.
+//! One trial: ours or theirs, a second, and one number on standard output.
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,16 +12,19 @@ use serde_json::{Value, json};
 use crate::namespaces::Place;
 
 /// Length of a trial, s.
-const SECONDS: u64 = 2;
+const SECONDS: u64 = 1;
 const FOR_NS: u64 = SECONDS * 1_000_000_000;
 /// Packets a second of a ping. From 10 ms between two of them on ping(8) sleeps as ours does; below it looks without pause, on
 /// a CPU that never rests.
 const RATE: u64 = 50;
+/// Of sockperf, whose sender never sleeps: as many as give a steady median.
+const SOCKPERF_RATE: u64 = 1_000;
 /// Port of servers that cannot say which they have.
 const PORT: u16 = 21_731;
-/// Rank of who wakes, and how often, us.
+/// Rank of who wakes, how often, us, and on which CPU: else each has its own each time.
 const PRIORITY: u32 = 80;
 const INTERVAL_US: u64 = 1_000;
+const WAKES_ON: usize = 1;
 
 /// Runs one trial and prints its number.
 pub(crate) fn run(pair: &str, turn: &Path, powerband: &str, place: &str) -> Result<bool> {
@@ -28,14 +32,16 @@ pub(crate) fn run(pair: &str, turn: &Path, powerband: &str, place: &str) -> Resu
     let place = Place::named(place);
     let value = match (pair, turn.trim()) {
         ("stream and iperf3" | "stream and nuttcp", "ours") => stream(powerband, place)?,
-        ("ping and ping", "ours") => ping(powerband, place, "icmp")?["mean_ns"].as_f64().context("no mean")? / 1e6,
-        ("ping and sockperf", "ours") => median(&ping(powerband, place, "udp")?)? / 1e3,
-        ("wake and cyclictest", "ours") => median(&wake(powerband)?)? / 1e3,
+        ("ping and ping", "ours") => {
+            ping(powerband, place, "icmp", RATE)?["rtt_p50_ns"].as_f64().context("no median")? / 1e3
+        }
+        ("ping and sockperf", "ours") => median(&ping(powerband, place, "udp", SOCKPERF_RATE)?)? / 1e3,
+        ("wake and cyclictest", "ours") => pinned(|| median(&wake(powerband)?))? / 1e3,
         ("stream and iperf3", "theirs") => iperf3(place)?,
         ("stream and nuttcp", "theirs") => nuttcp(place)?,
         ("ping and ping", "theirs") => iputils(place)?,
         ("ping and sockperf", "theirs") => sockperf(place)?,
-        ("wake and cyclictest", "theirs") => cyclictest()?,
+        ("wake and cyclictest", "theirs") => pinned(cyclictest)?,
         (pair, turn) => bail!("there is no trial of '{pair}' for '{turn}'"),
     };
     ensure!(value.is_finite() && value > 0.0, "the number is {value}");
@@ -108,14 +114,22 @@ fn stream(powerband: &str, place: Place) -> Result<f64> {
     Ok(number("bytes")? * 8e-6 / number("seconds")?)
 }
 
-fn ping(powerband: &str, place: Place, protocol: &str) -> Result<Value> {
+fn ping(powerband: &str, place: Place, protocol: &str, rate_per_s: u64) -> Result<Value> {
     let address = place.address();
     let echo = json!({"kind": "echo", "protocol": protocol, "address": address, "port": 0});
     let mut echo = (protocol != "icmp").then(|| Part::start(powerband, place, 0, &echo)).transpose()?;
     let port = echo.as_mut().map_or(Ok(0), Part::port)?;
     let work = json!({"kind": "ping", "protocol": protocol, "address": address, "port": port, "for_ns": FOR_NS,
-                      "rate_per_s": RATE as f64, "arrivals": "constant", "seed": 1, "size_bytes": 56});
+                      "rate_per_s": rate_per_s as f64, "arrivals": "constant", "seed": 1, "size_bytes": 56});
     Part::start(powerband, place, 1, &work)?.report()
+}
+
+/// With whatever it starts on one CPU.
+fn pinned(measure: impl FnOnce() -> Result<f64>) -> Result<f64> {
+    let mut one = rustix::thread::CpuSet::new();
+    one.set(WAKES_ON.min(std::thread::available_parallelism()?.get() - 1));
+    rustix::thread::sched_setaffinity(None, &one).context("cannot stay on one CPU")?;
+    measure()
 }
 
 fn wake(powerband: &str) -> Result<Value> {
@@ -197,12 +211,19 @@ fn nuttcp(place: Place) -> Result<f64> {
 fn iputils(place: Place) -> Result<f64> {
     let mut ping = place.command(1, "ping");
     let interval = format!("{}", 1.0 / RATE as f64);
-    ping.args(["-q", "-i", &interval, "-c", &(RATE * SECONDS).to_string(), "-s", "56", place.address()]);
-    found(&printed(ping)?, r"rtt min/avg/max/mdev = [0-9.]+/([0-9.]+)/")
+    ping.args(["-i", &interval, "-c", &(RATE * SECONDS).to_string(), "-s", "56", place.address()]);
+    let text = printed(ping)?;
+    let time = Regex::new(r"time=([0-9.]+) ms")?;
+    let times = time.captures_iter(&text).map(|it| Ok((it[1].parse::<f64>()? * 1e3).round() as u64));
+    let mut cells: BTreeMap<u64, f64> = BTreeMap::new();
+    for us in times.collect::<Result<Vec<u64>>>()? {
+        *cells.entry(us).or_default() += 1.0;
+    }
+    middle(&cells)
 }
 
 fn sockperf(place: Place) -> Result<f64> {
-    let (port, rate, seconds) = (PORT.to_string(), RATE.to_string(), SECONDS.to_string());
+    let (port, rate, seconds) = (PORT.to_string(), SOCKPERF_RATE.to_string(), SECONDS.to_string());
     let _server = server(place, "sockperf", &["server", "-i", place.address(), "-p", &port])?;
     let mut client = place.command(1, "sockperf");
     client.args(["under-load", "-i", place.address(), "-p", &port, "-t", &seconds, "-m", "56", "--mps", &rate]);
@@ -224,15 +245,17 @@ fn cyclictest() -> Result<f64> {
     std::fs::File::open(&file).context("no result")?.read_to_string(&mut text)?;
     let value: Value = serde_json::from_str(&text)?;
     let histogram = value["thread"]["0"]["histogram"].as_object().context("no histogram")?;
-    let mut cells: Vec<(f64, f64)> =
-        histogram.iter().filter_map(|(us, count)| Some((us.parse().ok()?, count.as_f64()?))).collect();
-    cells.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = cells.iter().map(|cell| cell.1).sum::<f64>() / 2.0;
+    let cells = histogram.iter().filter_map(|(us, count)| Some((us.parse().ok()?, count.as_f64()?)));
+    middle(&cells.collect())
+}
+
+/// The median of counts by whole microseconds. Both tools cut off what is below one: the values of a cell are even in it.
+fn middle(cells: &BTreeMap<u64, f64>) -> Result<f64> {
+    let half = cells.values().sum::<f64>() / 2.0;
     let mut seen = 0.0;
-    for (us, count) in cells {
-        if seen + count >= half {
-            // It cuts off what is below a microsecond: the values of a cell are even in it.
-            return Ok(us + (half - seen) / count);
+    for (&us, &count) in cells {
+        if seen + count >= half && count > 0.0 {
+            return Ok(us as f64 + (half - seen) / count);
         }
         seen += count;
     }

@@ -1,25 +1,33 @@
-//! Searches replayed on measured surfaces: how many settings are tried until one within 5 % of the best is among them,
-//! what the final answer is worth, and the same for random order and a grid. Exit code 1 when ours misses its marks.
+//! Searches replayed on measured and on simulated surfaces: how many settings are tried until one within 5 % of the best is
+//! among them, what the final answer is worth, and the same for random order, a grid and Optuna. Exit code 1 when ours
+//! misses its marks.
 
+mod contest;
+mod optuna;
+mod picture;
 mod score;
 mod searchers;
+mod simulated;
 mod surface;
+mod twin_table;
+mod why_table;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Parser;
 use powerband_advice::replay::Table;
 use powerband_stats::{Draws, Purpose};
 
+use contest::{Entrant, Searcher, Surface, Terms};
 use score::Score;
 use surface::{Knobs, Runs};
 
-/// Replays searches for the cheapest setting that keeps a latency on measured surfaces.
+/// Replays searches for the cheapest setting that keeps a latency on measured and simulated surfaces.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Folder with keyvalue-200k.csv and keyvalue-600k.csv.
+    /// Folder with keyvalue-200k.csv and keyvalue-600k.csv; without it, simulated surfaces alone.
     #[arg(long)]
     data: Option<PathBuf>,
     /// Searches on each surface.
@@ -43,9 +51,22 @@ struct Arguments {
     /// Only surfaces whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Leave random order and grid out.
+    /// Ours alone, without the twin and all others.
     #[arg(long)]
     ours: bool,
+    /// Searches of Optuna's tree samplers on each surface, fetched from PyPI; 0 leaves them out.
+    #[arg(long, default_value_t = 4)]
+    optuna: u64,
+    /// Searches of Optuna's Gaussian process on each surface: fetches some gigabytes, and takes a minute each.
+    #[arg(long, default_value_t = 0)]
+    gp: u64,
+    /// Sets of twelve settings from which the twin and the process predict all others, and ten times as many
+    /// explanations of a gain.
+    #[arg(long, default_value_t = 10)]
+    sets: u64,
+    /// Draw regret against settings tried into this file.
+    #[arg(long)]
+    svg: Option<PathBuf>,
     /// Do not use the known trends: 0 for none, −1 for all reversed.
     #[arg(long, default_value_t = 1.0, allow_hyphen_values = true)]
     trends: f64,
@@ -59,9 +80,6 @@ const MARKS: [(&str, Knobs, f64, f64); 4] = [
     ("600k", Knobs::Three, 9.0, 10.0),
 ];
 
-/// Chooses the settings of a naive search beforehand.
-type Order = fn(&Table, u64) -> Vec<usize>;
-
 /// Confirmed settings that may break the bound, as a share.
 const BROKEN_MOST: f64 = 0.01;
 
@@ -70,38 +88,110 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            complain(&error);
+            complain(&format!("{error:#}"));
             ExitCode::from(2)
         }
     }
 }
 
 fn race(arguments: &Arguments) -> Result<bool> {
-    let Some(data) = &arguments.data else {
-        say("skipped: name a folder of measured surfaces by --data");
-        return Ok(true);
-    };
+    let terms = Terms { seed: arguments.seed, louder: arguments.louder, safe: arguments.safe };
+    let mut entrants = entrants(arguments);
+    let mut panels = Vec::new();
     let mut well = true;
+    let surfaces = surfaces(arguments)?;
     say(Score::HEADER);
-    for (load, knobs, median, high) in MARKS {
-        let name = format!("{load}, {}", if knobs == Knobs::Two { "two" } else { "three" });
-        if !name.contains(&arguments.only) {
-            continue;
-        }
-        let ours = ours(arguments, data, load, knobs)?;
-        say(&ours.row(&name, "ours"));
-        let plain = arguments.louder == 1.0 && !arguments.varied && arguments.safe.is_none() && arguments.trends == 1.0;
-        if plain && arguments.bound == 500.0 && !ours.reaches(median, high, BROKEN_MOST) {
-            say(&format!("{name}: missed; tried should be {median:.0} / {high:.0}, broken at most {BROKEN_MOST}"));
-            well = false;
-        }
-        if !arguments.ours {
-            for (peer, score) in peers(arguments, data, load, knobs)? {
-                say(&score.row(&name, peer));
+    for surface in &surfaces {
+        let mut lines = Vec::new();
+        for entrant in &mut entrants {
+            complain(&format!("{}: {} …", surface.name, entrant.searcher.name()));
+            let (score, line) = contest::play(surface, entrant, terms)?;
+            say(&score.row(&surface.name, entrant.searcher.name()));
+            lines.push(line);
+            if let (Searcher::Ours { twin: false }, Some((median, high))) = (&entrant.searcher, surface.mark)
+                && !score.reaches(median, high, BROKEN_MOST)
+            {
+                let name = &surface.name;
+                say(&format!("{name}: missed; tried should be {median:.0} / {high:.0}, broken at most {BROKEN_MOST}"));
+                well = false;
             }
         }
+        panels.push(contest::panel(surface, lines));
+    }
+    if !arguments.ours && arguments.sets > 0 {
+        model_rows(&surfaces, arguments);
+    }
+    if let Some(file) = &arguments.svg {
+        std::fs::write(file, picture::svg(&panels)).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(well)
+}
+
+fn model_rows(surfaces: &[Surface<'_>], arguments: &Arguments) {
+    say("\nmedian error on all settings but twelve: process / chosen model");
+    for surface in surfaces {
+        let columns = twin_table::columns(&(surface.table)(arguments.seed), arguments.sets, arguments.louder);
+        for (metric, column) in ["watts", "tail"].iter().zip(columns.iter().flatten()) {
+            say(&format!("{:<14} {metric:<6} {}", surface.name, column.words()));
+        }
+    }
+    say("\nshares of the gain, the settings between start and best run once each");
+    for surface in surfaces {
+        let table = (surface.table)(arguments.seed);
+        if let Some(words) = why_table::words(&table, 10 * arguments.sets, arguments.louder) {
+            say(&format!("{:<14} {words}", surface.name));
+        }
+    }
+}
+
+/// Who takes part. Optuna's absence is told, and no failure.
+fn entrants(arguments: &Arguments) -> Vec<Entrant> {
+    let ours = |twin| Entrant { searcher: Searcher::Ours { twin }, seeds: arguments.seeds };
+    if arguments.ours {
+        return vec![ours(false)];
+    }
+    let fixed = |name, order| Entrant { searcher: Searcher::Fixed { name, order }, seeds: arguments.seeds };
+    let mut all = vec![ours(false), ours(true), fixed("random", searchers::random), fixed("grid", searchers::grid)];
+    if arguments.optuna > 0 || arguments.gp > 0 {
+        complain("looking for Optuna, or fetching it from PyPI …");
+    }
+    match contest::optuna(&folder(), arguments.optuna, arguments.gp) {
+        Ok(peers) => all.extend(peers),
+        Err(words) => say(&format!("Optuna is left out: {words}")),
+    }
+    all
+}
+
+/// A folder of our own in the target folder, beside the one this program was built into.
+fn folder() -> PathBuf {
+    let program = std::env::current_exe().ok();
+    let target = program.as_deref().and_then(Path::parent).and_then(Path::parent).map(Path::to_path_buf);
+    target.unwrap_or_else(|| PathBuf::from("target")).join("bench-search")
+}
+
+/// Surfaces whose name was asked for, with the marks ours must reach there.
+fn surfaces(arguments: &Arguments) -> Result<Vec<Surface<'_>>> {
+    let mut all = Vec::new();
+    let plain = arguments.louder == 1.0 && !arguments.varied && arguments.safe.is_none() && arguments.trends == 1.0;
+    if let Some(data) = &arguments.data {
+        for (load, knobs, median, high) in MARKS {
+            let runs = Runs::read(&data.join(format!("keyvalue-{load}.csv")))?;
+            let name = format!("{load}, {}", if knobs == Knobs::Two { "two" } else { "three" });
+            let table = Box::new(move |seed| machine(arguments, &runs, knobs, seed));
+            let mark = (plain && arguments.bound == 500.0).then_some((median, high));
+            all.push(Surface { name, table, mark });
+        }
+    } else {
+        say("no --data: simulated surfaces alone");
+    }
+    for family in simulated::families() {
+        let name = format!("sim, {}", family.name);
+        let tables = family.tables;
+        let table = Box::new(move |seed| trended(arguments, tables[(seed % tables.len() as u64) as usize].clone()));
+        all.push(Surface { name, table, mark: None });
+    }
+    all.retain(|surface| surface.name.contains(&arguments.only));
+    Ok(all)
 }
 
 /// The machine of one seed.
@@ -111,41 +201,13 @@ fn machine(arguments: &Arguments, runs: &Runs, knobs: Knobs, seed: u64) -> Table
         let limit_us = Draws::new(seed, Purpose::Trial, 3, 0).between(350.0, 700.0);
         table = table.varied(seed, 0.75, limit_us.ln());
     }
+    trended(arguments, table)
+}
+
+fn trended(arguments: &Arguments, mut table: Table) -> Table {
     let (goal, tail) = &mut table.trends;
     goal.iter_mut().chain(tail).for_each(|trend| *trend *= arguments.trends);
     table
-}
-
-fn read(data: &Path, load: &str) -> Result<Runs> {
-    Runs::read(&data.join(format!("keyvalue-{load}.csv")))
-}
-
-fn ours(arguments: &Arguments, data: &Path, load: &str, knobs: Knobs) -> Result<Score> {
-    let runs = read(data, load)?;
-    let mut score = Score::default();
-    for seed in arguments.seed..arguments.seed + arguments.seeds {
-        let table = machine(arguments, &runs, knobs, seed);
-        let mut problem = table.problem(seed);
-        problem.safe = arguments.safe;
-        let began = std::time::Instant::now();
-        let played = table.play(problem, arguments.louder)?;
-        score.add(&table, &played, began.elapsed().as_secs_f64());
-    }
-    Ok(score)
-}
-
-fn peers(arguments: &Arguments, data: &Path, load: &str, knobs: Knobs) -> Result<Vec<(&'static str, Score)>> {
-    let runs = read(data, load)?;
-    let kinds: [(&str, Order); 2] = [("random", searchers::random), ("grid", searchers::grid)];
-    let score = |order: Order| {
-        let mut score = Score::default();
-        for seed in arguments.seed..arguments.seed + arguments.seeds {
-            let table = machine(arguments, &runs, knobs, seed);
-            score.add_naive(&table, &searchers::play(&table, &order(&table, seed), seed, arguments.louder));
-        }
-        score
-    };
-    Ok(kinds.map(|(name, order)| (name, score(order))).to_vec())
 }
 
 #[expect(clippy::print_stdout, reason = "the table is what a benchmark is for")]
@@ -153,7 +215,7 @@ fn say(line: &str) {
     println!("{line}");
 }
 
-#[expect(clippy::print_stderr, reason = "the error of a program")]
-fn complain(error: &anyhow::Error) {
-    eprintln!("bench-search: {error:#}");
+#[expect(clippy::print_stderr, reason = "progress and errors of a program")]
+fn complain(words: &str) {
+    eprintln!("bench-search: {words}");
 }

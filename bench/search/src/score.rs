@@ -23,7 +23,7 @@ pub(crate) struct Score {
 }
 
 impl Score {
-    pub(crate) const HEADER: &str = "surface        searcher  tried    picked   stop at (runs)      regret there   blocks   \
+    pub(crate) const HEADER: &str = "surface        searcher         tried    picked   stop at (runs)      regret there   blocks   \
                                      runs     regret at the end    broken  start  s each  far over";
 
     pub(crate) fn add(&mut self, table: &Table, played: &Played, seconds: f64) {
@@ -46,7 +46,8 @@ impl Score {
         self.seconds += seconds;
     }
 
-    pub(crate) fn add_naive(&mut self, table: &Table, naive: &Naive) {
+    pub(crate) fn add_naive(&mut self, table: &Table, naive: &Naive, seconds: f64) {
+        self.seconds += seconds;
         let never = (BUDGET + 1) as f64;
         let count = |found: Option<usize>| found.map_or(never, |count| count as f64);
         self.tried.push(count(naive.tried));
@@ -82,7 +83,7 @@ impl Score {
         let stop = format!("{} ({})", pair(&self.stop_settings), pair(&self.stop_runs));
         let count = self.tried.len().max(1) as f64;
         format!(
-            "{surface:<14} {searcher:<9} {:<8} {:<8} {stop:<19} {:<14} {:<8} {:<8} {:<20} {:<7} {:<6} {:<7.2} {:.0} %",
+            "{surface:<14} {searcher:<16} {:<8} {:<8} {stop:<19} {:<14} {:<8} {:<8} {:<20} {:<7} {:<6} {:<7.2} {:.0} %",
             pair(&self.tried),
             pair(&self.picked),
             percent(&self.stop_regret),

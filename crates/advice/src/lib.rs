@@ -19,6 +19,9 @@ pub mod replay;
 mod search;
 mod space;
 
+pub mod twin;
+pub mod why;
+
 pub use answer::{Ask, Certificate, Confirmed, End, Held, Interval, Phase, Standing, Told, Who, Why};
 pub use error::Error;
 pub use problem::{Belief, Bound, Goal, Metric, Noise, Problem};

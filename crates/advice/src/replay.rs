@@ -116,6 +116,20 @@ impl Table {
     /// # Errors
     /// When the problem does not fit together.
     pub fn play(&self, problem: Problem, louder: f64) -> Result<Played, Error> {
+        self.play_followed(problem, louder, |_, _| ())
+    }
+
+    /// Plays one search to its end; `follow` is handed the search and the number of different settings tried after each
+    /// run, and may tell it what to believe.
+    ///
+    /// # Errors
+    /// When the problem does not fit together.
+    pub fn play_followed(
+        &self,
+        problem: Problem,
+        louder: f64,
+        mut follow: impl FnMut(&mut Search, usize),
+    ) -> Result<Played, Error> {
         let mut random = Draws::new(problem.seed, Purpose::Noise, 0, 0);
         let mut search = Search::new(problem)?;
         let mut seen = BTreeSet::new();
@@ -142,6 +156,7 @@ impl Table {
             let (goal, tail) = self.run(who, &mut random, louder);
             search.tell(who, Told::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
             seen.insert(who);
+            follow(&mut search, seen.len());
             self.note(&mut played, &search, &seen, who);
         }
         Ok(played)

@@ -24,6 +24,7 @@ pub(super) struct Icmp {
     raw: bool,
     identifier: u16,
     pub(super) payload: Vec<u8>,
+    message: Vec<u8>,
 }
 
 impl Icmp {
@@ -46,24 +47,29 @@ impl Icmp {
         rustix::net::connect(&socket, &SocketAddr::new(address, 0))?;
         stamped::stamp(socket.as_fd())?;
         let identifier = (std::process::id() & 0xffff) as u16;
-        Ok(Icmp { socket, types, raw, identifier, payload })
+        Ok(Icmp { socket, types, raw, identifier, payload, message: Vec::new() })
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    pub(super) fn send(&self, number: u32) -> io::Result<()> {
+    /// Makes the message that [`Icmp::send`] sends, of the payload as it is.
+    pub(super) fn prepare(&mut self, number: u32) {
         // A ping socket puts its own identifier and sum in; the kernel does the sum of IPv6.
-        let mut message = vec![self.types.0, 0, 0, 0];
-        message.extend(self.identifier.to_be_bytes());
-        message.extend(((number & 0xffff) as u16).to_be_bytes());
-        message.extend(&self.payload);
+        self.message.clear();
+        self.message.extend([self.types.0, 0, 0, 0]);
+        self.message.extend(self.identifier.to_be_bytes());
+        self.message.extend(((number & 0xffff) as u16).to_be_bytes());
+        self.message.extend(&self.payload);
         if self.types == V4 {
-            let sum = checksum(&message);
-            message[2..4].copy_from_slice(&sum.to_be_bytes());
+            let sum = checksum(&self.message);
+            self.message[2..4].copy_from_slice(&sum.to_be_bytes());
         }
-        rustix::net::send(&self.socket, &message, SendFlags::empty())?;
+    }
+
+    pub(super) fn send(&self) -> io::Result<()> {
+        rustix::net::send(&self.socket, &self.message, SendFlags::empty())?;
         Ok(())
     }
 

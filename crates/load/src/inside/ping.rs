@@ -87,23 +87,27 @@ impl Way {
         }
     }
 
-    /// Sends a numbered packet; one there is no room for is lost, or waits where nothing may be lost.
-    fn send(&mut self, number: u32) -> io::Result<()> {
+    /// Makes the packet of a number ready, so that nothing but sending lies between its time and its leaving.
+    fn prepare(&mut self, number: u32) {
         let numbered = |packet: &mut Vec<u8>| packet[MARK.len()..][..4].copy_from_slice(&number.to_be_bytes());
-        let sent = match self {
-            Way::Udp { socket, packet } => {
-                numbered(packet);
-                socket.send(packet).map(drop)
+        match self {
+            Way::Udp { packet, .. } | Way::Tcp { packet, .. } => numbered(packet),
+            Way::Icmp(icmp) => {
+                numbered(&mut icmp.payload);
+                icmp.prepare(number);
             }
+        }
+    }
+
+    /// Sends what is ready; what there is no room for is lost, or waits where nothing may be lost.
+    fn send(&mut self) -> io::Result<()> {
+        let sent = match self {
+            Way::Udp { socket, packet } => socket.send(packet).map(drop),
             Way::Tcp { packet, waiting, .. } => {
-                numbered(packet);
                 waiting.extend_from_slice(packet);
                 self.flush()
             }
-            Way::Icmp(icmp) => {
-                numbered(&mut icmp.payload);
-                icmp.send(number)
-            }
+            Way::Icmp(icmp) => icmp.send(),
         };
         match sent {
             Err(error) if is_loss(&error) => Ok(()),
@@ -176,8 +180,9 @@ struct Tally {
     sum_ns: u128,
     max_ns: u64,
     sent: u32,
-    /// From leaving to coming back, all together, ns.
+    /// From leaving to coming back: all together, and each, ns.
     away_ns: u128,
+    away: Histogram<u64>,
 }
 
 /// When a packet was meant to leave, and when it did, by the monotonic and by the wall clock, ns.
@@ -195,7 +200,9 @@ impl Tally {
         let heard_ns = now_ns.saturating_sub(left_ns);
         // Where the wall clock was set meanwhile, ours has to do.
         let away_ns = came_wall_ns.and_then(|came_ns| came_ns.checked_sub(left_wall_ns));
-        self.away_ns += u128::from(away_ns.filter(|away_ns| *away_ns <= heard_ns).unwrap_or(heard_ns));
+        let away_ns = away_ns.filter(|away_ns| *away_ns <= heard_ns).unwrap_or(heard_ns);
+        self.away_ns += u128::from(away_ns);
+        self.away.saturating_record(away_ns);
         let trip_ns = now_ns.saturating_sub(meant_ns);
         self.trips.saturating_record(trip_ns);
         self.sum_ns += u128::from(trip_ns);
@@ -211,6 +218,7 @@ impl Tally {
             "received": received,
             "mean_ns": self.sum_ns as f64 / received.max(1) as f64,
             "rtt_ns": self.away_ns as f64 / received.max(1) as f64,
+            "rtt_p50_ns": self.away.value_at_quantile(0.5),
             "max_ns": self.max_ns,
             "histogram": cells,
         })
@@ -222,14 +230,16 @@ pub(super) fn ping(mut way: Way, times: impl Iterator<Item = u64>) -> Result<Val
     let lost = || Failure::of("the echo was lost");
     let trips = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
         .map_err(|error| Failure::Work(format!("no such histogram: {error}")))?;
-    let mut tally = Tally { under_way: BTreeMap::new(), trips, sum_ns: 0, max_ns: 0, sent: 0, away_ns: 0 };
+    let away = trips.clone();
+    let mut tally = Tally { under_way: BTreeMap::new(), trips, sum_ns: 0, max_ns: 0, sent: 0, away_ns: 0, away };
     let began_ns = now_ns(ClockId::Monotonic);
     for after_ns in times {
         let meant_ns = began_ns + after_ns;
+        way.prepare(tally.sent);
         listen(&mut way, &mut tally, meant_ns, |_| false).map_err(lost())?;
-        let (left_wall_ns, left_ns) = (now_ns(ClockId::Realtime), now_ns(ClockId::Monotonic));
+        let (left_ns, left_wall_ns) = (now_ns(ClockId::Monotonic), now_ns(ClockId::Realtime));
+        way.send().map_err(lost())?;
         tally.under_way.insert(tally.sent, UnderWay { meant_ns, left_ns, left_wall_ns });
-        way.send(tally.sent).map_err(lost())?;
         tally.sent += 1;
     }
     let until_ns = now_ns(ClockId::Monotonic) + LAST_NS;
@@ -274,7 +284,8 @@ fn say_goodbye(way: &mut Way, tally: &mut Tally) {
     tally.under_way.clear();
     for _ in 0..GOODBYES {
         tally.under_way.insert(DONE, UnderWay::default());
-        if way.send(DONE).is_err() {
+        way.prepare(DONE);
+        if way.send().is_err() {
             return;
         }
         let until_ns = now_ns(ClockId::Monotonic) + GOODBYE_NS;

@@ -164,7 +164,7 @@ const WRONG: [Wrong; 7] = [
     Wrong {
         what: "conservative whose lower threshold stays at 20",
         changes: &[(INITIAL, "initial_khz = 3000000\ndeaf = { conservative_down = 20 }\n")],
-        breaks: &["shop-2000-tuned"],
+        breaks: &["ladder-tuned-crossover", "conclusion-tuned-conservative"],
         size: Some(("ladder-conservative-98-95", HALF, -0.2..0.4)),
     },
     Wrong {
