@@ -148,5 +148,8 @@ pub fn wilson_interval(hits: u64, n: u64) -> (f64, f64) {
     let square = Z * Z / count;
     let middle = (share + 0.5 * square) / (1.0 + square);
     let reach = Z * (share * (1.0 - share) / count + 0.25 * square / count).sqrt() / (1.0 + square);
-    ((middle - reach).max(0.0), (middle + reach).min(1.0))
+    // At either end the ends meet exactly, which rounding would miss.
+    let low = if hits == 0 { 0.0 } else { (middle - reach).max(0.0) };
+    let high = if hits >= n { 1.0 } else { (middle + reach).min(1.0) };
+    (low, high)
 }
