@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 
 use powerband_knob::{Level, Named, Selection, for_side, level, plan as plan_steps, trend};
 use powerband_machine::World;
-use powerband_record::{Assignment, Better, KnobRef, Metric, SearchFactor, SearchFactorKind, SearchRole, Setting, Side, unit_of};
+use powerband_record::{
+    Assignment, Better, KnobRef, Metric, SearchFactor, SearchFactorKind, SearchRole, Setting, Side, unit_of,
+};
 
 use crate::{PlanError, ResolveError};
 

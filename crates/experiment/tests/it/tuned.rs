@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 
 use powerband_experiment::{FormulaBench, Past, resume, run, standing};
 use powerband_record::{
-    Better, CloseReason, Event, Finding, Metric, Outcome, PlannedSetting, PlannedTrial, Relation, Requirement,
-    SearchEnd, SearchFactor, SearchFactorKind, SearchGoal, SearchPlan, Started, Void,
+    Better, BlockDone, CloseReason, Event, Finding, Metric, Outcome, PlannedSetting, PlannedTrial, Relation,
+    Requirement, SearchEnd, SearchFactor, SearchFactorKind, SearchGoal, SearchPhase, SearchPlan, SearchRole, Started,
+    Void,
 };
 use powerband_stats::{Draws, Purpose};
 
@@ -22,7 +23,13 @@ fn metric(name: &str) -> Metric {
 
 fn factor(name: &str, values: &[f64], power: f64, time: f64) -> SearchFactor {
     let trends = BTreeMap::from([("power_w".to_owned(), power), ("p99_us".to_owned(), time)]);
-    SearchFactor { name: name.into(), kind: SearchFactorKind::Numbers(values.to_vec()), role: None, switch_s: 0.1, trends }
+    SearchFactor {
+        name: name.into(),
+        kind: SearchFactorKind::Numbers(values.to_vec()),
+        role: None,
+        switch_s: 0.1,
+        trends,
+    }
 }
 
 /// A search for the least watts with a limit on the tail.
@@ -65,7 +72,8 @@ fn laws(started: &Started, setting: u32) -> (f64, f64) {
         };
         (value(0), value(1))
     });
-    let (f, u) = values;
+    // A clock is in GHz, or in kHz where the twin is to know it.
+    let (f, u) = if values.0 > 1e5 { (values.0 / 1e6, values.1) } else { values };
     (20.0 + 12.0 * f * f * (1.0 + 5.0 / (20.0 + u)) / 2.0, 60.0 / f + u + 30.0 / (f - 0.7))
 }
 
@@ -111,11 +119,75 @@ fn it_finds_the_cheapest_setting_within_the_limit_in_a_part_of_the_trials() {
     assert!(finding.verdicts.is_empty() && !finding.levels.is_empty());
 }
 
+/// As [`search`] from a machine that is found in one of the settings, with knobs that the twin knows.
+fn physical(limit: f64, seed: u64) -> Started {
+    let mut started = search(limit, &CLOCKS, seed);
+    let plan = started.search.as_mut().unwrap();
+    plan.factors[0] = factor("freq", &CLOCKS.map(|ghz| ghz * 1e6), 1.0, -1.0);
+    plan.factors[0].role = Some(SearchRole::ClockKhz);
+    plan.factors[1].role = Some(SearchRole::DelayUs);
+    // 2.6 GHz and 20 us.
+    plan.found_at = Some(1 + 4 * DELAYS.len() as u32 + 1);
+    started
+}
+
+#[test]
+fn a_gain_is_shared_among_the_knobs_that_brought_it_from_settings_between_that_were_run() {
+    let started = physical(160.0, 3);
+    let (finding, journal) = ran(&started, 0.003);
+    let found = finding.search.unwrap();
+    let winner = found.setting.unwrap();
+    let plan = started.search.as_ref().unwrap();
+    let watts = |clock: u16, delay: u16| {
+        let point = plan.points.iter().position(|it| *it == [Some(clock), Some(delay)]).unwrap();
+        laws(&started, point as u32 + 1).0
+    };
+    let [Some(clock), Some(delay)] = plan.points[winner as usize - 1][..] else { panic!("{found:?}") };
+    assert!(clock != 4 && delay != 1, "{found:?}");
+    // Shapley's shares of two, of the logarithms, and then of the watts by the logarithmic mean.
+    let ln = |clock, delay| watts(clock, delay).ln();
+    let (none, both) = (ln(4, 1), ln(clock, delay));
+    let of_clock = ((ln(clock, 1) - none) + (both - ln(4, delay))) / 2.0;
+    let mean = (none.exp() - both.exp()) / (none - both) / none.exp();
+    let truth = [of_clock * mean, (both - none - of_clock) * mean];
+    assert_eq!(found.shares.iter().map(|it| it.factor.as_str()).collect::<Vec<_>>(), ["freq", "rx-usecs"]);
+    for (share, truth) in found.shares.iter().zip(truth) {
+        assert!((share.change - truth).abs() < 0.01, "{share:?}, in truth {truth}");
+        assert!(share.low.unwrap() < share.change && share.change < share.high.unwrap(), "{share:?}");
+    }
+    let whole: f64 = found.shares.iter().map(|it| it.change).sum();
+    assert!((whole - found.change.unwrap().change).abs() < 0.01, "{whole} of {found:?}");
+    let explaining = |event: &Event| matches!(event, Event::BlockDone(BlockDone { search: Some(it), .. }) if it.phase == SearchPhase::Explaining);
+    assert_eq!(count(&journal, explaining), 1);
+    // Without time for the settings between, the answer stands and is not explained.
+    let mut short = physical(160.0, 3);
+    let confirmed_ns = finding.at_ns - 4 * SECOND;
+    short.budget_ns = Some(confirmed_ns + 2 * SECOND);
+    let found = ran(&short, 0.003).0.search.unwrap();
+    assert!(found.shares.is_empty(), "{found:?}");
+}
+
+#[test]
+fn both_metrics_of_the_twin_are_put_to_the_test_once_eight_settings_were_tried() {
+    let mut tested = 0;
+    for seed in 1..=6 {
+        let found = ran(&physical(160.0, seed), 0.03).0.search.unwrap();
+        let twins: Vec<&str> = found.twins.iter().map(|it| it.metric.as_str()).collect();
+        // As found is one of them and is no setting of its own.
+        if found.tried >= 9 {
+            assert_eq!(twins, ["power_w", "p99_us"], "{found:?}");
+            assert!(found.twins.iter().all(|it| it.tried >= 8 && it.error_model > 0.0), "{:?}", found.twins);
+            tested += 1;
+        }
+    }
+    assert!(tested > 0, "no search tried enough");
+}
+
 #[test]
 fn wherever_it_is_cut_the_search_goes_on_to_the_same_end() {
     let mut limited = search(130.0, &CLOCKS, 5);
     limited.budget_ns = Some(30 * SECOND);
-    for started in [search(130.0, &CLOCKS, 5), search(130.0, &CLOCKS[3..5], 5), limited] {
+    for started in [physical(130.0, 5), search(130.0, &CLOCKS[3..5], 5), limited] {
         let whole = ran(&started, 0.01).1;
         for end in (1..whole.len()).step_by(11) {
             for past in [Past::Computed, Past::Recalled] {
