@@ -80,7 +80,13 @@ fn observed(name: &str, blocks: Option<u32>, shared: &Shared, stop: &Stop) -> Re
     let seed = plan.seed.or(names.seed()?).unwrap_or(1);
     let mut world = names.simulated_world(seed)?;
     let stop = Arc::clone(stop);
-    world.interrupt_source(Box::new(move || stop.lock().ok().and_then(|mut stop| stop())));
+    // Heard once, as a signal is: who asks again while it ends what runs would never get to the end.
+    let mut heard = false;
+    world.interrupt_source(Box::new(move || {
+        let signal = if heard { None } else { stop.lock().ok().and_then(|mut stop| stop()) };
+        heard |= signal.is_some();
+        signal
+    }));
     let resolved = resolve(&plan, &mut world).map_err(rig::resolve_failure)?;
     let mut events: Vec<Event> = Vec::new();
     let mut bench = WorldBench::new(&mut world, &resolved);
