@@ -5,7 +5,7 @@ use crate::guest::Guest;
 use crate::port::quoted;
 
 /// Verbs that open machines. The others know none, or go on with those an experiment was begun on.
-const OPENING: [&str; 8] = ["info", "get", "knobs", "set", "undo", "with", "try", "run"];
+const OPENING: [&str; 10] = ["info", "get", "knobs", "set", "undo", "with", "calibrate", "try", "tune", "run"];
 
 /// The second guest as the first one reaches it over the cable, where init listens.
 pub const OVER_THE_CABLE: &str = "cmd@10.0.0.2:nc 10.0.0.2 7421";
@@ -45,6 +45,7 @@ mod tests {
         assert_eq!(told("try freq=all --load ping"), "--machine N --far F try freq=all --load ping");
         assert_eq!(told("--far x run p.toml"), "--machine N --far x run p.toml");
         assert_eq!(told("run p.toml --machine=x"), "--far F run p.toml --machine=x");
+        assert_eq!(told("tune -q freq=all"), "--machine N --far F tune -q freq=all");
         assert_eq!(told("with a=1 -- x --far"), "--machine N --far F with a=1 -- x --far");
         for line in ["resume", "list", "show 2 -- run"] {
             assert_eq!(told(line), line);
