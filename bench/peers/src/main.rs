@@ -13,7 +13,7 @@ use clap::Parser;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::namespaces::{Namespaces, Place};
+use crate::namespaces::{CPUS, Namespaces, Place};
 use crate::pairs::{PAIRS, Pair};
 
 /// Compares our loads with iperf3, nuttcp, ping, sockperf and cyclictest. Needs root for namespaces and real-time rank; a
@@ -23,7 +23,7 @@ struct Arguments {
     /// Only pairs whose name has this in it.
     #[arg(long)]
     only: Option<String>,
-    /// Most blocks of a comparison; a trial of a second of each in it.
+    /// Most blocks of a comparison; a trial of four seconds of each in it.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1000))]
     blocks: u32,
     /// Print JSON instead of a table.
@@ -77,6 +77,10 @@ fn main() -> ExitCode {
 
 fn compare(arguments: &Arguments) -> Result<bool> {
     ensure!(rustix::process::geteuid().is_root(), "network namespaces and real-time rank need root; run it as root");
+    ensure!(
+        std::thread::available_parallelism()?.get() >= CPUS.len(),
+        "each end needs a CPU of its own; this machine has one"
+    );
     let powerband = built()?;
     let namespaces = Namespaces::new()?;
     let mut report = Report { version: 1, rows: Vec::new() };

@@ -13,6 +13,9 @@ pub(crate) enum Place {
 /// Names and addresses of the two ends.
 const ENDS: [(&str, &str); 2] = [("pb-peers-near", "10.231.0.1"), ("pb-peers-far", "10.231.0.2")];
 
+/// CPUs of the two ends: of servers, and of whoever measures wakings; and of clients.
+pub(crate) const CPUS: [&str; 2] = ["1", "0"];
+
 impl Place {
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -33,16 +36,16 @@ impl Place {
         }
     }
 
-    /// A command at the near end (0) or the far one (1).
+    /// A command at the near end (0) or the far one (1), each end on a CPU of its own: where the scheduler puts two that pass
+    /// each other gigabytes is half their rate, differs from trial to trial, and is nothing of theirs.
     pub(crate) fn command(self, end: usize, program: &str) -> Command {
-        match self {
-            Place::Loopback => Command::new(program),
-            Place::Namespaces => {
-                let mut command = Command::new("ip");
-                command.args(["netns", "exec", ENDS[end].0, program]);
-                command
-            }
+        let mut command = Command::new("taskset");
+        command.args(["-c", CPUS[end]]);
+        if self == Place::Namespaces {
+            command.args(["ip", "netns", "exec", ENDS[end].0]);
         }
+        command.arg(program);
+        command
     }
 }
 
