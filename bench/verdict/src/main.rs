@@ -178,7 +178,15 @@ fn panels(report: &Report) -> Result<Vec<Panel>, Error> {
             Ok(Line { name, points: points.into_iter().map(|(_, point)| point).collect(), usual })
         };
         let lines = Contender::ALL.into_iter().map(line).collect::<Result<_, Error>>()?;
-        Ok(Panel { title: noise.name().to_owned(), lines })
+        let words = match noise {
+            Noise::Gauss => "independent",
+            Noise::Ar => "like its neighbours",
+            Noise::Sine => "on a slow wave",
+            Noise::T3 => "with heavy tails",
+            Noise::Contam => "with outliers",
+            _ => "other noise",
+        };
+        Ok(Panel { title: format!("{}: trials {words}", noise.name()), lines })
     };
     NOISES.into_iter().map(panel).collect()
 }
