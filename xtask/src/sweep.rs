@@ -17,8 +17,9 @@ use crate::value;
 const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--nocapture"]);
 
 /// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
-const CHANCE: [(&str, &[&str]); 5] = [
+const CHANCE: [(&str, &[&str]); 6] = [
     ("powerband-stats", &[]),
+    ("powerband-report", &["chance::"]),
     ("powerband-experiment", &["required::sweep_", "tuned::where_nothing"]),
     ("powerband-advice", &["sweep_"]),
     ("powerband", &["sweep_", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"]),

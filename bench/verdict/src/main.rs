@@ -1,10 +1,15 @@
 //! The race for machine time: sixteen experiments of known truth, five noises, our verdicts against ten repeats each
 //! with Welch's test and against what readers make of other tools' output. Exit code 1 when ours misses its marks.
 
+mod picture;
+
 use clap::Parser;
-use powerband_stats::race::{BUDGET_BLOCKS, Contender, EXPERIMENTS, NOISES, Score, score};
-use powerband_stats::{Error, Spending};
+use picture::{Line, Panel, Point};
+use powerband_stats::noise::Noise;
+use powerband_stats::race::{BUDGET_BLOCKS, Contender, EXPERIMENTS, NOISES, Procedure, Reading, Score, score};
+use powerband_stats::{Error, Rules, Spending};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -20,6 +25,9 @@ struct Arguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
+    /// Draw wrong verdicts against machine time into this file, every contender with less patience and with more, too.
+    #[arg(long)]
+    svg: Option<PathBuf>,
 }
 
 /// Trials over those of ten each, by noise, which ours must meet from both sides: a run that is cheaper than the
@@ -59,10 +67,20 @@ fn main() -> ExitCode {
     let report = match race(arguments.runs, arguments.seed) {
         Ok(report) => report,
         Err(error) => {
-            complain(&error);
+            complain(&error.to_string());
             return ExitCode::from(2);
         }
     };
+    if let Some(file) = &arguments.svg {
+        let drawn = panels(&report).map_err(|why| why.to_string());
+        let written = drawn.and_then(|panels| {
+            std::fs::write(file, picture::svg(&panels)).map_err(|why| format!("cannot write {}: {why}", file.display()))
+        });
+        if let Err(words) = written {
+            complain(&words);
+            return ExitCode::from(2);
+        }
+    }
     if arguments.json {
         print_json(&report)
     } else {
@@ -78,26 +96,7 @@ fn race(runs: u32, seed: u64) -> Result<Report, Error> {
     let mut misses = Vec::new();
     for (noise, expected) in NOISES.into_iter().zip(EXPECTED_RATIO) {
         for contender in Contender::ALL {
-            let mut total = Score::default();
-            let mut by_experiment = Vec::new();
-            let (mut wrong, mut undecided) = (0.0, 0.0);
-            for (index, experiment) in EXPERIMENTS.iter().enumerate() {
-                let one = score(contender, index, noise, &spending, runs, seed)?;
-                by_experiment.push((experiment.name, one.ratio()));
-                wrong += one.wrong_settings_percent() / EXPERIMENTS.len() as f64;
-                undecided += one.undecided_percent() / EXPERIMENTS.len() as f64;
-                total.add(&one);
-            }
-            let row = Row {
-                noise: noise.name(),
-                contender: contender.name(),
-                wrong_settings_percent: wrong,
-                wrong_experiments_percent: total.wrong_runs_percent(),
-                undecided_percent: undecided,
-                ratio: total.ratio(),
-                mean_of_ratios: by_experiment.iter().map(|(_, ratio)| ratio).sum::<f64>() / EXPERIMENTS.len() as f64,
-                by_experiment,
-            };
+            let row = row(contender.name(), &contender.procedure(), noise, &spending, (runs, seed))?;
             if contender == Contender::Ours {
                 misses.extend(missed(&row, expected, tolerance));
             }
@@ -105,6 +104,91 @@ fn race(runs: u32, seed: u64) -> Result<Report, Error> {
         }
     }
     Ok(Report { version: 1, runs, seed, budget_blocks: BUDGET_BLOCKS, tolerance, rows, misses })
+}
+
+/// One contender on all experiments under one noise, so many runs of each from a seed.
+fn row(
+    contender: &'static str,
+    procedure: &Procedure,
+    noise: Noise,
+    spending: &Arc<Spending>,
+    (runs, seed): (u32, u64),
+) -> Result<Row, Error> {
+    let mut total = Score::default();
+    let mut by_experiment = Vec::new();
+    let (mut wrong, mut undecided) = (0.0, 0.0);
+    for (index, experiment) in EXPERIMENTS.iter().enumerate() {
+        let one = score(procedure, index, noise, spending, runs, seed)?;
+        by_experiment.push((experiment.name, one.ratio()));
+        wrong += one.wrong_settings_percent() / EXPERIMENTS.len() as f64;
+        undecided += one.undecided_percent() / EXPERIMENTS.len() as f64;
+        total.add(&one);
+    }
+    Ok(Row {
+        noise: noise.name(),
+        contender,
+        wrong_settings_percent: wrong,
+        wrong_experiments_percent: total.wrong_runs_percent(),
+        undecided_percent: undecided,
+        ratio: total.ratio(),
+        mean_of_ratios: by_experiment.iter().map(|(_, ratio)| ratio).sum::<f64>() / EXPERIMENTS.len() as f64,
+        by_experiment,
+    })
+}
+
+/// Error rates to which ours is set in the picture, beside its 5 %.
+const ALPHAS: [f64; 3] = [0.01, 0.10, 0.20];
+/// Repeats of those who repeat a fixed number of times, beside ten.
+const REPEATS: [usize; 4] = [3, 5, 20, 30];
+
+/// What a contender is with less patience and with more; runs until they look steady are what they are.
+fn patience(contender: Contender) -> (String, Vec<Procedure>) {
+    let name = contender.name();
+    let repeated = |reading| REPEATS.map(|runs| Procedure::Repeats(runs, reading)).to_vec();
+    match contender {
+        Contender::Ours => {
+            let set = |alpha| Procedure::Blocks(Rules { alpha, ..Rules::default() });
+            (format!("{name} (small: 1, 10 and 20 %)"), ALPHAS.map(set).to_vec())
+        }
+        Contender::TenWelch => (format!("{name} (small: 3, 5, 20, 30 each)"), repeated(Reading::Welch)),
+        Contender::TenByEye => (format!("{name} (small: likewise)"), repeated(Reading::OneDeviation)),
+        _ => (name.to_owned(), Vec::new()),
+    }
+}
+
+/// A panel for each noise: the report's rows, and around them the same contenders with other patience.
+fn panels(report: &Report) -> Result<Vec<Panel>, Error> {
+    let spending = Arc::new(Spending::new());
+    let panel = |noise: Noise| {
+        let line = |contender: Contender| {
+            let point = |row: &Row| Point {
+                ratio: row.ratio,
+                wrong_percent: row.wrong_settings_percent,
+                undecided_percent: row.undecided_percent,
+            };
+            let used = report.rows.iter().filter(|row| (row.noise, row.contender) == (noise.name(), contender.name()));
+            let mut points: Vec<(bool, Point)> = used.map(|row| (true, point(row))).collect();
+            let (name, others) = patience(contender);
+            for procedure in &others {
+                let asked = (report.runs, report.seed);
+                points.push((false, point(&row(contender.name(), procedure, noise, &spending, asked)?)));
+            }
+            points.sort_by(|(_, a), (_, b)| a.ratio.total_cmp(&b.ratio));
+            let usual = points.iter().position(|(usual, _)| *usual).unwrap_or_default();
+            Ok(Line { name, points: points.into_iter().map(|(_, point)| point).collect(), usual })
+        };
+        let lines = Contender::ALL.into_iter().map(line).collect::<Result<_, Error>>()?;
+        let words = match noise {
+            Noise::Gauss => "independent",
+            Noise::Ar => "like its neighbours",
+            Noise::Sine => "on a slow wave",
+            Noise::T3 => "with heavy tails",
+            Noise::Contam => "with outliers",
+            _ => "other noise",
+        };
+        Ok(Panel { title: format!("{}: trials {words}", noise.name()), lines })
+    };
+    NOISES.into_iter().map(panel).collect()
 }
 
 /// What ours should have met and did not.
@@ -157,11 +241,11 @@ fn print_table(report: &Report) {
 fn print_json(report: &Report) {
     match serde_json::to_string_pretty(report) {
         Ok(text) => println!("{text}"),
-        Err(error) => complain(&error),
+        Err(error) => complain(&error.to_string()),
     }
 }
 
 #[expect(clippy::print_stderr, reason = "an error must reach whoever started the race")]
-fn complain(error: &dyn std::error::Error) {
-    eprintln!("bench-verdict: {error}");
+fn complain(words: &str) {
+    eprintln!("bench-verdict: {words}");
 }

@@ -122,6 +122,43 @@ impl Contender {
     }
 }
 
+/// How a contender measures and what it makes of that.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Procedure {
+    /// Blocks, judged after each by these rules; scale and margin are the experiment's.
+    Blocks(Rules),
+    /// So many runs of each setting, back to back.
+    Repeats(usize, Reading),
+    /// Three to twelve runs of each setting, back to back, until they look steady.
+    Steady(Reading),
+}
+
+/// What is made of runs back to back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Different by Welch's test at 5 %, else the same.
+    Welch,
+    /// Different when the ratio of the means, plus or minus its one standard deviation, leaves out 1.
+    OneDeviation,
+    /// Different beyond half a margin.
+    HalfMargin,
+}
+
+impl Contender {
+    /// How it measures and decides.
+    #[must_use]
+    pub fn procedure(self) -> Procedure {
+        match self {
+            Self::Ours => Procedure::Blocks(Rules::default()),
+            Self::OursQuick => Procedure::Blocks(Rules::quick()),
+            Self::TenWelch => Procedure::Repeats(TEN, Reading::Welch),
+            Self::TenByEye => Procedure::Repeats(TEN, Reading::OneDeviation),
+            Self::SteadyByEye => Procedure::Steady(Reading::HalfMargin),
+            Self::SteadyWelch => Procedure::Steady(Reading::Welch),
+        }
+    }
+}
+
 /// Counts over the runs of one experiment, or of several added up.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Score {
@@ -193,12 +230,12 @@ impl Score {
     }
 }
 
-/// Races `contender` over `runs` runs of experiment number `index` under a noise.
+/// Races a way to verdicts over `runs` runs of experiment number `index` under a noise.
 ///
 /// # Errors
 /// As [`race_to_verdict`].
 pub fn score(
-    contender: Contender,
+    procedure: &Procedure,
     index: usize,
     noise: Noise,
     spending: &Arc<Spending>,
@@ -210,10 +247,12 @@ pub fn score(
     let mut score = Score::default();
     for run in 0..runs {
         let seed = run_seed(seed, (index as u64) << 8 | noise as u64, u64::from(run));
-        let (claims, trials) = match contender {
-            Contender::Ours => ours(Rules::default(), experiment, &formula, spending, seed)?,
-            Contender::OursQuick => ours(Rules::quick(), experiment, &formula, spending, seed)?,
-            peer => back_to_back(peer, experiment, &formula, seed),
+        let (claims, trials) = match procedure {
+            Procedure::Blocks(rules) => ours(rules.clone(), experiment, &formula, spending, seed)?,
+            Procedure::Repeats(most, reading) => {
+                back_to_back(*reading, experiment, &formula, seed, *most, |values| values.len() >= *most)
+            }
+            Procedure::Steady(reading) => back_to_back(*reading, experiment, &formula, seed, STEADY_MOST, looks_steady),
         };
         score.enter(experiment, &claims, trials);
     }
@@ -233,20 +272,27 @@ fn ours(
     Ok((ended.claims, ended.trials))
 }
 
-/// Runs of the settings one after the other, and what a reader makes of them.
-fn back_to_back(peer: Contender, experiment: &Experiment, formula: &Formula, seed: u64) -> (Vec<Claim>, usize) {
-    let mut bench = formula.start(seed, experiment.ten_each() as u32);
-    let steady = matches!(peer, Contender::SteadyByEye | Contender::SteadyWelch);
+/// Runs of the settings one after the other until each is `enough`, and what a reader makes of them.
+fn back_to_back(
+    reading: Reading,
+    experiment: &Experiment,
+    formula: &Formula,
+    seed: u64,
+    most: usize,
+    enough: impl Fn(&[f64]) -> bool,
+) -> (Vec<Claim>, usize) {
+    // A step in the noise falls somewhere within the longest that this may take, or within ten each.
+    let mut bench = formula.start(seed, (most.max(TEN) * formula.levels.len()) as u32);
     let samples: Vec<Vec<f64>> = (0..formula.levels.len())
         .map(|setting| {
-            let mut values = Vec::with_capacity(TEN);
-            while if steady { !looks_steady(&values) } else { values.len() < TEN } {
+            let mut values = Vec::with_capacity(most);
+            while !enough(&values) {
                 values.push(bench.trial(setting));
             }
             values
         })
         .collect();
-    let claims = samples[1..].iter().map(|sample| read(peer, experiment, &samples[0], sample)).collect();
+    let claims = samples[1..].iter().map(|sample| read(reading, experiment, &samples[0], sample)).collect();
     (claims, bench.trials())
 }
 
@@ -268,13 +314,13 @@ fn looks_steady(values: &[f64]) -> bool {
 
 const PEER_LEVEL: f64 = 0.05;
 
-fn read(peer: Contender, experiment: &Experiment, reference: &[f64], sample: &[f64]) -> Claim {
+fn read(reading: Reading, experiment: &Experiment, reference: &[f64], sample: &[f64]) -> Claim {
     let ((mean_r, sd_r), (mean_s, sd_s)) = (mean_and_sd(reference), mean_and_sd(sample));
     let effect = mean_s - mean_r;
-    let different = match peer {
-        Contender::TenByEye => effect * effect > sd_r * sd_r + sd_s * sd_s,
-        Contender::SteadyByEye => effect.abs() > 0.5 * experiment.margin,
-        _ => welch(sample, reference).is_some_and(|apart| apart.p() < PEER_LEVEL),
+    let different = match reading {
+        Reading::OneDeviation => effect * effect > sd_r * sd_r + sd_s * sd_s,
+        Reading::HalfMargin => effect.abs() > 0.5 * experiment.margin,
+        Reading::Welch => welch(sample, reference).is_some_and(|apart| apart.p() < PEER_LEVEL),
     };
     match (different, effect > 0.0) {
         (false, _) => Claim::Same,

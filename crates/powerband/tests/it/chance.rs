@@ -1,5 +1,8 @@
 //! A setting against itself: how often a difference is claimed where there is none.
+use std::fmt::Write as _;
+
 use powerband_record::Verdict;
+use powerband_stats::{Draws, Purpose, block_order, slots};
 
 use crate::desk::Desk;
 
@@ -100,6 +103,52 @@ fn sweep_stored_experiments_against_one_another() {
     }
     let limit = limit(u32::try_from(pairs).unwrap()) as usize;
     assert!(wrong.len() <= limit, "{} of {pairs} claim a difference, at most {limit} may: {wrong:?}", wrong.len());
+}
+
+/// So many blocks of a setting against itself, a column each for experiments that have nothing to do with one another.
+fn alike(columns: u64, blocks: u32, seed: u64) -> String {
+    let mut text = "setting,block".to_owned();
+    (0..columns).for_each(|column| write!(text, ",metric{column}").unwrap());
+    for block in 0..blocks {
+        for slot in block_order(seed, block, &slots(1, &[1])) {
+            write!(text, "\n{},{block}", slot.setting).unwrap();
+            for column in 0..columns {
+                let mut draws = Draws::new(seed, Purpose::Noise, column, u64::from(2 * block) + slot.setting as u64);
+                write!(text, ",{}", (0.02 * draws.normal()).exp()).unwrap();
+            }
+        }
+    }
+    text
+}
+
+/// A table that is looked at as it grows: what is claimed of a hundred columns together, and how many of the columns would be
+/// taken for different by who believes p.
+#[test]
+fn sweep_growing_tables_against_themselves() {
+    const COLUMNS: u64 = 100;
+    let tables = if long() { 100 } else { 4 };
+    let desk = Desk::new();
+    let file = desk.beside("rounds.csv");
+    let (mut wrong, mut tempted) = (Vec::new(), 0);
+    for table in 0..tables {
+        let seed = first_seed().wrapping_add(table);
+        let (mut claimed, mut tempting) = (false, vec![false; COLUMNS as usize]);
+        for blocks in [3, 4, 5, 6, 8, 10, 12, 15, 20] {
+            std::fs::write(&file, alike(COLUMNS, blocks, seed)).unwrap();
+            let found = desk.json(&["compare", "--from-csv", file.to_str().unwrap(), "0", "1", "--margin", "0.1%"]);
+            let rows = found["rows"].as_array().unwrap();
+            assert_eq!(rows.len(), COLUMNS as usize);
+            for (row, tempting) in rows.iter().zip(&mut tempting) {
+                claimed |= row["verdict"] == "better" || row["verdict"] == "worse";
+                *tempting |= row["p"].as_f64().unwrap() < ALPHA;
+            }
+        }
+        wrong.extend(claimed.then_some(seed));
+        tempted += tempting.iter().filter(|it| **it).count() as u64;
+    }
+    let limit = limit(u32::try_from(tables).unwrap()) as usize;
+    assert!(wrong.len() <= limit, "{} of {tables} claim a difference, at most {limit} may: {wrong:?}", wrong.len());
+    assert!(100 * tempted >= 15 * tables * COLUMNS, "p misled {tempted} of {} columns only", tables * COLUMNS);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(crate) fn metric(name: &str, better: Better, judged: bool, boundary: Option<
     Metric { name: name.into(), better, judged, boundary: boundary.map(Into::into) }
 }
 
-fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> Started {
+pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> Started {
     let setting = |(label, turns): &(&str, &str)| PlannedSetting { label: (*label).into(), turns: (*turns).into() };
     Started {
         title: None,

@@ -1,6 +1,8 @@
-//! Reports of journals made by hand, as text and as JSON; the published figures.
+//! Reports of journals made by hand, as text and as JSON; the published figures; how often a comparison errs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may stop where it stands")]
+#![expect(clippy::print_stdout, reason = "rates that were measured are worth seeing")]
 
+mod chance;
 mod distributions;
 mod journals;
 mod json;

@@ -8,9 +8,15 @@ use powerband_stats::noise::Noise;
 use powerband_stats::posterior::{Posterior, front_shares};
 use powerband_stats::{Error, Goal, Judge, Knee, Quest, Rules, Table, slots};
 
-/// Wrong knees, undecided, and trials over ten each.
-fn outcome(levels: &[f64], noise_sd: f64, margin: f64, right: usize, noise: Noise, case: u64) -> (u32, u32, f64) {
-    let count = runs(400, 1000);
+/// Wrong knees, undecided, and trials over ten each, in so many runs.
+fn outcome(
+    levels: &[f64],
+    (noise_sd, margin): (f64, f64),
+    right: usize,
+    noise: Noise,
+    case: u64,
+    count: u32,
+) -> (u32, u32, f64) {
     let (mut wrong, mut open, mut trials) = (0, 0, 0);
     for run in 0..count {
         let (found, used) = knee(levels, noise_sd, margin, noise, seed(case + noise as u64, run));
@@ -33,7 +39,7 @@ fn curves_like_the_published_ones() {
     for (index, (name, levels, noise_sd, margin, right)) in cases.into_iter().enumerate() {
         for noise in [Noise::Gauss, Noise::Ar, Noise::Sine, Noise::T3, Noise::Contam] {
             let case = 2000 + 100 * index as u64;
-            let (wrong, open, ratio) = outcome(levels, noise_sd, margin, right, noise, case);
+            let (wrong, open, ratio) = outcome(levels, (noise_sd, margin), right, noise, case, runs(400, 1000));
             println!("{name}, {}: wrong {wrong}, undecided {open}, ratio {ratio:.2}", noise.name());
             assert!(wrong <= limit(3, 6), "{name}, {}: {wrong} wrong", noise.name());
         }
@@ -53,10 +59,13 @@ fn least_favourable_curves() {
         dear[k - 1] = margin - JUST;
         for noise in [Noise::Gauss, Noise::Ar, Noise::Contam] {
             let case = 2500 + 100 * k as u64;
-            let (too_slow, ..) = outcome(&slow, noise_sd, margin, k - 1, noise, case);
-            let (too_dear, ..) = outcome(&dear, noise_sd, margin, 0, noise, case + 50);
-            println!("{k} settings, {}: too slow {too_slow}, too dear {too_dear}", noise.name());
-            assert!(too_slow <= limit(36, 66) && too_dear <= limit(36, 66), "{k} {}", noise.name());
+            // The same 6.6 % as 66 of 1,000, over more runs where the rate is near it: fresh seeds must not fail what holds.
+            let (count, most) =
+                if k == 2 { (runs(400, 4000), limit(36, 264)) } else { (runs(400, 1000), limit(36, 66)) };
+            let (too_slow, ..) = outcome(&slow, (noise_sd, margin), k - 1, noise, case, count);
+            let (too_dear, ..) = outcome(&dear, (noise_sd, margin), 0, noise, case + 50, count);
+            println!("{k} settings, {}: too slow {too_slow}, too dear {too_dear} of {count}", noise.name());
+            assert!(too_slow <= most && too_dear <= most, "{k} {}", noise.name());
         }
     }
 }

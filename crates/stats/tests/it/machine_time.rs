@@ -11,7 +11,7 @@ fn total(contender: Contender, noise: powerband_stats::noise::Noise, count: u32)
     let shift: u64 = std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
     let mut total = Score::default();
     for index in 0..EXPERIMENTS.len() {
-        total.add(&score(contender, index, noise, &spending(), count, 26 + shift).unwrap());
+        total.add(&score(&contender.procedure(), index, noise, &spending(), count, 26 + shift).unwrap());
     }
     total
 }
