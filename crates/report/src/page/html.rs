@@ -122,8 +122,14 @@ pub(super) struct Row {
 }
 
 impl Table {
-    /// A table of plain words.
-    pub(super) fn of_words(caption: &str, head: &[&str], rows: Vec<Vec<String>>) -> Table {
+    /// A table of plain words, without the columns that have none.
+    pub(super) fn of_words(caption: &str, head: &[&str], mut rows: Vec<Vec<String>>) -> Table {
+        let told = |at: usize| at == 0 || rows.iter().any(|row| row.get(at).is_some_and(|word| !word.is_empty()));
+        let kept: Vec<usize> = (0..head.len()).filter(|&at| told(at)).collect();
+        let head: Vec<&str> = kept.iter().map(|&at| head[at]).collect();
+        for row in &mut rows {
+            *row = kept.iter().map(|&at| row.get(at).cloned().unwrap_or_default()).collect();
+        }
         let row = |row: Vec<String>| {
             let mut words = row.into_iter();
             let name = words.next().unwrap_or_default();

@@ -1,0 +1,147 @@
+// Report pages in a real browser, as their readers meet them: from a file, without a network.
+//
+//   node check.mjs MODULES FOLDER [SHOTS]
+//
+// MODULES is the folder npm filled, FOLDER holds the pages (*.html), SHOTS takes pictures of them where it is given.
+// Prints one line for each thing that is wrong, and ends with 1 if there is one.
+import { readFileSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [modules, folder, shots] = process.argv.slice(2);
+const require = createRequire(join(resolve(modules), "package.json"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+// A4 less the margins of the pages' @page, in CSS pixels.
+const A4_HEIGHT_PX = ((297 - 30) / 25.4) * 96;
+const A4_WIDTH_PX = ((210 - 30) / 25.4) * 96;
+
+const wrong = [];
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+// What a page is asked, inside it. Each returns sentences about what is wrong.
+const overflows = () => {
+  const wide = document.documentElement.scrollWidth;
+  return wide > window.innerWidth ? [`it is ${wide} px wide in a window of ${window.innerWidth}`] : [];
+};
+const drawn = () => {
+  const data = JSON.parse(document.getElementById("powerband").textContent);
+  const told = [];
+  for (const picture of data.pictures ?? []) {
+    const figure = document.getElementById(`picture-${picture.id}`);
+    if (!figure) { told.push(`the picture ${picture.id} is not there`); continue; }
+    const marks = [...figure.querySelectorAll("svg .pb-mark")];
+    if (marks.length === 0) told.push(`the picture ${picture.id} has no mark`);
+    const cells = new Set(picture.rows.flat());
+    for (const mark of marks) {
+      const label = mark.dataset.label;
+      if (label && ![...cells].some((cell) => cell.includes(label) || label.includes(cell)))
+        told.push(`the picture ${picture.id} marks '${label}', which its numbers do not have`);
+      for (const name of ["x", "y", "low", "high"]) {
+        const value = mark.dataset[name];
+        if (value !== undefined && value === "NaN") told.push(`the picture ${picture.id} has a mark at NaN`);
+      }
+      const box = mark.getBoundingClientRect();
+      const frame = figure.querySelector("svg").getBoundingClientRect();
+      if (box.right < frame.left - 1 || box.left > frame.right + 1 || box.bottom < frame.top - 1 || box.top > frame.bottom + 1)
+        told.push(`the picture ${picture.id} has a mark outside its frame`);
+    }
+    if (figure.querySelectorAll("details tbody tr").length !== picture.rows.length)
+      told.push(`the table of ${picture.id} has other rows than its data`);
+  }
+  const extra = document.querySelectorAll("figure").length - (data.pictures ?? []).length;
+  if (extra !== 0) told.push(`${extra} figures more than pictures in the data`);
+  if (document.querySelectorAll("h1").length !== 1) told.push("it has not one h1");
+  if (!document.querySelector("main #verdict .finding")?.textContent.trim()) told.push("it has no verdict");
+  const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+  const twice = ids.filter((id, at) => ids.indexOf(id) !== at);
+  if (twice.length) told.push(`ids twice: ${[...new Set(twice)].join(", ")}`);
+  if (document.querySelector("script[src], link, img[src^='http'], iframe, object, embed, base, form"))
+    told.push("it holds an element that asks for something");
+  if (window.hostile !== undefined) told.push("a name ran as a script");
+  return told;
+};
+const cut = ([width, height]) => {
+  const told = [];
+  for (const figure of document.querySelectorAll("figure")) {
+    const box = figure.getBoundingClientRect();
+    if (getComputedStyle(figure).breakInside !== "avoid") told.push(`${figure.id} may be cut on paper`);
+    if (box.height > height) told.push(`${figure.id} is ${Math.round(box.height)} px high on paper, more than a sheet`);
+    if (box.width > width + 1) told.push(`${figure.id} is ${Math.round(box.width)} px wide on paper`);
+  }
+  return told;
+};
+
+async function open(file, options) {
+  const context = await browser.newContext({ offline: true, ...options });
+  const page = await context.newPage();
+  const say = (what) => wrong.push(`${basename(file)}: ${what}`);
+  page.on("console", (message) => { if (message.type() === "error") say(`console: ${message.text()}`); });
+  page.on("pageerror", (error) => say(`script: ${error.message}`));
+  page.on("request", (request) => { if (request.url() !== pathToFileURL(file).href) say(`asks for ${request.url()}`); });
+  await page.goto(pathToFileURL(file).href);
+  return { context, page, say };
+}
+
+async function accessible(page, say) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  for (const { id, impact, nodes } of violations)
+    if (impact === "serious" || impact === "critical") say(`axe ${impact}: ${id} at ${nodes[0].target} (${nodes.length})`);
+}
+
+async function moves(page, say) {
+  const button = page.locator("table[data-sortable] th button").first();
+  if (await button.count()) {
+    await button.click();
+    const head = page.locator("table[data-sortable] th[aria-sort]").first();
+    if ((await head.getAttribute("aria-sort")) !== "ascending") say("a table does not sort");
+  }
+  const mark = page.locator(".picture .pb-mark").first();
+  if (await mark.count()) {
+    await mark.scrollIntoViewIfNeeded();
+    await mark.dispatchEvent("pointermove", { clientX: 50, clientY: 50, bubbles: true });
+    if (!(await page.locator(".values").textContent())) say("a mark does not tell its values");
+  }
+  const none = page.locator(".picks button", { hasText: "none" }).first();
+  if (await none.count()) {
+    await none.click();
+    const left = await page.evaluate(() => {
+      const labels = new Set([...document.querySelectorAll("[data-picks] tbody tr")].map((row) => row.dataset.label));
+      return [...document.querySelectorAll(".pb-mark")].filter((mark) => labels.has(mark.dataset.label) && mark.checkVisibility()).length;
+    });
+    if (left > 0) say(`${left} marks stay when no setting is picked`);
+  }
+}
+
+for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")).sort()) {
+  const file = resolve(folder, name);
+  for (const [width, colorScheme] of [[390, "light"], [1400, "light"], [1400, "dark"], [390, "dark"]]) {
+    const { context, page, say } = await open(file, { viewport: { width, height: 900 }, colorScheme });
+    for (const what of await page.evaluate(overflows)) say(`${width} px: ${what}`);
+    if (shots) await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    if (width === 1400) {
+      for (const what of await page.evaluate(drawn)) say(what);
+      await accessible(page, (what) => say(`${colorScheme}: ${what}`));
+    }
+    if (width === 1400 && colorScheme === "light") {
+      await page.emulateMedia({ media: "print" });
+      await page.setViewportSize({ width: Math.floor(A4_WIDTH_PX), height: Math.floor(A4_HEIGHT_PX) });
+      for (const what of await page.evaluate(cut, [A4_WIDTH_PX, A4_HEIGHT_PX])) say(what);
+      const pdf = await page.pdf({ format: "A4", ...(shots ? { path: join(shots, `${name}.pdf`) } : {}) });
+      if (pdf.subarray(0, 5).toString() !== "%PDF-") say("it makes no PDF");
+      await page.emulateMedia({ media: "screen" });
+      await page.setViewportSize({ width: 1400, height: 900 });
+      await moves(page, say);
+    }
+    await context.close();
+  }
+  const { context, page, say } = await open(file, { javaScriptEnabled: false, viewport: { width: 1400, height: 900 } });
+  if (!(await page.locator("#verdict .finding").textContent())) say("without script it has no verdict");
+  await context.close();
+}
+await browser.close();
+for (const line of wrong) console.log(line);
+process.exit(wrong.length ? 1 : 0);
