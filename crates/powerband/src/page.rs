@@ -4,8 +4,8 @@ use std::path::Path;
 
 use powerband_host::with_rights_for;
 use powerband_report::page;
-use powerband_report::picture::Picture;
-use powerband_report::replication::Replication;
+use powerband_report::picture::{Picture, pictures};
+use powerband_report::timelines::Timelines;
 use powerband_store::Store;
 
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -21,13 +21,10 @@ pub(crate) fn of_experiment(store: &Store, id: i64) -> Result<String, Failure> {
 }
 
 /// The pictures of a stored experiment.
-pub(crate) fn pictures_of(_store: &Store, _id: i64) -> Result<Vec<Picture>, Failure> {
-    Ok(Vec::new())
-}
-
-/// The pictures of an article done again.
-pub(crate) fn pictures_of_article(_article: &Replication) -> Vec<Picture> {
-    Vec::new()
+pub(crate) fn pictures_of(store: &Store, id: i64) -> Result<Vec<Picture>, Failure> {
+    let events = store.events(id).map_err(store_failure)?;
+    let timelines = Timelines::from_events(&events, None).map_err(|error| Failure::new(Exit::Failed, error))?;
+    Ok(pictures(&verb::show::model(store, id)?, Some(&timelines)))
 }
 
 /// Whether a page may be written there.

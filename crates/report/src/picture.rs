@@ -1,18 +1,144 @@
-//! Pictures of what was found: each an SVG that stands alone, with the numbers it shows.
+//! Pictures of a report, each one drawing in SVG that stands alone: a small grammar (scales, axes, marks) and what is drawn
+//! with it. The looks, classes and attributes are told in `docs/design/pictures.md`.
+//!
+//! A number that is none is left out, a picture without a value is not drawn. Every mark carries its exact values.
+use crate::Model;
+use crate::replication::Replication;
+use crate::timelines::Timelines;
 
-/// A picture and its numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+pub mod axis;
+pub mod label;
+pub mod mark;
+pub mod palette;
+pub mod scale;
+pub mod svg;
+
+mod against;
+mod drift;
+mod knob_axis;
+mod legend;
+mod levels;
+mod plane;
+mod rows;
+
+/// Width of a drawing in its own units; letters are twelve of them high, so that they can be read where it is 360 pixels wide.
+pub const WIDTH: f64 = 460.0;
+
+/// One picture.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// A short name, unique on a page.
+    /// Short name, of small letters, digits and `-`; no two pictures of one answer have the same.
     pub id: String,
-    /// What it shows.
+    /// What it shows, to stand above or below it.
     pub title: String,
-    /// The same in a sentence or two, with the main numbers.
+    /// The same with the main numbers, for readers who do not see it.
     pub desc: String,
-    /// The picture, one `<svg>` element.
+    /// The drawing: one `<svg>` element, as HTML and XML take it.
     pub svg: String,
-    /// Heads of the columns of its numbers.
-    pub columns: Vec<String>,
-    /// Its numbers.
+    /// The same data as a table, a line each.
     pub rows: Vec<Vec<String>>,
+    /// What stands above its columns.
+    pub columns: Vec<String>,
 }
+
+impl Picture {
+    /// The drawing as a file of its own, for programs that know no custom properties of style sheets.
+    #[must_use]
+    pub fn file(&self) -> String {
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", palette::plain(&self.svg))
+    }
+}
+
+/// The pictures of an experiment, the most telling first; those that it has data for.
+#[must_use]
+pub fn pictures(model: &Model, timelines: Option<&Timelines>) -> Vec<Picture> {
+    let _ = timelines;
+    let mut all = Vec::new();
+    if !model.started.calibration {
+        all.extend(levels::pictures(model));
+        all.extend(against::pictures(model));
+    }
+    all.extend(drift::pictures(model));
+    named_once(all)
+}
+
+/// The pictures of an article done again.
+#[must_use]
+pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
+    let _ = again;
+    Vec::new()
+}
+
+/// What a picture is drawn from, besides its drawing.
+struct Caption {
+    id: String,
+    title: String,
+    desc: String,
+}
+
+impl Caption {
+    /// Hung below a drawing, if there is one.
+    fn hang(self, svg: Option<String>, columns: &[&str], rows: Vec<Vec<String>>) -> Option<Picture> {
+        let columns = columns.iter().map(|name| (*name).to_owned()).collect();
+        Some(Picture { id: slug(&self.id), title: self.title, desc: self.desc, svg: svg?, rows, columns })
+    }
+}
+
+/// Small letters, digits and single dashes of a text.
+fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => slug.push(c.to_ascii_lowercase()),
+            _ if slug.ends_with('-') || slug.is_empty() => {}
+            _ => slug.push('-'),
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}
+
+/// A number behind names that came before.
+fn named_once(mut all: Vec<Picture>) -> Vec<Picture> {
+    let mut known = std::collections::BTreeSet::new();
+    for picture in &mut all {
+        let first = picture.id.clone();
+        for number in 2.. {
+            if known.insert(picture.id.clone()) {
+                break;
+            }
+            picture.id = format!("{first}-{number}");
+        }
+    }
+    all
+}
+
+/// `54.12`, with its unit.
+fn told(value: f64, unit: &str) -> String {
+    let blank = if unit.is_empty() { "" } else { " " };
+    format!("{}{blank}{unit}", powerband_record::format_number(value))
+}
+
+/// `54.12 (53.8 .. 54.4) Mbit/s`.
+fn told_with(value: f64, interval: Option<(f64, f64)>, unit: &str) -> String {
+    let number = powerband_record::format_number;
+    let between = interval.map(|(low, high)| format!(" ({} .. {})", number(low), number(high)));
+    let blank = if unit.is_empty() { "" } else { " " };
+    format!("{}{}{blank}{unit}", number(value), between.unwrap_or_default())
+}
+
+/// Cells of a value and its interval.
+fn cells(value: f64, interval: Option<(f64, f64)>) -> [String; 3] {
+    let number = powerband_record::format_number;
+    let end = |end: Option<f64>| end.map(number).unwrap_or_default();
+    [number(value), end(interval.map(|it| it.0)), end(interval.map(|it| it.1))]
+}
+
+/// A metric as an axis names it: its name without the unit's suffix is not shorter to read, so the name and what it covers.
+fn titled(metric: &powerband_record::Metric) -> String {
+    let unit = powerband_record::unit_of(&metric.name);
+    let name = crate::sentence::with_boundary(&metric.name, metric);
+    if unit.is_empty() { name } else { format!("{name}, {unit}") }
+}
+
+#[cfg(test)]
+mod tests;

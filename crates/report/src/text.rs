@@ -16,6 +16,7 @@ mod search;
 mod tables;
 
 pub(crate) use fold::{clean, columns, cut, fold};
+pub(crate) use search::is_compared;
 pub(crate) use tables::{fit, head, word};
 
 pub use progress::{State, progress};

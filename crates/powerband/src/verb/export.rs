@@ -57,7 +57,7 @@ fn picture(store: &Store, id: i64, name: Option<&str>) -> Result<String, Failure
         None => pictures.first(),
     };
     if let Some(picture) = found {
-        return Ok(format!("{}\n", picture.svg.trim_end()));
+        return Ok(picture.file());
     }
     let names: Vec<&str> = pictures.iter().map(|picture| picture.id.as_str()).collect();
     Err(usage(match (name, names.as_slice()) {

@@ -1,4 +1,5 @@
 //! `replicate`: the published articles, done again on simulated machines.
+use powerband_report::picture::replication_pictures;
 use powerband_report::replication::{Replication, enough, render};
 use serde::Serialize;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     }
     let counts = done.iter().map(Replication::sizes);
     if let Some(path) = &args.output {
-        let pictures: Vec<_> = done.iter().map(page::pictures_of_article).collect();
+        let pictures: Vec<_> = done.iter().map(replication_pictures).collect();
         let text = powerband_report::page::replication(&done, &pictures);
         page::write(path, &text.map_err(|error| Failure::new(Exit::Failed, error))?, args.force)?;
     }

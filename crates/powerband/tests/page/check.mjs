@@ -109,8 +109,8 @@ async function moves(page, say) {
   if (await none.count()) {
     await none.click();
     const left = await page.evaluate(() => {
-      const labels = new Set([...document.querySelectorAll("[data-picks] tbody tr")].map((row) => row.dataset.label));
-      return [...document.querySelectorAll(".pb-mark")].filter((mark) => labels.has(mark.dataset.label) && mark.checkVisibility()).length;
+      const rows = [...document.querySelectorAll("[data-picks] tbody tr")].map((row) => row.dataset.setting);
+      return [...document.querySelectorAll(".pb-mark")].filter((mark) => rows.includes(mark.dataset.setting) && mark.checkVisibility()).length;
     });
     if (left > 0) say(`${left} marks stay when no setting is picked`);
   }

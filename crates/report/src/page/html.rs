@@ -117,6 +117,8 @@ pub(super) struct Row {
     pub(super) name: String,
     /// Behind the name: that it is the reference, say.
     pub(super) beside: &'static str,
+    /// Index of the setting it is about, where it is about one.
+    pub(super) setting: Option<usize>,
     /// The other columns.
     pub(super) cells: Vec<Cell>,
 }
@@ -133,7 +135,7 @@ impl Table {
         let row = |row: Vec<String>| {
             let mut words = row.into_iter();
             let name = words.next().unwrap_or_default();
-            Row { name, beside: "", cells: words.map(|word| cell_of(&word)).collect() }
+            Row { name, beside: "", setting: None, cells: words.map(|word| cell_of(&word)).collect() }
         };
         Table {
             caption: caption.into(),
@@ -159,7 +161,7 @@ impl Table {
         }
         out.push_str("</tr></thead>\n<tbody>\n");
         for row in &self.rows {
-            let pick = if self.picks { format!(" data-label=\"{}\"", text(&row.name)) } else { String::new() };
+            let pick = row.setting.map(|at| format!(" data-setting=\"{at}\"")).unwrap_or_default();
             let beside = if row.beside.is_empty() { String::new() } else { format!(" <small>{}</small>", row.beside) };
             let _ = write!(out, "<tr{pick}><th scope=\"row\">{}{beside}</th>", name(&row.name));
             row.cells.iter().for_each(|cell| cell.render(&mut out));

@@ -76,27 +76,27 @@
     });
   }
 
-  // Settings: a box in each row hides or shows the marks of that label.
-  const picked = (label, on) => {
-    for (const mark of marks()) if (mark.dataset.label === label) mark.classList.toggle("pb-off", !on);
+  // Settings: a box in each row hides or shows the marks of that setting.
+  const picked = (setting, on) => {
+    for (const mark of marks()) if (mark.dataset.setting === setting) mark.classList.toggle("pb-off", !on);
   };
-  const drawn = new Set([...marks()].map((mark) => mark.dataset.label));
+  const drawn = new Set([...marks()].map((mark) => mark.dataset.setting));
   for (const table of document.querySelectorAll("table[data-picks]")) {
     const boxes = [];
     for (const row of table.tBodies[0].rows) {
-      if (!drawn.has(row.dataset.label)) continue;
+      if (!drawn.has(row.dataset.setting)) continue;
       const pick = document.createElement("label");
       const input = document.createElement("input");
       pick.className = "pick";
       input.type = "checkbox";
       input.checked = true;
-      input.addEventListener("change", () => picked(row.dataset.label, input.checked));
+      input.addEventListener("change", () => picked(row.dataset.setting, input.checked));
       const head = row.cells[0];
       const words = document.createElement("span");
       words.append(...head.childNodes);
       pick.append(input, words);
       head.append(pick);
-      boxes.push([row.dataset.label, input]);
+      boxes.push([row.dataset.setting, input]);
     }
     if (boxes.length < 2) continue;
     const bar = document.createElement("div");
@@ -107,9 +107,9 @@
       button.type = "button";
       button.textContent = name;
       button.addEventListener("click", () => {
-        for (const [label, input] of boxes) {
+        for (const [setting, input] of boxes) {
           input.checked = on;
-          picked(label, on);
+          picked(setting, on);
         }
       });
       bar.append(button);

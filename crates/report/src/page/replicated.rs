@@ -77,7 +77,7 @@ fn claim(claim: &Judged) -> Row {
         Cell::marked(&claim.text, "prose"),
         Cell::marked(&found.join("; "), "prose"),
     ];
-    Row { name: claim.id.clone(), beside: "", cells }
+    Row { name: claim.id.clone(), beside: "", setting: None, cells }
 }
 
 fn points(article: &Replication) -> Table {

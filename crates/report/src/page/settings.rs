@@ -23,7 +23,7 @@ pub(super) fn section(model: &Model) -> String {
 fn rows(model: &Model) -> Vec<(usize, Row)> {
     let row = |at: usize| {
         let beside = if at == 0 && model.settings.len() > 1 { "(reference)" } else { "" };
-        (at, Row { name: model.settings[at].label.clone(), beside, cells: Vec::new() })
+        (at, Row { name: model.settings[at].label.clone(), beside, setting: Some(at), cells: Vec::new() })
     };
     model.shown().into_iter().map(row).collect()
 }

@@ -1,0 +1,152 @@
+//! Rows: a label, a mark with its interval on a scale that all share, and a word behind.
+use super::axis::{self, Area};
+use super::label::{SIZE, SMALL, columns, folded, length};
+use super::mark::{self, Datum, Look, Stand, Way};
+use super::palette::{INK, PLAIN};
+use super::scale::{Reach, Scale};
+use super::svg::{self, Element};
+use super::{WIDTH, legend};
+
+/// One value in a row.
+pub(super) struct RowMark {
+    pub(super) value: f64,
+    pub(super) interval: Option<(f64, f64)>,
+    pub(super) look: Look,
+    /// Whose it is, where rows have several.
+    pub(super) label: String,
+    pub(super) state: Option<&'static str>,
+    pub(super) told: String,
+}
+
+/// One row.
+pub(super) struct Row {
+    pub(super) label: String,
+    pub(super) setting: Option<u32>,
+    pub(super) marks: Vec<RowMark>,
+    /// Where a value of this row may lie.
+    pub(super) ribbon: Option<(f64, f64)>,
+    pub(super) behind: String,
+}
+
+/// What all rows share.
+pub(super) struct Rows {
+    pub(super) title: String,
+    pub(super) desc: String,
+    pub(super) axis: String,
+    pub(super) reach: Reach,
+    /// The value to compare with.
+    pub(super) rule: Option<(f64, String)>,
+    /// What counts as that value.
+    pub(super) ribbon: Option<(f64, f64)>,
+    pub(super) legend: Vec<(String, Look)>,
+    pub(super) rows: Vec<Row>,
+}
+
+/// Most of the width that labels get.
+const LABELS: f64 = 0.44;
+/// So many rows get labels of two lines.
+const FEW: usize = 30;
+/// More rows than this stand closer.
+const MANY: usize = 40;
+
+impl Rows {
+    /// The drawing; nothing where no row has a value that can be shown.
+    pub(super) fn draw(&self) -> Option<String> {
+        let values = self.rows.iter().flat_map(|row| {
+            let marks = row
+                .marks
+                .iter()
+                .flat_map(|mark| [Some(mark.value), mark.interval.map(|it| it.0), mark.interval.map(|it| it.1)]);
+            marks.flatten().chain(row.ribbon.into_iter().flat_map(|(low, high)| [low, high])).collect::<Vec<_>>()
+        });
+        let shared =
+            self.rule.iter().map(|rule| rule.0).chain(self.ribbon.into_iter().flat_map(|(low, high)| [low, high]));
+        let values: Vec<f64> = values.chain(shared).collect();
+        let longest =
+            |texts: &mut dyn Iterator<Item = &String>, size| texts.map(|text| length(text, size)).fold(0.0, f64::max);
+        let behind = longest(&mut self.rows.iter().map(|row| &row.behind), SMALL);
+        let room = longest(&mut self.rows.iter().map(|row| &row.label), SIZE).min(WIDTH * LABELS);
+        let lines = if self.rows.len() > FEW { 1 } else { 2 };
+        let labels: Vec<Vec<String>> =
+            self.rows.iter().map(|row| folded(&row.label, columns(room, SIZE).max(4), lines)).collect();
+        let (signs, top) = legend::draw(&self.legend, false, 4.0);
+        let top = top + 8.0;
+        let high = |label: &Vec<String>| {
+            if label.len() > 1 {
+                31.0
+            } else if self.rows.len() > MANY {
+                16.0
+            } else {
+                21.0
+            }
+        };
+        let bottom = top + labels.iter().map(high).sum::<f64>();
+        let right = WIDTH - 8.0 - if behind > 0.0 { behind + 8.0 } else { 0.0 };
+        let area = Area { left: room + 12.0, top, right, bottom };
+        let scale = Scale::new(self.reach, values, (area.left + 4.0, area.right - 4.0))?;
+        let mut body: Vec<Element> = signs.into_iter().collect();
+        body.push(axis::below(&scale, area, &self.axis));
+        self.shared(&scale, area, &mut body);
+        let mut y = top;
+        for (row, label) in self.rows.iter().zip(&labels) {
+            let middle = y + high(label) / 2.0;
+            body.push(drawn(row, label, (middle, y, y + high(label)), &scale, area));
+            y += high(label);
+        }
+        Some(svg::document(&self.title, &self.desc, WIDTH, bottom + axis::BELOW, body))
+    }
+
+    fn shared(&self, scale: &Scale, area: Area, body: &mut Vec<Element>) {
+        if let Some((low, high)) = self.ribbon
+            && let Some((from, to)) = scale.held(low).zip(scale.held(high))
+        {
+            let datum = Datum { low: Some(low), high: Some(high), ..Datum::default() };
+            body.push(mark::ribbon((from, area.top), (to, area.bottom), INK, &datum));
+        }
+        if let Some((value, label)) = &self.rule
+            && let Some(x) = scale.place(*value)
+        {
+            let datum = Datum { x: Some(*value), label: label.clone(), ..Datum::default() };
+            body.push(mark::rule((x, area.top), (x, area.bottom), &datum));
+        }
+    }
+}
+
+fn drawn(row: &Row, label: &[String], (middle, top, bottom): (f64, f64, f64), scale: &Scale, area: Area) -> Element {
+    let mut group = Element::new("g").set("class", "pb-row").set("data-label", row.label.clone());
+    group = group.exact("data-setting", row.setting.map(f64::from));
+    for (line, text) in label.iter().enumerate() {
+        let base = middle + SIZE * 0.35 + (line as f64 - (label.len() - 1) as f64 / 2.0) * (SIZE + 1.5);
+        group = group.with(mark::text((area.left - 6.0, base), Stand::Ends, false, text));
+    }
+    if let Some((low, high)) = row.ribbon
+        && let Some((from, to)) = scale.held(low).zip(scale.held(high))
+    {
+        let datum = Datum { low: Some(low), high: Some(high), ..Datum::default() };
+        group = group.with(mark::ribbon((from, top + 2.0), (to, bottom - 2.0), PLAIN, &datum));
+    }
+    let between = ((bottom - top) / row.marks.len().max(1) as f64).min(8.0);
+    for (number, mark) in row.marks.iter().enumerate() {
+        let y = middle + (number as f64 - (row.marks.len() - 1) as f64 / 2.0) * between;
+        let Some(x) = scale.place(mark.value) else { continue };
+        let (low, high) = mark.interval.unzip();
+        let datum = Datum {
+            x: Some(mark.value),
+            low,
+            high,
+            label: if mark.label.is_empty() { row.label.clone() } else { mark.label.clone() },
+            setting: row.setting,
+            state: mark.state,
+            told: mark.told.clone(),
+            y: None,
+        };
+        if let Some((from, to)) = mark.interval.and_then(|(low, high)| scale.held(low).zip(scale.held(high))) {
+            group = group.with(mark::interval(Way::Across, (from, to), y, mark.look, &datum));
+        }
+        group = group.with(mark::point((x, y), mark.look, &datum));
+    }
+    if row.behind.is_empty() {
+        return group;
+    }
+    group.with(mark::text((area.right + 8.0, middle + SMALL * 0.35), Stand::Begins, true, &row.behind))
+}
