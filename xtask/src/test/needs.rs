@@ -100,7 +100,7 @@ const MODULES: &str = "crates/powerband/tests/page";
 /// Fetches the modules of the browser test into the target folder, where the test looks for them, unless those its lock
 /// file names are there.
 fn modules() -> Result<(), String> {
-    let folder = target_folder().map_err(|error| error.to_string())?.join("tmp/page-modules");
+    let folder = target_folder().map_err(|error| error.to_string())?.join("page-modules");
     let said = |error: std::io::Error| format!("the modules of the browser test: {error}");
     let lock = std::fs::read(top().join(MODULES).join("package-lock.json")).map_err(said)?;
     let there = std::fs::read(folder.join("package-lock.json")).is_ok_and(|there| there == lock);

@@ -48,6 +48,19 @@ const drawn = () => {
       if (box.right < frame.left - 1 || box.left > frame.right + 1 || box.bottom < frame.top - 1 || box.top > frame.bottom + 1)
         told.push(`the picture ${picture.id} has a mark outside its frame`);
     }
+    const points = marks.filter((mark) => mark.matches(".pb-point"));
+    if (picture.id.startsWith("levels-")) {
+      // One point a row, at the level the report has, and further right where it is larger.
+      if (points.length !== picture.rows.length) told.push(`${picture.id} has ${points.length} points for ${picture.rows.length} rows`);
+      for (const { dataset } of points) {
+        const setting = data.report.settings.find((setting) => String(setting.index) === dataset.setting);
+        const level = (it) => [it.typical, it.low, it.high].map(String).join() === [dataset.x, dataset.low, dataset.high].join();
+        if (!setting || !Object.values(setting.levels).some(level)) told.push(`${picture.id} shows ${dataset.x} at ${dataset.setting}, which was not found`);
+      }
+      const middles = points.map((mark) => { const { left, right } = mark.getBoundingClientRect(); return (left + right) / 2; });
+      const order = points.map((mark, at) => [Number(mark.dataset.x), middles[at]]).sort((a, b) => a[0] - b[0]);
+      if (order.some(([, place], at) => at > 0 && place < order[at - 1][1] - 0.5)) told.push(`${picture.id} has its points out of order`);
+    }
     if (figure.querySelectorAll("details tbody tr").length !== picture.rows.length)
       told.push(`the table of ${picture.id} has other rows than its data`);
   }
@@ -85,9 +98,9 @@ async function open(file, options) {
   return { context, page, say };
 }
 
-async function accessible(page, say) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+async function accessible(page, say, rules) {
+  const { violations } = await page.evaluate(
+    (runOnly) => window.axe.run(document, { resultTypes: ["violations"], ...(runOnly ? { runOnly } : {}) }), rules);
   for (const { id, impact, nodes } of violations)
     if (impact === "serious" || impact === "critical") say(`axe ${impact}: ${id} at ${nodes[0].target} (${nodes.length})`);
 }
@@ -116,31 +129,38 @@ async function moves(page, say) {
   }
 }
 
+async function shot(page, name) {
+  if (shots) await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+}
+
 for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")).sort()) {
   const file = resolve(folder, name);
-  for (const [width, colorScheme] of [[390, "light"], [1400, "light"], [1400, "dark"], [390, "dark"]]) {
-    const { context, page, say } = await open(file, { viewport: { width, height: 900 }, colorScheme });
+  const { context, page, say } = await open(file, { viewport: { width: 1400, height: 900 }, colorScheme: "light" });
+  for (const what of await page.evaluate(drawn)) say(what);
+  await page.evaluate(axe);
+  for (const width of [1400, 390]) {
+    await page.setViewportSize({ width, height: 900 });
     for (const what of await page.evaluate(overflows)) say(`${width} px: ${what}`);
-    if (shots) await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
-    if (width === 1400) {
-      for (const what of await page.evaluate(drawn)) say(what);
-      await accessible(page, (what) => say(`${colorScheme}: ${what}`));
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await shot(page, `${name}-${width}-${colorScheme}`);
+      // Contrast is all that differs in the dark, and the width makes no difference to it.
+      if (width === 390 && colorScheme === "light") await accessible(page, say);
+      if (width === 1400 && colorScheme === "dark") await accessible(page, say, ["color-contrast"]);
     }
-    if (width === 1400 && colorScheme === "light") {
-      await page.emulateMedia({ media: "print" });
-      await page.setViewportSize({ width: Math.floor(A4_WIDTH_PX), height: Math.floor(A4_HEIGHT_PX) });
-      for (const what of await page.evaluate(cut, [A4_WIDTH_PX, A4_HEIGHT_PX])) say(what);
-      const pdf = await page.pdf({ format: "A4", ...(shots ? { path: join(shots, `${name}.pdf`) } : {}) });
-      if (pdf.subarray(0, 5).toString() !== "%PDF-") say("it makes no PDF");
-      await page.emulateMedia({ media: "screen" });
-      await page.setViewportSize({ width: 1400, height: 900 });
-      await moves(page, say);
-    }
-    await context.close();
   }
-  const { context, page, say } = await open(file, { javaScriptEnabled: false, viewport: { width: 1400, height: 900 } });
-  if (!(await page.locator("#verdict .finding").textContent())) say("without script it has no verdict");
+  await page.emulateMedia({ media: "print", colorScheme: "light" });
+  await page.setViewportSize({ width: Math.floor(A4_WIDTH_PX), height: Math.floor(A4_HEIGHT_PX) });
+  for (const what of await page.evaluate(cut, [A4_WIDTH_PX, A4_HEIGHT_PX])) say(what);
+  const pdf = await page.pdf({ format: "A4", ...(shots ? { path: join(shots, `${name}.pdf`) } : {}) });
+  if (pdf.subarray(0, 5).toString() !== "%PDF-") say("it makes no PDF");
+  await page.emulateMedia({ media: "screen" });
+  await page.setViewportSize({ width: 1400, height: 900 });
+  await moves(page, say);
   await context.close();
+  const silent = await open(file, { javaScriptEnabled: false });
+  if (!(await silent.page.locator("#verdict .finding").textContent())) silent.say("without script it has no verdict");
+  await silent.context.close();
 }
 await browser.close();
 for (const line of wrong) console.log(line);

@@ -5,9 +5,10 @@ use std::process::Command;
 use crate::desk::{Desk, Ran, workspace};
 use crate::made_up;
 
-/// Where xtask put the modules.
+/// Where xtask put the modules: in the target folder, which is one of those around ours.
 fn modules() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-modules")
+    let around = Path::new(env!("CARGO_TARGET_TMPDIR")).ancestors();
+    around.map(|folder| folder.join("page-modules")).find(|folder| folder.is_dir()).unwrap_or_default()
 }
 
 fn ready() -> bool {

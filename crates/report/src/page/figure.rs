@@ -4,7 +4,10 @@ use crate::picture::Picture;
 
 /// All of them; nothing where there is none.
 pub(super) fn figures(pictures: &[Picture]) -> String {
-    pictures.iter().map(figure).collect()
+    if pictures.is_empty() {
+        return String::new();
+    }
+    format!("<div class=\"figures\">\n{}</div>\n", pictures.iter().map(figure).collect::<String>())
 }
 
 fn figure(picture: &Picture) -> String {

@@ -9,13 +9,13 @@
   box.setAttribute("role", "status");
   box.hidden = true;
   document.body.append(box);
+  const short = (number) => (Number.isFinite(Number(number)) ? String(Number(Number(number).toPrecision(4))) : number);
   const told = (mark) => {
     const { label, x, y, low, high } = mark.dataset;
-    const lines = [];
-    if (label) lines.push(label);
-    if (x !== undefined && x !== label) lines.push(y === undefined ? x : `${x}: ${y}`);
-    else if (y !== undefined) lines.push(y);
-    if (low !== undefined && high !== undefined) lines.push(`${low} .. ${high}`);
+    const lines = label ? [label] : [];
+    const at = [x, y].filter((number) => number !== undefined).map(short);
+    if (at.length) lines.push(at.join(": "));
+    if (low !== undefined && high !== undefined) lines.push(`${short(low)} .. ${short(high)}`);
     return lines.join("\n");
   };
   const show = (mark, x, y) => {
