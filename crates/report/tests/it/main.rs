@@ -4,6 +4,7 @@
 mod distributions;
 mod journals;
 mod json;
+mod page;
 mod pictures;
 mod progress;
 mod published;
