@@ -5,6 +5,7 @@ use powerband_experiment::{Resolved, check_rig, rebuild};
 use powerband_host::with_rights_for;
 use powerband_record::Started;
 use powerband_report::page::Data;
+use powerband_report::sentence;
 
 use crate::cli::{Measuring, Shared};
 use crate::exit::{Answer, Failure, usage};
@@ -25,6 +26,10 @@ pub(crate) fn run(shared: &Shared, page: &Path, measuring: &Measuring) -> Answer
     let here = powerband_host::hostname();
     if let Some(then) = then.filter(|then| *then != here && !names.simulated() && names.table().is_none()) {
         output::remark(&format!("the page was made on {then}, this is {here}"));
+    }
+    if names.table().is_none() && !names.simulated() {
+        // A page may come from anybody, and what it runs here is no secret.
+        output::remark(&format!("its load: {}", sentence::load(&started.load)));
     }
     if names.table().is_some() {
         return tabled::from_page(shared, &names, &started, measuring);

@@ -71,7 +71,7 @@ pub(super) fn section(model: &Model) -> String {
             body += &match &advice.typed {
                 Some(words) => {
                     let ask = format!("To have {label} on the machine ({}), type:", advice.why);
-                    paragraph(&ask) + &typed(words) + &"<p><code>powerband undo</code> takes it back.</p>\n"
+                    paragraph(&ask) + &typed(words) + "<p><code>powerband undo</code> takes it back.</p>\n"
                 }
                 None => paragraph(&format!(
                     "The finding speaks for {label}: {}. It turns nothing that could be typed.",
