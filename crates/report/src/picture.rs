@@ -13,16 +13,32 @@ pub mod palette;
 pub mod scale;
 pub mod svg;
 
+mod again;
 mod against;
+mod changes;
+mod course;
 mod drift;
+mod front;
 mod knob_axis;
+mod ladder;
 mod legend;
 mod levels;
+mod limit;
+mod noise;
 mod plane;
 mod rows;
+mod search;
+mod surface;
+mod tail;
 
 /// Width of a drawing in its own units; letters are twelve of them high, so that they can be read where it is 360 pixels wide.
 pub const WIDTH: f64 = 460.0;
+
+/// With more points than this none can be reached by keys: nobody walks through hundreds.
+pub const STOPS: usize = 100;
+
+/// More lines than this in one picture cannot be told apart; the settings after are left out of it.
+const LINES: usize = 12;
 
 /// One picture.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,21 +68,29 @@ impl Picture {
 /// The pictures of an experiment, the most telling first; those that it has data for.
 #[must_use]
 pub fn pictures(model: &Model, timelines: Option<&Timelines>) -> Vec<Picture> {
-    let _ = timelines;
     let mut all = Vec::new();
-    if !model.started.calibration {
+    if model.started.calibration {
+        all.extend(noise::picture(model));
+    } else {
+        all.extend(search::pictures(model));
         all.extend(levels::pictures(model));
+        all.extend(changes::picture(model));
         all.extend(against::pictures(model));
+        all.extend(ladder::pictures(model));
+        if model.started.search.is_none() {
+            all.extend(front::pictures(model));
+        }
+        all.extend(tail::pictures(model));
+        all.extend(timelines.iter().flat_map(|timelines| course::pictures(model, timelines)));
     }
     all.extend(drift::pictures(model));
     named_once(all)
 }
 
-/// The pictures of an article done again.
+/// The pictures of an article done again; those that it has data for.
 #[must_use]
 pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
-    let _ = again;
-    Vec::new()
+    named_once(again::claims(again).into_iter().chain(again::points(again)).collect())
 }
 
 /// What a picture is drawn from, besides its drawing.
@@ -112,6 +136,13 @@ fn named_once(mut all: Vec<Picture>) -> Vec<Picture> {
     all
 }
 
+/// The unit of a metric as people write it; none of a ratio to something that is not a second, whose name says it.
+fn unit(metric: &str) -> &'static str {
+    let stem = metric.split('@').next().unwrap_or(metric);
+    let ratio = stem.rsplit_once("_per_").is_some_and(|(_, of)| of != "s" && !of.contains('_'));
+    if ratio { "" } else { powerband_record::unit_of(metric) }
+}
+
 /// `54.12`, with its unit.
 fn told(value: f64, unit: &str) -> String {
     let blank = if unit.is_empty() { "" } else { " " };
@@ -135,7 +166,7 @@ fn cells(value: f64, interval: Option<(f64, f64)>) -> [String; 3] {
 
 /// A metric as an axis names it: its name without the unit's suffix is not shorter to read, so the name and what it covers.
 fn titled(metric: &powerband_record::Metric) -> String {
-    let unit = powerband_record::unit_of(&metric.name);
+    let unit = unit(&metric.name);
     let name = crate::sentence::with_boundary(&metric.name, metric);
     if unit.is_empty() { name } else { format!("{name}, {unit}") }
 }

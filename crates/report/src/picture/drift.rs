@@ -1,11 +1,11 @@
 //! Every trial of a metric in running order, so that what drifts or jumps is seen.
-use powerband_record::{Metric, unit_of};
+use powerband_record::Metric;
 
 use super::mark::Look;
 use super::palette::{FAINT, INK, Shape};
-use super::plane::{Join, Panel, Plane, Series, Spot};
+use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, titled, told};
+use super::{Caption, Picture, titled, told, unit};
 use crate::{Model, TrialValues};
 
 /// More settings than this are not told apart by colour.
@@ -24,7 +24,7 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
     if trials.len() < 2 {
         return None;
     }
-    let unit = unit_of(&metric.name);
+    let unit = unit(&metric.name);
     let mut settings: Vec<u32> = trials.iter().map(|(trial, _)| trial.setting).collect();
     settings.sort_unstable();
     settings.dedup();
@@ -61,7 +61,6 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
         all.insert(0, series(model.label(0), Some(0), reference, Join::Line, of(&|setting| setting == 0)));
     }
     all.retain(|series| !series.spots.is_empty());
-    let legend = all.iter().map(|series| (series.label.clone(), series.look)).collect();
     let title = format!("{} of each trial, in running order", metric.name);
     let desc = described(model, metric, &trials);
     let x = (Reach::Values, "trial, in running order; blocks shaded in turn".to_owned());
@@ -75,12 +74,11 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
         shades: shades(model),
         height: 190.0,
     };
-    let plane = Plane { title: title.clone(), desc: desc.clone(), legend, panels: vec![panel] };
     let table = trials.iter().map(|(trial, value)| {
         vec![trial.trial.to_string(), when(trial), model.label(trial.setting), powerband_record::format_number(*value)]
     });
     let columns = ["trial", "block", "setting", metric.name.as_str()];
-    Caption { id: format!("trials-{}", metric.name), title, desc }.hang(plane.draw(), &columns, table.collect())
+    panel.hung(Caption { id: format!("trials-{}", metric.name), title, desc }, &columns, table.collect())
 }
 
 fn when(trial: &TrialValues) -> String {
@@ -101,7 +99,7 @@ fn shades(model: &Model) -> Vec<(f64, f64)> {
 }
 
 fn described(model: &Model, metric: &Metric, trials: &[(&TrialValues, f64)]) -> String {
-    let unit = unit_of(&metric.name);
+    let unit = unit(&metric.name);
     let values = || trials.iter().map(|(_, value)| *value);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
     let ends = |wanted: &dyn Fn(&TrialValues) -> bool| {

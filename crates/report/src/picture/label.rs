@@ -59,6 +59,11 @@ impl Placing {
         Placing { inside, taken }
     }
 
+    /// Keeps a frame free of labels.
+    pub fn take(&mut self, frame: Frame) {
+        self.taken.push(frame);
+    }
+
     /// Where the label of the point at `x`, `y` may begin (its baseline), once only.
     pub fn place(&mut self, text: &str, (x, y): (f64, f64), size: f64) -> Option<(f64, f64)> {
         let (long, high) = (length(text, size), size);

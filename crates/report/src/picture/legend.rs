@@ -8,15 +8,23 @@ const LINE: f64 = 17.0;
 /// Longest entry, columns.
 const LONGEST: usize = 44;
 
+/// One entry.
+pub(super) struct Key {
+    pub(super) label: String,
+    pub(super) look: Look,
+    /// Whether lines join its points.
+    pub(super) joined: bool,
+}
+
 /// The entries from `top` on, and where what is below may begin; nothing of one entry or none.
-pub(super) fn draw(entries: &[(String, Look)], lines: bool, top: f64) -> (Option<Element>, f64) {
+pub(super) fn draw(entries: &[Key], top: f64) -> (Option<Element>, f64) {
     if entries.len() < 2 {
         return (None, top);
     }
-    let sign = if lines { 26.0 } else { 12.0 };
     let (mut x, mut y) = (4.0, top + 9.0);
     let mut legend = Element::new("g").set("class", "pb-legend");
-    for (label, look) in entries {
+    for Key { label, look, joined } in entries {
+        let sign = if *joined { 26.0 } else { 12.0 };
         let told = folded(label, LONGEST, 1).concat();
         let long = sign + 4.0 + length(&told, SIZE) + 14.0;
         if x > 4.0 && x + long - 14.0 > super::WIDTH {
@@ -24,7 +32,7 @@ pub(super) fn draw(entries: &[(String, Look)], lines: bool, top: f64) -> (Option
         }
         let nobody = Datum::default();
         let mut entry = Element::new("g").set("class", "pb-key").set("data-key", label.clone());
-        if lines {
+        if *joined {
             entry = entry.with(mark::line(&[(x, y), (x + sign, y)], false, *look, &nobody).without_class());
         }
         entry = entry.with(mark::point((x + sign / 2.0, y), *look, &nobody).without_class());

@@ -20,6 +20,8 @@ pub struct Datum {
     pub setting: Option<u32>,
     /// What more can be picked by: a verdict, `knee`, `best`.
     pub state: Option<&'static str>,
+    /// Whether a point can be reached by keys.
+    pub stop: bool,
     /// In words, shown where the pointer rests; nothing is shown when empty.
     pub told: String,
 }
@@ -28,7 +30,7 @@ impl Datum {
     fn on(&self, element: Element) -> Element {
         let element = element.exact("data-x", self.x).exact("data-y", self.y);
         let element = element.exact("data-low", self.low).exact("data-high", self.high);
-        let element = element.set("data-label", self.label.clone());
+        let element = if self.label.is_empty() { element } else { element.set("data-label", self.label.clone()) };
         let element = element.exact("data-setting", self.setting.map(f64::from));
         let element = self.state.map_or(element.clone(), |state| element.set("data-state", state));
         if self.told.is_empty() { element } else { element.with(Element::new("title").text(self.told.clone())) }
@@ -72,7 +74,7 @@ pub fn point((x, y): (f64, f64), look: Look, datum: &Datum) -> Element {
     let drawn = match look.shape {
         Shape::Circle => {
             let circle = Element::new("circle").at("cx", x).at("cy", y);
-            return datum.on(filled(circle.at("r", HALF), look).set("class", "pb-mark pb-point"));
+            return stopping(datum.on(filled(circle.at("r", HALF), look).set("class", "pb-mark pb-point")), datum);
         }
         Shape::Square => around(&[(-0.88, -0.88), (0.88, -0.88), (0.88, 0.88), (-0.88, 0.88)]),
         Shape::Triangle => around(&[(0.0, -1.2), (1.14, 0.78), (-1.14, 0.78)]),
@@ -87,7 +89,12 @@ pub fn point((x, y): (f64, f64), look: Look, datum: &Datum) -> Element {
     };
     let path = filled(Element::new("path").set("d", drawn), look).set("class", "pb-mark pb-point");
     // A path tells its place to whoever reads it, as a circle does.
-    datum.on(path.at("data-cx", x).at("data-cy", y))
+    stopping(datum.on(path.at("data-cx", x).at("data-cy", y)), datum)
+}
+
+/// A point that can be reached is an image of its own, named by its words.
+fn stopping(point: Element, datum: &Datum) -> Element {
+    if datum.stop { point.set("tabindex", "0").set("role", "img") } else { point }
 }
 
 fn filled(element: Element, look: Look) -> Element {
@@ -205,4 +212,11 @@ pub fn text((x, y): (f64, f64), stand: Stand, small: bool, words: &str) -> Eleme
     };
     let text = Element::new("text").at("x", x).at("y", y).set("fill", INK).set("text-anchor", anchor);
     text.set("font-size", if small { SMALL } else { SIZE }.to_string()).set("class", "pb-text").text(words)
+}
+
+/// A text that lies over data, on a ground of paper.
+#[must_use]
+pub fn above(text: Element) -> Element {
+    let text = text.set("paint-order", "stroke").set("stroke", PAPER);
+    text.set("stroke-width", "3").set("stroke-opacity", "0.85").set("stroke-linejoin", "round")
 }

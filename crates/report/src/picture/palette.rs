@@ -1,7 +1,7 @@
 //! Colours that colour-blind people tell apart, and shapes and dashes that say the same without colour.
 
-/// Okabe and Ito's colours (Color Universal Design, 2008), by how far they stand out from white paper; their yellow is too
-/// pale for lines there and darker here.
+/// Okabe and Ito's colours (Color Universal Design, 2008), by how far they stand out from white paper; in place of their
+/// yellow, which is too pale for lines there, a grey.
 const COLOURS: [&str; 8] = [
     "var(--pb-1,#0072b2)",
     "var(--pb-2,#d55e00)",
@@ -9,8 +9,8 @@ const COLOURS: [&str; 8] = [
     "var(--pb-4,#cc79a7)",
     "var(--pb-5,#e69f00)",
     "var(--pb-6,#56b4e9)",
-    "var(--pb-7,#8a7f00)",
-    "var(--pb-8,#5f5f5f)",
+    "var(--pb-7,#5f5f5f)",
+    "var(--pb-8,#000000)",
 ];
 
 /// Text and axes.
@@ -27,7 +27,7 @@ pub const BAD: &str = COLOURS[1];
 /// The colour of what is only there.
 pub const PLAIN: &str = COLOURS[0];
 /// The colour of what says nothing.
-pub const FAINT: &str = COLOURS[7];
+pub const FAINT: &str = COLOURS[6];
 
 /// What a point looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,12 @@
 //! Planes: panels beneath one another, each with two axes and series of points, lines or steps between them.
 use super::axis::{self, Area};
 use super::label::{Placing, SMALL, length};
+use super::legend::{self, Key};
 use super::mark::{self, Datum, HALF, Look, Stand, Way};
+use super::palette::Shape;
 use super::scale::{Reach, Scale};
 use super::svg::{self, Element};
-use super::{WIDTH, legend};
+use super::{Caption, Picture, STOPS, WIDTH};
 
 /// How the points of a series are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +74,14 @@ pub(super) struct Panel {
 pub(super) struct Plane {
     pub(super) title: String,
     pub(super) desc: String,
-    pub(super) legend: Vec<(String, Look)>,
+    pub(super) legend: Vec<Key>,
     pub(super) panels: Vec<Panel>,
+}
+
+/// What points tell besides their values.
+struct Telling {
+    words: bool,
+    stops: bool,
 }
 
 /// More points than this tell their values in no words of their own: a drawing stays small.
@@ -82,23 +90,42 @@ const TOLD: usize = 600;
 impl Plane {
     /// The drawing; nothing where no panel has a point that can be shown.
     pub(super) fn draw(&self) -> Option<String> {
-        let joined = self.panels.iter().flat_map(|panel| &panel.series).any(|series| series.join != Join::None);
-        let (signs, mut top) = legend::draw(&self.legend, joined, 4.0);
+        let (signs, mut top) = legend::draw(&self.legend, 4.0);
         let mut body: Vec<Element> = signs.into_iter().collect();
-        let spots: usize = self.panels.iter().flat_map(|panel| &panel.series).map(|series| series.spots.len()).sum();
+        let pointed = self.panels.iter().flat_map(|panel| &panel.series).filter(|series| series.pointed);
+        let spots: usize = pointed.map(|series| series.spots.len()).sum();
+        let telling = Telling { words: spots <= TOLD, stops: spots <= STOPS };
         let empty = body.len();
         // Panels beneath one another begin at one line.
         let left = self.panels.iter().filter_map(|panel| Some(axis::beside(&panel.upright(0.0)?))).fold(0.0, f64::max);
         for panel in &self.panels {
-            let Some((drawn, bottom)) = panel.draw(top, left, spots <= TOLD) else { continue };
+            let Some((drawn, bottom)) = panel.draw(top, left, &telling) else { continue };
             body.push(drawn);
             top = bottom;
         }
-        (body.len() > empty).then(|| svg::document(&self.title, &self.desc, WIDTH, top, body))
+        (body.len() > empty).then(|| svg::document(&self.title, &self.desc, (WIDTH, top), telling.stops, body))
     }
 }
 
 impl Panel {
+    /// Two axes and what lies between, nothing to compare with.
+    pub(super) fn of(x: (Reach, String), y: (Reach, String), series: Vec<Series>, height: f64) -> Panel {
+        Panel { x, y, series, rules: Vec::new(), shades: Vec::new(), height }
+    }
+
+    /// A picture of this panel alone, with a legend of its series.
+    pub(super) fn hung(self, caption: Caption, columns: &[&str], rows: Vec<Vec<String>>) -> Option<Picture> {
+        let mut legend: Vec<Key> = Vec::new();
+        for series in &self.series {
+            if legend.iter().all(|key| key.label != series.label) {
+                legend.push(series.key());
+            }
+        }
+        let (title, desc) = (caption.title.clone(), caption.desc.clone());
+        let svg = Plane { title, desc, legend, panels: vec![self] }.draw();
+        caption.hang(svg, columns, rows)
+    }
+
     fn upright(&self, above: f64) -> Option<Scale> {
         let spots = self.series.iter().flat_map(|series| &series.spots);
         let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
@@ -107,7 +134,7 @@ impl Panel {
         Scale::new(self.y.0, values, (above + self.height, above))
     }
 
-    fn draw(&self, top: f64, left: f64, told: bool) -> Option<(Element, f64)> {
+    fn draw(&self, top: f64, left: f64, telling: &Telling) -> Option<(Element, f64)> {
         let spots = || self.series.iter().flat_map(|series| &series.spots);
         let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
         let rules = self.rules.iter().filter(|rule| rule.way == Way::Across).map(|rule| rule.value);
@@ -130,7 +157,7 @@ impl Panel {
         group = group.with(axis::below(&x, area, &self.x.1)).with(axis::left(&y, area, &self.y.1));
         group = group.with_all(self.rules.iter().filter_map(|rule| ruled_at(rule, &x, &y, area)).flatten());
         for series in &self.series {
-            group = group.with(series.draw(&x, &y, told));
+            group = group.with(series.draw(&x, &y, telling));
         }
         group = group.with_all(self.beside(&x, &y, area));
         let foot = if self.x.1.is_empty() { axis::BELOW_BARE } else { axis::BELOW };
@@ -142,19 +169,36 @@ impl Panel {
         let spots = || self.series.iter().flat_map(|series| &series.spots);
         let places: Vec<(f64, f64)> = spots().filter_map(|spot| x.place(spot.x).zip(y.place(spot.y))).collect();
         let frame = (area.left + 1.0, area.top - 4.0, WIDTH - 1.0, area.bottom - 1.0);
-        let mut placing = Placing::new(frame, &places, HALF);
+        let mut placing = Placing::new(frame, &places, HALF + 1.0);
+        for rule in self.rules.iter().filter(|rule| rule.way == Way::Across) {
+            x.place(rule.value).into_iter().for_each(|at| placing.take((at - 1.0, area.top, at + 1.0, area.bottom)));
+            let long = length(&rule.label, SMALL) + 6.0;
+            let at = x.place(rule.value).unwrap_or(area.left);
+            placing.take((at - long, area.top - 2.0, at + long, area.top + SMALL + 3.0));
+        }
         let worded = spots().filter_map(|spot| {
             let place = x.place(spot.x).zip(y.place(spot.y))?;
             let words = super::label::folded(spot.beside.as_ref()?, 30, 1).concat();
             let at = placing.place(&words, place, SMALL)?;
-            Some(mark::text(at, Stand::Begins, true, &words))
+            Some(mark::above(mark::text(at, Stand::Begins, true, &words)))
         });
         worded.collect()
     }
 }
 
 impl Series {
-    fn draw(&self, x: &Scale, y: &Scale, told: bool) -> Element {
+    /// Points that nothing joins.
+    pub(super) fn apart(label: &str, colour: &'static str, shape: Shape, spots: Vec<Spot>) -> Series {
+        let look = Look { colour, shape, dash: "", hollow: false };
+        Series { label: label.to_owned(), setting: None, look, join: Join::None, pointed: true, spots }
+    }
+
+    /// Its entry in a legend.
+    pub(super) fn key(&self) -> Key {
+        Key { label: self.label.clone(), look: self.look, joined: self.join != Join::None }
+    }
+
+    fn draw(&self, x: &Scale, y: &Scale, telling: &Telling) -> Element {
         let mut group = Element::new("g").set("class", "pb-series").set("data-label", self.label.clone());
         group = group.exact("data-setting", self.setting.map(f64::from));
         let whole = Datum { label: self.label.clone(), setting: self.setting, ..Datum::default() };
@@ -181,7 +225,8 @@ impl Series {
                 label: spot.label.clone().unwrap_or_else(|| self.label.clone()),
                 setting: spot.setting.or(self.setting),
                 state: spot.state,
-                told: if told { spot.told.clone() } else { String::new() },
+                told: if telling.words { spot.told.clone() } else { String::new() },
+                stop: telling.stops,
             };
             if let Some(ends) = spot.interval.and_then(|(low, high)| y.held(low).zip(y.held(high))) {
                 group = group.with(mark::interval(Way::Upright, ends, at_x, self.look, &datum));
@@ -221,9 +266,6 @@ fn ruled_at(rule: &Rule, x: &Scale, y: &Scale, area: Area) -> Option<Vec<Element
             (mark::rule((area.left, at), (area.right, at), &datum), (area.right - 2.0, above), Stand::Ends)
         }
     };
-    // On a ground of paper, as data may lie behind.
-    let words =
-        mark::text(at, stand, true, &rule.label).set("paint-order", "stroke").set("stroke", super::palette::PAPER);
-    let words = words.set("stroke-width", "3").set("stroke-opacity", "0.8");
+    let words = mark::above(mark::text(at, stand, true, &rule.label));
     Some(vec![line, words])
 }

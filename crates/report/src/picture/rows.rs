@@ -1,11 +1,12 @@
 //! Rows: a label, a mark with its interval on a scale that all share, and a word behind.
 use super::axis::{self, Area};
 use super::label::{SIZE, SMALL, columns, folded, length};
+use super::legend::{self, Key};
 use super::mark::{self, Datum, Look, Stand, Way};
 use super::palette::{INK, PLAIN};
 use super::scale::{Reach, Scale};
 use super::svg::{self, Element};
-use super::{WIDTH, legend};
+use super::{STOPS, WIDTH};
 
 /// One value in a row.
 pub(super) struct RowMark {
@@ -38,7 +39,7 @@ pub(super) struct Rows {
     pub(super) rule: Option<(f64, String)>,
     /// What counts as that value.
     pub(super) ribbon: Option<(f64, f64)>,
-    pub(super) legend: Vec<(String, Look)>,
+    pub(super) legend: Vec<Key>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -46,54 +47,58 @@ pub(super) struct Rows {
 const LABELS: f64 = 0.44;
 /// So many rows get labels of two lines.
 const FEW: usize = 30;
+/// Marks of one row lie this far beneath one another.
+const BETWEEN: f64 = 10.0;
 /// More rows than this stand closer.
 const MANY: usize = 40;
 
 impl Rows {
     /// The drawing; nothing where no row has a value that can be shown.
     pub(super) fn draw(&self) -> Option<String> {
-        let values = self.rows.iter().flat_map(|row| {
-            let marks = row
-                .marks
-                .iter()
-                .flat_map(|mark| [Some(mark.value), mark.interval.map(|it| it.0), mark.interval.map(|it| it.1)]);
-            marks.flatten().chain(row.ribbon.into_iter().flat_map(|(low, high)| [low, high])).collect::<Vec<_>>()
-        });
-        let shared =
-            self.rule.iter().map(|rule| rule.0).chain(self.ribbon.into_iter().flat_map(|(low, high)| [low, high]));
-        let values: Vec<f64> = values.chain(shared).collect();
         let longest =
             |texts: &mut dyn Iterator<Item = &String>, size| texts.map(|text| length(text, size)).fold(0.0, f64::max);
         let behind = longest(&mut self.rows.iter().map(|row| &row.behind), SMALL);
         let room = longest(&mut self.rows.iter().map(|row| &row.label), SIZE).min(WIDTH * LABELS);
         let lines = if self.rows.len() > FEW { 1 } else { 2 };
-        let labels: Vec<Vec<String>> =
-            self.rows.iter().map(|row| folded(&row.label, columns(room, SIZE).max(4), lines)).collect();
-        let (signs, top) = legend::draw(&self.legend, false, 4.0);
+        let labelled = |row: &Row| folded(&row.label, columns(room, SIZE).max(4), lines);
+        let labels: Vec<Vec<String>> = self.rows.iter().map(labelled).collect();
+        let (signs, top) = legend::draw(&self.legend, 4.0);
         let top = top + 8.0;
-        let high = |label: &Vec<String>| {
-            if label.len() > 1 {
-                31.0
-            } else if self.rows.len() > MANY {
-                16.0
-            } else {
-                21.0
-            }
-        };
-        let bottom = top + labels.iter().map(high).sum::<f64>();
+        let heights: Vec<f64> =
+            self.rows.iter().zip(&labels).map(|(row, label)| self.height(label.len(), row.marks.len())).collect();
+        let bottom = top + heights.iter().sum::<f64>();
         let right = WIDTH - 8.0 - if behind > 0.0 { behind + 8.0 } else { 0.0 };
         let area = Area { left: room + 12.0, top, right, bottom };
-        let scale = Scale::new(self.reach, values, (area.left + 4.0, area.right - 4.0))?;
+        let scale = Scale::new(self.reach, self.values(), (area.left + 4.0, area.right - 4.0))?;
         let mut body: Vec<Element> = signs.into_iter().collect();
         body.push(axis::below(&scale, area, &self.axis));
         self.shared(&scale, area, &mut body);
+        let stops = self.rows.iter().map(|row| row.marks.len()).sum::<usize>() <= STOPS;
         let mut y = top;
-        for (row, label) in self.rows.iter().zip(&labels) {
-            let middle = y + high(label) / 2.0;
-            body.push(drawn(row, label, (middle, y, y + high(label)), &scale, area));
-            y += high(label);
+        for ((row, label), high) in self.rows.iter().zip(&labels).zip(heights) {
+            body.push(drawn(row, label, (y, y + high), (&scale, stops), area));
+            y += high;
         }
-        Some(svg::document(&self.title, &self.desc, WIDTH, bottom + axis::BELOW, body))
+        Some(svg::document(&self.title, &self.desc, (WIDTH, bottom + axis::BELOW), stops, body))
+    }
+
+    /// Everything the scale has to reach.
+    fn values(&self) -> Vec<f64> {
+        let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
+        let marks = self.rows.iter().flat_map(|row| &row.marks);
+        let marks = marks.flat_map(|mark| [mark.value].into_iter().chain(ends(mark.interval)));
+        let rows = self.rows.iter().flat_map(|row| ends(row.ribbon));
+        let shared = self.rule.iter().map(|rule| rule.0).chain(ends(self.ribbon));
+        marks.chain(rows).chain(shared).collect()
+    }
+
+    fn height(&self, lines: usize, marks: usize) -> f64 {
+        let least = match (lines, self.rows.len() > MANY) {
+            (2.., _) => 31.0,
+            (_, true) => 16.0,
+            (_, false) => 21.0,
+        };
+        (marks as f64 * BETWEEN + 10.0).max(least)
     }
 
     fn shared(&self, scale: &Scale, area: Area, body: &mut Vec<Element>) {
@@ -112,7 +117,14 @@ impl Rows {
     }
 }
 
-fn drawn(row: &Row, label: &[String], (middle, top, bottom): (f64, f64, f64), scale: &Scale, area: Area) -> Element {
+fn drawn(
+    row: &Row,
+    label: &[String],
+    (top, bottom): (f64, f64),
+    (scale, stops): (&Scale, bool),
+    area: Area,
+) -> Element {
+    let middle = (top + bottom) / 2.0;
     let mut group = Element::new("g").set("class", "pb-row").set("data-label", row.label.clone());
     group = group.exact("data-setting", row.setting.map(f64::from));
     for (line, text) in label.iter().enumerate() {
@@ -125,9 +137,8 @@ fn drawn(row: &Row, label: &[String], (middle, top, bottom): (f64, f64, f64), sc
         let datum = Datum { low: Some(low), high: Some(high), ..Datum::default() };
         group = group.with(mark::ribbon((from, top + 2.0), (to, bottom - 2.0), PLAIN, &datum));
     }
-    let between = ((bottom - top) / row.marks.len().max(1) as f64).min(8.0);
     for (number, mark) in row.marks.iter().enumerate() {
-        let y = middle + (number as f64 - (row.marks.len() - 1) as f64 / 2.0) * between;
+        let y = middle + (number as f64 - (row.marks.len() - 1) as f64 / 2.0) * BETWEEN;
         let Some(x) = scale.place(mark.value) else { continue };
         let (low, high) = mark.interval.unzip();
         let datum = Datum {
@@ -138,6 +149,7 @@ fn drawn(row: &Row, label: &[String], (middle, top, bottom): (f64, f64, f64), sc
             setting: row.setting,
             state: mark.state,
             told: mark.told.clone(),
+            stop: stops,
             y: None,
         };
         if let Some((from, to)) = mark.interval.and_then(|(low, high)| scale.held(low).zip(scale.held(high))) {

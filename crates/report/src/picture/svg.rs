@@ -92,14 +92,15 @@ impl Element {
     }
 }
 
-/// A whole drawing of `width` × `height` units: named and described for readers who do not see it, on paper of its own.
+/// A whole drawing of `width` × `height` units: named and described for readers who do not see it, on paper of its own. It is
+/// one image, or a group where points in it can be reached by keys: nothing inside an image can.
 #[must_use]
-pub fn document(title: &str, desc: &str, width: f64, height: f64, body: Vec<Element>) -> String {
+pub fn document(title: &str, desc: &str, (width, height): (f64, f64), stops: bool, body: Vec<Element>) -> String {
     let paper = Element::new("rect").set("class", "pb-paper").set("fill", super::palette::PAPER);
     let drawing = Element::new("svg")
         .set("xmlns", "http://www.w3.org/2000/svg")
         .set("class", "pb-picture")
-        .set("role", "img")
+        .set("role", if stops { "group" } else { "img" })
         .set("viewBox", format!("0 0 {} {}", position(width), position(height)))
         .set("font-family", "system-ui, sans-serif")
         .set("font-size", super::label::SIZE.to_string())

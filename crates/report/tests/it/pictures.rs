@@ -6,6 +6,8 @@ use powerband_report::Model;
 use powerband_report::picture::{Picture, pictures};
 use roxmltree::{Document, Node};
 
+mod done;
+
 use super::journals::{self, Journal, finding, metric, started, verdict};
 
 /// An experiment of settings that measured these numbers in three blocks, with intervals of a tenth.
@@ -177,7 +179,7 @@ fn a_drawing_stands_alone() {
     for picture in drawn(&journals::router()) {
         let document = Document::parse(&picture.svg).unwrap();
         let root = document.root_element();
-        assert_eq!((root.tag_name().name(), root.attribute("role")), ("svg", Some("img")));
+        assert_eq!((root.tag_name().name(), root.attribute("role")), ("svg", Some("group")));
         let text = |name: &str| {
             root.children().find(|it| it.has_tag_name(("http://www.w3.org/2000/svg", name))).unwrap().text()
         };
@@ -204,4 +206,107 @@ fn the_knee_is_marked_where_it_lies() {
     let [ring] = ringed[..] else { panic!("{} rings", ringed.len()) };
     assert_eq!((ring.attribute("data-x"), ring.attribute("data-label")), (Some("500"), Some("500 MHz")));
     assert!(knee.desc.contains("The knee is 500 MHz"), "{}", knee.desc);
+}
+
+#[test]
+fn a_few_points_can_be_reached_by_keys_and_hundreds_cannot() {
+    for (count, reached) in [(12_usize, 12), (101, 0)] {
+        let values: Vec<f64> = (0..count).map(|number| number as f64).collect();
+        let all = drawn(&measured(&named(count), &values));
+        let picture = find(&all, "levels-real-s");
+        let document = Document::parse(&picture.svg).unwrap();
+        let stops: Vec<Node> = document.descendants().filter(|it| it.has_attribute("tabindex")).collect();
+        assert_eq!(stops.len(), reached);
+        // Each says its values, and none is inside an image.
+        assert!(
+            stops
+                .iter()
+                .all(|it| it.children().any(|child| child.has_tag_name(("http://www.w3.org/2000/svg", "title"))))
+        );
+        let role = document.root_element().attribute("role");
+        assert_eq!(role, Some(if reached > 0 { "group" } else { "img" }));
+    }
+}
+
+#[test]
+fn the_front_is_what_no_other_beats() {
+    let metrics =
+        vec![metric("rate_mbit_s", Better::Higher, true, None), metric("power_w", Better::Lower, true, Some("wall"))];
+    let settings = [("a", ""), ("b", ""), ("c", ""), ("d", "")];
+    let mut journal = Journal::new(started("sim:pc", &settings, metrics));
+    // b beats a in both; d is the cheapest, c the fastest.
+    for (setting, (rate, power)) in (0..).zip([(50.0, 9.0), (60.0, 8.0), (70.0, 12.0), (40.0, 5.0)]) {
+        journal.valid(1, setting, &[("rate_mbit_s", rate), ("power_w", power)]);
+    }
+    let all = drawn(&journal.close(finding(CloseReason::Decided, 1)));
+    let front = find(&all, "front-rate-mbit-s-power-w");
+    assert_eq!(lies_where_it_says(front), 4);
+    let best: Vec<&str> = front.rows.iter().filter(|row| row[7] == "yes").map(|row| row[0].as_str()).collect();
+    assert_eq!(best, ["b", "c", "d"]);
+    let document = Document::parse(&front.svg).unwrap();
+    let ringed: BTreeSet<&str> = document
+        .descendants()
+        .filter(|it| it.attribute("class") == Some("pb-ring"))
+        .filter_map(|it| it.attribute("data-label"))
+        .collect();
+    assert_eq!(ringed.into_iter().collect::<Vec<_>>(), ["b", "c", "d"]);
+}
+
+#[test]
+fn tails_fall_from_all_values_to_few() {
+    let all = drawn(&journals::pings());
+    let tail = find(&all, "tail-rtt");
+    assert!(lies_where_it_says(tail) >= 6, "percentiles of two settings");
+    let document = Document::parse(&tail.svg).unwrap();
+    let steps = document.descendants().filter(|it| it.attribute("class") == Some("pb-mark pb-step"));
+    assert_eq!(steps.count(), 2);
+    assert_eq!(tail.columns, ["setting", "values", "least", "p50", "p90", "p99", "p99.9", "most"]);
+}
+
+#[test]
+fn a_ladder_has_a_line_for_each_setting_and_a_point_for_each_level() {
+    let names =
+        ["at_100_power_w", "at_50_power_w", "at_10_power_w", "idle_power_w", "at_50_score_per_w", "at_100_score_per_w"];
+    let metrics = names.iter().map(|name| metric(name, Better::Lower, false, Some("modelled"))).collect();
+    let mut journal = Journal::new(started("sim:x3650", &[("performance", ""), ("ondemand", "")], metrics));
+    for setting in 0..2_u32 {
+        let values: Vec<(&str, f64)> = names
+            .iter()
+            .zip([500.0, 400.0, 280.0, 250.0, 0.9, 1.0])
+            .map(|(name, value)| (*name, value - f64::from(setting)))
+            .collect();
+        journal.valid(1, setting, &values);
+    }
+    let all = drawn(&journal.close(finding(CloseReason::Decided, 1)));
+    let watts = find(&all, "ladder-power-w");
+    assert_eq!((lies_where_it_says(watts), watts.rows.len()), (8, 8));
+    assert!(watts.rows.iter().any(|row| row[..3] == ["idle", "performance", "250"]), "{:?}", watts.rows);
+    assert_eq!(lies_where_it_says(find(&all, "ladder-score-per-w")), 4);
+    assert!(find(&all, "ladder-score-per-w").desc.contains("at 100 % from 0 (ondemand) to 1 (performance)"));
+}
+
+#[test]
+fn several_settings_of_two_knobs_make_a_line_each() {
+    let settings: Vec<(String, String)> = ["10", "100", "1000"]
+        .iter()
+        .flat_map(|delay| ["ondemand", "powersave"].map(|governor| format!("nic.rx-usecs={delay} governor={governor}")))
+        .map(|turns| (turns.clone(), turns))
+        .collect();
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(label, turns)| (label.as_str(), turns.as_str())).collect();
+    let mut journal = Journal::new(started("sim:pc", &settings, vec![metric("rtt_ms", Better::Lower, true, None)]));
+    for setting in 0..6 {
+        journal.valid(1, setting, &[("rtt_ms", 0.1 * f64::from(setting + 1))]);
+    }
+    let all = drawn(&journal.close(finding(CloseReason::Decided, 1)));
+    let against = find(&all, "rtt-ms-against-knob");
+    assert_eq!(lies_where_it_says(against), 6);
+    let document = Document::parse(&against.svg).unwrap();
+    let lines: Vec<&str> = document
+        .descendants()
+        .filter(|it| it.attribute("class") == Some("pb-mark pb-line"))
+        .filter_map(|it| it.attribute("data-label"))
+        .collect();
+    assert_eq!(lines, ["governor=ondemand", "governor=powersave"]);
+    let scale = document.descendants().find(|it| it.attribute("data-axis") == Some("x")).unwrap();
+    assert!(scale.attribute("data-scale").unwrap().starts_with("log "), "10 to 1000 by its logarithm");
 }
