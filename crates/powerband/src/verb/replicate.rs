@@ -1,5 +1,5 @@
 //! `replicate`: the published articles, done again on simulated machines.
-use powerband_report::picture::replication_pictures;
+use powerband_report::picture::{Picture, replication_pictures};
 use powerband_report::replication::{Replication, enough, render};
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     }
     let counts = done.iter().map(Replication::sizes);
     if let Some(path) = &args.output {
-        let pictures: Vec<_> = done.iter().map(replication_pictures).collect();
+        let pictures: Vec<_> = done.iter().map(pictures).collect();
         let text = powerband_report::page::replication(&done, &pictures);
         page::write(path, &text.map_err(|error| Failure::new(Exit::Failed, error))?, args.force)?;
     }
@@ -62,6 +62,12 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
         return Ok(Exit::Fine as u8);
     }
     Err(Failure::new(Exit::Failed, format!("what was published does not come out again: {}", fails.join(", "))))
+}
+
+/// The pictures of an article, whose names tell them from those of the others on one page.
+fn pictures(article: &Replication) -> Vec<Picture> {
+    let named = |picture: Picture| Picture { id: format!("{}-{}", article.name, picture.id), ..picture };
+    replication_pictures(article).into_iter().map(named).collect()
 }
 
 fn summary(done: &[Replication], (sizes, within): (usize, usize), not_tried: usize) -> String {

@@ -23,7 +23,7 @@ fn a_page_is_run_again_to_the_same_numbers() {
 #[test]
 fn a_table_is_drawn_from_again() {
     let desk = Desk::new();
-    let table = ["--machine", "table:machines/tables/keeper.csv", "try", "freq=1000MHz,1400MHz"];
+    let table = ["--machine", "table:machines/tables/keeper.csv", "try", "freq=1200MHz,1400MHz"];
     desk.run(&[&table[..], &["rx-usecs=80", "--metric", "power_w:lower", "--blocks", "3"]].concat()).ended(0);
     let file = desk.beside("t.html").display().to_string();
     desk.run(&["report", "last", "-o", &file]).ended(0);
