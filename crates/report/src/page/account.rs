@@ -64,7 +64,13 @@ pub(super) fn measured(model: &Model) -> String {
     let mut body = facts(&[
         ("Load", sentence::load(&plan.load)),
         ("Its user", plan.user.map(|user| format!("number {user}")).unwrap_or_default()),
-        ("Meter by program", plan.command_meter.as_ref().map(|meter| format!("{meter:?}")).unwrap_or_default()),
+        (
+            "Meter by program",
+            plan.command_meter
+                .as_ref()
+                .map(|meter| format!("{}, by `{}`", meter.boundary, meter.command))
+                .unwrap_or_default(),
+        ),
     ]);
     let row = |metric: &powerband_record::Metric| {
         let wanted = match metric.better {
@@ -92,8 +98,8 @@ pub(super) fn plan(model: &Model) -> String {
     let required: Vec<String> = plan.requirements.iter().map(ToString::to_string).collect();
     let mut told = vec![
         ("Settings", if plan.search.is_some() { String::new() } else { plan.settings.len().to_string() }),
-        ("Order", "at random inside each block".to_owned()),
-        ("Most blocks", plan.max_blocks.to_string()),
+        ("Order", if plan.search.is_some() { String::new() } else { "at random inside each block".into() }),
+        (if plan.search.is_some() { "Most runs" } else { "Most blocks" }, plan.max_blocks.to_string()),
         ("Most time", plan.budget_ns.map(format_duration).unwrap_or_default()),
         ("Settling", format_duration(plan.settle_ns)),
         ("Warm-up", format!("at most {}", counted(plan.warmup, "trial"))),
