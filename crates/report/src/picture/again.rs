@@ -25,7 +25,7 @@ fn look(holds: Option<bool>) -> Look {
 }
 
 fn key(label: &str, look: Look) -> Key {
-    Key { label: label.to_owned(), look, joined: false }
+    Key { label: label.to_owned(), look, joined: false, pointed: true }
 }
 
 /// Found over published, a row for each point, one picture for each metric.

@@ -41,6 +41,16 @@ pub fn below(scale: &Scale, area: Area, title: &str) -> Element {
     if title.is_empty() { axis } else { axis.with(text.text(title)) }
 }
 
+/// The numbers of the axis below once more above an area that is taller than a screen.
+#[must_use]
+pub fn numbers_above(scale: &Scale, area: Area) -> Element {
+    let texts = fitting(scale).into_iter().filter_map(|tick| {
+        let x = scale.place(tick.value)?;
+        Some(number(&tick).set("text-anchor", "middle").at("x", x).at("y", area.top - 5.0))
+    });
+    Element::new("g").set("class", "pb-numbers").with_all(texts)
+}
+
 /// The axis left of an area, with lines across it; its title lies above, where it can be read without turning the head.
 #[must_use]
 pub fn left(scale: &Scale, area: Area, title: &str) -> Element {

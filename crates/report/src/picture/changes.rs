@@ -66,6 +66,7 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
         label: metric.name.clone(),
         look: Look::of(number),
         joined: false,
+        pointed: true,
     };
     let drawing = Rows {
         title: title.clone(),

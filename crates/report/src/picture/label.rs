@@ -40,6 +40,25 @@ pub fn folded(text: &str, most: usize, lines: usize) -> Vec<String> {
     told
 }
 
+/// Labels that have room for `most` columns: where one is longer, the words that all settings have in common are left out, as
+/// what is told apart stands in the others.
+#[must_use]
+pub fn told_apart(labels: &[&str], most: usize) -> Vec<String> {
+    let whole = || labels.iter().map(|label| (*label).to_owned()).collect();
+    let turning: Vec<&&str> = labels.iter().filter(|label| label.contains('=')).collect();
+    if turning.len() < 2 || labels.iter().all(|label| visible(label).width() <= most) {
+        return whole();
+    }
+    let first = turning.first().map_or("", |label| **label);
+    let common = |word: &&str| turning.iter().all(|label| label.split(' ').any(|other| other == *word));
+    let common: Vec<&str> = first.split(' ').filter(|word| common(word)).collect();
+    let short = |label: &&str| {
+        let words: Vec<&str> = label.split(' ').filter(|word| !common.contains(word)).collect();
+        if words.is_empty() { (*label).to_owned() } else { words.join(" ") }
+    };
+    if common.is_empty() { whole() } else { labels.iter().map(short).collect() }
+}
+
 /// A box of the drawing: left, top, right, bottom.
 pub type Frame = (f64, f64, f64, f64);
 

@@ -14,6 +14,8 @@ pub(super) struct Key {
     pub(super) look: Look,
     /// Whether lines join its points.
     pub(super) joined: bool,
+    /// Whether its points are drawn.
+    pub(super) pointed: bool,
 }
 
 /// The entries from `top` on, and where what is below may begin; nothing of one entry or none.
@@ -23,7 +25,7 @@ pub(super) fn draw(entries: &[Key], top: f64) -> (Option<Element>, f64) {
     }
     let (mut x, mut y) = (4.0, top + 9.0);
     let mut legend = Element::new("g").set("class", "pb-legend");
-    for Key { label, look, joined } in entries {
+    for Key { label, look, joined, pointed } in entries {
         let sign = if *joined { 26.0 } else { 12.0 };
         let told = folded(label, LONGEST, 1).concat();
         let long = sign + 4.0 + length(&told, SIZE) + 14.0;
@@ -35,7 +37,9 @@ pub(super) fn draw(entries: &[Key], top: f64) -> (Option<Element>, f64) {
         if *joined {
             entry = entry.with(mark::line(&[(x, y), (x + sign, y)], false, *look, &nobody).without_class());
         }
-        entry = entry.with(mark::point((x + sign / 2.0, y), *look, &nobody).without_class());
+        if *pointed {
+            entry = entry.with(mark::point((x + sign / 2.0, y), *look, &nobody).without_class());
+        }
         legend = legend.with(entry.with(mark::text((x + sign + 4.0, y + 4.0), Stand::Begins, false, &told)));
         x += long;
     }

@@ -117,8 +117,9 @@ impl Panel {
     pub(super) fn hung(self, caption: Caption, columns: &[&str], rows: Vec<Vec<String>>) -> Option<Picture> {
         let mut legend: Vec<Key> = Vec::new();
         for series in &self.series {
-            if legend.iter().all(|key| key.label != series.label) {
-                legend.push(series.key());
+            match legend.iter_mut().find(|key| key.label == series.label) {
+                Some(key) => key.pointed |= series.pointed,
+                None => legend.push(series.key()),
             }
         }
         let (title, desc) = (caption.title.clone(), caption.desc.clone());
@@ -195,7 +196,7 @@ impl Series {
 
     /// Its entry in a legend.
     pub(super) fn key(&self) -> Key {
-        Key { label: self.label.clone(), look: self.look, joined: self.join != Join::None }
+        Key { label: self.label.clone(), look: self.look, joined: self.join != Join::None, pointed: self.pointed }
     }
 
     fn draw(&self, x: &Scale, y: &Scale, telling: &Telling) -> Element {

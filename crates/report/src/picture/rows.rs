@@ -1,6 +1,6 @@
 //! Rows: a label, a mark with its interval on a scale that all share, and a word behind.
 use super::axis::{self, Area};
-use super::label::{SIZE, SMALL, columns, folded, length};
+use super::label::{SIZE, SMALL, columns, folded, length, told_apart};
 use super::legend::{self, Key};
 use super::mark::{self, Datum, Look, Stand, Way};
 use super::palette::{INK, PLAIN};
@@ -58,12 +58,16 @@ impl Rows {
         let longest =
             |texts: &mut dyn Iterator<Item = &String>, size| texts.map(|text| length(text, size)).fold(0.0, f64::max);
         let behind = longest(&mut self.rows.iter().map(|row| &row.behind), SMALL);
-        let room = longest(&mut self.rows.iter().map(|row| &row.label), SIZE).min(WIDTH * LABELS);
         let lines = if self.rows.len() > FEW { 1 } else { 2 };
-        let labelled = |row: &Row| folded(&row.label, columns(room, SIZE).max(4), lines);
-        let labels: Vec<Vec<String>> = self.rows.iter().map(labelled).collect();
+        let most = columns(WIDTH * LABELS, SIZE);
+        let whole: Vec<&str> = self.rows.iter().map(|row| row.label.as_str()).collect();
+        let short = told_apart(&whole, most * lines);
+        let room = longest(&mut short.iter(), SIZE).min(WIDTH * LABELS);
+        let labels: Vec<Vec<String>> =
+            short.iter().map(|label| folded(label, columns(room, SIZE).max(4), lines)).collect();
         let (signs, top) = legend::draw(&self.legend, 4.0);
-        let top = top + 8.0;
+        let tall = self.rows.len() > FEW;
+        let top = top + if tall { 20.0 } else { 8.0 };
         let heights: Vec<f64> =
             self.rows.iter().zip(&labels).map(|(row, label)| self.height(label.len(), row.marks.len())).collect();
         let bottom = top + heights.iter().sum::<f64>();
@@ -72,6 +76,7 @@ impl Rows {
         let scale = Scale::new(self.reach, self.values(), (area.left + 4.0, area.right - 4.0))?;
         let mut body: Vec<Element> = signs.into_iter().collect();
         body.push(axis::below(&scale, area, &self.axis));
+        body.extend(tall.then(|| axis::numbers_above(&scale, area)));
         self.shared(&scale, area, &mut body);
         let stops = self.rows.iter().map(|row| row.marks.len()).sum::<usize>() <= STOPS;
         let mut y = top;
@@ -129,7 +134,8 @@ fn drawn(
     group = group.exact("data-setting", row.setting.map(f64::from));
     for (line, text) in label.iter().enumerate() {
         let base = middle + SIZE * 0.35 + (line as f64 - (label.len() - 1) as f64 / 2.0) * (SIZE + 1.5);
-        group = group.with(mark::text((area.left - 6.0, base), Stand::Ends, false, text));
+        let text = mark::text((area.left - 6.0, base), Stand::Ends, false, text);
+        group = group.with(text.with(Element::new("title").text(row.label.clone())));
     }
     if let Some((low, high)) = row.ribbon
         && let Some((from, to)) = scale.held(low).zip(scale.held(high))

@@ -1,5 +1,5 @@
 //! Scales: back and forth, at ticks, and at what cannot be shown.
-use super::label::{Placing, folded, length};
+use super::label::{Placing, folded, length, told_apart};
 use super::palette::plain;
 use super::scale::{Reach, Scale};
 use super::svg::visible;
@@ -75,6 +75,15 @@ fn labels_keep_to_their_room() {
     let first = placing.place("first", (20.0, 50.0), 10.0).unwrap();
     assert_ne!(placing.place("first", (20.0, 50.0), 10.0), Some(first), "two labels never share a place");
     assert_eq!(placing.place(&"far too long ".repeat(9), (20.0, 50.0), 10.0), None);
+}
+
+#[test]
+fn labels_too_long_lose_what_all_have() {
+    let labels = ["as found", "governor=conservative up_threshold=1 x=2", "governor=conservative up_threshold=9 x=2"];
+    assert_eq!(told_apart(&labels, 20), ["as found", "up_threshold=1", "up_threshold=9"]);
+    assert_eq!(told_apart(&labels, 60), labels, "with room enough they stay");
+    let alike = ["governor=conservative up_threshold=1", "governor=conservative up_threshold=1"];
+    assert_eq!(told_apart(&alike, 20), alike, "nothing tells these apart");
 }
 
 #[test]
