@@ -5,8 +5,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
 mod noise;
+mod stored;
 
 pub(crate) use noise::{Calibrate, Compare};
+pub(crate) use stored::{Export, Format, Report, Show};
 
 /// Finds the settings at which a Linux machine does its work best, by measuring, and says how sure it is.
 #[derive(Parser, Debug)]
@@ -93,6 +95,8 @@ pub(crate) enum Verb {
     Show(Show),
     /// Compare settings of stored experiments, or of measurements made elsewhere
     Compare(Compare),
+    /// Write an experiment as a page: one file of HTML that opens offline and can be run again
+    Report(Report),
     /// Write an experiment's events or results
     Export(Export),
     /// Do published experiments again on simulated machines, and say of each claim whether it holds
@@ -441,12 +445,34 @@ pub(crate) struct Tune {
     pub(crate) setup: Setup,
 }
 
+/// What the plan of a page says already.
+const PLANNED: [&str; 15] = [
+    "plan",
+    "metrics",
+    "meters",
+    "meter_lags",
+    "cool",
+    "budget",
+    "warmup",
+    "settle",
+    "margin",
+    "alpha",
+    "blocks",
+    "reference",
+    "knee",
+    "requirements",
+    "robust",
+];
+
 /// `run`.
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     /// The plan file
-    #[arg(value_name = "PLAN.toml")]
-    pub(crate) plan: PathBuf,
+    #[arg(value_name = "PLAN.toml", required_unless_present = "again")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Run the experiment of a page that `powerband report` wrote: the same plan, seed and machine
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = PLANNED)]
+    pub(crate) again: Option<PathBuf>,
     /// How to measure; what is given here wins over the plan.
     #[command(flatten)]
     pub(crate) measuring: Measuring,
@@ -464,34 +490,6 @@ pub(crate) struct Resume {
     /// No progress on the terminal
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// `show`.
-#[derive(Args, Debug)]
-pub(crate) struct Show {
-    /// Number of the experiment, or `last`
-    #[arg(default_value = "last")]
-    pub(crate) id: String,
-    /// What meters showed during its valid trials: a line for each, or with a number every reading of that trial as CSV
-    #[arg(long, value_name = "TRIAL", num_args = 0..=1, require_equals = true)]
-    pub(crate) timelines: Option<Option<u32>>,
-}
-
-/// `export`.
-#[derive(Args, Debug)]
-pub(crate) struct Export {
-    /// Number of the experiment, or `last`
-    #[arg(default_value = "last")]
-    pub(crate) id: String,
-    /// The events, one JSON value a line; the first line is the header, which alone differs between repeats
-    #[arg(long)]
-    pub(crate) journal: bool,
-    /// A table for spreadsheets: levels, verdicts and percentiles, a line each
-    #[arg(long, conflicts_with = "journal")]
-    pub(crate) csv: bool,
-    /// To this file instead of the terminal
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
 }
 
 /// `sim`.
@@ -543,6 +541,12 @@ pub(crate) struct Replicate {
     /// At most so many blocks of each plan, for a quick look; what is said is then less certain
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) blocks: Option<u32>,
+    /// Also write a page: one file of HTML with the claims and pictures
+    #[arg(short, long, value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also where the file is there already
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }
 
 /// `agent`.

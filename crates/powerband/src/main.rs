@@ -1,4 +1,5 @@
 //! The command: words in, one verb done, a code out.
+mod again;
 mod away;
 mod caller;
 mod cli;
@@ -12,6 +13,7 @@ mod loading;
 mod measure;
 mod mpirun;
 mod output;
+mod page;
 mod replicate;
 mod rig;
 mod tabled;
@@ -83,6 +85,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::List => verb::list::run(&shared),
         Verb::Show(args) => verb::show::run(&shared, &args),
         Verb::Compare(args) => verb::compare::run(&shared, &args),
+        Verb::Report(args) => verb::report::run(&shared, &args),
         Verb::Export(args) => verb::export::run(&shared, &args),
         Verb::Replicate(args) => verb::replicate::run(&shared, &args),
         Verb::Sim(args) => verb::sim::run(&shared, &args),

@@ -138,7 +138,7 @@ fn estimate_lags(plan: &mut Plan, world: &mut dyn World) -> Result<(), Failure> 
 }
 
 /// Runs the loop with everything it needs.
-fn conduct(
+pub(crate) fn conduct(
     store: &mut Store,
     id: i64,
     resolved: &Resolved,

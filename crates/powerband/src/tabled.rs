@@ -17,14 +17,23 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     let table = read(&Names::written(&plan))?;
     let resolved = resolve_table(&plan, &table).map_err(resolve_failure)?;
     output::remark(&table.describe());
-    let mut bench = bench(&table, &resolved.started)?;
+    conduct(shared, &table, &resolved.started, measuring)
+}
+
+/// The experiment of a page, if its table still is the same.
+pub(crate) fn from_page(shared: &Shared, names: &Names, started: &Started, measuring: &Measuring) -> Answer {
+    conduct(shared, &again(names, started)?, started, measuring)
+}
+
+fn conduct(shared: &Shared, table: &Table, started: &Started, measuring: &Measuring) -> Answer {
+    let mut bench = bench(table, started)?;
     if measuring.setup.dry_run {
-        return print(shared, &resolved.started);
+        return print(shared, started);
     }
     let mut store = open_store(shared)?;
     let id = store.begin(&header()).map_err(store_failure)?;
     let mut journal = StoreJournal::new(&mut store, id, measuring.setup.quiet || shared.json);
-    let finding = run(&resolved.started, &mut bench, &mut journal);
+    let finding = run(started, &mut bench, &mut journal);
     journal.finish();
     conclude(shared, &mut store, id, finding, &measuring.fail_on)
 }

@@ -13,6 +13,7 @@ pub(crate) mod knobs;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod replicate;
+pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod set;

@@ -88,16 +88,12 @@ pub(crate) fn lines(model: &Model, width: usize) -> Vec<String> {
         width,
         0,
     ));
-    let head = ["metric", "typical", "noise %", "robust %", "alike", "drift %", "far out", "modes"];
     let cells: Vec<Vec<String>> = all.iter().map(noise_cells).collect();
-    lines.extend(fit(&head.map(String::from), &cells, width, 1, &[0]));
+    lines.extend(fit(&NOISE.map(String::from), &cells, width, 1, &[0]));
     lines.push(String::new());
-    lines.extend(fold(
-        "smallest difference found in 9 of 10 cases, one setting against the reference, and the time for a given one",
-        width,
-        0,
-    ));
-    lines.extend(reach(all, width));
+    lines.extend(fold(REACH, width, 0));
+    let (head, cells) = reach(all);
+    lines.extend(fit(&head, &cells, width, 1, &[0]));
     for found in all.iter().filter(|found| judged(model, found)) {
         lines.push(String::new());
         lines.extend(fold(&found.metric, width, 0));
@@ -108,7 +104,16 @@ pub(crate) fn lines(model: &Model, width: usize) -> Vec<String> {
     lines
 }
 
-fn noise_cells(found: &Calibration) -> Vec<String> {
+/// Heads over [`noise_cells`].
+pub(crate) const NOISE: [&str; 8] =
+    ["metric", "typical", "noise %", "robust %", "alike", "drift %", "far out", "modes"];
+
+/// What [`reach`] tells.
+pub(crate) const REACH: &str =
+    "smallest difference found in 9 of 10 cases, one setting against the reference, and the time for a given one";
+
+/// The noise of a metric.
+pub(crate) fn noise_cells(found: &Calibration) -> Vec<String> {
     let share = |value: f64| shortened(100.0 * sigma(found, value));
     let typical = format!("{} {}", format_number(found.level), unit_of(&found.metric));
     vec![
@@ -128,7 +133,7 @@ fn shortened(value: f64) -> String {
 }
 
 /// Times across, effects below; effects across, times below.
-fn reach(all: &[Calibration], width: usize) -> Vec<String> {
+pub(crate) fn reach(all: &[Calibration]) -> (Vec<String>, Vec<Vec<String>>) {
     let mut times: Vec<f64> = all.iter().flat_map(|found| &found.mde).map(|it| it.minutes).collect();
     times.sort_by(f64::total_cmp);
     times.dedup();
@@ -150,11 +155,11 @@ fn reach(all: &[Calibration], width: usize) -> Vec<String> {
         };
         [found.metric.clone()].into_iter().chain(times.iter().map(size)).chain(effects.iter().map(time)).collect()
     };
-    fit(&head.collect::<Vec<_>>(), &all.iter().map(cell).collect::<Vec<_>>(), width, 1, &[0])
+    (head.collect(), all.iter().map(cell).collect())
 }
 
 /// The sentences about one metric.
-fn told(found: &Calibration) -> Vec<String> {
+pub(crate) fn told(found: &Calibration) -> Vec<String> {
     let mut told = vec![format!(
         "margin from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
         percent(found.default_margin)

@@ -12,7 +12,7 @@ use thiserror::Error;
 mod csv;
 mod decide;
 mod measured;
-mod text;
+pub(crate) mod text;
 
 pub use csv::Csv;
 pub use decide::{Ask, between, within};

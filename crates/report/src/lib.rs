@@ -1,9 +1,9 @@
-//! What a report says, then text, JSON and CSV.
+//! What a report says, then text, pages, JSON, CSV and Markdown.
 //!
 //! Pure: events in, text out; no file, no clock, no terminal. [`Model`] gathers what a journal says without wording or
-//! rounding anything; [`sentence`] puts its findings into words; [`text`], [`json`] and [`csv`] are three ways to print it. The
+//! rounding anything; [`sentence`] puts its findings into words; [`text`], [`mod@page`], [`json`], [`csv`] and [`markdown`] are ways to print it. The
 //! words better, worse, same and undecided stand in a report only where an actual verdict is told, never in a legend.
-//! [`comparison`] holds stored experiments, and measurements made elsewhere, against one another. [`timelines`] tells what meters showed meanwhile. [`published`] reads the figures and claims of the articles that this project repeats, and
+//! [`comparison`] holds stored experiments, and measurements made elsewhere, against one another. [`timelines`] tells what meters showed meanwhile. [`picture`] draws what a page shows. [`published`] reads the figures and claims of the articles that this project repeats, and
 //! [`replication`] holds them against what was measured again.
 mod calibration;
 pub mod comparison;
@@ -11,7 +11,10 @@ pub mod csv;
 mod distribution;
 pub mod json;
 pub mod list;
+pub mod markdown;
 mod model;
+pub mod page;
+pub mod picture;
 pub mod published;
 pub mod replication;
 mod requirements;
@@ -21,4 +24,4 @@ pub mod timelines;
 
 pub use calibration::CalibrationRow;
 pub use distribution::{Distribution, Percentile};
-pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, VoidTrial};
+pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};

@@ -71,6 +71,8 @@ pub struct Model {
     pub requirements: Vec<RequirementStanding>,
     /// The noise of each metric, where that was measured.
     pub calibrations: Vec<Calibration>,
+    /// What each valid trial measured, warm-up included, in order.
+    pub values: Vec<TrialValues>,
     /// Trials that do not count, in order.
     pub voids: Vec<VoidTrial>,
     /// What must be known with the verdicts, a sentence each.
@@ -124,6 +126,19 @@ pub struct Landing {
     pub site: ReachedSite,
     /// In how many trials.
     pub trials: u32,
+}
+
+/// What a valid trial measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialValues {
+    /// Running number.
+    pub trial: u32,
+    /// Block; 0 = warm-up.
+    pub block: u32,
+    /// Index of the setting.
+    pub setting: u32,
+    /// By metric, in the order of [`Started::metrics`]; absent where it was not measured or is no number.
+    pub values: Vec<Option<f64>>,
 }
 
 /// A trial that does not count.

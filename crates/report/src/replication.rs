@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::published::{Claim, ClaimKind, Published, SettingResult, Table};
 
-mod decide;
+pub(crate) mod decide;
 mod evidence;
-mod text;
+pub(crate) mod text;
 
 pub use crate::published::Check;
 pub use evidence::{Estimate, Evidence, Observed, Tried};

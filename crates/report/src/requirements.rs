@@ -55,34 +55,33 @@ pub(crate) fn cell(model: &Model, setting: u32) -> Option<String> {
 
 /// Where every requirement stands at every setting.
 pub(crate) fn table(model: &Model, width: usize) -> Vec<String> {
-    if model.requirements.is_empty() {
-        return Vec::new();
-    }
-    let head = ["setting", "required", "measured", "interval", "stands", "trials"].map(String::from);
-    let rows: Vec<Vec<String>> = model
-        .requirements
-        .iter()
-        .filter_map(|it| {
-            let requirement = model.started.requirements.get(it.requirement as usize)?;
-            let interval = it
-                .low
-                .zip(it.high)
-                .map(|(low, high)| format!("{} .. {}", shown(requirement, low), shown(requirement, high)));
-            let trials = match it.predicted {
-                Some((low, high)) => format!("{} of ~{low}..{high}", it.trials),
-                None => it.trials.to_string(),
-            };
-            Some(vec![
-                model.label(it.setting),
-                requirement.to_string(),
-                format!("{} {}", shown(requirement, it.estimate), unit(requirement)).trim_end().to_owned(),
-                interval.unwrap_or_else(|| "-".into()),
-                if it.this_session { format!("{} (this session)", word(it)) } else { word(it) },
-                trials,
-            ])
-        })
-        .collect();
-    fit(&head, &rows, width, 2, &[2, 5])
+    let (head, rows) = rows(model);
+    if rows.is_empty() { Vec::new() } else { fit(&head.map(String::from), &rows, width, 2, &[2, 5]) }
+}
+
+/// The same as a head and rows.
+pub(crate) fn rows(model: &Model) -> ([&'static str; 6], Vec<Vec<String>>) {
+    let head = ["setting", "required", "measured", "interval", "stands", "trials"];
+    let rows = model.requirements.iter().filter_map(|it| {
+        let requirement = model.started.requirements.get(it.requirement as usize)?;
+        let interval = it
+            .low
+            .zip(it.high)
+            .map(|(low, high)| format!("{} .. {}", shown(requirement, low), shown(requirement, high)));
+        let trials = match it.predicted {
+            Some((low, high)) => format!("{} of ~{low}..{high}", it.trials),
+            None => it.trials.to_string(),
+        };
+        Some(vec![
+            model.label(it.setting),
+            requirement.to_string(),
+            format!("{} {}", shown(requirement, it.estimate), unit(requirement)).trim_end().to_owned(),
+            interval.unwrap_or_else(|| "-".into()),
+            if it.this_session { format!("{} (this session)", word(it)) } else { word(it) },
+            trials,
+        ])
+    });
+    (head, rows.collect())
 }
 
 /// What must be known with the table; nothing where nothing drifted.

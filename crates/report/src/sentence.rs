@@ -10,13 +10,29 @@ mod search;
 
 pub use labels::join_labels;
 pub(crate) use search::line;
-pub use search::{missed, typed};
+pub use search::{missed, typed, typed_for};
 
 /// How many settings are named in one clause before "and N others".
 const NAMED: usize = 3;
 
 /// Label of a setting that turns nothing and has no name.
 const AS_FOUND: &str = "as found";
+
+/// What must be known with the verdicts, those of single settings among them, a sentence each.
+#[must_use]
+pub fn notes(model: &Model) -> Vec<String> {
+    let mut notes = model.notes.clone();
+    for setting in &model.settings {
+        for verdict in setting.verdicts.iter().flatten() {
+            let head = format!("{}, {}", setting.label, verdict.metric);
+            notes.extend(verdict.notes.iter().map(|note| format!("{head}: {note}")));
+            if verdict.unstable {
+                notes.push(format!("{head}: its own noise is larger than that of the other settings"));
+            }
+        }
+    }
+    notes
+}
 
 /// The whole finding in one sentence, without a full stop.
 #[must_use]

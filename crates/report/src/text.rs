@@ -8,7 +8,7 @@ use crate::requirements;
 use crate::sentence;
 use crate::{Distribution, End, Model};
 
-mod cell;
+pub(crate) mod cell;
 mod fold;
 mod picture;
 mod progress;
@@ -16,7 +16,8 @@ mod search;
 mod tables;
 
 pub(crate) use fold::{clean, columns, cut, fold};
-pub(crate) use tables::{fit, word};
+pub(crate) use search::is_compared;
+pub(crate) use tables::{fit, head, word};
 
 pub use progress::{State, progress};
 
@@ -80,7 +81,7 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
     }
     distributions(model, &mut page);
     settings(model, &mut page);
-    notes(model, &mut page);
+    section(&mut page, "to be known with it", &sentence::notes(model));
     voids(model, &mut page);
     page.blank();
     page.fact("put back", &sentence::restoration(model));
@@ -215,20 +216,6 @@ fn settings(model: &Model, page: &mut Page) {
         .map(|(setting, left)| format!("{} after block {}: {}", setting.label, left.block, left.why))
         .collect();
     section(page, "left the blocks early", &left);
-}
-
-fn notes(model: &Model, page: &mut Page) {
-    let mut notes = model.notes.clone();
-    for setting in &model.settings {
-        for verdict in setting.verdicts.iter().flatten() {
-            let head = format!("{}, {}", setting.label, verdict.metric);
-            notes.extend(verdict.notes.iter().map(|note| format!("{head}: {note}")));
-            if verdict.unstable {
-                notes.push(format!("{head}: its own noise is larger than that of the other settings"));
-            }
-        }
-    }
-    section(page, "to be known with it", &notes);
 }
 
 fn voids(model: &Model, page: &mut Page) {

@@ -113,12 +113,12 @@ impl Timelines {
 }
 
 impl Row {
-    fn is_of(&self, other: &Row) -> bool {
+    pub(crate) fn is_of(&self, other: &Row) -> bool {
         (self.side, &self.meter, &self.boundary) == (other.side, &other.meter, &other.boundary)
     }
 
     /// What the numbers are of: `hwmon: power_meter power1`.
-    fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let side = if self.side == Side::Near { String::new() } else { format!("{}, ", self.side) };
         format!("{side}{}: {}", self.meter, self.boundary)
     }

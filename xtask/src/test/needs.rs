@@ -3,8 +3,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
+use crate::cargo::top;
+use crate::metadata::target_folder;
+
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 36] = [
+const PACKAGES: [(&str, &str); 39] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -43,6 +46,9 @@ const PACKAGES: [(&str, &str); 36] = [
     // Modules, which are found in no path: Debian says whether they are there.
     ("libphp.so", "libapache2-mod-php"),
     ("mysqli.so", "php-mysql"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+    ("chromium", "chromium"),
 ];
 
 /// Packages that are on their way.
@@ -80,12 +86,34 @@ impl Fetch {
         }
         let packages = missing_packages(programs, is_installed);
         if packages.is_empty() {
-            return Ok(());
+            return if programs.contains(&"npm") { modules() } else { Ok(()) };
         }
         let packages = packages.join(" ");
         let trouble = self.trouble.as_deref().unwrap_or("the packages do not bring the programs expected");
         Err(format!("{trouble}; as root: apt-get install {packages}"))
     }
+}
+
+/// Where the browser test of pages says which modules it needs.
+const MODULES: &str = "crates/powerband/tests/page";
+
+/// Fetches the modules of the browser test into the target folder, where the test looks for them, unless those its lock
+/// file names are there.
+fn modules() -> Result<(), String> {
+    let folder = target_folder().map_err(|error| error.to_string())?.join("page-modules");
+    let said = |error: std::io::Error| format!("the modules of the browser test: {error}");
+    let lock = std::fs::read(top().join(MODULES).join("package-lock.json")).map_err(said)?;
+    let there = std::fs::read(folder.join("package-lock.json")).is_ok_and(|there| there == lock);
+    if there && folder.join("node_modules/.package-lock.json").exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&folder).map_err(said)?;
+    for file in ["package.json", "package-lock.json"] {
+        std::fs::copy(top().join(MODULES).join(file), folder.join(file)).map_err(said)?;
+    }
+    let words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+    let output = Command::new("npm").args(words).current_dir(&folder).stdin(Stdio::null()).output().map_err(said)?;
+    if output.status.success() { Ok(()) } else { Err(format!("npm ci failed: {}", last_line(&output))) }
 }
 
 /// Packages of the programs that are not here, each once.

@@ -69,7 +69,9 @@ impl Tier {
                 "cyclictest",
                 "perf",
             ],
-            Tier::Services => &["cc", "make", "apache2", "libphp.so", "mysqli.so", "mariadbd", "unshare"],
+            Tier::Services => {
+                &["cc", "make", "apache2", "libphp.so", "mysqli.so", "mariadbd", "unshare", "node", "npm", "chromium"]
+            }
             Tier::Guest => {
                 &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip", "iperf3", "nuttcp"]
             }

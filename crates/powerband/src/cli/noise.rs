@@ -39,4 +39,10 @@ pub(crate) struct Compare {
     /// Error rate of all verdicts "better" and "worse" together
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(crate) alpha: Option<String>,
+    /// Write a page instead: one file of HTML with both side by side; - for standard output
+    #[arg(short, long, value_name = "FILE.html", conflicts_with = "from_csv")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also where the file is there already
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }

@@ -1,4 +1,5 @@
 //! `compare`: settings of stored experiments, or of measurements made elsewhere, by rules that say what cannot be said.
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use powerband_store::Store;
 use crate::cli::{Compare, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::measure::{need_store, store_failure};
-use crate::output;
+use crate::{output, page, verb};
 
 pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     let ask = Ask {
@@ -27,6 +28,9 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
         [_, _] => return Err(usage("two files are two sides; leave the names of settings out")),
         _ => return Err(usage("--from-csv is given once, or twice for one file a side")),
     };
+    if let Some(path) = &args.output {
+        return page::write(path, &sides_page(shared, args, &found)?, args.force);
+    }
     if shared.json {
         return output::say_json(&found);
     }
@@ -96,6 +100,15 @@ fn side(store: &Store, text: &str) -> Result<Side, Failure> {
             .map_err(|error| Failure::new(Exit::Failed, format!("experiment {id}: {error}")))
     };
     Ok(Side { sessions: ids.split(',').map(session).collect::<Result<_, _>>()?, setting })
+}
+
+/// The page of a comparison of stored experiments, each once.
+fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<String, Failure> {
+    let store = need_store(shared)?;
+    let ids = args.sides.iter().flat_map(|side| side.split(':').next().unwrap_or_default().split(','));
+    let ids: BTreeSet<i64> = ids.map(|id| store.resolve(id).map_err(usage)).collect::<Result<_, _>>()?;
+    let models = ids.into_iter().map(|id| verb::show::model(&store, id)).collect::<Result<Vec<_>, _>>()?;
+    powerband_report::page::comparison(found, &models, &[]).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
 fn read(path: &Path) -> Result<Csv, Failure> {

@@ -1,10 +1,11 @@
 //! `replicate`: the published articles, done again on simulated machines.
+use powerband_report::picture::{Picture, replication_pictures};
 use powerband_report::replication::{Replication, enough, render};
 use serde::Serialize;
 
 use crate::cli::{Replicate, Shared};
 use crate::exit::{Answer, Exit, Failure};
-use crate::{output, replicate};
+use crate::{output, page, replicate};
 
 /// All articles, as JSON.
 #[derive(Serialize)]
@@ -21,15 +22,23 @@ struct Told<'a> {
 pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let named: Result<Vec<_>, _> = args.articles.iter().map(|word| replicate::named(word)).collect();
     let articles = if args.articles.is_empty() { replicate::all() } else { named? };
+    // Before minutes of work rather than after them.
+    args.output.as_ref().map_or(Ok(()), |path| page::is_free(path, args.force))?;
+    let alone = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let mut done = Vec::new();
     for article in &articles {
         let replication = replicate::again(article, args.blocks, shared)?;
-        if !shared.json {
+        if !shared.json && !alone {
             output::say(&(render(&replication, output::width()) + "\n"));
         }
         done.push(replication);
     }
     let counts = done.iter().map(Replication::sizes);
+    if let Some(path) = &args.output {
+        let pictures: Vec<_> = done.iter().map(pictures).collect();
+        let text = powerband_report::page::replication(&done, &pictures);
+        page::write(path, &text.map_err(|error| Failure::new(Exit::Failed, error))?, args.force)?;
+    }
     let sizes = counts.fold((0, 0), |(all, within), (more, more_within)| (all + more, within + more_within));
     let mut fails: Vec<String> =
         done.iter().flat_map(|one| one.failures().into_iter().map(|what| format!("{} ({})", what, one.name))).collect();
@@ -37,7 +46,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
         fails.push(format!("{} of {} sizes are within their factor, fewer than two thirds", sizes.1, sizes.0));
     }
     let not_tried = done.iter().map(Replication::untried).sum();
-    if shared.json {
+    if shared.json && !alone {
         output::say_json(&Told {
             version: powerband_report::json::VERSION,
             kind: "replication",
@@ -46,13 +55,19 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
             fails: fails.clone(),
             not_tried,
         })?;
-    } else {
+    } else if !alone {
         output::say(&summary(&done, sizes, not_tried));
     }
     if fails.is_empty() {
         return Ok(Exit::Fine as u8);
     }
     Err(Failure::new(Exit::Failed, format!("what was published does not come out again: {}", fails.join(", "))))
+}
+
+/// The pictures of an article, whose names tell them from those of the others on one page.
+fn pictures(article: &Replication) -> Vec<Picture> {
+    let named = |picture: Picture| Picture { id: format!("{}-{}", article.name, picture.id), ..picture };
+    replication_pictures(article).into_iter().map(named).collect()
 }
 
 fn summary(done: &[Replication], (sizes, within): (usize, usize), not_tried: usize) -> String {

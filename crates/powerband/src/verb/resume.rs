@@ -156,8 +156,9 @@ fn check_plan(
     user: Option<&User>,
 ) -> Result<(), Failure> {
     let Verb::Run(run) = &begun.verb else { return Ok(()) };
-    let path = run.plan.display().to_string();
-    let Ok(text) = std::fs::read_to_string(&run.plan) else { return Ok(()) };
+    let Some(plan) = &run.plan else { return Ok(()) };
+    let path = plan.display().to_string();
+    let Ok(text) = std::fs::read_to_string(plan) else { return Ok(()) };
     let other = |why: String| {
         usage(format!(
             "experiment {id} was begun with another plan than {path} is now: {why}; `powerband resume {id} --as-begun` goes on with what was begun, `powerband run {path}` begins anew"

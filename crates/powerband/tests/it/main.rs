@@ -39,6 +39,7 @@ mod metered_truth;
 mod mistakes;
 mod moded;
 mod mounted;
+mod paged;
 mod pages;
 mod paper;
 mod pictured;

@@ -34,7 +34,7 @@ pub(super) fn finding(rows: &[Row]) -> String {
     }
 }
 
-fn margin(row: &Row) -> String {
+pub(crate) fn margin(row: &Row) -> String {
     if row.absolute { unit(row, row.margin) } else { percent(row.margin) }
 }
 
@@ -119,23 +119,29 @@ pub(super) fn render(of: &Comparison, width: usize) -> String {
 }
 
 fn table(rows: &[Row], width: usize) -> Vec<String> {
-    let unit = if rows.iter().any(|row| row.absolute) { unit_of(&rows[0].metric) } else { "%" };
-    let head = ["setting", "against", &format!("change {unit}"), &format!("interval {unit}"), "verdict", "by"];
-    let head = head.map(|text| text.trim().to_owned());
-    let dash = || "-".to_owned();
-    let cells: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| {
-            let change = row.change.map_or_else(dash, |change| shown(row, change));
-            let interval = interval(row).unwrap_or_else(dash);
-            vec![row.setting.clone(), row.against.clone(), change, interval, word(row.verdict).into(), how(row)]
-        })
-        .collect();
+    let (head, cells) = cells(rows);
     fit(&head, &cells, width, 2, &[2, 3, 4])
 }
 
+/// Comparisons on one metric as a head and rows.
+pub(crate) fn cells(rows: &[Row]) -> ([String; 6], Vec<Vec<String>>) {
+    let unit = match rows.iter().find(|row| row.absolute) {
+        Some(row) => unit_of(&row.metric),
+        None => "%",
+    };
+    let head = ["setting", "against", &format!("change {unit}"), &format!("interval {unit}"), "verdict", "by"];
+    let head = head.map(|text| text.trim().to_owned());
+    let dash = || "-".to_owned();
+    let cells = rows.iter().map(|row| {
+        let change = row.change.map_or_else(dash, |change| shown(row, change));
+        let interval = interval(row).unwrap_or_else(dash);
+        vec![row.setting.clone(), row.against.clone(), change, interval, word(row.verdict).into(), how(row)]
+    });
+    (head, cells.collect())
+}
+
 /// The test behind a row.
-fn test(row: &Row) -> String {
+pub(crate) fn test(row: &Row) -> String {
     let number =
         |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".into(), |it| format!("{it:.decimals$}"));
     let p = match row.p_asked {

@@ -1,9 +1,9 @@
 //! From events to a model: what the latest event of each kind says, counted and sorted by setting and metric.
 use std::collections::BTreeMap;
 
-use powerband_record::{Event, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Started};
+use powerband_record::{Event, Finding, Level, Metric, Outcome, PlannedTrial, SettingVerdict, Started};
 
-use super::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, VoidTrial};
+use super::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};
 
 /// The word of a landing that needs no mention.
 const AS_ASKED: [&str; 2] = ["applied", "already so"];
@@ -55,6 +55,7 @@ impl Gathering {
             search: None,
             requirements: vec![],
             calibrations: vec![],
+            values: vec![],
             voids: vec![],
             notes: vec![],
             restored: None,
@@ -140,7 +141,11 @@ impl Gathering {
         if outcome.output.values().any(|output| output.cut) {
             self.cut.push(trial);
         }
-        if planned.block == 0 {
+        let value = |metric: &Metric| outcome.metrics.get(&metric.name).copied().filter(|value| value.is_finite());
+        let values = self.model.started.metrics.iter().map(value).collect();
+        let (block, setting) = (planned.block, planned.setting);
+        self.model.values.push(TrialValues { trial, block, setting, values });
+        if block == 0 {
             self.model.warmups += 1;
             return;
         }

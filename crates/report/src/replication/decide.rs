@@ -206,7 +206,7 @@ fn with_error(found: Estimate) -> String {
 }
 
 /// Four significant digits, without zeros at the end.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     let places = usize::try_from((3 - magnitude).clamp(0, 6)).unwrap_or(0);
     let text = format!("{value:.places$}");

@@ -99,16 +99,21 @@ fn pictured(found: &Found, width: usize) -> Vec<String> {
     lines
 }
 
-/// A claim: what came of it, what it says, what was found.
-fn said(claim: &Judged, width: usize) -> Vec<String> {
-    let word = match claim.holds {
+/// What came of a claim, in words.
+pub(crate) fn word(holds: Holds) -> &'static str {
+    match holds {
         Holds::Yes => "holds",
         Holds::OffSize => "size off",
         Holds::Tie => "tie",
         Holds::No => "does not hold",
         Holds::NotTried => "not tried",
         Holds::Undecidable => "undecidable",
-    };
+    }
+}
+
+/// A claim: what came of it, what it says, what was found.
+fn said(claim: &Judged, width: usize) -> Vec<String> {
+    let word = word(claim.holds);
     let built_in = claim.built_in.as_ref().map(|what| format!("built in: {what}"));
     let found = claim.checks.iter().map(|check| check.found.clone()).collect::<Vec<_>>();
     let found = (!found.is_empty()).then(|| format!("found: {}", found.join("; ")));

@@ -10,6 +10,9 @@ use crate::{End, Model, Search};
 /// Most of the certainties that are told as they are; above it is "more than".
 const SUREST: f64 = 0.999;
 
+/// Knobs that end with their holder: `with` turns them, `set` cannot.
+const HELD: [&str; 2] = ["cgroup.cpu_quota", "pmqos.cpu_dma_latency"];
+
 /// The whole finding in one sentence, without a full stop.
 pub(super) fn headline(model: &Model) -> String {
     let Some(plan) = &model.started.search else { return String::new() };
@@ -166,8 +169,12 @@ pub fn missed(model: &Model) -> Option<String> {
 #[must_use]
 pub fn typed(model: &Model) -> Option<String> {
     let Some(Search::Found(finding)) = &model.search else { return None };
-    let plan = model.started.search.as_ref()?;
-    let setting = finding.setting.filter(|_| finding.end == SearchEnd::Confirmed)?;
+    typed_for(model, finding.setting.filter(|_| finding.end == SearchEnd::Confirmed)?)
+}
+
+/// What is typed to have a setting on the machine; absent where nothing can be turned, or it turns nothing.
+#[must_use]
+pub fn typed_for(model: &Model, setting: u32) -> Option<String> {
     let turns = &model.settings.get(usize::try_from(setting).ok()?)?.turns;
     let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
     if machine.starts_with("table:") || turns.is_empty() {
@@ -178,9 +185,15 @@ pub fn typed(model: &Model) -> Option<String> {
     let far = model.started.far_typed.as_deref().or(model.started.far.as_deref());
     let far = far.map(|far| at("--far", far)).unwrap_or_default();
     let cpus = model.started.cpus.as_ref().map(|cpus| format!(" -c {cpus}")).unwrap_or_default();
-    Some(match plan.only_held {
-        true => format!("powerband{near}{far}{cpus} with {turns} -- COMMAND"),
-        false => format!("powerband{near}{far}{cpus} set {turns}"),
+    let declared = model.started.knobs.keys().any(|knob| turns.contains(knob.as_str()));
+    let knobs = if declared { " --knobs PLAN.toml" } else { "" };
+    let held = match &model.started.search {
+        Some(plan) => plan.only_held,
+        None => HELD.iter().any(|knob| turns.contains(knob)),
+    };
+    Some(match held {
+        true => format!("powerband{near}{far}{cpus}{knobs} with {turns} -- COMMAND"),
+        false => format!("powerband{near}{far}{cpus}{knobs} set {turns}"),
     })
 }
 

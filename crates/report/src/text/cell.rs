@@ -5,13 +5,13 @@ use crate::sentence::finite;
 
 /// A level as it is printed: the value, and its interval if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) value: String,
-    pub(super) interval: String,
+pub(crate) struct Cell {
+    pub(crate) value: String,
+    pub(crate) interval: String,
 }
 
 /// By which power of ten a column is divided, so that counts of millions stay readable: 0, 6, 9, 12, …
-pub(super) fn exponent(levels: &[&Level]) -> i32 {
+pub(crate) fn exponent(levels: &[&Level]) -> i32 {
     let largest = levels.iter().filter_map(|l| finite(l.typical)).map(f64::abs).fold(0.0, f64::max);
     match largest {
         small if small < 1e6 => 0,
@@ -29,7 +29,7 @@ fn decimals(magnitude: i32, digits: i32) -> usize {
 }
 
 /// Prints a level divided by ten to the `exponent`.
-pub(super) fn cell(level: &Level, exponent: i32) -> Cell {
+pub(crate) fn cell(level: &Level, exponent: i32) -> Cell {
     let scaled = |value: f64| finite(value).map(|value| value / 10_f64.powi(exponent));
     let Some(typical) = scaled(level.typical) else {
         return Cell { value: "-".into(), interval: String::new() };

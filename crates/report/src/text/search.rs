@@ -68,7 +68,7 @@ fn explained(finding: &SearchFinding, page: &mut Page) {
 }
 
 /// Whether the values of a setting are told beside others': of a search, those of the answer and the machine as found.
-pub(super) fn is_compared(model: &Model, setting: u32) -> bool {
+pub(crate) fn is_compared(model: &Model, setting: u32) -> bool {
     let answer = match &model.search {
         Some(Search::Stands(standing)) => standing.setting,
         Some(Search::Found(finding)) => finding.setting,

@@ -157,7 +157,7 @@ fn one_line(cell: &Cell) -> String {
 }
 
 /// What a column is: its name without the unit, then the unit, the boundary of watts and joules, the power of ten.
-fn head(metric: &Metric, power: i32) -> String {
+pub(crate) fn head(metric: &Metric, power: i32) -> String {
     let unit = unit_of(&metric.name);
     // The unit's suffix may hold more than one `_`: the shortest end of the name that means the same unit.
     let mut ends = metric.name.rmatch_indices('_').map(|(place, _)| metric.name.split_at(place));

@@ -62,14 +62,14 @@ pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Met
 }
 
 /// Events with a running number for trials and a clock that goes on ten seconds a trial.
-struct Journal {
+pub(crate) struct Journal {
     events: Vec<Event>,
     trial: u32,
     now_ns: u64,
 }
 
 impl Journal {
-    fn new(started: Started) -> Self {
+    pub(crate) fn new(started: Started) -> Self {
         Journal { events: vec![Event::Started(Box::new(started))], trial: 0, now_ns: 0 }
     }
 
@@ -80,7 +80,7 @@ impl Journal {
         self.trial += 1;
     }
 
-    fn valid(&mut self, block: u32, setting: u32, metrics: &[(&str, f64)]) {
+    pub(crate) fn valid(&mut self, block: u32, setting: u32, metrics: &[(&str, f64)]) {
         self.begin(block, setting);
         let metrics = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let outcome = Outcome { metrics, ..Outcome::default() };
@@ -92,20 +92,20 @@ impl Journal {
         self.events.push(Event::TrialVoid { trial: self.trial - 1, at_ns: self.now_ns, why });
     }
 
-    fn block(&mut self, block: u32, verdicts: Vec<SettingVerdict>, knee: Option<KneeFinding>) {
+    pub(crate) fn block(&mut self, block: u32, verdicts: Vec<SettingVerdict>, knee: Option<KneeFinding>) {
         let requirements = vec![];
         let done = BlockDone { block, at_ns: self.now_ns, verdicts, requirements, knee, search: None };
         self.events.push(Event::BlockDone(done));
     }
 
-    fn close(mut self, finding: Finding) -> Vec<Event> {
+    pub(crate) fn close(mut self, finding: Finding) -> Vec<Event> {
         self.events.push(Event::Restored { entries: 2, failed: vec![] });
         self.events.push(Event::Closed(Finding { at_ns: self.now_ns, ..finding }));
         self.events
     }
 }
 
-fn finding(reason: CloseReason, blocks: u32) -> Finding {
+pub(crate) fn finding(reason: CloseReason, blocks: u32) -> Finding {
     Finding {
         reason,
         at_ns: 0,

@@ -6,6 +6,8 @@ mod chance;
 mod distributions;
 mod journals;
 mod json;
+mod page;
+mod pictures;
 mod progress;
 mod published;
 mod text;

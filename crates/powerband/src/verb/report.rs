@@ -1,0 +1,19 @@
+//! `report`: an experiment as a page of HTML in one file.
+use std::path::PathBuf;
+
+use crate::cli::{Report, Shared};
+use crate::exit::{Answer, usage};
+use crate::measure::need_store;
+use crate::{output, page};
+
+pub(crate) fn run(shared: &Shared, args: &Report) -> Answer {
+    let store = need_store(shared)?;
+    let id = store.resolve(&args.id).map_err(usage)?;
+    let text = page::of_experiment(&store, id)?;
+    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("powerband-{id}.html")));
+    let answer = page::write(&path, &text, args.force)?;
+    if args.output.is_none() {
+        output::say(&format!("wrote {}", path.display()));
+    }
+    Ok(answer)
+}

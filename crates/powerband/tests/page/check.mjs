@@ -1,0 +1,169 @@
+// Report pages in a real browser, as their readers meet them: from a file, without a network.
+//
+//   node check.mjs MODULES FOLDER [SHOTS]
+//
+// MODULES is the folder npm filled, FOLDER holds the pages (*.html), SHOTS takes pictures of them where it is given.
+// Prints one line for each thing that is wrong, and ends with 1 if there is one.
+import { readFileSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [modules, folder, shots] = process.argv.slice(2);
+const require = createRequire(join(resolve(modules), "package.json"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+// A4 less the margins of the pages' @page, in CSS pixels.
+const A4_HEIGHT_PX = ((297 - 30) / 25.4) * 96;
+const A4_WIDTH_PX = ((210 - 30) / 25.4) * 96;
+
+const wrong = [];
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+// What a page is asked, inside it. Each returns sentences about what is wrong.
+const overflows = () => {
+  const wide = document.documentElement.scrollWidth;
+  return wide > window.innerWidth ? [`it is ${wide} px wide in a window of ${window.innerWidth}`] : [];
+};
+const drawn = () => {
+  const data = JSON.parse(document.getElementById("powerband").textContent);
+  const told = [];
+  for (const picture of data.pictures ?? []) {
+    const figure = document.getElementById(`picture-${picture.id}`);
+    if (!figure) { told.push(`the picture ${picture.id} is not there`); continue; }
+    const marks = [...figure.querySelectorAll("svg .pb-mark")];
+    if (marks.length === 0) told.push(`the picture ${picture.id} has no mark`);
+    const cells = new Set(picture.rows.flat());
+    for (const mark of marks) {
+      const label = mark.dataset.label;
+      if (label && ![...cells].some((cell) => cell.includes(label) || label.includes(cell)))
+        told.push(`the picture ${picture.id} marks '${label}', which its numbers do not have`);
+      for (const name of ["x", "y", "low", "high"]) {
+        const value = mark.dataset[name];
+        if (value !== undefined && value === "NaN") told.push(`the picture ${picture.id} has a mark at NaN`);
+      }
+      const box = mark.getBoundingClientRect();
+      const frame = figure.querySelector("svg").getBoundingClientRect();
+      if (box.right < frame.left - 1 || box.left > frame.right + 1 || box.bottom < frame.top - 1 || box.top > frame.bottom + 1)
+        told.push(`the picture ${picture.id} has a mark outside its frame`);
+    }
+    const points = marks.filter((mark) => mark.matches(".pb-point"));
+    if (picture.id.startsWith("levels-")) {
+      // One point a row, at the level the report has, and further right where it is larger.
+      if (points.length !== picture.rows.length) told.push(`${picture.id} has ${points.length} points for ${picture.rows.length} rows`);
+      for (const { dataset } of marks.filter((mark) => mark.dataset.low !== undefined)) {
+        const setting = data.report.settings.find((setting) => String(setting.index) === dataset.setting);
+        const level = (it) => [it.typical, it.low, it.high].map(String).join() === [dataset.x, dataset.low, dataset.high].join();
+        if (!setting || !Object.values(setting.levels).some(level)) told.push(`${picture.id} shows ${dataset.x} at ${dataset.setting}, which was not found`);
+      }
+      const middles = points.map((mark) => { const { left, right } = mark.getBoundingClientRect(); return (left + right) / 2; });
+      const order = points.map((mark, at) => [Number(mark.dataset.x), middles[at]]).sort((a, b) => a[0] - b[0]);
+      if (order.some(([, place], at) => at > 0 && place < order[at - 1][1] - 0.5)) told.push(`${picture.id} has its points out of order`);
+    }
+    if (figure.querySelectorAll("details tbody tr").length !== picture.rows.length)
+      told.push(`the table of ${picture.id} has other rows than its data`);
+  }
+  const extra = document.querySelectorAll("figure").length - (data.pictures ?? []).length;
+  if (extra !== 0) told.push(`${extra} figures more than pictures in the data`);
+  if (document.querySelectorAll("h1").length !== 1) told.push("it has not one h1");
+  if (!document.querySelector("main #verdict .finding")?.textContent.trim()) told.push("it has no verdict");
+  const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+  const twice = ids.filter((id, at) => ids.indexOf(id) !== at);
+  if (twice.length) told.push(`ids twice: ${[...new Set(twice)].join(", ")}`);
+  if (document.querySelector("script[src], link, img[src^='http'], iframe, object, embed, base, form"))
+    told.push("it holds an element that asks for something");
+  if (window.hostile !== undefined) told.push("a name ran as a script");
+  return told;
+};
+const cut = ([width, height]) => {
+  const told = [];
+  for (const figure of document.querySelectorAll("figure")) {
+    const box = figure.getBoundingClientRect();
+    if (getComputedStyle(figure).breakInside !== "avoid") told.push(`${figure.id} may be cut on paper`);
+    if (box.height > height) told.push(`${figure.id} is ${Math.round(box.height)} px high on paper, more than a sheet`);
+    if (box.width > width + 1) told.push(`${figure.id} is ${Math.round(box.width)} px wide on paper`);
+  }
+  return told;
+};
+
+async function open(file, options) {
+  const context = await browser.newContext({ offline: true, ...options });
+  const page = await context.newPage();
+  const say = (what) => wrong.push(`${basename(file)}: ${what}`);
+  page.on("console", (message) => { if (message.type() === "error") say(`console: ${message.text()}`); });
+  page.on("pageerror", (error) => say(`script: ${error.message}`));
+  page.on("request", (request) => { if (request.url() !== pathToFileURL(file).href) say(`asks for ${request.url()}`); });
+  await page.goto(pathToFileURL(file).href);
+  return { context, page, say };
+}
+
+async function accessible(page, say, rules) {
+  const { violations } = await page.evaluate(
+    (runOnly) => window.axe.run(document, { resultTypes: ["violations"], ...(runOnly ? { runOnly } : {}) }), rules);
+  for (const { id, impact, nodes } of violations)
+    if (impact === "serious" || impact === "critical") say(`axe ${impact}: ${id} at ${nodes[0].target} (${nodes.length})`);
+}
+
+async function moves(page, say) {
+  const button = page.locator("table[data-sortable] th button").first();
+  if (await button.count()) {
+    await button.click();
+    const head = page.locator("table[data-sortable] th[aria-sort]").first();
+    if ((await head.getAttribute("aria-sort")) !== "ascending") say("a table does not sort");
+  }
+  const mark = page.locator(".picture .pb-mark").first();
+  if (await mark.count()) {
+    await mark.scrollIntoViewIfNeeded();
+    await mark.dispatchEvent("pointermove", { clientX: 50, clientY: 50, bubbles: true });
+    if (!(await page.locator(".values").textContent())) say("a mark does not tell its values");
+  }
+  const none = page.locator(".picks button", { hasText: "none" }).first();
+  if (await none.count()) {
+    await none.click();
+    const left = await page.evaluate(() => {
+      const rows = [...document.querySelectorAll("[data-picks] tbody tr")].map((row) => row.dataset.setting);
+      return [...document.querySelectorAll(".pb-mark")].filter((mark) => rows.includes(mark.dataset.setting) && mark.checkVisibility()).length;
+    });
+    if (left > 0) say(`${left} marks stay when no setting is picked`);
+  }
+}
+
+async function shot(page, name) {
+  if (shots) await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+}
+
+for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")).sort()) {
+  const file = resolve(folder, name);
+  const { context, page, say } = await open(file, { viewport: { width: 1400, height: 900 }, colorScheme: "light" });
+  for (const what of await page.evaluate(drawn)) say(what);
+  await page.evaluate(axe);
+  for (const width of [1400, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const what of await page.evaluate(overflows)) say(`${width} px: ${what}`);
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await shot(page, `${name}-${width}-${colorScheme}`);
+      // Contrast is all that differs in the dark, and the width makes no difference to it.
+      if (width === 390 && colorScheme === "light") await accessible(page, say);
+      if (width === 1400 && colorScheme === "dark") await accessible(page, say, ["color-contrast"]);
+    }
+  }
+  await page.emulateMedia({ media: "print", colorScheme: "light" });
+  await page.setViewportSize({ width: Math.floor(A4_WIDTH_PX), height: Math.floor(A4_HEIGHT_PX) });
+  for (const what of await page.evaluate(cut, [A4_WIDTH_PX, A4_HEIGHT_PX])) say(what);
+  const pdf = await page.pdf({ format: "A4", ...(shots ? { path: join(shots, `${name}.pdf`) } : {}) });
+  if (pdf.subarray(0, 5).toString() !== "%PDF-") say("it makes no PDF");
+  await page.emulateMedia({ media: "screen" });
+  await page.setViewportSize({ width: 1400, height: 900 });
+  // What is not there in five seconds is not there.
+  page.setDefaultTimeout(5000);
+  await moves(page, say).catch((error) => say(`it does not move: ${error.message.split("\n")[0]}`));
+  await context.close();
+  const silent = await open(file, { javaScriptEnabled: false });
+  if (!(await silent.page.locator("#verdict .finding").textContent())) silent.say("without script it has no verdict");
+  await silent.context.close();
+}
+await browser.close();
+for (const line of wrong) console.log(line);
+process.exit(wrong.length ? 1 : 0);

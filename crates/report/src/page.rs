@@ -1,0 +1,92 @@
+//! A page of HTML in one file: what an experiment found, or a comparison, or articles done again. It opens offline,
+//! asks for nothing, and an experiment's page can be run again from itself.
+//!
+//! Written by a small writer of our own ([`html`]): what comes from outside passes one function that makes it text, and
+//! the pages are few and short; a template engine would bring a language and a build step and no more safety.
+use powerband_record::Event;
+
+use crate::comparison::Comparison;
+use crate::json::Report;
+use crate::picture::Picture;
+use crate::replication::Replication;
+use crate::{Model, sentence};
+
+mod account;
+mod compared;
+mod data;
+mod figure;
+mod frame;
+mod html;
+mod replicated;
+mod settings;
+mod verdict;
+
+pub use account::Account;
+pub use data::{Data, PageError, PictureData, VERSION};
+pub use verdict::{Advice, advice};
+
+use frame::{Section, document};
+
+/// The page of one experiment: a model with its header, the events it was gathered from, pictures of them.
+///
+/// # Errors
+/// None with the shapes of this crate; serde's signature has one.
+pub fn experiment(model: &Model, events: &[Event], pictures: &[Picture]) -> Result<String, serde_json::Error> {
+    let account = Account::from_events(events);
+    let mut data = Data::new("experiment", pictures);
+    data.report = Some(Report::new(model));
+    data.plan = Some(model.started.clone());
+    let sections = [
+        Section::new("verdict", "Verdict", verdict::section(model)),
+        Section::new("settings", "Settings", settings::section(model)),
+        Section::new("pictures", "Pictures", figure::figures(pictures)),
+        Section::new("measured", "What was measured, and with what", account::measured(model)),
+        Section::new("plan", "The plan", account::plan(model)),
+        Section::new("machine", "The machine", account::machine(model, &account)),
+        Section::new("trials", "Trials that do not count", account::trials(model, &account)),
+        Section::new("cost", "What measuring cost", account::cost(model)),
+        Section::new("notes", "To be known with it", html::list(&sentence::notes(model))),
+        Section::new("origin", "Where it comes from", account::origin(model)),
+    ];
+    document(&title(model), &about(model), &sections, &data)
+}
+
+/// The page of two experiments, or measurements made elsewhere, side by side.
+///
+/// # Errors
+/// As [`experiment`].
+pub fn comparison(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Result<String, serde_json::Error> {
+    let mut data = Data::new("comparison", pictures);
+    data.comparison = Some(of.clone());
+    data.compared = models.iter().filter_map(|model| Report::new(model).header).collect();
+    document("Comparison", "powerband compare", &compared::sections(of, models, pictures), &data)
+}
+
+/// The page of published articles done again.
+///
+/// # Errors
+/// As [`experiment`].
+pub fn replication(articles: &[Replication], pictures: &[Vec<Picture>]) -> Result<String, serde_json::Error> {
+    let all: Vec<Picture> = pictures.iter().flatten().cloned().collect();
+    let mut data = Data::new("replication", &all);
+    data.replications = Some(serde_json::to_value(articles)?);
+    let title = match articles {
+        [one] => one.title.clone(),
+        _ => "Published experiments, done again".to_owned(),
+    };
+    document(&title, "powerband replicate", &replicated::sections(articles, pictures), &data)
+}
+
+/// What an experiment is called.
+fn title(model: &Model) -> String {
+    match (&model.started.title, &model.header) {
+        (Some(title), _) => title.clone(),
+        (None, Some(header)) => format!("Experiment {} on {}", header.id, model.started.machine),
+        (None, None) => format!("An experiment on {}", model.started.machine),
+    }
+}
+
+fn about(model: &Model) -> String {
+    let id = model.header.as_ref().map(|header| format!(" · experiment {}", header.id)).unwrap_or_default();
+    format!("powerband{id} · {} · {}", model.started.machine, sentence::load(&model.started.load))
+}

@@ -1,0 +1,54 @@
+//! The sections of a comparison's page: what the two have to say of one another, then each by itself.
+use super::figure::figures;
+use super::frame::Section;
+use super::html::{Table, facts, list, text};
+use super::settings;
+use crate::comparison::Comparison;
+use crate::comparison::text::{cells, margin, test};
+use crate::picture::Picture;
+use crate::sentence::{self, counted, percent};
+use crate::{Model, list as listing};
+
+pub(super) fn sections(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Vec<Section> {
+    let rate = format!("error rate {} for all differences claimed together", percent(of.alpha));
+    let verdict = format!("<p class=\"finding\">{}.</p>\n", text(&of.finding)) + &facts(&[("How sure", rate)]);
+    let sides: String = models.iter().map(side).collect();
+    let sides = if sides.is_empty() { sides } else { format!("<div class=\"sides\">\n{sides}</div>\n") };
+    vec![
+        Section::new("verdict", "Verdict", verdict),
+        Section::new("differences", "Differences", differences(of)),
+        Section::new("pictures", "Pictures", figures(pictures)),
+        Section::new("sides", "Side by side", sides),
+        Section::new("notes", "To be known with it", list(&of.notes)),
+    ]
+}
+
+/// A table for each metric, and the tests behind it.
+fn differences(of: &Comparison) -> String {
+    of.rows
+        .chunk_by(|a, b| a.metric == b.metric)
+        .map(|rows| {
+            let (head, cells) = cells(rows);
+            let head: Vec<&str> = head.iter().map(String::as_str).collect();
+            let caption = format!("{} (margin {})", rows[0].metric, margin(&rows[0]));
+            let tests: Vec<String> = rows.iter().filter(|row| row.t.is_some()).map(test).collect();
+            let mut notes: Vec<String> = rows.iter().flat_map(|row| row.notes.clone()).collect();
+            notes.dedup();
+            Table::of_words(&caption, &head, cells).render() + &list(&[tests, notes].concat())
+        })
+        .collect()
+}
+
+/// One experiment by itself.
+fn side(model: &Model) -> String {
+    let header = model.header.as_ref();
+    let id = header.map_or_else(|| "An experiment".to_owned(), |header| format!("Experiment {}", header.id));
+    let told = facts(&[
+        ("Finding", sentence::headline(model)),
+        ("Machine", format!("{} ({})", model.started.machine, model.started.system)),
+        ("Load", sentence::load(&model.started.load)),
+        ("Begun", header.map(|header| format!("{} UTC", listing::utc(header.started_unix_s))).unwrap_or_default()),
+        ("Measured", format!("{}, {}", counted(model.blocks, "block"), counted(model.trials, "valid trial"))),
+    ]);
+    format!("<div class=\"side\">\n<h3>{}</h3>\n{told}{}</div>\n", text(&id), settings::section(model))
+}

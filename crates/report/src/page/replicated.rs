@@ -1,0 +1,108 @@
+//! The sections of a page of articles done again: how many claims hold, then each article's claims, pictures, figures.
+use super::figure::figures;
+use super::frame::Section;
+use super::html::{Cell, Row, Table, list, paragraph, text};
+use crate::picture::Picture;
+use crate::replication::decide::number;
+use crate::replication::text::word;
+use crate::replication::{Found, Holds, Judged, Point, Replication};
+use crate::sentence::counted;
+
+pub(super) fn sections(articles: &[Replication], pictures: &[Vec<Picture>]) -> Vec<Section> {
+    let bodies: String = articles
+        .iter()
+        .enumerate()
+        .map(|(at, article)| article_of(article, pictures.get(at).map_or(&[], Vec::as_slice)))
+        .collect();
+    vec![Section::new("verdict", "Verdict", verdict(articles)), Section::new("articles", "The articles", bodies)]
+}
+
+fn verdict(articles: &[Replication]) -> String {
+    let claims = || articles.iter().flat_map(|article| &article.claims);
+    let count = |holds: Holds| claims().filter(|claim| claim.holds == holds).count();
+    let points = || articles.iter().flat_map(|article| &article.points).filter_map(Point::holds);
+    let finding = format!(
+        "{} of {} claims hold; {} of {} published points are within their tolerance.",
+        count(Holds::Yes),
+        claims().count(),
+        points().filter(|holds| *holds).count(),
+        points().count()
+    );
+    let kinds = [Holds::Yes, Holds::OffSize, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
+    let head = ["article", "holds", "size off", "tie", "does not hold", "not tried", "undecidable"];
+    let row = |article: &Replication| {
+        let of = |holds| article.claims.iter().filter(|claim| claim.holds == holds).count().to_string();
+        std::iter::once(article.name.clone()).chain(kinds.map(of)).collect()
+    };
+    format!("<p class=\"finding\">{}</p>\n", text(&finding))
+        + &Table::of_words("Claims by what came of them", &head, articles.iter().map(row).collect()).render()
+}
+
+fn article_of(article: &Replication, pictures: &[Picture]) -> String {
+    let mut body = format!("<section>\n<h3>{}: {}</h3>\n", text(&article.name), text(&article.title));
+    let ran = article.ran.iter().map(|ran| {
+        let (blocks, trials) = (counted(ran.blocks, "block"), counted(ran.trials, "trial"));
+        format!("{} on {}: {blocks}, {trials}, {} void", ran.plan, ran.machines.join(" with "), ran.voids)
+    });
+    body += &list(&ran.collect::<Vec<_>>());
+    if let Some(why) = article.put_off() {
+        let count = counted(u32::try_from(article.claims.len()).unwrap_or(u32::MAX), "claim");
+        return body + &paragraph(&format!("Of its {count} none was tried: {why}")) + "</section>\n";
+    }
+    let head = ["claim", "came out", "it says", "found"].map(String::from).to_vec();
+    let rows = article.claims.iter().map(claim).collect();
+    body += &Table { caption: format!("Claims of {}", article.name), head, rows, picks: false }.render();
+    body += &figures(pictures).replace("<h3>", "<h4>").replace("</h3>", "</h4>");
+    body += &points(article).render();
+    article.tables.iter().for_each(|found| body += &table(found).render());
+    body + "</section>\n"
+}
+
+fn claim(claim: &Judged) -> Row {
+    let class = match claim.holds {
+        Holds::Yes => "better",
+        Holds::No | Holds::Tie => "worse",
+        Holds::OffSize | Holds::NotTried | Holds::Undecidable => "undecided",
+    };
+    let found: Vec<&str> = claim.checks.iter().map(|check| check.found.as_str()).collect();
+    let found = [
+        Some(found.join("; ")).filter(|found| !found.is_empty()),
+        claim.why.clone(),
+        claim.why_off.as_ref().map(|why| format!("why: {why}")),
+        claim.built_in.as_ref().map(|what| format!("built in: {what}")),
+    ];
+    let found: Vec<String> = found.into_iter().flatten().collect();
+    let cells = vec![
+        Cell::marked(word(claim.holds), class),
+        Cell::marked(&claim.text, "prose"),
+        Cell::marked(&found.join("; "), "prose"),
+    ];
+    Row { name: claim.id.clone(), beside: "", setting: None, cells }
+}
+
+fn points(article: &Replication) -> Table {
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
+    let row = |point: &Point| {
+        vec![
+            if point.held_out { format!("{} (held out)", point.setting) } else { point.setting.clone() },
+            point.metric.clone(),
+            number(point.published),
+            point.found.map_or("-".into(), number),
+            point.off().filter(|off| off.is_finite()).map_or("-".into(), percent),
+            point.tolerance.map_or("shown only".into(), |tolerance| format!("{:.0} %", tolerance * 100.0)),
+            point.holds().map_or("", |holds| if holds { "holds" } else { "fails" }).into(),
+        ]
+    };
+    let head = ["setting", "metric", "published", "found", "off", "may be", "came out"];
+    let caption = format!("Published numbers of {} beside those found", article.name);
+    Table::of_words(&caption, &head, article.points.iter().map(row).collect())
+}
+
+fn table(found: &Found) -> Table {
+    let head: Vec<&str> = std::iter::once("").chain(found.settings.iter().map(String::as_str)).collect();
+    let cell = |mean: &Option<f64>| mean.map_or_else(|| "-".to_owned(), number);
+    let row = |(name, means): &(String, Vec<Option<f64>>)| {
+        std::iter::once(name.clone()).chain(means.iter().map(cell)).collect()
+    };
+    Table::of_words(&found.title, &head, found.rows.iter().map(row).collect())
+}

@@ -1,0 +1,148 @@
+//! The tables of settings: what was judged with its verdicts, what was measured besides, requirements, noise.
+use powerband_record::{Level, Verdict};
+
+use super::html::{Cell, Row, Table, list, paragraph, text};
+use crate::sentence::{signed_change, signed_interval, unit_of_change};
+use crate::text::cell::{cell, exponent};
+use crate::text::{head, word};
+use crate::{Model, calibration, requirements};
+
+/// A setting that turns nothing.
+const AS_FOUND: &str = "as found";
+
+/// The section's body.
+pub(super) fn section(model: &Model) -> String {
+    let mut body = judged(model).render();
+    body += &besides(model).render();
+    body += &required(model);
+    body += &noise(model);
+    body
+}
+
+/// A row for each setting that is shown, its cells still to come.
+fn rows(model: &Model) -> Vec<(usize, Row)> {
+    let row = |at: usize| {
+        let beside = if at == 0 && model.settings.len() > 1 { "(reference)" } else { "" };
+        (at, Row { name: model.settings[at].label.clone(), beside, setting: Some(at), cells: Vec::new() })
+    };
+    model.shown().into_iter().map(row).collect()
+}
+
+/// Levels of a metric as cells, one a row, and the power of ten they were divided by.
+fn levels(model: &Model, place: usize, rows: &[(usize, Row)]) -> Option<(i32, Vec<Cell>)> {
+    let levels: Vec<Option<&Level>> =
+        rows.iter().map(|(at, _)| model.settings[*at].levels.get(place)?.as_ref()).collect();
+    let there: Vec<&Level> = levels.iter().copied().flatten().collect();
+    if there.is_empty() {
+        return None;
+    }
+    let power = exponent(&there);
+    let one = |level: Option<&Level>| match level {
+        None => Cell::number("-", None),
+        Some(level) => {
+            let printed = cell(level, power);
+            Cell::number(format!("{} {}", printed.value, printed.interval).trim(), Some(level.typical))
+        }
+    };
+    Some((power, levels.into_iter().map(one).collect()))
+}
+
+fn judged(model: &Model) -> Table {
+    let mut rows = rows(model);
+    let mut columns = vec!["setting".to_owned()];
+    if model.settings.iter().any(|setting| setting.turns != setting.label && !setting.turns.is_empty()) {
+        columns.push("turns".into());
+        for (at, row) in &mut rows {
+            let turns = &model.settings[*at].turns;
+            row.cells.push(Cell::words(if turns.is_empty() { AS_FOUND } else { turns }));
+        }
+    }
+    for (place, metric) in model.judged() {
+        if let Some((power, cells)) = levels(model, place, &rows) {
+            columns.push(head(metric, power).replace('\n', ", "));
+            rows.iter_mut().zip(cells).for_each(|((_, row), cell)| row.cells.push(cell));
+        }
+        let Some(first) = model.verdicts(place).next() else { continue };
+        let unit = unit_of_change(first);
+        columns.push(format!("change, {unit}"));
+        columns.push("verdict".into());
+        for (at, row) in &mut rows {
+            let verdict = model.settings[*at].verdicts.get(place).and_then(Option::as_ref);
+            let change = verdict.map(|it| match signed_interval(it) {
+                Some(interval) => format!("{} ({interval})", signed_change(it)),
+                None => signed_change(it),
+            });
+            let value = verdict.map(|it| it.change);
+            row.cells.push(Cell::number(&change.unwrap_or_default(), value));
+            row.cells.push(match verdict.map(|it| it.verdict) {
+                Some(verdict) => Cell::marked(word(verdict), class(verdict)),
+                None => Cell::words(""),
+            });
+        }
+    }
+    if !model.started.requirements.is_empty() {
+        columns.push("required".into());
+        for (at, row) in &mut rows {
+            let stands = requirements::cell(model, u32::try_from(*at).unwrap_or(u32::MAX));
+            row.cells.push(Cell::words(&stands.unwrap_or_default()));
+        }
+    }
+    let against = if model.settings.len() > 1 { format!(", against {}", model.label(0)) } else { String::new() };
+    let caption = format!("What was judged, with 95 % intervals of levels{against}");
+    Table {
+        caption,
+        head: columns,
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        picks: model.settings.len() > 1,
+    }
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Same => "same",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+/// Metrics that are only shown.
+fn besides(model: &Model) -> Table {
+    let mut rows = rows(model);
+    let mut columns = vec!["setting".to_owned()];
+    for (place, metric) in model.started.metrics.iter().enumerate().filter(|(_, metric)| !metric.judged) {
+        if let Some((power, cells)) = levels(model, place, &rows) {
+            columns.push(head(metric, power).replace('\n', ", "));
+            rows.iter_mut().zip(cells).for_each(|((_, row), cell)| row.cells.push(cell));
+        }
+    }
+    if columns.len() == 1 {
+        rows.clear();
+    }
+    let caption = "Measured besides, not judged".into();
+    Table { caption, head: columns, rows: rows.into_iter().map(|(_, row)| row).collect(), picks: false }
+}
+
+fn required(model: &Model) -> String {
+    let (head, rows) = requirements::rows(model);
+    let table = Table::of_words("Requirements, held against trials", &head, rows).render();
+    table + &requirements::note(model).map(paragraph).unwrap_or_default()
+}
+
+/// What a calibration found of each metric.
+fn noise(model: &Model) -> String {
+    let all = &model.calibrations;
+    if all.is_empty() {
+        return String::new();
+    }
+    let cells = all.iter().map(calibration::noise_cells).collect();
+    let mut body = Table::of_words("The noise of a trial", &calibration::NOISE, cells).render();
+    let (head, cells) = calibration::reach(all);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    body += &Table::of_words(calibration::REACH, &head, cells).render();
+    for found in all {
+        body += &format!("<h3>{}</h3>\n", text(&found.metric));
+        body += &list(&calibration::told(found));
+    }
+    body
+}

@@ -1,0 +1,175 @@
+//! Pictures of a report, each one drawing in SVG that stands alone: a small grammar (scales, axes, marks) and what is drawn
+//! with it. The looks, classes and attributes are told in `docs/design/pictures.md`.
+//!
+//! A number that is none is left out, a picture without a value is not drawn. Every mark carries its exact values.
+use crate::Model;
+use crate::replication::Replication;
+use crate::timelines::Timelines;
+
+pub mod axis;
+pub mod label;
+pub mod mark;
+pub mod palette;
+pub mod scale;
+pub mod svg;
+
+mod again;
+mod against;
+mod changes;
+mod course;
+mod drift;
+mod front;
+mod knob_axis;
+mod ladder;
+mod legend;
+mod levels;
+mod limit;
+mod noise;
+mod plane;
+mod rows;
+mod search;
+mod surface;
+mod tail;
+
+/// Width of a drawing in its own units; letters are twelve of them high, so that they can be read where it is 360 pixels wide.
+pub const WIDTH: f64 = 460.0;
+
+/// With more points than this none can be reached by keys: nobody walks through hundreds.
+pub const STOPS: usize = 100;
+
+/// More lines than this in one picture cannot be told apart; the settings after are left out of it.
+const LINES: usize = 12;
+
+/// One picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// Short name, of small letters, digits and `-`; no two pictures of one answer have the same.
+    pub id: String,
+    /// What it shows, to stand above or below it.
+    pub title: String,
+    /// The same with the main numbers, for readers who do not see it.
+    pub desc: String,
+    /// The drawing: one `<svg>` element, as HTML and XML take it.
+    pub svg: String,
+    /// The same data as a table, a line each.
+    pub rows: Vec<Vec<String>>,
+    /// What stands above its columns.
+    pub columns: Vec<String>,
+}
+
+impl Picture {
+    /// The drawing as a file of its own, for programs that know no custom properties of style sheets.
+    #[must_use]
+    pub fn file(&self) -> String {
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", palette::plain(&self.svg))
+    }
+}
+
+/// The pictures of an experiment, the most telling first; those that it has data for.
+#[must_use]
+pub fn pictures(model: &Model, timelines: Option<&Timelines>) -> Vec<Picture> {
+    let mut all = Vec::new();
+    if model.started.calibration {
+        all.extend(noise::picture(model));
+    } else {
+        all.extend(search::pictures(model));
+        all.extend(levels::pictures(model));
+        all.extend(changes::picture(model));
+        all.extend(against::pictures(model));
+        all.extend(ladder::pictures(model));
+        if model.started.search.is_none() {
+            all.extend(front::pictures(model));
+        }
+        all.extend(tail::pictures(model));
+        all.extend(timelines.iter().flat_map(|timelines| course::pictures(model, timelines)));
+    }
+    all.extend(drift::pictures(model));
+    named_once(all)
+}
+
+/// The pictures of an article done again; those that it has data for.
+#[must_use]
+pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
+    named_once(again::claims(again).into_iter().chain(again::points(again)).collect())
+}
+
+/// What a picture is drawn from, besides its drawing.
+struct Caption {
+    id: String,
+    title: String,
+    desc: String,
+}
+
+impl Caption {
+    /// Hung below a drawing, if there is one.
+    fn hang(self, svg: Option<String>, columns: &[&str], rows: Vec<Vec<String>>) -> Option<Picture> {
+        let columns = columns.iter().map(|name| (*name).to_owned()).collect();
+        Some(Picture { id: slug(&self.id), title: self.title, desc: self.desc, svg: svg?, rows, columns })
+    }
+}
+
+/// Small letters, digits and single dashes of a text.
+fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => slug.push(c.to_ascii_lowercase()),
+            _ if slug.ends_with('-') || slug.is_empty() => {}
+            _ => slug.push('-'),
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}
+
+/// A number behind names that came before.
+fn named_once(mut all: Vec<Picture>) -> Vec<Picture> {
+    let mut known = std::collections::BTreeSet::new();
+    for picture in &mut all {
+        let first = picture.id.clone();
+        for number in 2.. {
+            if known.insert(picture.id.clone()) {
+                break;
+            }
+            picture.id = format!("{first}-{number}");
+        }
+    }
+    all
+}
+
+/// The unit of a metric as people write it; none of a ratio to something that is not a second, whose name says it.
+fn unit(metric: &str) -> &'static str {
+    let stem = metric.split('@').next().unwrap_or(metric);
+    let ratio = stem.rsplit_once("_per_").is_some_and(|(_, of)| of != "s" && !of.contains('_'));
+    if ratio { "" } else { powerband_record::unit_of(metric) }
+}
+
+/// `54.12`, with its unit.
+fn told(value: f64, unit: &str) -> String {
+    let blank = if unit.is_empty() { "" } else { " " };
+    format!("{}{blank}{unit}", powerband_record::format_number(value))
+}
+
+/// `54.12 (53.8 .. 54.4) Mbit/s`.
+fn told_with(value: f64, interval: Option<(f64, f64)>, unit: &str) -> String {
+    let number = powerband_record::format_number;
+    let between = interval.map(|(low, high)| format!(" ({} .. {})", number(low), number(high)));
+    let blank = if unit.is_empty() { "" } else { " " };
+    format!("{}{}{blank}{unit}", number(value), between.unwrap_or_default())
+}
+
+/// Cells of a value and its interval.
+fn cells(value: f64, interval: Option<(f64, f64)>) -> [String; 3] {
+    let number = powerband_record::format_number;
+    let end = |end: Option<f64>| end.map(number).unwrap_or_default();
+    [number(value), end(interval.map(|it| it.0)), end(interval.map(|it| it.1))]
+}
+
+/// A metric as an axis names it: its name without the unit's suffix is not shorter to read, so the name and what it covers.
+fn titled(metric: &powerband_record::Metric) -> String {
+    let unit = unit(&metric.name);
+    let name = crate::sentence::with_boundary(&metric.name, metric);
+    if unit.is_empty() { name } else { format!("{name}, {unit}") }
+}
+
+#[cfg(test)]
+mod tests;

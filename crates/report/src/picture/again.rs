@@ -1,0 +1,198 @@
+//! An article done again: what was found over what was published, and of each claim whether it holds.
+use powerband_record::format_number;
+
+use super::legend::Key;
+use super::mark::Look;
+use super::palette::{BAD, FAINT, GOOD, PLAIN, Shape};
+use super::rows::{Row, RowMark, Rows};
+use super::scale::Reach;
+use super::{Caption, Picture};
+use crate::replication::{Holds, Judged, Point, Replication};
+use crate::sentence::percent;
+
+/// Half a 95 % interval over its standard error.
+const NORMAL: f64 = 1.96;
+/// More points than this are told by the table alone, those within their tolerance first.
+const POINTS: usize = 100;
+
+fn look(holds: Option<bool>) -> Look {
+    let (colour, shape) = match holds {
+        Some(true) => (GOOD, Shape::Circle),
+        Some(false) => (BAD, Shape::Cross),
+        None => (FAINT, Shape::Diamond),
+    };
+    Look { colour, shape, dash: "", hollow: holds.is_none() }
+}
+
+fn key(label: &str, look: Look) -> Key {
+    Key { label: label.to_owned(), look, joined: false, pointed: true }
+}
+
+/// Found over published, a row for each point, one picture for each metric.
+pub(super) fn points(again: &Replication) -> Vec<Picture> {
+    let mut metrics: Vec<&str> = Vec::new();
+    for point in &again.points {
+        if !metrics.contains(&point.metric.as_str()) {
+            metrics.push(&point.metric);
+        }
+    }
+    metrics.into_iter().filter_map(|metric| of_metric(again, metric)).collect()
+}
+
+fn of_metric(again: &Replication, metric: &str) -> Option<Picture> {
+    let all: Vec<&Point> = again.points.iter().filter(|point| point.metric == metric).collect();
+    let rows: Vec<Row> = all.iter().filter_map(|point| row(point)).take(POINTS).collect();
+    let table = all.iter().map(|point| {
+        let optional = |value: Option<f64>| value.map(format_number).unwrap_or_default();
+        let (off, tolerance) = (point.off().map(percent), point.tolerance.map(percent));
+        let held_out = if point.held_out { "yes" } else { "" };
+        let numbers = [format_number(point.published), optional(point.found), optional(point.error)];
+        let tail = [off.unwrap_or_default(), tolerance.unwrap_or_default(), held_out.to_owned()];
+        [point.setting.clone()].into_iter().chain(numbers).chain(tail).collect()
+    });
+    let judged = || all.iter().filter_map(|point| point.holds());
+    let (within, of) = (judged().filter(|holds| *holds).count(), judged().count());
+    let farthest =
+        all.iter().filter_map(|point| Some((point, point.off()?))).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+    let farthest = farthest.map(|(point, off)| format!(" The farthest is {}, off by {}.", point.setting, percent(off)));
+    let held = if of > 0 {
+        format!("{within} of {of} points within their tolerance")
+    } else {
+        "shown beside, without a tolerance".to_owned()
+    };
+    let title = format!("{metric}: found over published");
+    let desc = format!("{metric} of {}: {held}.{}", again.title, farthest.unwrap_or_default());
+    let with_tolerance = of > 0;
+    let mut legend =
+        vec![key("within its tolerance (band)", look(Some(true))), key("not within it", look(Some(false)))];
+    if !with_tolerance {
+        legend.clear();
+    }
+    let drawing = Rows {
+        title: title.clone(),
+        desc: desc.clone(),
+        axis: "found / published".to_owned(),
+        reach: Reach::Log,
+        rule: Some((1.0, "published".to_owned())),
+        ribbon: None,
+        legend,
+        rows,
+    };
+    let svg = if drawing.rows.is_empty() { None } else { drawing.draw() };
+    let columns = ["setting", "published", "found", "standard error", "off", "tolerance", "held out"];
+    Caption { id: format!("again-{}-{metric}", again.name), title, desc }.hang(svg, &columns, table.collect())
+}
+
+fn row(point: &Point) -> Option<Row> {
+    let ratio = point.off().map(|off| off + 1.0).filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
+    let half =
+        point.error.map(|error| NORMAL * error / point.published).filter(|half| half.is_finite() && *half < ratio);
+    let interval = half.map(|half| (ratio - half, ratio + half));
+    let label = if point.held_out { format!("{} (held out)", point.setting) } else { point.setting.clone() };
+    let told = format!(
+        "{label}: found {}, published {} ({})",
+        format_number(point.found?),
+        format_number(point.published),
+        percent(ratio - 1.0)
+    );
+    let holds = point.holds();
+    let state = holds.map(|holds| if holds { "holds" } else { "off" });
+    let mark = RowMark { value: ratio, interval, look: look(holds), label: String::new(), state, told };
+    let ribbon = point.tolerance.map(|tolerance| ((1.0 - tolerance).max(0.01), 1.0 + tolerance));
+    let behind = format!("{:+.1} %", (ratio - 1.0) * 100.0);
+    Some(Row { label, setting: None, marks: vec![mark], ribbon, behind })
+}
+
+/// Every claim with the sizes it was checked by: found over published, and whether it holds.
+pub(super) fn claims(again: &Replication) -> Option<Picture> {
+    let rows: Vec<Row> = again.claims.iter().map(claim).collect();
+    let table = again.claims.iter().map(|claim| {
+        let found: Vec<&str> = claim.checks.iter().map(|check| check.found.as_str()).collect();
+        vec![claim.id.clone(), claim.text.clone(), word(claim.holds).to_owned(), found.join("; ")]
+    });
+    let count = |wanted: Holds| again.claims.iter().filter(|claim| claim.holds == wanted).count();
+    let counts = [Holds::Yes, Holds::OffSize, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
+    let counts =
+        counts.into_iter().filter(|holds| count(*holds) > 0).map(|holds| format!("{}: {}", word(holds), count(holds)));
+    let counts: Vec<String> = counts.collect();
+    let (sizes, within) = again.sizes();
+    let title = "Published claims, and whether they hold".to_owned();
+    let desc = format!(
+        "{} claims of {}; {}. Of {sizes} sizes {within} are within their factor.",
+        again.claims.len(),
+        again.title,
+        counts.join(", ")
+    );
+    let kinds = [Holds::Yes, Holds::OffSize, Holds::No, Holds::Undecidable];
+    let legend = kinds.into_iter().filter(|kind| again.claims.iter().any(|claim| same_sign(claim.holds, *kind)));
+    let drawing = Rows {
+        title: title.clone(),
+        desc: desc.clone(),
+        axis: "size found / size published (1: no size was checked)".to_owned(),
+        reach: Reach::Log,
+        rule: Some((1.0, "published".to_owned())),
+        ribbon: Some((1.0 / 1.5, 1.5)),
+        legend: legend.map(|kind| key(sign_word(kind), sign(kind))).collect(),
+        rows,
+    };
+    let svg = if again.claims.is_empty() { None } else { drawing.draw() };
+    Caption { id: format!("claims-{}", again.name), title, desc }.hang(
+        svg,
+        &["claim", "says", "holds", "found"],
+        table.collect(),
+    )
+}
+
+fn claim(claim: &Judged) -> Row {
+    let mark = |value: f64, holds: Holds, found: &str| RowMark {
+        value,
+        interval: None,
+        look: sign(holds),
+        label: String::new(),
+        state: Some(word(holds)),
+        told: format!("{}: {}. {} {found}", claim.id, word(holds), claim.text),
+    };
+    let sized =
+        claim.checks.iter().filter_map(|check| Some((check, check.factor.filter(|it| *it > 0.0 && it.is_finite())?)));
+    let mut marks: Vec<RowMark> = sized.map(|(check, factor)| mark(factor, check.holds, &check.found)).collect();
+    if marks.is_empty() {
+        let found = claim.checks.first().map_or("", |check| check.found.as_str());
+        marks.push(mark(1.0, claim.holds, found));
+    }
+    Row { label: claim.id.clone(), setting: None, marks, ribbon: None, behind: word(claim.holds).to_owned() }
+}
+
+fn word(holds: Holds) -> &'static str {
+    match holds {
+        Holds::Yes => "holds",
+        Holds::OffSize => "size off",
+        Holds::Tie => "tie",
+        Holds::No => "does not hold",
+        Holds::NotTried => "not tried",
+        Holds::Undecidable => "not decidable",
+    }
+}
+
+fn sign(holds: Holds) -> Look {
+    let (colour, shape, hollow) = match holds {
+        Holds::Yes => (GOOD, Shape::Circle, false),
+        Holds::OffSize => (PLAIN, Shape::Triangle, false),
+        Holds::No | Holds::Tie => (BAD, Shape::Cross, false),
+        Holds::NotTried | Holds::Undecidable => (FAINT, Shape::Diamond, true),
+    };
+    Look { colour, shape, dash: "", hollow }
+}
+
+fn same_sign(one: Holds, other: Holds) -> bool {
+    sign(one) == sign(other)
+}
+
+/// What a sign says of all that have it.
+fn sign_word(holds: Holds) -> &'static str {
+    match holds {
+        Holds::Yes => "holds",
+        Holds::OffSize => "direction holds, size off",
+        Holds::Tie | Holds::No => "does not hold",
+        Holds::NotTried | Holds::Undecidable => "not decided",
+    }
+}

@@ -1,0 +1,123 @@
+//! Every trial of a metric in running order, so that what drifts or jumps is seen.
+use powerband_record::Metric;
+
+use super::mark::Look;
+use super::palette::{FAINT, INK, Shape};
+use super::plane::{Join, Panel, Series, Spot};
+use super::scale::Reach;
+use super::{Caption, Picture, titled, told, unit};
+use crate::{Model, TrialValues};
+
+/// More settings than this are not told apart by colour.
+const COLOURED: usize = 8;
+/// More blocks than this are not shaded in turn.
+const SHADED: u32 = 60;
+
+/// A picture for each judged metric that was measured in two trials or more.
+pub(super) fn pictures(model: &Model) -> Vec<Picture> {
+    model.judged().filter_map(|(place, metric)| picture(model, place, metric)).collect()
+}
+
+fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
+    let trials: Vec<(&TrialValues, f64)> =
+        model.values.iter().filter_map(|trial| Some((trial, (*trial.values.get(place)?)?))).collect();
+    if trials.len() < 2 {
+        return None;
+    }
+    let unit = unit(&metric.name);
+    let mut settings: Vec<u32> = trials.iter().map(|(trial, _)| trial.setting).collect();
+    settings.sort_unstable();
+    settings.dedup();
+    // The same machine twice is not told apart.
+    let alike = model.started.calibration;
+    let coloured = !alike && settings.len() <= COLOURED;
+    let spot = |(trial, value): &(&TrialValues, f64)| Spot {
+        x: f64::from(trial.trial),
+        y: *value,
+        setting: Some(trial.setting),
+        label: Some(model.label(trial.setting)),
+        told: format!("trial {}, {}, {}: {}", trial.trial, when(trial), model.label(trial.setting), told(*value, unit)),
+        hollow: trial.block == 0,
+        ..Spot::default()
+    };
+    let of =
+        |wanted: &dyn Fn(u32) -> bool| trials.iter().filter(|(trial, _)| wanted(trial.setting)).map(spot).collect();
+    let series =
+        |label: String, setting, look, join, spots| Series { label, setting, look, join, pointed: true, spots };
+    let reference = Look { colour: INK, shape: Shape::Diamond, dash: "4 3", hollow: false };
+    let others = Look { colour: FAINT, shape: Shape::Circle, dash: "", hollow: false };
+    let mut all: Vec<Series> = Vec::new();
+    if coloured {
+        let rest = settings.iter().filter(|setting| **setting != 0);
+        for (at, setting) in rest.enumerate() {
+            let spots = of(&|other| other == *setting);
+            all.push(series(model.label(*setting), Some(*setting), Look::of(at), Join::None, spots));
+        }
+    } else {
+        let label = if alike { "trials".to_owned() } else { "other settings".to_owned() };
+        all.push(series(label, None, others, Join::None, of(&|setting| alike || setting != 0)));
+    }
+    if !alike {
+        all.insert(0, series(model.label(0), Some(0), reference, Join::Line, of(&|setting| setting == 0)));
+    }
+    all.retain(|series| !series.spots.is_empty());
+    let title = format!("{} of each trial, in running order", metric.name);
+    let desc = described(model, metric, &trials);
+    let x = (Reach::Values, "trial, in running order; blocks shaded in turn".to_owned());
+    let x =
+        if model.blocks > SHADED || shades(model).is_empty() { (x.0, "trial, in running order".to_owned()) } else { x };
+    let panel = Panel {
+        x,
+        y: (Reach::Values, titled(metric)),
+        series: all,
+        rules: Vec::new(),
+        shades: shades(model),
+        height: 190.0,
+    };
+    let table = trials.iter().map(|(trial, value)| {
+        vec![trial.trial.to_string(), when(trial), model.label(trial.setting), powerband_record::format_number(*value)]
+    });
+    let columns = ["trial", "block", "setting", metric.name.as_str()];
+    panel.hung(Caption { id: format!("trials-{}", metric.name), title, desc }, &columns, table.collect())
+}
+
+fn when(trial: &TrialValues) -> String {
+    if trial.block == 0 { "warm-up".to_owned() } else { format!("block {}", trial.block) }
+}
+
+/// Every other block, from its first trial to its last.
+fn shades(model: &Model) -> Vec<(f64, f64)> {
+    if model.blocks > SHADED || model.started.search.is_some() {
+        return Vec::new();
+    }
+    let of = |block: u32| {
+        let trials =
+            || model.values.iter().filter(move |trial| trial.block == block).map(|trial| f64::from(trial.trial));
+        Some((trials().reduce(f64::min)? - 0.5, trials().reduce(f64::max)? + 0.5))
+    };
+    (1..=model.blocks).step_by(2).filter_map(of).collect()
+}
+
+fn described(model: &Model, metric: &Metric, trials: &[(&TrialValues, f64)]) -> String {
+    let unit = unit(&metric.name);
+    let values = || trials.iter().map(|(_, value)| *value);
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    let ends = |wanted: &dyn Fn(&TrialValues) -> bool| {
+        let of = || trials.iter().filter(|(trial, _)| trial.block > 0 && wanted(trial));
+        Some((of().next()?.1, of().next_back()?.1))
+    };
+    let reference = if model.started.calibration { None } else { ends(&|trial| trial.setting == 0) };
+    let reference = reference.map(|(first, last)| {
+        format!(" The reference, {}, began at {} and ended at {}.", model.label(0), told(first, unit), told(last, unit))
+    });
+    let warm = trials.iter().filter(|(trial, _)| trial.block == 0).count();
+    let warm = if warm == 0 { String::new() } else { format!(" Hollow points are {warm} of the warm-up.") };
+    format!(
+        "{} in {} trials, from {} to {}.{}{warm}",
+        metric.name,
+        trials.len(),
+        told(low, unit),
+        told(high, unit),
+        reference.unwrap_or_default()
+    )
+}

@@ -1,0 +1,272 @@
+//! Planes: panels beneath one another, each with two axes and series of points, lines or steps between them.
+use super::axis::{self, Area};
+use super::label::{Placing, SMALL, length};
+use super::legend::{self, Key};
+use super::mark::{self, Datum, HALF, Look, Stand, Way};
+use super::palette::Shape;
+use super::scale::{Reach, Scale};
+use super::svg::{self, Element};
+use super::{Caption, Picture, STOPS, WIDTH};
+
+/// How the points of a series are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Join {
+    /// Not at all.
+    None,
+    /// By straight lines.
+    Line,
+    /// By steps at each.
+    Step,
+}
+
+/// One point.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spot {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    /// Interval upwards.
+    pub(super) interval: Option<(f64, f64)>,
+    /// Interval along.
+    pub(super) across: Option<(f64, f64)>,
+    /// Whose it is, where it is not the series'.
+    pub(super) label: Option<String>,
+    pub(super) setting: Option<u32>,
+    pub(super) state: Option<&'static str>,
+    pub(super) told: String,
+    /// Written beside it where there is room.
+    pub(super) beside: Option<String>,
+    /// Stands out.
+    pub(super) ringed: bool,
+    /// Only its outline.
+    pub(super) hollow: bool,
+}
+
+/// Points that belong together.
+pub(super) struct Series {
+    pub(super) label: String,
+    pub(super) setting: Option<u32>,
+    pub(super) look: Look,
+    pub(super) join: Join,
+    /// Whether points are drawn, or only what joins them.
+    pub(super) pointed: bool,
+    pub(super) spots: Vec<Spot>,
+}
+
+/// A value to compare with: along or up.
+pub(super) struct Rule {
+    pub(super) way: Way,
+    pub(super) value: f64,
+    pub(super) label: String,
+}
+
+/// Two axes and what lies between.
+pub(super) struct Panel {
+    pub(super) x: (Reach, String),
+    pub(super) y: (Reach, String),
+    pub(super) series: Vec<Series>,
+    pub(super) rules: Vec<Rule>,
+    /// Stretches of the axis below that are shaded.
+    pub(super) shades: Vec<(f64, f64)>,
+    pub(super) height: f64,
+}
+
+/// Panels that share a legend.
+pub(super) struct Plane {
+    pub(super) title: String,
+    pub(super) desc: String,
+    pub(super) legend: Vec<Key>,
+    pub(super) panels: Vec<Panel>,
+}
+
+/// What points tell besides their values.
+struct Telling {
+    words: bool,
+    stops: bool,
+}
+
+/// More points than this tell their values in no words of their own: a drawing stays small.
+const TOLD: usize = 600;
+
+impl Plane {
+    /// The drawing; nothing where no panel has a point that can be shown.
+    pub(super) fn draw(&self) -> Option<String> {
+        let (signs, mut top) = legend::draw(&self.legend, 4.0);
+        let mut body: Vec<Element> = signs.into_iter().collect();
+        let pointed = self.panels.iter().flat_map(|panel| &panel.series).filter(|series| series.pointed);
+        let spots: usize = pointed.map(|series| series.spots.len()).sum();
+        let telling = Telling { words: spots <= TOLD, stops: spots <= STOPS };
+        let empty = body.len();
+        // Panels beneath one another begin at one line.
+        let left = self.panels.iter().filter_map(|panel| Some(axis::beside(&panel.upright(0.0)?))).fold(0.0, f64::max);
+        for panel in &self.panels {
+            let Some((drawn, bottom)) = panel.draw(top, left, &telling) else { continue };
+            body.push(drawn);
+            top = bottom;
+        }
+        (body.len() > empty).then(|| svg::document(&self.title, &self.desc, (WIDTH, top), telling.stops, body))
+    }
+}
+
+impl Panel {
+    /// Two axes and what lies between, nothing to compare with.
+    pub(super) fn of(x: (Reach, String), y: (Reach, String), series: Vec<Series>, height: f64) -> Panel {
+        Panel { x, y, series, rules: Vec::new(), shades: Vec::new(), height }
+    }
+
+    /// A picture of this panel alone, with a legend of its series.
+    pub(super) fn hung(self, caption: Caption, columns: &[&str], rows: Vec<Vec<String>>) -> Option<Picture> {
+        let mut legend: Vec<Key> = Vec::new();
+        for series in &self.series {
+            match legend.iter_mut().find(|key| key.label == series.label) {
+                Some(key) => key.pointed |= series.pointed,
+                None => legend.push(series.key()),
+            }
+        }
+        let (title, desc) = (caption.title.clone(), caption.desc.clone());
+        let svg = Plane { title, desc, legend, panels: vec![self] }.draw();
+        caption.hang(svg, columns, rows)
+    }
+
+    fn upright(&self, above: f64) -> Option<Scale> {
+        let spots = self.series.iter().flat_map(|series| &series.spots);
+        let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
+        let rules = self.rules.iter().filter(|rule| rule.way == Way::Upright).map(|rule| rule.value);
+        let values = spots.flat_map(|spot| [spot.y].into_iter().chain(ends(spot.interval))).chain(rules);
+        Scale::new(self.y.0, values, (above + self.height, above))
+    }
+
+    fn draw(&self, top: f64, left: f64, telling: &Telling) -> Option<(Element, f64)> {
+        let spots = || self.series.iter().flat_map(|series| &series.spots);
+        let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
+        let rules = self.rules.iter().filter(|rule| rule.way == Way::Across).map(|rule| rule.value);
+        let xs = spots().flat_map(|spot| [spot.x].into_iter().chain(ends(spot.across))).chain(rules);
+        let (above, below) = (top + 26.0, top + 26.0 + self.height);
+        let y = self.upright(above)?;
+        let area = Area { left, top: above, right: WIDTH - 10.0, bottom: below };
+        let x = Scale::new(self.x.0, xs, (area.left + 2.0, area.right))?;
+        let shown = spots().any(|spot| x.place(spot.x).is_some() && y.place(spot.y).is_some());
+        if !shown {
+            return None;
+        }
+        let mut group = Element::new("g").set("class", "pb-panel").set("data-title", self.y.1.clone());
+        for (from, to) in &self.shades {
+            if let Some((from, to)) = x.held(*from).zip(x.held(*to)) {
+                let datum = Datum::default();
+                group = group.with(mark::ribbon((from, above), (to, below), super::palette::GRID, &datum));
+            }
+        }
+        group = group.with(axis::below(&x, area, &self.x.1)).with(axis::left(&y, area, &self.y.1));
+        group = group.with_all(self.rules.iter().filter_map(|rule| ruled_at(rule, &x, &y, area)).flatten());
+        for series in &self.series {
+            group = group.with(series.draw(&x, &y, telling));
+        }
+        group = group.with_all(self.beside(&x, &y, area));
+        let foot = if self.x.1.is_empty() { axis::BELOW_BARE } else { axis::BELOW };
+        Some((group, below + foot + 4.0))
+    }
+
+    /// Words beside points, where there is room for them.
+    fn beside(&self, x: &Scale, y: &Scale, area: Area) -> Vec<Element> {
+        let spots = || self.series.iter().flat_map(|series| &series.spots);
+        let places: Vec<(f64, f64)> = spots().filter_map(|spot| x.place(spot.x).zip(y.place(spot.y))).collect();
+        let frame = (area.left + 1.0, area.top - 4.0, WIDTH - 1.0, area.bottom - 1.0);
+        let mut placing = Placing::new(frame, &places, HALF + 1.0);
+        for rule in self.rules.iter().filter(|rule| rule.way == Way::Across) {
+            x.place(rule.value).into_iter().for_each(|at| placing.take((at - 1.0, area.top, at + 1.0, area.bottom)));
+            let long = length(&rule.label, SMALL) + 6.0;
+            let at = x.place(rule.value).unwrap_or(area.left);
+            placing.take((at - long, area.top - 2.0, at + long, area.top + SMALL + 3.0));
+        }
+        let worded = spots().filter_map(|spot| {
+            let place = x.place(spot.x).zip(y.place(spot.y))?;
+            let words = super::label::folded(spot.beside.as_ref()?, 30, 1).concat();
+            let at = placing.place(&words, place, SMALL)?;
+            Some(mark::above(mark::text(at, Stand::Begins, true, &words)))
+        });
+        worded.collect()
+    }
+}
+
+impl Series {
+    /// Points that nothing joins.
+    pub(super) fn apart(label: &str, colour: &'static str, shape: Shape, spots: Vec<Spot>) -> Series {
+        let look = Look { colour, shape, dash: "", hollow: false };
+        Series { label: label.to_owned(), setting: None, look, join: Join::None, pointed: true, spots }
+    }
+
+    /// Its entry in a legend.
+    pub(super) fn key(&self) -> Key {
+        Key { label: self.label.clone(), look: self.look, joined: self.join != Join::None, pointed: self.pointed }
+    }
+
+    fn draw(&self, x: &Scale, y: &Scale, telling: &Telling) -> Element {
+        let mut group = Element::new("g").set("class", "pb-series").set("data-label", self.label.clone());
+        group = group.exact("data-setting", self.setting.map(f64::from));
+        let whole = Datum { label: self.label.clone(), setting: self.setting, ..Datum::default() };
+        // A value that cannot be shown parts the line.
+        let places: Vec<Option<(f64, f64)>> =
+            self.spots.iter().map(|spot| x.place(spot.x).zip(y.place(spot.y))).collect();
+        if self.join != Join::None {
+            for part in places.split(Option::is_none).filter(|part| part.len() > 1) {
+                let part: Vec<(f64, f64)> = part.iter().flatten().copied().collect();
+                group = group.with(mark::line(&part, self.join == Join::Step, self.look, &whole));
+            }
+        }
+        for (spot, place) in self.spots.iter().zip(&places) {
+            let Some((at_x, at_y)) = *place else { continue };
+            if !self.pointed {
+                continue;
+            }
+            let (low, high) = spot.interval.unzip();
+            let datum = Datum {
+                x: Some(spot.x),
+                y: Some(spot.y),
+                low,
+                high,
+                label: spot.label.clone().unwrap_or_else(|| self.label.clone()),
+                setting: spot.setting.or(self.setting),
+                state: spot.state,
+                told: if telling.words { spot.told.clone() } else { String::new() },
+                stop: telling.stops,
+            };
+            if let Some(ends) = spot.interval.and_then(|(low, high)| y.held(low).zip(y.held(high))) {
+                group = group.with(mark::interval(Way::Upright, ends, at_x, self.look, &datum));
+            }
+            if let Some((low, high)) = spot.across
+                && let Some(ends) = x.held(low).zip(x.held(high))
+            {
+                let across = Datum { low: Some(low), high: Some(high), ..datum.clone() };
+                group = group.with(mark::interval(Way::Across, ends, at_y, self.look, &across));
+            }
+            let look = Look { hollow: self.look.hollow || spot.hollow, ..self.look };
+            group = group.with(mark::point((at_x, at_y), look, &datum));
+            if spot.ringed {
+                group = group.with(mark::ring((at_x, at_y), &Datum { told: String::new(), ..datum }));
+            }
+        }
+        group
+    }
+}
+
+/// A rule with its words at its end.
+fn ruled_at(rule: &Rule, x: &Scale, y: &Scale, area: Area) -> Option<Vec<Element>> {
+    let mut datum = Datum { label: rule.label.clone(), ..Datum::default() };
+    let (line, at, stand) = match rule.way {
+        Way::Across => {
+            let at = x.place(rule.value)?;
+            datum.x = Some(rule.value);
+            let long = length(&rule.label, SMALL);
+            let stand = if at + 4.0 + long < WIDTH { Stand::Begins } else { Stand::Ends };
+            let beside = if stand == Stand::Begins { at + 4.0 } else { at - 4.0 };
+            (mark::rule((at, area.top), (at, area.bottom), &datum), (beside, area.top + SMALL), stand)
+        }
+        Way::Upright => {
+            let at = y.place(rule.value)?;
+            datum.y = Some(rule.value);
+            let above = if at - area.top > SMALL + 4.0 { at - 3.0 } else { at + SMALL };
+            (mark::rule((area.left, at), (area.right, at), &datum), (area.right - 2.0, above), Stand::Ends)
+        }
+    };
+    let words = mark::above(mark::text(at, stand, true, &rule.label));
+    Some(vec![line, words])
+}

@@ -1,0 +1,94 @@
+//! Scales: back and forth, at ticks, and at what cannot be shown.
+use super::label::{Placing, folded, length, told_apart};
+use super::palette::plain;
+use super::scale::{Reach, Scale};
+use super::svg::visible;
+
+#[test]
+fn scales_give_back_what_they_placed() {
+    let values = [3.2, 47.0, 0.4, 1200.0];
+    for reach in [Reach::Values, Reach::Zero, Reach::Log] {
+        for ends in [(50.0, 430.0), (210.0, 20.0)] {
+            let scale = Scale::new(reach, values, ends).unwrap();
+            for value in values {
+                let place = scale.place(value).unwrap();
+                assert!(place > ends.0.min(ends.1) && place < ends.0.max(ends.1));
+                assert!((scale.value(place) / value - 1.0).abs() < 1e-9, "{value} {place}");
+            }
+        }
+    }
+    let band = Scale::band(4, (0.0, 80.0));
+    assert_eq!((band.place(0.0), band.place(3.0), band.step()), (Some(10.0), Some(70.0), 20.0));
+}
+
+#[test]
+fn what_has_no_place_gets_none() {
+    let log = Scale::new(Reach::Log, [0.0, -3.0, f64::NAN, 10.0, 1000.0], (0.0, 100.0)).unwrap();
+    assert!(log.place(0.0).is_none() && log.place(-3.0).is_none() && log.place(f64::NAN).is_none());
+    assert!(log.place(10.0).unwrap() > 0.0 && log.place(1000.0).unwrap() < 100.0);
+    assert_eq!(Scale::new(Reach::Log, [0.0, -1.0], (0.0, 1.0)), None);
+    assert_eq!(Scale::new(Reach::Values, [f64::NAN, f64::INFINITY], (0.0, 1.0)), None);
+    assert_eq!(Scale::new(Reach::Values, [], (0.0, 1.0)), None);
+}
+
+#[test]
+fn one_value_and_alike_values_lie_in_the_middle() {
+    for value in [0.0, 5.0, -7.0, 1e-300, 3e300, 54.12] {
+        let scale = Scale::new(Reach::Values, [value, value], (0.0, 100.0)).unwrap();
+        let place = scale.place(value).unwrap();
+        assert!((0.0..=60.0).contains(&place), "{value} at {place}");
+        assert!(scale.ticks(5).iter().all(|tick| tick.value.is_finite()));
+    }
+}
+
+#[test]
+fn ticks_are_round_inside_and_told_apart() {
+    let spans =
+        [(0.0, 1.0), (0.1, 0.35), (15.98, 54.0), (-3.0, 2.0), (3_386_958.0, 5_129_488.0), (1e-6, 3e-6), (299.1, 299.4)];
+    for (low, high) in spans {
+        for reach in [Reach::Values, Reach::Log] {
+            let Some(scale) = Scale::new(reach, [low, high], (0.0, 400.0)) else { continue };
+            let ticks = scale.ticks(6);
+            assert!((2..=14).contains(&ticks.len()), "{low} {high} {reach:?}: {ticks:?}");
+            for pair in ticks.windows(2) {
+                assert!(pair[0].value < pair[1].value && pair[0].label != pair[1].label, "{ticks:?}");
+            }
+            assert!(ticks.iter().all(|tick| (-1.0..=401.0).contains(&scale.place(tick.value).unwrap())), "{ticks:?}");
+        }
+    }
+    let tenths: Vec<f64> =
+        Scale::new(Reach::Values, [0.0, 0.5], (0.0, 1.0)).unwrap().ticks(6).iter().map(|it| it.value).collect();
+    assert_eq!(tenths, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
+    let decades: Vec<String> =
+        Scale::new(Reach::Log, [0.02, 20_000.0], (0.0, 1.0)).unwrap().ticks(8).into_iter().map(|it| it.label).collect();
+    assert_eq!(decades, ["0.01", "0.1", "1", "10", "100", "1000", "10k"]);
+}
+
+#[test]
+fn labels_keep_to_their_room() {
+    let long = "governor=conservative up_threshold=98 down_threshold=95";
+    assert_eq!(folded(long, 24, 2), ["governor=conservative", "up_threshold=98 down_th…"]);
+    assert_eq!(folded("short", 24, 2), ["short"]);
+    assert!(folded(&"x".repeat(90), 20, 2).iter().all(|line| line.chars().count() <= 20));
+    assert!(length("漢字", 12.0) > length("ab", 12.0), "wide letters take two columns");
+    let mut placing = Placing::new((0.0, 0.0, 200.0, 100.0), &[(20.0, 50.0)], 4.0);
+    let first = placing.place("first", (20.0, 50.0), 10.0).unwrap();
+    assert_ne!(placing.place("first", (20.0, 50.0), 10.0), Some(first), "two labels never share a place");
+    assert_eq!(placing.place(&"far too long ".repeat(9), (20.0, 50.0), 10.0), None);
+}
+
+#[test]
+fn labels_too_long_lose_what_all_have() {
+    let labels = ["as found", "governor=conservative up_threshold=1 x=2", "governor=conservative up_threshold=9 x=2"];
+    assert_eq!(told_apart(&labels, 20), ["as found", "up_threshold=1", "up_threshold=9"]);
+    assert_eq!(told_apart(&labels, 60), labels, "with room enough they stay");
+    let alike = ["governor=conservative up_threshold=1", "governor=conservative up_threshold=1"];
+    assert_eq!(told_apart(&alike, 20), alike, "nothing tells these apart");
+}
+
+#[test]
+fn colours_without_properties_are_those_behind_them() {
+    assert_eq!(plain("a var(--pb-1,#0072b2) b var(--pb-ink,#222222)"), "a #0072b2 b #222222");
+    assert_eq!(plain("no colour, var(--pb-broken"), "no colour, var(--pb-broken");
+    assert_eq!(visible("a\u{202e}b\u{7}\u{85}"), "aU+202Eb\u{2407}U+0085");
+}

@@ -1,0 +1,127 @@
+//! Pages: the verdict first, in the words of every report; data that comes back whole; names that stay names.
+use powerband_record::{Event, Verdict};
+use powerband_report::json::Report;
+use powerband_report::page::{Data, PageError, advice, experiment};
+use powerband_report::picture::pictures;
+use powerband_report::{Model, sentence};
+
+use crate::journals;
+
+fn page(events: &[Event]) -> (Model, String) {
+    let model = Model::from_events(events).unwrap().with_header(journals::header());
+    let pictures = pictures(&model, None);
+    let page = experiment(&model, events, &pictures).unwrap();
+    (model, page)
+}
+
+/// The events with another label and other words wherever words come from outside.
+fn named(mut events: Vec<Event>, name: &str) -> Vec<Event> {
+    let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
+    started.title = Some(name.into());
+    started.system = name.into();
+    started.load = serde_json::json!({"kind": "command", "argv": [name]});
+    started.settings.iter_mut().for_each(|setting| setting.label = name.into());
+    if let Some(Event::Closed(finding)) = events.last_mut() {
+        finding.notes = vec![name.into()];
+    }
+    events
+}
+
+#[test]
+fn the_verdict_comes_first_and_the_sections_in_their_order() {
+    let (model, page) = page(&journals::router());
+    let finding = sentence::headline(&model);
+    assert!(page.contains(&format!("<p class=\"finding\">{finding}.</p>")), "{finding}");
+    let order = ["verdict", "settings", "pictures", "measured", "plan", "machine", "trials", "cost", "notes", "origin"];
+    let places: Vec<usize> = order
+        .iter()
+        .map(|id| page.find(&format!("<section id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}")))
+        .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!(page.matches("<h1>").count(), 1);
+    assert_eq!(page.matches("<figure ").count(), Data::read(&page).unwrap().pictures.len());
+}
+
+#[test]
+fn a_page_asks_for_nothing() {
+    let (_, page) = page(&journals::router());
+    for asking in ["src=", "href=\"http", "url(", "@import", "<link", "<iframe", "fetch(", "eval("] {
+        assert!(!page.contains(asking), "{asking}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn what_to_type_is_told_where_the_finding_speaks_for_a_setting() {
+    let typed = |events: &[Event]| advice(&Model::from_events(events).unwrap()).map(|advice| advice.typed.unwrap());
+    let knee = typed(&journals::router()).unwrap();
+    assert_eq!(knee, "powerband --machine sim:omap3530 --far sim:pc set governor=userspace freq=500MHz");
+    let (_, page) = page(&journals::router());
+    assert!(page.contains(&format!("<code>{knee}</code>")), "it stands on the page");
+    assert_eq!(typed(&journals::governors()), None, "nothing is better");
+    assert_eq!(typed(&journals::open()), None, "better in energy, open in time");
+    assert_eq!(typed(&journals::stopped()), None);
+    let mut events = journals::open();
+    let decided = |verdicts: &mut Vec<powerband_record::SettingVerdict>| {
+        verdicts.iter_mut().filter(|it| it.metric == "real_s").for_each(|it| it.verdict = Verdict::Same);
+    };
+    for event in &mut events {
+        match event {
+            Event::BlockDone(block) => decided(&mut block.verdicts),
+            Event::Closed(finding) => decided(&mut finding.verdicts),
+            _ => {}
+        }
+    }
+    assert_eq!(typed(&events).as_deref(), Some("powerband set governor=schedutil"));
+}
+
+#[test]
+fn a_limit_that_ends_with_its_holder_is_typed_with_a_command() {
+    let mut events = journals::router();
+    let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
+    started.settings[2].turns = "cgroup.cpu_quota=50%".into();
+    let typed = advice(&Model::from_events(&events).unwrap()).unwrap().typed.unwrap();
+    assert!(typed.ends_with(" with cgroup.cpu_quota=50% -- COMMAND"), "{typed}");
+}
+
+#[test]
+fn the_data_comes_back_whole() {
+    for events in [journals::router(), journals::governors(), journals::stopped(), journals::open(), journals::pings()]
+    {
+        let (model, page) = page(&events);
+        let data = Data::read(&page).unwrap();
+        assert_eq!(data.plan, Some(model.started.clone()));
+        assert_eq!(data.report, Some(Report::new(&model)));
+    }
+}
+
+#[test]
+fn damage_and_what_is_no_page_are_told_apart() {
+    let (_, page) = page(&journals::router());
+    assert!(matches!(Data::read("<!doctype html><p>hello</p>"), Err(PageError::NotOurs)));
+    let end = page.find("\"plan\":{").unwrap();
+    assert!(matches!(Data::read(&page[..end]), Err(PageError::Damaged(_))), "cut off");
+    let seed = page.replace("\"seed\":7,", "\"seed\":8,");
+    assert_ne!(seed, page);
+    assert!(matches!(Data::read(&seed), Err(PageError::Damaged(_))), "altered");
+}
+
+#[test]
+fn names_stay_names() {
+    for hostile in [
+        "</script><script>alert(1)</script>",
+        "\"><img src=x onerror='alert(1)'>",
+        "<!-- --!> ]]> </style></title> &lt;",
+        "a\u{202e}b\u{2066}\u{0}\u{1b}[31m\u{2028}\u{feff}",
+    ] {
+        let events = named(journals::governors(), hostile);
+        let (model, page) = page(&events);
+        let (_, honest) = self::page(&named(journals::governors(), "honest"));
+        for element in ["<script", "</script", "<img", "<style", "</style", "<!--", "</title"] {
+            assert_eq!(page.matches(element).count(), honest.matches(element).count(), "{element} of {hostile:?}");
+        }
+        let steering = |c: &char| matches!(c, '\0' | '\u{1b}' | '\u{202e}' | '\u{2028}' | '\u{2066}' | '\u{feff}');
+        assert_eq!(page.chars().find(steering), None, "{hostile:?}");
+        assert_eq!(Data::read(&page).unwrap().plan, Some(model.started), "and come back as they were");
+    }
+}

@@ -1,0 +1,181 @@
+//! Searches, calibrations and articles done again.
+use std::collections::BTreeMap;
+
+use powerband_record::{
+    Calibration, Detectable, Event, Finding, Relation, Requirement, SearchEnd, SearchFactor, SearchFactorKind,
+    SearchFinding, SearchGoal, SearchPlan, SearchRole,
+};
+use powerband_report::picture::replication_pictures;
+use powerband_report::published::ClaimKind;
+use powerband_report::replication::{Answer, Holds, Judged, Point, Replication};
+
+use super::*;
+
+fn factor(name: &str, values: &[f64], role: Option<SearchRole>) -> SearchFactor {
+    let kind = SearchFactorKind::Numbers(values.to_vec());
+    SearchFactor { name: name.into(), kind, role, switch_s: 0.0, trends: BTreeMap::new() }
+}
+
+fn searched() -> Vec<Event> {
+    let settings = [
+        ("as found", ""),
+        ("s1", "max_freq=1GHz"),
+        ("s2", "max_freq=2GHz"),
+        ("s3", "max_freq=1GHz rx-usecs=9"),
+        ("s4", "x=1"),
+    ];
+    let limit = Requirement { metric: "p99_us".into(), relation: Relation::AtMost, limit: 200.0, relative: false };
+    let plan = SearchPlan {
+        goal: SearchGoal { name: "power_w".into(), better: Better::Lower, known: vec![], found: None },
+        requirements: vec![limit],
+        safe: None,
+        factors: vec![
+            factor("max_freq", &[1e6, 2e6], Some(SearchRole::ClockKhz)),
+            factor("rx-usecs", &[0.0, 9.0], Some(SearchRole::DelayUs)),
+        ],
+        points: vec![vec![Some(0), Some(0)], vec![Some(1), Some(0)], vec![Some(0), Some(1)], vec![Some(1), Some(1)]],
+        found_at: None,
+        only_held: false,
+        noise: BTreeMap::new(),
+    };
+    let metrics =
+        vec![metric("power_w", Better::Lower, true, Some("wall")), metric("p99_us", Better::Lower, true, None)];
+    let mut journal = Journal::new(Started { search: Some(plan), ..started("sim:pc", &settings, metrics) });
+    for (block, (setting, power, p99)) in
+        (1..).zip([(0, 40.0, 90.0), (1, 30.0, 150.0), (2, 36.0, 100.0), (3, 28.0, 260.0)])
+    {
+        journal.valid(block, setting, &[("power_w", power), ("p99_us", p99)]);
+    }
+    let found = SearchFinding {
+        end: SearchEnd::Confirmed,
+        setting: Some(1),
+        why: None,
+        change: None,
+        kept: vec![],
+        confirmed_in: 3,
+        expected_loss: Some(0.004),
+        better_chance: Some(0.02),
+        tried: 4,
+        shares: vec![],
+        together: None,
+        twins: vec![],
+    };
+    journal.close(Finding { search: Some(Box::new(found)), ..finding(CloseReason::Decided, 4) })
+}
+
+#[test]
+fn a_search_shows_its_path_its_surface_and_its_limit() {
+    let all = drawn(&searched());
+    let path = find(&all, "search-path");
+    assert_eq!(lies_where_it_says(path), 4);
+    let kept: Vec<(&str, &str)> = path.rows.iter().map(|row| (row[3].as_str(), row[4].as_str())).collect();
+    assert_eq!(
+        kept,
+        [("yes", "40"), ("yes", "30"), ("yes", "30"), ("no", "30")],
+        "what breaks the limit is never the best"
+    );
+    assert!(path.desc.contains("expected loss 0.4 %"), "{}", path.desc);
+    let surface = find(&all, "search-surface");
+    let document = Document::parse(&surface.svg).unwrap();
+    let cells = document.descendants().filter(|it| it.attribute("class") == Some("pb-mark pb-bar"));
+    let cells: Vec<[f64; 3]> =
+        cells.map(|it| ["data-x", "data-y", "data-value"].map(|name| number(&it, name).unwrap().round())).collect();
+    assert_eq!(
+        cells,
+        [[1000.0, 0.0, 30.0], [2000.0, 0.0, 36.0], [1000.0, 9.0, 28.0]],
+        "only what was tried, clocks in MHz"
+    );
+    assert_eq!(lies_where_it_says(find(&all, "search-limit")), 4);
+}
+
+#[test]
+fn a_calibration_shows_what_minutes_can_show() {
+    let found = Calibration {
+        metric: "real_s".into(),
+        relative: true,
+        trials: 24,
+        blocks: 12,
+        level: 3.0,
+        sigma: 0.01,
+        sigma_df: 11.0,
+        sigma_robust: 0.01,
+        rho: 0.0,
+        autocorrelation: vec![],
+        drift_per_block: 0.0,
+        drift_low: None,
+        drift_high: None,
+        changed_after: None,
+        outlier_share: 0.0,
+        outliers: vec![],
+        bimodal: false,
+        regimes: None,
+        upper: vec![],
+        gain_of_doubling: None,
+        false_alarm: None,
+        back_to_back: None,
+        mde: vec![Detectable { minutes: 2.0, effect: 0.04 }, Detectable { minutes: 10.0, effect: 0.015 }],
+        time_for: vec![Detectable { minutes: 1.0, effect: 0.1 }],
+        default_margin: 0.02,
+        advice: vec![],
+    };
+    let plan = Started {
+        calibration: true,
+        ..started("sim:pc", &[("as found", ""), ("the same", "")], vec![metric("real_s", Better::Lower, true, None)])
+    };
+    let mut journal = Journal::new(plan);
+    (0..4).for_each(|trial| journal.valid(1 + trial / 2, trial % 2, &[("real_s", 3.0)]));
+    let all = drawn(&journal.close(Finding { calibrations: vec![found], ..finding(CloseReason::Blocks, 2) }));
+    let ids: Vec<&str> = all.iter().map(|picture| picture.id.as_str()).collect();
+    assert_eq!(ids, ["detectable", "trials-real-s"], "settings that are one machine are not compared");
+    assert_eq!((lies_where_it_says(&all[0]), lies_where_it_says(&all[1])), (3, 4));
+    assert_eq!(all[0].rows[0], ["real_s", "1", "10"]);
+}
+
+#[test]
+fn an_article_done_again_shows_points_and_claims() {
+    let point = |setting: &str, found, tolerance| Point {
+        setting: setting.into(),
+        metric: "rate_mbit_s".into(),
+        published: 50.0,
+        found,
+        error: Some(0.5),
+        tolerance,
+        held_out: setting == "c",
+    };
+    let claim = |id: &str, holds, factor| Judged {
+        id: id.into(),
+        kind: ClaimKind::Finding,
+        text: "Faster is more.".into(),
+        holds,
+        checks: vec![Answer { holds, found: "1.2 times (1.1)".into(), factor }],
+        built_in: None,
+        why_off: None,
+        why: None,
+    };
+    let again = Replication {
+        name: "router".into(),
+        title: "A router".into(),
+        ran: vec![],
+        points: vec![point("a", Some(51.0), Some(0.05)), point("b", Some(70.0), Some(0.05)), point("c", None, None)],
+        tables: vec![],
+        claims: vec![
+            claim("faster", Holds::Yes, Some(1.1)),
+            claim("cooler", Holds::No, None),
+            claim("open", Holds::Undecidable, None),
+        ],
+    };
+    let all = replication_pictures(&again);
+    let points = find(&all, "again-router-rate-mbit-s");
+    assert_eq!((lies_where_it_says(points), points.rows.len()), (2, 3), "what was not found is in the table alone");
+    let document = Document::parse(&points.svg).unwrap();
+    let states: Vec<&str> = document
+        .descendants()
+        .filter(|it| it.attribute("class") == Some("pb-mark pb-point"))
+        .filter_map(|it| it.attribute("data-state"))
+        .collect();
+    assert_eq!(states, ["holds", "off"]);
+    assert!(points.desc.contains("1 of 2 points within their tolerance"), "{}", points.desc);
+    assert_eq!(lies_where_it_says(find(&all, "claims-router")), 3);
+    let nothing = Replication { points: vec![], claims: vec![], ..again };
+    assert_eq!(replication_pictures(&nothing), []);
+}
