@@ -41,7 +41,7 @@ fn picture(model: &Model, timelines: &Timelines, meter: &Row) -> Option<Picture>
         let counted = [report.label.clone(), row.trial.to_string(), row.time_s.len().to_string()];
         table.push(counted.into_iter().chain(numbers).collect());
         means.push(format!("{} {}", report.label, told(mean_w, "W")));
-        let look = Look { dash: "", ..Look::of(series.len()) };
+        let look = Look { dash: "", ..Look::of_setting(setting) };
         series.push(Series {
             label: report.label.clone(),
             setting: Some(setting),
