@@ -1,5 +1,5 @@
 //! Axes: a line, ticks at round values with their numbers, lines behind the data, and what the axis shows.
-use super::label::{SIZE, SMALL, length};
+use super::label::{SIZE, SMALL, columns, folded, length};
 use super::palette::{GRID, INK};
 use super::scale::{Scale, Tick};
 use super::svg::Element;
@@ -35,10 +35,11 @@ pub fn below(scale: &Scale, area: Area, title: &str) -> Element {
         axis = axis.with(number(&tick).set("text-anchor", "middle").at("x", at).at("y", area.bottom + 13.0));
     }
     axis = axis.with(stroke((area.left, area.bottom), (area.right, area.bottom), INK));
+    let title = &shortened(title);
     let (text, room) = (Element::new("text").set("class", "pb-title").set("fill", INK), length(title, SIZE));
     let middle = ((area.left + area.right) / 2.0).min(super::WIDTH - room / 2.0 - 2.0).max(room / 2.0 + 2.0);
     let text = text.set("text-anchor", "middle").at("x", middle).at("y", area.bottom + 29.0);
-    if title.is_empty() { axis } else { axis.with(text.text(title)) }
+    if title.is_empty() { axis } else { axis.with(text.text(title.as_str())) }
 }
 
 /// The numbers of the axis below once more above an area that is taller than a screen.
@@ -63,7 +64,12 @@ pub fn left(scale: &Scale, area: Area, title: &str) -> Element {
     }
     axis = axis.with(stroke((area.left, area.top), (area.left, area.bottom), INK));
     let text = Element::new("text").set("class", "pb-title").set("fill", INK);
-    axis.with(text.at("x", 2.0).at("y", area.top - 8.0).text(title))
+    axis.with(text.at("x", 2.0).at("y", area.top - 8.0).text(shortened(title)))
+}
+
+/// A title that has room on the drawing.
+fn shortened(title: &str) -> String {
+    folded(title, columns(super::WIDTH - 8.0, SIZE), 1).concat()
 }
 
 /// Room left of an area for the numbers of its axis.

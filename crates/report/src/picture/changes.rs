@@ -71,7 +71,7 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
     let drawing = Rows {
         title: title.clone(),
         desc: desc.clone(),
-        axis: format!("change against {}, %", model.label(0)),
+        axis: "change against the reference, %".to_owned(),
         reach: Reach::Values,
         rule: Some((0.0, model.label(0))),
         ribbon: (margin > 0.0).then_some((-margin, margin)),

@@ -34,14 +34,14 @@ fn picture(model: &Model, timelines: &Timelines, meter: &Row) -> Option<Picture>
         let watts = || row.power_w.iter().flatten().copied().filter(|power_w| power_w.is_finite());
         let mean_w = watts().sum::<f64>() / watts().count().max(1) as f64;
         let ends = [watts().fold(f64::INFINITY, f64::min), watts().fold(f64::NEG_INFINITY, f64::max)];
-        if spots.is_empty() {
+        if watts().next().is_none() {
             continue;
         }
         let numbers = [mean_w, ends[0], ends[1]].map(format_number);
         let counted = [report.label.clone(), row.trial.to_string(), row.time_s.len().to_string()];
         table.push(counted.into_iter().chain(numbers).collect());
         means.push(format!("{} {}", report.label, told(mean_w, "W")));
-        let look = Look { dash: "", ..Look::of(series.len()) };
+        let look = Look { dash: "", ..Look::of_setting(setting) };
         series.push(Series {
             label: report.label.clone(),
             setting: Some(setting),
@@ -65,9 +65,10 @@ fn picture(model: &Model, timelines: &Timelines, meter: &Row) -> Option<Picture>
 fn course(row: &Row) -> Vec<Spot> {
     // What counts energy has no power at its first reading: each is the mean since the one before, and begins there.
     let begin = usize::from(row.power_w.first().is_some_and(Option::is_none));
-    let read =
-        row.time_s.iter().zip(row.power_w.iter().skip(begin)).filter_map(|(at_s, power_w)| Some((*at_s, (*power_w)?)));
-    let read: Vec<(f64, f64)> = read.filter(|(at_s, power_w)| at_s.is_finite() && power_w.is_finite()).collect();
+    // Where a reading tells no power, the line parts.
+    let power = |power_w: &Option<f64>| power_w.unwrap_or(f64::NAN);
+    let read = row.time_s.iter().zip(row.power_w.iter().skip(begin)).map(|(at_s, power_w)| (*at_s, power(power_w)));
+    let read: Vec<(f64, f64)> = read.filter(|(at_s, _)| at_s.is_finite()).collect();
     let together = read.len().div_ceil(CORNERS).max(1);
     let mean = |part: &[(f64, f64)]| {
         let watts = part.iter().map(|(_, power_w)| power_w).sum::<f64>() / part.len() as f64;

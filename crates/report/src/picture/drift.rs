@@ -1,9 +1,9 @@
 //! Every trial of a metric in running order, so that what drifts or jumps is seen.
-use powerband_record::Metric;
+use powerband_record::{Calibration, Metric};
 
-use super::mark::Look;
-use super::palette::{FAINT, INK, Shape};
-use super::plane::{Join, Panel, Series, Spot};
+use super::mark::{Look, Way};
+use super::palette::{FAINT, Shape};
+use super::plane::{Join, Panel, Rule, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, Picture, titled, told, unit};
 use crate::{Model, TrialValues};
@@ -24,61 +24,71 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
     if trials.len() < 2 {
         return None;
     }
-    let unit = unit(&metric.name);
-    let mut settings: Vec<u32> = trials.iter().map(|(trial, _)| trial.setting).collect();
-    settings.sort_unstable();
-    settings.dedup();
-    // The same machine twice is not told apart.
-    let alike = model.started.calibration;
-    let coloured = !alike && settings.len() <= COLOURED;
-    let spot = |(trial, value): &(&TrialValues, f64)| Spot {
-        x: f64::from(trial.trial),
-        y: *value,
-        setting: Some(trial.setting),
-        label: Some(model.label(trial.setting)),
-        told: format!("trial {}, {}, {}: {}", trial.trial, when(trial), model.label(trial.setting), told(*value, unit)),
-        hollow: trial.block == 0,
-        ..Spot::default()
-    };
-    let of =
-        |wanted: &dyn Fn(u32) -> bool| trials.iter().filter(|(trial, _)| wanted(trial.setting)).map(spot).collect();
-    let series =
-        |label: String, setting, look, join, spots| Series { label, setting, look, join, pointed: true, spots };
-    let reference = Look { colour: INK, shape: Shape::Diamond, dash: "4 3", hollow: false };
-    let others = Look { colour: FAINT, shape: Shape::Circle, dash: "", hollow: false };
-    let mut all: Vec<Series> = Vec::new();
-    if coloured {
-        let rest = settings.iter().filter(|setting| **setting != 0);
-        for (at, setting) in rest.enumerate() {
-            let spots = of(&|other| other == *setting);
-            all.push(series(model.label(*setting), Some(*setting), Look::of(at), Join::None, spots));
-        }
-    } else {
-        let label = if alike { "trials".to_owned() } else { "other settings".to_owned() };
-        all.push(series(label, None, others, Join::None, of(&|setting| alike || setting != 0)));
-    }
-    if !alike {
-        all.insert(0, series(model.label(0), Some(0), reference, Join::Line, of(&|setting| setting == 0)));
-    }
-    all.retain(|series| !series.spots.is_empty());
+    let all = series(model, metric, &trials);
     let title = format!("{} of each trial, in running order", metric.name);
     let desc = described(model, metric, &trials);
     let x = (Reach::Values, "trial, in running order; blocks shaded in turn".to_owned());
     let x =
         if model.blocks > SHADED || shades(model).is_empty() { (x.0, "trial, in running order".to_owned()) } else { x };
-    let panel = Panel {
-        x,
-        y: (Reach::Values, titled(metric)),
-        series: all,
-        rules: Vec::new(),
-        shades: shades(model),
-        height: 190.0,
-    };
+    let mut panel = Panel::of(x, (Reach::Values, titled(metric)), all, 190.0);
+    panel.shades = shades(model);
+    if let Some((low, high)) = noise(model, metric).and_then(|found| found.regimes) {
+        let regime = |value, label: &str| Rule { way: Way::Upright, value, label: label.to_owned() };
+        panel.rules = vec![regime(low, "lower regime"), regime(high, "upper regime")];
+    }
     let table = trials.iter().map(|(trial, value)| {
         vec![trial.trial.to_string(), when(trial), model.label(trial.setting), powerband_record::format_number(*value)]
     });
     let columns = ["trial", "block", "setting", metric.name.as_str()];
     panel.hung(Caption { id: format!("trials-{}", metric.name), title, desc }, &columns, table.collect())
+}
+
+/// What a calibration found of the metric.
+fn noise<'a>(model: &'a Model, metric: &Metric) -> Option<&'a Calibration> {
+    model.calibrations.iter().find(|found| found.metric == metric.name)
+}
+
+/// The reference and every other setting, those after it together where they are too many; of a calibration all trials, those
+/// far out ringed.
+fn series(model: &Model, metric: &Metric, trials: &[(&TrialValues, f64)]) -> Vec<Series> {
+    let unit = unit(&metric.name);
+    let outliers = noise(model, metric).map_or(&[][..], |found| &found.outliers);
+    let spot = |(trial, value): &(&TrialValues, f64)| {
+        let label = model.label(trial.setting);
+        Spot {
+            x: f64::from(trial.trial),
+            y: *value,
+            setting: Some(trial.setting),
+            told: format!("trial {}, {}, {label}: {}", trial.trial, when(trial), told(*value, unit)),
+            label: Some(label),
+            hollow: trial.block == 0,
+            ringed: outliers.contains(&trial.trial),
+            ..Spot::default()
+        }
+    };
+    let of =
+        |wanted: &dyn Fn(u32) -> bool| trials.iter().filter(|(trial, _)| wanted(trial.setting)).map(spot).collect();
+    if model.started.calibration {
+        return vec![Series::apart("trials", FAINT, Shape::Circle, of(&|_| true))];
+    }
+    let mut settings: Vec<u32> = trials.iter().map(|(trial, _)| trial.setting).collect();
+    settings.sort_unstable();
+    settings.dedup();
+    let one = |setting: u32| Series {
+        label: model.label(setting),
+        setting: Some(setting),
+        look: Look { dash: "4 3", ..Look::of_setting(setting) },
+        join: if setting == 0 { Join::Line } else { Join::None },
+        pointed: true,
+        spots: of(&|other| other == setting),
+    };
+    let mut all: Vec<Series> = if settings.len() <= COLOURED {
+        settings.iter().map(|setting| one(*setting)).collect()
+    } else {
+        vec![one(0), Series::apart("other settings", FAINT, Shape::Circle, of(&|setting| setting != 0))]
+    };
+    all.retain(|series| !series.spots.is_empty());
+    all
 }
 
 fn when(trial: &TrialValues) -> String {

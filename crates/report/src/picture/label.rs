@@ -22,7 +22,8 @@ pub fn columns(room: f64, size: f64) -> usize {
     (room / (size * COLUMN)).max(0.0) as usize
 }
 
-/// A label in at most `lines` lines of `most` columns, parted at blanks where it can be; the end is cut where it is longer.
+/// A label in at most `lines` lines of `most` columns, parted at blanks, or behind a
+/// dash, where it can be; the end is cut where it is longer.
 #[must_use]
 pub fn folded(text: &str, most: usize, lines: usize) -> Vec<String> {
     let text = visible(text);
@@ -31,7 +32,9 @@ pub fn folded(text: &str, most: usize, lines: usize) -> Vec<String> {
     while told.len() + 1 < lines && rest.width() > most {
         let fits = crate::text::cut(rest, most + 1);
         let fits = fits.trim_end_matches('…');
-        let end = fits.rfind(' ').filter(|end| *end > 0).unwrap_or(fits.len());
+        let behind = |end: usize, c: char| if c == ' ' { end } else { end + 1 };
+        let end = fits.rfind([' ', '-', '=']).map(|end| behind(end, fits[end..].chars().next().unwrap_or(' ')));
+        let end = end.filter(|end| *end > 0).unwrap_or(fits.len());
         let (line, behind) = rest.split_at(end.max(rest.chars().next().map_or(0, char::len_utf8)));
         told.push(line.trim_end().to_owned());
         rest = behind.trim_start();

@@ -64,7 +64,7 @@ fn picture(model: &Model, kind: &str, levels: &[(u32, usize)]) -> Option<Picture
                 ..Spot::default()
             });
         }
-        let look = Look::of(setting as usize);
+        let look = Look::of_setting(setting);
         let label = report.label.clone();
         series.push(Series { label, setting: Some(setting), look, join: Join::Line, pointed: true, spots });
     }

@@ -60,6 +60,17 @@ impl Look {
     }
 }
 
+impl Look {
+    /// That of a setting, the same in all pictures; the reference is of ink.
+    #[must_use]
+    pub fn of_setting(setting: u32) -> Look {
+        match (setting as usize).checked_sub(1) {
+            None => Look { colour: INK, shape: Shape::Diamond, dash: "", hollow: false },
+            Some(series) => Look::of(series),
+        }
+    }
+}
+
 /// Half the size of a point.
 pub const HALF: f64 = 4.2;
 

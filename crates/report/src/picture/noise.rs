@@ -14,7 +14,9 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
     let line = |(number, found): (usize, &Calibration)| {
         let both = found.mde.iter().chain(&found.time_for).map(|it| (it.minutes, it.effect * 100.0));
         let mut both: Vec<(f64, f64)> = both.filter(|(minutes, effect)| *minutes > 0.0 && *effect > 0.0).collect();
-        both.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        // Of what is found in the same time, the smallest says all.
+        both.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        both.dedup_by_key(|it| it.0.to_bits());
         let spot = |(minutes, effect): &(f64, f64)| {
             let (in_minutes, of) = (format_number(*minutes), format_number(*effect));
             table.push(vec![found.metric.clone(), in_minutes.clone(), of.clone()]);

@@ -44,9 +44,9 @@ fn picture(model: &Model, name: &str) -> Option<Picture> {
     let all: Vec<(u32, &Distribution)> = all.filter(|(_, of)| of.count() > 0).take(LINES).collect();
     let (by, unit) = printed(name);
     let (mut series, mut table, mut told) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, (setting, of)) in all.iter().enumerate() {
+    for (setting, of) in &all {
         let label = model.label(*setting);
-        let look = Look::of(number);
+        let look = Look::of_setting(*setting);
         let line =
             |pointed, join, spots| Series { label: label.clone(), setting: Some(*setting), look, join, pointed, spots };
         series.push(line(false, Join::Step, course(of, by)));

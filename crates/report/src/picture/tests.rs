@@ -69,6 +69,7 @@ fn labels_keep_to_their_room() {
     let long = "governor=conservative up_threshold=98 down_threshold=95";
     assert_eq!(folded(long, 24, 2), ["governor=conservative", "up_threshold=98 down_th…"]);
     assert_eq!(folded("short", 24, 2), ["short"]);
+    assert_eq!(folded("conclusion-tuned-conservative", 24, 2), ["conclusion-tuned-", "conservative"]);
     assert!(folded(&"x".repeat(90), 20, 2).iter().all(|line| line.chars().count() <= 20));
     assert!(length("漢字", 12.0) > length("ab", 12.0), "wide letters take two columns");
     let mut placing = Placing::new((0.0, 0.0, 200.0, 100.0), &[(20.0, 50.0)], 4.0);

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::journals::pings;
 
 /// Ten times a second; a gauge near the first trial's load, in the second a counter that comes round once.
-fn events() -> Vec<Event> {
+pub(crate) fn events() -> Vec<Event> {
     let at = |i: u64| 5_000 + i * 100_000_000;
     let gauge: Vec<(u64, u64)> = (0..30).map(|i| (at(i), 10_000_000 + 500_000 * i)).collect();
     let counter: Vec<(u64, u64)> = (0..30).map(|i| (at(i), (990_000 + 200_000 * i) % 3_000_000)).collect();

@@ -8,6 +8,7 @@ use powerband_record::{
 use powerband_report::picture::replication_pictures;
 use powerband_report::published::ClaimKind;
 use powerband_report::replication::{Answer, Holds, Judged, Point, Replication};
+use powerband_report::timelines::Timelines;
 
 use super::*;
 
@@ -178,4 +179,24 @@ fn an_article_done_again_shows_points_and_claims() {
     assert_eq!(lies_where_it_says(find(&all, "claims-router")), 3);
     let nothing = Replication { points: vec![], claims: vec![], ..again };
     assert_eq!(replication_pictures(&nothing), []);
+}
+
+#[test]
+fn power_over_a_trial_is_a_step_line_for_each_meter() {
+    let events = crate::timelines::events();
+    let model = Model::from_events(&events).unwrap();
+    let timelines = Timelines::from_events(&events, None).unwrap();
+    let all = pictures(&model, Some(&timelines));
+    let power: Vec<&Picture> = all.iter().filter(|picture| picture.id.starts_with("power-")).collect();
+    let ids: Vec<&str> = power.iter().map(|picture| picture.id.as_str()).collect();
+    assert_eq!(ids, ["power-hwmon-the-board", "power-far-powercap-package-0"]);
+    assert_eq!(power[0].rows[0], ["rx-usecs=10", "1", "30", "17.25", "10", "24.5"]);
+    for picture in power {
+        let document = Document::parse(&picture.svg).unwrap();
+        let lines = document.descendants().filter(|it| it.attribute("class") == Some("pb-mark pb-step"));
+        let steps: Vec<usize> = lines.map(|line| line.attribute("d").unwrap().matches('H').count()).collect();
+        // The counter comes round twice and has no power where it does: there its line is parted.
+        assert_eq!(steps.len(), if picture.id.contains("powercap") { 3 } else { 1 });
+        assert!(steps.iter().sum::<usize>() >= 24, "a step for each reading: {steps:?}");
+    }
 }
