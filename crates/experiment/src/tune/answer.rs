@@ -136,6 +136,7 @@ pub(super) fn finding(
         tried: provisional.tried,
         shares: Vec::new(),
         together: None,
+        unshared: None,
         twins: Vec::new(),
     };
     match answer {
