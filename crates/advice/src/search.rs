@@ -58,6 +58,8 @@ pub struct Search {
     beliefs: BTreeMap<Metric, Belief>,
     models: Option<Models>,
     stage: Stage,
+    /// The race, once it is over.
+    raced: Option<Race>,
     next: Ask,
     /// The provisional answer when the models were last looked at.
     incumbent: Option<usize>,
@@ -110,6 +112,7 @@ impl Search {
             beliefs: BTreeMap::new(),
             models: None,
             stage,
+            raced: None,
             next: Ask::Run(Who::Start),
             incumbent: None,
             tested: BTreeSet::new(),

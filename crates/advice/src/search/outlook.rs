@@ -154,8 +154,15 @@ impl Outlook {
         chosen.map(|(_, entry)| Choice { point: entry.point, worth: most, is_step })
     }
 
-    /// What may have been missed, from joint draws over the settings that promise most and all that were tried.
-    pub(super) fn certificate(&self, problem: &Problem, models: &Models, seed: u64) -> Certificate {
+    /// What may have been missed by an answer, none being the start: from joint draws over the settings that promise most and
+    /// all that were tried.
+    pub(super) fn certificate(
+        &self,
+        answer: Option<usize>,
+        problem: &Problem,
+        models: &Models,
+        seed: u64,
+    ) -> Certificate {
         let mut order: Vec<&Entry> = self.entries.iter().filter(|entry| entry.runs == 0).collect();
         order.sort_by(|a, b| (b.improvement * b.keeps).total_cmp(&(a.improvement * a.keeps)));
         order.truncate(CERTIFIED);
@@ -164,7 +171,7 @@ impl Outlook {
         let draws = |index: u64, surface: &Surface| surface.draws(&points, DRAWS, seed.wrapping_add(index << 32));
         let goals = draws(0, &models.goal);
         let bounds: Vec<_> = (1..).zip(&models.bounds).map(|(index, surface)| draws(index, surface)).collect();
-        let own = self.incumbent.and_then(|point| points.iter().position(|other| *other == point));
+        let own = answer.and_then(|point| points.iter().position(|other| *other == point));
         let regret = |draw: usize| {
             let keeps = |at: usize| (0..bounds.len()).all(|b| bounds[b][draw][at] <= problem.bounds[b].limit);
             let kept = (0..points.len()).filter(|at| keeps(*at)).map(|at| goals[draw][at]);
