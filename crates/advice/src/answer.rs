@@ -63,7 +63,7 @@ pub struct Certificate {
 /// How a kept setting stands to a bound, from the fresh blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Held {
-    /// Mean of the blocks, natural logarithm.
+    /// Mean of the blocks, natural logarithm; by how much it lies above the start's where the limit is against that.
     pub value: f64,
     /// Chance that the setting's level lies below the limit (t distribution; Bayesian with a flat prior).
     pub certainty: f64,

@@ -144,6 +144,11 @@ impl Search {
         };
         let told = checked(told, &self.problem);
         self.log.take(who, &told);
+        for (index, bound) in self.problem.bounds.iter_mut().enumerate() {
+            if let Some((above, start)) = bound.above_start.zip(self.log.mean(Metric::Bound(index), Who::Start)) {
+                bound.limit = start + above;
+            }
+        }
         let brought = matches!(told, Told::Valid { .. } | Told::TimedOut { .. });
         if brought {
             self.cost.note(&self.problem.space, self.problem.start, who, run_s, switch_s);

@@ -145,13 +145,7 @@ fn goal(tune: &Tune) -> Result<(&str, Better), PlanError> {
 fn requirements(texts: &[String]) -> Result<Vec<Requirement>, PlanError> {
     let all: Vec<Requirement> = texts.iter().map(|text| Requirement::parse(text)).collect::<Result<_, _>>()?;
     for (place, one) in all.iter().enumerate() {
-        if one.relative {
-            return Err(search_error(format!(
-                "a search keeps to limits that are numbers, and {one} is against the machine as found; measure that first \
-                 (powerband calibrate) and write the limit"
-            )));
-        }
-        if one.limit <= 0.0 {
+        if one.limit <= 0.0 && !one.relative {
             return Err(search_error(format!("{one}: a search compares by ratios, so a limit must be above 0")));
         }
         if all[..place].iter().any(|other| other.metric == one.metric) {

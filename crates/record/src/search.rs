@@ -209,7 +209,7 @@ pub struct SearchChange {
 pub struct SearchKept {
     /// The metric.
     pub metric: MetricName,
-    /// Its typical value, in its unit.
+    /// Its typical value, in its unit; where the limit is against the machine as found, the share it differs from that by.
     pub typical: f64,
     /// How certain it is that it keeps the limit, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]

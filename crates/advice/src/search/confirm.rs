@@ -3,7 +3,7 @@
 use powerband_stats::distribution::{t_upper, t_upper_quantile};
 use powerband_stats::{Draws, Purpose};
 
-use crate::{Confirmed, Goal, Held, Interval, Problem, Told, Who};
+use crate::{Bound, Confirmed, Goal, Held, Interval, Problem, Told, Who};
 
 /// Blocks after which is looked.
 const LOOKS: [usize; 3] = [3, 5, 8];
@@ -32,7 +32,8 @@ pub(super) struct Confirmation {
     goal_noise: f64,
     bound_noise: Vec<f64>,
     order: Vec<Who>,
-    start: Option<Option<f64>>,
+    /// The start's goal and bounds; none where it was cut off.
+    start: Option<Option<(f64, Vec<f64>)>>,
     own: Option<(f64, Vec<f64>)>,
     blocks: Vec<Block>,
     broken: bool,
@@ -44,6 +45,8 @@ struct Block {
     difference: Option<f64>,
     goal: f64,
     bounds: Vec<f64>,
+    /// The start's, where it has any.
+    start_bounds: Option<Vec<f64>>,
 }
 
 /// How a confirmation stands.
@@ -77,6 +80,11 @@ impl Level {
     fn half_width(&self, level: f64) -> f64 {
         t_upper_quantile(level, self.freedom) * self.error
     }
+}
+
+/// What a level of [`Confirmation::bound`] must not exceed.
+fn limit(bound: &Bound) -> f64 {
+    bound.above_start.unwrap_or(bound.limit)
 }
 
 impl Confirmation {
@@ -118,7 +126,7 @@ impl Confirmation {
             return;
         }
         match (who, told) {
-            (Who::Start, Told::Valid { goal, .. }) => self.start = Some(Some(*goal)),
+            (Who::Start, Told::Valid { goal, bounds }) => self.start = Some(Some((*goal, bounds.clone()))),
             (Who::Start, Told::TimedOut { .. }) => self.start = Some(None),
             (Who::Point(_), Told::Valid { goal, bounds }) => self.own = Some((*goal, bounds.clone())),
             (Who::Point(_), Told::TimedOut { .. }) => {
@@ -132,13 +140,14 @@ impl Confirmation {
             return;
         }
         if let (Some(start), Some((goal, bounds))) = (self.start.take(), self.own.take()) {
+            let (start, start_bounds) = start.unzip();
             let (start, goal) = match (&problem.goal, problem.start) {
                 (Goal::Known(values), Some(at)) => (Some(values[at]), values[self.candidate]),
                 (Goal::Known(values), None) => (start, values[self.candidate]),
                 (Goal::Measured { .. }, _) => (start, goal),
             };
             let difference = start.map(|start| goal - start);
-            self.blocks.push(Block { difference, goal, bounds });
+            self.blocks.push(Block { difference, goal, bounds, start_bounds });
         }
         self.shuffle(problem.seed);
     }
@@ -160,17 +169,17 @@ impl Confirmation {
             return Verdict::Open;
         }
         let level = self.level();
-        let bound =
-            |index: usize| Level::new(self.blocks.iter().map(|block| block.bounds[index]), self.bound_noise[index]);
-        let bounds: Vec<Level> = (0..problem.bounds.len()).map(bound).collect();
-        let pairs = || bounds.iter().zip(&problem.bounds);
-        if pairs().any(|(own, bound)| own.mean - own.half_width(level) > bound.limit) {
+        let bounds: Vec<Option<Level>> = (0..problem.bounds.len()).map(|index| self.bound(problem, index)).collect();
+        // A start that was never measured to the end leaves nothing to hold a limit against.
+        let Some(bounds) = bounds.into_iter().collect::<Option<Vec<Level>>>() else { return Verdict::Unproved };
+        let pairs = || bounds.iter().zip(&problem.bounds).map(|(own, bound)| (own, limit(bound)));
+        if pairs().any(|(own, limit)| own.mean - own.half_width(level) > limit) {
             return Verdict::Refused;
         }
         let differences = self.blocks.iter().filter_map(|block| block.difference);
         let gain = (differences.clone().count() >= LOOKS[0]).then(|| Level::new(differences, 2.0 * self.goal_noise));
         let gains = gain.as_ref().is_some_and(|gain| gain.mean + gain.half_width(level) < 0.0);
-        let holds = pairs().all(|(own, bound)| own.mean + own.half_width(level) <= bound.limit);
+        let holds = pairs().all(|(own, limit)| own.mean + own.half_width(level) <= limit);
         if holds && (gains || !self.against_start) {
             return Verdict::Kept(self.kept(problem, &bounds, gain.as_ref()));
         }
@@ -184,14 +193,27 @@ impl Confirmation {
         if futile || LOOKS.last() == Some(&blocks) { Verdict::Unproved } else { Verdict::Open }
     }
 
+    /// The candidate's level in one bound; where that is against the start, by how much it lies above the start's inside the
+    /// blocks. None where the start has none.
+    fn bound(&self, problem: &Problem, index: usize) -> Option<Level> {
+        let noise = self.bound_noise[index];
+        let own = self.blocks.iter().map(|block| block.bounds[index]);
+        if problem.bounds[index].above_start.is_none() {
+            return Some(Level::new(own, noise));
+        }
+        let starts = self.blocks.iter().map(|block| Some(block.start_bounds.as_ref()?[index]));
+        let starts: Vec<f64> = starts.collect::<Option<_>>()?;
+        Some(Level::new(own.zip(&starts).map(|(own, start)| own - start), 2.0 * noise))
+    }
+
     fn kept(&self, problem: &Problem, bounds: &[Level], gain: Option<&Level>) -> Confirmed {
         let gain = gain.map(|gain| {
             let half = gain.half_width(0.5 * ALPHA);
             Interval { mean: gain.mean, low: gain.mean - half, high: gain.mean + half }
         });
-        let held = |(own, bound): (&Level, &crate::Bound)| Held {
+        let held = |(own, bound): (&Level, &Bound)| Held {
             value: own.mean,
-            certainty: 1.0 - t_upper((bound.limit - own.mean) / own.error.max(1e-12), own.freedom),
+            certainty: 1.0 - t_upper((limit(bound) - own.mean) / own.error.max(1e-12), own.freedom),
         };
         Confirmed {
             point: self.candidate,

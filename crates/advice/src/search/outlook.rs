@@ -268,6 +268,9 @@ fn start_keeps(problem: &Problem, models: &Models, log: &Log) -> f64 {
         return 0.0;
     }
     let each = problem.bounds.iter().zip(&models.bounds).enumerate().map(|(index, (bound, surface))| {
+        if let Some(above) = bound.above_start {
+            return if above >= 0.0 { 1.0 } else { 0.0 };
+        }
         if let Some(start) = problem.start {
             return surface.predict(start).below(bound.limit);
         }

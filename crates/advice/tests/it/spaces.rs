@@ -14,7 +14,7 @@ fn problem(space: Space, limit: f64, seed: u64) -> Problem {
     let trends = vec![0.0; space.factors.len()];
     Problem {
         goal: Goal::Measured { trends: trends.clone(), prior: Prior::watts() },
-        bounds: vec![Bound { limit, trends, prior: Prior::tail() }],
+        bounds: vec![Bound { limit, above_start: None, trends, prior: Prior::tail() }],
         space,
         start: None,
         safe: None,
