@@ -53,7 +53,8 @@ fn ran(desk: &Desk, folder: &Path, command: &str) -> Ran {
 /// Whether a text is what is shown, where something may be left out.
 fn is_shown(shown: &[String], printed: &str) -> bool {
     let whole = shown.join("\n") + "\n";
-    let mut parts = whole.split(&format!("{LEFT_OUT}\n")).peekable();
+    let gap = format!("{LEFT_OUT}\n");
+    let mut parts = whole.split(&gap).peekable();
     let Some(mut rest) = parts.next().and_then(|first| printed.strip_prefix(first)) else { return false };
     while let Some(part) = parts.next() {
         if parts.peek().is_none() && !part.is_empty() {

@@ -85,7 +85,7 @@ fn interrupted_as_by_a_terminal(desk: &Desk, words: &[&str], ready: impl FnMut()
     until("it is amid its trials", ready);
     kill_process_group(Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap(), Signal::INT).unwrap();
     let ran = running.end().ended(130);
-    assert!(!ran.err.contains("panicked") && ran.err.contains("resume"), "{}", ran.err);
+    assert!(!ran.err.contains("panicked"), "{}", ran.err);
 }
 
 #[test]
