@@ -43,9 +43,6 @@ const ROUNDS: u32 = 3;
 /// Steps of a safe search towards what lies behind settings that save nothing.
 const STEPS: u32 = 12;
 
-/// Under drift every so many runs is the start's.
-const DRIFT_PERIOD: usize = 6;
-
 /// A search under way.
 #[derive(Debug, Clone)]
 pub struct Search {
@@ -149,7 +146,7 @@ impl Search {
                 bound.limit = start + above;
             }
         }
-        let brought = matches!(told, Told::Valid { .. } | Told::TimedOut { .. });
+        let brought = matches!(told, Told::Valid { .. });
         if brought {
             self.cost.note(&self.problem.space, self.problem.start, who, run_s, switch_s);
             self.models = None;
@@ -169,14 +166,6 @@ impl Search {
         if let Stage::Racing(race) = &mut self.stage {
             race.stop();
         }
-        self.settle();
-    }
-
-    /// Drift was seen: from now on every sixth run of the search is the start, and values are shifted by the line
-    /// through its runs. Confirmation and races need no such thing: there the start is in every block.
-    pub fn follow_drift(&mut self) {
-        self.log.drifting = true;
-        self.models = None;
         self.settle();
     }
 

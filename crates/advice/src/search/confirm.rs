@@ -32,21 +32,19 @@ pub(super) struct Confirmation {
     goal_noise: f64,
     bound_noise: Vec<f64>,
     order: Vec<Who>,
-    /// The start's goal and bounds; none where it was cut off.
-    start: Option<Option<(f64, Vec<f64>)>>,
+    /// The start's goal and bounds in the block under way.
+    start: Option<(f64, Vec<f64>)>,
     own: Option<(f64, Vec<f64>)>,
     blocks: Vec<Block>,
-    broken: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Block {
-    /// None where the start was cut off.
-    difference: Option<f64>,
+    /// Of the goals, the candidate's less the start's.
+    difference: f64,
     goal: f64,
     bounds: Vec<f64>,
-    /// The start's, where it has any.
-    start_bounds: Option<Vec<f64>>,
+    start_bounds: Vec<f64>,
 }
 
 /// How a confirmation stands.
@@ -97,9 +95,9 @@ impl Confirmation {
         bound_noise: Vec<f64>,
     ) -> Self {
         let (order, blocks) = (Vec::new(), Vec::new());
-        let (start, own, broken) = (None, None, false);
+        let (start, own) = (None, None);
         let mut confirmation =
-            Self { candidate, number, against_start, goal_noise, bound_noise, order, start, own, blocks, broken };
+            Self { candidate, number, against_start, goal_noise, bound_noise, order, start, own, blocks };
         confirmation.shuffle(problem.seed);
         confirmation
     }
@@ -126,28 +124,21 @@ impl Confirmation {
             return;
         }
         match (who, told) {
-            (Who::Start, Told::Valid { goal, bounds }) => self.start = Some(Some((*goal, bounds.clone()))),
-            (Who::Start, Told::TimedOut { .. }) => self.start = Some(None),
+            (Who::Start, Told::Valid { goal, bounds }) => self.start = Some((*goal, bounds.clone())),
             (Who::Point(_), Told::Valid { goal, bounds }) => self.own = Some((*goal, bounds.clone())),
-            (Who::Point(_), Told::TimedOut { .. }) => {
-                self.broken = true;
-                return;
-            }
             _ => return,
         }
         self.order.remove(0);
         if !self.order.is_empty() {
             return;
         }
-        if let (Some(start), Some((goal, bounds))) = (self.start.take(), self.own.take()) {
-            let (start, start_bounds) = start.unzip();
+        if let (Some((start, start_bounds)), Some((goal, bounds))) = (self.start.take(), self.own.take()) {
             let (start, goal) = match (&problem.goal, problem.start) {
-                (Goal::Known(values), Some(at)) => (Some(values[at]), values[self.candidate]),
+                (Goal::Known(values), Some(at)) => (values[at], values[self.candidate]),
                 (Goal::Known(values), None) => (start, values[self.candidate]),
                 (Goal::Measured { .. }, _) => (start, goal),
             };
-            let difference = start.map(|start| goal - start);
-            self.blocks.push(Block { difference, goal, bounds, start_bounds });
+            self.blocks.push(Block { difference: goal - start, goal, bounds, start_bounds });
         }
         self.shuffle(problem.seed);
     }
@@ -160,57 +151,44 @@ impl Confirmation {
 
     /// What the blocks so far show. Only fresh values count: the candidate was chosen by the old ones.
     pub(super) fn verdict(&self, problem: &Problem) -> Verdict {
-        if self.broken {
-            return Verdict::Refused;
-        }
         let between = !self.order.is_empty() && self.order.len() < 2;
         let blocks = self.blocks.len();
         if between || !LOOKS.contains(&blocks) {
             return Verdict::Open;
         }
         let level = self.level();
-        let bounds: Vec<Option<Level>> = (0..problem.bounds.len()).map(|index| self.bound(problem, index)).collect();
-        // A start that was never measured to the end leaves nothing to hold a limit against.
-        let Some(bounds) = bounds.into_iter().collect::<Option<Vec<Level>>>() else { return Verdict::Unproved };
+        let bounds: Vec<Level> = (0..problem.bounds.len()).map(|index| self.bound(problem, index)).collect();
         let pairs = || bounds.iter().zip(&problem.bounds).map(|(own, bound)| (own, limit(bound)));
         if pairs().any(|(own, limit)| own.mean - own.half_width(level) > limit) {
             return Verdict::Refused;
         }
-        let differences = self.blocks.iter().filter_map(|block| block.difference);
-        let gain = (differences.clone().count() >= LOOKS[0]).then(|| Level::new(differences, 2.0 * self.goal_noise));
-        let gains = gain.as_ref().is_some_and(|gain| gain.mean + gain.half_width(level) < 0.0);
+        let gain = Level::new(self.blocks.iter().map(|block| block.difference), 2.0 * self.goal_noise);
+        let gains = gain.mean + gain.half_width(level) < 0.0;
         let holds = pairs().all(|(own, limit)| own.mean + own.half_width(level) <= limit);
         if holds && (gains || !self.against_start) {
-            return Verdict::Kept(self.kept(problem, &bounds, gain.as_ref()));
+            return Verdict::Kept(self.kept(problem, &bounds, &gain));
         }
         // What cannot be shown in twice the blocks there are is not waited for.
-        let hopeless = |gain: &Level| {
-            let blocks_needed =
-                blocks as f64 * (gain.half_width(level) / gain.mean) * (gain.half_width(level) / gain.mean);
-            gain.mean >= 0.0 || blocks_needed > HOPELESS
-        };
-        let futile = self.against_start && gain.as_ref().is_none_or(hopeless);
+        let blocks_needed = blocks as f64 * (gain.half_width(level) / gain.mean) * (gain.half_width(level) / gain.mean);
+        let futile = self.against_start && (gain.mean >= 0.0 || blocks_needed > HOPELESS);
         if futile || LOOKS.last() == Some(&blocks) { Verdict::Unproved } else { Verdict::Open }
     }
 
     /// The candidate's level in one bound; where that is against the start, by how much it lies above the start's inside the
-    /// blocks. None where the start has none.
-    fn bound(&self, problem: &Problem, index: usize) -> Option<Level> {
+    /// blocks.
+    fn bound(&self, problem: &Problem, index: usize) -> Level {
         let noise = self.bound_noise[index];
         let own = self.blocks.iter().map(|block| block.bounds[index]);
         if problem.bounds[index].above_start.is_none() {
-            return Some(Level::new(own, noise));
+            return Level::new(own, noise);
         }
-        let starts = self.blocks.iter().map(|block| Some(block.start_bounds.as_ref()?[index]));
-        let starts: Vec<f64> = starts.collect::<Option<_>>()?;
-        Some(Level::new(own.zip(&starts).map(|(own, start)| own - start), 2.0 * noise))
+        let above = self.blocks.iter().map(|block| block.bounds[index] - block.start_bounds[index]);
+        Level::new(above, 2.0 * noise)
     }
 
-    fn kept(&self, problem: &Problem, bounds: &[Level], gain: Option<&Level>) -> Confirmed {
-        let gain = gain.map(|gain| {
-            let half = gain.half_width(0.5 * ALPHA);
-            Interval { mean: gain.mean, low: gain.mean - half, high: gain.mean + half }
-        });
+    fn kept(&self, problem: &Problem, bounds: &[Level], gain: &Level) -> Confirmed {
+        let half = gain.half_width(0.5 * ALPHA);
+        let gain = Some(Interval { mean: gain.mean, low: gain.mean - half, high: gain.mean + half });
         let held = |(own, bound): (&Level, &Bound)| Held {
             value: own.mean,
             certainty: 1.0 - t_upper((limit(bound) - own.mean) / own.error.max(1e-12), own.freedom),

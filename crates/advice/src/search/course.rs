@@ -6,7 +6,7 @@ use super::candidates;
 use super::confirm::{Confirmation, Verdict};
 use super::models::{self, Models};
 use super::outlook::{self, Outlook};
-use super::{CHANCE, DRIFT_PERIOD, EXPECTED_LOSS, NOTHING, PROMISING, ROUND_RUNS, ROUNDS, START_RUNS, STEPS};
+use super::{CHANCE, EXPECTED_LOSS, NOTHING, PROMISING, ROUND_RUNS, ROUNDS, START_RUNS, STEPS};
 use super::{Search, Stage, Step};
 use crate::process::normal_quantile;
 use crate::{Ask, Certificate, End, Goal, Interval, Metric, Problem, Standing, Told, Who, Why};
@@ -54,8 +54,7 @@ impl Search {
     fn searching(&mut self, left: Option<u32>) -> Step {
         let run = |who| Step::Ask(Ask::Run(who));
         if !self.short {
-            let drifted = self.log.drifting && self.log.since_start() >= DRIFT_PERIOD - 1;
-            if self.log.runs_of(Who::Start) < START_RUNS || drifted {
+            if self.log.runs_of(Who::Start) < START_RUNS {
                 return run(Who::Start);
             }
             if self.log.tried().is_empty() {
@@ -245,9 +244,6 @@ pub(super) fn checked(told: Told, problem: &Problem) -> Told {
     let usable = match &told {
         Told::Valid { goal, bounds: values } => {
             goal.is_finite() && values.len() == bounds && values.iter().all(|value| value.is_finite())
-        }
-        Told::TimedOut { bounds: values } => {
-            values.len() == bounds && values.iter().flatten().all(|value| value.is_finite())
         }
         Told::Refused | Told::Failed => true,
     };

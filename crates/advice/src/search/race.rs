@@ -83,7 +83,7 @@ impl Race {
         self.short = true;
     }
 
-    /// Takes what the run that was due brought. A setting that is cut off or removed leaves; a run that failed is repeated.
+    /// Takes what the run that was due brought. A setting that is removed leaves; a run that failed is repeated.
     pub(super) fn take(&mut self, problem: &Problem, log: &Log, who: Who, told: &Told) {
         if who != self.next() {
             return;
@@ -99,7 +99,6 @@ impl Race {
                 };
                 self.rows.entry(who).or_default().push([&[goal], bounds.as_slice()].concat());
             }
-            Told::TimedOut { .. } => self.leave(who),
             Told::Refused | Told::Failed if removed => self.leave(who),
             Told::Refused | Told::Failed => return,
         }

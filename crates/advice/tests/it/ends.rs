@@ -1,6 +1,6 @@
 //! How searches end: with a setting, with the start, with nothing that keeps the bound, undecided.
 use powerband_advice::replay::Table;
-use powerband_advice::{Ask, End, Told, Who};
+use powerband_advice::{Ask, End, Told};
 
 use crate::{of_table, played, server};
 
@@ -57,20 +57,6 @@ fn a_start_that_breaks_the_bound_is_left_even_for_a_dearer_setting() {
         let End::Confirmed(kept) = end else { panic!("{end:?}") };
         assert!(table.tail[kept.point] <= table.limit);
         assert!(kept.gain.unwrap().low > 0.0, "it costs more than the start: {kept:?}");
-    }
-}
-
-#[test]
-fn a_start_that_is_cut_off_still_leaves_a_setting_to_find() {
-    for table in [server(10, 0.5), few(&server(10, 0.6), 10)] {
-        let mut answer = of_table(&table, 10);
-        let cut = table.limit + 0.3;
-        let (_, end) = played(table.problem(10), |who, at| match who {
-            Who::Start => Told::TimedOut { bounds: vec![Some(cut)] },
-            who => answer(who, at),
-        });
-        let End::Confirmed(kept) = end else { panic!("{end:?}") };
-        assert!(kept.gain.is_none() && table.tail[kept.point] <= table.limit, "{kept:?}");
     }
 }
 
