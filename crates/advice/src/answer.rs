@@ -28,12 +28,6 @@ pub enum Told {
         /// Each bound.
         bounds: Vec<f64>,
     },
-    /// It was cut off: the metric of a bound is at least this, where anything can be said of it. Nothing is learned of
-    /// the goal.
-    TimedOut {
-        /// Each bound.
-        bounds: Vec<Option<f64>>,
-    },
     /// It cannot be turned: the point is removed and costs no trial.
     Refused,
     /// The work failed: nothing is learned. A point whose work fails twice is removed.
@@ -63,7 +57,7 @@ pub struct Certificate {
 /// How a kept setting stands to a bound, from the fresh blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Held {
-    /// Mean of the blocks, natural logarithm.
+    /// Mean of the blocks, natural logarithm; by how much it lies above the start's where the limit is against that.
     pub value: f64,
     /// Chance that the setting's level lies below the limit (t distribution; Bayesian with a flat prior).
     pub certainty: f64,
@@ -75,7 +69,7 @@ pub struct Confirmed {
     /// The point.
     pub point: usize,
     /// Its goal minus the start's, 95 % interval; negative is a gain. Without width where the goal is known; none where the
-    /// start was never measured to the end.
+    /// start left the blocks.
     pub gain: Option<Interval>,
     /// Mean of its goal in the blocks, natural logarithm.
     pub goal: f64,

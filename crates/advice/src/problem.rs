@@ -39,8 +39,10 @@ pub enum Goal {
 /// A metric that must stay below a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    /// The limit, natural logarithm.
+    /// The limit, natural logarithm; where it is against the start, a search puts it here as soon as that has run.
     pub limit: f64,
+    /// By how much the logarithm may lie above the start's, where the limit is against the start.
+    pub above_start: Option<f64>,
     /// As in [`Goal::Measured`].
     pub trends: Vec<f64>,
     /// What is believed about the surface; [`Prior::tail`] suits tails of latency.
@@ -97,7 +99,7 @@ impl Problem {
         }
         for bound in &self.bounds {
             length("the list of a bound's trends", bound.trends.len(), factors)?;
-            finite("a bound's limit", &[bound.limit])?;
+            finite("a bound's limit", &[bound.limit, bound.above_start.unwrap_or_default()])?;
         }
         if self.safe.is_some_and(|share| !(share.is_finite() && share >= 0.0)) {
             return Err(Error::NotFinite { what: "the share by which a bound may be exceeded" });

@@ -62,7 +62,7 @@ impl Table {
     #[must_use]
     pub fn problem(&self, seed: u64) -> Problem {
         let goal = Goal::Measured { trends: self.trends.0.clone(), prior: Prior::watts() };
-        let bound = Bound { limit: self.limit, trends: self.trends.1.clone(), prior: Prior::tail() };
+        let bound = Bound { limit: self.limit, above_start: None, trends: self.trends.1.clone(), prior: Prior::tail() };
         let (space, noise) = (self.space.clone(), Noise::default());
         Problem { space, start: None, goal, bounds: vec![bound], safe: None, seed, noise }
     }

@@ -43,9 +43,6 @@ const ROUNDS: u32 = 3;
 /// Steps of a safe search towards what lies behind settings that save nothing.
 const STEPS: u32 = 12;
 
-/// Under drift every so many runs is the start's.
-const DRIFT_PERIOD: usize = 6;
-
 /// A search under way.
 #[derive(Debug, Clone)]
 pub struct Search {
@@ -58,6 +55,8 @@ pub struct Search {
     beliefs: BTreeMap<Metric, Belief>,
     models: Option<Models>,
     stage: Stage,
+    /// The race, once it is over.
+    raced: Option<Race>,
     next: Ask,
     /// The provisional answer when the models were last looked at.
     incumbent: Option<usize>,
@@ -110,6 +109,7 @@ impl Search {
             beliefs: BTreeMap::new(),
             models: None,
             stage,
+            raced: None,
             next: Ask::Run(Who::Start),
             incumbent: None,
             tested: BTreeSet::new(),
@@ -141,7 +141,12 @@ impl Search {
         };
         let told = checked(told, &self.problem);
         self.log.take(who, &told);
-        let brought = matches!(told, Told::Valid { .. } | Told::TimedOut { .. });
+        for (index, bound) in self.problem.bounds.iter_mut().enumerate() {
+            if let Some((above, start)) = bound.above_start.zip(self.log.mean(Metric::Bound(index), Who::Start)) {
+                bound.limit = start + above;
+            }
+        }
+        let brought = matches!(told, Told::Valid { .. });
         if brought {
             self.cost.note(&self.problem.space, self.problem.start, who, run_s, switch_s);
             self.models = None;
@@ -161,14 +166,6 @@ impl Search {
         if let Stage::Racing(race) = &mut self.stage {
             race.stop();
         }
-        self.settle();
-    }
-
-    /// Drift was seen: from now on every sixth run of the search is the start, and values are shifted by the line
-    /// through its runs. Confirmation and races need no such thing: there the start is in every block.
-    pub fn follow_drift(&mut self) {
-        self.log.drifting = true;
-        self.models = None;
         self.settle();
     }
 

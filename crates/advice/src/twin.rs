@@ -20,7 +20,7 @@
 //!     points: (0..16).map(|n| vec![Some(n / 4), Some(n % 4)]).collect(),
 //! };
 //! let goal = Goal::Measured { trends: vec![1.0, -0.3], prior: Prior::watts() };
-//! let bounds = vec![Bound { limit: 6.2, trends: vec![-1.0, 1.0], prior: Prior::tail() }];
+//! let bounds = vec![Bound { limit: 6.2, above_start: None, trends: vec![-1.0, 1.0], prior: Prior::tail() }];
 //! let problem = Problem { space, start: None, goal, bounds, safe: None, seed: 1, noise: Noise::default() };
 //! let roles = TwinRoles {
 //!     freq: Some(0),

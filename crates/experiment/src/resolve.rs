@@ -80,7 +80,8 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let mut notes = Vec::from_iter(plan.load.advice());
     let settings = settings(plan, world, &narrow, &mut notes)?;
     let settings = with_reference(plan, settings)?;
-    let settings = if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
+    let mut settings =
+        if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
     let asked = match &plan.tune {
@@ -104,10 +105,12 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     if let Some(length_ns) = plan.load.measured_ns() {
         metrics = bearable(metrics, &picks, &metering, length_ns, &mut notes)?;
     }
-    let (search, metrics) = match asked.map(|asked| asked.search(metrics.clone())) {
-        Some((search, metrics)) => (Some(search), metrics),
-        None => (None, metrics),
-    };
+    let mut search = None;
+    if let Some(asked) = asked {
+        let (sought, judged, between) = asked.search(metrics, settings.get(1..).unwrap_or_default());
+        (search, metrics) = (Some(sought), judged);
+        settings.extend(between);
+    }
     let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
     let started = Started {

@@ -21,6 +21,7 @@ use answer::{Values, finding, phase, standing};
 use problem::problem;
 pub use rehearsal::cover;
 pub(crate) use rehearsal::refused_levels;
+use why::Gain;
 
 /// So many trials are kept free for confirming the answer: six blocks of two settings.
 const CONFIRMING: u64 = 12;
@@ -64,6 +65,9 @@ struct Searching<'a> {
     /// Nothing new is tried any more.
     stopped: bool,
     answer: Option<Answer>,
+    /// The answer's gain, where several knobs made it, or why that cannot be shared among them.
+    gain: Option<Gain>,
+    unshared: Option<String>,
     notes: Vec<String>,
 }
 
@@ -110,9 +114,10 @@ impl Course for Searching<'_> {
         });
         let standing = self.search.standing();
         let mut told = finding(&self.values, &self.search, self.answer.as_ref(), &standing, reason);
-        if let Some((shares, together)) = self.shares() {
-            (told.shares, told.together) = (shares, Some(together));
-        }
+        let data = self.search.data(Modelled::Goal);
+        let shares = self.gain.and_then(|gain| gain.shares(&self.in_blocks, &data, self.started.seed));
+        (told.shares, told.together) = shares.unwrap_or_default();
+        told.unshared = self.unshared;
         told.twins = self.twin.as_ref().map(|it| twin::trust(it, self.plan)).unwrap_or_default();
         Found {
             blocks: self.blocks,
@@ -140,6 +145,8 @@ impl<'a> Searching<'a> {
             longest_trial_ns: 0,
             stopped: false,
             answer: None,
+            gain: None,
+            unshared: None,
             notes: Vec::new(),
         }
     }
@@ -226,39 +233,60 @@ impl<'a> Searching<'a> {
         }
     }
 
-    /// The answer, where it was confirmed and several knobs made it.
-    fn gain(&self) -> Option<why::Gain> {
-        let Some(Answer::Confirmed(answer)) = &self.answer else { return None };
-        why::Gain::of(self.plan, self.search.space(), self.values.setting(answer.point))
-    }
-
-    fn shares(&self) -> Option<(Vec<powerband_record::SearchShare>, powerband_record::SearchShare)> {
-        self.gain()?.shares(&self.in_blocks, &self.search.data(Modelled::Goal), self.started.seed)
-    }
-
     /// Runs what lies between the machine as found and the answer, in a block with both, where there is time for it.
     fn explain(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
-        let Some((gain, Some(Answer::Confirmed(answer)))) = self.gain().zip(Some(&self.answer)) else { return Ok(()) };
+        let Some(Answer::Confirmed(answer)) = &self.answer else { return Ok(()) };
+        let winner = self.values.setting(answer.point);
+        match Gain::of(self.plan, self.search.space(), winner) {
+            Ok(gain) => self.gain = gain,
+            Err(why) => self.unshared = Some(why),
+        }
+        let Some(gain) = &self.gain else { return Ok(()) };
         let mut settings = gain.to_run(&self.in_blocks);
-        let runs = settings.len() as u64 + 2;
-        if settings.is_empty() || self.no_time(trials, runs) || self.blocks >= self.started.max_blocks {
+        if settings.is_empty() {
             return Ok(());
         }
-        settings.extend([0, self.values.setting(answer.point)]);
+        if self.no_time(trials, settings.len() as u64 + 2) || self.blocks >= self.started.max_blocks {
+            self.unshared = Some("there was no time for what lies between the machine as found and the answer".into());
+            return Ok(());
+        }
+        settings.extend([0, winner]);
         let slots: Vec<Slot> = settings.iter().map(|&setting| Slot::first(setting as usize)).collect();
         self.under_way = Some(Phase::Done);
         let block = self.blocks + 1;
         for slot in block_order(self.started.seed, block, &slots) {
-            let setting = index(slot.setting);
-            for _ in 0..TRIES {
-                if let Ok(outcome) = trials.one(block, setting, 0, |outcome| self.values.fit(outcome))? {
-                    trials.count(&outcome);
-                    self.take(setting, &outcome);
-                    break;
-                }
+            if !self.run_between(trials, index(slot.setting), block)? {
+                break;
             }
         }
         self.complete_block(trials, SearchPhase::Explaining)
+    }
+
+    /// One run between the machine as found and the answer; whether it brought something, so that going on makes sense. What
+    /// cannot be turned, or fails, would only do so again.
+    fn run_between(&mut self, trials: &mut Trials<'_>, setting: u32, block: u32) -> Result<bool, End> {
+        let label = &self.started.settings[setting as usize].label;
+        let mut last = Void::Stopped;
+        for _ in 0..TRIES {
+            match trials.one(block, setting, 0, |outcome| self.values.fit(outcome))? {
+                Ok(outcome) => {
+                    trials.count(&outcome);
+                    self.take(setting, &outcome);
+                    return Ok(true);
+                }
+                Err(Void::NotTurned { why }) => {
+                    self.unshared = Some(format!("{label}, which lies between, cannot be turned: {why}"));
+                    trials.leave(setting, block, &format!("{REFUSED}{why}"))?;
+                    return Ok(false);
+                }
+                Err(why) => last = why,
+            }
+            if matches!(last, Void::LoadFailed { .. }) {
+                break;
+            }
+        }
+        self.unshared = Some(format!("{label}, which lies between, gave nothing valid: {last}"));
+        Ok(false)
     }
 
     /// Ends the block when the next run belongs to another one, and says where the search stands.

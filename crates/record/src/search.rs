@@ -24,6 +24,13 @@ pub struct SearchPlan {
     /// The setting that the machine was in as found, where one of them is that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_at: Option<u32>,
+    /// Where none of them is: the level that the machine was found at in each factor, absent where it is none of the levels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<Option<u16>>,
+    /// Settings behind the searched ones that turn a part of the knobs of one of those and leave the others as found, by
+    /// their levels: they are never an answer, but tell which knob did it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub between: Vec<Vec<Option<u16>>>,
     /// One of the knobs is held for the length of a command and never for good: the answer is typed with `with`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_held: bool,
@@ -176,6 +183,9 @@ pub struct SearchFinding {
     /// What the knobs do together beyond the sum of what each does alone; contained in the shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<SearchShare>,
+    /// Why a confirmed change of several knobs is not shared among them, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unshared: Option<String>,
     /// How far the machine's physical twin can be trusted, for each metric it knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub twins: Vec<SearchTwin>,
@@ -199,7 +209,7 @@ pub struct SearchChange {
 pub struct SearchKept {
     /// The metric.
     pub metric: MetricName,
-    /// Its typical value, in its unit.
+    /// Its typical value, in its unit; where the limit is against the machine as found, the share it differs from that by.
     pub typical: f64,
     /// How certain it is that it keeps the limit, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -382,6 +382,9 @@ pub struct SearchRow {
     /// What the knobs do together beyond the sum of what each does alone; contained in the shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<SearchShare>,
+    /// Why the change is not shared among several knobs, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unshared: Option<String>,
     /// How far the machine's physical twin can be trusted, for each metric it knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub twins: Vec<SearchTwin>,

@@ -48,6 +48,12 @@ pub struct Row {
     /// Label of the knee, once decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<String>,
+    /// What a search sought (`least power_w`), where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sought: Option<String>,
+    /// Label of the setting that a search confirmed; `as found` where nothing is better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pick: Option<String>,
     /// Seconds of the World's clock it took, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_s: Option<f64>,
@@ -119,6 +125,9 @@ fn cells(row: &Row) -> Vec<String> {
 }
 
 fn outcome(row: &Row) -> String {
+    if let Some(sought) = &row.sought {
+        return searched(row, sought);
+    }
     let decided = match (&row.knee, row.decided, row.open) {
         (Some(knee), _, _) => format!("knee {knee}"),
         (None, 0, 0) => String::new(),
@@ -131,6 +140,18 @@ fn outcome(row: &Row) -> String {
         (None, state) => state,
     };
     [end, decided.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// What a search looked for and its pick, or how it ended without one.
+fn searched(row: &Row, sought: &str) -> String {
+    let end = match (&row.pick, &row.reason, row.state.as_str()) {
+        (Some(pick), _, _) => pick,
+        (None, Some(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget), _) => "nothing confirmed",
+        (None, Some(CloseReason::Stopped), _) => "stopped",
+        (None, Some(reason), _) => ending(&End::Closed(reason.clone())),
+        (None, None, state) => state,
+    };
+    format!("{sought}: {end}")
 }
 
 /// Unix seconds as `2026-11-21 05:50`, by the proleptic Gregorian calendar.

@@ -13,5 +13,5 @@ mod store;
 
 pub use error::StoreError;
 pub use noise::Noise;
-pub use row::{State, Summary};
+pub use row::{SearchSummary, State, Summary};
 pub use store::Store;

@@ -32,6 +32,17 @@ impl State {
     }
 }
 
+/// What a search sought and found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchSummary {
+    /// `least power_w`.
+    pub sought: String,
+    /// How it ended, as its journal has it (`confirmed`); absent until it has.
+    pub end: Option<String>,
+    /// Label of the setting it ended with; absent = the machine as found.
+    pub answer: Option<String>,
+}
+
 /// One experiment in a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
@@ -69,6 +80,8 @@ pub struct Summary {
     pub open: u32,
     /// Label of the knee, once decided.
     pub knee: Option<String>,
+    /// What a search is about, where it is one.
+    pub search: Option<SearchSummary>,
     /// When it ended, ns since it began.
     pub ended_ns: Option<u64>,
 }

@@ -6,7 +6,7 @@ use powerband_record::{Event, ExperimentHeader};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavior, params};
 
-use crate::row::{State, Summary};
+use crate::row::{SearchSummary, State, Summary};
 use crate::{StoreError, derive, schema};
 
 /// How long we wait for another writer. Every write of ours takes milliseconds.
@@ -246,7 +246,14 @@ const SUMMARY: &str = "
            (SELECT count(*) FROM trial t WHERE t.experiment = e.id AND t.state = 'void'),
            (SELECT count(*) FROM verdict v WHERE v.experiment = e.id AND v.verdict <> 'undecided'),
            (SELECT count(*) FROM verdict v WHERE v.experiment = e.id AND v.verdict = 'undecided'),
-           (SELECT label FROM setting s WHERE s.experiment = e.id AND s.setting = e.knee)
+           (SELECT label FROM setting s WHERE s.experiment = e.id AND s.setting = e.knee),
+           (SELECT json_extract(json, '$.search.goal.better') || ' ' || json_extract(json, '$.search.goal.name')
+            FROM event v WHERE v.experiment = e.id AND v.seq = 0),
+           (SELECT json_extract(json, '$.search.end') FROM event v
+            WHERE v.experiment = e.id ORDER BY seq DESC LIMIT 1),
+           (SELECT label FROM setting s WHERE s.experiment = e.id AND s.setting =
+            (SELECT json_extract(json, '$.search.setting') FROM event v
+             WHERE v.experiment = e.id ORDER BY seq DESC LIMIT 1))
     FROM experiment e ORDER BY id";
 
 fn summary(row: &Row) -> rusqlite::Result<Summary> {
@@ -271,7 +278,16 @@ fn summary(row: &Row) -> rusqlite::Result<Summary> {
         decided: row.get(13)?,
         open: row.get(14)?,
         knee: row.get(15)?,
+        search: search(row.get(16)?, row.get(17)?, row.get(18)?),
     })
+}
+
+/// What a search is about, from the way and the name of its goal.
+fn search(goal: Option<String>, end: Option<String>, answer: Option<String>) -> Option<SearchSummary> {
+    let goal = goal?;
+    let (better, name) = goal.split_once(' ')?;
+    let way = if better == "higher" { "most" } else { "least" };
+    Some(SearchSummary { sought: format!("{way} {name}"), end, answer })
 }
 
 fn parse_header(id: i64, text: &str) -> Result<ExperimentHeader, StoreError> {

@@ -3,7 +3,7 @@
 use powerband_stats::distribution::{t_upper, t_upper_quantile};
 use powerband_stats::{Draws, Purpose};
 
-use crate::{Confirmed, Goal, Held, Interval, Problem, Told, Who};
+use crate::{Bound, Confirmed, Goal, Held, Interval, Problem, Told, Who};
 
 /// Blocks after which is looked.
 const LOOKS: [usize; 3] = [3, 5, 8];
@@ -32,18 +32,19 @@ pub(super) struct Confirmation {
     goal_noise: f64,
     bound_noise: Vec<f64>,
     order: Vec<Who>,
-    start: Option<Option<f64>>,
+    /// The start's goal and bounds in the block under way.
+    start: Option<(f64, Vec<f64>)>,
     own: Option<(f64, Vec<f64>)>,
     blocks: Vec<Block>,
-    broken: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Block {
-    /// None where the start was cut off.
-    difference: Option<f64>,
+    /// Of the goals, the candidate's less the start's.
+    difference: f64,
     goal: f64,
     bounds: Vec<f64>,
+    start_bounds: Vec<f64>,
 }
 
 /// How a confirmation stands.
@@ -79,6 +80,11 @@ impl Level {
     }
 }
 
+/// What a level of [`Confirmation::bound`] must not exceed.
+fn limit(bound: &Bound) -> f64 {
+    bound.above_start.unwrap_or(bound.limit)
+}
+
 impl Confirmation {
     pub(super) fn new(
         problem: &Problem,
@@ -89,9 +95,9 @@ impl Confirmation {
         bound_noise: Vec<f64>,
     ) -> Self {
         let (order, blocks) = (Vec::new(), Vec::new());
-        let (start, own, broken) = (None, None, false);
+        let (start, own) = (None, None);
         let mut confirmation =
-            Self { candidate, number, against_start, goal_noise, bound_noise, order, start, own, blocks, broken };
+            Self { candidate, number, against_start, goal_noise, bound_noise, order, start, own, blocks };
         confirmation.shuffle(problem.seed);
         confirmation
     }
@@ -118,27 +124,21 @@ impl Confirmation {
             return;
         }
         match (who, told) {
-            (Who::Start, Told::Valid { goal, .. }) => self.start = Some(Some(*goal)),
-            (Who::Start, Told::TimedOut { .. }) => self.start = Some(None),
+            (Who::Start, Told::Valid { goal, bounds }) => self.start = Some((*goal, bounds.clone())),
             (Who::Point(_), Told::Valid { goal, bounds }) => self.own = Some((*goal, bounds.clone())),
-            (Who::Point(_), Told::TimedOut { .. }) => {
-                self.broken = true;
-                return;
-            }
             _ => return,
         }
         self.order.remove(0);
         if !self.order.is_empty() {
             return;
         }
-        if let (Some(start), Some((goal, bounds))) = (self.start.take(), self.own.take()) {
+        if let (Some((start, start_bounds)), Some((goal, bounds))) = (self.start.take(), self.own.take()) {
             let (start, goal) = match (&problem.goal, problem.start) {
-                (Goal::Known(values), Some(at)) => (Some(values[at]), values[self.candidate]),
+                (Goal::Known(values), Some(at)) => (values[at], values[self.candidate]),
                 (Goal::Known(values), None) => (start, values[self.candidate]),
                 (Goal::Measured { .. }, _) => (start, goal),
             };
-            let difference = start.map(|start| goal - start);
-            self.blocks.push(Block { difference, goal, bounds });
+            self.blocks.push(Block { difference: goal - start, goal, bounds, start_bounds });
         }
         self.shuffle(problem.seed);
     }
@@ -151,47 +151,47 @@ impl Confirmation {
 
     /// What the blocks so far show. Only fresh values count: the candidate was chosen by the old ones.
     pub(super) fn verdict(&self, problem: &Problem) -> Verdict {
-        if self.broken {
-            return Verdict::Refused;
-        }
         let between = !self.order.is_empty() && self.order.len() < 2;
         let blocks = self.blocks.len();
         if between || !LOOKS.contains(&blocks) {
             return Verdict::Open;
         }
         let level = self.level();
-        let bound =
-            |index: usize| Level::new(self.blocks.iter().map(|block| block.bounds[index]), self.bound_noise[index]);
-        let bounds: Vec<Level> = (0..problem.bounds.len()).map(bound).collect();
-        let pairs = || bounds.iter().zip(&problem.bounds);
-        if pairs().any(|(own, bound)| own.mean - own.half_width(level) > bound.limit) {
+        let bounds: Vec<Level> = (0..problem.bounds.len()).map(|index| self.bound(problem, index)).collect();
+        let pairs = || bounds.iter().zip(&problem.bounds).map(|(own, bound)| (own, limit(bound)));
+        if pairs().any(|(own, limit)| own.mean - own.half_width(level) > limit) {
             return Verdict::Refused;
         }
-        let differences = self.blocks.iter().filter_map(|block| block.difference);
-        let gain = (differences.clone().count() >= LOOKS[0]).then(|| Level::new(differences, 2.0 * self.goal_noise));
-        let gains = gain.as_ref().is_some_and(|gain| gain.mean + gain.half_width(level) < 0.0);
-        let holds = pairs().all(|(own, bound)| own.mean + own.half_width(level) <= bound.limit);
+        let gain = Level::new(self.blocks.iter().map(|block| block.difference), 2.0 * self.goal_noise);
+        let gains = gain.mean + gain.half_width(level) < 0.0;
+        let holds = pairs().all(|(own, limit)| own.mean + own.half_width(level) <= limit);
         if holds && (gains || !self.against_start) {
-            return Verdict::Kept(self.kept(problem, &bounds, gain.as_ref()));
+            return Verdict::Kept(self.kept(problem, &bounds, &gain));
         }
         // What cannot be shown in twice the blocks there are is not waited for.
-        let hopeless = |gain: &Level| {
-            let blocks_needed =
-                blocks as f64 * (gain.half_width(level) / gain.mean) * (gain.half_width(level) / gain.mean);
-            gain.mean >= 0.0 || blocks_needed > HOPELESS
-        };
-        let futile = self.against_start && gain.as_ref().is_none_or(hopeless);
+        let blocks_needed = blocks as f64 * (gain.half_width(level) / gain.mean) * (gain.half_width(level) / gain.mean);
+        let futile = self.against_start && (gain.mean >= 0.0 || blocks_needed > HOPELESS);
         if futile || LOOKS.last() == Some(&blocks) { Verdict::Unproved } else { Verdict::Open }
     }
 
-    fn kept(&self, problem: &Problem, bounds: &[Level], gain: Option<&Level>) -> Confirmed {
-        let gain = gain.map(|gain| {
-            let half = gain.half_width(0.5 * ALPHA);
-            Interval { mean: gain.mean, low: gain.mean - half, high: gain.mean + half }
-        });
-        let held = |(own, bound): (&Level, &crate::Bound)| Held {
+    /// The candidate's level in one bound; where that is against the start, by how much it lies above the start's inside the
+    /// blocks.
+    fn bound(&self, problem: &Problem, index: usize) -> Level {
+        let noise = self.bound_noise[index];
+        let own = self.blocks.iter().map(|block| block.bounds[index]);
+        if problem.bounds[index].above_start.is_none() {
+            return Level::new(own, noise);
+        }
+        let above = self.blocks.iter().map(|block| block.bounds[index] - block.start_bounds[index]);
+        Level::new(above, 2.0 * noise)
+    }
+
+    fn kept(&self, problem: &Problem, bounds: &[Level], gain: &Level) -> Confirmed {
+        let half = gain.half_width(0.5 * ALPHA);
+        let gain = Some(Interval { mean: gain.mean, low: gain.mean - half, high: gain.mean + half });
+        let held = |(own, bound): (&Level, &Bound)| Held {
             value: own.mean,
-            certainty: 1.0 - t_upper((bound.limit - own.mean) / own.error.max(1e-12), own.freedom),
+            certainty: 1.0 - t_upper((limit(bound) - own.mean) / own.error.max(1e-12), own.freedom),
         };
         Confirmed {
             point: self.candidate,

@@ -6,7 +6,7 @@ use super::candidates;
 use super::confirm::{Confirmation, Verdict};
 use super::models::{self, Models};
 use super::outlook::{self, Outlook};
-use super::{CHANCE, DRIFT_PERIOD, EXPECTED_LOSS, NOTHING, PROMISING, ROUND_RUNS, ROUNDS, START_RUNS, STEPS};
+use super::{CHANCE, EXPECTED_LOSS, NOTHING, PROMISING, ROUND_RUNS, ROUNDS, START_RUNS, STEPS};
 use super::{Search, Stage, Step};
 use crate::process::normal_quantile;
 use crate::{Ask, Certificate, End, Goal, Interval, Metric, Problem, Standing, Told, Who, Why};
@@ -43,6 +43,9 @@ impl Search {
     }
 
     fn finish(&mut self, end: End) {
+        if let Stage::Racing(race) = &self.stage {
+            self.raced = Some(race.clone());
+        }
         self.incumbent = if let End::Confirmed(kept) = &end { Some(kept.point) } else { None };
         self.stage = Stage::Done;
         self.next = Ask::End(end);
@@ -51,8 +54,7 @@ impl Search {
     fn searching(&mut self, left: Option<u32>) -> Step {
         let run = |who| Step::Ask(Ask::Run(who));
         if !self.short {
-            let drifted = self.log.drifting && self.log.since_start() >= DRIFT_PERIOD - 1;
-            if self.log.runs_of(Who::Start) < START_RUNS || drifted {
+            if self.log.runs_of(Who::Start) < START_RUNS {
                 return run(Who::Start);
             }
             if self.log.tried().is_empty() {
@@ -107,8 +109,13 @@ impl Search {
         self.log.tried().len() > self.problem.space.factors.len()
     }
 
+    /// What may have been missed by the provisional answer.
     fn certificate(&self, outlook: &Outlook, models: &Models) -> Certificate {
-        outlook.certificate(&self.problem, models, self.problem.seed.wrapping_add(self.log.runs() as u64))
+        self.certificate_of(outlook.incumbent, outlook, models)
+    }
+
+    fn certificate_of(&self, answer: Option<usize>, outlook: &Outlook, models: &Models) -> Certificate {
+        outlook.certificate(answer, &self.problem, models, self.problem.seed.wrapping_add(self.log.runs() as u64))
     }
 
     fn certified(&self, outlook: &Outlook, models: &Models) -> bool {
@@ -183,12 +190,14 @@ impl Search {
         self.next_candidate(&models, &outlook)
     }
 
-    /// The provisional answer.
+    /// The provisional answer; once one is confirmed, that one and what may have been missed by it, whatever the model would
+    /// rather have.
     #[must_use]
     pub fn standing(&self) -> Standing {
         let tried = self.log.tried().len() + usize::from(self.log.runs_of(Who::Start) > 0);
         let runs = self.log.runs();
-        if let Stage::Racing(race) = &self.stage {
+        let race = if let Stage::Racing(race) = &self.stage { Some(race) } else { self.raced.as_ref() };
+        if let Some(race) = race {
             let (incumbent, goal, bounds) = race.standing(&self.problem);
             return Standing { incumbent, certificate: None, goal, bounds, tried, runs };
         }
@@ -199,8 +208,11 @@ impl Search {
         let fit = || Models::fit(&self.problem, &self.coordinates, &self.log, &self.beliefs);
         let models = self.models.clone().unwrap_or_else(fit);
         let outlook = self.outlook(&models);
-        let certificate = Some(self.certificate(&outlook, &models));
-        let incumbent = outlook.incumbent;
+        let incumbent = match &self.next {
+            Ask::End(End::Confirmed(kept)) => Some(kept.point),
+            _ => outlook.incumbent,
+        };
+        let certificate = Some(self.certificate_of(incumbent, &outlook, &models));
         let goal = match incumbent {
             Some(point) => Some(models.goal.interval(point)),
             None => self.start_interval(Metric::Goal, models.goal.noise_variance()),
@@ -232,9 +244,6 @@ pub(super) fn checked(told: Told, problem: &Problem) -> Told {
     let usable = match &told {
         Told::Valid { goal, bounds: values } => {
             goal.is_finite() && values.len() == bounds && values.iter().all(|value| value.is_finite())
-        }
-        Told::TimedOut { bounds: values } => {
-            values.len() == bounds && values.iter().flatten().all(|value| value.is_finite())
         }
         Told::Refused | Told::Failed => true,
     };

@@ -14,8 +14,8 @@ const START_FAILURES: u32 = 3;
 #[derive(Debug, Clone)]
 struct Run {
     who: Who,
-    goal: Option<f64>,
-    bounds: Vec<Option<f64>>,
+    goal: f64,
+    bounds: Vec<f64>,
 }
 
 /// What was told.
@@ -23,10 +23,7 @@ struct Run {
 pub(super) struct Log {
     runs: Vec<Run>,
     removed: BTreeSet<usize>,
-    timed_out: BTreeSet<Who>,
     failures: BTreeMap<Who, u32>,
-    /// Whether values are shifted by the line through the start's runs.
-    pub(super) drifting: bool,
 }
 
 impl Log {
@@ -35,12 +32,7 @@ impl Log {
         match told {
             Told::Valid { goal, bounds } => {
                 self.failures.remove(&who);
-                let bounds = bounds.iter().map(|value| Some(*value)).collect();
-                self.runs.push(Run { who, goal: Some(*goal), bounds });
-            }
-            Told::TimedOut { bounds } => {
-                self.timed_out.insert(who);
-                self.runs.push(Run { who, goal: None, bounds: bounds.clone() });
+                self.runs.push(Run { who, goal: *goal, bounds: bounds.clone() });
             }
             Told::Refused => self.remove(who),
             Told::Failed => {
@@ -64,11 +56,6 @@ impl Log {
         self.removed.contains(&point)
     }
 
-    /// Whether a run of `who` was ever cut off.
-    pub(super) fn timed_out(&self, who: Who) -> bool {
-        self.timed_out.contains(&who)
-    }
-
     /// Whether the start's runs fail again and again.
     pub(super) fn start_fails(&self) -> bool {
         self.failures.get(&Who::Start).is_some_and(|failures| *failures >= START_FAILURES)
@@ -77,11 +64,6 @@ impl Log {
     /// Runs that brought something.
     pub(super) fn runs(&self) -> usize {
         self.runs.len()
-    }
-
-    /// Runs since the last one of the start.
-    pub(super) fn since_start(&self) -> usize {
-        self.runs.iter().rev().take_while(|run| run.who != Who::Start).count()
     }
 
     /// Runs of `who` that brought something.
@@ -97,23 +79,7 @@ impl Log {
 
     /// Values of `metric` at `who`, in order.
     pub(super) fn values(&self, metric: Metric, who: Who) -> Vec<f64> {
-        let slope = if self.drifting { self.slope(metric) } else { 0.0 };
-        let runs = self.runs.iter().enumerate().filter(|(_, run)| run.who == who);
-        runs.filter_map(|(at, run)| run.value(metric).map(|value| value - slope * at as f64)).collect()
-    }
-
-    /// Slope of the line through the start's runs, a run.
-    fn slope(&self, metric: Metric) -> f64 {
-        let starts = self.runs.iter().enumerate().filter(|(_, run)| run.who == Who::Start);
-        let starts: Vec<(f64, f64)> =
-            starts.filter_map(|(at, run)| run.value(metric).map(|value| (at as f64, value))).collect();
-        let count = starts.len().max(1) as f64;
-        let (at, value) =
-            (starts.iter().map(|s| s.0).sum::<f64>() / count, starts.iter().map(|s| s.1).sum::<f64>() / count);
-        let square: f64 = starts.iter().map(|s| (s.0 - at) * (s.0 - at)).sum();
-        let product: f64 = starts.iter().map(|s| (s.0 - at) * (s.1 - value)).sum();
-        // Three runs far apart at the least, or the line is the noise of its ends.
-        if starts.len() < 3 || square <= 0.0 { 0.0 } else { product / square }
+        self.runs.iter().filter(|run| run.who == who).filter_map(|run| run.value(metric)).collect()
     }
 
     /// Mean of `metric` at `who`.
@@ -136,8 +102,8 @@ impl Log {
 impl Run {
     fn value(&self, metric: Metric) -> Option<f64> {
         match metric {
-            Metric::Goal => self.goal,
-            Metric::Bound(index) => self.bounds.get(index).copied().flatten(),
+            Metric::Goal => Some(self.goal),
+            Metric::Bound(index) => self.bounds.get(index).copied(),
         }
     }
 }

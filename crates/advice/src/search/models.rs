@@ -74,9 +74,7 @@ impl Models {
                 Some(belief) => Process::fit(coordinates, &prior, &crate::Mean::Values(belief.mean.clone()), &data)
                     .widened(belief.widening),
                 None => {
-                    // A start that was cut off has no level; then that of what was measured stands in.
-                    let tried = data.tried.iter().map(|tried| tried.mean).sum::<f64>() / data.tried.len().max(1) as f64;
-                    let level = log.mean(metric, Who::Start).unwrap_or(tried - prior.above_start);
+                    let level = log.mean(metric, Who::Start).unwrap_or_default();
                     Process::fit(coordinates, &prior, &prior.mean(level, trends), &data)
                 }
             };

@@ -42,7 +42,6 @@ const LARGE_LOSS: f64 = 0.05;
 struct Entry {
     point: usize,
     runs: usize,
-    timed_out: bool,
     goal_mean: f64,
     goal_measured: bool,
     keeps: f64,
@@ -154,17 +153,24 @@ impl Outlook {
         chosen.map(|(_, entry)| Choice { point: entry.point, worth: most, is_step })
     }
 
-    /// What may have been missed, from joint draws over the settings that promise most and all that were tried.
-    pub(super) fn certificate(&self, problem: &Problem, models: &Models, seed: u64) -> Certificate {
+    /// What may have been missed by an answer, none being the start: from joint draws over the settings that promise most and
+    /// all that were tried.
+    pub(super) fn certificate(
+        &self,
+        answer: Option<usize>,
+        problem: &Problem,
+        models: &Models,
+        seed: u64,
+    ) -> Certificate {
         let mut order: Vec<&Entry> = self.entries.iter().filter(|entry| entry.runs == 0).collect();
         order.sort_by(|a, b| (b.improvement * b.keeps).total_cmp(&(a.improvement * a.keeps)));
         order.truncate(CERTIFIED);
-        let tried = self.entries.iter().filter(|entry| entry.runs > 0 && !entry.timed_out);
+        let tried = self.entries.iter().filter(|entry| entry.runs > 0);
         let points: Vec<usize> = order.into_iter().chain(tried).map(|entry| entry.point).collect();
         let draws = |index: u64, surface: &Surface| surface.draws(&points, DRAWS, seed.wrapping_add(index << 32));
         let goals = draws(0, &models.goal);
         let bounds: Vec<_> = (1..).zip(&models.bounds).map(|(index, surface)| draws(index, surface)).collect();
-        let own = self.incumbent.and_then(|point| points.iter().position(|other| *other == point));
+        let own = answer.and_then(|point| points.iter().position(|other| *other == point));
         let regret = |draw: usize| {
             let keeps = |at: usize| (0..bounds.len()).all(|b| bounds[b][draw][at] <= problem.bounds[b].limit);
             let kept = (0..points.len()).filter(|at| keeps(*at)).map(|at| goals[draw][at]);
@@ -224,7 +230,6 @@ impl Entry {
         Self {
             point,
             runs: if tried { log.runs_of(who) } else { 0 },
-            timed_out: tried && log.timed_out(who),
             goal_mean: models.goal.predict(point).mean(),
             goal_measured,
             keeps,
@@ -235,9 +240,9 @@ impl Entry {
         }
     }
 
-    /// Whether it was measured to the end, so that it can be an answer.
+    /// Whether it was measured, so that it can be an answer.
     fn is_answer(&self) -> bool {
-        self.runs > 0 && self.goal_measured && !self.timed_out
+        self.runs > 0 && self.goal_measured
     }
 }
 
@@ -257,10 +262,10 @@ pub(super) fn start_goal(problem: &Problem, log: &Log) -> Option<f64> {
 
 /// Probability that the start keeps all bounds.
 fn start_keeps(problem: &Problem, models: &Models, log: &Log) -> f64 {
-    if log.timed_out(Who::Start) {
-        return 0.0;
-    }
     let each = problem.bounds.iter().zip(&models.bounds).enumerate().map(|(index, (bound, surface))| {
+        if let Some(above) = bound.above_start {
+            return if above >= 0.0 { 1.0 } else { 0.0 };
+        }
         if let Some(start) = problem.start {
             return surface.predict(start).below(bound.limit);
         }

@@ -6,7 +6,7 @@ use powerband_stats::distribution::{t_upper, t_upper_quantile};
 use powerband_stats::{Draws, Purpose};
 
 use super::log::Log;
-use crate::{Confirmed, End, Goal, Held, Interval, Problem, Told, Who, Why};
+use crate::{Bound, Confirmed, End, Goal, Held, Interval, Problem, Told, Who, Why};
 
 /// The first block after which is looked.
 const FIRST_LOOK: usize = 3;
@@ -83,7 +83,7 @@ impl Race {
         self.short = true;
     }
 
-    /// Takes what the run that was due brought. A setting that is cut off or removed leaves; a run that failed is repeated.
+    /// Takes what the run that was due brought. A setting that is removed leaves; a run that failed is repeated.
     pub(super) fn take(&mut self, problem: &Problem, log: &Log, who: Who, told: &Told) {
         if who != self.next() {
             return;
@@ -99,7 +99,6 @@ impl Race {
                 };
                 self.rows.entry(who).or_default().push([&[goal], bounds.as_slice()].concat());
             }
-            Told::TimedOut { .. } => self.leave(who),
             Told::Refused | Told::Failed if removed => self.leave(who),
             Told::Refused | Told::Failed => return,
         }
@@ -145,17 +144,32 @@ impl Race {
         t_upper_quantile(ALPHA / (2.0 * self.contenders as f64) * share, noise.freedom)
     }
 
+    /// By how much a setting exceeds a bound, and of how many settings' runs that is a difference.
+    fn excess(&self, bound: &Bound, who: Who, index: usize) -> (f64, f64) {
+        match bound.above_start {
+            None => (self.mean(who, index + 1) - bound.limit, 1.0),
+            Some(above) if who == Who::Start => (-above, 0.0),
+            Some(above) => (self.mean(who, index + 1) - self.mean(Who::Start, index + 1) - above, 2.0),
+        }
+    }
+
     /// Whether every bound is shown to be kept.
     fn is_sure(&self, problem: &Problem, noise: &Noise, who: Who) -> bool {
         let width = self.quantile(noise) / (self.blocks as f64).sqrt();
-        let mut bounds = problem.bounds.iter().zip(1..);
-        bounds.all(|(bound, metric)| self.mean(who, metric) + width * noise.sd[metric] <= bound.limit)
+        let mut bounds = problem.bounds.iter().enumerate();
+        bounds.all(|(index, bound)| {
+            let (excess, runs) = self.excess(bound, who, index);
+            excess + width * noise.sd[index + 1] * runs.sqrt() <= 0.0
+        })
     }
 
     fn is_out(&self, problem: &Problem, noise: &Noise, who: Who) -> bool {
         let width = self.quantile(noise) / (self.blocks as f64).sqrt();
-        let mut bounds = problem.bounds.iter().zip(1..);
-        bounds.any(|(bound, metric)| self.mean(who, metric) - width * noise.sd[metric] > bound.limit)
+        let mut bounds = problem.bounds.iter().enumerate();
+        bounds.any(|(index, bound)| {
+            let (excess, runs) = self.excess(bound, who, index);
+            excess - width * noise.sd[index + 1] * runs.sqrt() > 0.0
+        })
     }
 
     /// Uncertainty of the difference of two settings' goals.
@@ -218,29 +232,32 @@ impl Race {
         }
         let count = self.blocks as f64;
         let half = t_upper_quantile(0.5 * ALPHA, noise.freedom) * noise.sd[0] * (2.0 / count).sqrt();
-        let held = |(bound, metric): (&crate::Bound, usize)| {
-            let (value, error) = (self.mean(best, metric), noise.sd[metric] / count.sqrt());
-            Held { value, certainty: 1.0 - t_upper((bound.limit - value) / error.max(1e-12), noise.freedom) }
+        let held = |(index, bound): (usize, &Bound)| {
+            let (excess, runs) = self.excess(bound, best, index);
+            let error = noise.sd[index + 1] * (runs / count).sqrt();
+            let value = excess + bound.above_start.unwrap_or(bound.limit);
+            Held { value, certainty: 1.0 - t_upper(-excess / error.max(1e-12), noise.freedom) }
         };
         End::Confirmed(Confirmed {
             point,
             gain: difference.map(|mean| Interval { mean, low: mean - half, high: mean + half }),
             goal: self.mean(best, 0),
-            bounds: problem.bounds.iter().zip(1..).map(held).collect(),
+            bounds: problem.bounds.iter().enumerate().map(held).collect(),
             blocks: self.blocks as u32,
         })
     }
 
     fn best_guess(&self, problem: &Problem) -> Option<usize> {
         let measured = self.still.iter().filter(|who| self.rows.contains_key(who));
-        let keeps = |who: &Who| problem.bounds.iter().zip(1..).all(|(b, metric)| self.mean(*who, metric) <= b.limit);
+        let keeps =
+            |who: &Who| problem.bounds.iter().enumerate().all(|(index, b)| self.excess(b, *who, index).0 <= 0.0);
         let best = measured.filter(|who| keeps(who)).min_by(|a, b| self.mean(**a, 0).total_cmp(&self.mean(**b, 0)));
         best.and_then(|who| if let Who::Point(point) = who { Some(*point) } else { None })
     }
 
     fn closest(&self, problem: &Problem) -> Option<usize> {
         let over = |who: Who| -> f64 {
-            let each = problem.bounds.iter().zip(1..).map(|(bound, metric)| self.mean(who, metric) - bound.limit);
+            let each = problem.bounds.iter().enumerate().map(|(index, bound)| self.excess(bound, who, index).0);
             each.fold(f64::NEG_INFINITY, f64::max)
         };
         let measured = self.rows.keys().filter_map(|who| if let Who::Point(point) = who { Some(*point) } else { None });

@@ -31,7 +31,7 @@ fn problem() -> Problem {
         space: Space { factors: vec![factor("freq", &FREQS_KHZ), factor("rx-usecs", &DELAYS_US)], points },
         start: None,
         goal: Goal::Measured { trends: vec![1.0, -0.3], prior: Prior::watts() },
-        bounds: vec![Bound { limit: 6.2, trends: vec![-1.0, 1.0], prior: Prior::tail() }],
+        bounds: vec![Bound { limit: 6.2, above_start: None, trends: vec![-1.0, 1.0], prior: Prior::tail() }],
         safe: None,
         seed: 1,
         noise: Noise::default(),

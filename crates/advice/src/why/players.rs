@@ -98,12 +98,16 @@ impl Players {
         Self::grouped(&differing, leads, strength)
     }
 
-    /// Of a start that cannot be placed among the points (a governor, an adaptive mode): every knob active at the winner
-    /// is a player, and one that is inactive anywhere counts together with what makes it active.
+    /// Of a start that is none of the points (an adaptive mode, a value between two levels), `found` at these levels as far
+    /// as it is at one: every knob active at the winner and not found there is a player. One that is inactive at some point
+    /// that agrees with the winner in all other knobs found there counts together with what makes it active.
     #[must_use]
-    pub fn unplaced(space: &Space, winner: &[Option<u16>]) -> Self {
-        let active: Vec<usize> = (0..space.factors.len()).filter(|factor| winner[*factor].is_some()).collect();
-        let leads = |factor: usize| space.points.iter().all(|point| point[factor].is_some());
+    pub fn unplaced(space: &Space, found: &[Option<u16>], winner: &[Option<u16>]) -> Self {
+        let factors = 0..space.factors.len();
+        let (active, same): (Vec<usize>, Vec<usize>) =
+            factors.filter(|factor| winner[*factor].is_some()).partition(|factor| found[*factor] != winner[*factor]);
+        let agrees = |point: &&Vec<Option<u16>>| same.iter().all(|factor| point[*factor] == winner[*factor]);
+        let leads = |factor: usize| space.points.iter().filter(agrees).all(|point| point[factor].is_some());
         let strength = |leader: usize, factor: usize| governs(space, leader, factor, |_, _| true);
         Self::grouped(&active, leads, strength)
     }
@@ -162,6 +166,12 @@ impl Players {
             factors.iter().for_each(|factor| levels[*factor] = winner[*factor]);
         }
         levels
+    }
+
+    /// The levels at a subset where the others are left as found, whatever that is: none.
+    #[must_use]
+    pub fn alone(&self, subset: Subset, winner: &[Option<u16>]) -> Vec<Option<u16>> {
+        self.levels(subset, &vec![None; winner.len()], winner)
     }
 
     /// The point of the space at a subset, where it has one: a machine may refuse a combination.
@@ -232,7 +242,11 @@ mod tests {
         // Where both run userspace the frequency stands alone.
         let players = Players::between(&space, &space.points[1], &space.points[5]);
         assert_eq!(players.factors, [[0], [2]]);
-        assert_eq!(Players::unplaced(&space, &space.points[winner]).factors, [vec![0, 1], vec![2]]);
+        let unplaced = |found: &[Option<u16>]| Players::unplaced(&space, found, &space.points[winner]).factors;
+        assert_eq!(unplaced(&[None; 3]), [vec![0, 1], vec![2]]);
+        // Found under userspace with another delay than any searched, the frequency stands alone; what is as it was is out.
+        assert_eq!(unplaced(&[Some(1), Some(1), None]), [[0], [2]]);
+        assert_eq!(unplaced(&[None, Some(0), Some(1)]), [[0, 1]]);
     }
 
     #[test]

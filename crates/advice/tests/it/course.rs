@@ -68,21 +68,6 @@ fn values_that_are_no_numbers_count_as_failures() {
 }
 
 #[test]
-fn runs_that_are_cut_off_steer_away_from_what_is_too_slow() {
-    // Whatever exceeds the bound by half is cut off: nothing but "at least so much" is known of it.
-    let table = server(5, 0.5);
-    let cut = table.limit + libm::log(1.5);
-    let mut answer = of_table(&table, 5);
-    let (asked, end) = played(table.problem(5), |who, at| match answer(who, at) {
-        Told::Valid { bounds, .. } if bounds[0] > cut => Told::TimedOut { bounds: vec![Some(cut)] },
-        told => told,
-    });
-    let End::Confirmed(kept) = end else { panic!("{end:?}") };
-    assert!(table.is_close(kept.point), "{kept:?}");
-    assert!(asked.len() < 60, "{} runs", asked.len());
-}
-
-#[test]
 fn short_of_time_the_search_confirms_what_it_has() {
     let table = server(6, 0.5);
     let mut search = Search::new(table.problem(6)).unwrap();

@@ -40,7 +40,7 @@ fn a_known_goal_is_not_measured_and_its_smallest_value_found() {
         space,
         start: Some(39),
         goal: Goal::Known(shares.iter().map(|share| libm::log(*share)).collect()),
-        bounds: vec![Bound { limit: libm::log(2.0), trends: vec![-1.0], prior: Prior::watts() }],
+        bounds: vec![Bound { limit: libm::log(2.0), above_start: None, trends: vec![-1.0], prior: Prior::watts() }],
         safe: None,
         seed: 1,
         noise: powerband_advice::Noise::default(),
@@ -64,7 +64,7 @@ fn two_bounds_are_both_kept() {
         // The second bound rules the lowest frequencies out: 3 of 7.
         let second = |point: usize| 5.0 - 0.1 * (point / 7) as f64;
         let mut problem = table.problem(seed);
-        problem.bounds.push(Bound { limit: 4.75, trends: vec![-1.0, 0.0], prior: Prior::watts() });
+        problem.bounds.push(Bound { limit: 4.75, above_start: None, trends: vec![-1.0, 0.0], prior: Prior::watts() });
         let mut answer = of_table(&table, seed);
         let (_, end) = played(problem, |who, at| {
             let extra = if let Who::Point(point) = who { second(point) } else { 4.4 };

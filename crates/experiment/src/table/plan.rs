@@ -204,7 +204,7 @@ impl Table {
                 });
             rows.push(row.collect());
         }
-        Ok(Space::new(columns, rows))
+        Ok(Space::whole(columns, rows))
     }
 
     fn metric_names(&self) -> String {
@@ -261,15 +261,17 @@ pub fn resolve_table(plan: &Plan, table: &Table) -> Result<Resolved, ResolveErro
     };
     let required = if asked.is_some() { Vec::new() } else { requirements(plan)? };
     let texts = asked.as_ref().map_or_else(|| Ok(plan.metrics.clone()), |asked| asked.picks(plan))?;
-    let metrics = table.metrics(&texts)?;
+    let mut metrics = table.metrics(&texts)?;
     let unknown = required.iter().find(|limit| metrics.iter().all(|metric| metric.name != limit.metric));
     if let Some(limit) = unknown {
         return Err(PlanError::NoMetric { name: limit.metric.clone(), known: table.metric_names() }.into());
     }
-    let (search, metrics) = match asked.map(|asked| asked.search(metrics.clone())) {
-        Some((search, metrics)) => (Some(search), metrics),
-        None => (None, metrics),
-    };
+    let mut search = None;
+    if let Some(asked) = asked {
+        let sought;
+        (sought, metrics, _) = asked.search(metrics, settings.get(1..).unwrap_or_default());
+        search = Some(sought);
+    }
     let started = Started {
         machine: table.name.clone(),
         system: table.system.clone(),

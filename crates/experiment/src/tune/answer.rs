@@ -136,6 +136,7 @@ pub(super) fn finding(
         tried: provisional.tried,
         shares: Vec::new(),
         together: None,
+        unshared: None,
         twins: Vec::new(),
     };
     match answer {
@@ -166,7 +167,10 @@ pub(super) fn finding(
 fn confirmed(values: &Values<'_>, it: &Confirmed, base: SearchFinding) -> SearchFinding {
     let kept = values.plan.requirements.iter().zip(&it.bounds).map(|(limit, held)| SearchKept {
         metric: limit.metric.clone(),
-        typical: libm::exp(signed(kept_by(limit), held.value)),
+        typical: match signed(kept_by(limit), held.value) {
+            difference if limit.relative => libm::expm1(difference),
+            level => libm::exp(level),
+        },
         certainty: Some(held.certainty),
     });
     SearchFinding {

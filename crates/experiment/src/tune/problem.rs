@@ -21,7 +21,8 @@ pub(super) fn problem(started: &Started, plan: &SearchPlan) -> Problem {
     };
     let goal = &plan.goal;
     let bound = |limit: &powerband_record::Requirement| Bound {
-        limit: signed(kept_by(limit), libm::log(limit.limit)),
+        limit: if limit.relative { 0.0 } else { signed(kept_by(limit), libm::log(limit.limit)) },
+        above_start: limit.relative.then(|| signed(kept_by(limit), libm::log1p(limit.limit))),
         trends: trends(&limit.metric, kept_by(limit)),
         prior: Prior::tail(),
     };

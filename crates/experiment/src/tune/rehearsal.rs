@@ -78,6 +78,8 @@ mod tests {
             factors: Vec::new(),
             points,
             found_at: None,
+            found: Vec::new(),
+            between: Vec::new(),
             only_held: false,
             noise,
         }

@@ -30,6 +30,11 @@ fn row(summary: Summary) -> Row {
         State::Running if is_gone(&summary.host, summary.owner.as_ref()) => "interrupted",
         state => state.as_str(),
     };
+    let pick = summary.search.as_ref().and_then(|search| match search.end.as_deref() {
+        Some("confirmed") => search.answer.clone(),
+        Some("found_is_best") => Some("as found".into()),
+        _ => None,
+    });
     Row {
         id: summary.id,
         started_unix_s: summary.started_unix_s,
@@ -47,6 +52,8 @@ fn row(summary: Summary) -> Row {
         decided: summary.decided,
         open: summary.open,
         knee: summary.knee,
+        sought: summary.search.map(|search| search.sought),
+        pick,
         elapsed_s: summary.ended_ns.map(|ns| ns as f64 / 1e9),
     }
 }

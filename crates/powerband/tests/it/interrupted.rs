@@ -6,7 +6,7 @@ use std::process::Stdio;
 use powerband_record::CloseReason;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::desk::{Desk, root, text, until};
+use crate::desk::{Desk, Started, root, text, until};
 
 /// The words of a long `try` that turns the file `knob` in half of its trials.
 fn long_try(setting: &str, seconds: &str) -> Vec<String> {
@@ -76,6 +76,46 @@ fn a_load_is_ended_with_the_experiment() {
     assert_eq!(code.and_then(|status| status.code()), Some(130));
     assert_eq!(text(&path), "0");
     until("the load is gone", || !fs::exists(format!("/proc/{}", text(&pid).trim())).unwrap());
+}
+
+/// Starts it in a process group of its own, sends that Ctrl-C as a terminal does once `ready`, and waits for its end.
+fn interrupted_as_by_a_terminal(desk: &Desk, words: &[&str], ready: impl FnMut() -> bool) {
+    let mut command = desk.command(words);
+    let running = Started::of(command.process_group(0));
+    until("it is amid its trials", ready);
+    kill_process_group(Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap(), Signal::INT).unwrap();
+    let ran = running.end().ended(130);
+    assert!(!ran.err.contains("panicked"), "{}", ran.err);
+}
+
+#[test]
+fn ctrl_c_amid_a_search_puts_everything_back_and_the_search_goes_on() {
+    let desk = Desk::new();
+    let path = desk.beside("knob");
+    fs::write(&path, "0").unwrap();
+    let knob = format!("{}=1,2,3", desk.knob("knob"));
+    let words = ["tune", &knob, "--minimize", "real_s", "--settle", "0", "--", "sleep", "0.15"];
+    let ready = || desk.experiments() == 1 && trials(&desk) >= 3 && text(&path).trim_end() != "0";
+    interrupted_as_by_a_terminal(&desk, &words, ready);
+    assert_eq!((text(&path).as_str(), desk.turned()), ("0", 0));
+    let stopped = desk.report(&["show", "last"]);
+    assert_eq!((stopped.state.as_str(), stopped.reason), ("stopped", Some(CloseReason::Stopped)));
+    let ended = desk.report(&["resume"]);
+    assert!(ended.trials > stopped.trials && ended.search.unwrap().end.is_some());
+    assert_eq!((text(&path).as_str(), desk.turned(), desk.experiments()), ("0", 0, 1));
+}
+
+#[test]
+fn ctrl_c_amid_a_calibration_is_an_end_that_is_gone_on_from() {
+    let desk = Desk::new();
+    let words = ["calibrate", "--trials", "12", "--settle", "0", "--", "sleep", "0.1"];
+    interrupted_as_by_a_terminal(&desk, &words, || desk.experiments() == 1 && trials(&desk) >= 3);
+    let stopped = desk.json(&["show", "last"]);
+    assert_eq!((stopped["state"].as_str(), stopped["reason"].as_str()), (Some("stopped"), Some("stopped")));
+    assert!((3..12).contains(&stopped["trials"].as_u64().unwrap()), "{stopped}");
+    let ended = desk.json(&["resume"]);
+    assert_eq!((ended["trials"].as_u64(), ended["state"].as_str()), (Some(12), Some("ended")));
+    assert_eq!(desk.turned(), 0);
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod counter;
 mod declared;
 mod desk;
 mod doctor;
+mod documented;
 mod driven;
 mod elsewhere;
 mod explained;

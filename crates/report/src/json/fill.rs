@@ -205,6 +205,7 @@ fn search(model: &Model) -> Option<SearchRow> {
         better_chance: None,
         shares: Vec::new(),
         together: None,
+        unshared: None,
         twins: Vec::new(),
     };
     match model.search.clone() {
@@ -218,7 +219,8 @@ fn search(model: &Model) -> Option<SearchRow> {
             row.change = it.change.filter(|change| change.change.is_finite());
             (row.tried, row.setting, row.end, row.why) = (it.tried, it.setting, Some(it.end), it.why);
             (row.kept, row.confirmed_in) = (it.kept, it.confirmed_in);
-            (row.shares, row.together, row.twins) = (it.shares, it.together, it.twins);
+            (row.shares, row.together, row.unshared) = (it.shares, it.together, it.unshared);
+            row.twins = it.twins;
             (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
         }
     }

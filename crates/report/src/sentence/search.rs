@@ -100,6 +100,11 @@ fn holds(limit: &Requirement, typical: f64, certainty: Option<f64>) -> String {
         Some(sure) => format!(" with {} certainty", percent((sure * 1000.0).floor() / 1000.0)),
         None => String::new(),
     };
+    if limit.relative {
+        // Two decimals, as a requirement is printed.
+        let most = (limit.limit * 1e6).round() / 1e4;
+        return format!("{} {:+.1} %, {side} {most:+} %{sure}", limit.metric, typical * 100.0);
+    }
     format!("{} {}, {side} {}{sure}", limit.metric, format_number(typical), format_number(limit.limit))
 }
 

@@ -115,10 +115,11 @@ fn short(ns: u64) -> String {
 pub fn progress(event: &Event, state: &State) -> Option<String> {
     match event {
         Event::Started(started) => {
-            let settings = u32::try_from(started.settings.len()).unwrap_or(u32::MAX);
-            if started.search.is_some() {
-                return Some(format!("{settings} settings to search, on {}", clean(&started.machine)));
+            if let Some(plan) = &started.search {
+                let settings = counted(u32::try_from(plan.points.len()).unwrap_or(u32::MAX), "setting");
+                return Some(format!("{settings} to search, on {}", clean(&started.machine)));
             }
+            let settings = u32::try_from(started.settings.len()).unwrap_or(u32::MAX);
             let (settings, blocks) = (counted(settings, "setting"), counted(started.max_blocks, "block"));
             Some(format!("{settings}, at most {blocks}, on {}", clean(&started.machine)))
         }

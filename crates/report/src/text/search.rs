@@ -51,6 +51,8 @@ fn explained(finding: &SearchFinding, page: &mut Page) {
         let together = finding.together.iter().map(|it| format!("of it only {}", share(it)));
         let shares: Vec<String> = finding.shares.iter().map(share).chain(together).collect();
         page.fact("by knob", &shares.join(", "));
+    } else if let Some(why) = &finding.unshared {
+        page.fact("by knob", &format!("not told: {why}"));
     }
     let error = |value: f64| format!("{:.1} %", value * 100.0);
     for twin in &finding.twins {

@@ -296,6 +296,8 @@ fn a_list_in_rows() {
         decided: 4,
         open: 0,
         knee: Some("500 MHz".into()),
+        sought: None,
+        pick: None,
         elapsed_s: Some(210.0),
     };
     let stopped = Row {
@@ -313,7 +315,16 @@ fn a_list_in_rows() {
     let running =
         Row { id: 14, state: "running".into(), reason: None, decided: 0, open: 0, elapsed_s: None, ..stopped.clone() };
     let interrupted = Row { id: 15, state: "interrupted".into(), ..running.clone() };
-    let list = List::new(vec![row, stopped, running, interrupted]);
+    let sought = Some("least power_w".to_owned());
+    let found = Row {
+        id: 16,
+        sought: sought.clone(),
+        pick: Some("freq=1400MHz rx-usecs=80".into()),
+        knee: None,
+        ..row.clone()
+    };
+    let nothing = Row { id: 17, sought, knee: None, ..row.clone() };
+    let list = List::new(vec![row, stopped, running, interrupted, found, nothing]);
     same_as_expected(&list.render(80), "list", include_str!("expected/list.txt"));
     assert!(list.render(40).lines().all(|line| line.width() <= 40), "{}", list.render(40));
     assert_eq!(List::parse(&list.print().unwrap()).unwrap(), list);

@@ -251,6 +251,7 @@ fn a_list_says_what_there_is() {
         decided: 1,
         open: 0,
         knee: Some("500MHz".into()),
+        search: None,
         ended_ns: Some(99),
     };
     assert_eq!(list[0], first);
