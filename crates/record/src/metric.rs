@@ -43,10 +43,12 @@ pub fn canonical_metric(name: &str) -> &str {
 /// none.
 #[must_use]
 pub fn unit_of(name: &str) -> &'static str {
-    const UNITS: [(&str, &str); 15] = [
+    const UNITS: [(&str, &str); 17] = [
         ("_mbit_s", "Mbit/s"),
         ("_per_s", "1/s"),
         ("_per_joule", "1/J"),
+        ("_per_j", "1/J"),
+        ("_per_w", "1/W"),
         ("_percent", "%"),
         ("_bytes", "B"),
         ("_kib", "KiB"),
@@ -75,6 +77,7 @@ mod tests {
         assert_eq!(unit_of("p99_us"), "us");
         assert_eq!(unit_of("count_per_s"), "1/s");
         assert_eq!(unit_of("work_per_joule"), "1/J");
+        assert_eq!((unit_of("score_per_w"), unit_of("requests_per_j")), ("1/W", "1/J"));
         assert_eq!(unit_of("nic_interrupts_per_s@eth0_w"), "1/s");
         assert_eq!(unit_of("retransmits"), "");
         assert_eq!(canonical_metric("watts"), "power_w");

@@ -2,6 +2,8 @@
 //! with it. The looks, classes and attributes are told in `docs/design/pictures.md`.
 //!
 //! A number that is none is left out, a picture without a value is not drawn. Every mark carries its exact values.
+use powerband_record::unit_of;
+
 use crate::Model;
 use crate::replication::Replication;
 use crate::timelines::Timelines;
@@ -136,13 +138,6 @@ fn named_once(mut all: Vec<Picture>) -> Vec<Picture> {
     all
 }
 
-/// The unit of a metric as people write it; none of a ratio to something that is not a second, whose name says it.
-fn unit(metric: &str) -> &'static str {
-    let stem = metric.split('@').next().unwrap_or(metric);
-    let ratio = stem.rsplit_once("_per_").is_some_and(|(_, of)| of != "s" && !of.contains('_'));
-    if ratio { "" } else { powerband_record::unit_of(metric) }
-}
-
 /// `54.12`, with its unit.
 fn told(value: f64, unit: &str) -> String {
     let blank = if unit.is_empty() { "" } else { " " };
@@ -166,7 +161,7 @@ fn cells(value: f64, interval: Option<(f64, f64)>) -> [String; 3] {
 
 /// A metric as an axis names it: its name without the unit's suffix is not shorter to read, so the name and what it covers.
 fn titled(metric: &powerband_record::Metric) -> String {
-    let unit = unit(&metric.name);
+    let unit = unit_of(&metric.name);
     let name = crate::sentence::with_boundary(&metric.name, metric);
     if unit.is_empty() { name } else { format!("{name}, {unit}") }
 }

@@ -110,7 +110,7 @@ fn only_level(model: &Model) -> Option<String> {
 pub fn with_boundary(text: &str, metric: &Metric) -> String {
     match (&metric.boundary, unit_of(&metric.name)) {
         (Some(boundary), _) => format!("{text} ({boundary})"),
-        (None, "W" | "J") => format!("{text} (boundary unknown)"),
+        (None, "W" | "J" | "1/W" | "1/J") => format!("{text} (boundary unknown)"),
         (None, _) => text.to_owned(),
     }
 }

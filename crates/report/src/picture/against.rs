@@ -1,12 +1,12 @@
 //! Metrics against the numeric knob that settings differ in, with intervals, and the knee.
-use powerband_record::Metric;
+use powerband_record::{Metric, unit_of};
 
 use super::knob_axis::{KnobAxis, knob_axis};
 use super::levels::interval;
 use super::mark::{Look, Way};
 use super::plane::{Join, Panel, Plane, Rule, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, cells, titled, told, told_with, unit};
+use super::{Caption, Picture, cells, titled, told, told_with};
 use crate::Model;
 
 /// Values that span more than this are shown by their logarithm.
@@ -92,7 +92,7 @@ fn panel(
     lines: &[String],
     knee: Option<(u32, f64, bool)>,
 ) -> Panel {
-    let unit = unit(&metric.name);
+    let unit = unit_of(&metric.name);
     let level = |setting: u32| model.settings[setting as usize].levels.get(place)?.as_ref();
     let spot = |(setting, x, _): &(u32, f64, String)| {
         let level = level(*setting).filter(|level| level.typical.is_finite())?;
@@ -157,7 +157,7 @@ fn described(model: &Model, axis: &KnobAxis, metrics: &[(usize, &Metric)], knee:
             .filter_map(|(setting, ..)| model.settings[*setting as usize].levels.get(*place)?.as_ref());
         let values: Vec<f64> = levels.map(|level| level.typical).filter(|value| value.is_finite()).collect();
         let (low, high) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
-        let unit = unit(&metric.name);
+        let unit = unit_of(&metric.name);
         Some(format!("{} between {} and {}", metric.name, told(low, unit), told(high, unit)))
     });
     let ends: Vec<String> = ends.collect();

@@ -1,11 +1,11 @@
 //! Every trial of a metric in running order, so that what drifts or jumps is seen.
-use powerband_record::{Calibration, Metric};
+use powerband_record::{Calibration, Metric, unit_of};
 
 use super::mark::{Look, Way};
 use super::palette::{FAINT, Shape};
 use super::plane::{Join, Panel, Rule, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, titled, told, unit};
+use super::{Caption, Picture, titled, told};
 use crate::{Model, TrialValues};
 
 /// More settings than this are not told apart by colour.
@@ -51,7 +51,7 @@ fn noise<'a>(model: &'a Model, metric: &Metric) -> Option<&'a Calibration> {
 /// The reference and every other setting, those after it together where they are too many; of a calibration all trials, those
 /// far out ringed.
 fn series(model: &Model, metric: &Metric, trials: &[(&TrialValues, f64)]) -> Vec<Series> {
-    let unit = unit(&metric.name);
+    let unit = unit_of(&metric.name);
     let outliers = noise(model, metric).map_or(&[][..], |found| &found.outliers);
     let spot = |(trial, value): &(&TrialValues, f64)| {
         let label = model.label(trial.setting);
@@ -109,7 +109,7 @@ fn shades(model: &Model) -> Vec<(f64, f64)> {
 }
 
 fn described(model: &Model, metric: &Metric, trials: &[(&TrialValues, f64)]) -> String {
-    let unit = unit(&metric.name);
+    let unit = unit_of(&metric.name);
     let values = || trials.iter().map(|(_, value)| *value);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
     let ends = |wanted: &dyn Fn(&TrialValues) -> bool| {

@@ -1,11 +1,11 @@
 //! Two judged metrics against each other: which settings no other beats on both.
-use powerband_record::{Better, Level, Metric};
+use powerband_record::{Better, Level, Metric, unit_of};
 
 use super::levels::{interval, levels};
 use super::palette::{GOOD, INK, PLAIN, Shape};
 use super::plane::{Panel, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, cells, titled, told, unit};
+use super::{Caption, Picture, cells, titled, told};
 use crate::Model;
 
 /// Labels beside points, up to so many settings; of more only the best have one.
@@ -66,7 +66,7 @@ fn series(model: &Model, both: &[Both], best: &[bool], (x, y): (&Metric, &Metric
     let spot = |((setting, along, up), best): (&Both, &bool)| {
         let label = model.label(*setting);
         let value =
-            |level: &Level, metric: &Metric| format!("{} {}", metric.name, told(level.typical, unit(&metric.name)));
+            |level: &Level, metric: &Metric| format!("{} {}", metric.name, told(level.typical, unit_of(&metric.name)));
         Spot {
             x: along.typical,
             y: up.typical,

@@ -1,13 +1,13 @@
 //! Load levels: what each setting reaches and draws at every level, and at none.
 use std::collections::BTreeMap;
 
-use powerband_record::format_number;
+use powerband_record::{format_number, unit_of};
 
 use super::levels::interval;
 use super::mark::Look;
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, LINES, Picture, told, told_with, unit};
+use super::{Caption, LINES, Picture, told, told_with};
 use crate::Model;
 
 /// Metrics of the idle machine begin so.
@@ -41,7 +41,7 @@ fn picture(model: &Model, kind: &str, levels: &[(u32, usize)]) -> Option<Picture
     if levels.iter().filter(|(level, _)| *level > 0).count() < 2 {
         return None;
     }
-    let unit = unit(kind);
+    let unit = unit_of(kind);
     let mut table = Vec::new();
     let mut series = Vec::new();
     for (setting, report) in (0_u32..).zip(&model.settings).take(LINES) {
@@ -80,7 +80,7 @@ fn picture(model: &Model, kind: &str, levels: &[(u32, usize)]) -> Option<Picture
 }
 
 fn described(model: &Model, kind: &str, series: &[Series]) -> String {
-    let unit = unit(kind);
+    let unit = unit_of(kind);
     let loads = series.first().map_or(&[][..], |series| &series.spots).iter().map(|spot| spot.x);
     let ends = [loads.clone().reduce(f64::max), loads.reduce(f64::min)];
     let at = |load: f64| {

@@ -1,11 +1,11 @@
 //! A judged metric by setting, with intervals, and what counts as the reference.
-use powerband_record::{Better, Level, Metric, Verdict};
+use powerband_record::{Better, Level, Metric, Verdict, unit_of};
 
 use super::mark::Look;
 use super::palette::{BAD, FAINT, GOOD, INK, PLAIN, Shape};
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
-use super::{Caption, Picture, cells, titled, told, told_with, unit};
+use super::{Caption, Picture, cells, titled, told, told_with};
 use crate::Model;
 use crate::sentence::percent;
 
@@ -30,7 +30,7 @@ pub(super) fn levels(model: &Model, place: usize) -> Vec<(u32, &Level)> {
 
 fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
     let levels = levels(model, place);
-    let unit = unit(&metric.name);
+    let unit = unit_of(&metric.name);
     let reference = levels.iter().find(|(setting, _)| *setting == 0).map(|(_, level)| level.typical);
     let margin = model.started.margin;
     let several = levels.len() > 1;
@@ -77,7 +77,7 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
 }
 
 fn described(model: &Model, metric: &Metric, levels: &[(u32, &Level)], reference: Option<f64>) -> String {
-    let unit = unit(&metric.name);
+    let unit = unit_of(&metric.name);
     let intervals = levels.iter().any(|(_, level)| interval(level).is_some());
     let with = if intervals { " with 95 % intervals" } else { "" };
     let wanted = if metric.better == Better::Higher { "high" } else { "low" };

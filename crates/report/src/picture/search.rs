@@ -1,11 +1,11 @@
 //! A search: its path trial by trial, what it sought against what it must keep, and the surface it walked on.
-use powerband_record::{Better, SearchPlan, format_number};
+use powerband_record::{Better, SearchPlan, format_number, unit_of};
 
 use super::levels::interval;
 use super::palette::{BAD, GOOD, INK, PLAIN, Shape};
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, told, unit};
+use super::{Caption, Picture, told};
 use crate::{Model, Search, TrialValues};
 
 /// The pictures of a search; none of another experiment.
@@ -83,7 +83,7 @@ impl Sought<'_> {
     }
 
     pub(super) fn unit(&self) -> &'static str {
-        unit(&self.plan.goal.name)
+        unit_of(&self.plan.goal.name)
     }
 
     pub(super) fn titled(&self) -> String {

@@ -282,7 +282,7 @@ fn a_ladder_has_a_line_for_each_setting_and_a_point_for_each_level() {
     assert_eq!((lies_where_it_says(watts), watts.rows.len()), (8, 8));
     assert!(watts.rows.iter().any(|row| row[..3] == ["idle", "performance", "250"]), "{:?}", watts.rows);
     assert_eq!(lies_where_it_says(find(&all, "ladder-score-per-w")), 4);
-    assert!(find(&all, "ladder-score-per-w").desc.contains("at 100 % from 0 (ondemand) to 1 (performance)"));
+    assert!(find(&all, "ladder-score-per-w").desc.contains("at 100 % from 0 1/W (ondemand) to 1 1/W (performance)"));
 }
 
 #[test]

@@ -36,6 +36,8 @@ fn searched() -> Vec<Event> {
         ],
         points: vec![vec![Some(0), Some(0)], vec![Some(1), Some(0)], vec![Some(0), Some(1)], vec![Some(1), Some(1)]],
         found_at: None,
+        found: vec![],
+        between: vec![],
         only_held: false,
         noise: BTreeMap::new(),
     };
@@ -59,6 +61,7 @@ fn searched() -> Vec<Event> {
         tried: 4,
         shares: vec![],
         together: None,
+        unshared: None,
         twins: vec![],
     };
     journal.close(Finding { search: Some(Box::new(found)), ..finding(CloseReason::Decided, 4) })
