@@ -24,7 +24,7 @@ struct Arguments {
     #[arg(long)]
     only: Option<String>,
     /// Most blocks of a comparison; a trial of four seconds of each in it.
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1000))]
     blocks: u32,
     /// Print JSON instead of a table.
     #[arg(long)]

@@ -13,7 +13,7 @@ pub(crate) enum Place {
 /// Names and addresses of the two ends.
 const ENDS: [(&str, &str); 2] = [("pb-peers-near", "10.231.0.1"), ("pb-peers-far", "10.231.0.2")];
 
-/// CPUs of the two ends: of servers, and of whoever measures wakings; and of clients.
+/// CPUs of the two ends of a stream, and of the thread whose wakings are measured and the one that waits for it.
 pub(crate) const CPUS: [&str; 2] = ["1", "0"];
 
 impl Place {
@@ -36,15 +36,24 @@ impl Place {
         }
     }
 
-    /// A command at the near end (0) or the far one (1), each end on a CPU of its own: where the scheduler puts two that pass
-    /// each other gigabytes is half their rate, differs from trial to trial, and is nothing of theirs.
+    /// A command at the near end (0) or the far one (1).
     pub(crate) fn command(self, end: usize, program: &str) -> Command {
-        let mut command = Command::new("taskset");
-        command.args(["-c", CPUS[end]]);
-        if self == Place::Namespaces {
-            command.args(["ip", "netns", "exec", ENDS[end].0]);
+        match self {
+            Place::Loopback => Command::new(program),
+            Place::Namespaces => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", ENDS[end].0, program]);
+                command
+            }
         }
-        command.arg(program);
+    }
+
+    /// The same on a CPU of that end's own: where the scheduler puts two that pass each other gigabytes is half their rate,
+    /// differs from trial to trial, and is nothing of theirs.
+    pub(crate) fn bound(self, end: usize, program: &str) -> Command {
+        let inner = self.command(end, program);
+        let mut command = Command::new("taskset");
+        command.args(["-c", CPUS[end]]).arg(inner.get_program()).args(inner.get_args());
         command
     }
 }

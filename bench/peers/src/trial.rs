@@ -70,8 +70,7 @@ struct Part {
 }
 
 impl Part {
-    fn start(powerband: &str, place: Place, end: usize, work: &Value) -> Result<Part> {
-        let mut command = place.command(end, powerband);
+    fn start(mut command: Command, work: &Value) -> Result<Part> {
         command.args(["__inside", &work.to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start our load")?;
         let stdout = child.stdout.take().context("no output")?;
@@ -103,10 +102,10 @@ impl Part {
 fn stream(powerband: &str, place: Place) -> Result<f64> {
     let address = place.address();
     let receive = json!({"kind": "stream_receive", "address": address, "port": 0});
-    let mut receive = Part::start(powerband, place, 0, &receive)?;
+    let mut receive = Part::start(place.bound(0, powerband), &receive)?;
     let port = receive.port()?;
     let send = json!({"kind": "stream_send", "address": address, "port": port, "for_ns": FOR_NS, "rtt_exchanges": 1});
-    let send = Part::start(powerband, place, 1, &send)?;
+    let send = Part::start(place.bound(1, powerband), &send)?;
     send.report()?;
     let got = receive.report()?;
     let number = |key: &str| got[key].as_f64().context("no number");
@@ -116,16 +115,16 @@ fn stream(powerband: &str, place: Place) -> Result<f64> {
 fn ping(powerband: &str, place: Place, protocol: &str, rate_per_s: u64) -> Result<Value> {
     let address = place.address();
     let echo = json!({"kind": "echo", "protocol": protocol, "address": address, "port": 0});
-    let mut echo = (protocol != "icmp").then(|| Part::start(powerband, place, 0, &echo)).transpose()?;
+    let mut echo = (protocol != "icmp").then(|| Part::start(place.command(0, powerband), &echo)).transpose()?;
     let port = echo.as_mut().map_or(Ok(0), Part::port)?;
     let work = json!({"kind": "ping", "protocol": protocol, "address": address, "port": port, "for_ns": FOR_NS,
                       "rate_per_s": rate_per_s as f64, "arrivals": "constant", "seed": 1, "size_bytes": 56});
-    Part::start(powerband, place, 1, &work)?.report()
+    Part::start(place.command(1, powerband), &work)?.report()
 }
 
 fn wake(powerband: &str) -> Result<Value> {
     let work = json!({"kind": "wake", "for_ns": FOR_NS, "interval_ns": INTERVAL_US * 1_000, "priority": PRIORITY});
-    Part::start(powerband, Place::Loopback, 0, &work)?.report()
+    Part::start(Place::Loopback.bound(0, powerband), &work)?.report()
 }
 
 /// The median of a histogram of ours, ns.
@@ -157,17 +156,16 @@ fn found(text: &str, pattern: &str) -> Result<f64> {
 }
 
 /// A server, once it listens.
-fn server(place: Place, program: &str, words: &[&str]) -> Result<Ended> {
-    let mut command = place.command(0, program);
+fn server(place: Place, mut command: Command, words: &[&str]) -> Result<Ended> {
     let child = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let server = Ended(child.with_context(|| format!("cannot start {program}"))?);
+    let server = Ended(child.context("cannot start a peer's server")?);
     for _ in 0..200 {
         std::thread::sleep(Duration::from_millis(20));
         if listens(place)? {
             return Ok(server);
         }
     }
-    bail!("{program} does not listen")
+    bail!("a peer's server does not listen")
 }
 
 /// Whether somebody has the port, by TCP or UDP, proc_net_tcp(5).
@@ -183,8 +181,8 @@ fn listens(place: Place) -> Result<bool> {
 
 fn iperf3(place: Place) -> Result<f64> {
     let (port, seconds) = (PORT.to_string(), SECONDS.to_string());
-    let _server = server(place, "iperf3", &["-s", "-1", "-p", &port, "-B", place.address()])?;
-    let mut client = place.command(1, "iperf3");
+    let _server = server(place, place.bound(0, "iperf3"), &["-s", "-1", "-p", &port, "-B", place.address()])?;
+    let mut client = place.bound(1, "iperf3");
     client.args(["-c", place.address(), "-p", &port, "-t", &seconds, "-J"]);
     let value: Value = serde_json::from_str(&printed(client)?)?;
     Ok(value["end"]["sum_received"]["bits_per_second"].as_f64().context("no rate")? / 1e6)
@@ -193,8 +191,8 @@ fn iperf3(place: Place) -> Result<f64> {
 fn nuttcp(place: Place) -> Result<f64> {
     let port = PORT.to_string();
     let data = (PORT + 1).to_string();
-    let _server = server(place, "nuttcp", &["-S", "--nofork", "-P", &port])?;
-    let mut client = place.command(1, "nuttcp");
+    let _server = server(place, place.bound(0, "nuttcp"), &["-S", "--nofork", "-P", &port])?;
+    let mut client = place.bound(1, "nuttcp");
     client.args(["-t", "-fparse", "-P", &port, "-p", &data, &format!("-T{SECONDS}"), place.address()]);
     found(&printed(client)?, r"rate_Mbps=([0-9.]+)")
 }
@@ -215,7 +213,7 @@ fn iputils(place: Place) -> Result<f64> {
 
 fn sockperf(place: Place) -> Result<f64> {
     let (port, rate, seconds) = (PORT.to_string(), SOCKPERF_RATE.to_string(), SECONDS.to_string());
-    let _server = server(place, "sockperf", &["server", "-i", place.address(), "-p", &port])?;
+    let _server = server(place, place.command(0, "sockperf"), &["server", "-i", place.address(), "-p", &port])?;
     let mut client = place.command(1, "sockperf");
     client.args(["under-load", "-i", place.address(), "-p", &port, "-t", &seconds, "-m", "56", "--mps", &rate]);
     client.args(["--reply-every", "1", "--full-rtt"]);
