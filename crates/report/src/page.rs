@@ -36,10 +36,11 @@ pub fn experiment(model: &Model, events: &[Event], pictures: &[Picture]) -> Resu
     let mut data = Data::new("experiment", pictures);
     data.report = Some(Report::new(model));
     data.plan = Some(model.started.clone());
+    let (lead, others) = figure::parted(model, pictures);
     let sections = [
-        Section::new("verdict", "Verdict", verdict::section(model)),
+        Section::new("verdict", "Verdict", verdict::section(model, lead)),
         Section::new("settings", "Settings", settings::section(model)),
-        Section::new("pictures", "Pictures", figure::figures(pictures)),
+        Section::new("pictures", "Pictures", figure::figures(others)),
         Section::new("measured", "What was measured, and with what", account::measured(model)),
         Section::new("plan", "The plan", account::plan(model)),
         Section::new("machine", "The machine", account::machine(model, &account)),

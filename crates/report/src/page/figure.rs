@@ -1,16 +1,26 @@
 //! Pictures on a page: each a figure with its caption, and its numbers as a table to open.
 use super::html::{Table, text};
+use crate::Model;
 use crate::picture::Picture;
 
-/// All of them; nothing where there is none.
-pub(super) fn figures(pictures: &[Picture]) -> String {
-    if pictures.is_empty() {
-        return String::new();
-    }
-    format!("<div class=\"figures\">\n{}</div>\n", pictures.iter().map(figure).collect::<String>())
+/// The picture that stands beside the verdict, and the others in their order: where a knee was sought the curve it lies on, else
+/// the first.
+pub(super) fn parted<'a>(model: &Model, pictures: &'a [Picture]) -> (Option<&'a Picture>, Vec<&'a Picture>) {
+    let curve = |picture: &&Picture| picture.id.ends_with("-against-knob") && !picture.id.starts_with("shown-");
+    let knee = model.knee.as_ref().and_then(|_| pictures.iter().find(curve));
+    let lead = knee.or_else(|| pictures.first());
+    let others = pictures.iter().filter(|picture| lead.is_none_or(|lead| lead.id != picture.id)).collect();
+    (lead, others)
 }
 
-fn figure(picture: &Picture) -> String {
+/// Several of them; nothing where there is none.
+pub(super) fn figures<'a>(pictures: impl IntoIterator<Item = &'a Picture>) -> String {
+    let all: String = pictures.into_iter().map(figure).collect();
+    if all.is_empty() { all } else { format!("<div class=\"figures\">\n{all}</div>\n") }
+}
+
+/// One of them.
+pub(super) fn figure(picture: &Picture) -> String {
     let head: Vec<&str> = picture.columns.iter().map(String::as_str).collect();
     let table = Table::of_words(&format!("Numbers of: {}", picture.title), &head, picture.rows.clone()).render();
     let numbers = if table.is_empty() {

@@ -36,7 +36,7 @@ pub(super) fn name(raw: &str) -> String {
 
 /// Words to be typed.
 pub(super) fn typed(raw: &str) -> String {
-    format!("<pre class=\"typed\" tabindex=\"0\"><code>{}</code></pre>", text(raw))
+    format!("<pre class=\"typed\"><code>{}</code></pre>", text(raw))
 }
 
 /// A paragraph of plain words.

@@ -1,7 +1,10 @@
-//! The verdict of an experiment's page: the finding in one sentence, how sure it is, what to type to have it.
+//! The verdict of an experiment's page: the finding in one sentence, how sure it is, what to type to have it, and the picture
+//! that shows it.
 use powerband_record::{Standing, Verdict};
 
+use super::figure::figure;
 use super::html::{facts, paragraph, text, typed};
+use crate::picture::Picture;
 use crate::sentence::{self, counted};
 use crate::{Model, Search, text as terminal};
 
@@ -61,8 +64,16 @@ fn is_better(model: &Model, at: u32) -> bool {
         && model.requirements.iter().filter(|it| it.setting == at).all(|it| it.standing == Standing::Holds)
 }
 
-/// The section's body.
-pub(super) fn section(model: &Model) -> String {
+/// The section's body: the words, and beside them, or below where there is no room, the picture.
+pub(super) fn section(model: &Model, lead: Option<&Picture>) -> String {
+    let words = words(model);
+    match lead {
+        Some(lead) => format!("<div class=\"lead\">\n<div>\n{words}</div>\n{}</div>\n", figure(lead)),
+        None => words,
+    }
+}
+
+fn words(model: &Model) -> String {
     let mut body = format!("<p class=\"finding\">{}.</p>\n", text(&sentence::headline(model)));
     body += &facts(&sure(model));
     match advice(model) {
