@@ -1,6 +1,6 @@
 //! The verdict of an experiment's page: the finding in one sentence, how sure it is, what to type to have it, and the picture
 //! that shows it.
-use powerband_record::{Standing, Verdict};
+use powerband_record::{SearchEnd, Standing, Verdict};
 
 use super::figure::figure;
 use super::html::{facts, paragraph, text, typed};
@@ -28,9 +28,9 @@ pub fn advice(model: &Model) -> Option<Advice> {
 
 fn chosen(model: &Model) -> Option<(u32, String)> {
     if model.started.search.is_some() {
-        sentence::typed(model)?;
         let Some(Search::Found(found)) = &model.search else { return None };
-        return Some((found.setting?, "the search confirmed it in trials of its own".into()));
+        let confirmed = found.setting.filter(|_| found.end == SearchEnd::Confirmed)?;
+        return Some((confirmed, "the search confirmed it in trials of its own".into()));
     }
     if let Some(found) = &model.knee {
         return Some((found.knee?, "it is the cheapest setting that loses nothing".into()));
@@ -82,10 +82,16 @@ fn words(model: &Model) -> String {
             body += &match &advice.typed {
                 Some(words) => {
                     let ask = format!("To have {label} on the machine ({}), type:", advice.why);
-                    paragraph(&ask) + &typed(words) + "<p><code>powerband undo</code> takes it back.</p>\n"
+                    // `with` puts back by itself what it held.
+                    let back = match words.contains(" with ") {
+                        true => "",
+                        false => "<p><code>powerband undo</code> takes it back.</p>\n",
+                    };
+                    paragraph(&ask) + &typed(words) + back
                 }
                 None => paragraph(&format!(
-                    "The finding speaks for {label}: {}. It turns nothing that could be typed.",
+                    "The finding speaks for {label}: {}. There is nothing to type for it: it turns nothing, or it was \
+                     measured in a table, which has no knobs.",
                     advice.why
                 )),
             };

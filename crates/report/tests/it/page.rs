@@ -6,6 +6,7 @@ use powerband_report::picture::pictures;
 use powerband_report::{Model, sentence};
 
 use crate::journals;
+use crate::pictures::done::searched;
 
 fn page(events: &[Event]) -> (Model, String) {
     let model = Model::from_events(events).unwrap().with_header(journals::header());
@@ -80,8 +81,38 @@ fn a_limit_that_ends_with_its_holder_is_typed_with_a_command() {
     let mut events = journals::router();
     let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
     started.settings[2].turns = "cgroup.cpu_quota=50%".into();
-    let typed = advice(&Model::from_events(&events).unwrap()).unwrap().typed.unwrap();
+    let (model, page) = page(&events);
+    let typed = advice(&model).unwrap().typed.unwrap();
     assert!(typed.ends_with(" with cgroup.cpu_quota=50% -- COMMAND"), "{typed}");
+    assert!(!page.contains("takes it back"), "the command's end does");
+}
+
+#[test]
+fn what_a_search_confirmed_in_a_table_is_spoken_for_with_nothing_to_type() {
+    let mut events = searched();
+    let typed = |events: &[Event]| advice(&Model::from_events(events).unwrap()).unwrap();
+    assert_eq!(typed(&events).typed.as_deref(), Some("powerband --machine sim:pc set max_freq=1GHz"));
+    let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
+    started.machine = "table:keeper.csv".into();
+    let told = typed(&events);
+    assert_eq!((told.setting, told.typed), (1, None));
+    let (_, page) = page(&events);
+    assert!(page.contains("The finding speaks for s1") && !page.contains("there is nothing to set"));
+}
+
+#[test]
+fn the_picture_that_shows_the_finding_stands_with_it() {
+    for (events, id) in [
+        (journals::router(), "picture-rate-mbit-s-against-knob"),
+        (journals::governors(), "picture-levels-"),
+        (searched(), "picture-search-path"),
+    ] {
+        let (_, page) = page(&events);
+        let (verdict, rest) = page.split_once("<section id=\"settings\"").unwrap();
+        assert_eq!(verdict.matches("<figure id=").count(), 1);
+        assert!(verdict.contains(&format!("<figure id=\"{id}")), "{id}");
+        assert!(rest.contains("<figure id="), "the others come after the settings");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn factor(name: &str, values: &[f64], role: Option<SearchRole>) -> SearchFactor 
     SearchFactor { name: name.into(), kind, role, switch_s: 0.0, trends: BTreeMap::new() }
 }
 
-fn searched() -> Vec<Event> {
+pub(crate) fn searched() -> Vec<Event> {
     let settings = [
         ("as found", ""),
         ("s1", "max_freq=1GHz"),
