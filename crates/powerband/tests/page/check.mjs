@@ -34,7 +34,7 @@ const drawn = () => {
     if (!figure) { told.push(`the picture ${picture.id} is not there`); continue; }
     const marks = [...figure.querySelectorAll("svg .pb-mark")];
     if (marks.length === 0) told.push(`the picture ${picture.id} has no mark`);
-    const cells = new Set(picture.rows.flat());
+    const cells = new Set([...picture.rows.flat(), ...picture.columns]);
     for (const mark of marks) {
       const label = mark.dataset.label;
       if (label && ![...cells].some((cell) => cell.includes(label) || label.includes(cell)))
@@ -106,10 +106,10 @@ async function accessible(page, say, rules) {
 }
 
 async function moves(page, say) {
-  const button = page.locator("table[data-sortable] th button").first();
+  const button = page.locator("#settings table[data-sortable] th button").first();
   if (await button.count()) {
     await button.click();
-    const head = page.locator("table[data-sortable] th[aria-sort]").first();
+    const head = page.locator("#settings table[data-sortable] th[aria-sort]").first();
     if ((await head.getAttribute("aria-sort")) !== "ascending") say("a table does not sort");
   }
   const mark = page.locator(".picture .pb-mark").first();
@@ -127,6 +127,28 @@ async function moves(page, say) {
     });
     if (left > 0) say(`${left} marks stay when no setting is picked`);
   }
+}
+
+async function zooms(page, say) {
+  const figure = page.locator("figure:has(.sizes)").last();
+  if (!(await figure.count())) return;
+  const svg = figure.locator("svg").first();
+  const whole = await svg.getAttribute("viewBox");
+  const before = (await svg.boundingBox()).width;
+  await figure.locator(".sizes button").first().click();
+  await svg.scrollIntoViewIfNeeded();
+  const at = await svg.boundingBox();
+  if (at.width <= before) say("a picture does not become larger");
+  await page.mouse.move(at.x + at.width * 0.3, at.y + Math.min(at.height, 300) * 0.3);
+  await page.mouse.down();
+  await page.mouse.move(at.x + at.width * 0.6, at.y + Math.min(at.height, 300) * 0.6, { steps: 4 });
+  await page.mouse.up();
+  const part = (await svg.getAttribute("viewBox")).split(" ").map(Number);
+  const all = whole.split(" ").map(Number);
+  if (!(Math.abs(part[2] - all[2] * 0.3) < all[2] * 0.02)) say(`dragging over a picture shows ${part} of ${all}`);
+  if (await page.locator(".dragged").count()) say("the frame of what was dragged stays");
+  await figure.locator(".sizes button").last().click();
+  if ((await svg.getAttribute("viewBox")) !== whole) say("a picture does not come back whole");
 }
 
 async function shot(page, name) {
@@ -158,6 +180,7 @@ for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")).
   await page.setViewportSize({ width: 1400, height: 900 });
   // What is not there in five seconds is not there.
   page.setDefaultTimeout(5000);
+  await zooms(page, say).catch((error) => say(`it does not zoom: ${error.message.split("\n")[0]}`));
   await moves(page, say).catch((error) => say(`it does not move: ${error.message.split("\n")[0]}`));
   await context.close();
   const silent = await open(file, { javaScriptEnabled: false });

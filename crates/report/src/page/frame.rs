@@ -5,7 +5,7 @@ use super::html::text;
 /// The style of all pages.
 const STYLE: &str = include_str!("page.css");
 /// What moves on them.
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPTS: [&str; 2] = [include_str!("page.js"), include_str!("zoom.js")];
 
 /// Nothing is fetched and nothing but what stands in the page runs; the style and the script are inline.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
@@ -41,6 +41,7 @@ pub(super) fn document(
         .map(|section| format!("<li><a href=\"#{}\">{}</a></li>", section.id, section.heading))
         .collect();
     let bodies: String = sections.iter().map(|section| told(section)).collect();
+    let scripts: String = SCRIPTS.iter().map(|script| format!("<script>\n{script}</script>\n")).collect();
     let (title, about, data) = (text(title), text(about), data.element()?);
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -51,7 +52,7 @@ pub(super) fn document(
          <header>\n<p class=\"about\">{about}</p>\n<h1>{title}</h1>\n\
          <nav aria-label=\"On this page\"><ul>{links}</ul></nav>\n</header>\n<main>\n{bodies}</main>\n\
          <footer><p>Written by powerband. This page is one file: it asks for nothing and sends nothing.</p></footer>\n\
-         {data}<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+         {data}{scripts}</body>\n</html>\n"
     ))
 }
 
