@@ -15,6 +15,13 @@ pub(crate) fn say(text: &str) {
     let _ = write!(out, "{text}{newline}").and_then(|()| out.flush());
 }
 
+/// Prints bytes as they are.
+pub(crate) fn hand_on(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    // A closed pipe means nobody wants the rest.
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
 /// Prints a line as it comes; answers whether anybody still reads.
 pub(crate) fn say_on(line: &str) -> bool {
     let mut out = std::io::stdout().lock();

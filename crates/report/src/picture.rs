@@ -62,8 +62,8 @@ pub struct Picture {
 impl Picture {
     /// The drawing as a file of its own, for programs that know no custom properties of style sheets.
     #[must_use]
-    pub fn file(&self) -> String {
-        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", palette::plain(&self.svg))
+    pub fn file(&self, theme: palette::Theme) -> String {
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", palette::plain(&self.svg, theme))
     }
 }
 

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use powerband_record::{Better, CloseReason, Event, Finding, Level, Started, Verdict};
 use powerband_report::Model;
+use powerband_report::picture::palette::Theme;
 use powerband_report::picture::{Picture, pictures};
 use roxmltree::{Document, Node};
 
@@ -191,7 +192,7 @@ fn a_drawing_stands_alone() {
                 marked.filter(|tag| outside != " on" || tag.contains(" on") && tag.contains("click")).collect();
             assert!(attributes.is_empty(), "{outside}: {attributes:?}");
         }
-        let plain = picture.file();
+        let plain = picture.file(Theme::Light);
         assert!(plain.contains("#0072b2") && !plain.contains("var("));
         Document::parse(&plain).unwrap();
     }
