@@ -87,7 +87,8 @@ pub(crate) fn width() -> usize {
     columns.unwrap_or(80).clamp(40, 200)
 }
 
-/// Whether to colour standard output: a terminal, and NO_COLOR not set.
+/// Whether to colour standard output: a terminal that is not `dumb`, and NO_COLOR not set.
 pub(crate) fn colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    std::io::stdout().is_terminal() && !dumb && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
