@@ -2,9 +2,10 @@
 
 use anyhow::{Result, anyhow};
 use powerband_advice::replay::Table;
+use powerband_report::picture::chart::{Chart, Line};
 
 use crate::optuna::{Environment, Peer, Sampler};
-use crate::picture::{Line, Panel};
+use crate::picture;
 use crate::score::Score;
 use crate::searchers::{self, BUDGET};
 
@@ -102,10 +103,10 @@ pub(crate) fn play(surface: &Surface<'_>, entrant: &mut Entrant, terms: Terms) -
         regret.iter_mut().zip(held).for_each(|(sum, one)| *sum += 100.0 * one.exp_m1());
     }
     regret.iter_mut().for_each(|sum| *sum /= entrant.seeds as f64);
-    Ok((score, Line { name: entrant.searcher.name().to_owned(), regret_percent: regret }))
+    Ok((score, picture::line(entrant.searcher.name(), &regret)))
 }
 
 /// The panel of one surface.
-pub(crate) fn panel(surface: &Surface<'_>, lines: Vec<Line>) -> Panel {
-    Panel { title: surface.name.clone(), lines }
+pub(crate) fn panel(surface: &Surface<'_>, lines: Vec<Line>) -> Chart {
+    picture::panel(&surface.name, lines)
 }

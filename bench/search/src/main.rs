@@ -122,7 +122,8 @@ fn race(arguments: &Arguments) -> Result<bool> {
         model_rows(&surfaces, arguments);
     }
     if let Some(file) = &arguments.svg {
-        std::fs::write(file, picture::svg(&panels)).with_context(|| format!("cannot write {}", file.display()))?;
+        let drawn = picture::svg(&panels).context("nothing was raced, so there is no picture")?;
+        std::fs::write(file, drawn).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(well)
 }

@@ -4,7 +4,8 @@
 mod picture;
 
 use clap::Parser;
-use picture::{Line, Panel, Point};
+use picture::Point;
+use powerband_report::picture::chart::Chart;
 use powerband_stats::noise::Noise;
 use powerband_stats::race::{BUDGET_BLOCKS, Contender, EXPERIMENTS, NOISES, Procedure, Reading, Score, score};
 use powerband_stats::{Error, Rules, Spending};
@@ -74,7 +75,8 @@ fn main() -> ExitCode {
     if let Some(file) = &arguments.svg {
         let drawn = panels(&report).map_err(|why| why.to_string());
         let written = drawn.and_then(|panels| {
-            std::fs::write(file, picture::svg(&panels)).map_err(|why| format!("cannot write {}: {why}", file.display()))
+            let drawn = picture::svg(&panels).ok_or("nothing was raced, so there is no picture")?;
+            std::fs::write(file, drawn).map_err(|why| format!("cannot write {}: {why}", file.display()))
         });
         if let Err(words) = written {
             complain(&words);
@@ -148,34 +150,34 @@ fn patience(contender: Contender) -> (String, Vec<Procedure>) {
     match contender {
         Contender::Ours => {
             let set = |alpha| Procedure::Blocks(Rules { alpha, ..Rules::default() });
-            (format!("{name} (small: 1, 10 and 20 %)"), ALPHAS.map(set).to_vec())
+            (format!("{name} (no ring: 1, 10 and 20 %)"), ALPHAS.map(set).to_vec())
         }
-        Contender::TenWelch => (format!("{name} (small: 3, 5, 20, 30 each)"), repeated(Reading::Welch)),
-        Contender::TenByEye => (format!("{name} (small: likewise)"), repeated(Reading::OneDeviation)),
+        Contender::TenWelch => (format!("{name} (no ring: 3, 5, 20, 30 each)"), repeated(Reading::Welch)),
+        Contender::TenByEye => (format!("{name} (no ring: likewise)"), repeated(Reading::OneDeviation)),
         _ => (name.to_owned(), Vec::new()),
     }
 }
 
 /// A panel for each noise: the report's rows, and around them the same contenders with other patience.
-fn panels(report: &Report) -> Result<Vec<Panel>, Error> {
+fn panels(report: &Report) -> Result<Vec<Chart>, Error> {
     let spending = Arc::new(Spending::new());
     let panel = |noise: Noise| {
         let line = |contender: Contender| {
-            let point = |row: &Row| Point {
+            let point = |row: &Row, usual: bool| Point {
                 ratio: row.ratio,
                 wrong_percent: row.wrong_settings_percent,
                 undecided_percent: row.undecided_percent,
+                usual,
             };
             let used = report.rows.iter().filter(|row| (row.noise, row.contender) == (noise.name(), contender.name()));
-            let mut points: Vec<(bool, Point)> = used.map(|row| (true, point(row))).collect();
+            let mut points: Vec<Point> = used.map(|row| point(row, true)).collect();
             let (name, others) = patience(contender);
             for procedure in &others {
                 let asked = (report.runs, report.seed);
-                points.push((false, point(&row(contender.name(), procedure, noise, &spending, asked)?)));
+                points.push(point(&row(contender.name(), procedure, noise, &spending, asked)?, false));
             }
-            points.sort_by(|(_, a), (_, b)| a.ratio.total_cmp(&b.ratio));
-            let usual = points.iter().position(|(usual, _)| *usual).unwrap_or_default();
-            Ok(Line { name, points: points.into_iter().map(|(_, point)| point).collect(), usual })
+            points.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+            Ok(picture::line(name, &points))
         };
         let lines = Contender::ALL.into_iter().map(line).collect::<Result<_, Error>>()?;
         let words = match noise {
@@ -186,7 +188,7 @@ fn panels(report: &Report) -> Result<Vec<Panel>, Error> {
             Noise::Contam => "with outliers",
             _ => "other noise",
         };
-        Ok(Panel { title: format!("{}: trials {words}", noise.name()), lines })
+        Ok(picture::panel(&format!("{}: trials {words}", noise.name()), lines))
     };
     NOISES.into_iter().map(panel).collect()
 }

@@ -15,6 +15,13 @@ pub(crate) fn say(text: &str) {
     let _ = write!(out, "{text}{newline}").and_then(|()| out.flush());
 }
 
+/// Prints bytes as they are.
+pub(crate) fn hand_on(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    // A closed pipe means nobody wants the rest.
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
 /// Prints a line as it comes; answers whether anybody still reads.
 pub(crate) fn say_on(line: &str) -> bool {
     let mut out = std::io::stdout().lock();
@@ -80,7 +87,8 @@ pub(crate) fn width() -> usize {
     columns.unwrap_or(80).clamp(40, 200)
 }
 
-/// Whether to colour standard output: a terminal, and NO_COLOR not set.
+/// Whether to colour standard output: a terminal that is not `dumb`, and NO_COLOR not set.
 pub(crate) fn colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    std::io::stdout().is_terminal() && !dumb && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

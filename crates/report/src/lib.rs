@@ -9,6 +9,7 @@ mod calibration;
 pub mod comparison;
 pub mod csv;
 mod distribution;
+mod escape;
 pub mod json;
 pub mod list;
 pub mod markdown;

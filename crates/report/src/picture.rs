@@ -18,13 +18,14 @@ pub mod svg;
 mod again;
 mod against;
 mod changes;
+pub mod chart;
 mod course;
 mod drift;
 mod front;
-mod knob_axis;
+pub(crate) mod knob_axis;
 mod ladder;
 mod legend;
-mod levels;
+pub(crate) mod levels;
 mod limit;
 mod noise;
 mod plane;
@@ -62,9 +63,14 @@ pub struct Picture {
 impl Picture {
     /// The drawing as a file of its own, for programs that know no custom properties of style sheets.
     #[must_use]
-    pub fn file(&self) -> String {
-        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", palette::plain(&self.svg))
+    pub fn file(&self, theme: palette::Theme) -> String {
+        svg_file(&palette::plain(&self.svg, theme))
     }
+}
+
+/// A drawing whose colours are resolved, as a file.
+fn svg_file(drawing: &str) -> String {
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{drawing}\n")
 }
 
 /// The pictures of an experiment, the most telling first; those that it has data for.
@@ -160,7 +166,7 @@ fn cells(value: f64, interval: Option<(f64, f64)>) -> [String; 3] {
 }
 
 /// A metric as an axis names it: its name without the unit's suffix is not shorter to read, so the name and what it covers.
-fn titled(metric: &powerband_record::Metric) -> String {
+pub(crate) fn titled(metric: &powerband_record::Metric) -> String {
     let unit = unit_of(&metric.name);
     let name = crate::sentence::with_boundary(&metric.name, metric);
     if unit.is_empty() { name } else { format!("{name}, {unit}") }

@@ -11,6 +11,7 @@ use crate::{Distribution, End, Model};
 pub(crate) mod cell;
 mod fold;
 mod picture;
+mod plot;
 mod progress;
 mod search;
 mod tables;
@@ -57,6 +58,11 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
         let name = sentence::with_boundary(&metric.name, metric);
         page.text(&format!("{name} against {} (wanted: {wanted})", model.label(0)), 0);
         page.lines.extend(tables::verdicts(model, place, width, colour));
+        let plot = plot::draw(model, place, metric, width, colour);
+        if !plot.is_empty() {
+            page.blank();
+            page.lines.extend(plot);
+        }
     }
     let required = requirements::table(model, width);
     if !required.is_empty() {

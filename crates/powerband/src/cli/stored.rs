@@ -43,10 +43,16 @@ pub(crate) struct Export {
     /// What to write; json when absent
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["journal", "csv"])]
     pub(crate) format: Option<Format>,
-    /// Of svg: which picture, by its name in the page; the first when absent
+    /// Of svg and png: which picture, by its name in the page; the first when absent
     #[arg(long, value_name = "NAME")]
     pub(crate) picture: Option<String>,
-    /// To this file instead of the terminal
+    /// Of svg and png: on dark paper
+    #[arg(long)]
+    pub(crate) dark: bool,
+    /// Of png: so many pixels wide; 920 when absent
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub(crate) width: Option<u32>,
+    /// To this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -62,6 +68,8 @@ pub(crate) enum Format {
     Journal,
     /// The finding and tables of pipes
     Md,
-    /// One picture
+    /// One picture, as lines and letters
     Svg,
+    /// One picture, as pixels
+    Png,
 }

@@ -1,8 +1,11 @@
-//! `export`: an experiment's events, or its results as JSON, CSV or Markdown, or a picture, to a file or the terminal.
+//! `export`: an experiment's events, or its results as JSON, CSV or Markdown, or a picture, to a file or standard output.
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use powerband_report::json::Report;
+use powerband_report::picture::WIDTH;
+use powerband_report::picture::palette::Theme;
 use powerband_store::Store;
 
 use crate::cli::{Export, Format, Shared};
@@ -18,26 +21,48 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
         _ if args.csv => Format::Csv,
         format => format.unwrap_or(Format::Json),
     };
-    if args.picture.is_some() && format != Format::Svg {
-        return Err(usage("--picture names a picture of --format svg"));
-    }
+    fitting(args, format)?;
     let failed = |error: serde_json::Error| Failure::new(Exit::Failed, error);
-    let text = match format {
-        Format::Journal => journal(&store, id)?,
-        Format::Csv => powerband_report::csv::render(&verb::show::model(&store, id)?),
+    let bytes = match format {
+        Format::Journal => journal(&store, id)?.into_bytes(),
+        Format::Csv => powerband_report::csv::render(&verb::show::model(&store, id)?).into_bytes(),
         Format::Json => {
-            serde_json::to_string_pretty(&Report::new(&verb::show::model(&store, id)?)).map_err(failed)? + "\n"
+            let report = Report::new(&verb::show::model(&store, id)?);
+            (serde_json::to_string_pretty(&report).map_err(failed)? + "\n").into_bytes()
         }
-        Format::Md => powerband_report::markdown::render(&verb::show::model(&store, id)?),
-        Format::Svg => picture(&store, id, args.picture.as_deref())?,
+        Format::Md => powerband_report::markdown::render(&verb::show::model(&store, id)?).into_bytes(),
+        Format::Svg => picture(&store, id, args)?.into_bytes(),
+        Format::Png => {
+            let width = args.width.unwrap_or((WIDTH * TWICE) as u32);
+            powerband_raster::png(&picture(&store, id, args)?, width).map_err(usage)?
+        }
     };
-    match &args.output {
-        Some(path) => write(path, &text),
+    match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
+        Some(path) => write(path, &bytes),
         None => {
-            output::say(&text);
+            output::hand_on(&bytes);
             Ok(Exit::Fine as u8)
         }
     }
+}
+
+/// Pixels of a picture to each unit of its drawing, without another width: sharp on screens of today, and in print.
+const TWICE: f64 = 2.0;
+
+/// Whether the options are of this format, and the format is one for where it goes.
+fn fitting(args: &Export, format: Format) -> Result<(), Failure> {
+    let drawn = matches!(format, Format::Svg | Format::Png);
+    if (args.picture.is_some() || args.dark) && !drawn {
+        let option = if args.dark { "--dark is for" } else { "--picture names" };
+        return Err(usage(format!("{option} a picture; add --format svg or --format png")));
+    }
+    if args.width.is_some() && format != Format::Png {
+        return Err(usage("--width counts pixels; add --format png"));
+    }
+    if format == Format::Png && args.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(usage("a PNG is no text for a terminal; `-o FILE.png` writes it to a file"));
+    }
+    Ok(())
 }
 
 fn journal(store: &Store, id: i64) -> Result<String, Failure> {
@@ -49,15 +74,16 @@ fn journal(store: &Store, id: i64) -> Result<String, Failure> {
     }))
 }
 
-/// One picture of an experiment, by name; the first without one.
-fn picture(store: &Store, id: i64, name: Option<&str>) -> Result<String, Failure> {
+/// The drawing of one picture of an experiment, by name; the first without one.
+fn picture(store: &Store, id: i64, args: &Export) -> Result<String, Failure> {
+    let name = args.picture.as_deref();
     let pictures = page::pictures_of(store, id)?;
     let found = match name {
         Some(name) => pictures.iter().find(|picture| picture.id == name),
         None => pictures.first(),
     };
     if let Some(picture) = found {
-        return Ok(picture.file());
+        return Ok(picture.file(if args.dark { Theme::Dark } else { Theme::Light }));
     }
     let names: Vec<&str> = pictures.iter().map(|picture| picture.id.as_str()).collect();
     Err(usage(match (name, names.as_slice()) {
@@ -68,8 +94,8 @@ fn picture(store: &Store, id: i64, name: Option<&str>) -> Result<String, Failure
     }))
 }
 
-fn write(path: &Path, text: &str) -> Answer {
-    powerband_host::with_rights_for(path, || std::fs::write(path, text)).map_err(|error| {
+fn write(path: &Path, bytes: &[u8]) -> Answer {
+    powerband_host::with_rights_for(path, || std::fs::write(path, bytes)).map_err(|error| {
         let exit = if error.kind() == std::io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::CannotGoOn };
         Failure::new(exit, format!("cannot write {}: {}", path.display(), error.to_string().to_lowercase()))
     })?;

@@ -23,6 +23,7 @@ mod declared;
 mod desk;
 mod doctor;
 mod documented;
+mod drawn;
 mod driven;
 mod elsewhere;
 mod explained;

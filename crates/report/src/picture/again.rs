@@ -7,6 +7,7 @@ use super::palette::{BAD, FAINT, GOOD, PLAIN, Shape};
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
 use super::{Caption, Picture};
+use crate::replication::text::word;
 use crate::replication::{Holds, Judged, Point, Replication};
 use crate::sentence::percent;
 
@@ -160,17 +161,6 @@ fn claim(claim: &Judged) -> Row {
         marks.push(mark(1.0, claim.holds, found));
     }
     Row { label: claim.id.clone(), setting: None, marks, ribbon: None, behind: word(claim.holds).to_owned() }
-}
-
-fn word(holds: Holds) -> &'static str {
-    match holds {
-        Holds::Yes => "holds",
-        Holds::OffSize => "size off",
-        Holds::Tie => "tie",
-        Holds::No => "does not hold",
-        Holds::NotTried => "not tried",
-        Holds::Undecidable => "not decidable",
-    }
 }
 
 fn sign(holds: Holds) -> Look {

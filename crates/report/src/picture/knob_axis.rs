@@ -6,15 +6,15 @@ use powerband_record::{Setting, parse_duration_ns, parse_frequency_khz};
 use crate::Model;
 
 /// Settings along a numeric knob.
-pub(super) struct KnobAxis {
+pub(crate) struct KnobAxis {
     /// The knob with its unit, as an axis names it.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// The knob.
-    pub(super) knob: String,
+    pub(crate) knob: String,
     /// Unit of its numbers; may be empty.
-    pub(super) unit: &'static str,
+    pub(crate) unit: &'static str,
     /// Settings that have a number, ascending by it: setting, number, and what else they differ in.
-    pub(super) places: Vec<(u32, f64, String)>,
+    pub(crate) places: Vec<(u32, f64, String)>,
 }
 
 /// Fewer different numbers make no line.
@@ -23,7 +23,7 @@ const LEAST: usize = 3;
 const MOST_LINES: usize = 8;
 
 /// The one numeric knob that settings differ in, beside at most one other.
-pub(super) fn knob_axis(model: &Model) -> Option<KnobAxis> {
+pub(crate) fn knob_axis(model: &Model) -> Option<KnobAxis> {
     let turned: Vec<(u32, BTreeMap<String, String>)> =
         (0..).zip(&model.settings).filter_map(|(number, setting)| Some((number, assigned(&setting.turns)?))).collect();
     let mut groups: Vec<(Vec<String>, Vec<&str>)> = Vec::new();

@@ -15,12 +15,12 @@ pub(super) fn pictures(model: &Model) -> Vec<Picture> {
 }
 
 /// The interval of a level, where it has both ends.
-pub(super) fn interval(level: &Level) -> Option<(f64, f64)> {
+pub(crate) fn interval(level: &Level) -> Option<(f64, f64)> {
     level.low.zip(level.high).filter(|(low, high)| low.is_finite() && high.is_finite())
 }
 
 /// The levels of a metric that can be shown, by setting.
-pub(super) fn levels(model: &Model, place: usize) -> Vec<(u32, &Level)> {
+pub(crate) fn levels(model: &Model, place: usize) -> Vec<(u32, &Level)> {
     let compared = |setting: &u32| crate::text::is_compared(model, *setting);
     let all = (0..).zip(&model.settings).filter(|(setting, _)| compared(setting));
     all.filter_map(|(setting, report)| Some((setting, report.levels.get(place)?.as_ref()?)))

@@ -67,14 +67,42 @@ pub fn dash(series: usize) -> &'static str {
     DASHES[(series + series / COLOURS.len()) % DASHES.len()]
 }
 
-/// A drawing for readers that know no custom properties: each `var(--pb-…,#123456)` becomes the colour in it.
+/// Which paper a drawing stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// White.
+    Light,
+    /// Nearly black.
+    Dark,
+}
+
+/// The properties of drawings on dark paper, as a page has them there.
+pub const DARK: [(&str, &str); 11] = [
+    ("paper", "#15181c"),
+    ("ink", "#e8eaed"),
+    ("grid", "#3a4049"),
+    ("1", "#56b4e9"),
+    ("2", "#ff9a4d"),
+    ("3", "#3fcfa0"),
+    ("4", "#e39ac4"),
+    ("5", "#f0e442"),
+    ("6", "#8fd0f5"),
+    ("7", "#b4b4b4"),
+    ("8", "#ffffff"),
+];
+
+/// A drawing for readers that know no custom properties: each `var(--pb-…,#123456)` becomes the colour in it, or on dark
+/// paper that of [`DARK`].
 #[must_use]
-pub fn plain(svg: &str) -> String {
+pub fn plain(svg: &str, theme: Theme) -> String {
     let mut parts = svg.split("var(--pb-");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match part.split_once(')').and_then(|(inside, rest)| Some((inside.split_once(',')?.1, rest))) {
-            Some((colour, rest)) => out.extend([colour, rest]),
+        match part.split_once(')').and_then(|(inside, rest)| Some((inside.split_once(',')?, rest))) {
+            Some(((name, light), rest)) => {
+                let dark = DARK.iter().find(|(known, _)| theme == Theme::Dark && *known == name);
+                out.extend([dark.map_or(light, |(_, dark)| *dark), rest]);
+            }
             None => out.extend(["var(--pb-", part]),
         }
     }

@@ -120,48 +120,14 @@ pub(super) fn position(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A text such that every character of it is seen and none of them moves others: control characters as their pictures,
-/// marks of direction and what XML cannot hold by their numbers.
+/// A text on one line such that every character of it is seen and none of them moves others: blanks for line ends and tabs,
+/// code points (`U+202E`) for what shows nothing.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    let mut seen = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => seen.push(' '),
-            // U+2400 and on are pictures of U+0000 and on.
-            '\0'..='\u{1f}' => seen.extend(char::from_u32(0x2400 + u32::from(c))),
-            '\u{7f}' => seen.push('\u{2421}'),
-            '\u{80}'..='\u{9f}'
-            | '\u{61c}'
-            | '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{fffe}'
-            | '\u{ffff}' => {
-                let _ = write!(seen, "U+{:04X}", u32::from(c));
-            }
-            c => seen.push(c),
-        }
-    }
-    seen
+    crate::escape::seen(text).replace(['\n', '\t'], " ")
 }
 
 /// [`visible`], and such that neither an element nor an attribute can end in it.
 fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in visible(text).chars() {
-        match c {
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '&' => safe.push_str("&amp;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    safe
+    crate::escape::escaped(&visible(text))
 }

@@ -1,6 +1,6 @@
 //! Scales: back and forth, at ticks, and at what cannot be shown.
 use super::label::{Placing, folded, length, told_apart};
-use super::palette::plain;
+use super::palette::{DARK, Theme, plain};
 use super::scale::{Reach, Scale};
 use super::svg::visible;
 
@@ -89,7 +89,19 @@ fn labels_too_long_lose_what_all_have() {
 
 #[test]
 fn colours_without_properties_are_those_behind_them() {
-    assert_eq!(plain("a var(--pb-1,#0072b2) b var(--pb-ink,#222222)"), "a #0072b2 b #222222");
-    assert_eq!(plain("no colour, var(--pb-broken"), "no colour, var(--pb-broken");
-    assert_eq!(visible("a\u{202e}b\u{7}\u{85}"), "aU+202Eb\u{2407}U+0085");
+    let drawing = "a var(--pb-1,#0072b2) b var(--pb-ink,#222222)";
+    assert_eq!(plain(drawing, Theme::Light), "a #0072b2 b #222222");
+    assert_eq!(plain(drawing, Theme::Dark), "a #56b4e9 b #e8eaed");
+    assert_eq!(plain("no colour, var(--pb-broken", Theme::Light), "no colour, var(--pb-broken");
+    assert_eq!(visible("a\u{202e}b\u{7}\u{85}"), "aU+202EbU+0007U+0085");
+}
+
+#[test]
+fn dark_drawings_have_the_colours_of_dark_pages() {
+    let style = include_str!("../page/page.css");
+    let (_, dark) = style.split_once("prefers-color-scheme: dark").unwrap();
+    let dark = dark.split_once("\n}").unwrap().0;
+    for (name, colour) in DARK {
+        assert!(dark.contains(&format!("--pb-{name}: {colour};")), "--pb-{name} is not {colour} on dark pages");
+    }
 }

@@ -107,13 +107,11 @@ pub(crate) fn word(verdict: Verdict) -> &'static str {
 fn paint(line: &str) -> String {
     let cells: Vec<&str> = line.split(['│', '┆']).collect();
     let Some(place) = cells.len().checked_sub(3) else { return line.to_owned() };
-    let ansi = match cells[place].trim() {
-        "better" => "32",
-        "worse" => "31",
-        "same" => "36",
-        "undecided" => "33",
-        _ => return line.to_owned(),
+    let verdicts = [Verdict::Better, Verdict::Worse, Verdict::Same, Verdict::Undecided];
+    let Some(verdict) = verdicts.into_iter().find(|verdict| word(*verdict) == cells[place].trim()) else {
+        return line.to_owned();
     };
+    let ansi = super::plot::ansi(verdict);
     // Where the cell begins and ends in the line; borders take three bytes.
     let begin = cells[..place].iter().map(|cell| cell.len() + '│'.len_utf8()).sum::<usize>();
     let end = begin + cells[place].len();

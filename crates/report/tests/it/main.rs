@@ -8,6 +8,7 @@ mod journals;
 mod json;
 mod page;
 mod pictures;
+mod plots;
 mod progress;
 mod published;
 mod text;
