@@ -46,6 +46,9 @@ pub(crate) struct Export {
     /// Of svg: which picture, by its name in the page; the first when absent
     #[arg(long, value_name = "NAME")]
     pub(crate) picture: Option<String>,
+    /// Of csv: every reading of what was read during the trials instead, a line each
+    #[arg(long)]
+    pub(crate) timelines: bool,
     /// To this file instead of the terminal
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

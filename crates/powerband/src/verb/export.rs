@@ -21,9 +21,13 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     if args.picture.is_some() && format != Format::Svg {
         return Err(usage("--picture names a picture of --format svg"));
     }
+    if args.timelines && format != Format::Csv {
+        return Err(usage("--timelines is a table of --format csv"));
+    }
     let failed = |error: serde_json::Error| Failure::new(Exit::Failed, error);
     let text = match format {
         Format::Journal => journal(&store, id)?,
+        Format::Csv if args.timelines => verb::show::readings(&store, id, None)?.csv(),
         Format::Csv => powerband_report::csv::render(&verb::show::model(&store, id)?),
         Format::Json => {
             serde_json::to_string_pretty(&Report::new(&verb::show::model(&store, id)?)).map_err(failed)? + "\n"
