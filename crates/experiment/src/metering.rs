@@ -3,11 +3,12 @@ use std::collections::BTreeMap;
 
 use powerband_machine::{Handle, Machine, Sample, Watch, World};
 use powerband_meter::state::{AskedFigure, OpenFigure};
-use powerband_meter::{Measured, MeterInstance, Mute, Session};
-use powerband_record::{CpuList, MeterChoice, Side, Timeline, format_duration};
+use powerband_meter::{Courses, Measured, MeterInstance, Mute, Session};
+use powerband_record::{CpuList, MeterChoice, Recording, Side, Timeline, format_duration};
 
 use crate::PlanError;
 use crate::choice::meters_read;
+use crate::courses::of_side;
 
 /// What every meter gives.
 const METRICS: [&str; 2] = ["power_w", "energy_j"];
@@ -21,7 +22,9 @@ const SIDES: [Side; 3] = [Side::Near, Side::Far, Side::Both];
 pub(crate) struct Metering {
     meters: BTreeMap<Side, MeterInstance>,
     figures: Vec<(Side, AskedFigure)>,
-    /// The CPUs the figures are of; all when `None`.
+    /// What is kept of the CPUs meanwhile.
+    courses: Vec<Recording>,
+    /// The CPUs figures and courses are of; all when `None`.
     cpus: Option<CpuList>,
 }
 
@@ -44,6 +47,7 @@ pub(crate) struct Metered {
 /// Meters open for one run.
 pub(crate) struct Sessions {
     meters: BTreeMap<Side, Session>,
+    courses: BTreeMap<Side, Courses>,
     figures: BTreeMap<Side, Figures>,
 }
 
@@ -80,6 +84,11 @@ impl Metering {
             }
         }
         Metering { figures, cpus: cpus.cloned(), ..self }
+    }
+
+    /// With what is kept of the CPUs meanwhile.
+    pub(crate) fn with_courses(self, recordings: &[Recording]) -> Self {
+        Metering { courses: recordings.to_vec(), ..self }
     }
 
     /// The slowest meter a metric is measured by that a load of this length is too short for.
@@ -132,6 +141,13 @@ impl Metering {
                 meters.insert(side, Session::open(machine, std::slice::from_ref(meter)));
             }
         }
+        let mut courses = BTreeMap::new();
+        for side in [Side::Near, Side::Far] {
+            let asked = of_side(&self.courses, side);
+            let Some(machine) = world.machine(side).filter(|_| !asked.is_empty()) else { continue };
+            // One that was there before the start and is not now leaves no course; no metric rests on it.
+            courses.extend(Courses::open(machine, &asked, self.cpus.as_ref()).ok().map(|open| (side, open)));
+        }
         let mut figures: BTreeMap<Side, Figures> = BTreeMap::new();
         for (side, figure) in &self.figures {
             let Some(machine) = world.machine(*side) else { continue };
@@ -141,7 +157,7 @@ impl Metering {
                 Err(why) => of.refused.push((figure.name(), why)),
             }
         }
-        Sessions { meters, figures }
+        Sessions { meters, courses, figures }
     }
 }
 
@@ -150,6 +166,9 @@ impl Sessions {
     pub(crate) fn watches(&self) -> BTreeMap<Side, Vec<Watch>> {
         let mut watches: BTreeMap<Side, Vec<Watch>> =
             self.meters.iter().map(|(&side, session)| (side, session.watches())).collect();
+        for (&side, courses) in &self.courses {
+            watches.entry(side).or_default().extend(courses.watches());
+        }
         for (&side, figures) in &self.figures {
             watches.entry(side).or_default().push(figures.watch());
         }
@@ -182,6 +201,12 @@ impl Sessions {
             // They are the last of what is read on a side.
             let moments = around.get(&side).and_then(|read| read.last()).map_or(&[][..], Vec::as_slice);
             told.extend(figures.close(machine, moments).into_iter().map(|(name, value)| ((side, name), value)));
+        }
+        for (side, courses) in self.courses {
+            let Some(machine) = world.machine(side) else { continue };
+            let before = self.meters.get(&side).map_or(0, |session| session.watches().len());
+            metered.timelines.extend(courses.timelines(side, of(around, side).get(before..).unwrap_or_default()));
+            courses.close(machine);
         }
         for (side, session) in self.meters {
             let Some(machine) = world.machine(side) else { continue };

@@ -86,6 +86,9 @@ pub struct Plan {
     /// How cool the machines are to be before each load: `50C`, `50C:2m`.
     #[serde(default)]
     pub cool: Option<String>,
+    /// What is kept of the machines' CPUs while a load runs: `clock`, `utilisation@0-3:1s`; one or a list.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub record: Vec<String>,
     /// The best setting is searched, rather than all of them compared.
     #[serde(default)]
     pub tune: Option<Tune>,
@@ -288,6 +291,7 @@ impl Plan {
             knobs: BTreeMap::new(),
             meters: BTreeMap::new(),
             cool: None,
+            record: Vec::new(),
             tune: None,
             robust: false,
         }

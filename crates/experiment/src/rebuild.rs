@@ -126,6 +126,7 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         ("the machine", typed(&begun.machine, &begun.machine_typed), typed(&now.machine, &now.machine_typed)),
         ("the far machine", far(begun), far(now)),
         ("the temperature to begin at", cool(begun), cool(now)),
+        ("what is recorded", recorded(begun), recorded(now)),
         ("what is declared", knobs(begun), knobs(now)),
         ("the load", begun.load.to_string(), now.load.to_string()),
         ("the seed", begun.seed.to_string(), now.seed.to_string()),
@@ -146,6 +147,12 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
     ];
     settings(&begun.settings, &now.settings)
         .or_else(|| pairs.into_iter().find_map(|(what, then, now)| told(what, then, now)))
+}
+
+/// What is kept of the machines' CPUs.
+fn recorded(of: &Started) -> String {
+    let all: Vec<String> = of.record.iter().map(ToString::to_string).collect();
+    if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
 }
 
 /// The goal and the requirements of a search.

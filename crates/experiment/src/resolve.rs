@@ -13,6 +13,7 @@ use powerband_record::{
 use crate::asked::Sources;
 use crate::choice::{choices, program};
 use crate::cooling;
+use crate::courses::recordings;
 use crate::crossing::crossed;
 use crate::metering::Metering;
 use crate::search::{Asked, MOST_SEARCHED};
@@ -100,6 +101,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let mut picks =
         texts.iter().map(|text| MetricSpec::parse(text)).collect::<Result<Vec<_>, _>>().map_err(PlanError::from)?;
     let cool = cool(plan, world)?;
+    let record = recordings(plan, world, &narrow)?;
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
     let mut metrics = metrics_of(&mut picks, &requirements, plan, &metering, &narrow, world)?;
     if let Some(length_ns) = plan.load.measured_ns() {
@@ -121,6 +123,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         system: identity(world, Side::Near, |machine| machine.system),
         command_meter,
         cool,
+        record,
         load: serde_json::to_value(&plan.load).unwrap_or_default(),
         settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
         metrics,
@@ -148,6 +151,7 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         knobs: plan.knobs.clone(),
         command_meter: None,
         cool: None,
+        record: Vec::new(),
         load: serde_json::Value::Null,
         user: None,
         seed: plan.seed.unwrap_or(DEFAULT_SEED),

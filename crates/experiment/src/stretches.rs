@@ -45,7 +45,9 @@ impl Stretches {
         self.refused.extend(stretch.refused.into_iter().map(|(it, why)| (name(it), why)));
         self.left_out.extend(stretch.left_out.into_iter().map(|(it, count)| (name(it), count)));
         self.histograms.extend(stretch.histograms.into_iter().map(|(it, values)| (name(it), values)));
-        self.timelines.extend(stretch.timelines);
+        let stretch_name = Some(prefix.trim_end_matches('_')).filter(|name| !name.is_empty()).map(str::to_owned);
+        let of = |timeline| Timeline { stretch: stretch_name.clone(), ..timeline };
+        self.timelines.extend(stretch.timelines.into_iter().map(of));
         let said = |finished: &&Finished| !(finished.output.stdout.is_empty() && finished.output.stderr.is_empty());
         let spoke = stretch.finishes.iter().filter(|(_, finished)| said(finished));
         self.output.extend(spoke.map(|(part, finished)| (format!("{prefix}{part}"), kept(&finished.output))));

@@ -75,6 +75,7 @@ impl<'w> WorldBench<'w> {
         let declared = resolved.started.command_meter.as_ref().and_then(|meter| MeterInstance::declared(meter).ok());
         let metering = Metering::find(world, &resolved.started.meters, declared.as_ref()).unwrap_or_default();
         let metering = metering.with_figures(resolved.measured(), resolved.narrow.cpus.as_ref());
+        let metering = metering.with_courses(&resolved.started.record);
         let metered = resolved.measured().flat_map(sides_of).copied().collect();
         WorldBench {
             world,

@@ -5,8 +5,10 @@
 //! `counter.rs`), gauges by what the machine read meanwhile and a time-weighted mean (`gauge.rs`); what no machine draws is
 //! told from what it does in `health.rs`. No number leaves without the name of its boundary, none is the [`sum`] of what
 //! overlaps, and what could not be measured is a refusal with its reason, never zero.
-//! What CPUs do meanwhile is in [`state`]: snapshots of files that stay open, and differences between them.
+//! What CPUs do meanwhile is in [`state`]: snapshots of files that stay open, and differences between them. [`Courses`] keeps
+//! how that went over a piece of work.
 mod counter;
+mod courses;
 mod followed;
 mod gauge;
 mod health;
@@ -21,6 +23,7 @@ mod session;
 pub mod state;
 
 pub use counter::{CounterError, Wrap, advance_uj};
+pub use courses::Courses;
 pub use gauge::{GaugeError, Sample, Window, mean};
 pub use lag::{LagError, Wave, lag_ns};
 pub use meter::{About, Absent, Inventory, Kind, Meter, MeterInstance, Quantity};

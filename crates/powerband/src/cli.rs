@@ -298,6 +298,12 @@ pub(crate) struct Setup {
     /// Begin each load only when the hottest thermal zone is as cool as this, or 10 minutes (or TIME) are over
     #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true)]
     pub(crate) cool: Option<String>,
+    /// Keep the course of the clock, or of how busy each CPU was, with each trial: clock, utilisation@0-3:1s
+    ///
+    /// They are read ten times a second while the load runs, or every TIME, of the CPUs of -c or of @CPUS; `show --timelines`
+    /// and the report's page show them.
+    #[arg(long = "record", value_name = "[far/]WHAT[@CPUS][:TIME]")]
+    pub(crate) record: Vec<String>,
     /// Most time, e.g. 15m
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
@@ -446,12 +452,13 @@ pub(crate) struct Tune {
 }
 
 /// What the plan of a page says already.
-const PLANNED: [&str; 15] = [
+const PLANNED: [&str; 16] = [
     "plan",
     "metrics",
     "meters",
     "meter_lags",
     "cool",
+    "record",
     "budget",
     "warmup",
     "settle",

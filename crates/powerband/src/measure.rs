@@ -199,6 +199,9 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     if !measuring.setup.meter_lags.is_empty() {
         plan.meter_lag.clone_from(&measuring.setup.meter_lags);
     }
+    if !measuring.setup.record.is_empty() {
+        plan.record.clone_from(&measuring.setup.record);
+    }
     if !measuring.setup.metrics.is_empty() {
         plan.metrics.clone_from(&measuring.setup.metrics);
     }

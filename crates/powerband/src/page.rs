@@ -3,9 +3,9 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use powerband_host::with_rights_for;
+use powerband_report::courses::Courses;
 use powerband_report::page;
 use powerband_report::picture::{Picture, pictures};
-use powerband_report::timelines::Timelines;
 use powerband_store::Store;
 
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -23,8 +23,8 @@ pub(crate) fn of_experiment(store: &Store, id: i64) -> Result<String, Failure> {
 /// The pictures of a stored experiment.
 pub(crate) fn pictures_of(store: &Store, id: i64) -> Result<Vec<Picture>, Failure> {
     let events = store.events(id).map_err(store_failure)?;
-    let timelines = Timelines::from_events(&events, None).map_err(|error| Failure::new(Exit::Failed, error))?;
-    Ok(pictures(&verb::show::model(store, id)?, Some(&timelines)))
+    let courses = Courses::from_events(&events).map_err(|error| Failure::new(Exit::Failed, error))?;
+    Ok(pictures(&verb::show::model(store, id)?, Some(&courses)))
 }
 
 /// Whether a page may be written there.

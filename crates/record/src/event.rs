@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Calibration, CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, Requirement,
+    Calibration, CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, Recording, Requirement,
     RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
 };
 
@@ -152,6 +152,9 @@ pub struct Started {
     /// How cool the machines are to be before each load, if that matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cool: Option<Cool>,
+    /// What is kept of the machines' CPUs while a load runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub record: Vec<Recording>,
     /// The load, as JSON of its own shape.
     pub load: serde_json::Value,
     /// Number of the user the load runs as; absent where there are no users (simulated machines).

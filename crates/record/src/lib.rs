@@ -14,6 +14,7 @@ mod metric;
 mod outcome;
 mod primes;
 mod quantity;
+mod recording;
 mod requirement;
 mod search;
 mod setting;
@@ -39,6 +40,7 @@ pub use quantity::{
     FrequencyError, QuantityError, format_duration, format_khz, format_number, parse_duration_ns, parse_frequency_khz,
     parse_percent,
 };
+pub use recording::{Recorded, Recording};
 pub use requirement::{Relation, Requirement, RequirementError, RequirementStanding, Standing};
 pub use search::{
     SearchChange, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept, SearchPhase,

@@ -1,4 +1,4 @@
-//! What a meter showed during a trial, reading by reading, packed small enough to be kept with every trial.
+//! What a meter, a clock or a CPU showed during a trial, reading by reading, packed small enough to be kept with every trial.
 use std::io::{Read as _, Write as _};
 
 use base64::Engine as _;
@@ -19,6 +19,9 @@ pub struct Timeline {
     pub meter: String,
     /// What its number covers.
     pub boundary: String,
+    /// Which stretch of a load that has several: `at_50`, `idle`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stretch: Option<String>,
     /// What it shows.
     pub quantity: MeterQuantity,
     /// How many readings there are.
@@ -27,7 +30,7 @@ pub struct Timeline {
     pub min: u64,
     /// The highest.
     pub max: u64,
-    /// The mean of all.
+    /// The mean of all; of shares of time, each counts as long as its time was.
     pub mean: f64,
     /// The readings, see [`Timeline::readings`].
     pub chunk: String,
@@ -41,6 +44,10 @@ pub enum MeterQuantity {
     PowerUw,
     /// Energy counted since some moment, µJ; it may have come round.
     EnergyUj,
+    /// The clock of a policy of cpufreq, kHz.
+    ClockKhz,
+    /// The share of the time since the reading before that a CPU was busy, ‰; the first has none before it and tells nothing.
+    BusyPermille,
 }
 
 /// One reading: ns since the first one, and what it showed in the unit of the quantity.
@@ -80,16 +87,18 @@ impl Timeline {
         let mut deflater = DeflateEncoder::new(Vec::new(), Compression::best());
         // Into memory, which takes it.
         let deflated = deflater.write_all(&bytes).and_then(|()| deflater.finish()).ok()?;
-        let values = || readings.iter().map(|(_, value)| *value);
+        let told = usize::from(quantity == MeterQuantity::BusyPermille)..;
+        let values = || readings[told.clone()].iter().map(|(_, value)| *value);
         Some(Timeline {
             side,
             meter: meter.to_owned(),
             boundary: boundary.to_owned(),
+            stretch: None,
             quantity,
             samples: u32::try_from(readings.len()).ok()?,
             min: values().min()?,
             max: values().max()?,
-            mean: values().map(|value| value as f64).sum::<f64>() / readings.len() as f64,
+            mean: mean(quantity, readings),
             chunk: STANDARD_NO_PAD.encode(deflated),
         })
     }
@@ -114,6 +123,15 @@ impl Timeline {
         }
         if readings.len() == self.samples as usize { Ok(readings) } else { Err(TimelineError("readings are missing")) }
     }
+}
+
+fn mean(quantity: MeterQuantity, readings: &[MeterReading]) -> f64 {
+    if quantity != MeterQuantity::BusyPermille {
+        return readings.iter().map(|(_, value)| *value as f64).sum::<f64>() / readings.len() as f64;
+    }
+    let time = |pair: &[MeterReading]| pair[1].0.saturating_sub(pair[0].0) as f64;
+    let busy: f64 = readings.windows(2).map(|pair| pair[1].1 as f64 * time(pair)).sum();
+    busy / readings.windows(2).map(time).sum::<f64>().max(1.0)
 }
 
 /// Writes a difference: its sign goes into the lowest bit, so that small ones of either sign are small numbers.

@@ -5,8 +5,8 @@
 use powerband_record::unit_of;
 
 use crate::Model;
+use crate::courses::Courses;
 use crate::replication::Replication;
-use crate::timelines::Timelines;
 
 pub mod axis;
 pub mod label;
@@ -31,6 +31,7 @@ mod noise;
 mod plane;
 mod rows;
 mod search;
+mod strips;
 mod surface;
 mod tail;
 
@@ -75,7 +76,7 @@ fn svg_file(drawing: &str) -> String {
 
 /// The pictures of an experiment, the most telling first; those that it has data for.
 #[must_use]
-pub fn pictures(model: &Model, timelines: Option<&Timelines>) -> Vec<Picture> {
+pub fn pictures(model: &Model, courses: Option<&Courses>) -> Vec<Picture> {
     let mut all = Vec::new();
     if model.started.calibration {
         all.extend(noise::picture(model));
@@ -89,7 +90,8 @@ pub fn pictures(model: &Model, timelines: Option<&Timelines>) -> Vec<Picture> {
             all.extend(front::pictures(model));
         }
         all.extend(tail::pictures(model));
-        all.extend(timelines.iter().flat_map(|timelines| course::pictures(model, timelines)));
+        all.extend(courses.iter().flat_map(|courses| course::pictures(model, courses)));
+        all.extend(courses.iter().flat_map(|courses| strips::utilisation(model, courses)));
     }
     all.extend(drift::pictures(model));
     named_once(all)

@@ -1,7 +1,10 @@
-//! What meters showed during trials, reading by reading: a table with a line for each, its readings, and both as JSON.
+//! What meters, clocks and CPUs showed during trials, reading by reading: a table with a line for each, its readings, and both as JSON.
+use std::fmt::Write as _;
+
 use powerband_record::{Event, MeterQuantity, Side, Timeline, TimelineError};
 use serde::Serialize;
 
+use crate::courses::watts_between;
 use crate::json::VERSION;
 use crate::text::{fit, fold};
 
@@ -36,12 +39,25 @@ pub struct Row {
     pub meter: String,
     /// What its numbers cover.
     pub boundary: String,
+    /// Which stretch of a load that has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stretch: Option<String>,
     /// Seconds from the first reading, taken before the load began, to each.
     pub time_s: Vec<f64>,
     /// Power at each, W; of a meter that counts energy the mean since the reading before, none at the first and where the
-    /// counter came round.
+    /// counter came round. Absent where it is no meter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub power_w: Vec<Option<f64>>,
+    /// The clock at each, MHz, where it is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clock_mhz: Vec<Option<f64>>,
+    /// The share of the time since the reading before that the CPU was busy, 0 to 1, where it is of one; none at the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub busy_share: Vec<Option<f64>>,
 }
+
+/// Some values of a row.
+type Values = fn(&Row) -> &[Option<f64>];
 
 impl Timelines {
     /// The timelines in a journal, of one trial or of all.
@@ -77,16 +93,18 @@ impl Timelines {
         let width = width.max(40);
         if self.timelines.is_empty() {
             let none = "no timeline: a meter that counts energy is read before and after a load only, and one that shows \
-                        power is read meanwhile where a metric asks for it (--metric power_w)";
+                        power is read meanwhile where a metric asks for it (--metric power_w); clocks and the use of CPUs are \
+                        kept where --record clock,utilisation asks for them";
             return fold(none, width, 0).join("\n") + "\n";
         }
-        let head = ["setting", "trial", "readings", "mean W", "least", "most", "course"].map(String::from);
         let mut lines = Vec::new();
         let mut rest: Vec<&Row> = self.timelines.iter().collect();
         while let Some(first) = rest.first().copied() {
             let (same, others): (Vec<&Row>, Vec<&Row>) = rest.into_iter().partition(|row| row.is_of(first));
             rest = others;
             lines.extend(fold(&first.title(), width, 0));
+            let mean = format!("mean {}", first.shown().1);
+            let head = ["setting", "trial", "readings", &mean, "least", "most", "course"].map(String::from);
             let rows: Vec<Vec<String>> = same.into_iter().map(Row::cells).collect();
             lines.extend(fit(&head, &rows, width, 1, &[1, 2, 3, 4, 5, 6]));
         }
@@ -98,14 +116,32 @@ impl Timelines {
     #[must_use]
     pub fn csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-        let mut text = "trial,block,setting,machine,meter,covers,time_s,power_w\r\n".to_owned();
+        // Columns beside a meter's are there where something is in them.
+        let any = |of: fn(&Row) -> bool| self.timelines.iter().any(of);
+        let beside: Vec<(&str, Values)> = [
+            (any(|row| !row.clock_mhz.is_empty()), "clock_mhz", (|row| &row.clock_mhz) as Values),
+            (any(|row| !row.busy_share.is_empty()), "busy_share", |row| &row.busy_share),
+        ]
+        .into_iter()
+        .filter_map(|(there, name, of)| there.then_some((name, of)))
+        .collect();
+        let stretched = any(|row| row.stretch.is_some());
+        let mut text = "trial,block,setting,machine,meter,covers,time_s,power_w".to_owned();
+        beside.iter().for_each(|(name, _)| text = format!("{text},{name}"));
+        text += if stretched { ",stretch\r\n" } else { "\r\n" };
         for row in &self.timelines {
             let named = [&row.setting, &row.meter, &row.boundary].map(|name| quoted(name));
             let [setting, meter, boundary] = named;
-            for (at_s, power_w) in row.time_s.iter().zip(&row.power_w) {
-                let power_w = power_w.map_or_else(String::new, |power_w| format!("{power_w:.6}"));
-                let (trial, block, side) = (row.trial, row.block, row.side);
-                text += &format!("{trial},{block},{setting},{side},{meter},{boundary},{at_s:.6},{power_w}\r\n");
+            let stretch = row.stretch.as_deref().map(quoted).unwrap_or_default();
+            let (trial, block, side) = (row.trial, row.block, row.side);
+            for (place, at_s) in row.time_s.iter().enumerate() {
+                let cell = |of: &[Option<f64>]| of.get(place).copied().flatten().map(|value| format!("{value:.6}"));
+                let power_w = cell(&row.power_w).unwrap_or_default();
+                let _ = write!(text, "{trial},{block},{setting},{side},{meter},{boundary},{at_s:.6},{power_w}");
+                for (_, of) in &beside {
+                    let _ = write!(text, ",{}", cell(of(row)).unwrap_or_default());
+                }
+                text += &if stretched { format!(",{stretch}\r\n") } else { "\r\n".to_owned() };
             }
         }
         text
@@ -114,19 +150,31 @@ impl Timelines {
 
 impl Row {
     pub(crate) fn is_of(&self, other: &Row) -> bool {
-        (self.side, &self.meter, &self.boundary) == (other.side, &other.meter, &other.boundary)
+        let of = |row: &Row| (row.side, row.meter.clone(), row.boundary.clone(), row.stretch.clone());
+        of(self) == of(other)
     }
 
     /// What the numbers are of: `hwmon: power_meter power1`.
     pub(crate) fn title(&self) -> String {
         let side = if self.side == Side::Near { String::new() } else { format!("{}, ", self.side) };
-        format!("{side}{}: {}", self.meter, self.boundary)
+        let stretch = self.stretch.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+        format!("{side}{}: {}{stretch}", self.meter, self.boundary)
+    }
+
+    /// Its values, their unit, and what they are multiplied by to be in it.
+    fn shown(&self) -> (&[Option<f64>], &'static str, f64) {
+        match (self.clock_mhz.is_empty(), self.busy_share.is_empty()) {
+            (false, _) => (&self.clock_mhz, "MHz", 1.0),
+            (_, false) => (&self.busy_share, "%", 100.0),
+            _ => (&self.power_w, "W", 1.0),
+        }
     }
 
     fn cells(&self) -> Vec<String> {
-        let powers = || self.power_w.iter().flatten().copied();
+        let (values, _, by) = self.shown();
+        let powers = || values.iter().flatten().map(|value| value * by);
         let count = powers().count();
-        let told = |power_w: f64| if count == 0 { "-".to_owned() } else { format!("{power_w:.2}") };
+        let told = |value: f64| if count == 0 { "-".to_owned() } else { format!("{value:.2}") };
         vec![
             self.setting.clone(),
             self.trial.to_string(),
@@ -141,16 +189,19 @@ impl Row {
 
 fn row(timeline: &Timeline, trial: u32, block: u32, setting: &str) -> Result<Row, TimelineError> {
     let readings = timeline.readings()?;
-    let watts_between = |pair: &[(u64, u64)]| {
-        let energy_uj = pair[1].1.checked_sub(pair[0].1)? as f64;
-        let time_ns = pair[1].0.saturating_sub(pair[0].0) as f64;
-        // µJ/ns = kW.
-        (time_ns > 0.0).then(|| energy_uj / time_ns * 1e3)
-    };
-    let power_w = match timeline.quantity {
-        MeterQuantity::PowerUw => readings.iter().map(|(_, power_uw)| Some(*power_uw as f64 * 1e-6)).collect(),
-        MeterQuantity::EnergyUj => std::iter::once(None).chain(readings.windows(2).map(watts_between)).collect(),
-    };
+    let scaled = |by: f64| readings.iter().map(|(_, value)| Some(*value as f64 * by)).collect::<Vec<_>>();
+    let (mut power_w, mut clock_mhz, mut busy_share) = (Vec::new(), Vec::new(), Vec::new());
+    match timeline.quantity {
+        MeterQuantity::PowerUw => power_w = scaled(1e-6),
+        MeterQuantity::EnergyUj => {
+            power_w = std::iter::once(None).chain(readings.windows(2).map(watts_between)).collect();
+        }
+        MeterQuantity::ClockKhz => clock_mhz = scaled(1e-3),
+        MeterQuantity::BusyPermille => {
+            busy_share = scaled(1e-3);
+            busy_share.first_mut().into_iter().for_each(|first| *first = None);
+        }
+    }
     Ok(Row {
         trial,
         block,
@@ -158,8 +209,11 @@ fn row(timeline: &Timeline, trial: u32, block: u32, setting: &str) -> Result<Row
         side: timeline.side,
         meter: timeline.meter.clone(),
         boundary: timeline.boundary.clone(),
+        stretch: timeline.stretch.clone(),
         time_s: readings.iter().map(|(at_ns, _)| *at_ns as f64 * 1e-9).collect(),
         power_w,
+        clock_mhz,
+        busy_share,
     })
 }
 

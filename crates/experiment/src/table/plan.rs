@@ -249,6 +249,9 @@ pub fn resolve_table(plan: &Plan, table: &Table) -> Result<Resolved, ResolveErro
             PlanError::Table("a table has no far machine and no CPUs; leave out --far and --cpus".into()).into()
         );
     }
+    if !plan.record.is_empty() {
+        return Err(PlanError::Table("a table keeps no course of clocks and CPUs; leave out --record".into()).into());
+    }
     let settings = table.settings(plan)?;
     let others = settings.iter().filter(|setting| !setting.assignments.is_empty());
     others.map(|setting| table.cells_of(setting)).collect::<Result<Vec<_>, _>>()?;

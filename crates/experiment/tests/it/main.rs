@@ -23,6 +23,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         knobs: std::collections::BTreeMap::new(),
         command_meter: None,
         cool: None,
+        record: vec![],
         load: serde_json::json!({"kind": "idle"}),
         user: None,
         seed,

@@ -50,6 +50,15 @@ impl Clocks {
     /// Opens the policies that drive one of `cpus`; none where there is no cpufreq. Where the kernel interrupts a CPU to
     /// tell its clock, that is left out unless `interrupting`.
     pub fn open(machine: &mut dyn Machine, cpus: &CpuList, interrupting: bool) -> Self {
+        Clocks::with(machine, cpus, interrupting, &FILES)
+    }
+
+    /// The same, but the clock is all that is read; where the kernel interrupts a CPU to tell it, nothing is.
+    pub fn open_alone(machine: &mut dyn Machine, cpus: &CpuList) -> Self {
+        Clocks::with(machine, cpus, false, &FILES[..1])
+    }
+
+    fn with(machine: &mut dyn Machine, cpus: &CpuList, interrupting: bool, files: &[&str]) -> Self {
         let mut all = Clocks::default();
         if !interrupting && interrupts_cpus(machine) {
             all.unread = Some(
@@ -61,20 +70,20 @@ impl Clocks {
         let cpufreq = format!("{CPU}/cpufreq");
         let names = machine.list(&cpufreq).unwrap_or_default().into_iter().map(|entry| entry.name);
         for (number, name) in numbers(names, "policy") {
-            all.add(machine, number, &format!("{cpufreq}/{name}"), cpus);
+            all.add(machine, number, &format!("{cpufreq}/{name}"), cpus, files);
         }
         if all.policies.is_empty() {
             // Kernels before policy folders: each CPU has its own, shared ones name the same CPUs.
             for &cpu in present(machine).as_slice() {
                 if !all.policies.iter().any(|policy| policy.cpus.contains(cpu)) {
-                    all.add(machine, cpu, &format!("{CPU}/cpu{cpu}/cpufreq"), cpus);
+                    all.add(machine, cpu, &format!("{CPU}/cpu{cpu}/cpufreq"), cpus, files);
                 }
             }
         }
         all
     }
 
-    fn add(&mut self, machine: &mut dyn Machine, number: u32, folder: &str, wanted: &CpuList) {
+    fn add(&mut self, machine: &mut dyn Machine, number: u32, folder: &str, wanted: &CpuList, files: &[&str]) {
         let file = |name: &str| format!("{folder}/{name}");
         let affected = machine.read(&file("affected_cpus")).ok().and_then(|text| CpuList::parse_spaced(&text).ok());
         let Some(cpus) = affected.filter(|cpus| cpus.as_slice().iter().any(|&cpu| wanted.contains(cpu))) else {
@@ -82,7 +91,7 @@ impl Clocks {
         };
         let skip = usize::from(self.unread.is_some());
         let mut open = [false; FILES.len()];
-        for (place, name) in FILES.iter().enumerate().skip(skip) {
+        for (place, name) in files.iter().enumerate().skip(skip) {
             if let Ok(handle) = machine.open(&file(name)) {
                 self.handles.push(handle);
                 open[place] = true;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the tests' own setup: a panic is a failed test")]
 
 mod cards;
+mod courses;
 mod fake;
 mod figures;
 mod finding;

@@ -46,6 +46,9 @@ pub(crate) struct Export {
     /// Of svg and png: which picture, by its name in the page; the first when absent
     #[arg(long, value_name = "NAME")]
     pub(crate) picture: Option<String>,
+    /// Of csv: every reading of what was read during the trials instead, a line each
+    #[arg(long)]
+    pub(crate) timelines: bool,
     /// Of svg and png: on dark paper
     #[arg(long)]
     pub(crate) dark: bool,

@@ -25,6 +25,7 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     let failed = |error: serde_json::Error| Failure::new(Exit::Failed, error);
     let bytes = match format {
         Format::Journal => journal(&store, id)?.into_bytes(),
+        Format::Csv if args.timelines => verb::show::readings(&store, id, None)?.csv().into_bytes(),
         Format::Csv => powerband_report::csv::render(&verb::show::model(&store, id)?).into_bytes(),
         Format::Json => {
             let report = Report::new(&verb::show::model(&store, id)?);
@@ -55,6 +56,9 @@ fn fitting(args: &Export, format: Format) -> Result<(), Failure> {
     if (args.picture.is_some() || args.dark) && !drawn {
         let option = if args.dark { "--dark is for" } else { "--picture names" };
         return Err(usage(format!("{option} a picture; add --format svg or --format png")));
+    }
+    if args.timelines && format != Format::Csv {
+        return Err(usage("--timelines is a table; add --format csv"));
     }
     if args.width.is_some() && format != Format::Png {
         return Err(usage("--width counts pixels; add --format png"));

@@ -22,8 +22,7 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
 
 /// Prints what meters showed during all trials, or reading by reading during one.
 fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answer {
-    let events = store.events(id).map_err(store_failure)?;
-    let timelines = Timelines::from_events(&events, only).map_err(|error| Failure::new(Exit::Failed, error))?;
+    let timelines = readings(store, id, only)?;
     if let Some(trial) = only.filter(|_| timelines.timelines.is_empty()) {
         let why = format!(
             "trial {trial} of experiment {id} has no timeline; `powerband show {id} --timelines` lists those there are"
@@ -36,6 +35,12 @@ fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answ
         None => output::say(&timelines.render(output::width())),
     }
     Ok(Exit::Fine as u8)
+}
+
+/// The readings of all trials, or of one.
+pub(crate) fn readings(store: &Store, id: i64, only: Option<u32>) -> Result<Timelines, Failure> {
+    let events = store.events(id).map_err(store_failure)?;
+    Timelines::from_events(&events, only).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
 /// Prints one experiment as text or JSON.

@@ -19,6 +19,7 @@ mod confirmed;
 mod cooled;
 mod counted;
 mod counter;
+mod coursed;
 mod declared;
 mod desk;
 mod doctor;

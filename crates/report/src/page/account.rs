@@ -106,6 +106,7 @@ pub(super) fn plan(model: &Model) -> String {
         ("Error rate", percent(plan.alpha)),
         ("Margin", percent(plan.margin)),
         ("Required", required.join(", ")),
+        ("Recorded meanwhile", plan.record.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         ("Knee by cost", order.join(" < ")),
     ];
     if let Some(search) = &plan.search {

@@ -143,6 +143,7 @@ fn panel(
         series,
         rules,
         shades: Vec::new(),
+        span: None,
         height: if metric.judged { 210.0 } else { 120.0 },
     }
 }

@@ -1,78 +1,107 @@
-//! The course of power over a trial, a line for each setting.
-use powerband_record::format_number;
+//! The course of power, or of a clock, over a trial: a line for each setting, in panels of their own where there are many.
+use powerband_record::{MeterQuantity, format_number};
 
 use super::mark::Look;
-use super::plane::{Join, Panel, Series, Spot};
+use super::plane::{Join, Panel, Plane, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, LINES, Picture, told};
+use super::{Caption, LINES, Picture, strips, told};
 use crate::Model;
-use crate::timelines::{Row, Timelines};
+use crate::courses::{Column, Course, Courses, Site};
 
-/// Corners of a line; of more, means of neighbours are drawn.
+/// Columns of a line; of more readings each has the least and the most of some.
 const CORNERS: usize = 300;
+/// More lines than this would cover one another: each gets a panel.
+const OVER: usize = 3;
+/// Clocks of more policies than this are drawn as strips beneath one another.
+const CLOCKS: usize = 4;
 
-/// A picture for each meter: of each setting its first valid trial in a block.
-pub(super) fn pictures(model: &Model, timelines: &Timelines) -> Vec<Picture> {
-    let mut meters: Vec<&Row> = Vec::new();
-    for row in &timelines.timelines {
-        if !meters.iter().any(|known| row.is_of(known)) {
-            meters.push(row);
-        }
+/// A picture for each meter, then for each clock, or one for all of many.
+pub(super) fn pictures(model: &Model, courses: &Courses) -> Vec<Picture> {
+    let power = courses.by_site(|of| matches!(of, MeterQuantity::PowerUw | MeterQuantity::EnergyUj));
+    let mut all: Vec<Picture> = power.iter().filter_map(|(site, lines)| picture(model, site, lines)).collect();
+    let clocks = courses.by_site(|of| of == MeterQuantity::ClockKhz);
+    let policies = clocks.iter().filter(|(site, _)| Some(&site.stretch) == clocks.first().map(|(it, _)| &it.stretch));
+    if policies.count() <= CLOCKS {
+        all.extend(clocks.iter().filter_map(|(site, lines)| picture(model, site, lines)));
+    } else {
+        all.extend(strips::clocks(model, &clocks));
     }
-    meters.into_iter().filter_map(|meter| picture(model, timelines, meter)).collect()
+    all
 }
 
-fn picture(model: &Model, timelines: &Timelines, meter: &Row) -> Option<Picture> {
-    let mut series = Vec::new();
-    let mut table = Vec::new();
-    let mut means = Vec::new();
-    for (setting, report) in (0_u32..).zip(&model.settings) {
-        let mut rows =
-            timelines.timelines.iter().filter(|row| row.is_of(meter) && row.block > 0 && row.setting == report.label);
-        let Some(row) = rows.next().filter(|_| series.len() < LINES) else { continue };
-        let spots = course(row);
-        let watts = || row.power_w.iter().flatten().copied().filter(|power_w| power_w.is_finite());
-        let mean_w = watts().sum::<f64>() / watts().count().max(1) as f64;
-        let ends = [watts().fold(f64::INFINITY, f64::min), watts().fold(f64::NEG_INFINITY, f64::max)];
-        if watts().next().is_none() {
-            continue;
-        }
-        let numbers = [mean_w, ends[0], ends[1]].map(format_number);
-        let counted = [report.label.clone(), row.trial.to_string(), row.time_s.len().to_string()];
+/// Where a load has several stretches, which one: `, at_50`.
+pub(super) fn stretch(site: &Site) -> String {
+    site.stretch.as_ref().map(|name| format!(", {name}")).unwrap_or_default()
+}
+
+fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
+    let clock = site.quantity == MeterQuantity::ClockKhz;
+    let (what, name, unit) = if clock { ("Clock", "clock", "MHz") } else { ("Power", "power_w", "W") };
+    let of = format!("{}{}", site.title(), stretch(site));
+    let (mut series, mut table, mut means, mut most) = (Vec::new(), Vec::new(), Vec::new(), 1);
+    for course in lines.iter().take(LINES) {
+        let Some((low, high)) = course.ends() else { continue };
+        let label = model.label(course.setting);
+        let numbers = [course.mean, low, high].map(format_number);
+        let counted = [label.clone(), course.trial.to_string(), course.readings.to_string()];
         table.push(counted.into_iter().chain(numbers).collect());
-        means.push(format!("{} {}", report.label, told(mean_w, "W")));
-        let look = Look { dash: "", ..Look::of_setting(setting) };
-        series.push(Series {
-            label: report.label.clone(),
-            setting: Some(setting),
-            look,
-            join: Join::Step,
-            pointed: false,
-            spots,
-        });
+        means.push(format!("{label} {}", told(course.mean, unit)));
+        let (columns, together) = course.folded(CORNERS);
+        most = most.max(together);
+        let look = Look { dash: "", ..Look::of_setting(course.setting) };
+        let spots = spots(&columns, together, course);
+        series.push(Series { label, setting: Some(course.setting), look, join: Join::Step, pointed: false, spots });
     }
-    let of = meter.title();
-    let title = format!("Power over a trial ({of})");
-    let desc = format!("Power during the first trial of each setting, by {of}; mean of {}.", means.join(", "));
-    let y = (Reach::Values, format!("power_w ({of}), W"));
-    let x = (Reach::Zero, "seconds from the first reading".to_owned());
-    let panel = Panel::of(x, y, series, 200.0);
-    let columns = ["setting", "trial", "readings", "mean, W", "least", "most"];
-    panel.hung(Caption { id: format!("power-{of}"), title, desc }, &columns, table)
+    let title = format!("{what} over a trial ({of})");
+    let desc = format!(
+        "{what} during the first trial of each setting, by {of}; mean of {}.{}",
+        means.join(", "),
+        folded(most)
+    );
+    let caption = Caption { id: format!("{}-{of}", what.to_lowercase()), title, desc };
+    let head = ["setting", "trial", "readings", &format!("mean, {unit}"), "least", "most"];
+    let below = "seconds from the first reading";
+    if series.len() <= OVER {
+        let y = (Reach::Values, format!("{name} ({of}), {unit}"));
+        return Panel::of((Reach::Zero, below.to_owned()), y, series, 200.0).hung(caption, &head, table);
+    }
+    let svg = apart(&caption, series, unit, below).draw();
+    caption.hang(svg, &head, table)
 }
 
-/// Readings with their times, so many neighbours together that no more than [`CORNERS`] are left.
-fn course(row: &Row) -> Vec<Spot> {
-    // What counts energy has no power at its first reading: each is the mean since the one before, and begins there.
-    let begin = usize::from(row.power_w.first().is_some_and(Option::is_none));
-    // Where a reading tells no power, the line parts.
-    let power = |power_w: &Option<f64>| power_w.unwrap_or(f64::NAN);
-    let read = row.time_s.iter().zip(row.power_w.iter().skip(begin)).map(|(at_s, power_w)| (*at_s, power(power_w)));
-    let read: Vec<(f64, f64)> = read.filter(|(at_s, _)| at_s.is_finite()).collect();
-    let together = read.len().div_ceil(CORNERS).max(1);
-    let mean = |part: &[(f64, f64)]| {
-        let watts = part.iter().map(|(_, power_w)| power_w).sum::<f64>() / part.len() as f64;
-        Spot { x: part[0].0, y: watts, ..Spot::default() }
+/// What a reader has to know of lines that have fewer corners than there are readings.
+pub(super) fn folded(together: usize) -> String {
+    match together {
+        1 => String::new(),
+        more => format!(" Each column stands for up to {more} readings, from the least to the most of them."),
+    }
+}
+
+/// Each line in a panel of its own, all on the same scales.
+fn apart(caption: &Caption, series: Vec<Series>, unit: &str, below: &str) -> Plane {
+    let spots = || series.iter().flat_map(|series| &series.spots);
+    let reach = |of: fn(&Spot) -> f64| {
+        let values = spots().map(of).filter(|value| value.is_finite());
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |ends, it| (ends.0.min(it), ends.1.max(it)))
     };
-    read.chunks(together).map(mean).collect()
+    let span = (reach(|spot| spot.x), reach(|spot| spot.y));
+    let last = series.len() - 1;
+    let panel = |(place, series): (usize, Series)| {
+        let x = (Reach::Zero, if place == last { below.to_owned() } else { String::new() });
+        let y = (Reach::Values, format!("{}, {unit}", series.label));
+        Panel { span: Some(span), ..Panel::of(x, y, vec![series], 70.0) }
+    };
+    let panels = series.into_iter().enumerate().map(panel).collect();
+    Plane { title: caption.title.clone(), desc: caption.desc.clone(), legend: Vec::new(), panels }
+}
+
+/// Corners of a line: a reading each, or the least and the most of some; the last value holds until the last reading.
+fn spots(columns: &[Column], together: usize, course: &Course) -> Vec<Spot> {
+    let spot = |x: f64, y: f64| Spot { x, y, ..Spot::default() };
+    let corners = |column: &Column| match together {
+        1 => vec![spot(column.at_s, column.mean)],
+        _ => vec![spot(column.at_s, column.low), spot(column.at_s, column.high)],
+    };
+    let last = columns.last().map(|column| spot(course.end_s, column.mean));
+    columns.iter().flat_map(corners).chain(last).collect()
 }

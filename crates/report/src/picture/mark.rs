@@ -167,6 +167,13 @@ pub fn line(points: &[(f64, f64)], steps: bool, look: Look, datum: &Datum) -> El
     datum.on(if look.dash.is_empty() { line } else { line.set("stroke-dasharray", look.dash) })
 }
 
+/// A ground with an outline; `strength` from 0 to 1 is how much of its colour it has.
+#[must_use]
+pub fn area(outline: &str, colour: &str, strength: f64, datum: &Datum) -> Element {
+    let area = Element::new("path").set("d", outline).set("class", "pb-mark pb-strip").set("fill", colour);
+    datum.on(area.at("fill-opacity", strength.clamp(0.0, 1.0)))
+}
+
 /// A ribbon between two positions of one axis, over the whole of the other.
 #[must_use]
 pub fn ribbon((left, top): (f64, f64), (right, bottom): (f64, f64), colour: &str, datum: &Datum) -> Element {

@@ -67,6 +67,8 @@ pub(super) struct Panel {
     pub(super) rules: Vec<Rule>,
     /// Stretches of the axis below that are shaded.
     pub(super) shades: Vec<(f64, f64)>,
+    /// What its scales reach besides, along and up: the ends of its neighbours'.
+    pub(super) span: Option<((f64, f64), (f64, f64))>,
     pub(super) height: f64,
 }
 
@@ -110,7 +112,7 @@ impl Plane {
 impl Panel {
     /// Two axes and what lies between, nothing to compare with.
     pub(super) fn of(x: (Reach, String), y: (Reach, String), series: Vec<Series>, height: f64) -> Panel {
-        Panel { x, y, series, rules: Vec::new(), shades: Vec::new(), height }
+        Panel { x, y, series, rules: Vec::new(), shades: Vec::new(), span: None, height }
     }
 
     /// A picture of this panel alone, with a legend of its series.
@@ -132,6 +134,7 @@ impl Panel {
         let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
         let rules = self.rules.iter().filter(|rule| rule.way == Way::Upright).map(|rule| rule.value);
         let values = spots.flat_map(|spot| [spot.y].into_iter().chain(ends(spot.interval))).chain(rules);
+        let values = values.chain(ends(self.span.map(|span| span.1)));
         Scale::new(self.y.0, values, (above + self.height, above))
     }
 
@@ -140,6 +143,7 @@ impl Panel {
         let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
         let rules = self.rules.iter().filter(|rule| rule.way == Way::Across).map(|rule| rule.value);
         let xs = spots().flat_map(|spot| [spot.x].into_iter().chain(ends(spot.across))).chain(rules);
+        let xs = xs.chain(ends(self.span.map(|span| span.0)));
         let (above, below) = (top + 26.0, top + 26.0 + self.height);
         let y = self.upright(above)?;
         let area = Area { left, top: above, right: WIDTH - 10.0, bottom: below };

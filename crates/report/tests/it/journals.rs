@@ -38,6 +38,7 @@ pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Met
         knobs: std::collections::BTreeMap::new(),
         command_meter: None,
         cool: None,
+        record: vec![],
         load: serde_json::json!({"kind": "counter", "for_ns": 5 * S}),
         user: None,
         seed: 7,

@@ -46,6 +46,7 @@ fn started() -> Event {
         knobs: std::collections::BTreeMap::new(),
         command_meter: None,
         cool: None,
+        record: vec![],
         cpus: None,
         cost_order: vec![1, 0],
         requirements: vec![],

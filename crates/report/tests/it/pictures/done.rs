@@ -5,10 +5,10 @@ use powerband_record::{
     Calibration, Detectable, Event, Finding, Relation, Requirement, SearchEnd, SearchFactor, SearchFactorKind,
     SearchFinding, SearchGoal, SearchPlan, SearchRole,
 };
+use powerband_report::courses::Courses;
 use powerband_report::picture::replication_pictures;
 use powerband_report::published::ClaimKind;
 use powerband_report::replication::{Answer, Holds, Judged, Point, Replication};
-use powerband_report::timelines::Timelines;
 
 use super::*;
 
@@ -188,8 +188,8 @@ fn an_article_done_again_shows_points_and_claims() {
 fn power_over_a_trial_is_a_step_line_for_each_meter() {
     let events = crate::timelines::events();
     let model = Model::from_events(&events).unwrap();
-    let timelines = Timelines::from_events(&events, None).unwrap();
-    let all = pictures(&model, Some(&timelines));
+    let courses = Courses::from_events(&events).unwrap();
+    let all = pictures(&model, Some(&courses));
     let power: Vec<&Picture> = all.iter().filter(|picture| picture.id.starts_with("power-")).collect();
     let ids: Vec<&str> = power.iter().map(|picture| picture.id.as_str()).collect();
     assert_eq!(ids, ["power-hwmon-the-board", "power-far-powercap-package-0"]);

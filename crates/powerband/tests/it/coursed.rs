@@ -1,0 +1,72 @@
+//! `--record`: the clock and the use of CPUs over a trial, from the words to the tables and pictures.
+use crate::desk::Desk;
+
+const TRY: [&str; 12] = [
+    "try",
+    "governor=ondemand,powersave",
+    "--machine",
+    "sim:quadcore",
+    "--load",
+    "counter",
+    "--for",
+    "2s",
+    "--blocks",
+    "2",
+    "--warmup",
+    "0",
+];
+
+#[test]
+fn what_is_recorded_is_shown_and_drawn_and_changes_no_result() {
+    let (plain, desk) = (Desk::new(), Desk::new());
+    let without = plain.report(&TRY);
+    let with = desk.report(&[&TRY[..], &["--record", "clock,utilisation"]].concat());
+    let results = |report: &powerband_report::json::Report| serde_json::to_value(&report.settings).unwrap();
+    assert_eq!(results(&without), results(&with));
+    assert!(plain.journal().iter().all(|line| !line.contains("timelines") && !line.contains("\"record\"")));
+    let table = desk.run(&["show", "--timelines"]).ended(0).out;
+    for words in ["clock: policy0", "mean MHz", "utilisation: cpu3", "mean %"] {
+        assert!(table.contains(words), "{words}:\n{table}");
+    }
+    let csv = desk.run(&["export", "--csv", "--timelines"]).ended(0).out;
+    // The counter is on one CPU and keeps it busy; ondemand gives it the highest clock, powersave the lowest.
+    let last = |setting: &str, of: &str, column: usize| -> Vec<f64> {
+        let lines = csv.lines().filter(|line| line.contains(setting) && line.contains(&format!("\"{of}\"")));
+        lines.filter_map(|line| line.split(',').nth(column)?.parse().ok()).collect()
+    };
+    let busiest = |setting: &str| {
+        (0..4)
+            .map(|cpu| last(setting, &format!("cpu{cpu}"), 9))
+            .map(|it| it.iter().sum::<f64>() / it.len() as f64)
+            .fold(0.0, f64::max)
+    };
+    assert!(busiest("governor=powersave") > 0.95);
+    let highest = |setting: &str| (0..4).flat_map(|cpu| last(setting, &format!("policy{cpu}"), 8)).fold(0.0, f64::max);
+    assert!((highest("governor=ondemand"), highest("governor=powersave")) == (2400.0, 1600.0));
+    let page = desk.run(&["report", "-o", "-"]).ended(0).out;
+    for id in ["picture-clock-policy0", "picture-use-means", "picture-use-course"] {
+        assert!(page.contains(&format!("<figure id=\"{id}\"")), "{id}");
+    }
+    // From the page alone it is recorded again.
+    let file = desk.beside("page.html");
+    std::fs::write(&file, page).unwrap();
+    let journal = desk.journal();
+    desk.run(&["run", "--again", &file.display().to_string()]).ended(0);
+    assert_eq!(desk.journal(), journal);
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_before_the_start() {
+    let desk = Desk::new();
+    let refused = |word: &str, code: i32| desk.run(&[&TRY[..], &["--record", word]].concat()).refused(code);
+    for (word, code, words) in [
+        ("speed", 2, "clock or utilisation"),
+        ("clock:1ms", 2, "100ms or more"),
+        ("clock,clock@1", 2, "asked for twice"),
+        ("far/clock", 4, "--far"),
+        ("clock@77", 4, "no cpufreq"),
+    ] {
+        let sentence = refused(word, code);
+        assert!(sentence.contains(words), "{word}: {sentence}");
+    }
+}

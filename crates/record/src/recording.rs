@@ -1,0 +1,113 @@
+//! What is kept of a machine's CPUs while a load runs, where that is asked for: `clock`, `far/utilisation@0-3:1s`.
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuList, Side, format_duration, parse_duration_ns};
+
+/// How often is read when nothing else is said, and at most, ns: 10 Hz, as meters of power are.
+const PERIOD_NS: u64 = 100_000_000;
+
+/// What can be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recorded {
+    /// The clock of each policy of cpufreq.
+    Clock,
+    /// How busy each CPU was.
+    Utilisation,
+}
+
+/// One course that is kept of each trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// Which machine's.
+    pub side: Side,
+    /// What.
+    pub what: Recorded,
+    /// Of which CPUs; absent = those that are turned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuList>,
+    /// How often it is read, ns.
+    pub period_ns: u64,
+}
+
+impl Recorded {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Recorded::Clock => "clock",
+            Recorded::Utilisation => "utilisation",
+        }
+    }
+}
+
+impl Recording {
+    /// Reads `[far/]clock|utilisation[@CPUS][:TIME]`, several of them with commas between; without a time it is ten times
+    /// a second.
+    ///
+    /// # Errors
+    /// What is wrong with it, one sentence.
+    pub fn parse_list(text: &str) -> Result<Vec<Recording>, String> {
+        // A list of CPUs has commas, too: behind one of them stands a number.
+        let mut parts: Vec<String> = Vec::new();
+        for part in text.split(',') {
+            match parts.last_mut().filter(|_| part.trim_start().starts_with(|c: char| c.is_ascii_digit())) {
+                Some(last) => *last = format!("{last},{part}"),
+                None => parts.push(part.to_owned()),
+            }
+        }
+        parts.iter().map(|part| Recording::parse(part.trim())).collect()
+    }
+
+    fn parse(text: &str) -> Result<Recording, String> {
+        let (side, rest) = text.strip_prefix("far/").map_or((Side::Near, text), |rest| (Side::Far, rest));
+        let (rest, time) = rest.split_once(':').map_or((rest, None), |(rest, time)| (rest, Some(time)));
+        let (name, cpus) = rest.split_once('@').map_or((rest, None), |(name, cpus)| (name, Some(cpus)));
+        let what = [Recorded::Clock, Recorded::Utilisation].into_iter().find(|what| what.name() == name);
+        let what = what.ok_or_else(|| {
+            format!(
+                "'{text}' cannot be recorded; write clock or utilisation, e.g. clock@0-3:1s for some CPUs once a second"
+            )
+        })?;
+        let cpus = cpus.map(str::parse::<CpuList>).transpose().map_err(|error| error.to_string())?;
+        if cpus.as_ref().is_some_and(CpuList::is_empty) {
+            return Err(format!("'{text}' names no CPU; write e.g. {name}@0-3"));
+        }
+        let period_ns = time.map(parse_duration_ns).transpose().map_err(|error| error.to_string())?;
+        match period_ns.unwrap_or(PERIOD_NS) {
+            period_ns @ PERIOD_NS.. => Ok(Recording { side, what, cpus, period_ns }),
+            _ => Err(format!("'{text}' is too often; write 100ms or more")),
+        }
+    }
+}
+
+impl fmt::Display for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = if self.side == Side::Near { "" } else { "far/" };
+        let cpus = self.cpus.as_ref().map_or_else(String::new, |cpus| format!(" of CPUs {cpus}"));
+        write!(f, "{side}{}{cpus} every {}", self.what.name(), format_duration(self.period_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cpus_and_periods_are_read() {
+        let read = |text: &str| {
+            Recording::parse_list(text).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(read("clock"), "clock every 100 ms");
+        assert_eq!(
+            read("clock@0,2-3:1s, far/utilisation"),
+            "clock of CPUs 0,2-3 every 1 s; far/utilisation every 100 ms"
+        );
+        for text in ["", "speed", "clock@", "clock@x", "clock:soon", "clock:10ms", "clock,,utilisation"] {
+            let why = Recording::parse_list(text).unwrap_err();
+            assert!(!why.is_empty() && !why.contains('\n'), "{text}: {why}");
+        }
+    }
+}
