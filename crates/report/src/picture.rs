@@ -5,6 +5,7 @@
 use powerband_record::unit_of;
 
 use crate::Model;
+use crate::comparison::Comparison;
 use crate::replication::Replication;
 use crate::timelines::Timelines;
 
@@ -18,7 +19,9 @@ pub mod svg;
 mod again;
 mod against;
 mod changes;
+mod compared;
 mod course;
+mod curve;
 mod drift;
 mod front;
 mod knob_axis;
@@ -93,6 +96,17 @@ pub fn pictures(model: &Model, timelines: Option<&Timelines>) -> Vec<Picture> {
 #[must_use]
 pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
     named_once(again::claims(again).into_iter().chain(again::points(again)).collect())
+}
+
+/// The pictures of a comparison and the experiments it is of, each once: metrics as curves over what the experiments were made
+/// along, or else by setting side by side, with the differences.
+#[must_use]
+pub fn comparison_pictures(of: &Comparison, models: &[Model]) -> Vec<Picture> {
+    let curves = of.along.as_ref().map(|along| curve::pictures(of, along, models)).unwrap_or_default();
+    if !curves.is_empty() {
+        return named_once(curves);
+    }
+    named_once(compared::levels(of, models).into_iter().chain(compared::differences(of)).collect())
 }
 
 /// What a picture is drawn from, besides its drawing.
