@@ -23,6 +23,7 @@ mod compared;
 mod course;
 mod curve;
 mod drift;
+mod figure;
 mod front;
 mod knob_axis;
 mod ladder;
@@ -95,7 +96,7 @@ pub fn pictures(model: &Model, timelines: Option<&Timelines>) -> Vec<Picture> {
 /// The pictures of an article done again; those that it has data for.
 #[must_use]
 pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
-    named_once(again::claims(again).into_iter().chain(again::points(again)).collect())
+    named_once(again::claims(again).into_iter().chain(figure::pictures(again)).chain(again::points(again)).collect())
 }
 
 /// The pictures of a comparison and the experiments it is of, each once: metrics as curves over what the experiments were made

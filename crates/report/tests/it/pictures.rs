@@ -6,6 +6,7 @@ use powerband_report::Model;
 use powerband_report::picture::{Picture, pictures};
 use roxmltree::{Document, Node};
 
+mod compared;
 mod done;
 
 use super::journals::{self, Journal, finding, metric, started, verdict};
