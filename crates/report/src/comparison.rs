@@ -9,14 +9,18 @@ use powerband_record::{Better, Metric, Verdict};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+mod along;
 mod csv;
 mod decide;
 mod measured;
+mod several;
 pub(crate) mod text;
 
+pub use along::Along;
 pub use csv::Csv;
-pub use decide::{Ask, between, within};
+pub use decide::{Ask, Side, between, within};
 pub use measured::{Measured, Origin, Trial};
+pub use several::several;
 
 /// Version of the shape.
 pub const VERSION: u32 = 1;
@@ -54,8 +58,11 @@ pub enum CompareError {
     /// One thing only.
     #[error("{0} would be compared with itself; name two settings, e.g. 3:a 3:b")]
     Itself(String),
+    /// One thing given as two.
+    #[error("{0} is named twice; name each side once")]
+    Twice(String),
     /// No metric that both have.
-    #[error("the two have no judged metric in common; name one with --metric: {0}")]
+    #[error("they have no judged metric in common; name one with --metric: {0}")]
     NoMetric(String),
     /// An error rate or margin that makes no sense.
     #[error(transparent)]
@@ -141,6 +148,9 @@ pub struct Comparison {
     pub alpha: f64,
     /// The comparisons, by metric.
     pub rows: Vec<Row>,
+    /// The one number in which the loads of the experiments differ, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub along: Option<Along>,
     /// What must be known with all of them.
     pub notes: Vec<String>,
 }
@@ -148,7 +158,15 @@ pub struct Comparison {
 impl Comparison {
     pub(crate) fn new(rows: Vec<Row>, mut notes: Vec<String>, alpha: f64) -> Self {
         notes.dedup();
-        Comparison { version: VERSION, kind: "comparison".into(), finding: text::finding(&rows), alpha, rows, notes }
+        Comparison {
+            version: VERSION,
+            kind: "comparison".into(),
+            finding: text::finding(&rows),
+            alpha,
+            rows,
+            along: None,
+            notes,
+        }
     }
 
     /// Prints it for `width` columns.

@@ -5,6 +5,7 @@
 use powerband_record::unit_of;
 
 use crate::Model;
+use crate::comparison::Comparison;
 use crate::courses::Courses;
 use crate::replication::Replication;
 
@@ -19,8 +20,11 @@ mod again;
 mod against;
 mod changes;
 pub mod chart;
+mod compared;
 mod course;
+mod curve;
 mod drift;
+mod figure;
 mod front;
 pub(crate) mod knob_axis;
 mod ladder;
@@ -100,7 +104,18 @@ pub fn pictures(model: &Model, courses: Option<&Courses>) -> Vec<Picture> {
 /// The pictures of an article done again; those that it has data for.
 #[must_use]
 pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
-    named_once(again::claims(again).into_iter().chain(again::points(again)).collect())
+    named_once(again::claims(again).into_iter().chain(figure::pictures(again)).chain(again::points(again)).collect())
+}
+
+/// The pictures of a comparison and the experiments it is of, each once: metrics as curves over what the experiments were made
+/// along, or else by setting side by side, with the differences.
+#[must_use]
+pub fn comparison_pictures(of: &Comparison, models: &[Model]) -> Vec<Picture> {
+    let curves = of.along.as_ref().map(|along| curve::pictures(of, along, models)).unwrap_or_default();
+    if !curves.is_empty() {
+        return named_once(curves);
+    }
+    named_once(compared::levels(of, models).into_iter().chain(compared::differences(of)).collect())
 }
 
 /// What a picture is drawn from, besides its drawing.

@@ -149,6 +149,48 @@ pub struct Experiment {
     /// Tables of what is found where the published figures are pictures, in their shape.
     #[serde(rename = "table")]
     pub tables: Vec<Table>,
+    /// Pictures of what is found, after the published ones.
+    #[serde(rename = "figure")]
+    pub figures: Vec<Figure>,
+}
+
+/// A picture of what is found: a metric by setting, or against a number with a line for each setting.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// What it shows.
+    pub title: String,
+    /// Plan that measures it; `{}` stands for the number where each has a plan of its own.
+    pub plan: String,
+    /// Metric it shows, `{}` likewise.
+    pub metric: String,
+    /// What the numbers are, with their unit; empty = settings are not along any.
+    #[serde(default)]
+    pub along: String,
+    /// The numbers.
+    #[serde(default)]
+    pub at: Vec<f64>,
+    /// The metric at number 0, where it has another name.
+    #[serde(default)]
+    pub at_zero: Option<String>,
+    /// Settings, by label: a line each, or with `each` the one at each number.
+    pub settings: Vec<String>,
+    /// Whether the settings are what has the numbers, one after the other.
+    #[serde(default)]
+    pub each: bool,
+}
+
+impl Figure {
+    /// What there is at each number: the plan and the metric; with the number, which is 0 where there are none.
+    pub(crate) fn places(&self) -> Vec<(f64, String, String)> {
+        let at = if self.at.is_empty() { &[0.0][..] } else { &self.at };
+        let filled = |text: &str, at: f64| text.replace("{}", &powerband_record::format_number(at));
+        let metric = |at: f64| match &self.at_zero {
+            Some(name) if at == 0.0 => name.clone(),
+            _ => filled(&self.metric, at),
+        };
+        at.iter().map(|&at| (at, filled(&self.plan, at), metric(at))).collect()
+    }
 }
 
 /// A table of what is found: settings across, metrics down.
@@ -290,7 +332,9 @@ impl Published {
             let checked = if repeated { Err("there are two of this name") } else { claim.check() };
             let planned = |plan: &str| published.experiment.plans.iter().any(|known| known == plan);
             let tables = published.experiment.tables.iter().map(|table| table.plan.as_str());
-            let unplanned = tables.chain(claim.checks.iter().flat_map(Check::plans)).any(|plan| !planned(plan));
+            let figures = published.experiment.figures.iter().flat_map(Figure::places).map(|(_, plan, _)| plan);
+            let unplanned = figures.into_iter().any(|plan| !planned(&plan))
+                || tables.chain(claim.checks.iter().flat_map(Check::plans)).any(|plan| !planned(plan));
             let checked = if unplanned { checked.and(Err("a check needs a plan that is not listed")) } else { checked };
             checked.map_err(|why| PublishedError::Claim { id: claim.id.clone(), why })?;
         }

@@ -8,10 +8,12 @@ use crate::published::{Claim, ClaimKind, Published, SettingResult, Table};
 
 pub(crate) mod decide;
 mod evidence;
+mod figure;
 pub(crate) mod text;
 
 pub use crate::published::Check;
 pub use evidence::{Estimate, Evidence, Observed, Tried};
+pub use figure::{Drawn, Line, Spot};
 pub use text::render;
 
 /// What came of a claim.
@@ -120,6 +122,9 @@ pub struct Replication {
     pub points: Vec<Point>,
     /// What was found, in the shape of published pictures.
     pub tables: Vec<Found>,
+    /// What was found, as published pictures show it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Drawn>,
     /// Published claims.
     pub claims: Vec<Judged>,
 }
@@ -172,6 +177,7 @@ impl Replication {
             ran: ran.collect(),
             points: points(published, evidence),
             tables: published.experiment.tables.iter().filter_map(|table| found(table, evidence)).collect(),
+            figures: figure::figures(published, evidence),
             claims: published.claims.iter().map(|claim| judged(claim, evidence)).collect(),
         }
     }

@@ -22,8 +22,8 @@ pub(crate) struct Calibrate {
 /// `compare`.
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// Two of them: numbers of experiments (or `last`), with a setting behind a colon; several with commas are the sessions
-    /// of one side: 3:performance, 3,5,7. With --from-csv the two settings to compare
+    /// Two of them or more, each against the first: numbers of experiments (or `last`), with a setting behind a colon;
+    /// several with commas are the sessions of one side: 3:performance, 3,5,7. With --from-csv the two settings to compare
     #[arg(value_name = "ID[,ID…][:SETTING]")]
     pub(crate) sides: Vec<String>,
     /// Measurements made elsewhere: a table with the columns setting, metrics and, where there are any, block and session;
@@ -39,7 +39,7 @@ pub(crate) struct Compare {
     /// Error rate of all verdicts "better" and "worse" together
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(crate) alpha: Option<String>,
-    /// Write a page instead: one file of HTML with both side by side; - for standard output
+    /// Write a page instead: one file of HTML with all side by side and pictures over them; - for standard output
     #[arg(short, long, value_name = "FILE.html", conflicts_with = "from_csv")]
     pub(crate) output: Option<PathBuf>,
     /// Also where the file is there already

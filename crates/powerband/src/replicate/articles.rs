@@ -61,6 +61,10 @@ const PLANS: &[(&str, &str)] = &[
     plan!("coalesce-ping"),
     plan!("coalesce-window"),
     plan!("coalesce-stream"),
+    plan!("coalesce-usecs"),
+    plan!("coalesce-size-64"),
+    plan!("coalesce-size-512"),
+    plan!("coalesce-size-1448"),
     plan!("mpi-governors"),
     plan!("mpi-idle"),
 ];

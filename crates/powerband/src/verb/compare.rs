@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use powerband_load::MetricSpec;
 use powerband_record::{Better, Metric, parse_percent};
-use powerband_report::comparison::{Ask, CompareError, Comparison, Csv, Measured, between, within};
+use powerband_report::comparison::{Ask, CompareError, Comparison, Csv, Measured, several, within};
+use powerband_report::picture::comparison_pictures;
 use powerband_stats::Spending;
 use powerband_store::Store;
 
@@ -76,16 +77,15 @@ struct Side {
 }
 
 fn stored(shared: &Shared, args: &Compare, ask: &Ask) -> Result<Comparison, Failure> {
-    let [first, second] = args.sides.as_slice() else {
+    if args.sides.len() < 2 {
         return Err(usage(
-            "compare takes two of the experiments that `powerband list` shows, e.g. `powerband compare 3 4` or `powerband compare 3:a 3:b`; or --from-csv FILE",
+            "compare takes two or more of the experiments that `powerband list` shows, e.g. `powerband compare 3 4` or `powerband compare 3:a 3:b`; or --from-csv FILE",
         ));
-    };
+    }
     let store = need_store(shared)?;
-    let sides = [side(&store, first)?, side(&store, second)?];
-    let [first, second] = &sides;
-    between((&first.sessions, first.setting.as_deref()), (&second.sessions, second.setting.as_deref()), ask)
-        .map_err(failure)
+    let sides: Vec<Side> = args.sides.iter().map(|text| side(&store, text)).collect::<Result<_, _>>()?;
+    let sides: Vec<_> = sides.iter().map(|side| (side.sessions.as_slice(), side.setting.as_deref())).collect();
+    several(&sides, ask).map_err(failure)
 }
 
 fn side(store: &Store, text: &str) -> Result<Side, Failure> {
@@ -108,7 +108,8 @@ fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<Str
     let ids = args.sides.iter().flat_map(|side| side.split(':').next().unwrap_or_default().split(','));
     let ids: BTreeSet<i64> = ids.map(|id| store.resolve(id).map_err(usage)).collect::<Result<_, _>>()?;
     let models = ids.into_iter().map(|id| verb::show::model(&store, id)).collect::<Result<Vec<_>, _>>()?;
-    powerband_report::page::comparison(found, &models, &[]).map_err(|error| Failure::new(Exit::Failed, error))
+    let pictures = comparison_pictures(found, &models);
+    powerband_report::page::comparison(found, &models, &pictures).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
 fn read(path: &Path) -> Result<Csv, Failure> {

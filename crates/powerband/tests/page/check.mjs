@@ -26,6 +26,44 @@ const overflows = () => {
   const wide = document.documentElement.scrollWidth;
   return wide > window.innerWidth ? [`it is ${wide} px wide in a window of ${window.innerWidth}`] : [];
 };
+// Whether points lie where the scales of their axes put their values, and the table of the picture has these values.
+const misplaced = (picture, points) => {
+  const told = [];
+  const axis = (mark, name) => {
+    for (let up = mark.parentElement; up; up = up.parentElement) {
+      const found = [...up.children].find((child) => child.dataset?.axis === name);
+      if (found) return found.dataset.scale.split(" ");
+    }
+  };
+  const share = (kind, value, low, high) => (kind === "log" ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
+  const numbers = picture.rows.map((row) => row.map((cell) => Number.parseFloat(cell)));
+  // A cell has four digits, a path its places to a hundredth.
+  const says = (row, value) => row.some((cell) => Math.abs(cell - value) <= Math.abs(value) * 6e-4 + 1e-9);
+  for (const mark of points) {
+    const { x, y, label } = mark.dataset;
+    for (const [name, value, side] of [["x", x, "left"], ["y", y, "top"]]) {
+      if (value === undefined) continue;
+      const scale = axis(mark, name);
+      if (!scale) { told.push(`${picture.id} has no ${name} axis for ${label}`); continue; }
+      const [low, high, from, to] = scale.slice(1).map(Number);
+      const place = from + share(scale[0], Number(value), low, high) * (to - from);
+      const own = Number(mark.getAttribute(`c${name}`) ?? mark.getAttribute(`data-c${name}`));
+      if (!(Math.abs(place - own) < 0.06)) told.push(`${picture.id} draws ${name} ${value} of ${label} at ${own}, not at ${place}`);
+      // Where the browser has put it: the middle of a disc, somewhere inside of any other shape.
+      const box = mark.getBoundingClientRect();
+      const matrix = mark.getScreenCTM();
+      const seen = name === "x" ? matrix.a * place + matrix.e : matrix.d * place + matrix.f;
+      const [first, last] = name === "x" ? [box.left, box.right] : [box.top, box.bottom];
+      const off = mark.tagName === "circle" ? Math.abs((first + last) / 2 - seen) : Math.max(first - seen, seen - last);
+      if (off > 0.6) told.push(`${picture.id} shows ${name} ${value} of ${label} ${off.toFixed(1)} px off`);
+    }
+    // A tail has shares up its axis, which its numbers name as percentiles.
+    const value = Number(picture.id.startsWith("tail-") ? x : y ?? x);
+    const row = numbers.findIndex((cells, at) => says(cells, value) && (!label || picture.rows[at].some((cell) => cell.includes(label) || label.includes(cell))));
+    if (row < 0 && !/^(?:[a-z0-9-]*-)?(?:claims|again)-/.test(picture.id)) told.push(`the numbers of ${picture.id} have no ${value} of ${label}`);
+  }
+  return told;
+};
 const drawn = () => {
   const data = JSON.parse(document.getElementById("powerband").textContent);
   const told = [];
@@ -49,6 +87,7 @@ const drawn = () => {
         told.push(`the picture ${picture.id} has a mark outside its frame`);
     }
     const points = marks.filter((mark) => mark.matches(".pb-point"));
+    told.push(...misplaced(picture, points));
     if (picture.id.startsWith("levels-")) {
       // One point a row, at the level the report has, and further right where it is larger.
       if (points.length !== picture.rows.length) told.push(`${picture.id} has ${points.length} points for ${picture.rows.length} rows`);
@@ -158,6 +197,7 @@ async function shot(page, name) {
 for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")).sort()) {
   const file = resolve(folder, name);
   const { context, page, say } = await open(file, { viewport: { width: 1400, height: 900 }, colorScheme: "light" });
+  await page.evaluate(`window.misplaced = ${misplaced}`);
   for (const what of await page.evaluate(drawn)) say(what);
   await page.evaluate(axe);
   for (const width of [1400, 390]) {

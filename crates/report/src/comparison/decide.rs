@@ -48,8 +48,8 @@ pub fn within(measured: &Measured, reference: usize, others: &[usize], ask: &Ask
     Ok(Comparison::new(rows, Vec::new(), alpha))
 }
 
-/// A side of a comparison between experiments: one, or the sessions of one thing.
-type Side<'a> = (&'a [Measured], Option<&'a str>);
+/// A side of a comparison between experiments: one, or the sessions of one thing; and its setting, where one is named.
+pub type Side<'a> = (&'a [Measured], Option<&'a str>);
 
 /// Settings of two sides, each one experiment or several sessions; the first is what the second is compared with. Where no
 /// setting is named, all that both have are compared.
@@ -86,14 +86,19 @@ pub fn between(first: Side<'_>, second: Side<'_>, ask: &Ask) -> Result<Compariso
         }
     }
     let notes = if single { Vec::new() } else { vec![format!("{} and {} sessions", first.0.len(), second.0.len())] };
-    Ok(Comparison::new(rows, notes, alpha))
+    Ok(Comparison::new(rows, notes, alpha).along(&all))
+}
+
+/// Margin and error rate of a comparison of these: as asked, else the larger margin and the smaller error rate of theirs.
+pub(super) fn asked(ask: &Ask, of: &[&Measured]) -> (f64, f64) {
+    let own = of.iter().filter_map(|measured| measured.rules);
+    let (margin, alpha) = own.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))).unwrap_or(DEFAULTS);
+    (ask.margin.unwrap_or(margin), ask.alpha.unwrap_or(alpha))
 }
 
 /// The rules of the comparison, one metric having its share of the error rate, and the whole rate.
 fn rules(ask: &Ask, of: &[&Measured], metrics: usize) -> (Rules, f64) {
-    let own = of.iter().filter_map(|measured| measured.rules);
-    let (margin, alpha) = own.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))).unwrap_or(DEFAULTS);
-    let (margin, alpha) = (ask.margin.unwrap_or(margin), ask.alpha.unwrap_or(alpha));
+    let (margin, alpha) = asked(ask, of);
     let robust = of.iter().all(|measured| measured.robust);
     (Rules { alpha: alpha / metrics as f64, margin, robust, ..Rules::default() }, alpha)
 }

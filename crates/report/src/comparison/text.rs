@@ -5,6 +5,9 @@ use super::{Comparison, How, Row};
 use crate::sentence::percent;
 use crate::text::{clean, fit, fold, word};
 
+/// More comparisons than this are counted, and only the differences told.
+const TOLD: usize = 6;
+
 /// The finding in one sentence, without a full stop.
 pub(super) fn finding(rows: &[Row]) -> String {
     let mut metrics: Vec<&str> = rows.iter().map(|row| row.metric.as_str()).collect();
@@ -28,10 +31,24 @@ pub(super) fn finding(rows: &[Row]) -> String {
         }
     };
     if rows.is_empty() {
-        "nothing could be compared".into()
-    } else {
-        rows.iter().map(clause).collect::<Vec<_>>().join("; ")
+        return "nothing could be compared".into();
     }
+    if rows.len() <= TOLD {
+        return rows.iter().map(clause).collect::<Vec<_>>().join("; ");
+    }
+    let differs = |row: &&Row| matches!(row.verdict, Verdict::Better | Verdict::Worse);
+    let mut told: Vec<String> = rows.iter().filter(differs).take(TOLD).map(clause).collect();
+    told.push(counts(rows));
+    told.join("; ")
+}
+
+/// How many of all the comparisons came to what.
+pub(crate) fn counts(rows: &[Row]) -> String {
+    let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let kinds = [Verdict::Better, Verdict::Worse, Verdict::Same, Verdict::Undecided];
+    let counts = kinds.into_iter().filter(|kind| count(*kind) > 0);
+    let counts: Vec<String> = counts.map(|kind| format!("{} {}", count(kind), word(kind))).collect();
+    format!("of {} comparisons {}", rows.len(), counts.join(", "))
 }
 
 pub(crate) fn margin(row: &Row) -> String {

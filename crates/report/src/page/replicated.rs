@@ -99,7 +99,7 @@ fn points(article: &Replication) -> Table {
 }
 
 fn table(found: &Found) -> Table {
-    let head: Vec<&str> = std::iter::once("").chain(found.settings.iter().map(String::as_str)).collect();
+    let head: Vec<&str> = std::iter::once("what").chain(found.settings.iter().map(String::as_str)).collect();
     let cell = |mean: &Option<f64>| mean.map_or_else(|| "-".to_owned(), number);
     let row = |(name, means): &(String, Vec<Option<f64>>)| {
         std::iter::once(name.clone()).chain(means.iter().map(cell)).collect()

@@ -106,7 +106,8 @@ fn described(model: &Model, metric: &Metric, levels: &[(u32, &Level)], reference
     )
 }
 
-fn look(setting: u32, verdict: Option<Verdict>) -> Look {
+/// What a verdict looks like; of the reference, which has none, index 0.
+pub(super) fn look(setting: u32, verdict: Option<Verdict>) -> Look {
     let (colour, shape, hollow) = match (setting, verdict) {
         (0, _) => (INK, Shape::Diamond, false),
         (_, Some(Verdict::Better)) => (GOOD, Shape::Triangle, false),

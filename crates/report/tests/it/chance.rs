@@ -11,6 +11,7 @@ use powerband_stats::formula::run_seed;
 mod blocks;
 mod reference;
 mod sessions;
+mod several;
 
 /// Error rate that is promised.
 const ALPHA: f64 = 0.05;

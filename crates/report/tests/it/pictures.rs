@@ -7,6 +7,7 @@ use powerband_report::picture::palette::Theme;
 use powerband_report::picture::{Picture, pictures};
 use roxmltree::{Document, Node};
 
+mod compared;
 pub(crate) mod done;
 
 use super::journals::{self, Journal, finding, metric, started, verdict};

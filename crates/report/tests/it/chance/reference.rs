@@ -16,7 +16,7 @@ const LABELS: [&str; 4] = ["as found", "b", "c", "d"];
 
 /// A day's experiment: settings at these logarithms against a reference at 0, judged until all are decided, and its journal
 /// read again.
-fn day(effects: &[f64], noise_sd: f64, noise: Noise, margin: f64, seed: u64) -> Measured {
+pub(super) fn day(effects: &[f64], noise_sd: f64, noise: Noise, margin: f64, seed: u64) -> Measured {
     let formula = Formula::new(std::iter::once(0.0).chain(effects.iter().copied()).collect(), noise_sd, noise);
     let ask = ask(margin);
     let limits = Limits { blocks: 20, warm_up: 0, seed };

@@ -8,7 +8,7 @@ use powerband_record::{
 use powerband_report::courses::Courses;
 use powerband_report::picture::replication_pictures;
 use powerband_report::published::ClaimKind;
-use powerband_report::replication::{Answer, Holds, Judged, Point, Replication};
+use powerband_report::replication::{Answer, Drawn, Holds, Judged, Line, Point, Replication, Spot};
 
 use super::*;
 
@@ -135,8 +135,8 @@ fn a_calibration_shows_what_minutes_can_show() {
     assert_eq!(all[0].rows[0], ["real_s", "1", "10"]);
 }
 
-#[test]
-fn an_article_done_again_shows_points_and_claims() {
+/// An article of three points and three claims.
+fn article() -> Replication {
     let point = |setting: &str, found, tolerance| Point {
         setting: setting.into(),
         metric: "rate_mbit_s".into(),
@@ -156,19 +156,24 @@ fn an_article_done_again_shows_points_and_claims() {
         why_off: None,
         why: None,
     };
-    let again = Replication {
+    Replication {
         name: "router".into(),
         title: "A router".into(),
         ran: vec![],
         points: vec![point("a", Some(51.0), Some(0.05)), point("b", Some(70.0), Some(0.05)), point("c", None, None)],
         tables: vec![],
+        figures: vec![],
         claims: vec![
             claim("faster", Holds::Yes, Some(1.1)),
             claim("cooler", Holds::No, None),
             claim("open", Holds::Undecidable, None),
         ],
-    };
-    let all = replication_pictures(&again);
+    }
+}
+
+#[test]
+fn an_article_done_again_shows_points_and_claims() {
+    let all = replication_pictures(&article());
     let points = find(&all, "again-router-rate-mbit-s");
     assert_eq!((lies_where_it_says(points), points.rows.len()), (2, 3), "what was not found is in the table alone");
     let document = Document::parse(&points.svg).unwrap();
@@ -180,8 +185,40 @@ fn an_article_done_again_shows_points_and_claims() {
     assert_eq!(states, ["holds", "off"]);
     assert!(points.desc.contains("1 of 2 points within their tolerance"), "{}", points.desc);
     assert_eq!(lies_where_it_says(find(&all, "claims-router")), 3);
-    let nothing = Replication { points: vec![], claims: vec![], ..again };
+    let nothing = Replication { points: vec![], claims: vec![], ..article() };
     assert_eq!(replication_pictures(&nothing), []);
+}
+
+#[test]
+fn an_articles_figures_are_drawn_with_what_was_published() {
+    let spot = |at: f64, setting: &str, published| Spot {
+        at,
+        setting: setting.into(),
+        found: 10.0 * at + 5.0,
+        interval: Some((10.0 * at + 4.0, 10.0 * at + 6.0)),
+        published,
+        span: published.map(|mean: f64| (mean - 1.0, mean + 2.0)),
+    };
+    let figure = |along: &str, lines| Drawn {
+        title: format!("rate {along}"),
+        metric: "at_10_power_w".into(),
+        along: along.into(),
+        lines,
+    };
+    let line = |label: &str, spots| Line { label: label.into(), spots };
+    let one = vec![spot(1.0, "a", Some(16.0)), spot(2.0, "b", Some(24.0)), spot(3.0, "c", None)];
+    let two = vec![line("x", vec![spot(1.0, "x", None), spot(2.0, "x", None)]), line("y", vec![spot(1.0, "y", None)])];
+    let rows = ["d", "e"].map(|setting| line(setting, vec![spot(0.0, setting, Some(4.0))]));
+    let figures = vec![figure("clock, MHz", vec![line("", one)]), figure("customers", two), figure("", rows.into())];
+    let all = replication_pictures(&Replication { figures, ..article() });
+    // What was found and what was published, each with its place.
+    let over = find(&all, "figure-router-rate-clock-mhz");
+    assert_eq!((lies_where_it_says(over), over.rows.len()), (5, 3));
+    assert_eq!(over.rows[0], ["1", "a", "15", "14", "16", "16", "15", "18"]);
+    assert!(over.svg.contains(">published<") && over.svg.contains(">power_w, W<"), "{}", over.svg);
+    assert_eq!(lies_where_it_says(find(&all, "figure-router-rate-customers")), 3);
+    let rows = find(&all, "figure-router-rate");
+    assert_eq!((lies_where_it_says(rows), rows.rows.len(), rows.columns[0].as_str()), (4, 2, "setting"));
 }
 
 #[test]
