@@ -181,6 +181,12 @@ fn an_article_done_again_shows_points_and_claims() {
     assert_eq!(states, ["holds", "off"]);
     assert!(points.desc.contains("1 of 2 points within their tolerance"), "{}", points.desc);
     assert_eq!(lies_where_it_says(find(&all, "claims-router")), 3);
+    let nothing = Replication { points: vec![], claims: vec![], ..again };
+    assert_eq!(replication_pictures(&nothing), []);
+}
+
+#[test]
+fn an_articles_figures_have_found_and_published_marks_where_they_belong() {
     let spot = |at: f64, setting: &str, published| Spot {
         at,
         setting: setting.into(),
@@ -200,7 +206,15 @@ fn an_article_done_again_shows_points_and_claims() {
     let two = vec![line("x", vec![spot(1.0, "x", None), spot(2.0, "x", None)]), line("y", vec![spot(1.0, "y", None)])];
     let rows = ["d", "e"].map(|setting| line(setting, vec![spot(0.0, setting, Some(4.0))]));
     let figures = vec![figure("clock, MHz", vec![line("", one)]), figure("customers", two), figure("", rows.into())];
-    let all = replication_pictures(&Replication { figures, ..again.clone() });
+    let all = replication_pictures(&Replication {
+        name: "router".into(),
+        title: "A router".into(),
+        ran: vec![],
+        points: vec![],
+        tables: vec![],
+        figures,
+        claims: vec![],
+    });
     // What was found and what was published, each with its place.
     let over = find(&all, "figure-router-rate-clock-mhz");
     assert_eq!((lies_where_it_says(over), over.rows.len()), (5, 3));
@@ -209,8 +223,6 @@ fn an_article_done_again_shows_points_and_claims() {
     assert_eq!(lies_where_it_says(find(&all, "figure-router-rate-customers")), 3);
     let rows = find(&all, "figure-router-rate");
     assert_eq!((lies_where_it_says(rows), rows.rows.len(), rows.columns[0].as_str()), (4, 2, "setting"));
-    let nothing = Replication { points: vec![], claims: vec![], ..again };
-    assert_eq!(replication_pictures(&nothing), []);
 }
 
 #[test]
