@@ -10,6 +10,8 @@ use crate::Model;
 
 /// Labels beside points, up to so many settings; of more only the best have one.
 const LABELLED: usize = 12;
+/// Intervals of all, up to so many settings; of more only the best and the reference have theirs, as no other could be seen.
+const CROSSED: usize = 30;
 /// Pairs that are drawn.
 const PAIRS: usize = 3;
 
@@ -43,12 +45,13 @@ fn picture(model: &Model, x: (usize, &Metric), y: (usize, &Metric)) -> Option<Pi
         format!("{} wanted {}", metric.name, if metric.better == Better::Higher { "high" } else { "low" })
     };
     let desc = format!(
-        "{} of {} settings by their typical values ({}, {}): no other setting is ahead of {} in both.",
+        "{} of {} settings by their typical values ({}, {}): no other setting is ahead of {} in both.{}",
         title,
         both.len(),
         way(x.1),
         way(y.1),
-        crate::sentence::join_labels(&named, 4)
+        crate::sentence::join_labels(&named, 4),
+        if both.len() > CROSSED { " Intervals are drawn for these and the reference." } else { "" }
     );
     let panel = Panel::of((Reach::Values, titled(x.1)), (Reach::Values, titled(y.1)), all, 260.0);
     let table = both.iter().zip(&best).map(|((setting, along, up), best)| {
@@ -65,13 +68,14 @@ fn series(model: &Model, both: &[Both], best: &[bool], (x, y): (&Metric, &Metric
     let few = both.len() <= LABELLED;
     let spot = |((setting, along, up), best): (&Both, &bool)| {
         let label = model.label(*setting);
+        let shown = both.len() <= CROSSED || *best || *setting == 0;
         let value =
             |level: &Level, metric: &Metric| format!("{} {}", metric.name, told(level.typical, unit_of(&metric.name)));
         Spot {
             x: along.typical,
             y: up.typical,
-            interval: interval(up),
-            across: interval(along),
+            interval: interval(up).filter(|_| shown),
+            across: interval(along).filter(|_| shown),
             setting: Some(*setting),
             state: best.then_some("best"),
             told: format!("{label}: {}, {}", value(along, x), value(up, y)),

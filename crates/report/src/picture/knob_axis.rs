@@ -86,11 +86,15 @@ fn distinct(values: &[f64]) -> usize {
     values.len()
 }
 
-/// A value of a knob as a number, and the unit it then has: clocks in MHz, lengths of time in us.
+/// A value of a knob as a number, and the unit it then has: clocks in MHz, lengths of time in us, shares in %.
 fn number(knob: &str, value: &str) -> Option<(f64, &'static str)> {
     let name = knob.split('@').next().unwrap_or(knob);
     if name.ends_with("freq") {
         return parse_frequency_khz(value).ok().map(|khz| (f64::from(khz) / 1e3, "MHz"));
+    }
+    let share = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok()).filter(|share| share.is_finite());
+    if let Some(share) = share {
+        return Some((share, "%"));
     }
     let plain = value.parse::<f64>().ok().filter(|value| value.is_finite()).map(|value| (value, ""));
     plain.or_else(|| parse_duration_ns(value).ok().map(|ns| (ns as f64 / 1e3, "us")))

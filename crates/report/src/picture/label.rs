@@ -59,7 +59,26 @@ pub fn told_apart(labels: &[&str], most: usize) -> Vec<String> {
         let words: Vec<&str> = label.split(' ').filter(|word| !common.contains(word)).collect();
         if words.is_empty() { (*label).to_owned() } else { words.join(" ") }
     };
-    if common.is_empty() { whole() } else { labels.iter().map(short).collect() }
+    let short: Vec<String> = if common.is_empty() { whole() } else { labels.iter().map(short).collect() };
+    short.iter().map(|label| knobs_cut(label, most)).collect()
+}
+
+/// Settings of several knobs that are still too long: the knobs' names are cut, never their values, which alone tell such
+/// settings apart.
+fn knobs_cut(label: &str, most: usize) -> String {
+    const LEAST: usize = 3;
+    let words: Vec<&str> = label.split(' ').collect();
+    let knobs = words.iter().filter(|word| word.contains('=')).count();
+    if visible(label).width() <= most || knobs < 2 || knobs < words.len() {
+        return label.to_owned();
+    }
+    let values: usize = words.iter().filter_map(|word| word.split_once('=')).map(|(_, value)| value.width() + 2).sum();
+    let each = (most.saturating_sub(values) / knobs).max(LEAST);
+    let cut = |word: &str| match word.split_once('=') {
+        Some((knob, value)) => format!("{}={value}", crate::text::cut(knob, each)),
+        None => word.to_owned(),
+    };
+    words.into_iter().map(cut).collect::<Vec<_>>().join(" ")
 }
 
 /// A box of the drawing: left, top, right, bottom.

@@ -85,6 +85,9 @@ fn labels_too_long_lose_what_all_have() {
     assert_eq!(told_apart(&labels, 60), labels, "with room enough they stay");
     let alike = ["governor=conservative up_threshold=1", "governor=conservative up_threshold=1"];
     assert_eq!(told_apart(&alike, 20), alike, "nothing tells these apart");
+    let several = ["as found", "up_threshold=24 freq_step=5", "up_threshold=27 freq_step=50"];
+    let cut = ["as found", "up_t…=24 freq…=5", "up_t…=27 freq…=50"];
+    assert_eq!(told_apart(&several, 18), cut, "values are what tells these apart");
 }
 
 #[test]
