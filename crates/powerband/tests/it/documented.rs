@@ -91,6 +91,16 @@ fn what_the_documents_show_is_what_is_printed() {
 }
 
 #[test]
+fn the_readme_shows_what_its_first_command_prints() {
+    let readme = text(&workspace().join("README.md"));
+    let (_, below) = readme.split_once("The first prints this").unwrap();
+    let shown = below.split("```").nth(1).unwrap().trim_start();
+    let printed = Desk::new().run(&["--seed", "1", "run", "plans/router.toml"]).ended(0).out;
+    let (tables, _) = printed.split_once("\nsettings\n").unwrap();
+    assert_eq!(shown, tables, "README.md shows something else than what is printed");
+}
+
+#[test]
 fn a_block_that_shows_something_else_is_noticed() {
     let shown = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
     let printed = "one\ntwo\nthree\nfour\n";
