@@ -3,6 +3,8 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use powerband_host::with_rights_for;
+use powerband_record::Event;
+use powerband_report::Model;
 use powerband_report::courses::Courses;
 use powerband_report::page;
 use powerband_report::picture::{Picture, pictures};
@@ -14,17 +16,21 @@ use crate::{output, verb};
 
 /// The page of a stored experiment.
 pub(crate) fn of_experiment(store: &Store, id: i64) -> Result<String, Failure> {
-    let model = verb::show::model(store, id)?;
     let events = store.events(id).map_err(store_failure)?;
-    let pictures = pictures_of(store, id)?;
+    let model = verb::show::model_of(store, id, &events)?;
+    let pictures = pictures_in(&model, &events)?;
     page::experiment(&model, &events, &pictures).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
 /// The pictures of a stored experiment.
 pub(crate) fn pictures_of(store: &Store, id: i64) -> Result<Vec<Picture>, Failure> {
     let events = store.events(id).map_err(store_failure)?;
-    let courses = Courses::from_events(&events).map_err(|error| Failure::new(Exit::Failed, error))?;
-    Ok(pictures(&verb::show::model(store, id)?, Some(&courses)))
+    pictures_in(&verb::show::model_of(store, id, &events)?, &events)
+}
+
+fn pictures_in(model: &Model, events: &[Event]) -> Result<Vec<Picture>, Failure> {
+    let courses = Courses::from_events(events).map_err(|error| Failure::new(Exit::Failed, error))?;
+    Ok(pictures(model, Some(&courses)))
 }
 
 /// Whether a page may be written there.

@@ -1,5 +1,5 @@
 //! What a meter, a clock or a CPU showed during a trial, reading by reading, packed small enough to be kept with every trial.
-use std::io::{Read as _, Write as _};
+use std::io::{BufReader, Read as _, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -108,20 +108,30 @@ impl Timeline {
     /// # Errors
     /// When the chunk is not one, or holds another number of readings than `samples`.
     pub fn readings(&self) -> Result<Vec<MeterReading>, TimelineError> {
-        let deflated = STANDARD_NO_PAD.decode(&self.chunk).map_err(|_| TimelineError("it is not in base 64"))?;
-        let most = u64::from(self.samples) * 2 * NUMBER_BYTES as u64;
-        let mut bytes = Vec::new();
-        let inflated = DeflateDecoder::new(&deflated[..]).take(most + 1).read_to_end(&mut bytes);
-        inflated.map_err(|_| TimelineError("it is not deflated"))?;
-        let mut rest = bytes.as_slice();
         let mut readings = Vec::new();
-        let (mut last, mut step_ns) = ((0_u64, 0_u64), 0_u64);
-        while !rest.is_empty() {
-            step_ns = step_ns.wrapping_add(take(&mut rest)?);
-            last = (last.0.wrapping_add(step_ns), last.1.wrapping_add(take(&mut rest)?));
-            readings.push(last);
+        self.read(|reading| readings.push(reading))?;
+        Ok(readings)
+    }
+
+    /// Hands out the readings in order, without holding all of them.
+    ///
+    /// # Errors
+    /// As [`Timeline::readings`]; what was handed out before then is worth nothing.
+    pub fn read(&self, mut each: impl FnMut(MeterReading)) -> Result<(), TimelineError> {
+        let deflated = STANDARD_NO_PAD.decode(&self.chunk).map_err(|_| TimelineError("it is not in base 64"))?;
+        let mut bytes = BufReader::new(DeflateDecoder::new(&deflated[..])).bytes();
+        let (mut last, mut step_ns, mut count) = ((0_u64, 0_u64), 0_u64, 0_u32);
+        while let Some(change) = take(&mut bytes)? {
+            let value = take(&mut bytes)?.ok_or(TimelineError("it breaks off"))?;
+            count += 1;
+            if count > self.samples {
+                return Err(TimelineError("it holds more readings than it says"));
+            }
+            step_ns = step_ns.wrapping_add(change);
+            last = (last.0.wrapping_add(step_ns), last.1.wrapping_add(value));
+            each(last);
         }
-        if readings.len() == self.samples as usize { Ok(readings) } else { Err(TimelineError("readings are missing")) }
+        if count == self.samples { Ok(()) } else { Err(TimelineError("readings are missing")) }
     }
 }
 
@@ -145,15 +155,19 @@ fn put(bytes: &mut Vec<u8>, difference: u64) {
     bytes.push(number.to_le_bytes()[0]);
 }
 
-/// Reads what [`put`] wrote and steps behind it.
-fn take(rest: &mut &[u8]) -> Result<u64, TimelineError> {
+/// Reads what [`put`] wrote; nothing where the bytes are at their end.
+fn take(bytes: &mut impl Iterator<Item = std::io::Result<u8>>) -> Result<Option<u64>, TimelineError> {
     let mut number = 0_u64;
     for place in 0..NUMBER_BYTES {
-        let (&byte, behind) = rest.split_first().ok_or(TimelineError("it breaks off"))?;
-        *rest = behind;
+        let byte = match bytes.next() {
+            Some(Ok(byte)) => byte,
+            Some(Err(_)) => return Err(TimelineError("it is not deflated")),
+            None if place == 0 => return Ok(None),
+            None => return Err(TimelineError("it breaks off")),
+        };
         number |= u64::from(byte & !MORE) << (7 * place);
         if byte & MORE == 0 {
-            return Ok((number >> 1) ^ 0_u64.wrapping_sub(number & 1));
+            return Ok(Some((number >> 1) ^ 0_u64.wrapping_sub(number & 1)));
         }
     }
     Err(TimelineError("a number in it does not end"))

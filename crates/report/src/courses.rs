@@ -131,7 +131,7 @@ impl Courses {
             }
         }
         if !self.courses.iter().any(|known| known.setting == of.setting && known.site == site) {
-            self.courses.push(course(&timeline.readings()?, site, of));
+            self.courses.push(course(timeline, site, of)?);
         }
         Ok(())
     }
@@ -169,34 +169,56 @@ pub(crate) fn few<'a>(stretches: impl Iterator<Item = Option<&'a str>>) -> Vec<O
     few
 }
 
-fn course(readings: &[MeterReading], site: Site, of: PlannedTrial) -> Course {
-    let values = told(site.quantity, readings);
-    let together = values.len().div_ceil(COLUMNS).max(1);
-    let columns: Vec<Column> = values.chunks(together).map(column).collect();
-    let finite = || values.iter().map(|(_, value)| *value).filter(|value| value.is_finite());
-    Course {
-        setting: of.setting,
-        trial: of.trial,
-        site,
-        readings: readings.len(),
-        together,
-        columns,
-        end_s: readings.last().map_or(0.0, |(at_ns, _)| *at_ns as f64 * 1e-9),
-        mean: finite().sum::<f64>() / finite().count().max(1) as f64,
-    }
+/// Unpacks a timeline into its columns, a reading at a time.
+fn course(timeline: &Timeline, site: Site, of: PlannedTrial) -> Result<Course, TimelineError> {
+    let readings = timeline.samples as usize;
+    let mut folding = Folding::new(readings.div_ceil(COLUMNS).max(1));
+    let (quantity, mut before, mut end_ns) = (site.quantity, None, 0);
+    let scaled = |value: u64| value as f64 * if quantity == MeterQuantity::PowerUw { 1e-6 } else { 1e-3 };
+    timeline.read(|now| {
+        let (at_ns, value) = match (quantity, before.replace(now)) {
+            (MeterQuantity::PowerUw | MeterQuantity::ClockKhz, _) => (now.0, scaled(now.1)),
+            // What holds since the reading before begins there.
+            (_, None) => return,
+            (MeterQuantity::BusyPermille, Some(before)) => (before.0, scaled(now.1)),
+            (_, Some(before)) => (before.0, watts_between(&[before, now]).unwrap_or(f64::NAN)),
+        };
+        end_ns = now.0;
+        folding.take(at_ns as f64 * 1e-9, value);
+    })?;
+    let (together, mean) = (folding.together, folding.sum / folding.count.max(1.0));
+    let (columns, end_s) = (folding.columns(), end_ns as f64 * 1e-9);
+    Ok(Course { setting: of.setting, trial: of.trial, site, readings, together, columns, end_s, mean })
 }
 
-/// Values at their times, s. What holds since the reading before begins there; where a reading tells nothing it is no number.
-fn told(quantity: MeterQuantity, readings: &[MeterReading]) -> Vec<(f64, f64)> {
-    let at_s = |at_ns: u64| at_ns as f64 * 1e-9;
-    let since = |value: fn(&[MeterReading]) -> f64| -> Vec<(f64, f64)> {
-        readings.windows(2).map(|pair| (at_s(pair[0].0), value(pair))).collect()
-    };
-    match quantity {
-        MeterQuantity::PowerUw => readings.iter().map(|(at, uw)| (at_s(*at), *uw as f64 * 1e-6)).collect(),
-        MeterQuantity::ClockKhz => readings.iter().map(|(at, khz)| (at_s(*at), *khz as f64 * 1e-3)).collect(),
-        MeterQuantity::EnergyUj => since(|pair| watts_between(pair).unwrap_or(f64::NAN)),
-        MeterQuantity::BusyPermille => since(|pair| pair[1].1 as f64 * 1e-3),
+/// Columns as readings come; a value that tells nothing is no number.
+struct Folding {
+    together: usize,
+    done: Vec<Column>,
+    part: Vec<(f64, f64)>,
+    sum: f64,
+    count: f64,
+}
+
+impl Folding {
+    fn new(together: usize) -> Folding {
+        Folding { together, done: Vec::new(), part: Vec::with_capacity(together), sum: 0.0, count: 0.0 }
+    }
+
+    fn take(&mut self, at_s: f64, value: f64) {
+        if value.is_finite() {
+            (self.sum, self.count) = (self.sum + value, self.count + 1.0);
+        }
+        self.part.push((at_s, value));
+        if self.part.len() == self.together {
+            self.done.push(column(&self.part));
+            self.part.clear();
+        }
+    }
+
+    fn columns(mut self) -> Vec<Column> {
+        self.done.extend((!self.part.is_empty()).then(|| column(&self.part)));
+        self.done
     }
 }
 
@@ -247,8 +269,9 @@ mod tests {
 
     const OF: PlannedTrial = PlannedTrial { trial: 3, block: 1, setting: 2, copy: 0, at_ns: 0 };
 
-    fn site(quantity: MeterQuantity) -> Site {
-        Site { side: Side::Near, meter: "m".into(), boundary: "b".into(), stretch: None, quantity }
+    fn drawn(quantity: MeterQuantity, readings: &[MeterReading]) -> Course {
+        let timeline = Timeline::pack(Side::Near, "m", "b", quantity, readings).unwrap();
+        course(&timeline, Site::of(&timeline), OF).unwrap()
     }
 
     #[test]
@@ -260,7 +283,7 @@ mod tests {
             i => 2_000_000 + i % 7,
         };
         let readings: Vec<MeterReading> = (0..100_000).map(|i| (i * 1_000_000, value(i))).collect();
-        let course = course(&readings, site(MeterQuantity::PowerUw), OF);
+        let course = drawn(MeterQuantity::PowerUw, &readings);
         assert!(course.columns.len() <= COLUMNS && course.columns.len() * course.together >= 100_000);
         let (folded, together) = course.folded(300);
         assert!(folded.len() <= 300 && folded.len() * together >= 100_000, "{} of {together}", folded.len());
@@ -278,7 +301,7 @@ mod tests {
     #[test]
     fn what_holds_since_the_reading_before_begins_there() {
         let busy = [(0, 0), (1_000_000_000, 250), (3_000_000_000, 1000)];
-        let course = course(&busy, site(MeterQuantity::BusyPermille), OF);
+        let course = drawn(MeterQuantity::BusyPermille, &busy);
         let told: Vec<(f64, f64)> = course.columns.iter().map(|column| (column.at_s, column.mean)).collect();
         assert_eq!((told, course.end_s), (vec![(0.0, 0.25), (1.0, 1.0)], 3.0));
     }

@@ -23,6 +23,7 @@ pub mod chart;
 mod compared;
 mod course;
 mod curve;
+mod dense;
 mod drift;
 mod figure;
 mod front;
@@ -38,6 +39,8 @@ mod search;
 mod strips;
 mod surface;
 mod tail;
+
+pub use dense::{Dense, DenseLine};
 
 /// Width of a drawing in its own units; letters are twelve of them high, so that they can be read where it is 360 pixels wide.
 pub const WIDTH: f64 = 460.0;
@@ -63,6 +66,8 @@ pub struct Picture {
     pub rows: Vec<Vec<String>>,
     /// What stands above its columns.
     pub columns: Vec<String>,
+    /// The lines in more detail than the drawing has, where there is more.
+    pub dense: Option<Dense>,
 }
 
 impl Picture {
@@ -129,7 +134,7 @@ impl Caption {
     /// Hung below a drawing, if there is one.
     fn hang(self, svg: Option<String>, columns: &[&str], rows: Vec<Vec<String>>) -> Option<Picture> {
         let columns = columns.iter().map(|name| (*name).to_owned()).collect();
-        Some(Picture { id: slug(&self.id), title: self.title, desc: self.desc, svg: svg?, rows, columns })
+        Some(Picture { id: slug(&self.id), title: self.title, desc: self.desc, svg: svg?, rows, columns, dense: None })
     }
 }
 

@@ -1,4 +1,5 @@
 //! `show`: an experiment again, as it was printed when it ended.
+use powerband_record::Event;
 use powerband_report::Model;
 use powerband_report::json::Report;
 use powerband_report::timelines::Timelines;
@@ -55,9 +56,13 @@ pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
 
 /// What the store says of one experiment, and whether it still runs.
 pub(crate) fn model(store: &Store, id: i64) -> Result<Model, Failure> {
-    let events = store.events(id).map_err(store_failure)?;
+    model_of(store, id, &store.events(id).map_err(store_failure)?)
+}
+
+/// The same from its events.
+pub(crate) fn model_of(store: &Store, id: i64, events: &[Event]) -> Result<Model, Failure> {
     let header = store.header(id).map_err(store_failure)?;
     let gone = is_gone(&header.host, header.owner.as_ref());
-    let model = Model::from_events(&events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
+    let model = Model::from_events(events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
     Ok(if gone { model.interrupted() } else { model })
 }

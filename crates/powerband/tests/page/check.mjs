@@ -120,6 +120,7 @@ const cut = ([width, height]) => {
   for (const figure of document.querySelectorAll("figure")) {
     const box = figure.getBoundingClientRect();
     if (getComputedStyle(figure).breakInside !== "avoid") told.push(`${figure.id} may be cut on paper`);
+    if (figure.querySelector(".dense")?.checkVisibility() || !figure.querySelector("svg").checkVisibility()) told.push(`${figure.id} has no drawing on paper`);
     if (box.height > height) told.push(`${figure.id} is ${Math.round(box.height)} px high on paper, more than a sheet`);
     if (box.width > width + 1) told.push(`${figure.id} is ${Math.round(box.width)} px wide on paper`);
   }
@@ -190,6 +191,45 @@ async function zooms(page, say) {
   if ((await svg.getAttribute("viewBox")) !== whole) say("a picture does not come back whole");
 }
 
+// Lines of many readings: their values at the cursor are those of the data, dragging enlarges and a double click shows all again.
+async function plotted(page, say) {
+  const over = page.locator(".dense .u-over").first();
+  if (!(await over.count())) {
+    if (await page.evaluate(() => document.querySelector(".dense"))) say("a plot of many readings is not there");
+    return;
+  }
+  const shown = () => page.evaluate(() => {
+    const figure = document.querySelector(".dense").closest("figure");
+    const { dense } = JSON.parse(document.getElementById("powerband").textContent).pictures.find(({ id }) => `picture-${id}` === figure.id);
+    const cells = [...figure.querySelectorAll(".u-legend tr")].map((row) => [row.querySelector(".u-label").textContent, parseFloat(row.querySelector(".u-value").textContent)]);
+    const column = Math.round(cells[0][1] / dense.step_s);
+    const wrong = dense.lines.filter(({ label, low, high }) => {
+      const told = (name) => cells.find(([label]) => label === name)?.[1] ?? NaN;
+      const [least, most] = high ? [told(`${label}, least`), told(`${label}, most`)] : [told(label), told(label)];
+      const near = (value, cells) => [column - 1, column, column + 1].some((at) => Math.abs(value - cells[at]) <= 1e-4 * Math.abs(value));
+      return low[column + 1] !== undefined && !(near(least, low) && near(most, high ?? low));
+    });
+    return { at_s: cells[0][1], wrong: wrong.map(({ label }) => label) };
+  });
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  const at = (share) => [box.x + box.width * share, box.y + box.height / 2];
+  await page.mouse.move(...at(0.5));
+  const before = await shown();
+  for (const label of before.wrong) say(`the plot shows ${label} otherwise than its data`);
+  await page.mouse.move(...at(0.4));
+  await page.mouse.down();
+  await page.mouse.move(...at(0.45), { steps: 3 });
+  await page.mouse.move(...at(0.6), { steps: 3 });
+  await page.mouse.up();
+  await page.mouse.move(...at(0.02));
+  const enlarged = await shown();
+  if (!(enlarged.at_s > before.at_s * 0.5)) say(`dragging enlarges nothing: ${enlarged.at_s} s at the left`);
+  await over.dblclick({ position: { x: 20, y: 20 } });
+  await page.mouse.move(...at(0.021));
+  if (!((await shown()).at_s < before.at_s * 0.2)) say("a double click does not show all again");
+}
+
 async function shot(page, name) {
   if (shots) await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
 }
@@ -221,9 +261,12 @@ for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")).
   // What is not there in five seconds is not there.
   page.setDefaultTimeout(5000);
   await zooms(page, say).catch((error) => say(`it does not zoom: ${error.message.split("\n")[0]}`));
+  await plotted(page, say).catch((error) => say(`its plot does not work: ${error.message.split("\n")[0]}`));
   await moves(page, say).catch((error) => say(`it does not move: ${error.message.split("\n")[0]}`));
   await context.close();
   const silent = await open(file, { javaScriptEnabled: false });
+  for (const drawing of await silent.page.locator(".picture svg").all())
+    if (!(await drawing.isVisible())) silent.say("without script a drawing is not shown");
   if (!(await silent.page.locator("#verdict .finding").textContent())) silent.say("without script it has no verdict");
   await silent.context.close();
 }

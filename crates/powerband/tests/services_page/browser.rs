@@ -38,6 +38,10 @@ fn pages_open_offline_say_what_their_data_says_and_print() {
     write("router");
     desk.run(&["try", "governor=all", "--machine", "sim:quadcore", "--load", "counter", "--blocks", "3"]).ended(0);
     write("governors");
+    // Clocks and use over trials that are longer than a drawing has room for.
+    let recorded = ["try", "governor=ondemand,conservative", "--machine", "sim:quadcore", "--load", "counter"];
+    desk.run(&[&recorded[..], &["--for", "60s", "--blocks", "2", "--record", "clock,utilisation"]].concat()).ended(0);
+    write("courses");
     let calibrate = ["calibrate", "--machine", "sim:quadcore", "--load", "counter", "--trials", "12"];
     desk.run(&calibrate).ended(0);
     write("noise");

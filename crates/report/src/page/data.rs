@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::comparison::Comparison;
 use crate::json::{Header, Report};
-use crate::picture::Picture;
+use crate::picture::{Dense, Picture};
 
 /// Version of the value.
 pub const VERSION: u32 = 1;
@@ -63,7 +63,7 @@ pub struct Data {
 }
 
 /// A picture as a table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PictureData {
     /// Its name on the page.
     pub id: String,
@@ -73,6 +73,9 @@ pub struct PictureData {
     pub columns: Vec<String>,
     /// Its rows.
     pub rows: Vec<Vec<String>>,
+    /// Its lines in more detail, which a script draws.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dense: Option<Dense>,
 }
 
 impl Data {
@@ -83,6 +86,7 @@ impl Data {
             title: picture.title.clone(),
             columns: picture.columns.clone(),
             rows: picture.rows.clone(),
+            dense: picture.dense.clone(),
         };
         Data {
             version: VERSION,

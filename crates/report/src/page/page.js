@@ -79,6 +79,7 @@
   // Settings: a box in each row hides or shows the marks of that setting.
   const picked = (setting, on) => {
     for (const mark of marks()) if (mark.dataset.setting === setting) mark.classList.toggle("pb-off", !on);
+    document.dispatchEvent(new CustomEvent("powerband:picked", { detail: { setting, on } }));
   };
   const drawn = new Set([...marks()].map((mark) => mark.dataset.setting));
   for (const table of document.querySelectorAll("table[data-picks]")) {

@@ -1,6 +1,7 @@
 //! The course of power, or of a clock, over a trial: a line for each setting, in panels of their own where there are many.
 use powerband_record::{MeterQuantity, format_number};
 
+use super::dense::dense;
 use super::mark::Look;
 use super::plane::{Join, Panel, Plane, Series, Spot};
 use super::scale::Reach;
@@ -39,7 +40,8 @@ fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
     let (what, name, unit) = if clock { ("Clock", "clock", "MHz") } else { ("Power", "power_w", "W") };
     let of = format!("{}{}", site.title(), stretch(site));
     let (mut series, mut table, mut means, mut most) = (Vec::new(), Vec::new(), Vec::new(), 1);
-    for course in lines.iter().take(LINES) {
+    let mut detailed = Vec::new();
+    for &course in lines.iter().take(LINES) {
         let Some((low, high)) = course.ends() else { continue };
         let label = model.label(course.setting);
         let numbers = [course.mean, low, high].map(format_number);
@@ -49,6 +51,7 @@ fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
         let (columns, together) = course.folded(CORNERS);
         most = most.max(together);
         let look = Look { dash: "", ..Look::of_setting(course.setting) };
+        detailed.push((label.clone(), course));
         let spots = spots(&columns, together, course);
         series.push(Series { label, setting: Some(course.setting), look, join: Join::Step, pointed: false, spots });
     }
@@ -61,12 +64,14 @@ fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
     let caption = Caption { id: format!("{}-{of}", what.to_lowercase()), title, desc };
     let head = ["setting", "trial", "readings", &format!("mean, {unit}"), "least", "most"];
     let below = "seconds from the first reading";
+    let dense = dense(&detailed, unit, CORNERS);
+    let with = |picture: Picture| Picture { dense, ..picture };
     if series.len() <= OVER {
         let y = (Reach::Values, format!("{name} ({of}), {unit}"));
-        return Panel::of((Reach::Zero, below.to_owned()), y, series, 200.0).hung(caption, &head, table);
+        return Panel::of((Reach::Zero, below.to_owned()), y, series, 200.0).hung(caption, &head, table).map(with);
     }
     let svg = apart(&caption, series, unit, below).draw();
-    caption.hang(svg, &head, table)
+    caption.hang(svg, &head, table).map(with)
 }
 
 /// What a reader has to know of lines that have fewer corners than there are readings.

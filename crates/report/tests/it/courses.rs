@@ -126,9 +126,9 @@ fn many_readings_are_drawn_from_the_least_to_the_most_of_them() {
     let words: Vec<f64> =
         axis.attribute("data-scale").unwrap().split(' ').skip(1).map(|it| it.parse().unwrap()).collect();
     let step = document.descendants().find(|it| it.attribute("class") == Some("pb-mark pb-step")).unwrap();
-    let ys = step.attribute("d").unwrap().split(['V', 'H', 'M']).filter_map(|part| part.trim().parse::<f64>().ok());
+    let ys = step.attribute("d").unwrap().split('V').skip(1).map(|part| part.split('H').next().unwrap());
     let [low, high, from, to] = words[..] else { panic!("{words:?}") };
-    let highest = ys.filter(|y| (to..=from).contains(y)).fold(f64::INFINITY, f64::min);
+    let highest = ys.map(|y| y.parse().unwrap()).fold(f64::INFINITY, f64::min);
     let value = low + (highest - from) / (to - from) * (high - low);
     assert!((value - 3000.0).abs() < 20.0, "the one that stands out is drawn: {value}");
 }
