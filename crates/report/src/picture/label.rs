@@ -60,6 +60,10 @@ pub fn told_apart(labels: &[&str], most: usize) -> Vec<String> {
         if words.is_empty() { (*label).to_owned() } else { words.join(" ") }
     };
     let short: Vec<String> = if common.is_empty() { whole() } else { labels.iter().map(short).collect() };
+    // Nothing tells labels apart that are all the same.
+    if short.windows(2).all(|pair| pair[0] == pair[1]) {
+        return whole();
+    }
     short.iter().map(|label| knobs_cut(label, most)).collect()
 }
 
