@@ -404,7 +404,6 @@ fn seldom(wrong: impl Fn(u64, &[f64]) -> bool) {
     let (searches, races, most_searches, most_races) = if long { (400, 1000, 33, 72) } else { (3, 20, 2, 5) };
     for (clocks, runs, most) in [(&CLOCKS[..4], searches, most_searches), (&CLOCKS[..2], races, most_races)] {
         let times = (0..runs).filter(|run| wrong(first + run, clocks)).count();
-        println!("{times} of {runs} over {} clocks", clocks.len());
         assert!(times <= most, "{times} of {runs} over {} clocks, at most {most}", clocks.len());
     }
 }
