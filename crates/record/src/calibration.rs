@@ -5,7 +5,7 @@ use crate::metric::MetricName;
 
 /// The noise of one metric, from trials of the machine as it is. Where `relative`, every deviation is one of logarithms
 /// (0.01 is 1 %), else it is in the metric's own unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Calibration {
     /// The metric.
     pub metric: MetricName,
@@ -72,7 +72,7 @@ pub struct Calibration {
 }
 
 /// A rate with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FalseAlarm {
     /// Share of the runs.
     pub rate: f64,
@@ -85,7 +85,7 @@ pub struct FalseAlarm {
 }
 
 /// A test of the first half of the trials against the second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BackToBack {
     /// Two-sided p by Welch.
     pub p: f64,
@@ -94,7 +94,7 @@ pub struct BackToBack {
 }
 
 /// A time and an effect that belong together.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Detectable {
     /// Time, minutes.
     pub minutes: f64,
@@ -103,7 +103,7 @@ pub struct Detectable {
 }
 
 /// What would help against noise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NoiseAdvice {

@@ -58,7 +58,7 @@ pub struct Owner {
 }
 
 /// An experiment was gone on with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Resumption {
     /// When, Unix seconds.
     pub unix_s: u64,
@@ -254,7 +254,7 @@ pub struct ReachedSite {
 }
 
 /// A verdict on one metric of one setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Better than the reference.
@@ -364,7 +364,7 @@ pub struct KneeFinding {
 }
 
 /// Why an experiment ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CloseReason {
     /// Everything is decided.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 pub type MetricName = String;
 
 /// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// More is better (rates, counts).

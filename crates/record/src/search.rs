@@ -135,7 +135,7 @@ pub struct SearchStanding {
 }
 
 /// How a search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnd {
     /// A setting was confirmed to be better and to keep the limits.
@@ -192,7 +192,7 @@ pub struct SearchFinding {
 }
 
 /// A change of the goal, relative to the machine as found (-0.1 = 10 % less), with its 95 % interval where one was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchChange {
     /// As estimated.
     pub change: f64,
@@ -205,7 +205,7 @@ pub struct SearchChange {
 }
 
 /// What a setting comes to in one requirement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchKept {
     /// The metric.
     pub metric: MetricName,
@@ -217,7 +217,7 @@ pub struct SearchKept {
 }
 
 /// What one knob has to do with a change of the goal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchShare {
     /// The knob as in the settings, several that cannot be turned alone with blanks between; empty for what only several do together.
     pub factor: String,
@@ -233,7 +233,7 @@ pub struct SearchShare {
 
 /// How well three ways of predicting a metric did at settings that were measured and left out of the fit: median relative
 /// errors (0.05 is five percent).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchTwin {
     /// The metric.
     pub metric: MetricName,

@@ -13,7 +13,7 @@ const SUSPICIOUS: f64 = 0.07;
 const NS_PER_MINUTE: f64 = 6e10;
 
 /// One metric as programs read it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CalibrationRow {
     /// What was found.
     #[serde(flatten)]

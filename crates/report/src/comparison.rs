@@ -70,7 +70,7 @@ pub enum CompareError {
 }
 
 /// On what a comparison rests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// Differences inside the same blocks.
@@ -84,7 +84,7 @@ pub enum How {
 }
 
 /// One comparison. Changes are of `setting` against `against`, relative (0.05 = 5 % more) unless `absolute`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Row {
     /// The metric.
     pub metric: String,
@@ -136,7 +136,7 @@ pub struct Row {
 }
 
 /// A whole comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// [`VERSION`].
     pub version: u32,

@@ -30,7 +30,7 @@ pub enum JsonError {
 }
 
 /// A whole report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Report {
     /// [`VERSION`].
     pub version: u32,
@@ -104,7 +104,7 @@ pub struct Report {
 }
 
 /// What does not repeat from run to run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Header {
     /// Number in the store.
     pub id: i64,
@@ -128,7 +128,7 @@ pub struct Header {
 }
 
 /// A metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MetricRow {
     /// Name, unit last.
     pub name: String,
@@ -144,7 +144,7 @@ pub struct MetricRow {
 }
 
 /// A setting.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SettingRow {
     /// Index.
     pub index: u32,
@@ -173,7 +173,7 @@ pub struct SettingRow {
 }
 
 /// A level, in the metric's unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LevelRow {
     /// Valid trials.
     pub trials: u32,
@@ -189,7 +189,7 @@ pub struct LevelRow {
 }
 
 /// The values of all valid trials of a setting together, in `unit`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DistributionRow {
     /// Unit of everything in it.
     pub unit: String,
@@ -210,7 +210,7 @@ pub struct DistributionRow {
 }
 
 /// A percentile; its interval comes from how trials differ, and with five of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PercentileRow {
     /// The smallest value that so many do not exceed.
     pub value: f64,
@@ -223,7 +223,7 @@ pub struct PercentileRow {
 }
 
 /// A verdict; changes are relative to the reference (0.05 = 5 % more) unless `absolute`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VerdictRow {
     /// The verdict.
     pub verdict: Verdict,
@@ -255,7 +255,7 @@ pub struct VerdictRow {
 }
 
 /// Where a requirement stands at a setting.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RequirementRow {
     /// As it was typed.
     pub requirement: String,
@@ -282,7 +282,7 @@ pub struct RequirementRow {
 }
 
 /// When and why a setting left early.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LeftRow {
     /// After which block.
     pub block: u32,
@@ -291,7 +291,7 @@ pub struct LeftRow {
 }
 
 /// A knob that did not land as asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LandingRow {
     /// Knob.
     pub knob: String,
@@ -309,7 +309,7 @@ pub struct LandingRow {
 }
 
 /// The knee; settings by label.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Knee {
     /// Metric it was sought on.
     pub metric: String,
@@ -329,7 +329,7 @@ pub struct Knee {
 }
 
 /// A search and what it found; settings by index in the experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchRow {
     /// The metric or knob that is the goal.
     pub goal: String,
@@ -391,7 +391,7 @@ pub struct SearchRow {
 }
 
 /// A trial that does not count.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VoidRow {
     /// Running number.
     pub trial: u32,
@@ -404,7 +404,7 @@ pub struct VoidRow {
 }
 
 /// What was put back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Restored {
     /// Changes undone.
     pub entries: u32,

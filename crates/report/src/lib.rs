@@ -3,7 +3,7 @@
 //! Pure: events in, text out; no file, no clock, no terminal. [`Model`] gathers what a journal says without wording or
 //! rounding anything; [`sentence`] puts its findings into words; [`text`], [`mod@page`], [`json`], [`csv`] and [`markdown`] are ways to print it. The
 //! words better, worse, same and undecided stand in a report only where an actual verdict is told, never in a legend.
-//! [`comparison`] holds stored experiments, and measurements made elsewhere, against one another. [`timelines`] tells what meters showed meanwhile, [`courses`] what of that is drawn. [`picture`] draws what a page shows. [`published`] reads the figures and claims of the articles that this project repeats, and
+//! [`comparison`] holds stored experiments, and measurements made elsewhere, against one another. [`timelines`] tells what meters showed meanwhile, [`courses`] what of that is drawn. [`picture`] draws what a page shows. [`schema`] describes what programs read. [`published`] reads the figures and claims of the articles that this project repeats, and
 //! [`replication`] holds them against what was measured again.
 mod calibration;
 pub mod comparison;
@@ -20,6 +20,7 @@ pub mod picture;
 pub mod published;
 pub mod replication;
 mod requirements;
+pub mod schema;
 pub mod sentence;
 pub mod text;
 pub mod timelines;

@@ -8,7 +8,7 @@ use crate::sentence::{ending, load};
 use crate::text::{fit, fold};
 
 /// One experiment of a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Row {
     /// Its number.
     pub id: i64,
@@ -60,7 +60,7 @@ pub struct Row {
 }
 
 /// The list as JSON.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct List {
     /// [`VERSION`].
     pub version: u32,

@@ -257,7 +257,7 @@ pub struct SettingResult {
 }
 
 /// How firmly a claim can be checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimKind {
     /// Carries a published number or an equality.

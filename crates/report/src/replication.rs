@@ -17,7 +17,7 @@ pub use figure::{Drawn, Line, Spot};
 pub use text::render;
 
 /// What came of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Holds {
     /// It holds.
@@ -35,7 +35,7 @@ pub enum Holds {
 }
 
 /// What one check, or all of a claim's, came to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Answer {
     /// Whether it holds.
     pub holds: Holds,
@@ -47,7 +47,7 @@ pub struct Answer {
 }
 
 /// A claim and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Judged {
     /// Its name.
     pub id: String,
@@ -71,7 +71,7 @@ pub struct Judged {
 }
 
 /// A published number and the one that was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Point {
     /// Setting, as published.
     pub setting: String,
@@ -91,7 +91,7 @@ pub struct Point {
 }
 
 /// How a plan went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Ran {
     /// Its name.
     pub plan: String,
@@ -110,7 +110,7 @@ pub struct Ran {
 }
 
 /// One article done again.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Replication {
     /// Name of its file.
     pub name: String,
@@ -129,8 +129,25 @@ pub struct Replication {
     pub claims: Vec<Judged>,
 }
 
+/// Articles done again, as programs read them.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Replications<'a> {
+    /// Version of this shape.
+    pub version: u32,
+    /// Always `replication`.
+    pub kind: &'static str,
+    /// The articles.
+    pub articles: &'a [Replication],
+    /// Sizes that were checked, and how many of them were within their factor.
+    pub sizes: (usize, usize),
+    /// What was published and does not come out again, a sentence each.
+    pub fails: Vec<String>,
+    /// Claims that were not tried.
+    pub not_tried: usize,
+}
+
 /// Means that were found: settings across, metrics down.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Found {
     /// What it shows.
     pub title: String,

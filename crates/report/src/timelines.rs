@@ -14,7 +14,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const WIDE: usize = 16;
 
 /// The timelines of an experiment's valid trials.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Timelines {
     /// [`VERSION`].
     pub version: u32,
@@ -25,7 +25,7 @@ pub struct Timelines {
 }
 
 /// One timeline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Row {
     /// Trial.
     pub trial: u32,

@@ -1,23 +1,10 @@
 //! `replicate`: the published articles, done again on simulated machines.
 use powerband_report::picture::{Picture, replication_pictures};
-use powerband_report::replication::{Replication, enough, render};
-use serde::Serialize;
+use powerband_report::replication::{Replication, Replications, enough, render};
 
 use crate::cli::{Replicate, Shared};
 use crate::exit::{Answer, Exit, Failure};
 use crate::{output, page, replicate};
-
-/// All articles, as JSON.
-#[derive(Serialize)]
-struct Told<'a> {
-    version: u32,
-    kind: &'static str,
-    articles: &'a [Replication],
-    /// Sizes that were checked, and how many of them were within their factor.
-    sizes: (usize, usize),
-    fails: Vec<String>,
-    not_tried: usize,
-}
 
 pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let named: Result<Vec<_>, _> = args.articles.iter().map(|word| replicate::named(word)).collect();
@@ -47,7 +34,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     }
     let not_tried = done.iter().map(Replication::untried).sum();
     if shared.json && !alone {
-        output::say_json(&Told {
+        output::say_json(&Replications {
             version: powerband_report::json::VERSION,
             kind: "replication",
             articles: &done,

@@ -57,6 +57,7 @@ mod resumed;
 mod rigged;
 mod rights;
 mod router;
+mod schemas;
 mod shelled;
 mod simulated;
 mod told;

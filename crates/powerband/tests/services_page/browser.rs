@@ -6,13 +6,13 @@ use crate::desk::{Desk, Ran, workspace};
 use crate::made_up;
 
 /// Where xtask put the modules: in the target folder, which is one of those around ours.
-fn modules() -> PathBuf {
+pub(crate) fn modules() -> PathBuf {
     let around = Path::new(env!("CARGO_TARGET_TMPDIR")).ancestors();
     around.map(|folder| folder.join("page-modules")).find(|folder| folder.is_dir()).unwrap_or_default()
 }
 
-fn ready() -> bool {
-    let here = Path::new("/usr/bin/chromium").exists() && modules().join("node_modules/playwright-core").exists();
+pub(crate) fn ready() -> bool {
+    let here = Path::new("/usr/bin/chromium").exists() && modules().join("node_modules/ajv").exists();
     let node = Command::new("node").arg("--version").output().is_ok();
     assert!(
         here && node || std::env::var("CI").as_deref() != Ok("true"),

@@ -1,4 +1,5 @@
 //! Report pages in a browser: Chromium, driven by the modules of `tests/page`, opens them from files without a network.
+//! What the command prints as JSON is held against its schemas by a validator of that world.
 //! With CI=true a browser or a module that is missing is a failure.
 #![expect(
     clippy::unwrap_used,
@@ -10,3 +11,4 @@ mod browser;
 #[path = "../it/desk.rs"]
 mod desk;
 mod made_up;
+mod schemas;

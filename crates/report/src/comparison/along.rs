@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Comparison, Measured};
 
 /// What the experiments were made along.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Along {
     /// The load's parameter, as a plan writes it.
     pub name: String,

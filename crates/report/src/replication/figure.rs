@@ -6,7 +6,7 @@ use super::{Estimate, Evidence};
 use crate::published::{Figure, Published};
 
 /// A picture as data.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Drawn {
     /// What it shows.
     pub title: String,
@@ -20,7 +20,7 @@ pub struct Drawn {
 }
 
 /// A line of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Line {
     /// The setting; empty where each number is one.
     pub label: String,
@@ -29,7 +29,7 @@ pub struct Line {
 }
 
 /// A point of a line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Spot {
     /// The number; 0 where there are none.
     pub at: f64,
