@@ -1,5 +1,5 @@
 //! The bench: what answers a trial. A World with knobs, meters and a load is one; a formula is another.
-use powerband_record::{Event, Outcome, PlannedTrial, SearchPlan, Void};
+use powerband_record::{Event, Fact, Outcome, PlannedTrial, SearchPlan, Void};
 use thiserror::Error;
 
 /// Where events go: the store, a channel, a `Vec` in tests.
@@ -123,6 +123,11 @@ pub trait Bench {
 
     /// What must be known with the verdicts, a sentence each.
     fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What is known of the machines now; a bench without any knows nothing.
+    fn facts(&mut self) -> Vec<Fact> {
         Vec::new()
     }
 

@@ -3,7 +3,7 @@
 //! trials that stand are answered from the journal or computed once more, and every event is compared with what stands.
 use std::cell::Cell;
 
-use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, SearchPlan, Started, Void};
+use powerband_record::{CloseReason, Event, Fact, Finding, Outcome, PlannedTrial, SearchPlan, Started, Void};
 
 use crate::tune::REFUSED;
 use crate::{Bench, Fatal, Journal, JournalError, ResumeError, run};
@@ -202,6 +202,10 @@ impl Bench for Recalled<'_> {
 
     fn restored(&self) -> u32 {
         self.live.restored()
+    }
+
+    fn facts(&mut self) -> Vec<Fact> {
+        self.live.facts()
     }
 
     fn left(&mut self) -> Vec<String> {

@@ -53,7 +53,7 @@ pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journa
         }))?;
     }
     let (entries, failed) = (bench.restored(), bench.left());
-    journal.record(&Event::Restored { entries, failed })?;
+    journal.record(&Event::Restored { entries, failed, changed: Vec::new() })?;
     Ok(Ok(()))
 }
 

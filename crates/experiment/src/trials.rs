@@ -1,7 +1,7 @@
 //! The trials of an experiment, one after the other, with their events: what every loop over them has in common, from the
 //! first to the last word of the journal.
 use powerband_record::{
-    Calibration, CloseReason, Event, Finding, KneeFinding, Level, Outcome, PlannedTrial, RequirementStanding,
+    Calibration, CloseReason, Event, Fact, Finding, KneeFinding, Level, Outcome, PlannedTrial, RequirementStanding,
     SearchFinding, SettingVerdict, Started, Void,
 };
 use powerband_stats::Scale;
@@ -215,7 +215,8 @@ impl<'a> Trials<'a> {
         };
         let entries = self.bench.restored();
         left.extend(self.bench.left());
-        self.journal.record(&Event::Restored { entries, failed: left })?;
+        let changed = Fact::changes(&self.started.facts, &self.bench.facts());
+        self.journal.record(&Event::Restored { entries, failed: left, changed })?;
         self.journal.record(&Event::Closed(finding.clone()))?;
         Ok(finding)
     }

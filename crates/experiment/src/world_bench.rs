@@ -8,7 +8,7 @@ use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, 
 use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, World};
 use powerband_meter::{MeterInstance, Mute};
-use powerband_record::{Cool, Event, Metric, Outcome, PlannedTrial, SearchPlan, Setting, Side, Void};
+use powerband_record::{Cool, Event, Fact, Metric, Outcome, PlannedTrial, SearchPlan, Setting, Side, Void};
 
 use crate::asked::Values;
 use crate::cooling::Cooling;
@@ -370,6 +370,10 @@ impl Bench for WorldBench<'_> {
         let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
         let told = self.told.iter().cloned();
         self.metering.notes().into_iter().chain(self.strangers.notes()).chain(cooling).chain(told).collect()
+    }
+
+    fn facts(&mut self) -> Vec<Fact> {
+        crate::facts(self.world)
     }
 
     fn left(&mut self) -> Vec<String> {

@@ -44,13 +44,15 @@ pub(crate) fn run(shared: &Shared, page: &Path, measuring: &Measuring) -> Answer
 fn on_rig(shared: &Shared, names: &Names, mut started: Started, measuring: &Measuring) -> Result<Answer, Failure> {
     let user = if names.here() { caller::user_of_loads(measuring.setup.as_root)? } else { None };
     started.user = (!names.simulated()).then(|| caller::number(user.as_ref()));
-    let resolved = rebuild(&started).map_err(usage)?;
+    let mut resolved = rebuild(&started).map_err(usage)?;
     let seed = names.seed()?.unwrap_or(started.seed);
     let dry_run = measuring.setup.dry_run;
     // The store first: without a place for results nothing may be turned.
     let mut store = if dry_run { None } else { Some(open_store(shared)?) };
     let mut rig = rig::open(names, Some(seed), if dry_run { Purpose::Look } else { Purpose::Measure })?;
     same_rig(&resolved, rig.world())?;
+    // A page tells how the machine stood then.
+    resolved.started.facts = powerband_experiment::facts(rig.world());
     let steps = dry::steps(&resolved, rig.world())?;
     let Some(store) = &mut store else {
         return Ok(dry::print(shared, &resolved, &steps, &dry::meters(rig.world(), &resolved)));

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Calibration, CommandKnob, CommandMeter, Cool, CpuList, MeterChoice, Metric, Outcome, Recording, Requirement,
-    RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
+    Calibration, Change, CommandKnob, CommandMeter, Cool, CpuList, Fact, MeterChoice, Metric, Outcome, Recording,
+    Requirement, RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
 };
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
@@ -119,6 +119,9 @@ pub enum Event {
         entries: u32,
         /// Entries that could not be undone, a sentence each.
         failed: Vec<String>,
+        /// What of the machines is then not as it was when it began.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<Change>,
     },
     /// The end, with the verdicts.
     Closed(Finding),
@@ -143,6 +146,9 @@ pub struct Started {
     pub far_typed: Option<String>,
     /// What runs there: kernel release or the simulated machine's rules.
     pub system: String,
+    /// What was known of the machines before anything was turned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Fact>,
     /// Knobs that the plan declares by their commands, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub knobs: BTreeMap<String, CommandKnob>,

@@ -9,6 +9,7 @@ mod command_meter;
 mod cool;
 mod cpulist;
 mod event;
+mod fact;
 mod meter_choice;
 mod metric;
 mod outcome;
@@ -32,6 +33,7 @@ pub use event::{
     BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
     PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
+pub use fact::{Change, Fact};
 pub use meter_choice::MeterChoice;
 pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
 pub use outcome::{ExitStatus, Histogram, Outcome, Output, Usage, Void};

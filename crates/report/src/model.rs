@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Calibration, CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite, RequirementStanding,
-    SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void,
+    Calibration, Change, CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite,
+    RequirementStanding, SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void,
 };
 use thiserror::Error;
 
@@ -161,6 +161,8 @@ pub struct Restoration {
     pub entries: u32,
     /// Entries that could not be undone, a sentence each.
     pub failed: Vec<String>,
+    /// What of the machines was then not as it was when it began.
+    pub changed: Vec<Change>,
 }
 
 impl Model {

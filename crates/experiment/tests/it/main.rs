@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod calibrated;
 mod ends;
+mod facts;
 #[cfg(test)]
 mod faults;
 mod required;
@@ -20,6 +21,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         machine_typed: None,
         far_typed: None,
         system: "arithmetic".into(),
+        facts: vec![],
         knobs: std::collections::BTreeMap::new(),
         command_meter: None,
         cool: None,

@@ -133,7 +133,7 @@ fn how_it_had_ended_does_not_stand_and_neither_does_a_stopped_trial() {
             if let Some(Event::TrialStarted(trial)) = cut.last() {
                 cut.push(Event::TrialVoid { trial: trial.trial, at_ns: trial.at_ns, why: Void::Stopped });
             }
-            cut.push(Event::Restored { entries: 3, failed: Vec::new() });
+            cut.push(Event::Restored { entries: 3, failed: Vec::new(), changed: Vec::new() });
             assert_eq!(standing(&cut).unwrap(), plain, "killed before its last word, after {end}");
             cut.push(closed(reason));
             assert_eq!(standing(&cut).unwrap(), plain, "after {end} events");

@@ -124,8 +124,9 @@ impl Gathering {
             Event::SettingLeft { setting, block, why } => {
                 self.model.settings[index(*setting)].left = Some(Left { block: *block, why: why.clone() });
             }
-            Event::Restored { entries, failed } => {
-                self.model.restored = Some(Restoration { entries: *entries, failed: failed.clone() });
+            Event::Restored { entries, failed, changed } => {
+                let (failed, changed) = (failed.clone(), changed.clone());
+                self.model.restored = Some(Restoration { entries: *entries, failed, changed });
             }
             Event::Closed(finding) => self.closed(finding),
             _ => {}

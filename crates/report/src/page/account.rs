@@ -2,7 +2,7 @@
 //! trials that do not count, what measuring cost, where it comes from.
 use std::collections::BTreeMap;
 
-use powerband_record::{Better, Event, PlannedTrial, ReachedSite, Void, format_duration};
+use powerband_record::{Better, Change, Event, Fact, PlannedTrial, ReachedSite, Side, Void, format_duration};
 
 use super::html::{Table, facts, list, paragraph, text, typed};
 use crate::sentence::{self, counted, percent};
@@ -149,12 +149,36 @@ pub(super) fn machine(model: &Model, account: &Account) -> String {
     }
     let moved = model.voids.iter().filter(|void| matches!(void.why, Void::KnobMoved { .. }));
     let moved: Vec<String> = moved.map(|void| format!("trial {}: {}", void.trial, sentence::void(&void.why))).collect();
+    body += &known(&plan.facts);
     body += "<h3>What changed meanwhile</h3>\n";
     body += &match moved.is_empty() {
         true => paragraph("Nobody else was seen to turn a knob of this experiment."),
         false => list(&moved),
     };
-    body
+    let changed = model.restored.as_ref().map_or(&[][..], |restored| &restored.changed);
+    body + &differences(changed)
+}
+
+/// Part and name of what is known of a machine.
+fn told_of(side: Side, part: &str) -> String {
+    if side == Side::Far { format!("far machine, {part}") } else { part.to_owned() }
+}
+
+/// The machines as they were found.
+fn known(facts: &[Fact]) -> String {
+    let row = |fact: &Fact| vec![told_of(fact.side, &fact.part), fact.what.clone(), fact.value.clone()];
+    let caption = "As it was found, before anything was turned";
+    Table::of_words(caption, &["part", "what", "found"], facts.iter().map(row).collect()).render()
+}
+
+/// What was not as it was when it began, once everything had been put back.
+fn differences(changed: &[Change]) -> String {
+    let stood = |value: &Option<String>| value.clone().unwrap_or_else(|| "not there".into());
+    let row = |change: &Change| {
+        vec![told_of(change.side, &change.part), change.what.clone(), stood(&change.was), stood(&change.is)]
+    };
+    let caption = "Not as it was when it began, everything of ours put back";
+    Table::of_words(caption, &["part", "what", "was", "is"], changed.iter().map(row).collect()).render()
 }
 
 /// Trials that do not count, settings that left, values that are missing.

@@ -148,7 +148,7 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
         Event::SettingLeft { setting, block, why } => {
             Some(format!("{} leaves after block {block}: {}", state.label(*setting), cut(&clean(why), REASON)))
         }
-        Event::Restored { entries, failed } if failed.is_empty() => {
+        Event::Restored { entries, failed, .. } if failed.is_empty() => {
             Some(format!("put back: {} undone", counted(*entries, "change")))
         }
         Event::Restored { failed, .. } => Some(clean(&format!("could not put everything back: {}", failed.join("; ")))),

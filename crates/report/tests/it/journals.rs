@@ -35,6 +35,7 @@ pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Met
         machine_typed: None,
         far_typed: None,
         system: "Linux 3.3.7".into(),
+        facts: vec![],
         knobs: std::collections::BTreeMap::new(),
         command_meter: None,
         cool: None,
@@ -100,7 +101,7 @@ impl Journal {
     }
 
     pub(crate) fn close(mut self, finding: Finding) -> Vec<Event> {
-        self.events.push(Event::Restored { entries: 2, failed: vec![] });
+        self.events.push(Event::Restored { entries: 2, failed: vec![], changed: vec![] });
         self.events.push(Event::Closed(Finding { at_ns: self.now_ns, ..finding }));
         self.events
     }
@@ -291,7 +292,7 @@ pub(crate) fn stopped() -> Vec<Event> {
     let mut events = journal.close(Finding { trials: 3, voids: 4, ..finding(CloseReason::Stopped, 1) });
     let failed = vec!["/sys/devices/system/cpu/cpufreq/boost could not be set to 1: it is gone".into()];
     let place = events.len() - 2;
-    events[place] = Event::Restored { entries: 1, failed };
+    events[place] = Event::Restored { entries: 1, failed, changed: vec![] };
     events
 }
 

@@ -33,6 +33,7 @@ fn started() -> Event {
         machine_typed: None,
         far_typed: None,
         system: "3.3.7".into(),
+        facts: vec![],
         load: serde_json::json!({"kind": "stream", "for_ns": 10, "a": 1}),
         user: None,
         seed: u64::MAX,
@@ -157,7 +158,7 @@ fn journal() -> Vec<Event> {
         done(4, 57.3872),
         block(2, Verdict::Worse),
         Event::SettingLeft { setting: 1, block: 2, why: "decided".into() },
-        Event::Restored { entries: 1, failed: vec![] },
+        Event::Restored { entries: 1, failed: vec![], changed: vec![] },
         Event::Closed(finding(CloseReason::Decided)),
     ]
 }

@@ -94,7 +94,7 @@ fn killing_the_writer_loses_nothing_it_was_told_is_stored() {
             assert_eq!(pair, trial(n));
         }
         assert_eq!(store.rederive(1).unwrap(), Vec::<String>::new());
-        store.append(1, &Event::Restored { entries: 0, failed: vec![] }).unwrap();
+        store.append(1, &Event::Restored { entries: 0, failed: vec![], changed: vec![] }).unwrap();
     }
 }
 
@@ -113,7 +113,7 @@ fn fill(place: &Path) {
     // Room again: it goes on.
     std::fs::remove_file(place.with_file_name("ballast")).unwrap();
     let mut store = Store::open(place).unwrap();
-    store.append(1, &Event::Restored { entries: 0, failed: vec![] }).unwrap();
+    store.append(1, &Event::Restored { entries: 0, failed: vec![], changed: vec![] }).unwrap();
     assert_eq!(store.events(1).unwrap().len(), stored.len() + 1);
     assert_eq!(store.rederive(1).unwrap(), Vec::<String>::new());
     println!("filled and went on");

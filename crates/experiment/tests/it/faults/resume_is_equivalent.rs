@@ -28,7 +28,9 @@ fn judge(told: &Told) -> Result<(), String> {
     let survived = told.ground == Ground::Survivor;
     let recounted = survived || told.legs.last().is_some_and(|leg| leg.struck);
     let excused = |event: &Event| match event {
-        Event::Restored { failed, .. } if recounted => Event::Restored { entries: 0, failed: failed.clone() },
+        Event::Restored { failed, changed, .. } if recounted => {
+            Event::Restored { entries: 0, failed: failed.clone(), changed: changed.clone() }
+        }
         event if survived => timeless(event),
         event => event.clone(),
     };

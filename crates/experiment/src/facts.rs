@@ -1,0 +1,228 @@
+//! What is known of the machines when an experiment begins, and again when it ends: CPUs, clocks, idle states, memory, cards,
+//! meters. Settings alone are read, never a clock's frequency, so that no sleeping CPU is woken.
+use powerband_knob::policies;
+use powerband_machine::{Errno, Machine, World};
+use powerband_record::{CpuList, Fact, Side};
+
+const CPU: &str = "/sys/devices/system/cpu";
+/// Files of a policy, and what they are called.
+const POLICY: [(&str, &str); 7] = [
+    ("scaling_driver", "driver"),
+    ("scaling_governor", "governor"),
+    ("cpuinfo_min_freq", "lowest clock, kHz"),
+    ("cpuinfo_max_freq", "highest clock, kHz"),
+    ("scaling_min_freq", "lower limit, kHz"),
+    ("scaling_max_freq", "upper limit, kHz"),
+    ("energy_performance_preference", "energy preference"),
+];
+/// The place of the governor in it.
+const GOVERNOR: usize = 1;
+/// Files of the whole machine: part, name, path.
+const WHOLE: [(&str, &str, &str); 8] = [
+    ("CPUs", "online", "/sys/devices/system/cpu/online"),
+    ("CPUs", "SMT", "/sys/devices/system/cpu/smt/active"),
+    ("clocks", "boost", "/sys/devices/system/cpu/cpufreq/boost"),
+    ("clocks", "intel_pstate", "/sys/devices/system/cpu/intel_pstate/status"),
+    ("clocks", "no_turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo"),
+    ("clocks", "platform profile", "/sys/firmware/acpi/platform_profile"),
+    ("idle states", "driver", "/sys/devices/system/cpu/cpuidle/current_driver"),
+    ("idle states", "governor", "/sys/devices/system/cpu/cpuidle/current_governor_ro"),
+];
+/// More policies than this are not asked for the tunables of their governor one by one, nor more CPUs for idle states.
+const EACH: usize = 64;
+
+/// What is known of both machines.
+#[must_use]
+pub fn facts(world: &mut dyn World) -> Vec<Fact> {
+    let mut all = Vec::new();
+    for side in [Side::Near, Side::Far] {
+        if let Some(machine) = world.machine(side) {
+            all.extend(of_machine(machine, side));
+        }
+    }
+    all
+}
+
+/// Facts as they come, each part in turn.
+struct Facts<'a> {
+    machine: &'a mut dyn Machine,
+    side: Side,
+    facts: Vec<Fact>,
+}
+
+fn of_machine(machine: &mut dyn Machine, side: Side) -> Vec<Fact> {
+    let mut facts = Facts { machine, side, facts: Vec::new() };
+    let system = facts.machine.identity().system.clone();
+    facts.tell("kernel", "release", system);
+    let model = facts.machine.read("/proc/cpuinfo").ok();
+    if let Some(model) = model.as_deref().and_then(model_of) {
+        facts.tell("CPUs", "model", model);
+    }
+    for (part, what, path) in WHOLE {
+        if let Some(value) = facts.text(path) {
+            facts.tell(part, what, value);
+        }
+    }
+    facts.clocks();
+    facts.idle();
+    let memory = facts.machine.read("/proc/meminfo").ok();
+    if let Some(kib) = memory.as_deref().and_then(|text| field(text, "MemTotal")) {
+        facts.tell("memory", "in all", kib);
+    }
+    facts.cards();
+    facts.meters();
+    facts.facts
+}
+
+impl Facts<'_> {
+    fn tell(&mut self, part: &str, what: &str, value: String) {
+        self.facts.push(Fact { side: self.side, part: part.to_owned(), what: what.to_owned(), value });
+    }
+
+    /// One line of a file, where it is there and holds one.
+    fn text(&mut self, path: &str) -> Option<String> {
+        line(&self.machine.read(path))
+    }
+
+    /// Policies that stand alike are told together.
+    fn clocks(&mut self) {
+        let Ok(found) = policies(self.machine, "governor") else { return };
+        let cpus: Vec<CpuList> = found.active.iter().map(|policy| policy.cpus.clone()).collect();
+        let folders: Vec<String> = found.active.iter().map(|policy| parent(&policy.file("scaling_governor"))).collect();
+        let texts = self.machine.read_in(&folders, &POLICY.map(|(file, _)| file));
+        for (place, (_, what)) in POLICY.into_iter().enumerate() {
+            let of = texts.iter().map(|texts| texts.get(place).and_then(line));
+            self.tell_grouped("clocks", what, &grouped(of.zip(&cpus)));
+        }
+        let governor = |texts: &Texts| texts.get(GOVERNOR).and_then(line);
+        let mut governors: Vec<String> = texts.iter().filter_map(governor).collect();
+        governors.sort();
+        governors.dedup();
+        for name in governors {
+            let under = texts
+                .iter()
+                .zip(folders.iter().zip(&cpus))
+                .filter(|(texts, _)| governor(texts).as_ref() == Some(&name));
+            let (own, cpus): (Vec<String>, Vec<&CpuList>) =
+                under.take(EACH).map(|(_, (folder, cpus))| (format!("{folder}/{name}"), cpus)).unzip();
+            // One set for all, or one for each policy.
+            self.tunables(&name, &[format!("{CPU}/cpufreq/{name}")], &cpus[..1.min(cpus.len())]);
+            self.tunables(&name, &own, &cpus);
+        }
+    }
+
+    /// The tunables of a governor in these folders, each of a policy's CPUs.
+    fn tunables(&mut self, governor: &str, folders: &[String], cpus: &[&CpuList]) {
+        let Some(Ok(entries)) = folders.first().map(|folder| self.machine.list(folder)) else { return };
+        let names: Vec<String> = entries.into_iter().filter(|entry| !entry.folder).map(|entry| entry.name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let texts = self.machine.read_in(folders, &names);
+        for (place, name) in names.iter().enumerate() {
+            let of = texts.iter().map(|texts| texts.get(place).and_then(line));
+            self.tell_grouped("clocks", &format!("{governor}/{name}"), &grouped(of.zip(cpus.iter().copied())));
+        }
+    }
+
+    fn tell_grouped(&mut self, part: &str, what: &str, values: &[(String, Vec<u32>)]) {
+        let told = match values {
+            [] => return,
+            [(value, _)] => value.clone(),
+            several => {
+                let one =
+                    |(value, cpus): &(String, Vec<u32>)| format!("{value} on CPUs {}", CpuList::new(cpus.clone()));
+                several.iter().map(one).collect::<Vec<_>>().join("; ")
+            }
+        };
+        self.tell(part, what, told);
+    }
+
+    /// The idle states of the first CPU by name, and which of them are off where.
+    fn idle(&mut self) {
+        let folder = |cpu: u32| format!("{CPU}/cpu{cpu}/cpuidle");
+        let entries = self.machine.list(&folder(0)).unwrap_or_default();
+        let states = entries.into_iter().map(|entry| entry.name).filter(|name| name.starts_with("state"));
+        let states: Vec<String> = states.collect();
+        let online = self.text(&format!("{CPU}/online")).and_then(|text| text.parse::<CpuList>().ok());
+        let cpus: Vec<u32> = online.as_ref().map_or(&[0][..], CpuList::as_slice).iter().copied().take(EACH).collect();
+        let mut names = Vec::new();
+        for state in &states {
+            let Some(name) = self.text(&format!("{}/{state}/name", folder(0))) else { continue };
+            let folders: Vec<String> = cpus.iter().map(|cpu| format!("{}/{state}", folder(*cpu))).collect();
+            let texts = self.machine.read_in(&folders, &["disable"]);
+            let is_off = |texts: &Texts| texts.first().and_then(line).is_some_and(|text| text != "0");
+            let off: Vec<u32> =
+                cpus.iter().zip(&texts).filter(|(_, texts)| is_off(texts)).map(|(cpu, _)| *cpu).collect();
+            let off = if off.is_empty() { String::new() } else { format!(" (off on CPUs {})", CpuList::new(off)) };
+            names.push(format!("{name}{off}"));
+        }
+        if !names.is_empty() {
+            self.tell("idle states", "states", names.join(", "));
+        }
+    }
+
+    /// Cards with their coalescing. One that is called after its address is told without it.
+    fn cards(&mut self) {
+        for entry in self.machine.list("/sys/class/net").unwrap_or_default() {
+            let Ok(coalescing) = self.machine.coalescing(&entry.name) else { continue };
+            let named = !(entry.name.starts_with("enx") && entry.name.len() == 15);
+            let name = if named { entry.name.clone() } else { "enx…".to_owned() };
+            let lines = coalescing.to_string();
+            let told: Vec<&str> =
+                lines.lines().filter(|line| !line.ends_with(" 0") && !line.ends_with(" off")).collect();
+            self.tell("network", &format!("{name}, coalescing"), told.join(", "));
+            if let Some(speed) = self.text(&format!("/sys/class/net/{}/speed", entry.name)) {
+                self.tell("network", &format!("{name}, Mbit/s"), speed);
+            }
+        }
+    }
+
+    fn meters(&mut self) {
+        let found = powerband_meter::find_all(self.machine).meters;
+        let mut told: Vec<String> = Vec::new();
+        for meter in found {
+            let one = format!("{} ({})", meter.meter, meter.boundary);
+            if !told.contains(&one) {
+                told.push(one);
+            }
+        }
+        if !told.is_empty() {
+            self.tell("meters", "found", told.join(", "));
+        }
+    }
+}
+
+/// Texts of some files of a folder.
+type Texts = Vec<Result<String, Errno>>;
+
+/// The one line of a text.
+fn line(text: &Result<String, Errno>) -> Option<String> {
+    let text = text.as_ref().ok()?.trim();
+    (!text.is_empty() && !text.contains('\n')).then(|| text.to_owned())
+}
+
+fn parent(path: &str) -> String {
+    path.rsplit_once('/').map_or_else(String::new, |(folder, _)| folder.to_owned())
+}
+
+/// Values with the CPUs that have them, in the order in which they first come.
+fn grouped<'a>(values: impl Iterator<Item = (Option<String>, &'a CpuList)>) -> Vec<(String, Vec<u32>)> {
+    let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+    for (value, cpus) in values.filter_map(|(value, cpus)| Some((value?, cpus))) {
+        match groups.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, all)) => all.extend(cpus.as_slice()),
+            None => groups.push((value, cpus.as_slice().to_vec())),
+        }
+    }
+    groups
+}
+
+/// The value of a line `NAME : VALUE`.
+fn field(text: &str, name: &str) -> Option<String> {
+    let line = text.lines().find(|line| line.split(':').next().is_some_and(|head| head.trim() == name))?;
+    Some(line.split_once(':')?.1.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// What the first CPU calls itself; never the line of serial numbers that old boards have.
+fn model_of(cpuinfo: &str) -> Option<String> {
+    ["model name", "Processor", "cpu model", "Hardware"].into_iter().find_map(|name| field(cpuinfo, name))
+}

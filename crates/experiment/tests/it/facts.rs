@@ -1,0 +1,59 @@
+//! What is known of a machine at the beginning of an experiment, and of what somebody changed until it ended.
+use powerband_experiment::facts;
+use powerband_machine::{Action, Hold, Turn, World};
+use powerband_record::{Change, Fact, Side};
+use powerband_sim::{Profile, SimWorld};
+
+fn world(far: bool) -> SimWorld {
+    let profile = || Profile::builtin("quadcore").unwrap();
+    SimWorld::new(profile(), far.then(profile), 1).unwrap()
+}
+
+fn told<'a>(facts: &'a [Fact], what: &str) -> Option<&'a str> {
+    facts.iter().find(|fact| fact.side == Side::Near && fact.what == what).map(|fact| fact.value.as_str())
+}
+
+/// Writes to a file of the near machine, as anybody could.
+fn write(world: &mut SimWorld, path: &str, text: &str) {
+    let turn = Turn {
+        action: Action::WriteFile { path: path.into(), text: text.into() },
+        undo: None,
+        hold: Hold::Set,
+        knob: format!("file:{path}"),
+        site: String::new(),
+        asked: text.into(),
+        before: None,
+        read_back: None,
+        step: None,
+    };
+    assert_eq!(world.machine(Side::Near).unwrap().act(&turn).unwrap().errno, None);
+}
+
+#[test]
+fn a_machine_is_told_by_its_clocks_states_and_meters() {
+    let facts = facts(&mut world(false));
+    for what in ["release", "model", "online", "driver", "governor", "upper limit, kHz", "states", "found"] {
+        assert!(told(&facts, what).is_some_and(|value| !value.is_empty()), "{what}: {facts:?}");
+    }
+    assert_eq!(told(&facts, "highest clock, kHz"), Some("2400000"));
+    assert!(told(&facts, "found").unwrap().contains("modelled"), "a meter is told with what it covers");
+    let clock = |fact: &&Fact| fact.what.contains("cur_freq") || fact.what.contains("setspeed");
+    assert_eq!(facts.iter().find(clock), None, "no clock's frequency is read");
+}
+
+#[test]
+fn what_somebody_changed_has_a_row_and_nothing_else_has() {
+    let mut world = world(true);
+    let then = facts(&mut world);
+    assert!(then.iter().any(|fact| fact.side == Side::Far), "both machines are known");
+    assert_eq!(Fact::changes(&then, &facts(&mut world)), [], "looking changes nothing");
+    // As this machine boots, for its clocks.
+    let (was, other) = ("ondemand".to_owned(), "performance");
+    write(&mut world, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", other);
+    let changes = Fact::changes(&then, &facts(&mut world));
+    let governor = changes.iter().find(|change| change.what == "governor" && change.part == "clocks").unwrap();
+    let is = Some(format!("{was} on CPUs 0,2-3; {other} on CPUs 1"));
+    let should = Change { side: Side::Near, part: "clocks".into(), what: "governor".into(), was: Some(was), is };
+    assert_eq!(governor, &should);
+    assert!(changes.iter().all(|change| change.part == "clocks" && change.side == Side::Near), "{changes:?}");
+}
