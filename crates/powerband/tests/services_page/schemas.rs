@@ -28,10 +28,7 @@ fn what_the_command_prints_is_valid_against_its_schemas() {
     keep(&["show", "--timelines"], &[0]);
     keep(&on_counter(&["calibrate", "--trials", "12"]), &[0]);
     keep(&on_counter(&["tune", "max_freq=all", "--minimize", "energy_j", "--require", "count>=1000"]), &[0]);
-    keep(
-        &["--machine", "sim:pc", "--far", "sim:pc", "try", "rx-usecs=10,100", "--load", "ping", "--for", "2s"],
-        &[0],
-    );
+    keep(&["--machine", "sim:pc", "--far", "sim:pc", "try", "rx-usecs=10,100", "--load", "ping", "--for", "2s"], &[0]);
     keep(&["list"], &[0]);
     keep(&["compare", "2:powersave", "3:powersave"], &[0]);
     // Few blocks may leave a claim open.
