@@ -58,7 +58,13 @@ pub fn headline(model: &Model) -> String {
             Some(body) => format!("no end is recorded, {count} so far: {body}"),
             None => format!("no end is recorded, {count} so far, nothing compared"),
         },
-        End::Closed(_) => body.unwrap_or_else(|| "nothing could be compared".into()),
+        End::Closed(_) => body.unwrap_or_else(|| match model.blocks {
+            // No first look comes after the third block (`powerband_stats::first_look`).
+            few if few < 3 => {
+                format!("nothing could be compared: it ended after {}, allow more (--blocks, --budget)", blocks(few))
+            }
+            _ => "nothing could be compared".into(),
+        }),
     }
 }
 

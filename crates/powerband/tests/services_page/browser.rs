@@ -52,12 +52,12 @@ fn pages_open_offline_say_what_their_data_says_and_print() {
     for customers in ["500", "1000", "2000"] {
         desk.run(&["run", &format!("plans/governors-shop-{customers}.toml"), "--blocks", "2"]).ended(0);
     }
-    desk.run(&["compare", "5", "6", "7", "-o", &page("customers")]).ended(0);
+    desk.run(&["compare", "6", "7", "8", "-o", &page("customers")]).ended(0);
     let governors = ["--load", "counter", "--machine", "sim:quadcore", "--blocks", "3"];
     for seed in ["3", "4"] {
         desk.run(&[&["try", "governor=all", "--seed", seed], &governors[..]].concat()).ended(0);
     }
-    desk.run(&["compare", "2", "8", "9", "-o", &page("days")]).ended(0);
+    desk.run(&["compare", "2", "9", "10", "-o", &page("days")]).ended(0);
     let again = desk.run(&["replicate", "counter", "--blocks", "2", "-o", &page("article")]);
     assert!(again.code == Some(0) || again.code == Some(1), "{}", again.err);
     for settings in [2, 12, 100] {

@@ -53,7 +53,9 @@
     const hint = document.createElement("p");
     holder.className = "dense";
     hint.className = "hint";
-    hint.textContent = `Drag to enlarge, double-click to see all. A column stands for up to ${picture.dense.readings} readings.`;
+    const { readings } = picture.dense;
+    const columns = readings > 1 ? `A column stands for up to ${readings} readings.` : "Here every reading is shown.";
+    hint.textContent = `Drag to enlarge, double-click to see all. ${columns}`;
     drawing.after(holder);
     holder.append(hint);
     drawing.classList.add("plotted");

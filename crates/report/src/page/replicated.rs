@@ -21,13 +21,13 @@ fn verdict(articles: &[Replication]) -> String {
     let claims = || articles.iter().flat_map(|article| &article.claims);
     let count = |holds: Holds| claims().filter(|claim| claim.holds == holds).count();
     let points = || articles.iter().flat_map(|article| &article.points).filter_map(Point::holds);
-    let finding = format!(
-        "{} of {} claims hold; {} of {} published points are within their tolerance.",
-        count(Holds::Yes),
-        claims().count(),
-        points().filter(|holds| *holds).count(),
-        points().count()
-    );
+    let mut finding = format!("{} of {} claims hold", count(Holds::Yes), claims().count());
+    // Not every article published numbers that are to be met.
+    if points().next().is_some() {
+        let within = points().filter(|holds| *holds).count();
+        finding += &format!("; {within} of {} published points are within their tolerance", points().count());
+    }
+    finding.push('.');
     let kinds = [Holds::Yes, Holds::OffSize, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
     let head = ["article", "holds", "size off", "tie", "does not hold", "not tried", "undecidable"];
     let row = |article: &Replication| {

@@ -112,6 +112,13 @@ fn findings_in_one_sentence() {
          (7.2 .. 9.0)"
     );
     assert_eq!(said(&stopped()), "stopped after 1 of at most 30 blocks, before anything could be compared");
+    let mut early: Vec<Event> = router();
+    early.retain(|event| !matches!(event, Event::BlockDone(block) if block.block > 1));
+    if let Some(Event::Closed(finding)) = early.last_mut() {
+        (finding.verdicts, finding.knee, finding.blocks) = (vec![], None, 1);
+    }
+    let short = "nothing could be compared: it ended after 1 block, allow more (--blocks, --budget)";
+    assert_eq!(said(&early), short);
     assert_eq!(said(&router()[..1]), "no end is recorded, 0 of at most 30 blocks so far, nothing compared");
 }
 
