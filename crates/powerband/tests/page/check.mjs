@@ -37,6 +37,11 @@ const misplaced = (picture, points) => {
   };
   const share = (kind, value, low, high) => (kind === "log" ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
   const numbers = picture.rows.map((row) => row.map((cell) => Number.parseFloat(cell)));
+  // As a mark shows a name: what cannot be seen stands as its code point.
+  const seen = (text) => text.replace(/[\n\t]/g, " ").replace(
+    /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]/gu,
+    (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+  const names = picture.rows.map((row) => row.map(seen));
   // A cell has four digits, a path its places to a hundredth.
   const says = (row, value) => row.some((cell) => Math.abs(cell - value) <= Math.abs(value) * 6e-4 + 1e-9);
   for (const mark of points) {
@@ -59,7 +64,7 @@ const misplaced = (picture, points) => {
     }
     // A tail has shares up its axis, which its numbers name as percentiles.
     const value = Number(picture.id.startsWith("tail-") ? x : y ?? x);
-    const row = numbers.findIndex((cells, at) => says(cells, value) && (!label || picture.rows[at].some((cell) => cell.includes(label) || label.includes(cell))));
+    const row = numbers.findIndex((cells, at) => says(cells, value) && (!label || names[at].some((cell) => cell.includes(label) || label.includes(cell))));
     if (row < 0 && !/^(?:[a-z0-9-]*-)?(?:claims|again)-/.test(picture.id)) told.push(`the numbers of ${picture.id} have no ${value} of ${label}`);
   }
   return told;
