@@ -3,6 +3,7 @@ use super::figure::figures;
 use super::frame::Section;
 use super::html::{Table, facts, list, text};
 use super::settings;
+use super::verdict;
 use crate::comparison::Comparison;
 use crate::comparison::text::{cells, margin, test};
 use crate::picture::Picture;
@@ -11,17 +12,29 @@ use crate::{Model, list as listing};
 
 pub(super) fn sections(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Vec<Section> {
     let rate = format!("error rate {} for all differences claimed together", percent(of.alpha));
-    let verdict = format!("<p class=\"finding\">{}.</p>\n", text(&of.finding)) + &facts(&[("How sure", rate)]);
+    let verdict = verdict::finding(&of.finding) + &facts(&[("How sure", rate)]);
     let sides: String = models.iter().map(side).collect();
     let sides = if sides.is_empty() { sides } else { format!("<div class=\"sides\">\n{sides}</div>\n") };
-    vec![
-        Section::new("verdict", "Verdict", verdict),
+    let mut shown = [
         Section::new("differences", "Differences", differences(of)),
         Section::new("pictures", "Pictures", figures(pictures)),
+    ];
+    // What was made along a number is there for its curves.
+    if of.along.is_some() {
+        shown.reverse();
+    }
+    let [first, second] = shown;
+    vec![
+        Section::new("verdict", "Verdict", verdict),
+        first,
+        second,
         Section::new("sides", "Side by side", sides),
         Section::new("notes", "To be known with it", list(&of.notes)),
     ]
 }
+
+/// More tests than these are there to be opened.
+const FEW_TESTS: usize = 6;
 
 /// A table for each metric, and the tests behind it.
 fn differences(of: &Comparison) -> String {
@@ -34,7 +47,11 @@ fn differences(of: &Comparison) -> String {
             let tests: Vec<String> = rows.iter().filter(|row| row.t.is_some()).map(test).collect();
             let mut notes: Vec<String> = rows.iter().flat_map(|row| row.notes.clone()).collect();
             notes.dedup();
-            Table::of_words(&caption, &head, cells).render() + &list(&[tests, notes].concat())
+            let tests = match tests.len() > FEW_TESTS {
+                true => format!("<details>\n<summary>The tests behind it</summary>\n{}</details>\n", list(&tests)),
+                false => list(&tests),
+            };
+            Table::of_words(&caption, &head, cells).render() + &tests + &list(&notes)
         })
         .collect()
 }

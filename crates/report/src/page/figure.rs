@@ -3,12 +3,16 @@ use super::html::{Table, text};
 use crate::Model;
 use crate::picture::Picture;
 
-/// The picture that stands beside the verdict, and the others in their order: where a knee was sought the curve it lies on, else
-/// the first.
+/// With more settings than this a row for each is no sight at once.
+const AT_A_GLANCE: usize = 24;
+
+/// The picture that stands beside the verdict, and the others in their order: where a knee was sought, or the settings are many, the
+/// curve over the knob; else the first, if its rows are few.
 pub(super) fn parted<'a>(model: &Model, pictures: &'a [Picture]) -> (Option<&'a Picture>, Vec<&'a Picture>) {
     let curve = |picture: &&Picture| picture.id.ends_with("-against-knob") && !picture.id.starts_with("shown-");
-    let knee = model.knee.as_ref().and_then(|_| pictures.iter().find(curve));
-    let lead = knee.or_else(|| pictures.first());
+    let many = model.started.search.is_none() && model.settings.len() > AT_A_GLANCE;
+    let over_knob = pictures.iter().find(curve).filter(|_| many || model.knee.is_some());
+    let lead = over_knob.or_else(|| pictures.first().filter(|_| !many));
     let others = pictures.iter().filter(|picture| lead.is_none_or(|lead| lead.id != picture.id)).collect();
     (lead, others)
 }

@@ -73,8 +73,15 @@ pub(super) fn section(model: &Model, lead: Option<&Picture>) -> String {
     }
 }
 
+/// A finding as the largest thing on the page, unless it is a long one.
+pub(super) fn finding(words: &str) -> String {
+    const LONG: usize = 160;
+    let class = if words.chars().count() > LONG { "finding long" } else { "finding" };
+    format!("<p class=\"{class}\">{}.</p>\n", text(words))
+}
+
 fn words(model: &Model) -> String {
-    let mut body = format!("<p class=\"finding\">{}.</p>\n", text(&sentence::headline(model)));
+    let mut body = finding(&sentence::headline(model));
     body += &facts(&sure(model));
     match advice(model) {
         Some(advice) => {
