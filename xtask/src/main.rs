@@ -18,7 +18,7 @@ usage: cargo xtask CHORE
 
   test [--tier lint|pure|host|services|guest]…   check everything, or the tiers named
   tidy                                           the rules of the tree that no compiler holds
-  sweep [--seeds N] [--seed S] [--only faults|chance|texts|doctor]
+  sweep [--seeds N] [--seed S] [--only faults|chance|guests|texts|doctor]
                                                  N stories of faults, the long Monte Carlo forms, garbled texts, in
                                                  release; doctor, by its name alone: a kernel's configurator, and
                                                  a kernel built by its answer

@@ -17,14 +17,16 @@ use crate::value;
 const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--nocapture"]);
 
 /// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
-const CHANCE: [(&str, &[&str]); 6] = [
+const CHANCE: [(&str, &[&str]); 5] = [
     ("powerband-stats", &[]),
     ("powerband-report", &["chance::"]),
     ("powerband-experiment", &["required::sweep_", "tuned::where_nothing"]),
     ("powerband-advice", &["sweep_"]),
     ("powerband", &["sweep_", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"]),
-    ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]),
 ];
+
+/// Where governors of real kernels in guests play random loads beside the model, and where guests' experiments are killed.
+const GUESTS: (&str, &[&str]) = ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]);
 
 /// Where everything that is read is garbled and files are broken.
 const TEXTS: [(&str, &[&str]); 1] = [("powerband", &["fuzzed::sweep_", "broken::sweep_"])];
@@ -57,6 +59,8 @@ enum Kind {
     Faults,
     /// How often a claim is wrong.
     Chance,
+    /// What real kernels do in guests, at random.
+    Guests,
     /// Texts that nobody would write.
     Texts,
     /// A kernel's own configurator, and a kernel built and booted. Takes minutes and a kernel's source, so that it must be
@@ -65,12 +69,13 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [Kind::Faults, Kind::Chance, Kind::Texts, Kind::Doctor];
+    const ALL: [Kind; 5] = [Kind::Faults, Kind::Chance, Kind::Guests, Kind::Texts, Kind::Doctor];
 
     fn name(self) -> &'static str {
         match self {
             Kind::Faults => "faults",
             Kind::Chance => "chance",
+            Kind::Guests => "guests",
             Kind::Texts => "texts",
             Kind::Doctor => "doctor",
         }
@@ -108,7 +113,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
             "--only" => {
                 let text = value(word, &mut words)?;
                 let kind = Kind::ALL.into_iter().find(|kind| kind.name() == text);
-                asked.only = Some(kind.context("--only takes faults, chance, texts or doctor")?);
+                asked.only = Some(kind.context("--only takes faults, chance, guests, texts or doctor")?);
             }
             _ => bail!("'{word}' means nothing to sweep\n\n{}", crate::USAGE),
         }
@@ -129,6 +134,7 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         let (what, swept) = match kind {
             Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
             Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
+            Kind::Guests => ("real kernels in guests".to_owned(), &[GUESTS][..]),
             Kind::Texts => ("garbled texts and broken files".to_owned(), &TEXTS[..]),
             Kind::Doctor => ("the kernel's configurator and a kernel built by it".to_owned(), &DOCTOR[..]),
         };
