@@ -9,6 +9,17 @@ pub enum Who {
     Point(usize),
 }
 
+impl Who {
+    /// The point of the space, unless it is the start.
+    #[must_use]
+    pub const fn point(self) -> Option<usize> {
+        match self {
+            Self::Start => None,
+            Self::Point(point) => Some(point),
+        }
+    }
+}
+
 /// What should happen next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {

@@ -21,7 +21,7 @@ impl Cost {
 
     /// Factors that change between two settings; all, where one is a start that is no point.
     fn changed(space: &Space, start: Option<usize>, from: Who, to: Who) -> Vec<usize> {
-        let point = |who| if let Who::Point(point) = who { Some(point) } else { start };
+        let point = |who: Who| who.point().or(start);
         match (point(from), point(to)) {
             (Some(from), Some(to)) => space.differing(from, to).collect(),
             (None, None) => Vec::new(),

@@ -73,7 +73,7 @@ impl Log {
 
     /// Points with a run that brought something, ascending.
     pub(super) fn tried(&self) -> BTreeSet<usize> {
-        let point = |run: &Run| if let Who::Point(point) = run.who { Some(point) } else { None };
+        let point = |run: &Run| run.who.point();
         self.runs.iter().filter_map(point).collect()
     }
 

@@ -214,22 +214,33 @@ impl Race {
             let why = if self.blocks >= LAST_LOOK { Why::NotShown } else { Why::Time };
             return last.then(|| End::Undecided { why, best_guess: self.best_guess(problem) });
         };
-        let reach = self.mean(best, 0) + self.between(&noise) - INDIFFERENT;
-        let open = settings().any(|who| *who != best && self.mean(*who, 0) < reach);
+        let open = settings().any(|who| *who != best && self.may_be_cheaper(&noise, *who, best));
         (last || !open).then(|| self.conclude(problem, &noise, best))
     }
 
+    /// Whether a setting can still be cheaper than another by what is waited for.
+    fn may_be_cheaper(&self, noise: &Noise, who: Who, than: Who) -> bool {
+        self.mean(who, 0) < self.mean(than, 0) + self.between(noise) - INDIFFERENT
+    }
+
+    /// Whether the start is the answer: it surely keeps the bounds, and nothing still in can be cheaper.
+    /// What could not be shown to keep them is no proof that nothing does.
+    fn is_start_best(&self, problem: &Problem, noise: &Noise) -> bool {
+        let others = || self.still.iter().filter(|who| **who != Who::Start);
+        self.is_sure(problem, noise, Who::Start) && !others().any(|who| self.may_be_cheaper(noise, *who, Who::Start))
+    }
+
     fn conclude(&self, problem: &Problem, noise: &Noise, best: Who) -> End {
-        let Who::Point(point) = best else { return End::StartIsBest { certificate: None } };
         let start = self.still.contains(&Who::Start).then(|| self.mean(Who::Start, 0));
         let difference = start.map(|start| self.mean(best, 0) - start);
-        if !self.start_out && difference.is_none_or(|difference| difference + self.between(noise) >= 0.0) {
-            return if self.is_sure(problem, noise, Who::Start) {
+        let shown = self.start_out || difference.is_some_and(|difference| difference + self.between(noise) < 0.0);
+        let Some(point) = shown.then_some(best).and_then(Who::point) else {
+            return if self.is_start_best(problem, noise) {
                 End::StartIsBest { certificate: None }
             } else {
-                End::Undecided { why: Why::NotShown, best_guess: Some(point) }
+                End::Undecided { why: Why::NotShown, best_guess: self.best_guess(problem) }
             };
-        }
+        };
         let count = self.blocks as f64;
         let half = t_upper_quantile(0.5 * ALPHA, noise.freedom) * noise.sd[0] * (2.0 / count).sqrt();
         let held = |(index, bound): (usize, &Bound)| {
@@ -252,7 +263,7 @@ impl Race {
         let keeps =
             |who: &Who| problem.bounds.iter().enumerate().all(|(index, b)| self.excess(b, *who, index).0 <= 0.0);
         let best = measured.filter(|who| keeps(who)).min_by(|a, b| self.mean(**a, 0).total_cmp(&self.mean(**b, 0)));
-        best.and_then(|who| if let Who::Point(point) = who { Some(*point) } else { None })
+        best.and_then(|who| who.point())
     }
 
     fn closest(&self, problem: &Problem) -> Option<usize> {
@@ -260,7 +271,7 @@ impl Race {
             let each = problem.bounds.iter().enumerate().map(|(index, bound)| self.excess(bound, who, index).0);
             each.fold(f64::NEG_INFINITY, f64::max)
         };
-        let measured = self.rows.keys().filter_map(|who| if let Who::Point(point) = who { Some(*point) } else { None });
+        let measured = self.rows.keys().filter_map(|who| who.point());
         measured.min_by(|a, b| over(Who::Point(*a)).total_cmp(&over(Who::Point(*b))))
     }
 
@@ -275,7 +286,6 @@ impl Race {
                 (self.mean(who, metric), t_upper_quantile(0.05, noise.freedom) * noise.sd[metric] / count.sqrt());
             Some(Interval { mean, low: mean - half, high: mean + half })
         };
-        let point = if let Who::Point(point) = who { Some(point) } else { None };
-        (point, interval(0), (1..=problem.bounds.len()).map(interval).collect())
+        (who.point(), interval(0), (1..=problem.bounds.len()).map(interval).collect())
     }
 }

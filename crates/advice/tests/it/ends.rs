@@ -39,6 +39,22 @@ fn where_the_start_is_cheapest_it_stays() {
 }
 
 #[test]
+fn what_could_not_be_shown_to_keep_a_bound_is_no_proof_that_the_start_is_best() {
+    // Every setting is cheaper and keeps the bound, by less than what so much noise lets be shown.
+    let mut table = few(&server(7, 0.8), 7);
+    table.start = (table.goal.iter().copied().fold(f64::NEG_INFINITY, f64::max) + 1.0, table.limit - 3.0);
+    table.tail.fill(table.limit - 0.05);
+    let mut random = powerband_stats::Draws::new(7, powerband_stats::Purpose::Noise, 7, 0);
+    let mut search = powerband_advice::Search::new(table.problem(7)).unwrap();
+    while let Ask::Run(who) = search.ask() {
+        let (goal, tail) = table.run(who, &mut random, 10.0);
+        search.tell(who, Told::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
+    }
+    let end = search.ask();
+    assert!(matches!(end, Ask::End(End::Undecided { why: powerband_advice::Why::NotShown, .. })), "{end:?}");
+}
+
+#[test]
 fn where_nothing_keeps_the_bound_that_is_said() {
     for mut table in [server(8, 0.5), few(&server(8, 0.5), 8)] {
         let lowest = table.tail.iter().copied().fold(f64::INFINITY, f64::min).min(table.start.1);
