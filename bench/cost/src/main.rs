@@ -107,26 +107,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Builds the command and begins anew in a mount namespace that ends with us.
 fn begin() -> Result<ExitCode> {
     ensure!(rustix::process::geteuid().is_root(), "only root may mount a tree of sensors; run it as root");
-    let ours = std::env::current_exe().context("cannot find this program")?;
-    let folder = ours.parent().context("this program is in no folder")?;
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args([
-        "build",
-        "--quiet",
-        "-p",
-        "powerband",
-    ]);
-    if folder.ends_with("release") {
-        build.arg("--release");
-    }
-    ensure!(build.status().context("cannot start cargo")?.success(), "the command cannot be built");
-    let mut again = Command::new("unshare");
-    again.args(["--mount", "--propagation", "private"]).arg(&ours).arg("--inside").arg(folder.join("powerband"));
-    let status = again.args(std::env::args_os().skip(1)).status().context("cannot start unshare")?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::from(2), ExitCode::from))
+    bench_built::begin_with_own_mounts()
 }
 
 /// Everyone who can be started here.

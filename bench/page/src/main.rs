@@ -78,7 +78,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<bool> {
-    let powerband = built()?;
+    let powerband = bench_built::powerband()?;
     let folder = tempfile::tempdir().context("cannot make a folder")?;
     let file = |name: &str| folder.path().join(name);
     let mut few = written(&powerband, FEW, arguments.runs, &file("few"))?;
@@ -97,20 +97,6 @@ fn run(arguments: &Arguments) -> Result<bool> {
         say(&report)
     }
     Ok(within_goal)
-}
-
-/// Builds the command as we were built, and says where it is.
-fn built() -> Result<PathBuf> {
-    let ours = std::env::current_exe().context("cannot find this program")?;
-    let folder = ours.parent().context("this program is in no folder")?;
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    build.current_dir(root).args(["build", "--quiet", "-p", "powerband"]);
-    if folder.ends_with("release") {
-        build.arg("--release");
-    }
-    ensure!(build.status().context("cannot start cargo")?.success(), "the command cannot be built");
-    Ok(folder.join("powerband"))
 }
 
 fn page(stem: &Path) -> PathBuf {

@@ -5,7 +5,7 @@ mod namespaces;
 mod pairs;
 mod trial;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -81,7 +81,7 @@ fn compare(arguments: &Arguments) -> Result<bool> {
         std::thread::available_parallelism()?.get() >= CPUS.len(),
         "each end needs a CPU of its own; this machine has one"
     );
-    let powerband = built()?;
+    let powerband = bench_built::powerband()?;
     let namespaces = Namespaces::new()?;
     let mut report = Report { version: 1, rows: Vec::new() };
     let wanted = |pair: &&Pair| arguments.only.as_ref().is_none_or(|only| pair.name.contains(only.as_str()));
@@ -104,20 +104,6 @@ fn compare(arguments: &Arguments) -> Result<bool> {
         say_json(&report)?;
     }
     Ok(report.rows.iter().all(|row| row.passes))
-}
-
-/// Builds the command as we were built, and says where it is.
-fn built() -> Result<PathBuf> {
-    let ours = std::env::current_exe().context("cannot find this program")?;
-    let folder = ours.parent().context("this program is in no folder")?;
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    build.current_dir(root).args(["build", "--quiet", "-p", "powerband"]);
-    if folder.ends_with("release") {
-        build.arg("--release");
-    }
-    ensure!(build.status().context("cannot start cargo")?.success(), "the command cannot be built");
-    Ok(folder.join("powerband"))
 }
 
 fn installed(program: &str) -> bool {

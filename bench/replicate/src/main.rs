@@ -1,10 +1,9 @@
 //! How long doing the published experiments again takes: the time of the simulated machines beside real time, events a second,
 //! and the goal of a minute on two CPUs. Exit code 1 when a claim fails or the goal is missed.
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +73,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<bool> {
-    let powerband = built()?;
+    let powerband = bench_built::powerband()?;
     let began = Instant::now();
     let mut replicate = Command::new(powerband);
     replicate.args(["--json", "replicate"]).env_remove("POWERBAND_MACHINE").stdin(Stdio::null());
@@ -90,20 +89,6 @@ fn run(arguments: &Arguments) -> Result<bool> {
     }
     let in_time = report.of_goal <= 1.0 || report.cpus < GOAL_CPUS;
     Ok(in_time && report.fails.is_empty())
-}
-
-/// Builds the command as we were built, and says where it is.
-fn built() -> Result<PathBuf> {
-    let ours = std::env::current_exe().context("cannot find this program")?;
-    let folder = ours.parent().context("this program is in no folder")?;
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    build.current_dir(root).args(["build", "--quiet", "-p", "powerband"]);
-    if folder.ends_with("release") {
-        build.arg("--release");
-    }
-    ensure!(build.status().context("cannot start cargo")?.success(), "the command cannot be built");
-    Ok(folder.join("powerband"))
 }
 
 fn report(told: Told, real_s: f64) -> Report {
