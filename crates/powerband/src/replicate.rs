@@ -1,6 +1,7 @@
 //! The published articles, done again: their plans run on simulated machines, their claims held against what came out.
 mod articles;
 mod gathered;
+mod progress;
 mod tried;
 
 use std::collections::BTreeMap;
@@ -8,13 +9,14 @@ use std::sync::{Arc, Mutex};
 
 use powerband_experiment::{Plan, WorldBench, resolve, survey};
 use powerband_machine::StopSignal;
-use powerband_record::{Event, Void};
+use powerband_record::Void;
 use powerband_report::published::Check;
 use powerband_report::replication::{Evidence, Observed, Replication};
 
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure, usage};
 use crate::rig;
+use progress::{Progress, Watched};
 
 pub(crate) use articles::{Article, all, named};
 
@@ -27,8 +29,9 @@ type Stop = Arc<Mutex<dyn FnMut() -> Option<StopSignal> + Send>>;
 /// When a plan cannot be run to its end: on a machine file that does not fit it, or when it is stopped.
 pub(crate) fn again(article: &Article, blocks: Option<u32>, shared: &Shared) -> Result<Replication, Failure> {
     let published = article.published()?;
-    let mut evidence =
-        Evidence { runs: side_by_side(&published.experiment.plans, blocks, shared)?, ..Evidence::default() };
+    let plans = &published.experiment.plans;
+    let progress = Progress::new(article.name, plans.len());
+    let mut evidence = Evidence { runs: side_by_side(plans, blocks, shared, &progress)?, ..Evidence::default() };
     for check in published.claims.iter().flat_map(|claim| &claim.checks) {
         let Check::Tried { what } = check else { continue };
         if let Some(seen) = tried::on_machines(what, shared)? {
@@ -39,7 +42,12 @@ pub(crate) fn again(article: &Article, blocks: Option<u32>, shared: &Shared) -> 
 }
 
 /// Runs plans beside each other, as many at once as there are CPUs: each has machines of its own.
-fn side_by_side(plans: &[String], blocks: Option<u32>, shared: &Shared) -> Result<BTreeMap<String, Observed>, Failure> {
+fn side_by_side(
+    plans: &[String],
+    blocks: Option<u32>,
+    shared: &Shared,
+    progress: &Progress,
+) -> Result<BTreeMap<String, Observed>, Failure> {
     let mut interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     let mut stopped = None;
     // Who hears of a signal first stops all.
@@ -52,7 +60,8 @@ fn side_by_side(plans: &[String], blocks: Option<u32>, shared: &Shared) -> Resul
     let work = || {
         let mut done = Vec::new();
         while let Some(plan) = next() {
-            done.push((plan.clone(), observed(plan, blocks, shared, &stop)));
+            done.push((plan.clone(), observed(plan, blocks, shared, &stop, progress.of(plan))));
+            progress.one_done();
         }
         done
     };
@@ -65,7 +74,13 @@ fn side_by_side(plans: &[String], blocks: Option<u32>, shared: &Shared) -> Resul
 }
 
 /// Runs a built-in plan for all the blocks it allows, and keeps nothing of it.
-fn observed(name: &str, blocks: Option<u32>, shared: &Shared, stop: &Stop) -> Result<Observed, Failure> {
+fn observed(
+    name: &str,
+    blocks: Option<u32>,
+    shared: &Shared,
+    stop: &Stop,
+    mut journal: Watched,
+) -> Result<Observed, Failure> {
     let broken = |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, format!("the plan {name} went wrong: {why}"));
     let text = articles::plan(name).ok_or_else(|| broken(&"there is none of this name"))?;
     let mut plan = Plan::parse(name, text).map_err(|error| broken(&error))?;
@@ -88,14 +103,13 @@ fn observed(name: &str, blocks: Option<u32>, shared: &Shared, stop: &Stop) -> Re
         signal
     }));
     let resolved = resolve(&plan, &mut world).map_err(rig::resolve_failure)?;
-    let mut events: Vec<Event> = Vec::new();
     let mut bench = WorldBench::new(&mut world, &resolved);
-    let surveyed = survey(&resolved.started, &mut bench, &mut events).map_err(|fatal| broken(&fatal))?;
+    let surveyed = survey(&resolved.started, &mut bench, &mut journal).map_err(|fatal| broken(&fatal))?;
     surveyed.map_err(|why| match why {
         Void::Stopped => Failure::new(Exit::Stopped, "stopped; nothing was turned but on simulated machines"),
         why => broken(&why),
     })?;
-    let mut observed = Observed::of(&events).map_err(|error| broken(&error))?;
+    let mut observed = Observed::of(&journal.events).map_err(|error| broken(&error))?;
     observed.events = world.events();
     Ok(observed)
 }

@@ -14,14 +14,14 @@ use score::{Case, score};
 /// Records every change of clock and every thread's stretches, plays the score, and shows all of it.
 const SCRIPT: &str = "mount -t tracefs tracefs /sys/kernel/tracing
 cd /sys/kernel/tracing
-echo mono >trace_clock
+echo local >trace_clock
 echo 60000 >buffer_size_kb
 for event in power/cpu_frequency sched/sched_switch sched/sched_waking workqueue/workqueue_execute_start; do
     echo 1 >events/$event/enable
 done
 chmod 755 /root/player
 mount -t debugfs debugfs /sys/kernel/debug
-clocks() { sed -n 's/^\\(ktime\\|cpu_clk\\) *: /\\1 /p' /sys/kernel/debug/sched/debug; }
+clocks() { sed -n 's/^\\(ktime\\|sched_clk\\|cpu_clk\\) *: /\\1 /p' /sys/kernel/debug/sched/debug; }
 asleep() { sed -n 's/^ *.idle_sleeptime *: \\([0-9]*\\) nsecs/asleep \\1/p' /proc/timer_list; }
 clocks
 asleep
@@ -30,6 +30,9 @@ asleep
 clocks
 echo 0 >tracing_on
 grep -v '^#' trace | sed 's/^ *//; s/ \\+/ /g'";
+
+/// A simulated change is seen when it begins and counted when it is done: one may lie across either edge of a case.
+const SIMULATED_UNDER_WAY: usize = 1;
 
 /// How often a case that was decided otherwise is replayed with times as unsure as they are.
 const REPLAYS: u64 = 60;
@@ -57,7 +60,8 @@ fn compared(cases: &[Case], printed: &str) -> Vec<String> {
     eprintln!("{:<70} {:>9}  {:>13}  same decisions", "case", "apart, pp", "changes");
     let mut apart = Vec::new();
     for (number, ((case, real), model)) in cases.iter().zip(&real).zip(&simulated).enumerate() {
-        assert!(real.agrees_with_itself() && model.agrees_with_itself(), "{}: {real:?} {model:?}", case.name());
+        let agree = real.agrees_with_itself(0) && model.agrees_with_itself(SIMULATED_UNDER_WAY);
+        assert!(agree, "{}: {real:?} {model:?}", case.name());
         let line = told(case, real, model);
         eprintln!("{line}");
         if !close(case, real, model) {

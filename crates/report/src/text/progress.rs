@@ -58,15 +58,17 @@ impl State {
         self.open().filter_map(missing).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
     }
 
-    /// Time left in words: from the prediction, else from the most blocks; absent before the first block.
+    /// Time left in words: from the prediction, else from the most blocks; absent before the first block. A simulated machine's
+    /// hours are seconds here.
     #[must_use]
     pub fn time_left(&self) -> Option<String> {
+        let started = self.started.as_ref()?;
+        let left = if started.machine.starts_with("sim:") { "of its own time left" } else { "left" };
         if self.is_search() {
-            let budget_ns = self.started.as_ref()?.budget_ns?;
-            return Some(format!("at most {} left", short(budget_ns.saturating_sub(self.block_ns))));
+            return Some(format!("at most {} {left}", short(started.budget_ns?.saturating_sub(self.block_ns))));
         }
         let each = self.block_ns.checked_div(self.block.into())?;
-        let most = self.started.as_ref()?.max_blocks.saturating_sub(self.block);
+        let most = started.max_blocks.saturating_sub(self.block);
         match self.missing() {
             Some((low, high)) if low < most => {
                 let (low, high) = (each.saturating_mul(low.into()), each.saturating_mul(high.min(most).into()));
@@ -74,9 +76,9 @@ impl State {
                     true => format!("{} to {}", short(low), short(high)),
                     false => short(low),
                 };
-                Some(format!("about {span} left"))
+                Some(format!("about {span} {left}"))
             }
-            _ if most > 0 => Some(format!("at most {} left", short(each.saturating_mul(most.into())))),
+            _ if most > 0 => Some(format!("at most {} {left}", short(each.saturating_mul(most.into())))),
             _ => None,
         }
     }

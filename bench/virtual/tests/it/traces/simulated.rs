@@ -15,7 +15,7 @@ const TICK_NS: u32 = 2_500;
 /// What an idle CPU takes until it comes to the worker, beyond what a busy one does, ns.
 const EXIT_NS: u32 = 3_000;
 /// What it takes from waking a task to switching to it, ns.
-const SWITCH_IN_NS: u32 = 5_000;
+const SWITCH_IN_NS: u32 = 3_000;
 
 /// By how much the times of a trace and those above may be off either way, ns: the trace shows whole µs, and what the kernel
 /// takes depends on the way it came.
