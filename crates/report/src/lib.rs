@@ -5,6 +5,7 @@
 //! words better, worse, same and undecided stand in a report only where an actual verdict is told, never in a legend.
 //! [`comparison`] holds stored experiments, and measurements made elsewhere, against one another. [`timelines`] tells what meters showed meanwhile, [`courses`] what of that is drawn. [`picture`] draws what a page shows. [`schema`] describes what programs read. [`published`] reads the figures and claims of the articles that this project repeats, and
 //! [`replication`] holds them against what was measured again.
+mod advice;
 mod calibration;
 pub mod comparison;
 pub mod courses;
@@ -25,6 +26,7 @@ pub mod sentence;
 pub mod text;
 pub mod timelines;
 
+pub use advice::{Advice, advice};
 pub use calibration::CalibrationRow;
 pub use distribution::{Distribution, Percentile};
 pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};

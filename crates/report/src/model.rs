@@ -204,6 +204,12 @@ impl Model {
         self.started.metrics.iter().enumerate().filter(|(_, metric)| metric.judged)
     }
 
+    /// Whether the near machine is a simulated one, whose hours pass in seconds.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.started.machine.starts_with("sim:")
+    }
+
     /// Label of a setting; a number when there is none (a damaged journal).
     #[must_use]
     pub fn label(&self, setting: u32) -> String {

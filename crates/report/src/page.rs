@@ -23,7 +23,6 @@ mod verdict;
 
 pub use account::Account;
 pub use data::{Data, PageError, PictureData, VERSION};
-pub use verdict::{Advice, advice};
 
 use frame::{Section, document};
 
@@ -39,6 +38,7 @@ pub fn experiment(model: &Model, events: &[Event], pictures: &[Picture]) -> Resu
     let (lead, others) = figure::parted(model, pictures);
     let sections = [
         Section::new("verdict", "Verdict", verdict::section(model, lead)),
+        Section::new("notes", "To be known with it", html::list(&sentence::notes(model))),
         Section::new("settings", "Settings", settings::section(model)),
         Section::new("pictures", "Pictures", figure::figures(others)),
         Section::new("measured", "What was measured, and with what", account::measured(model)),
@@ -46,7 +46,6 @@ pub fn experiment(model: &Model, events: &[Event], pictures: &[Picture]) -> Resu
         Section::new("machine", "The machine", account::machine(model, &account)),
         Section::new("trials", "Trials that do not count", account::trials(model, &account)),
         Section::new("cost", "What measuring cost", account::cost(model)),
-        Section::new("notes", "To be known with it", html::list(&sentence::notes(model))),
         Section::new("origin", "Where it comes from", account::origin(model)),
     ];
     document(&title(model), &about(model), &sections, &data)
@@ -89,5 +88,7 @@ fn title(model: &Model) -> String {
 
 fn about(model: &Model) -> String {
     let id = model.header.as_ref().map(|header| format!(" · experiment {}", header.id)).unwrap_or_default();
-    format!("powerband{id} · {} · {}", model.started.machine, sentence::load(&model.started.load))
+    let machine = &model.started.machine;
+    let simulated = if model.is_simulated() { ", a simulated machine" } else { "" };
+    format!("powerband{id} · {machine}{simulated} · {}", sentence::load(&model.started.load))
 }

@@ -9,7 +9,7 @@ mod labels;
 mod search;
 
 pub use labels::join_labels;
-pub(crate) use search::line;
+pub(crate) use search::{line, quoted, taken_back};
 pub use search::{missed, typed, typed_for};
 
 /// How many settings are named in one clause before "and N others".
@@ -342,10 +342,13 @@ pub fn ended(model: &Model) -> &'static str {
     }
 }
 
-/// Error rate, margin and where the margin comes from.
+/// Error rate, margin and where the margin comes from; of a search, what its error rate is of.
 #[must_use]
 pub fn certainty(model: &Model) -> String {
     let plan = &model.started;
+    if plan.search.is_some() {
+        return format!("error rate {} for the answer, whichever of the settings it is", percent(plan.alpha));
+    }
     let source = match plan.margin_source.as_str() {
         "plan" => "from the plan",
         "option" => "from --margin",
@@ -355,7 +358,10 @@ pub fn certainty(model: &Model) -> String {
     };
     let ranks = if plan.robust { "; judged by ranks" } else { "" };
     let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
-    format!("error rate {alpha} for all differences claimed together; margin {margin} ({source}){ranks}")
+    format!(
+        "error rate {alpha}, the chance that any of the verdicts is wrong; margin {margin} ({source}), what differs by less \
+         does not count{ranks}"
+    )
 }
 
 /// What was put back, and what was not.

@@ -1,8 +1,10 @@
-//! A report for a terminal: the finding first, then how it was found; no line longer than the width given.
+//! A report for a terminal: the finding first, then how it was found; no line longer than the width given, but for what is
+//! to be typed.
 use std::collections::BTreeSet;
 
 use powerband_record::{Better, format_duration};
 
+use crate::advice;
 use crate::calibration;
 use crate::requirements;
 use crate::sentence;
@@ -39,6 +41,10 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
     let headline = sentence::headline(model);
     for line in fold(&format!("{headline}."), width, 0) {
         page.lines.push(if colour { format!("\x1b[1m{line}\x1b[0m") } else { line });
+    }
+    if let Some(words) = advice(model).and_then(|advice| advice.typed) {
+        // Not folded, so that it can be copied.
+        page.lines.push(format!("To have it: {}", clean(&words)));
     }
     page.blank();
     facts(model, &mut page);
@@ -143,7 +149,12 @@ fn facts(model: &Model, page: &mut Page) {
     let far = plan.far.as_ref().map(|far| format!(", far end {far}")).unwrap_or_default();
     page.fact("machine", &format!("{}{far} ({})", plan.machine, plan.system));
     page.fact("load", &sentence::load(&plan.load));
-    let time = if model.elapsed_ns == 0 { String::new() } else { format!(" in {}", format_duration(model.elapsed_ns)) };
+    let simulated = if model.is_simulated() { " of simulated time" } else { "" };
+    let time = if model.elapsed_ns == 0 {
+        String::new()
+    } else {
+        format!(" in {}{simulated}", format_duration(model.elapsed_ns))
+    };
     let mut trials = sentence::counted(model.trials, "trial");
     if model.warmups > 0 {
         trials += &format!(", {} to warm up", model.warmups);

@@ -119,7 +119,7 @@ pub(super) fn plan(model: &Model) -> String {
     let mut body = facts(&told);
     if let Some(header) = &model.header {
         body += &paragraph("The words it was called with:");
-        body += &typed(&header.command_line.join(" "));
+        body += &typed(&header.command_line.iter().map(|word| sentence::quoted(word)).collect::<Vec<_>>().join(" "));
     }
     body
 }
@@ -224,7 +224,8 @@ pub(super) fn origin(model: &Model) -> String {
         told.push(("Begun", format!("{} UTC", listing::utc(header.started_unix_s))));
         told.push(("Version", format!("powerband {}, journal {}", header.powerband, header.journal_version)));
     }
-    told.push(("Took", format_duration(model.elapsed_ns)));
+    let whose = if model.is_simulated() { " of simulated time" } else { "" };
+    told.push(("Took", format_duration(model.elapsed_ns) + whose));
     told.push(("Resumed", sentence::resumptions(model).unwrap_or_default()));
     facts(&told)
         + &format!(

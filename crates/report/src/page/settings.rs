@@ -88,7 +88,9 @@ fn judged(model: &Model) -> Table {
         }
     }
     let against = if model.settings.len() > 1 { format!(", against {}", model.label(0)) } else { String::new() };
-    let caption = format!("What was judged, with 95 % intervals of levels{against}");
+    let caption = format!(
+        "What was judged{against}: levels of all valid trials with 95 % intervals, changes of the blocks that their verdicts rest on"
+    );
     Table {
         caption,
         head: columns,

@@ -1,68 +1,12 @@
 //! The verdict of an experiment's page: the finding in one sentence, how sure it is, what to type to have it, and the picture
 //! that shows it.
-use powerband_record::{SearchEnd, Standing, Verdict};
+use powerband_record::format_number;
 
 use super::figure::figure;
 use super::html::{facts, paragraph, text, typed};
 use crate::picture::Picture;
 use crate::sentence::{self, counted};
-use crate::{Model, Search, text as terminal};
-
-/// What a reader may do about the finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advice {
-    /// Index of the setting.
-    pub setting: u32,
-    /// Why this one, in a sentence.
-    pub why: String,
-    /// What to type; absent where nothing can be turned, or it turns nothing.
-    pub typed: Option<String>,
-}
-
-/// The setting the finding speaks for; absent when it speaks for none.
-#[must_use]
-pub fn advice(model: &Model) -> Option<Advice> {
-    let (setting, why) = chosen(model)?;
-    Some(Advice { setting, why, typed: sentence::typed_for(model, setting) })
-}
-
-fn chosen(model: &Model) -> Option<(u32, String)> {
-    if model.started.search.is_some() {
-        let Some(Search::Found(found)) = &model.search else { return None };
-        let confirmed = found.setting.filter(|_| found.end == SearchEnd::Confirmed)?;
-        return Some((confirmed, "the search confirmed it in trials of its own".into()));
-    }
-    if let Some(found) = &model.knee {
-        return Some((found.knee?, "it is the cheapest setting that loses nothing".into()));
-    }
-    let better: Vec<u32> =
-        (1..).zip(model.settings.iter().skip(1)).filter(|(at, _)| is_better(model, *at)).map(|(at, _)| at).collect();
-    let (first, _) = model.judged().next()?;
-    let gain = |at: &u32| {
-        let verdict = model.settings.get(usize::try_from(*at).ok()?)?.verdicts.get(first)?.as_ref()?;
-        Some(verdict.change.abs())
-    };
-    let best = better.iter().copied().max_by(|a, b| gain(a).unwrap_or(0.0).total_cmp(&gain(b).unwrap_or(0.0)))?;
-    Some((
-        best,
-        match better.len() {
-            1 => "it is better than the reference and worse in nothing that was judged".into(),
-            several => format!(
-                "of {several} settings that are better than the reference and worse in nothing that was judged it has the largest estimated gain; \
-             they were compared with the reference, not with one another"
-            ),
-        },
-    ))
-}
-
-/// Better in something, worse and open in nothing, within all that is required.
-fn is_better(model: &Model, at: u32) -> bool {
-    let Some(setting) = usize::try_from(at).ok().and_then(|at| model.settings.get(at)) else { return false };
-    let verdicts = || setting.verdicts.iter().flatten().map(|verdict| verdict.verdict);
-    verdicts().any(|verdict| verdict == Verdict::Better)
-        && verdicts().all(|verdict| matches!(verdict, Verdict::Better | Verdict::Same))
-        && model.requirements.iter().filter(|it| it.setting == at).all(|it| it.standing == Standing::Holds)
-}
+use crate::{Model, advice, text as terminal};
 
 /// The section's body: the words, and beside them, or below where there is no room, the picture.
 pub(super) fn section(model: &Model, lead: Option<&Picture>) -> String {
@@ -89,12 +33,9 @@ fn words(model: &Model) -> String {
             body += &match &advice.typed {
                 Some(words) => {
                     let ask = format!("To have {label} on the machine ({}), type:", advice.why);
-                    // `with` puts back by itself what it held.
-                    let back = match words.contains(" with ") {
-                        true => "",
-                        false => "<p><code>powerband undo</code> takes it back.</p>\n",
-                    };
-                    paragraph(&ask) + &typed(words) + back
+                    let back = sentence::taken_back(model, words)
+                        .map(|words| format!("<p><code>{}</code> takes it back.</p>\n", text(&words)));
+                    paragraph(&ask) + &typed(words) + &back.unwrap_or_default()
                 }
                 None => paragraph(&format!(
                     "The finding speaks for {label}: {}. There is nothing to type for it: it turns nothing, or it was \
@@ -116,8 +57,9 @@ fn words(model: &Model) -> String {
 /// How sure the finding is, and on what it rests.
 fn sure(model: &Model) -> Vec<(&'static str, String)> {
     let mut sure = Vec::new();
-    if model.started.search.is_none() && !model.started.calibration {
-        sure.push(("How sure", sentence::certainty(model)));
+    if !model.started.calibration {
+        let doubts = if sentence::notes(model).is_empty() { "" } else { "; with what is to be known, below" };
+        sure.push(("How sure", sentence::certainty(model) + doubts));
     }
     if let Some(missed) = sentence::missed(model) {
         sure.push(("What may be missed", missed));
@@ -127,17 +69,42 @@ fn sure(model: &Model) -> Vec<(&'static str, String)> {
     sure.push(("Rests on", format!("{blocks}, {}; {}", counted(model.trials, "valid trial"), sentence::ended(model))));
     if let Some(advice) = advice(model) {
         let setting = usize::try_from(advice.setting).ok().and_then(|at| model.settings.get(at));
+        let (label, reference) = (model.label(advice.setting), model.label(0));
         for verdict in setting.into_iter().flat_map(|setting| &setting.verdicts).flatten() {
             let interval = sentence::signed_interval(verdict).map(|it| format!(" ({it})")).unwrap_or_default();
             let change = format!(
-                "{}: {} {}{interval}, {}",
+                "{label} against {reference} in {}: {} {}{interval}, {}",
                 verdict.metric,
                 sentence::signed_change(verdict),
                 sentence::unit_of_change(verdict),
                 terminal::word(verdict.verdict)
             );
-            sure.push(("Against the reference", change));
+            sure.push(("What was judged", change));
         }
+        sure.extend(besides(model, advice.setting).map(|told| ("Not judged", told)));
     }
     sure
+}
+
+/// What a setting costs or brings in the metrics that nothing was judged by: typical values against the reference's.
+fn besides(model: &Model, setting: u32) -> Option<String> {
+    /// What is told of at least, as a share: less is noise more often than not.
+    const TOLD: f64 = 0.01;
+    let level = |setting: usize, place: usize| model.settings.get(setting)?.levels.get(place)?.as_ref();
+    let at = usize::try_from(setting).ok().filter(|at| *at != 0)?;
+    let changes = model.started.metrics.iter().enumerate().filter(|(_, metric)| !metric.judged);
+    let changes = changes.filter_map(|(place, metric)| {
+        let (here, there) = (level(at, place)?.typical, level(0, place)?.typical);
+        let change = here / there - 1.0;
+        let words = format!(
+            "{} {} instead of {} ({:+.1} %)",
+            metric.name,
+            format_number(here),
+            format_number(there),
+            change * 100.0
+        );
+        (there > 0.0 && change.abs() >= TOLD).then_some(words)
+    });
+    let told: Vec<String> = changes.collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }

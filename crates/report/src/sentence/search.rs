@@ -84,8 +84,7 @@ fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Strin
     }
     let label = finding.setting.map_or_else(|| AS_FOUND.to_owned(), |setting| model.label(setting));
     let blocks = super::blocks(finding.confirmed_in);
-    let next = typed(model).map(|words| format!("; type: {words}")).unwrap_or_default();
-    format!("{label}: {}, confirmed in {blocks}{next}", parts.join(", "))
+    format!("{label}: {}, confirmed in {blocks}", parts.join(", "))
 }
 
 /// `p99_us 486, at most 500 with 99 % certainty`.
@@ -185,10 +184,7 @@ pub fn typed_for(model: &Model, setting: u32) -> Option<String> {
     if machine.starts_with("table:") || turns.is_empty() {
         return None;
     }
-    let at = |option: &str, name: &str| format!(" {option} {}", quoted(name));
-    let near = if machine == "local" { String::new() } else { at("--machine", machine) };
-    let far = model.started.far_typed.as_deref().or(model.started.far.as_deref());
-    let far = far.map(|far| at("--far", far)).unwrap_or_default();
+    let machines = machines(model);
     let cpus = model.started.cpus.as_ref().map(|cpus| format!(" -c {cpus}")).unwrap_or_default();
     let declared = model.started.knobs.keys().any(|knob| turns.contains(knob.as_str()));
     let knobs = if declared { " --knobs PLAN.toml" } else { "" };
@@ -197,13 +193,28 @@ pub fn typed_for(model: &Model, setting: u32) -> Option<String> {
         None => HELD.iter().any(|knob| turns.contains(knob)),
     };
     Some(match held {
-        true => format!("powerband{near}{far}{cpus}{knobs} with {turns} -- COMMAND"),
-        false => format!("powerband{near}{far}{cpus}{knobs} set {turns}"),
+        true => format!("powerband{machines}{cpus}{knobs} with {turns} -- COMMAND"),
+        false => format!("powerband{machines}{cpus}{knobs} set {turns}"),
     })
 }
 
+/// What is typed to take back what [`typed_for`] set; absent where that puts back by itself.
+pub(crate) fn taken_back(model: &Model, typed: &str) -> Option<String> {
+    let sets = typed.contains(" set ");
+    sets.then(|| format!("powerband{} undo", machines(model)))
+}
+
+/// The machines of an experiment as options, each behind a blank; nothing for this one alone.
+fn machines(model: &Model) -> String {
+    let at = |option: &str, name: &str| format!(" {option} {}", quoted(name));
+    let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
+    let near = if machine == "local" { String::new() } else { at("--machine", machine) };
+    let far = model.started.far_typed.as_deref().or(model.started.far.as_deref());
+    near + &far.map(|far| at("--far", far)).unwrap_or_default()
+}
+
 /// As a shell takes it for one word.
-fn quoted(word: &str) -> String {
-    let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@#=+,".contains(c));
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@#=+,".contains(c));
     if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

@@ -2,7 +2,7 @@
 use powerband_record::{Better, SearchFactorKind, SearchFinding, SearchPlan, SearchShare};
 
 use super::{Page, section};
-use crate::sentence::{counted, missed};
+use crate::sentence::{certainty, counted, missed};
 use crate::{Model, Search};
 
 /// So many settings that were left out are told by name.
@@ -35,7 +35,7 @@ pub(super) fn facts(model: &Model, plan: &SearchPlan, page: &mut Page) {
     if let Some(Search::Found(finding)) = &model.search {
         explained(finding, page);
     }
-    page.fact("certainty", "5 % error rate for the answer, whichever of the settings it is");
+    page.fact("certainty", &certainty(model));
     page.fact("order", &format!("as the search asked, seed {}", model.started.seed));
 }
 

@@ -1,7 +1,8 @@
 //! Pages: the verdict first, in the words of every report; data that comes back whole; names that stay names.
 use powerband_record::{Event, Verdict};
+use powerband_report::advice;
 use powerband_report::json::Report;
-use powerband_report::page::{Data, PageError, advice, experiment};
+use powerband_report::page::{Data, PageError, experiment};
 use powerband_report::picture::pictures;
 use powerband_report::{Model, sentence};
 
@@ -33,7 +34,7 @@ fn the_verdict_comes_first_and_the_sections_in_their_order() {
     let (model, page) = page(&journals::router());
     let finding = sentence::headline(&model);
     assert!(page.contains(&format!("<p class=\"finding\">{finding}.</p>")), "{finding}");
-    let order = ["verdict", "settings", "pictures", "measured", "plan", "machine", "trials", "cost", "notes", "origin"];
+    let order = ["verdict", "notes", "settings", "pictures", "measured", "plan", "machine", "trials", "cost", "origin"];
     let places: Vec<usize> = order
         .iter()
         .map(|id| page.find(&format!("<section id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}")))
