@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 /// When a knob is turned relative to the others of a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// First: a driver that changes its mode makes its policies anew.
@@ -62,7 +62,7 @@ impl Phase {
 }
 
 /// How far one site of a knob reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// The CPUs that share one clock.
@@ -98,7 +98,7 @@ impl Scope {
 }
 
 /// A knob's description of itself.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, schemars::JsonSchema)]
 pub struct About {
     /// Canonical name, `family.name`; for a family of names, its beginning (`sysctl.`, `file:`).
     pub name: &'static str,

@@ -26,7 +26,7 @@ pub(crate) use kernel::governors as governors_built;
 use place::Place;
 
 /// How a finding is to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {
     /// There, and as it should be.
@@ -38,7 +38,7 @@ pub enum Mark {
 }
 
 /// One line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Finding {
     /// How it is to be taken.
     pub mark: Mark,
@@ -78,7 +78,7 @@ impl Finding {
 }
 
 /// Findings about one thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Section {
     /// One word, for programs.
     pub name: &'static str,

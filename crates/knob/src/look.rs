@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::{KnobError, Selection, Value};
 
 /// A knob at one site as it is now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Reading {
     /// Canonical name.
     pub knob: String,

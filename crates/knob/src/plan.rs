@@ -64,7 +64,7 @@ impl Steps {
 }
 
 /// One step for people and for JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct StepLine {
     /// Canonical name.
     pub knob: String,

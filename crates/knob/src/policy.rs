@@ -15,7 +15,7 @@ pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 pub(crate) const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
 
 /// CPUs that share one clock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Policy {
     /// `policy0`.
     pub name: String,

@@ -20,7 +20,7 @@ const HIGHEST: u32 = 1 << 17;
 const BEYOND: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
 
 /// What was found of one device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Probed {
     /// The device.
     pub device: String,
@@ -33,7 +33,7 @@ pub struct Probed {
 }
 
 /// What was found of one parameter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Found {
     /// Its name.
     pub name: &'static str,

@@ -16,7 +16,7 @@ const LOOKS: u32 = 10;
 const PAUSE_NS: u64 = 10_000_000;
 
 /// A value of somebody else's that was left alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Foreign {
     /// Canonical name.
     pub knob: String,
@@ -34,7 +34,7 @@ pub struct Foreign {
 }
 
 /// Something that could not be put back, or not from here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Failed {
     /// Canonical name.
     pub knob: String,
@@ -45,7 +45,7 @@ pub struct Failed {
 }
 
 /// What came of putting back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Restored {
     /// Entries undone.
     pub undone: usize,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Coalescing, EntryId, Errno};
 
 /// One change of a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Action {
@@ -60,7 +60,7 @@ pub enum Action {
 }
 
 /// A share of CPU time: 1,000,000 is one whole CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct CpuQuota {
     /// Millionths of one CPU.
@@ -68,7 +68,7 @@ pub struct CpuQuota {
 }
 
 /// How long a change lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
     /// Undone when its owner ends (trials, `with`).
@@ -78,7 +78,7 @@ pub enum Hold {
 }
 
 /// An action together with what a person would want to know of it and how to take it back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Turn {
     /// What is done.
     pub action: Action,

@@ -89,7 +89,7 @@ impl Parameter {
 }
 
 /// Parameters of one device with their values, switches as 0 and 1: those the driver has, or those to be set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Coalescing(pub BTreeMap<String, u32>);
 

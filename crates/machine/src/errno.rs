@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A Linux error number (asm-generic/errno-base.h, errno.h).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Errno(pub i32);
 

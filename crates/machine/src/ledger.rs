@@ -17,12 +17,12 @@ pub use self::store::{LedgerError, LedgerStore, MemoryLedger};
 use crate::{Action, Errno, Hold, Turn};
 
 /// Number of an entry, rising for the life of a ledger file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct EntryId(pub u64);
 
 /// An entry that is not closed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OpenEntry {
     /// Its number.
     pub id: EntryId,

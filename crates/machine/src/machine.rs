@@ -48,7 +48,7 @@ pub struct Sample {
 }
 
 /// What a machine knows of the last change of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LastChange {
     /// When its content last changed, Unix seconds.
     pub unix_s: u64,

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// A file that is there and could not be read, or holds what it should not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Unread {
     /// Its path.
     pub path: String,

@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::health::step;
 
 /// Where a counter starts again from 0, and how soon that can happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Wrap {
     /// The reading after which it shows 0, uJ.
     pub at_uj: u64,

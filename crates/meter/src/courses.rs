@@ -43,9 +43,14 @@ impl Courses {
         let mut courses = Courses::default();
         let mut all = None;
         for recording in recordings {
-            let cpus = recording.cpus.as_ref().or(cpus).cloned();
-            let cpus = cpus.unwrap_or_else(|| all.get_or_insert_with(|| present(machine)).clone());
-            match Source::open(machine, recording.what, &cpus) {
+            let named = recording.cpus.as_ref().or(cpus);
+            let there = all.get_or_insert_with(|| present(machine));
+            let cpus = named.map_or_else(|| there.clone(), |named| CpuList::new(within(named, there)));
+            let open = match named {
+                Some(named) if cpus.is_empty() => Err(format!("there is no cpu {named} here")),
+                _ => Source::open(machine, recording.what, &cpus),
+            };
+            match open {
                 Ok(of) => courses.watched.entry(recording.period_ns).or_default().push(Open { cpus, of }),
                 Err(why) => {
                     courses.close(machine);
@@ -82,12 +87,29 @@ impl Courses {
         timelines
     }
 
+    /// Of which CPUs they tell: of a clock all that share it.
+    #[must_use]
+    pub fn cpus(&self) -> CpuList {
+        let of = |open: &Open| match &open.of {
+            Source::Clocks(clocks) => {
+                clocks.policies().iter().flat_map(|policy| policy.cpus.as_slice().to_vec()).collect()
+            }
+            Source::Utilisation(_) => open.cpus.as_slice().to_vec(),
+        };
+        CpuList::new(self.watched.values().flatten().flat_map(of).collect())
+    }
+
     /// Closes them.
     pub fn close(self, machine: &mut dyn Machine) {
         for open in self.watched.into_values().flatten() {
             open.of.handles().into_iter().for_each(|handle| machine.close(handle));
         }
     }
+}
+
+/// Those of `named` that are there.
+fn within(named: &CpuList, there: &CpuList) -> Vec<u32> {
+    named.as_slice().iter().copied().filter(|&cpu| there.contains(cpu)).collect()
 }
 
 impl Source {

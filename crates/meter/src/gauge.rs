@@ -3,7 +3,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 /// What stretch of time one number of a gauge stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
     /// The meter's interval that ended when it was read: the meter averages.

@@ -40,7 +40,7 @@ pub struct About {
 }
 
 /// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Microjoules since some start.
@@ -50,7 +50,7 @@ pub enum Quantity {
 }
 
 /// How it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// Energy counted up; read before and after.
@@ -80,7 +80,7 @@ impl Kind {
 }
 
 /// One meter on one machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct MeterInstance {
     /// Name of its kind.
     pub meter: &'static str,
@@ -159,7 +159,7 @@ impl MeterInstance {
 }
 
 /// A meter that is not there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Absent {
     /// Name of its kind.
     pub meter: &'static str,
@@ -179,7 +179,7 @@ impl Absent {
 }
 
 /// What a machine can be measured with: the data of `info meters`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Inventory {
     /// Meters found, the ones to prefer first.
     pub meters: Vec<MeterInstance>,

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 /// A file's number times `times` by `per` is microwatts or microjoules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Scale {
     /// Multiplied by.
     pub times: u64,

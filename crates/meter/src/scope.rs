@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::MeterInstance;
 
 /// A part of a machine whose power is measured as one. Packages go by the number in their zone's name: `0`, `0-die-1`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "part", content = "of", rename_all = "snake_case")]
 pub enum Scope {
     /// Nothing tells what is measured.

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 /// When in the course of a boot something acts; in the order of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// What the kernel was built with.
@@ -47,7 +47,7 @@ impl Phase {
 }
 
 /// Whether a place acts on this machine. Reasons go on a sentence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Standing {
     /// It acts.
@@ -75,7 +75,7 @@ pub enum Standing {
 }
 
 /// A place that sets a knob, or could.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Finding {
     /// When it acts.
     pub phase: Phase,

@@ -30,7 +30,7 @@ use scene::Scene;
 use target::Target;
 
 /// Who set a knob.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Why {
     /// Canonical name.
     pub knob: String,

@@ -19,7 +19,7 @@ struct Seen {
 }
 
 /// A knob that reads differently, or was written again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Change {
     /// Canonical name.
     pub knob: String,

@@ -55,7 +55,7 @@ fn on_rig(shared: &Shared, names: &Names, mut started: Started, measuring: &Meas
     resolved.started.facts = powerband_experiment::facts(rig.world());
     let steps = dry::steps(&resolved, rig.world())?;
     let Some(store) = &mut store else {
-        return Ok(dry::print(shared, &resolved, &steps, &dry::meters(rig.world(), &resolved)));
+        return Ok(dry::print(shared, &resolved, &steps, rig.world()));
     };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);

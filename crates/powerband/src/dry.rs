@@ -2,19 +2,24 @@
 use powerband_experiment::{Resolved, cover, meters_read};
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
-use powerband_meter::MeterInstance;
-use powerband_record::{Better, SearchPlan, Side, format_duration, format_number, placed};
+use powerband_meter::{Courses, MeterInstance};
+use powerband_record::{Better, Recording, SearchPlan, Side, format_duration, format_number, placed};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit, Failure};
-use crate::{output, rig};
+use crate::output::{self, Document};
+use crate::rig;
 
 /// What one setting would turn.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Steps {
+    /// Its name, or what it turns.
     label: String,
+    /// On the near machine.
     near: Vec<StepLine>,
+    /// On the far machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     far: Vec<StepLine>,
     /// What a person should know of it.
@@ -53,15 +58,17 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
 }
 
 /// A meter that was found.
-#[derive(Serialize)]
-pub(crate) struct Found {
+#[derive(Serialize, JsonSchema)]
+struct Found {
+    /// Of which machine.
     side: Side,
+    /// What it is.
     #[serde(flatten)]
     meter: MeterInstance,
 }
 
 /// The meters of a rig; the first of each machine is the one that is read.
-pub(crate) fn meters(world: &mut dyn World, resolved: &Resolved) -> Vec<Found> {
+fn meters(world: &mut dyn World, resolved: &Resolved) -> Vec<Found> {
     let mut all = Vec::new();
     let read = meters_read(world, &resolved.started.meters).unwrap_or_default();
     for side in [Side::Near, Side::Far] {
@@ -73,27 +80,60 @@ pub(crate) fn meters(world: &mut dyn World, resolved: &Resolved) -> Vec<Found> {
     all
 }
 
-/// The shape of `--dry-run --json`.
-#[derive(Serialize)]
-struct Planned<'a> {
-    version: u32,
+/// What is to be recorded while loads run, each of the very CPUs.
+fn recorded(world: &mut dyn World, resolved: &Resolved) -> Vec<Recording> {
+    let mut all = resolved.started.record.clone();
+    for recording in &mut all {
+        let Some(machine) = world.machine(recording.side) else { continue };
+        let open = Courses::open(machine, std::slice::from_ref(recording), resolved.narrow.cpus.as_ref());
+        if let Ok(open) = open {
+            recording.cpus = Some(open.cpus());
+            open.close(machine);
+        }
+    }
+    all
+}
+
+/// What an experiment would turn, measure and take.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Planned<'a> {
+    /// What is searched, where the best of many settings is.
     #[serde(skip_serializing_if = "Option::is_none")]
     search: Option<&'a SearchPlan>,
+    /// The near machine.
     machine: &'a str,
+    /// The load, in words.
     load: String,
+    /// What each setting would turn, the reference first; of a search those that are turned once before it begins.
     settings: &'a [Steps],
+    /// Metrics that are judged.
     judged: Vec<&'a str>,
+    /// Metrics that are shown besides.
     shown: Vec<&'a str>,
+    /// Meters that were found; the first of each machine is read.
     meters: &'a [Found],
+    /// What is recorded while loads run, of which CPUs and how often.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    record: &'a [Recording],
+    /// Margin of "same", relative.
     margin: f64,
+    /// Most blocks.
     max_blocks: u32,
+    /// Trials of a block while no setting has left.
     trials_in_first_block: usize,
+    /// How long a trial takes with its settling, ns; null where the load does not tell.
     trial_ns: Option<u64>,
+    /// The most it can take, ns; null where nothing limits it.
     longest_ns: Option<u64>,
 }
 
+impl Document for Planned<'_> {
+    const KIND: &'static str = "dry-run";
+}
+
 /// Prints what would happen.
-pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meters: &[Found]) -> Answer {
+pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], world: &mut dyn World) -> Answer {
+    let (meters, record) = (&meters(world, resolved)[..], &recorded(world, resolved)[..]);
     let started = &resolved.started;
     let judged: Vec<_> = started.metrics.iter().filter(|m| m.judged).map(|m| m.name.as_str()).collect();
     let shown: Vec<_> = started.metrics.iter().filter(|m| !m.judged).map(|m| m.name.as_str()).collect();
@@ -107,7 +147,6 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meter
     };
     if shared.json {
         let planned = Planned {
-            version: 1,
             search: started.search.as_ref(),
             machine: &started.machine,
             load: resolved.load.describe(),
@@ -115,13 +154,14 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meter
             judged,
             shown,
             meters,
+            record,
             margin: started.margin,
             max_blocks: started.max_blocks,
             trials_in_first_block: trials,
             trial_ns,
             longest_ns,
         };
-        return output::say_json(&planned);
+        return output::say_document(&planned);
     }
     let mut text = format!("on {} ({}): {}\n", started.machine, started.system, resolved.load.describe());
     text += &all_steps(steps, started.search.is_some());
@@ -135,6 +175,9 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], meter
         "meters found: {}\n",
         if meters.is_empty() { "none".into() } else { meters.iter().map(found).collect::<Vec<_>>().join(", ") }
     );
+    if !record.is_empty() {
+        text += &format!("recorded: {}\n", record.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    }
     let time = |ns: Option<u64>| ns.map(at_most);
     match &started.search {
         Some(search) => text += &sought(search, &time(started.budget_ns).unwrap_or_default()),

@@ -64,7 +64,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
         notes.into_iter().for_each(|note| output::remark(note));
     }
     let Some(store) = &mut store else {
-        return dry::print(shared, &resolved, &steps, &dry::meters(rig.world(), &resolved));
+        return dry::print(shared, &resolved, &steps, rig.world());
     };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);

@@ -1,10 +1,15 @@
 //! What the command prints: one write a result, one line a failure. A reader that went away (`| head`) is no failure.
+mod document;
 mod indented;
+#[cfg(test)]
+mod schemas;
 
 use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use crate::exit::{Answer, Exit, Failure};
+pub(crate) use document::Document;
+use document::Printed;
 use indented::Indented;
 
 /// Prints a result.
@@ -26,6 +31,22 @@ pub(crate) fn hand_on(bytes: &[u8]) {
 pub(crate) fn say_on(line: &str) -> bool {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
+}
+
+/// Prints a document of a kind for programs.
+///
+/// # Errors
+/// As [`say_json`].
+pub(crate) fn say_document(told: &impl Document) -> Answer {
+    say_json(&Printed::of(told))
+}
+
+/// A document on one line, of which many are printed.
+///
+/// # Errors
+/// As [`say_json`].
+pub(crate) fn document_line(told: &impl Document) -> Result<String, Failure> {
+    serde_json::to_string(&Printed::of(told)).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
 /// Prints a JSON value, as it is made: what is told of very many CPUs is long.

@@ -70,7 +70,7 @@ fn read(names: &Names) -> Result<Table, Failure> {
 /// Prints what would be drawn.
 fn print(shared: &Shared, started: &Started) -> Answer {
     if shared.json {
-        return output::say_json(started);
+        return output::say_document(started);
     }
     let mut text = format!("on {} ({})\n", started.machine, started.system);
     match &started.search {

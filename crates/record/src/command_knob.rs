@@ -5,8 +5,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub const VALUE: &str = "{value}";
 
 /// The commands of one knob, each a line for `sh`, run in the folder `/`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = extensible)]
 pub struct CommandKnob {
     /// Prints the value in force, one line.
     pub get: String,
@@ -18,6 +19,11 @@ pub struct CommandKnob {
     /// The values it takes; any when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "words")]
     pub values: Vec<String>,
+}
+
+/// What is written may have more fields than it has today, although what is read may not.
+pub(crate) fn extensible(schema: &mut schemars::Schema) {
+    schema.remove("additionalProperties");
 }
 
 /// Texts, or whole numbers without quotes.

@@ -2,8 +2,9 @@
 use serde::{Deserialize, Serialize};
 
 /// A program that prints what it measures, a line a number, until it is ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::command_knob::extensible)]
 pub struct CommandMeter {
     /// A line for `sh`, run in the folder `/` on the machine that is measured.
     pub command: String,
@@ -17,7 +18,7 @@ pub struct CommandMeter {
 }
 
 /// Units of power, and of energy counted up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[expect(missing_docs, reason = "units speak for themselves")]
 pub enum MeterUnit {
     W,

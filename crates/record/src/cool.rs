@@ -9,7 +9,7 @@ use crate::{format_duration, format_number, parse_duration_ns};
 const TIMEOUT_NS: u64 = 600_000_000_000;
 
 /// No load begins before the hottest thermal zone is this cool, or the time is over.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cool {
     /// At or below this, °C.
     pub at_most_c: f64,

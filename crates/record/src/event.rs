@@ -128,7 +128,7 @@ pub enum Event {
 }
 
 /// The plan as resolved: nothing is left to defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Started {
     /// Title of the plan, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,7 @@ pub struct Started {
 }
 
 /// One setting of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedSetting {
     /// Name or what it turns.
     pub label: String,
@@ -244,7 +244,7 @@ pub fn placed(knob: &str, site: &str) -> String {
 }
 
 /// How one knob landed at one place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReachedSite {
     /// Canonical knob, with side when not near.
     pub knob: String,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use crate::Side;
 
 /// One thing known of a machine, for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Fact {
     /// Which machine of the rig.
     #[serde(default, skip_serializing_if = "is_near")]

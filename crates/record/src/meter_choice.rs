@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use crate::Side;
 
 /// What was asked for of a machine's meter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MeterChoice {
     /// Which machine's.
     pub side: Side,

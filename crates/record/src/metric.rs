@@ -15,7 +15,7 @@ pub enum Better {
 }
 
 /// A metric an experiment judges or shows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Metric {
     /// Name with the unit last.
     pub name: MetricName,

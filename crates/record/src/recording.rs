@@ -9,7 +9,7 @@ use crate::{CpuList, Side, format_duration, parse_duration_ns};
 const PERIOD_NS: u64 = 100_000_000;
 
 /// What can be kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Recorded {
     /// The clock of each policy of cpufreq.
@@ -19,7 +19,7 @@ pub enum Recorded {
 }
 
 /// One course that is kept of each trial.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Recording {
     /// Which machine's.
     pub side: Side,

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::metric::{MetricName, canonical_metric, unit_of};
 
 /// On which side of the limit the metric must stay; on the limit is within it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
     /// `<=`.
@@ -37,7 +37,7 @@ impl fmt::Display for Relation {
 }
 
 /// A limit on one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Requirement {
     /// The metric, by its full name.
     pub metric: MetricName,

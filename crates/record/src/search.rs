@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Better, MetricName, Requirement};
 
 /// What is searched, complete: with the settings beside it, the search can be done again from this alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchPlan {
     /// What is to be as low or as high as can be.
     pub goal: SearchGoal,
@@ -41,7 +41,7 @@ pub struct SearchPlan {
 }
 
 /// The goal of a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchGoal {
     /// A metric, or a knob as typed.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct SearchGoal {
 }
 
 /// Something settings differ in: a knob at its sites, or which of its special values it has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchFactor {
     /// The knob as in the settings.
     pub name: String,
@@ -74,7 +74,7 @@ pub struct SearchFactor {
 }
 
 /// What the laws of a machine's physical twin know a factor as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchRole {
     /// A clock of CPUs, kHz.
@@ -84,7 +84,7 @@ pub enum SearchRole {
 }
 
 /// Levels of a factor.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchFactorKind {
     /// Numbers, ascending.

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::Distribution;
 
 mod gather;
+mod unrecorded;
 
 /// Why events are no journal.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

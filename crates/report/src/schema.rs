@@ -1,7 +1,7 @@
 //! JSON Schemas of the shapes that programs read, made from their types.
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::comparison::Comparison;
 use crate::json::{Report, VERSION};
@@ -16,22 +16,38 @@ use crate::timelines::Timelines;
 #[must_use]
 pub fn all() -> Vec<(&'static str, Value)> {
     vec![
-        of::<Report>("report"),
-        of::<List>("list"),
-        of::<Comparison>("comparison"),
-        of::<Timelines>("timelines"),
-        of::<Replications<'_>>("replication"),
+        of::<Report>("report", VERSION),
+        of::<List>("list", VERSION),
+        of::<Comparison>("comparison", VERSION),
+        of::<Timelines>("timelines", VERSION),
+        of::<Replications<'_>>("replication", VERSION),
     ]
 }
 
-fn of<T: JsonSchema>(kind: &'static str) -> (&'static str, Value) {
+/// The schema of documents of one kind, which begin with their version and kind whether their type says so or not.
+#[must_use]
+pub fn of<T: JsonSchema>(kind: &'static str, version: u32) -> (&'static str, Value) {
     let schema: Schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
     let mut schema = schema.to_value();
     worded(&mut schema);
-    for (field, value) in [("version", Value::from(VERSION)), ("kind", Value::from(kind))] {
-        if let Some(field) = schema.pointer_mut(&format!("/properties/{field}")) {
-            *field = serde_json::json!({ "const": value });
+    let head = [("version", Value::from(version)), ("kind", Value::from(kind))];
+    if let Value::Object(root) = &mut schema {
+        let mut properties: Map<String, Value> =
+            head.iter().map(|(name, value)| ((*name).to_owned(), json!({ "const": value }))).collect();
+        let mut required: Vec<Value> = head.iter().map(|(name, _)| Value::from(*name)).collect();
+        if let Some(Value::Object(others)) = root.get("properties") {
+            properties.extend(
+                others
+                    .iter()
+                    .filter(|(name, _)| !head.iter().any(|(known, _)| known == name))
+                    .map(|(name, of)| (name.clone(), of.clone())),
+            );
         }
+        if let Some(Value::Array(others)) = root.get("required") {
+            required.extend(others.iter().filter(|name| !head.iter().any(|(known, _)| known == name)).cloned());
+        }
+        root.insert("properties".into(), properties.into());
+        root.insert("required".into(), required.into());
     }
     (kind, schema)
 }

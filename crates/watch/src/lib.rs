@@ -9,7 +9,7 @@ mod sampler;
 mod screen;
 
 pub use openmetrics::openmetrics;
-pub use rows::{Cost, Rows};
+pub use rows::{Cost, KIND, Row, Rows, VERSION};
 pub use sampler::{CpuNow, Sample, Sampler, Scene};
 pub use screen::{Asked, INTERVALS_NS, View};
 

@@ -1,6 +1,7 @@
 //! Samples as rows: one list of columns, each named with its unit, as CSV or as lines of JSON.
 use std::collections::BTreeSet;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::{Sample, Scene};
@@ -12,6 +13,48 @@ pub struct Cost {
     pub cpu_s: f64,
     /// How often it woke.
     pub wakeups: u64,
+}
+
+/// Version of the lines of JSON.
+pub const VERSION: u32 = 1;
+
+/// Their kind.
+pub const KIND: &str = "watch";
+
+/// The shape of a line of JSON: which columns there are depends on the machine, so that they are told by how they are named.
+#[derive(Debug)]
+pub struct Row;
+
+impl JsonSchema for Row {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Row".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let known = |what: &str, unit: &str| json!({ "description": what, "type": [unit, "null"] });
+        json_schema!({
+            "description": "A machine as it was between two looks; what is not known is null.",
+            "type": "object",
+            "properties": {
+                "time_s": { "description": "Time since watching began, s.", "type": "number" },
+                "at_unix_ms": { "description": "When, Unix ms; absent where time is not the wall's.", "type": "integer" },
+                "own_cpu_s": known("CPU time that watching itself took so far, s, where that is told.", "number"),
+                "own_wakeups": known("How often it woke so far, likewise.", "integer"),
+            },
+            "patternProperties": {
+                "^cpu[0-9]+_clock_khz$": known("Clock of a CPU, kHz.", "integer"),
+                "^cpu[0-9]+_busy_percent$": known("Time in which it was busy, %.", "number"),
+                "^cpu[0-9]+_interrupts_per_s$": known("Interrupts it took, a second.", "number"),
+                "^cpu[0-9]+_wakeups_per_s$": known("How often it left an idle state, a second.", "number"),
+                "^cpu[0-9]+_idle_.*_percent$": known("Time it spent in an idle state, %.", "number"),
+                "^policy[0-9]+_governor$": known("Governor in force.", "string"),
+                "^policy[0-9]+_min_khz$": known("Lower limit of its clock, kHz.", "integer"),
+                "^policy[0-9]+_max_khz$": known("Upper limit, kHz.", "integer"),
+                "_w$": known("Power that a meter showed, W, by the name of what it covers.", "number"),
+            },
+            "required": ["time_s"],
+        })
+    }
 }
 
 /// The columns of a scene, and its samples as rows of them.
@@ -80,7 +123,8 @@ impl Rows {
     #[must_use]
     pub fn jsonl(&self, sample: &Sample, cost: Option<Cost>) -> String {
         let mut row = Map::new();
-        row.insert("version".into(), json!(1));
+        row.insert("version".into(), json!(VERSION));
+        row.insert("kind".into(), json!(KIND));
         row.extend(self.names.iter().cloned().zip(self.cells(sample, cost)));
         Value::Object(row).to_string()
     }

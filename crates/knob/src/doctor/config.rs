@@ -21,7 +21,7 @@ pub enum ConfigError {
 }
 
 /// How a symbol stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 pub enum State {
     /// The configuration does not name it: what it depends on is off, or this kernel has no such symbol.
     #[serde(rename = "absent")]
@@ -45,7 +45,7 @@ impl State {
 }
 
 /// The architectures whose drivers are known here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arch {
     /// 32 and 64 bits.

@@ -47,7 +47,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// A configuration as it is told to programs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Kernel {
     /// Where it was read.
     pub source: String,
@@ -74,7 +74,7 @@ impl Kernel {
 }
 
 /// One symbol.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SymbolRow {
     /// With `CONFIG_`.
     pub symbol: String,

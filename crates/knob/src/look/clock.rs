@@ -12,7 +12,7 @@ use crate::policy::{Texts, policies, policies_with};
 use crate::{KnobError, Policy};
 
 /// One policy's settings. What the kernel does not say is absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PolicyInfo {
     /// Name, folder, CPUs.
     #[serde(flatten)]
@@ -42,7 +42,7 @@ pub struct PolicyInfo {
 }
 
 /// One policy with everything `info` tells of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Clock {
     /// Its settings.
     #[serde(flatten)]
@@ -68,7 +68,7 @@ pub struct Clock {
 }
 
 /// Tunables of a governor, with their values as they read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Tunables {
     /// Whether all policies under this governor share them.
     pub shared: bool,
@@ -77,7 +77,7 @@ pub struct Tunables {
 }
 
 /// The policies of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Clocks {
     /// Those with a CPU online.
     pub policies: Vec<Clock>,

@@ -10,7 +10,7 @@ use crate::policy::{CPU, CPUFREQ};
 use crate::{KnobError, Selection, cpu};
 
 /// The CPUs of a machine. What the kernel does not say is absent; lists are as the kernel prints them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cpus {
     /// In service.
     pub online: String,
@@ -43,7 +43,7 @@ pub struct Cpus {
 }
 
 /// CPUs that call themselves alike in `/proc/cpuinfo`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Model {
     /// Which CPUs.
     pub cpus: CpuList,
@@ -56,7 +56,7 @@ pub struct Model {
 }
 
 /// The machine's switch for boost.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Boost {
     /// Whether it is allowed.
     pub on: bool,
@@ -65,7 +65,7 @@ pub struct Boost {
 }
 
 /// `intel_pstate` or `amd_pstate`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Pstate {
     /// Its name.
     pub driver: String,

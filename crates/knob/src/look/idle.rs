@@ -10,7 +10,7 @@ use crate::policy::{CPU, numbered};
 use crate::{KnobError, Selection, cpu};
 
 /// Idle states of a machine. What the kernel does not say is absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Idle {
     /// Driver that enters them.
     pub driver: Option<String>,
@@ -32,7 +32,7 @@ pub struct Idle {
 pub const NO_REQUEST_US: u64 = 2_000_000_000;
 
 /// States of one CPU, from the lightest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct CpuIdle {
     /// The CPU.
     pub cpu: u32,
@@ -41,7 +41,7 @@ pub struct CpuIdle {
 }
 
 /// One idle state of one CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct IdleState {
     /// Its folder: `state2`.
     pub state: String,
@@ -66,7 +66,7 @@ pub struct IdleState {
 }
 
 /// CPUs that share a limit on waking up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct ResumeLimit {
     /// Which CPUs.
     pub cpus: CpuList,

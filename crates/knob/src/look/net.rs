@@ -9,7 +9,7 @@ use crate::catalogue::network_devices;
 use crate::catalogue::nic::{driver_in, event};
 
 /// Network devices of a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Devices {
     /// Each of them, in the kernel's order.
     pub devices: Vec<Device>,
@@ -18,7 +18,7 @@ pub struct Devices {
 }
 
 /// One network device. What the kernel does not say is absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Device {
     /// Its name.
     pub name: String,

@@ -12,7 +12,7 @@ const THERMAL: &str = "/sys/class/thermal";
 const PROFILE: &str = "/sys/firmware/acpi/platform_profile";
 
 /// What limits power and heat of a machine. What the kernel does not say is absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Power {
     /// Power zones, parts after their packages.
     pub zones: Vec<Zone>,
@@ -29,7 +29,7 @@ pub struct Power {
 }
 
 /// A package, or a part of one, whose power can be limited.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Zone {
     /// Its folder: `intel-rapl:0`.
     pub zone: String,
@@ -42,7 +42,7 @@ pub struct Zone {
 }
 
 /// One limit of a zone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Limit {
     /// Its name: `long_term`.
     pub name: Option<String>,
@@ -55,7 +55,7 @@ pub struct Limit {
 }
 
 /// A device of the kernel's thermal class that slows CPUs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Cooling {
     /// Its folder: `cooling_device0`.
     pub device: String,
@@ -68,7 +68,7 @@ pub struct Cooling {
 }
 
 /// How often a CPU was slowed since it was started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Throttled {
     /// The CPU.
     pub cpu: u32,

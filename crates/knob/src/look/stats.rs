@@ -6,7 +6,7 @@ use super::seen::Seen;
 use crate::Policy;
 
 /// Time at one step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct InState {
     /// The step, kHz.
     pub khz: u32,
@@ -17,7 +17,7 @@ pub struct InState {
 }
 
 /// How often a policy went from one step to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Change {
     /// From, kHz.
     pub from_khz: u32,
@@ -28,7 +28,7 @@ pub struct Change {
 }
 
 /// What a policy's statistics tell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Stats {
     /// Time at each step, in the kernel's order.
     pub time_in_state: Vec<InState>,

@@ -8,7 +8,7 @@ use crate::{Action, Errno, Hold};
 pub(super) type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
 
 /// Where an entry was made, for what is not the same everywhere on one machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Origin {
     /// The network namespace, by its inode, for settings each has of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,12 +2,30 @@
 use powerband_host::{CaptureError, Recording};
 use powerband_machine::Errno;
 use powerband_record::Side;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Capture, Shared};
 use crate::exit::{Answer, Exit, Failure};
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
+
+/// A machine that was captured.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Captured<'a> {
+    /// Where it is.
+    folder: String,
+    /// How many files were read.
+    files: usize,
+    /// How many the kernel does not show.
+    refused: usize,
+    /// What is not as it was read, in words.
+    left_out: &'a [String],
+}
+
+impl Document for Captured<'_> {
+    const KIND: &'static str = "capture";
+}
 
 pub(crate) fn run(shared: &Shared, args: &Capture) -> Answer {
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
@@ -19,13 +37,8 @@ pub(crate) fn run(shared: &Shared, args: &Capture) -> Answer {
     powerband_host::with_rights_for(folder, || recording.write(folder)).map_err(failure)?;
     let (files, refused) = recording.counts();
     if shared.json {
-        return output::say_json(&json!({
-            "version": 1,
-            "folder": folder,
-            "files": files,
-            "refused": refused,
-            "left_out": recording.left_out(),
-        }));
+        let folder = folder.display().to_string();
+        return output::say_document(&Captured { folder, files, refused, left_out: recording.left_out() });
     }
     output::say(&format!(
         "{files} files, {refused} the kernel does not show; look at them before you pass them on, then e.g. \

@@ -1,13 +1,25 @@
 //! `confirm`: keep what `set --confirm-within` has turned and waits for.
 use powerband_host::{ConfirmError, confirm};
-use powerband_machine::Hold;
+use powerband_machine::{EntryId, Hold};
 use powerband_record::Side;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit, Failure};
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
+
+/// What is kept.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Kept {
+    /// The step of `undo` that takes it back.
+    kept: EntryId,
+}
+
+impl Document for Kept {
+    const KIND: &'static str = "confirm";
+}
 
 pub(crate) fn run(shared: &Shared) -> Answer {
     let names = rig::Names::plain(shared);
@@ -25,7 +37,7 @@ pub(crate) fn run(shared: &Shared) -> Answer {
         return Err(Failure::new(Exit::Failed, "it was put back before it could be kept; set it again"));
     }
     if shared.json {
-        return output::say_json(&json!({ "version": 1, "kept": step }));
+        return output::say_document(&Kept { kept: step });
     }
     output::say("kept; take it back with `powerband undo`");
     Ok(Exit::Fine as u8)

@@ -2,18 +2,43 @@
 use std::io::Read;
 use std::path::Path;
 
-use powerband_knob::doctor::{self, Config, DefaultGovernor, Examined, Finding, Mark, Section};
+use powerband_knob::doctor::{self, Config, DefaultGovernor, Examined, Finding, Kernel, Mark, Section};
 use powerband_machine::{Errno, Identity};
 use powerband_record::Side;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Doctor, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 
 /// A kernel's configuration is a tenth of this, bytes.
 const LARGEST_BYTES: u64 = 1 << 20;
+
+/// What a machine and its kernel lack; of a kernel's configuration alone there is no machine.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Lacking<'a> {
+    /// The machine as it is named on the command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<&'a str>,
+    /// Kernel release, or the rules a simulated machine follows and the nearest published kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<&'a str>,
+    /// Whether the caller may write what only root may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    privileged: Option<bool>,
+    /// How many things are missing.
+    missing: usize,
+    /// What was found, by section; those without a finding are left out.
+    sections: &'a [Section],
+    /// The configuration, symbol by symbol; null when none could be read.
+    kernel: Option<&'a Kernel>,
+}
+
+impl Document for Lacking<'_> {
+    const KIND: &'static str = "doctor";
+}
 
 pub(crate) fn run(shared: &Shared, args: &Doctor) -> Answer {
     if args.fragment && shared.json {
@@ -34,7 +59,7 @@ pub(crate) fn run(shared: &Shared, args: &Doctor) -> Answer {
         return fragment(&examined);
     }
     if shared.json {
-        output::say_json(&shape(identity.as_ref(), &examined))?;
+        output::say_document(&shape(identity.as_ref(), &examined))?;
     } else {
         output::say(&text(identity.as_ref(), &examined));
     }
@@ -105,17 +130,15 @@ fn fragment(examined: &Examined) -> Answer {
     Ok(Exit::Fine as u8)
 }
 
-fn shape(identity: Option<&Identity>, examined: &Examined) -> Value {
-    let mut all = json!({ "version": 1 });
-    if let Some(identity) = identity {
-        all["machine"] = json!(identity.name);
-        all["system"] = json!(identity.system);
-        all["privileged"] = json!(identity.privileged);
+fn shape<'a>(identity: Option<&'a Identity>, examined: &'a Examined) -> Lacking<'a> {
+    Lacking {
+        machine: identity.map(|identity| identity.name.as_str()),
+        system: identity.map(|identity| identity.system.as_str()),
+        privileged: identity.map(|identity| identity.privileged),
+        missing: examined.missing(),
+        sections: &examined.sections,
+        kernel: examined.kernel.as_ref(),
     }
-    all["missing"] = json!(examined.missing());
-    all["sections"] = json!(examined.sections);
-    all["kernel"] = json!(examined.kernel);
-    all
 }
 
 fn text(identity: Option<&Identity>, examined: &Examined) -> String {

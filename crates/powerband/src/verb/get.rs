@@ -2,12 +2,37 @@
 use powerband_knob::Reading;
 use powerband_machine::{Hold, Machine, OpenEntry};
 use powerband_record::{KnobRef, Side};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Get, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::left;
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
+
+/// What knobs read now.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Readings {
+    /// Each knob at each of its sites.
+    readings: Vec<Row>,
+}
+
+/// A knob at a site.
+#[derive(Serialize, JsonSchema)]
+struct Row {
+    /// Of which machine.
+    side: Side,
+    /// What reads there.
+    reading: Reading,
+    /// What `set` had left there, where something else reads now: that was lost, or somebody has changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    was_set_to: Option<String>,
+}
+
+impl Document for Readings {
+    const KIND: &'static str = "get";
+}
 
 pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
@@ -20,29 +45,21 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
             let found = powerband_knob::get(machine, &knob, &narrow).map_err(rig::knob_failure)?;
             let set = left::in_force(machine);
             readings.extend(found.into_iter().map(|reading| {
-                let lost = lost(&set, &reading);
-                (side, reading, lost)
+                let was_set_to = lost(&set, &reading);
+                Row { side, reading, was_set_to }
             }));
         }
     }
     // What a lost machine does not answer is no reading.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
     if shared.json {
-        let row = |(side, reading, lost): &(Side, Reading, Option<String>)| {
-            let mut row = serde_json::json!({ "side": side, "reading": reading });
-            if let Some(lost) = lost {
-                row["was_set_to"] = serde_json::json!(lost);
-            }
-            row
-        };
-        let rows: Vec<_> = readings.iter().map(row).collect();
-        return output::say_json(&serde_json::json!({ "version": 1, "readings": rows }));
+        return output::say_document(&Readings { readings });
     }
     let mut text = String::new();
-    for (side, reading, lost) in &readings {
+    for Row { side, reading, was_set_to } in &readings {
         let side = if *side == Side::Far { "far/" } else { "" };
         let cpus = reading.cpus.as_ref().map(|cpus| format!(" (cpus {cpus})")).unwrap_or_default();
-        let lost = lost.as_ref().map_or_else(String::new, |ours| {
+        let lost = was_set_to.as_ref().map_or_else(String::new, |ours| {
             format!(" (powerband set it to {ours}; that was lost, or somebody has changed it)")
         });
         text += &format!("{side}{}@{}{cpus} = {}{lost}\n", reading.knob, reading.site, reading.shown);
@@ -63,12 +80,12 @@ fn lost(set: &[OpenEntry], reading: &Reading) -> Option<String> {
 }
 
 /// A line for each knob that does not read the same at all its sites: `cpufreq.governor: ondemand at 1 of 2 sites, …`.
-fn apart(readings: &[(Side, Reading, Option<String>)]) -> Vec<String> {
-    let mut knobs: Vec<(Side, &str)> = readings.iter().map(|(side, it, _)| (*side, it.knob.as_str())).collect();
+fn apart(readings: &[Row]) -> Vec<String> {
+    let mut knobs: Vec<(Side, &str)> = readings.iter().map(|row| (row.side, row.reading.knob.as_str())).collect();
     knobs.dedup();
     let told = |(side, knob): (Side, &str)| {
-        let of_it = readings.iter().filter(|(its, reading, _)| *its == side && reading.knob == knob);
-        let shown: Vec<&str> = of_it.map(|(_, reading, _)| reading.shown.as_str()).collect();
+        let of_it = readings.iter().filter(|row| row.side == side && row.reading.knob == knob);
+        let shown: Vec<&str> = of_it.map(|row| row.reading.shown.as_str()).collect();
         let side = if side == Side::Far { "far/" } else { "" };
         shares(&shown).map(|shares| format!("{side}{knob}: {shares} sites"))
     };

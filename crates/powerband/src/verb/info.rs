@@ -9,35 +9,55 @@ mod power;
 use powerband_knob::look;
 use powerband_machine::{Hold, Identity, Machine, OpenEntry};
 use powerband_record::{CpuList, Side, placed};
-use serde::ser::SerializeMap as _;
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::away;
 use crate::cli::{Info, InfoPart, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::left;
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
 use lines::Lines;
 
-/// One part as it was found.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Part {
-    Cpu(Box<Cpu>),
-    Idle(look::Idle),
-    Power(look::Power),
-    Net(Net),
-    Meters(Meters),
-    Turned(Vec<TurnedRow>),
+/// A machine as it is; a part that was not asked for is left out.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct All {
+    /// As it is named on the command line: `local`, `sim:omap3530`, `ssh:HOST`.
+    machine: String,
+    /// Kernel release, or the rules a simulated machine follows and the nearest published kernel.
+    system: String,
+    /// Whether the caller may write what only root may.
+    privileged: bool,
+    /// CPUs and policies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<Cpu>,
+    /// Idle states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle: Option<look::Idle>,
+    /// Limits of power and heat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    power: Option<look::Power>,
+    /// Network devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    net: Option<Net>,
+    /// Meters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meters: Option<Meters>,
+    /// What is turned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turned: Option<Vec<TurnedRow>>,
 }
 
 /// CPUs and policies.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Cpu {
+    /// Absent where there is no cpufreq.
     #[serde(flatten)]
     clocks: Option<look::Clocks>,
+    /// CPUs in service.
     online: String,
+    /// What is known of CPUs.
     cpus: look::Cpus,
     /// Why there are no policies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,54 +65,45 @@ struct Cpu {
 }
 
 /// Network devices, and what probing their drivers found.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Net {
+    /// What is there.
     #[serde(flatten)]
     devices: look::Devices,
+    /// Each device that was probed.
     #[serde(skip_serializing_if = "Option::is_none")]
     probed: Option<Vec<powerband_knob::Probed>>,
 }
 
 /// Meters, and what was heard of those that were listened to.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Meters {
+    /// What is there and what is not.
     #[serde(flatten)]
     found: powerband_meter::Inventory,
+    /// Each meter, read for a while.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<Vec<meters::Heard>>,
+    /// How late each meter is.
     #[serde(skip_serializing_if = "Option::is_none")]
     lags: Option<Vec<meters::Lag>>,
 }
 
 /// A knob that is turned.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct TurnedRow {
+    /// As the ledger has it.
     #[serde(flatten)]
     entry: OpenEntry,
+    /// The process that holds it, until it ends; null where `set` has turned it.
     held_by: Option<u32>,
     /// Its line for people.
     #[serde(skip)]
     line: String,
 }
 
-/// The machine and its parts, as they are printed.
-struct All {
-    identity: Identity,
-    parts: Vec<(&'static str, Part)>,
-}
-
-impl Serialize for All {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("version", &1)?;
-        map.serialize_entry("machine", &self.identity.name)?;
-        map.serialize_entry("system", &self.identity.system)?;
-        map.serialize_entry("privileged", &self.identity.privileged)?;
-        for (name, part) in &self.parts {
-            map.serialize_entry(name, part)?;
-        }
-        map.end()
-    }
+impl Document for All {
+    const KIND: &'static str = "info";
 }
 
 pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
@@ -109,12 +120,10 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
     let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
     let identity = identity.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
-    let mut all = All { identity, parts: Vec::new() };
+    let mut all = All::of(identity);
     let mut lacks = None;
-    let wanted = |part| args.part.is_none_or(|only| only == part);
-    for (part, name) in PARTS.into_iter().filter(|(part, _)| wanted(*part)) {
-        let (found, lack) = find(&mut rig, part, args, shared.cpus.as_ref())?;
-        all.parts.push((name, found));
+    for part in PARTS.into_iter().filter(|part| args.part.is_none_or(|only| only == *part)) {
+        let lack = find(&mut all, &mut rig, part, args, shared.cpus.as_ref())?;
         // That a machine has no cpufreq is an answer in the overview, and a failure when it was asked for by name.
         lacks = lacks.or(lack.filter(|_| args.part.is_some()));
     }
@@ -123,75 +132,92 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     rig.kept().iter().for_each(|kept| forget_if_clean(&mut rig, kept));
     left::warn(&rig.kept());
     if shared.json {
-        output::say_json(&all)?;
+        output::say_document(&all)?;
     } else {
         let mut lines = Lines::default();
-        lines.row(&format!("{}: {}", all.identity.name, all.identity.system));
-        all.parts.iter().for_each(|(_, part)| tell(&mut lines, part, args.part.is_some()));
+        lines.row(&format!("{}: {}", all.machine, all.system));
+        all.tell(&mut lines, args.part.is_some());
         output::say(&lines.0);
     }
     lacks.map_or(Ok(Exit::Fine as u8), Err)
 }
 
 /// In the order they are told.
-const PARTS: [(InfoPart, &str); 6] = [
-    (InfoPart::Cpu, "cpu"),
-    (InfoPart::Idle, "idle"),
-    (InfoPart::Power, "power"),
-    (InfoPart::Net, "net"),
-    (InfoPart::Meters, "meters"),
-    (InfoPart::Turned, "turned"),
-];
+const PARTS: [InfoPart; 6] =
+    [InfoPart::Cpu, InfoPart::Idle, InfoPart::Power, InfoPart::Net, InfoPart::Meters, InfoPart::Turned];
 
-/// One part, of the CPUs in `narrow` alone if there is one, and what it has not.
+/// Finds one part, of the CPUs in `narrow` alone if there is one; answers what the machine has not.
 fn find(
+    all: &mut All,
     rig: &mut Rig,
     part: InfoPart,
     args: &Info,
     narrow: Option<&CpuList>,
-) -> Result<(Part, Option<Failure>), Failure> {
+) -> Result<Option<Failure>, Failure> {
     match part {
-        InfoPart::Turned => return Ok((Part::Turned(turned(rig)), None)),
-        InfoPart::Meters => return Ok((Part::Meters(meters(rig, args)?), None)),
-        _ => {}
+        InfoPart::Turned => all.turned = Some(turned(rig)),
+        InfoPart::Meters => all.meters = Some(meters(rig, args)?),
+        InfoPart::Cpu => {
+            let (found, lack) = cpu(near(rig)?, narrow)?;
+            all.cpu = Some(found);
+            return Ok(lack);
+        }
+        InfoPart::Idle => all.idle = Some(look::idle(near(rig)?, narrow).map_err(rig::knob_failure)?),
+        InfoPart::Power => all.power = Some(look::power(near(rig)?, narrow).map_err(rig::knob_failure)?),
+        InfoPart::Net => all.net = Some(net(near(rig)?, args)?),
     }
-    let machine = rig.world().machine(Side::Near);
-    let machine = machine.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
-    let found = match part {
-        InfoPart::Cpu => return cpu(machine, narrow),
-        InfoPart::Idle => Part::Idle(look::idle(machine, narrow).map_err(rig::knob_failure)?),
-        InfoPart::Power => Part::Power(look::power(machine, narrow).map_err(rig::knob_failure)?),
-        InfoPart::Net | InfoPart::Meters | InfoPart::Turned => Part::Net(net(machine, args)?),
-    };
-    Ok((found, None))
+    Ok(None)
 }
 
-/// One part in words; `asked`: it was asked for by name.
-fn tell(lines: &mut Lines, part: &Part, asked: bool) {
-    match part {
-        Part::Cpu(found) => tell_cpu(lines, found, asked),
-        Part::Idle(found) => {
+fn near(rig: &mut Rig) -> Result<&mut dyn Machine, Failure> {
+    rig.world().machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))
+}
+
+impl All {
+    /// A machine of which no part was looked at.
+    fn of(identity: Identity) -> Self {
+        All {
+            machine: identity.name,
+            system: identity.system,
+            privileged: identity.privileged,
+            cpu: None,
+            idle: None,
+            power: None,
+            net: None,
+            meters: None,
+            turned: None,
+        }
+    }
+
+    /// The parts in words; `asked`: one was asked for by name.
+    fn tell(&self, lines: &mut Lines, asked: bool) {
+        if let Some(found) = &self.cpu {
+            tell_cpu(lines, found, asked);
+        }
+        if let Some(found) = &self.idle {
             idle::idle(lines, found);
             lines.unread(&found.unread);
         }
-        Part::Power(found) => {
+        if let Some(found) = &self.power {
             power::power(lines, found);
             lines.unread(&found.unread);
         }
-        Part::Net(found) => {
+        if let Some(found) = &self.net {
             net::net(lines, &found.devices);
             lines.unread(&found.devices.unread);
             if let Some(probed) = &found.probed {
                 net::probed(lines, probed);
             }
         }
-        Part::Meters(Meters { found, measured, lags }) => {
+        if let Some(Meters { found, measured, lags }) = &self.meters {
             let (measured, lags) = (measured.as_deref().unwrap_or_default(), lags.as_deref().unwrap_or_default());
             meters::meters(lines, found, measured, lags);
             lines.unread(&found.unread);
         }
-        Part::Turned(rows) if rows.is_empty() => lines.row("nothing is turned"),
-        Part::Turned(rows) => rows.iter().for_each(|row| lines.row(&row.line)),
+        match self.turned.as_deref() {
+            Some([]) => lines.row("nothing is turned"),
+            rows => rows.unwrap_or_default().iter().for_each(|row| lines.row(&row.line)),
+        }
     }
 }
 
@@ -204,7 +230,7 @@ fn forget_if_clean(rig: &mut Rig, kept: &left::Kept) {
     }
 }
 
-fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<(Part, Option<Failure>), Failure> {
+fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<(Cpu, Option<Failure>), Failure> {
     let cpus = look::cpus(machine, narrow).map_err(rig::knob_failure)?;
     let (clocks, lack) = match look::clocks(machine, narrow) {
         Ok(found) => (Some(found), None),
@@ -212,7 +238,7 @@ fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<(Part, Opt
     };
     let absent = lack.as_ref().map(ToString::to_string);
     let found = Cpu { clocks, online: cpus.online.clone(), cpus, absent };
-    Ok((Part::Cpu(Box::new(found)), lack.map(rig::knob_failure)))
+    Ok((found, lack.map(rig::knob_failure)))
 }
 
 fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {

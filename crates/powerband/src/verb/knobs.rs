@@ -1,21 +1,48 @@
 //! `knobs`: the catalogue, or one knob of it.
+use powerband_knob::About;
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::cli::{Knobs, Shared};
 use crate::exit::{Answer, Exit};
-use crate::{output, rig};
+use crate::output::{self, Document};
+use crate::rig;
+
+/// The catalogue.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Catalogue {
+    /// Every knob, by family.
+    knobs: Vec<&'static About>,
+}
+
+/// One knob of the catalogue.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OneKnob {
+    /// What is known of it.
+    knob: &'static About,
+}
+
+impl Document for Catalogue {
+    const KIND: &'static str = "knobs";
+}
+
+impl Document for OneKnob {
+    const KIND: &'static str = "knob";
+}
 
 pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
     match &args.knob {
         Some(name) if shared.json => {
-            let about = powerband_knob::resolve(name).map_err(rig::knob_failure)?.knob.about();
-            output::say_json(&serde_json::json!({ "version": 1, "knob": about }))
+            let knob = powerband_knob::resolve(name).map_err(rig::knob_failure)?.knob.about();
+            output::say_document(&OneKnob { knob })
         }
         Some(name) => {
             output::say(&powerband_knob::docs::explain(name).map_err(rig::knob_failure)?);
             Ok(Exit::Fine as u8)
         }
         None if shared.json => {
-            let all: Vec<_> = powerband_knob::catalogue::ALL.iter().map(|knob| knob.about()).collect();
-            output::say_json(&serde_json::json!({ "version": 1, "knobs": all }))
+            let knobs = powerband_knob::catalogue::ALL.iter().map(|knob| knob.about()).collect();
+            output::say_document(&Catalogue { knobs })
         }
         None => {
             output::say(&powerband_knob::docs::list());

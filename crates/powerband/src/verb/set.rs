@@ -1,13 +1,14 @@
 //! `set`: turn knobs until `undo`, or until nobody has confirmed them in time.
 use powerband_host::Confirmation;
-use powerband_knob::{Applied, apply_steps, describe_steps, for_side, plan};
+use powerband_knob::{Applied, StepLine, apply_steps, describe_steps, for_side, plan};
 use powerband_machine::{EntryId, Hold, StopSignal, Wake, World};
-use powerband_record::{Assignment, Setting, Side, format_duration, parse_duration_ns};
-use serde_json::{Value, json};
+use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Set, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
 use crate::verb::with::put_back;
 use crate::witness;
@@ -16,12 +17,66 @@ use crate::witness;
 const LOOK_UP_NS: u64 = 100_000_000;
 
 /// What was turned, or would be.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Turned<'a> {
+    /// Nothing was turned.
+    dry_run: bool,
+    /// Each knob at each of its sites, in the order of turning.
+    steps: &'a [Row],
+    /// At how many sites the value asked for is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reached: Option<usize>,
+    /// At how many sites it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sites: Option<usize>,
+    /// What the clocks do now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witnesses: Option<&'a [Heard]>,
+    /// Whether somebody confirmed it in time; without that it was put back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirmed: Option<bool>,
+}
+
+/// A knob at a site.
+#[derive(Serialize, JsonSchema)]
+struct Row {
+    /// Of which machine.
+    side: Side,
+    /// What came of it.
+    #[serde(flatten)]
+    what: What,
+}
+
+/// How far it went.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum What {
+    /// What would be done.
+    Step(StepLine),
+    /// What was done.
+    Turned(ReachedSite),
+}
+
+/// What the clocks of one machine do now.
+#[derive(Serialize, JsonSchema)]
+struct Heard {
+    /// Of which machine.
+    side: Side,
+    /// In words.
+    words: String,
+}
+
+impl Document for Turned<'_> {
+    const KIND: &'static str = "set";
+}
+
+/// What was turned, or would be, as it comes.
 #[derive(Default)]
 struct Told {
     lines: Vec<String>,
-    rows: Vec<Value>,
+    rows: Vec<Row>,
     applied: Vec<(Side, Applied)>,
-    witnesses: Vec<Value>,
+    witnesses: Vec<Heard>,
 }
 
 pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
@@ -44,7 +99,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         told.hear_witnesses(rig.world());
     }
     if shared.json {
-        return output::say_json(&told.json(args.dry_run));
+        return output::say_document(&told.shape(args.dry_run, None));
     }
     if !args.dry_run {
         told.lines.push("take it back with `powerband undo`".into());
@@ -96,7 +151,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Res
         match turned {
             Ok((steps, None)) => {
                 told.lines.extend(describe_steps(&steps));
-                told.rows.extend(steps.lines.iter().map(|line| json!({ "side": side, "step": line })));
+                told.rows.extend(steps.lines.into_iter().map(|line| Row { side, what: What::Step(line) }));
             }
             Ok((_, Some(applied))) => told.tell(side, applied),
             Err(failure) => {
@@ -115,7 +170,7 @@ impl Told {
         self.lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
         self.lines.extend(applied.summary().map(|summary| format!("{there}{summary}")));
         self.lines.extend(applied.notes.iter().map(|note| format!("note: {note}")));
-        self.rows.extend(applied.sites.iter().map(|reached| json!({ "side": side, "turned": reached.record() })));
+        self.rows.extend(applied.sites.iter().map(|reached| Row { side, what: What::Turned(reached.record()) }));
         self.applied.push((side, applied));
     }
 
@@ -124,24 +179,25 @@ impl Told {
         for (side, words) in witness::hear(world, &self.applied) {
             let there = if side == Side::Far { "far/" } else { "" };
             self.lines.push(format!("{there}{words}"));
-            self.witnesses.push(json!({ "side": side, "words": words }));
+            self.witnesses.push(Heard { side, words });
         }
     }
 
-    fn json(&self, dry_run: bool) -> Value {
-        let mut all = json!({ "version": 1, "dry_run": dry_run, "steps": self.rows });
-        if !dry_run {
-            let exact = |(_, it): &(Side, Applied)| it.sites.len() - it.inexact().len();
-            all["reached"] = json!(self.applied.iter().map(exact).sum::<usize>());
-            all["sites"] = json!(self.applied.iter().map(|(_, it)| it.sites.len()).sum::<usize>());
-            all["witnesses"] = json!(self.witnesses);
+    fn shape(&self, dry_run: bool, confirmed: Option<bool>) -> Turned<'_> {
+        let exact = |(_, it): &(Side, Applied)| it.sites.len() - it.inexact().len();
+        Turned {
+            dry_run,
+            steps: &self.rows,
+            reached: (!dry_run).then(|| self.applied.iter().map(exact).sum()),
+            sites: (!dry_run).then(|| self.applied.iter().map(|(_, it)| it.sites.len()).sum()),
+            witnesses: (!dry_run).then_some(&self.witnesses),
+            confirmed,
         }
-        all
     }
 }
 
 /// Why the waiting ended.
-enum Heard {
+enum Answered {
     Yes,
     Nobody,
     Stopped,
@@ -163,26 +219,24 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
         output::say(&format!("type `{confirm}` in another shell within {time} to keep it; else it goes back"));
     }
     let heard = wait(rig, confirmation, within_ns);
-    let kept = matches!(heard, Heard::Yes);
+    let kept = matches!(heard, Answered::Yes);
     if kept {
         keep(rig, told)?;
     } else {
         put_back(rig.world(), &told.applied)?;
     }
     if shared.json {
-        let mut all = told.json(false);
-        all["confirmed"] = json!(kept);
-        output::say_json(&all)?;
+        output::say_document(&told.shape(false, Some(kept)))?;
     }
     match heard {
-        Heard::Yes if !shared.json => output::say("confirmed; take it back with `powerband undo`"),
-        Heard::Yes => {}
-        Heard::Nobody => {
+        Answered::Yes if !shared.json => output::say("confirmed; take it back with `powerband undo`"),
+        Answered::Yes => {}
+        Answered::Nobody => {
             let time = format_duration(within_ns);
             return Err(Failure::new(Exit::Failed, format!("nobody confirmed within {time}: everything was put back")));
         }
-        Heard::Stopped => return Ok(Exit::Stopped as u8),
-        Heard::Lost => {
+        Answered::Stopped => return Ok(Exit::Stopped as u8),
+        Answered::Lost => {
             let lost = rig::lost(rig.world());
             return Err(lost.unwrap_or_else(|| Failure::new(Exit::CannotGoOn, "a machine was lost")));
         }
@@ -191,22 +245,22 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
 }
 
 /// In real time, whatever the machine's own clock does. A terminal that goes away is no answer: what is set may be the reason.
-fn wait(rig: &mut Rig, confirmation: &Confirmation, within_ns: u64) -> Heard {
+fn wait(rig: &mut Rig, confirmation: &Confirmation, within_ns: u64) -> Answered {
     let deadline = std::time::Instant::now() + std::time::Duration::from_nanos(within_ns);
     loop {
         let left = deadline.saturating_duration_since(std::time::Instant::now());
         let left_ns = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
         if confirmation.came(left_ns.min(LOOK_UP_NS)) {
-            return Heard::Yes;
+            return Answered::Yes;
         }
         if left_ns == 0 {
-            return Heard::Nobody;
+            return Answered::Nobody;
         }
         let world = rig.world();
         let now_ns = world.now_ns();
         match world.wait(Some(now_ns)) {
-            Wake::Stop(StopSignal::Interrupt | StopSignal::Terminate) => return Heard::Stopped,
-            Wake::Lost(..) => return Heard::Lost,
+            Wake::Stop(StopSignal::Interrupt | StopSignal::Terminate) => return Answered::Stopped,
+            Wake::Lost(..) => return Answered::Lost,
             _ => {}
         }
     }

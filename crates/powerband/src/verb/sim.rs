@@ -6,21 +6,45 @@ use powerband_machine::{Errno, Job, Machine, World};
 use powerband_mount::{Mount, MountError};
 use powerband_record::{Side, Work, format_duration, format_khz, format_number};
 use powerband_sim::{Description, Profile, SimWorld};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{MountLoad, Shared, Sim, SimVerb};
 use crate::exit::{Answer, Exit, Failure};
-use crate::{output, rig};
+use crate::output::{self, Document};
+use crate::rig;
 
 /// How long a machine counts, ns: a hundred years.
 const COUNTS_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+
+/// The simulated machines there are.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Machines {
+    /// Each of them.
+    machines: Vec<Description>,
+}
+
+/// One simulated machine.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OneMachine {
+    /// What it knows and does not know.
+    machine: Description,
+}
+
+impl Document for Machines {
+    const KIND: &'static str = "sim-list";
+}
+
+impl Document for OneMachine {
+    const KIND: &'static str = "sim-show";
+}
 
 pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
     match &args.verb {
         SimVerb::List => {
             let machines = Profile::names().iter().map(|name| rig::profile(name)).collect::<Result<Vec<_>, _>>()?;
             if shared.json {
-                let rows: Vec<_> = machines.iter().map(Profile::describe).collect();
-                return output::say_json(&serde_json::json!({ "version": 1, "machines": rows }));
+                return output::say_document(&Machines { machines: machines.iter().map(Profile::describe).collect() });
             }
             let line = |profile: &Profile| format!("sim:{:<12} {}", profile.name, profile.title);
             output::say(&machines.iter().map(line).collect::<Vec<_>>().join("\n"));
@@ -28,7 +52,7 @@ pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
         SimVerb::Show { name } => {
             let description = rig::profile(name.strip_prefix("sim:").unwrap_or(name))?.describe();
             if shared.json {
-                return output::say_json(&serde_json::json!({ "version": 1, "machine": description }));
+                return output::say_document(&OneMachine { machine: description });
             }
             output::say(&words(&description));
         }

@@ -4,13 +4,54 @@ use std::collections::BTreeMap;
 use powerband_knob::{Foreign, Restored, restore};
 use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::{Side, placed};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Shared, Undo};
 use crate::exit::{Answer, Exit, Failure};
 use crate::left::{self, tells};
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
+
+/// What was taken back.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TakenBack<'a> {
+    /// What came of it.
+    restored: &'a Restored,
+    /// Earlier steps that are still in force.
+    steps_left: usize,
+    /// Empty where nothing was turned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undone: Option<[EntryId; 0]>,
+}
+
+/// What is turned.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Turned<'a> {
+    /// The file that says what was there.
+    ledger: &'a str,
+    /// Entries that are in force, the oldest step first; what an interrupted powerband has left last.
+    open: Vec<Row<'a>>,
+}
+
+/// An entry that is in force.
+#[derive(Serialize, JsonSchema)]
+struct Row<'a> {
+    /// On which machine.
+    side: Side,
+    /// What was there, or else what the undo would write; null where that is nothing.
+    was: Option<&'a str>,
+    /// As the ledger has it.
+    entry: &'a OpenEntry,
+}
+
+impl Document for TakenBack<'_> {
+    const KIND: &'static str = "undo";
+}
+
+impl Document for Turned<'_> {
+    const KIND: &'static str = "undo-list";
+}
 
 /// What one `set` turned on one machine.
 struct Step {
@@ -48,7 +89,11 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let wanted: Vec<&Step> = steps.iter().filter(newest).collect();
     if wanted.is_empty() {
         left::sort_out(rig.world(), &kept)?;
-        output::say(if shared.json { "{\n  \"version\": 1,\n  \"undone\": []\n}" } else { "nothing is turned" });
+        if shared.json {
+            let restored = &Restored::default();
+            return output::say_document(&TakenBack { restored, steps_left: 0, undone: Some([]) });
+        }
+        output::say("nothing is turned");
         return Ok(Exit::Fine as u8);
     }
     let mut restored = Restored::default();
@@ -113,9 +158,8 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
         let told = steps.iter().flat_map(|step| step.told().map(|entry| (step.side, entry)));
         let left = left.iter().map(|(side, entry)| (*side, entry)).filter(|(_, entry)| tells(&entry.turn));
         let told = told.chain(left);
-        let entries: Vec<_> =
-            told.map(|(side, entry)| json!({ "side": side, "was": before(&entry.turn), "entry": entry })).collect();
-        return output::say_json(&json!({ "version": 1, "ledger": ledger, "open": entries }));
+        let open = told.map(|(side, entry)| Row { side, was: before(&entry.turn), entry }).collect();
+        return output::say_document(&Turned { ledger, open });
     }
     let mut text = String::new();
     for step in steps.iter().rev() {
@@ -155,7 +199,7 @@ fn before(turn: &Turn) -> Option<&str> {
 
 fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(), Failure> {
     if shared.json {
-        return output::say_json(&json!({ "version": 1, "restored": restored, "steps_left": steps_left })).map(drop);
+        return output::say_document(&TakenBack { restored, steps_left, undone: None }).map(drop);
     }
     let mut text = format!("put back: {}", restored.undone);
     if restored.already > 0 {

@@ -1,16 +1,38 @@
 //! `why`: who set a knob, in the order of time; `--watch` is below.
-mod watch;
+pub(crate) mod watch;
 
 use powerband_persist::{Finding, Standing, Why, why};
 use powerband_record::{KnobRef, Side};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Shared, WhyKnob};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 
 /// The knob that is meant when none is named.
 const USUAL: &str = "governor";
+
+/// Who set knobs.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Answers {
+    /// Each knob on each machine that is meant.
+    answers: Vec<Answered>,
+}
+
+/// Who set a knob of one machine.
+#[derive(Serialize, JsonSchema)]
+struct Answered {
+    /// Of which machine.
+    side: Side,
+    /// What was found.
+    why: Why,
+}
+
+impl Document for Answers {
+    const KIND: &'static str = "why";
+}
 
 pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     if args.watch {
@@ -24,16 +46,15 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
         for &side in knob.side.each() {
             let machine = rig.world().machine(side).ok_or_else(|| no_far(name))?;
             let found = why(machine, &knob, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
-            answers.push((side, found));
+            answers.push(Answered { side, why: found });
         }
     }
     // What a lost machine does not answer is no finding.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
     if shared.json {
-        let rows: Vec<_> = answers.iter().map(|(side, why)| serde_json::json!({ "side": side, "why": why })).collect();
-        return output::say_json(&serde_json::json!({ "version": 1, "answers": rows }));
+        return output::say_document(&Answers { answers });
     }
-    let told = answers.iter().map(|(side, why)| tell(if *side == Side::Far { "far/" } else { "" }, why));
+    let told = answers.iter().map(|Answered { side, why }| tell(if *side == Side::Far { "far/" } else { "" }, why));
     output::say(&told.collect::<Vec<_>>().join("\n"));
     Ok(Exit::Fine as u8)
 }

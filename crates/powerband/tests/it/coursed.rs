@@ -56,6 +56,21 @@ fn what_is_recorded_is_shown_and_drawn_and_changes_no_result() {
 }
 
 #[test]
+fn what_would_be_recorded_is_told_before() {
+    let desk = Desk::new();
+    let dry = [&TRY[..], &["--record", "clock@1,77,utilisation:1s", "--dry-run"]].concat();
+    let told = desk.run(&dry).ended(0).out;
+    assert!(told.contains("\nrecorded: clock of CPUs 1 every 100 ms, utilisation of CPUs 0-3 every 1 s\n"), "{told}");
+    let record = &desk.json(&dry)["record"];
+    assert_eq!((&record[0]["cpus"], &record[0]["period_ns"]), (&"1".into(), &100_000_000.into()));
+    assert_eq!((&record[1]["what"], &record[1]["cpus"]), (&"utilisation".into(), &"0-3".into()));
+    // Where turning is narrowed, so is recording.
+    let narrow = desk.json(&[&dry[..], &["-c", "2-3"]].concat());
+    assert_eq!((&narrow["record"][0]["cpus"], &narrow["record"][1]["cpus"]), (&"1".into(), &"2-3".into()));
+    assert!(desk.json(&[&TRY[..], &["--dry-run"]].concat()).get("record").is_none());
+}
+
+#[test]
 fn what_cannot_be_recorded_is_refused_before_the_start() {
     let desk = Desk::new();
     let refused = |word: &str, code: i32| desk.run(&[&TRY[..], &["--record", word]].concat()).refused(code);
@@ -64,7 +79,8 @@ fn what_cannot_be_recorded_is_refused_before_the_start() {
         ("clock:1ms", 2, "100ms or more"),
         ("clock,clock@1", 2, "asked for twice"),
         ("far/clock", 4, "--far"),
-        ("clock@77", 4, "no cpufreq"),
+        ("clock@77", 4, "no cpu 77 here"),
+        ("utilisation@77", 4, "no cpu 77 here"),
     ] {
         let sentence = refused(word, code);
         assert!(sentence.contains(words), "{word}: {sentence}");

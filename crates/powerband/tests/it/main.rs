@@ -57,7 +57,6 @@ mod resumed;
 mod rigged;
 mod rights;
 mod router;
-mod schemas;
 mod shelled;
 mod simulated;
 mod told;

@@ -15,12 +15,21 @@ const Ajv = require("ajv/dist/2020").default;
 const read = (file) => JSON.parse(readFileSync(file, "utf8"));
 const of = (folder) => readdirSync(folder).filter((name) => name.endsWith(".json")).sort().map((name) => join(folder, name));
 
-// The same schema, but nothing that it does not name is valid: what is printed and not described is noticed.
-const closed = (schema) => {
-  if (Array.isArray(schema)) return schema.map(closed);
+// The same schema, but nothing that it does not name is valid: what is printed and not described is noticed. Wherever a value
+// stands is closed; what describes it together with others (all of these, one of these, what is referred to) is not by itself.
+const closed = (schema, stands = true) => {
   if (schema === null || typeof schema !== "object") return schema;
-  const made = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));
-  if (made.properties && !("additionalProperties" in made)) made.unevaluatedProperties = false;
+  const each = (of, stands) => Object.fromEntries(Object.entries(of).map(([name, one]) => [name, closed(one, stands)]));
+  const made = Object.fromEntries(Object.entries(schema).map(([name, of]) => {
+    if (name === "properties" || name === "patternProperties") return [name, each(of, true)];
+    if (name === "$defs") return [name, each(of, false)];
+    if (name === "items" || name === "additionalProperties") return [name, closed(of)];
+    if (name === "prefixItems") return [name, of.map((one) => closed(one))];
+    if (name === "allOf" || name === "anyOf" || name === "oneOf") return [name, of.map((one) => closed(one, false))];
+    return [name, of];
+  }));
+  const describes = ["properties", "$ref", "allOf", "anyOf", "oneOf"].some((name) => name in made);
+  if (stands && describes) made.unevaluatedProperties = false;
   return made;
 };
 

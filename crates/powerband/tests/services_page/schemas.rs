@@ -1,41 +1,178 @@
 //! What the command prints with `--json`, against the schemas in `docs/schema`, by a validator of JSON Schema (draft 2020-12).
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::browser::{modules, ready};
-use crate::desk::{Desk, Ran, workspace};
+use crate::desk::{Desk, Ran, until, workspace};
+
+/// The machine of most of what is printed here.
+const PC: [&str; 2] = ["--machine", "sim:pc"];
+
+/// A load that says something in little time.
+const COUNTER: [&str; 8] = ["--machine", "sim:quadcore", "--seed", "1", "--load", "counter", "--for", "10s"];
+
+/// A search on a table.
+const TABLE: [&str; 8] = [
+    "--machine",
+    "table:machines/tables/keeper.csv",
+    "tune",
+    "freq=all",
+    "rx-usecs=all",
+    "--minimize",
+    "watts",
+    "--require",
+];
+
+/// What was printed, a document a file.
+struct Printed {
+    desk: Desk,
+    folder: PathBuf,
+    count: usize,
+}
+
+impl Printed {
+    fn new() -> Printed {
+        let desk = Desk::new();
+        let folder = desk.beside("printed");
+        std::fs::create_dir(&folder).unwrap();
+        Printed { desk, folder, count: 0 }
+    }
+
+    /// Runs a command that ends with one of `codes`.
+    #[track_caller]
+    fn keep_ending(&mut self, words: &[&str], codes: &[i32]) {
+        let ran = self.desk.run(&[&["--json"], words].concat());
+        assert!(ran.code.is_some_and(|code| codes.contains(&code)), "{words:?}: {}", ran.err);
+        self.add(&ran.out);
+    }
+
+    #[track_caller]
+    fn keep(&mut self, words: &[&str]) {
+        self.keep_ending(words, &[0]);
+    }
+
+    #[track_caller]
+    fn on_counter(&mut self, words: &[&str]) {
+        self.keep(&[words, &COUNTER].concat());
+    }
+
+    fn add(&mut self, text: &str) {
+        std::fs::write(self.folder.join(format!("{:02}.json", self.count)), text).unwrap();
+        self.count += 1;
+    }
+
+    /// What is printed as it comes, a document a line.
+    fn add_lines(&mut self, text: &str) {
+        assert!(!text.is_empty());
+        text.lines().for_each(|line| self.add(line));
+    }
+}
 
 #[test]
 fn what_the_command_prints_is_valid_against_its_schemas() {
     if !ready() {
         return;
     }
-    let desk = Desk::new();
-    let folder = desk.beside("printed");
-    std::fs::create_dir(&folder).unwrap();
-    let mut printed = 0;
-    let mut keep = |words: &[&str], codes: &[i32]| {
-        let ran = desk.run(&[&["--json"], words].concat());
-        assert!(ran.code.is_some_and(|code| codes.contains(&code)), "{words:?}: {}", ran.err);
-        std::fs::write(folder.join(format!("{printed:02}.json")), ran.out).unwrap();
-        printed += 1;
-    };
-    let counter = ["--machine", "sim:quadcore", "--seed", "1", "--load", "counter", "--for", "10s"];
-    let on_counter = |words: &[&'static str]| [words, &counter[..]].concat();
-    keep(&["--seed", "1", "run", "plans/router.toml"], &[0]);
-    keep(&on_counter(&["try", "governor=performance,powersave"]), &[0]);
-    keep(&on_counter(&["try", "governor=performance,powersave", "--blocks", "1", "--require", "count>=1"]), &[0]);
-    keep(&on_counter(&["try", "governor=all", "--blocks", "3", "--robust", "--record", "clock,utilisation"]), &[0]);
-    keep(&["show", "--timelines"], &[0]);
-    keep(&on_counter(&["calibrate", "--trials", "12"]), &[0]);
-    keep(&on_counter(&["tune", "max_freq=all", "--minimize", "energy_j", "--require", "count>=1000"]), &[0]);
-    keep(&["--machine", "sim:pc", "--far", "sim:pc", "try", "rx-usecs=10,100", "--load", "ping", "--for", "2s"], &[0]);
-    keep(&["list"], &[0]);
-    keep(&["compare", "2:powersave", "3:powersave"], &[0]);
-    // Few blocks may leave a claim open.
-    keep(&["replicate", "router", "--blocks", "2"], &[0, 1]);
+    let mut printed = Printed::new();
+    experiments(&mut printed);
+    looked_at(&mut printed);
+    turned(&mut printed);
+    confirmed(&mut printed);
+    as_it_comes(&mut printed);
     let check = workspace().join("crates/powerband/tests/page/schema.mjs");
     let mut command = Command::new("node");
-    command.arg(check).arg(modules()).arg(workspace().join("docs/schema")).arg(&folder);
+    command.arg(check).arg(modules()).arg(workspace().join("docs/schema")).arg(&printed.folder);
     let ran = Ran::of(&command.output().unwrap());
     assert_eq!(ran.code, Some(0), "what is wrong:\n{}{}", ran.out, ran.err);
+}
+
+fn experiments(printed: &mut Printed) {
+    printed.keep(&["--seed", "1", "run", "plans/router.toml"]);
+    printed.on_counter(&["try", "governor=performance,powersave"]);
+    printed.on_counter(&["try", "governor=performance,powersave", "--blocks", "1", "--require", "count>=1"]);
+    let recording = ["try", "governor=all", "--blocks", "3", "--robust", "--record", "clock,utilisation@1:1s"];
+    printed.on_counter(&recording);
+    printed.keep(&["show", "--timelines"]);
+    printed.on_counter(&[&recording[..], &["--dry-run"]].concat());
+    printed.on_counter(&["calibrate", "--trials", "12"]);
+    let tune = ["tune", "max_freq=all", "--minimize", "energy_j", "--require", "count>=1000"];
+    printed.on_counter(&tune);
+    printed.on_counter(&[&tune[..], &["--dry-run"]].concat());
+    printed.keep(&[&TABLE[..], &["p99_us<=200", "--dry-run"]].concat());
+    let ping = ["--far", "sim:quadcore", "try", "rx-usecs=10,100", "--load", "ping", "--for", "2s"];
+    printed.keep(&[&PC[..], &ping].concat());
+    printed.keep(&[&PC[..], &ping, &["--metric", "both/watts", "--dry-run"]].concat());
+    printed.keep(&["list"]);
+    printed.keep(&["compare", "2:powersave", "3:powersave"]);
+    // Few blocks may leave a claim open.
+    printed.keep_ending(&["replicate", "router", "--blocks", "2"], &[0, 1]);
+}
+
+/// Machines of all kinds, and what lacks on them.
+fn looked_at(printed: &mut Printed) {
+    for machine in ["sim:omap3530", "recorded:machines/recorded/laptop", "recorded:machines/recorded/server"] {
+        printed.keep(&["--machine", machine, "info"]);
+        printed.keep(&["--machine", machine, "get", "governor", "max_freq"]);
+        printed.keep(&["--machine", machine, "why", "governor"]);
+        printed.keep_ending(&["--machine", machine, "doctor"], &[0, 1]);
+    }
+    // Without cpufreq.
+    printed.keep(&["--machine", "recorded:machines/recorded/microvm", "info"]);
+    printed.keep(&[&PC[..], &["info", "net", "--probe"]].concat());
+    printed.keep(&[&PC[..], &["info", "meters", "--measure", "--lag"]].concat());
+    let config = printed.desk.beside("config");
+    std::fs::write(&config, "# Linux/x86 6.1.0 Kernel Configuration\nCONFIG_X86=y\nCONFIG_CPU_FREQ=y\n").unwrap();
+    printed.keep_ending(&["doctor", "--kernel", &config.display().to_string()], &[1]);
+    let folder = printed.desk.beside("captured").display().to_string();
+    printed.keep(&[&PC[..], &["capture", &folder]].concat());
+    printed.keep(&["knobs"]);
+    printed.keep(&["knobs", "governor"]);
+    printed.keep(&["sim", "list"]);
+    printed.keep(&["sim", "show", "pc"]);
+}
+
+/// Knobs that are turned and taken back.
+fn turned(printed: &mut Printed) {
+    let mut pair = |words: &[&str]| printed.keep(&[&PC[..], &["--far", "sim:quadcore"], words].concat());
+    pair(&["undo"]);
+    pair(&["set", "--dry-run", "governor=powersave", "far/governor=performance"]);
+    pair(&["set", "governor=powersave", "far/governor=performance"]);
+    pair(&["get", "both/governor"]);
+    pair(&["undo", "--list"]);
+    pair(&["info", "turned"]);
+    pair(&["undo", "--all"]);
+    pair(&["undo", "--left"]);
+    // What another program has turned since is told, and stays.
+    let (path, knob) = (printed.desk.beside("shared"), printed.desk.knob("shared"));
+    std::fs::write(&path, "0").unwrap();
+    printed.keep(&["set", &format!("{knob}=1")]);
+    std::fs::write(&path, "2").unwrap();
+    printed.keep(&["get", &knob]);
+    printed.keep_ending(&["undo"], &[1]);
+}
+
+fn confirmed(printed: &mut Printed) {
+    let knob = printed.desk.knob("confirmed");
+    let waiting = printed.desk.start(&["--json", "set", &format!("{knob}=1"), "--confirm-within", "60s"]);
+    let lock = printed.desk.state().join("lock");
+    until("it waits", || std::fs::read_to_string(&lock).is_ok_and(|lock| lock.contains("to_confirm")));
+    printed.keep(&["confirm"]);
+    printed.add(&waiting.end().ended(0).out);
+}
+
+fn as_it_comes(printed: &mut Printed) {
+    let watch = ["--json", "--machine", "sim:quadcore", "watch", "--load", "counter", "--count", "2"];
+    let rows = printed.desk.run(&watch).ended(0).out;
+    printed.add_lines(&rows);
+    let rows = printed.desk.run(&["--json", "watch", "--count", "2", "--interval", "100ms", "--cost"]).ended(0).out;
+    printed.add_lines(&rows);
+    let (path, knob) = (printed.desk.beside("watched"), printed.desk.knob("watched"));
+    std::fs::write(&path, "0").unwrap();
+    let watching = printed.desk.start(&["--json", "why", &knob, "--watch", "--for", "2500ms"]);
+    // Again and again: nobody says when it has begun to look.
+    for value in 1..=20 {
+        std::fs::write(&path, value.to_string()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    printed.add_lines(&watching.end().ended(0).out);
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_record::{Event, Finding, Level, Metric, Outcome, PlannedTrial, SettingVerdict, Started};
 
+use super::unrecorded::Unrecorded;
 use super::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};
 
 /// The word of a landing that needs no mention.
@@ -11,9 +12,10 @@ const AS_ASKED: [&str; 2] = ["applied", "already so"];
 struct Gathering {
     model: Model,
     planned: BTreeMap<u32, PlannedTrial>,
-    values: Vec<Vec<Vec<f64>>>, // [setting][metric][valid trial in a block]
-    cut: Vec<u32>,              // trials whose load printed more than was kept
-    levels: Vec<Level>,         // of the end
+    values: Vec<Vec<Vec<f64>>>,  // [setting][metric][valid trial in a block]
+    cut: Vec<u32>,               // trials whose load printed more than was kept
+    unrecorded: Vec<Unrecorded>, // as `started.record`
+    levels: Vec<Level>,          // of the end
 }
 
 pub(super) fn gather(events: &[Event]) -> Result<Model, ModelError> {
@@ -61,7 +63,8 @@ impl Gathering {
             restored: None,
         };
         let values = vec![vec![vec![]; metrics]; started.settings.len()];
-        Gathering { model, planned: BTreeMap::new(), values, cut: vec![], levels: vec![] }
+        let unrecorded = started.record.iter().map(|_| Unrecorded::default()).collect();
+        Gathering { model, planned: BTreeMap::new(), values, cut: vec![], unrecorded, levels: vec![] }
     }
 
     /// Every setting an event names must have been planned; what comes after may index without asking.
@@ -142,6 +145,9 @@ impl Gathering {
         if outcome.output.values().any(|output| output.cut) {
             self.cut.push(trial);
         }
+        for (recording, unrecorded) in self.model.started.record.iter().zip(&mut self.unrecorded) {
+            unrecorded.take(recording, trial, outcome);
+        }
         let value = |metric: &Metric| outcome.metrics.get(&metric.name).copied().filter(|value| value.is_finite());
         let values = self.model.started.metrics.iter().map(value).collect();
         let (block, setting) = (planned.block, planned.setting);
@@ -199,6 +205,9 @@ impl Gathering {
                 1 => format!("trial {first}: its load printed more than is kept; the rest is missing"),
                 _ => format!("{trials} trials, the first of them {first}: their load printed more than is kept; the rest is missing"),
             });
+        }
+        for (recording, unrecorded) in self.model.started.record.iter().zip(&self.unrecorded) {
+            self.model.notes.extend(unrecorded.notes(recording));
         }
         // Where the end told no level (it has not come, or came too early), at least what the trials say.
         let metrics = &self.model.started.metrics;

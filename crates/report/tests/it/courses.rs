@@ -1,5 +1,5 @@
 //! Clocks and the use of CPUs over trials: in tables, and in pictures whose strips are as high as their values.
-use powerband_record::{Event, MeterQuantity, MeterReading, Side, Timeline};
+use powerband_record::{Event, MeterQuantity, MeterReading, Recording, Side, Timeline};
 use powerband_report::Model;
 use powerband_report::courses::Courses;
 use powerband_report::picture::{Picture, pictures};
@@ -131,4 +131,44 @@ fn many_readings_are_drawn_from_the_least_to_the_most_of_them() {
     let highest = ys.map(|y| y.parse().unwrap()).fold(f64::INFINITY, f64::min);
     let value = low + (highest - from) / (to - from) * (high - low);
     assert!((value - 3000.0).abs() < 20.0, "the one that stands out is drawn: {value}");
+}
+
+/// What is noted of courses when `keeps` says which timelines of the trial that comes so-many-th stand.
+fn noted(asked: &str, keeps: impl Fn(usize, &Timeline) -> bool) -> Vec<String> {
+    let mut events = events(2);
+    let mut count = 0;
+    for event in &mut events {
+        match event {
+            Event::Started(started) => started.record = Recording::parse_list(asked).unwrap(),
+            Event::TrialDone { outcome, .. } => {
+                outcome.timelines.retain(|timeline| keeps(count, timeline));
+                count += 1;
+            }
+            _ => {}
+        }
+    }
+    let model = Model::from_events(&events).unwrap();
+    let notes = model.notes.into_iter().filter(|note| note.contains("not recorded"));
+    notes.map(|note| note.replace(&format!(" {count} trials"), " N trials")).collect()
+}
+
+#[test]
+fn a_course_that_vanishes_is_told() {
+    assert_eq!(noted("clock,utilisation", |_, _| true), Vec::<String>::new());
+    // As when a driver is unloaded: two trials before, none after.
+    let gone = noted("clock,utilisation", |trial, it| trial < 2 || it.meter != "clock");
+    assert!(gone.len() == 1 && gone[0].starts_with("clock was not recorded in "), "{gone:?}");
+    assert!(gone[0].contains("of N trials, the first of them 2: "), "{gone:?}");
+    let one = noted("clock,utilisation", |trial, it| trial != 1 || it.boundary != "cpu1");
+    assert_eq!(
+        one,
+        [
+            "utilisation of cpu1 was not recorded in 1 of N trials, the first of them 1: there were fewer than three readings"
+        ]
+    );
+    // One that comes late was missing before.
+    let late = noted("clock", |trial, it| trial > 0 || it.boundary != "policy1");
+    assert!(late.len() == 1 && late[0].starts_with("clock of policy1 was not recorded in 1 of N trials"), "{late:?}");
+    let never = noted("clock,utilisation,far/clock", |_, _| true);
+    assert!(never.len() == 1 && never[0].starts_with("far/clock was not recorded in any of N trials: "), "{never:?}");
 }

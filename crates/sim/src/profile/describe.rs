@@ -5,7 +5,7 @@ use super::{Profile, governor_name, rules_name};
 use crate::cpufreq::PstateConfig;
 
 /// A simulated machine in numbers and words, for people and for `--json`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Description {
     /// Name, as in `sim:NAME`.
     pub name: String,
@@ -68,7 +68,7 @@ pub struct Description {
 }
 
 /// One clock of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClockDescription {
     /// Clock, kHz.
     pub khz: u32,
@@ -79,7 +79,7 @@ pub struct ClockDescription {
 }
 
 /// One idle state of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct IdleDescription {
     /// Name.
     pub name: String,

@@ -2,6 +2,7 @@
 use powerband_machine::{Wake, World};
 use powerband_meter::{Inventory, Kind, MeterInstance, Relation, Window, advance_uj};
 use powerband_record::{Side, format_duration, format_number};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::lines::Lines;
@@ -9,8 +10,9 @@ use crate::exit::{Exit, Failure};
 use crate::watched::Watched;
 
 /// What was seen of a meter that was read for a while.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Heard {
+    /// What the meter covers.
     boundary: String,
     /// How often its number changed, ns; nothing when it changed less than twice.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,8 +108,9 @@ fn heard(meter: &MeterInstance, parts: &[Watched]) -> Heard {
 }
 
 /// How late a meter shows what was.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Lag {
+    /// What the meter covers.
     boundary: String,
     /// How late, ns, beyond its own interval.
     #[serde(skip_serializing_if = "Option::is_none")]

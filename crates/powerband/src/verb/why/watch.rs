@@ -2,11 +2,13 @@
 use powerband_machine::{Wake, World};
 use powerband_persist::{Change, Watch};
 use powerband_record::{KnobRef, Side, Writer, parse_duration_ns};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::no_far;
 use crate::cli::{Shared, WhyKnob};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output;
+use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
 
 /// How often everything is read again, for what the kernel changes by itself and for who cannot be seen, ns.
@@ -15,6 +17,22 @@ const LOOK_NS: u64 = 1_000_000_000;
 /// How long after the first write the knobs are read: programs write several in a row, and empty a file before they
 /// write it, ns.
 const GATHER_NS: u64 = 20_000_000;
+
+/// One change, on a line of its own.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Changed {
+    /// When, Unix ms.
+    at_unix_ms: u64,
+    /// On which machine.
+    side: Side,
+    /// What was changed, and by whom.
+    #[serde(flatten)]
+    change: Change,
+}
+
+impl Document for Changed {
+    const KIND: &'static str = "why-watch";
+}
 
 pub(super) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     let length_ns = args.length.as_deref().map(parse_duration_ns).transpose();
@@ -30,7 +48,7 @@ pub(super) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     let until_ns = length_ns.map(|length_ns| rig.world().now_ns().saturating_add(length_ns));
     loop {
         let ended = gather(rig.world(), until_ns);
-        if !tell(shared, &mut rig, &mut watches) {
+        if !tell(shared, &mut rig, &mut watches)? {
             return Ok(Exit::Fine as u8);
         }
         if let Some(exit) = ended {
@@ -99,26 +117,22 @@ fn gather(world: &mut dyn World, until_ns: Option<u64>) -> Option<Exit> {
 }
 
 /// Looks, and prints what is new; answers whether anybody reads it.
-fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, Watch)]) -> bool {
+fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, Watch)]) -> Result<bool, Failure> {
     for (side, watch) in watches {
         let Some(machine) = rig.world().machine(*side) else { continue };
         for change in watch.look(machine) {
-            let at_ms = powerband_host::unix_time_ms().saturating_sub(change.ago_ns / 1_000_000);
-            let line = if shared.json { json(*side, at_ms, &change) } else { words(*side, at_ms, &change, watch) };
+            let at_unix_ms = powerband_host::unix_time_ms().saturating_sub(change.ago_ns / 1_000_000);
+            let line = if shared.json {
+                output::document_line(&Changed { at_unix_ms, side: *side, change })?
+            } else {
+                words(*side, at_unix_ms, &change, watch)
+            };
             if !output::say_on(&line) {
-                return false;
+                return Ok(false);
             }
         }
     }
-    true
-}
-
-fn json(side: Side, at_unix_ms: u64, change: &Change) -> String {
-    let mut line = serde_json::json!({ "version": 1, "at_unix_ms": at_unix_ms, "side": side });
-    if let (Some(line), Ok(serde_json::Value::Object(told))) = (line.as_object_mut(), serde_json::to_value(change)) {
-        line.extend(told);
-    }
-    line.to_string()
+    Ok(true)
 }
 
 /// `23:40:07.113 cpufreq.governor@policy0: ondemand → performance, by pid 4711 (tuned, tuned.service)`.
