@@ -17,14 +17,39 @@ pub(super) fn parted<'a>(model: &Model, pictures: &'a [Picture]) -> (Option<&'a 
     (lead, others)
 }
 
-/// Several of them; nothing where there is none.
+/// Several of them in two columns, each in the one that is shorter until then, so that a low one leaves no hole beside a tall one;
+/// nothing where there is none. Where there is room for one column they stand in their order.
 pub(super) fn figures<'a>(pictures: impl IntoIterator<Item = &'a Picture>) -> String {
-    let all: String = pictures.into_iter().map(figure).collect();
+    let mut columns = [(0.0, String::new()), (0.0, String::new())];
+    for (place, picture) in pictures.into_iter().enumerate() {
+        let shorter = usize::from(columns[1].0 < columns[0].0);
+        let (height, html) = &mut columns[shorter];
+        *height += about_high(picture);
+        html.push_str(&placed(picture, Some(place)));
+    }
+    let column = |(_, html): &(f64, String)| format!("<div class=\"column\">\n{html}</div>\n");
+    let all: String = columns.iter().filter(|(_, html)| !html.is_empty()).map(column).collect();
     if all.is_empty() { all } else { format!("<div class=\"figures\">\n{all}</div>\n") }
+}
+
+/// How high a figure stands in a column, about, in units of its drawing's width.
+fn about_high(picture: &Picture) -> f64 {
+    const FRAME: f64 = 0.25;
+    const LETTERS: f64 = 1300.0;
+    let size = picture.svg.split_once("viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
+    let size = size.and_then(|(size, _)| size.split_once(' '));
+    let size = size.and_then(|(wide, high)| Some((wide.parse::<f64>().ok()?, high.parse::<f64>().ok()?)));
+    size.map_or(1.0, |(wide, high)| high / wide) + picture.desc.len() as f64 / LETTERS + FRAME
 }
 
 /// One of them.
 pub(super) fn figure(picture: &Picture) -> String {
+    placed(picture, None)
+}
+
+/// One of them, with its place among others.
+fn placed(picture: &Picture, place: Option<usize>) -> String {
+    let order = place.map(|place| format!(" style=\"order:{place}\"")).unwrap_or_default();
     let head: Vec<&str> = picture.columns.iter().map(String::as_str).collect();
     let table = Table::of_words(&format!("Numbers of: {}", picture.title), &head, picture.rows.clone()).render();
     let numbers = if table.is_empty() {
@@ -34,8 +59,35 @@ pub(super) fn figure(picture: &Picture) -> String {
     };
     let (id, title, desc) = (text(&picture.id), text(&picture.title), text(&picture.desc));
     format!(
-        "<figure id=\"picture-{id}\">\n<figcaption><h3>{title}</h3><p>{desc}</p></figcaption>\n\
+        "<figure id=\"picture-{id}\"{order}>\n<figcaption><h3>{title}</h3><p>{desc}</p></figcaption>\n\
          <div class=\"picture\">{}</div>\n{numbers}</figure>\n",
         picture.svg
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn low_pictures_stand_beside_a_tall_one_and_keep_their_order_in_one_column() {
+        let picture = |id: &str, high: u32| Picture {
+            id: id.into(),
+            title: id.into(),
+            desc: String::new(),
+            svg: format!("<svg viewBox=\"0 0 460 {high}\"></svg>"),
+            rows: Vec::new(),
+            columns: Vec::new(),
+            dense: None,
+        };
+        let all = [picture("tall", 900), picture("a", 200), picture("b", 200), picture("c", 200)];
+        let html = figures(&all);
+        let columns: Vec<&str> = html.split("<div class=\"column\">").skip(1).collect();
+        let [left, right] = columns[..] else { panic!("{html}") };
+        assert!(left.contains("picture-tall") && left.matches("<figure").count() == 1, "{html}");
+        let places: Vec<Option<usize>> =
+            ["a\" style=\"order:1", "b\" style=\"order:2", "c\" style=\"order:3"].map(|of| right.find(of)).to_vec();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{html}");
+        assert_eq!(figures(&all[..0]), "", "no hollow frame");
+    }
 }
