@@ -169,7 +169,7 @@ fn named_once(mut all: Vec<Picture>) -> Vec<Picture> {
 
 /// A number in a sentence: large ones as axes write them, `5.074M`; tables have all digits.
 fn number(value: f64) -> String {
-    const LARGE: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e5, "k")];
+    const LARGE: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")];
     let large = LARGE.iter().find(|(from, _)| value.is_finite() && value.abs() >= *from);
     let (by, sign) = large.map_or((1.0, ""), |(from, sign)| (if *sign == "k" { 1e3 } else { *from }, *sign));
     format!("{}{sign}", powerband_record::format_number(value / by))

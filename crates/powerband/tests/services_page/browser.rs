@@ -1,4 +1,5 @@
 //! Pages of all kinds, made by the command and by hand, through one start of the browser.
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,19 +50,22 @@ impl Pages {
         self.desk.run(&["report", "-o", &self.file(name)]).ended(0);
     }
 
-    /// Every plan there is, in a short form: two blocks, and loads of half a minute at most.
-    fn of_plans(&self) {
+    /// Every plan there is, in a short form: two blocks, and loads of half a minute at most. The numbers they are kept under.
+    fn of_plans(&self) -> BTreeMap<String, usize> {
         let mut plans: Vec<PathBuf> =
             std::fs::read_dir(workspace().join("plans")).unwrap().map(|entry| entry.unwrap().path()).collect();
         plans.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
         plans.sort();
         assert!(!plans.is_empty());
-        for plan in plans {
+        let mut ids = BTreeMap::new();
+        for (id, plan) in (1..).zip(plans) {
             let name = plan.file_stem().unwrap().to_str().unwrap();
             let short = self.desk.beside(&format!("{name}.toml"));
             std::fs::write(&short, shortened(&std::fs::read_to_string(&plan).unwrap())).unwrap();
             self.of(&format!("plan-{name}"), &["run", short.to_str().unwrap(), "--blocks", "2"]);
+            ids.insert(name.to_owned(), id);
         }
+        ids
     }
 
     /// What this machine does, with a knob that any has.
@@ -85,22 +89,19 @@ impl Pages {
     }
 
     /// Settings of one experiment, experiments over what their loads differ in, the same experiment on several days.
-    fn of_comparisons(&self) {
-        let desk = &self.desk;
-        let run = |words: &[&str]| {
-            let id = desk.experiments() + 1;
-            desk.run(words).ended(0);
-            id.to_string()
+    fn of_comparisons(&self, plans: &BTreeMap<String, usize>) {
+        let compare = |name: &str, words: [String; 3]| {
+            self.desk.run(&["compare", &words[0], &words[1], &words[2], "-o", &self.file(name)]).ended(0);
         };
-        let router = run(&["run", "plans/router.toml", "--blocks", "3"]);
-        let settings = ["500MHz", "550MHz"].map(|setting| format!("{router}:{setting}"));
-        desk.run(&["compare", &settings[0], &settings[1], "-o", &self.file("compared")]).ended(0);
-        let shops = ["500", "1000", "2000"]
-            .map(|customers| run(&["run", &format!("plans/governors-shop-{customers}.toml"), "--blocks", "2"]));
-        desk.run(&["compare", &shops[0], &shops[1], &shops[2], "-o", &self.file("customers")]).ended(0);
-        let governors = ["try", "governor=all", "--load", "counter", "--machine", "sim:quadcore", "--blocks", "3"];
-        let days = ["3", "4", "5"].map(|seed| run(&[&governors[..], &["--seed", seed]].concat()));
-        desk.run(&["compare", &days[0], &days[1], &days[2], "-o", &self.file("days")]).ended(0);
+        compare("compared", ["250MHz", "500MHz", "550MHz"].map(|setting| format!("{}:{setting}", plans["router"])));
+        let customers = ["500", "1000", "2000"].map(|customers| format!("governors-shop-{customers}"));
+        compare("customers", customers.map(|plan| plans[&plan].to_string()));
+        let days = ["3", "4", "5"].map(|seed| {
+            let governors = ["try", "governor=all", "--load", "counter", "--machine", "sim:quadcore", "--blocks", "3"];
+            self.desk.run(&[&governors[..], &["--seed", seed]].concat()).ended(0);
+            self.desk.experiments().to_string()
+        });
+        compare("days", days);
     }
 
     /// Articles done again; so few blocks may leave a claim open.
@@ -144,10 +145,10 @@ fn pages_open_offline_say_what_their_data_says_and_print() {
         return;
     }
     let pages = Pages::new();
-    pages.of_plans();
+    let plans = pages.of_plans();
     pages.of_this_machine();
     pages.of_a_simulated_machine();
-    pages.of_comparisons();
+    pages.of_comparisons(&plans);
     pages.of_articles();
     pages.of_nothing_measured();
     let check = workspace().join("crates/powerband/tests/page/check.mjs");

@@ -18,17 +18,15 @@ pub(super) fn parted<'a>(model: &Model, pictures: &'a [Picture]) -> (Option<&'a 
 }
 
 /// Several of them in two columns, each in the one that is shorter until then, so that a low one leaves no hole beside a tall one;
-/// nothing where there is none. Where there is room for one column they stand in their order.
+/// nothing where there is none. They stand in their order, and on paper and in a narrow window in one column.
 pub(super) fn figures<'a>(pictures: impl IntoIterator<Item = &'a Picture>) -> String {
-    let mut columns = [(0.0, String::new()), (0.0, String::new())];
-    for (place, picture) in pictures.into_iter().enumerate() {
-        let shorter = usize::from(columns[1].0 < columns[0].0);
-        let (height, html) = &mut columns[shorter];
+    let (mut left, mut right) = (0.0, 0.0);
+    let mut all = String::new();
+    for picture in pictures {
+        let (height, side) = if right < left { (&mut right, "right") } else { (&mut left, "left") };
         *height += about_high(picture);
-        html.push_str(&placed(picture, Some(place)));
+        all.push_str(&placed(picture, side));
     }
-    let column = |(_, html): &(f64, String)| format!("<div class=\"column\">\n{html}</div>\n");
-    let all: String = columns.iter().filter(|(_, html)| !html.is_empty()).map(column).collect();
     if all.is_empty() { all } else { format!("<div class=\"figures\">\n{all}</div>\n") }
 }
 
@@ -44,12 +42,12 @@ fn about_high(picture: &Picture) -> f64 {
 
 /// One of them.
 pub(super) fn figure(picture: &Picture) -> String {
-    placed(picture, None)
+    placed(picture, "")
 }
 
-/// One of them, with its place among others.
-fn placed(picture: &Picture, place: Option<usize>) -> String {
-    let order = place.map(|place| format!(" style=\"order:{place}\"")).unwrap_or_default();
+/// One of them, at a side of two columns.
+fn placed(picture: &Picture, side: &str) -> String {
+    let side = if side.is_empty() { String::new() } else { format!(" class=\"{side}\"") };
     let head: Vec<&str> = picture.columns.iter().map(String::as_str).collect();
     let table = Table::of_words(&format!("Numbers of: {}", picture.title), &head, picture.rows.clone()).render();
     let numbers = if table.is_empty() {
@@ -59,7 +57,7 @@ fn placed(picture: &Picture, place: Option<usize>) -> String {
     };
     let (id, title, desc) = (text(&picture.id), text(&picture.title), text(&picture.desc));
     format!(
-        "<figure id=\"picture-{id}\"{order}>\n<figcaption><h3>{title}</h3><p>{desc}</p></figcaption>\n\
+        "<figure id=\"picture-{id}\"{side}>\n<figcaption><h3>{title}</h3><p>{desc}</p></figcaption>\n\
          <div class=\"picture\">{}</div>\n{numbers}</figure>\n",
         picture.svg
     )
@@ -70,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn low_pictures_stand_beside_a_tall_one_and_keep_their_order_in_one_column() {
+    fn low_pictures_stand_beside_a_tall_one_in_their_order() {
         let picture = |id: &str, high: u32| Picture {
             id: id.into(),
             title: id.into(),
@@ -82,11 +80,8 @@ mod tests {
         };
         let all = [picture("tall", 900), picture("a", 200), picture("b", 200), picture("c", 200)];
         let html = figures(&all);
-        let columns: Vec<&str> = html.split("<div class=\"column\">").skip(1).collect();
-        let [left, right] = columns[..] else { panic!("{html}") };
-        assert!(left.contains("picture-tall") && left.matches("<figure").count() == 1, "{html}");
-        let places: Vec<Option<usize>> =
-            ["a\" style=\"order:1", "b\" style=\"order:2", "c\" style=\"order:3"].map(|of| right.find(of)).to_vec();
+        let sides = ["tall\" class=\"left\"", "a\" class=\"right\"", "b\" class=\"right\"", "c\" class=\"right\""];
+        let places = sides.map(|of| html.find(&format!("id=\"picture-{of}")));
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{html}");
         assert_eq!(figures(&all[..0]), "", "no hollow frame");
     }

@@ -70,8 +70,8 @@ fn picture(model: &Model, name: &str) -> Option<Picture> {
         if let [p50, _, p99, _] = &percentiles[..] {
             told.push(format!(
                 "{label} p50 {} and p99 {} {unit}",
-                format_number(p50.value / by),
-                format_number(p99.value / by)
+                super::number(p50.value / by),
+                super::number(p99.value / by)
             ));
         }
     }
