@@ -101,7 +101,7 @@ const misshapen = (picture, marks) => {
   const rowOf = (label) => picture.rows.find((row) => row[0] === label || `${row[0]}, ${row[1]}` === label);
   for (const mark of marks) {
     const { label, x, y, low, high } = mark.dataset;
-    const whose = `of ${label}`;
+    const whose = label ? `of ${label}` : "without a name";
     if (mark.matches(".pb-interval")) {
       const across = mark.dataset.x1 !== undefined;
       const scale = scaleOf(mark, across ? "x" : "y");
