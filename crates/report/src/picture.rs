@@ -20,6 +20,7 @@ mod again;
 mod against;
 mod changes;
 pub mod chart;
+mod chosen;
 mod compared;
 mod course;
 mod curve;
@@ -166,15 +167,22 @@ fn named_once(mut all: Vec<Picture>) -> Vec<Picture> {
     all
 }
 
+/// A number in a sentence: large ones as axes write them, `5.074M`; tables have all digits.
+fn number(value: f64) -> String {
+    const LARGE: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")];
+    let large = LARGE.iter().find(|(from, _)| value.is_finite() && value.abs() >= *from);
+    let (by, sign) = large.map_or((1.0, ""), |(from, sign)| (if *sign == "k" { 1e3 } else { *from }, *sign));
+    format!("{}{sign}", powerband_record::format_number(value / by))
+}
+
 /// `54.12`, with its unit.
 fn told(value: f64, unit: &str) -> String {
     let blank = if unit.is_empty() { "" } else { " " };
-    format!("{}{blank}{unit}", powerband_record::format_number(value))
+    format!("{}{blank}{unit}", number(value))
 }
 
 /// `54.12 (53.8 .. 54.4) Mbit/s`.
 fn told_with(value: f64, interval: Option<(f64, f64)>, unit: &str) -> String {
-    let number = powerband_record::format_number;
     let between = interval.map(|(low, high)| format!(" ({} .. {})", number(low), number(high)));
     let blank = if unit.is_empty() { "" } else { " " };
     format!("{}{}{blank}{unit}", number(value), between.unwrap_or_default())

@@ -62,10 +62,15 @@ fn summary(done: &[Replication], (sizes, within): (usize, usize), not_tried: usi
     let hold = done.iter().flat_map(|one| &one.claims);
     let hold = hold.filter(|claim| claim.holds == powerband_report::replication::Holds::Yes).count();
     let points = || done.iter().flat_map(|one| &one.points).filter_map(powerband_report::replication::Point::holds);
+    // Not every article published numbers that are to be met.
+    let met = match points().count() {
+        0 => String::new(),
+        of => format!("; {} of {of} points within their tolerance", points().filter(|holds| *holds).count()),
+    };
+    let tried = match not_tried {
+        1 => "1 was not tried".to_owned(),
+        more => format!("{more} were not tried"),
+    };
     let sizes = if sizes == 0 { String::new() } else { format!(", {within} of {sizes} sizes within their factor") };
-    format!(
-        "{hold} of {claims} claims hold, {not_tried} were not tried; {} of {} points within their tolerance{sizes}.",
-        points().filter(|holds| *holds).count(),
-        points().count()
-    )
+    format!("{hold} of {claims} claims hold, {tried}{met}{sizes}.")
 }

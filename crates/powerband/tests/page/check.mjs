@@ -3,7 +3,7 @@
 //   node check.mjs MODULES FOLDER [SHOTS]
 //
 // MODULES is the folder npm filled, FOLDER holds the pages (*.html), SHOTS takes pictures of them where it is given.
-// Prints one line for each thing that is wrong, and ends with 1 if there is one.
+// Prints a line of JSON for each thing that is wrong (page, picture where it is one's, what), and ends with 1 if there is one.
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
@@ -17,6 +17,9 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 // A4 less the margins of the pages' @page, in CSS pixels.
 const A4_HEIGHT_PX = ((297 - 30) / 25.4) * 96;
 const A4_WIDTH_PX = ((210 - 30) / 25.4) * 96;
+
+// Pages that are looked at at the same time.
+const AT_ONCE = 2;
 
 const wrong = [];
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
@@ -69,6 +72,76 @@ const misplaced = (picture, points) => {
   }
   return told;
 };
+// Whether intervals, bars, strips and lines have the lengths, heights and corners that their values, or the numbers of the
+// picture, ask for.
+const misshapen = (picture, marks) => {
+  const told = [];
+  const scaleOf = (mark, name) => {
+    for (let up = mark.parentElement; up; up = up.parentElement) {
+      const found = [...up.children].find((child) => child.dataset?.axis === name);
+      if (!found) continue;
+      const [kind, ...ends] = found.dataset.scale.split(" ");
+      const [low, high, from, to] = ends.map(Number);
+      const part = (value) => (kind === "log" ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
+      const value = (place) => {
+        const part = (place - from) / (to - from);
+        return kind === "log" ? low * (high / low) ** part : low + part * (high - low);
+      };
+      return { value, place: (value) => Math.min(Math.max(from, to), Math.max(Math.min(from, to), from + part(value) * (to - from))) };
+    }
+  };
+  const corners = (mark) => {
+    let [x, y] = [0, 0];
+    return [...mark.getAttribute("d").matchAll(/([MLHV])(-?[\d.]+)(?: (-?[\d.]+))?/g)].map(([, sign, one, other]) => {
+      [x, y] = sign === "H" ? [Number(one), y] : sign === "V" ? [x, Number(one)] : [Number(one), Number(other)];
+      return [x, y];
+    });
+  };
+  const number = (name) => picture.columns.findIndex((column) => column === name || column.startsWith(`${name},`));
+  const rowOf = (label) => picture.rows.find((row) => row[0] === label || `${row[0]}, ${row[1]}` === label);
+  for (const mark of marks) {
+    const { label, x, y, low, high } = mark.dataset;
+    const whose = label ? `of ${label}` : "without a name";
+    if (mark.matches(".pb-interval")) {
+      const across = mark.dataset.x1 !== undefined;
+      const scale = scaleOf(mark, across ? "x" : "y");
+      const ends = across ? [mark.dataset.x1, mark.dataset.x2] : [mark.dataset.y1, mark.dataset.y2];
+      const off = [low, high].map((end, at) => Math.abs(scale.place(Number(end)) - Number(ends[at])));
+      if (!(Math.max(...off) < 0.06)) told.push(`draws the interval ${low} .. ${high} ${whose} at ${ends}`);
+    } else if (mark.matches(".pb-bar") && picture.id.startsWith("use-")) {
+      const scale = scaleOf(mark, "x");
+      const [left, wide] = [Number(mark.getAttribute("x")), Number(mark.getAttribute("width"))];
+      if (!(Math.abs(scale.place(Number(x)) - left - wide) < 0.06 && Math.abs(scale.place(0) - left) < 0.06))
+        told.push(`draws the bar ${x} ${whose} from ${left}, ${wide} long`);
+      const row = rowOf(label);
+      if (!row || Math.abs(Number(row[number("mean")]) - Number(x)) > 1e-3 * Math.abs(x) + 1e-9) told.push(`has no mean ${x} ${whose} in its numbers`);
+    } else if (mark.matches(".pb-strip")) {
+      // Its mean height is its mean value, as a share of what fills a strip (told in the description).
+      const full = Number(/a full strip is ([\d.]+)/.exec(document.querySelector(`#picture-${picture.id} figcaption`).textContent)?.[1]);
+      const [ground, top] = [Number(mark.dataset.y0), Number(mark.dataset.y1)];
+      const path = corners(mark);
+      let sum = 0;
+      for (let at = 1; at < path.length; at++) sum += (path[at][0] - path[at - 1][0]) * (ground - path[at - 1][1]);
+      const mean = (sum / (path.at(-1)[0] - path[0][0]) / (ground - top)) * full;
+      // The last reading counts in the mean and has no width.
+      const last = (Number(high) - Number(low)) / Number(rowOf(label)?.[number("readings")]);
+      if (!(Math.abs(mean - Number(y)) <= 0.02 * full + last)) told.push(`draws a strip ${whose} whose mean is ${mean}, not ${y}`);
+    } else if (mark.matches(".pb-step") && !picture.id.startsWith("tail-") && number("least") > 0 && number("most") > 0) {
+      const scale = scaleOf(mark, "y");
+      const ys = corners(mark).map(([, y]) => scale.value(y));
+      const row = rowOf(label);
+      const near = (found, cell) => Math.abs(found - Number(cell)) <= 2e-3 * Math.abs(cell) + 1e-9;
+      if (!row || !near(Math.min(...ys), row[number("least")]) || !near(Math.max(...ys), row[number("most")]))
+        told.push(`draws a line ${whose} from ${Math.min(...ys)} to ${Math.max(...ys)}, which its numbers do not have`);
+    } else if (mark.matches(".pb-line")) {
+      // Straight lines go from point to point, where points are drawn.
+      const points = [...mark.parentElement.querySelectorAll(".pb-point")].map((point) => [point.getAttribute("cx") ?? point.dataset.cx, point.getAttribute("cy") ?? point.dataset.cy].join());
+      const loose = points.length ? corners(mark).filter((corner) => !points.includes(corner.join())) : [];
+      if (loose.length) told.push(`draws a line ${whose} by ${loose[0]}, where no point is`);
+    }
+  }
+  return told.map((what) => [what, picture.id]);
+};
 const drawn = () => {
   const data = JSON.parse(document.getElementById("powerband").textContent);
   const told = [];
@@ -92,7 +165,7 @@ const drawn = () => {
         told.push(`the picture ${picture.id} has a mark outside its frame`);
     }
     const points = marks.filter((mark) => mark.matches(".pb-point"));
-    told.push(...misplaced(picture, points));
+    told.push(...misplaced(picture, points).map((what) => [what, picture.id]), ...misshapen(picture, marks));
     if (picture.id.startsWith("levels-")) {
       // One point a row, at the level the report has, and further right where it is larger.
       if (points.length !== picture.rows.length) told.push(`${picture.id} has ${points.length} points for ${picture.rows.length} rows`);
@@ -117,6 +190,13 @@ const drawn = () => {
   if (twice.length) told.push(`ids twice: ${[...new Set(twice)].join(", ")}`);
   if (document.querySelector("script[src], link, img[src^='http'], iframe, object, embed, base, form"))
     told.push("it holds an element that asks for something");
+  // The pages made by hand are of a machine that was found otherwise at the end: what, as it was and as it is.
+  if (/(?:made-up-|hostile)/.test(location.pathname)) {
+    const rows = [...document.querySelectorAll("#machine tr")].filter((row) => row.checkVisibility()).map((row) => [...row.cells].map((cell) => cell.textContent));
+    for (const [part, what, was] of [["clocks", "governor", "ondemand"], ["clocks", "boost", "1"], ["idle states", "", "not there"]])
+      if (!rows.some((row) => row.length === 4 && row[0] === part && row[1].includes(what) && row[2] === was)) told.push(`it does not tell that ${part}, ${what} changed from ${was}`);
+    if (!rows.some((row) => row[1] === "boost" && row[3] === "not there")) told.push("it does not tell what is gone");
+  }
   if (window.hostile !== undefined) told.push("a name ran as a script");
   return told;
 };
@@ -135,7 +215,7 @@ const cut = ([width, height]) => {
 async function open(file, options) {
   const context = await browser.newContext({ offline: true, ...options });
   const page = await context.newPage();
-  const say = (what) => wrong.push(`${basename(file)}: ${what}`);
+  const say = (what, picture) => wrong.push({ page: basename(file), ...(picture ? { picture } : {}), what });
   page.on("console", (message) => { if (message.type() === "error") say(`console: ${message.text()}`); });
   page.on("pageerror", (error) => say(`script: ${error.message}`));
   page.on("request", (request) => { if (request.url() !== pathToFileURL(file).href) say(`asks for ${request.url()}`); });
@@ -157,8 +237,10 @@ async function moves(page, say) {
     const head = page.locator("#settings table[data-sortable] th[aria-sort]").first();
     if ((await head.getAttribute("aria-sort")) !== "ascending") say("a table does not sort");
   }
-  const mark = page.locator(".picture .pb-mark").first();
+  const mark = page.locator(".picture .pb-point:visible, .picture .pb-bar:visible").first();
   if (await mark.count()) {
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => document.querySelector(".values").replaceChildren());
     await mark.scrollIntoViewIfNeeded();
     await mark.dispatchEvent("pointermove", { clientX: 50, clientY: 50, bubbles: true });
     if (!(await page.locator(".values").textContent())) say("a mark does not tell its values");
@@ -203,6 +285,8 @@ async function plotted(page, say) {
     if (await page.evaluate(() => document.querySelector(".dense"))) say("a plot of many readings is not there");
     return;
   }
+  if (await page.evaluate(() => [...document.querySelectorAll(".dense")].some((plot) => / Each column stands for /.test(plot.closest("figure").querySelector("figcaption p").innerText))))
+    say("what is true of the drawing alone stands above a plot");
   const shown = () => page.evaluate(() => {
     const figure = document.querySelector(".dense").closest("figure");
     const { dense } = JSON.parse(document.getElementById("powerband").textContent).pictures.find(({ id }) => `picture-${id}` === figure.id);
@@ -230,6 +314,23 @@ async function plotted(page, say) {
   await page.mouse.move(...at(0.02));
   const enlarged = await shown();
   if (!(enlarged.at_s > before.at_s * 0.5)) say(`dragging enlarges nothing: ${enlarged.at_s} s at the left`);
+  // In other colours it stays enlarged.
+  const painted = () => page.evaluate(() => document.querySelector(".dense canvas").toDataURL());
+  const light = await painted();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.waitForFunction((light) => document.querySelector(".dense canvas").toDataURL() !== light, light);
+  await page.mouse.move(...at(0.021));
+  if (!((await shown()).at_s > before.at_s * 0.5)) say("dark colours undo what was enlarged");
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.waitForFunction((light) => document.querySelector(".dense canvas").toDataURL() === light, light);
+  // Lines are told apart without colour, in their legend as well.
+  const alike = await page.evaluate(() => [...document.querySelectorAll(".dense")].flatMap((plot) => {
+    const lines = [...plot.querySelectorAll(".u-series")].filter((row) => row.querySelector(".sample"));
+    const looks = lines.map((row) => [row.querySelector(".u-label").textContent.replace(/, (?:least|most)$/, ""), row.querySelector(".sample line").getAttribute("stroke-dasharray")]);
+    const labels = new Set(looks.map(([label]) => label));
+    return labels.size > 4 || new Set(looks.map(([, dash]) => dash)).size === labels.size ? [] : [looks.join("; ")];
+  }));
+  for (const looks of alike) say(`lines of a plot differ in nothing but colour: ${looks}`);
   await over.dblclick({ position: { x: 20, y: 20 } });
   await page.mouse.move(...at(0.021));
   if (!((await shown()).at_s < before.at_s * 0.2)) say("a double click does not show all again");
@@ -239,11 +340,11 @@ async function shot(page, name) {
   if (shots) await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
 }
 
-for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")).sort()) {
+async function check(name) {
   const file = resolve(folder, name);
   const { context, page, say } = await open(file, { viewport: { width: 1400, height: 900 }, colorScheme: "light" });
-  await page.evaluate(`window.misplaced = ${misplaced}`);
-  for (const what of await page.evaluate(drawn)) say(what);
+  await page.evaluate(`window.misplaced = ${misplaced}; window.misshapen = ${misshapen}`);
+  for (const what of await page.evaluate(drawn)) say(...[what].flat());
   await page.evaluate(axe);
   for (const width of [1400, 390]) {
     await page.setViewportSize({ width, height: 900 });
@@ -275,6 +376,16 @@ for (const name of readdirSync(folder).filter((name) => name.endsWith(".html")).
   if (!(await silent.page.locator("#verdict .finding").textContent())) silent.say("without script it has no verdict");
   await silent.context.close();
 }
+
+const names = readdirSync(folder).filter((name) => name.endsWith(".html")).sort();
+const checker = async () => {
+  for (let name = names.shift(); name; name = names.shift()) {
+    const began = performance.now();
+    await check(name);
+    console.error(`${name}: ${((performance.now() - began) / 1000).toFixed(1)} s`);
+  }
+};
+await Promise.all(Array.from({ length: AT_ONCE }, checker));
 await browser.close();
-for (const line of wrong) console.log(line);
+for (const what of wrong) console.log(JSON.stringify(what));
 process.exit(wrong.length ? 1 : 0);

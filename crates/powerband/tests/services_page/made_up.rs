@@ -1,5 +1,7 @@
 //! Experiments made by hand, of any number of settings, with honest or hostile names.
-use powerband_record::{CloseReason, Event, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Started, Verdict};
+use powerband_record::{
+    Change, CloseReason, Event, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Side, Started, Verdict,
+};
 use powerband_report::Model;
 
 /// Names that would like to be more than names.
@@ -42,6 +44,23 @@ fn started(settings: u32, hostile: bool) -> Started {
     serde_json::from_value(value).unwrap()
 }
 
+/// What of the machine is not as it was at the end.
+fn changed(hostile: bool) -> Vec<Change> {
+    let change = |part: &str, what: &str, was: Option<&str>, is: Option<&str>| Change {
+        side: Side::Near,
+        part: part.to_owned(),
+        what: what.to_owned(),
+        was: was.map(str::to_owned),
+        is: is.map(str::to_owned),
+    };
+    let governor = if hostile { HOSTILE[0] } else { "schedutil" };
+    vec![
+        change("clocks", "governor", Some("ondemand"), Some(governor)),
+        change("clocks", "boost", Some("1"), None),
+        change("idle states", if hostile { HOSTILE[2] } else { "driver" }, None, Some("intel_idle")),
+    ]
+}
+
 /// The value of a metric in a trial: what the setting makes of it, and a little that comes and goes.
 fn value(metric: &str, setting: u32, trial: u32) -> f64 {
     let noise = 1.0 + 0.01 * f64::from((trial * 7919) % 13) / 13.0;
@@ -64,6 +83,7 @@ fn events(settings: u32, hostile: bool) -> Vec<Event> {
             trial += 1;
         }
     }
+    events.push(Event::Restored { entries: settings, failed: Vec::new(), changed: changed(hostile) });
     let cells = || metrics.iter().flat_map(|metric| (0..settings).map(move |setting| (metric, setting)));
     let level = |(metric, setting): (&String, u32)| {
         let typical = value(metric, setting, setting);

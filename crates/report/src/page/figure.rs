@@ -17,14 +17,37 @@ pub(super) fn parted<'a>(model: &Model, pictures: &'a [Picture]) -> (Option<&'a 
     (lead, others)
 }
 
-/// Several of them; nothing where there is none.
+/// Several of them in two columns, each in the one that is shorter until then, so that a low one leaves no hole beside a tall one;
+/// nothing where there is none. They stand in their order, and on paper and in a narrow window in one column.
 pub(super) fn figures<'a>(pictures: impl IntoIterator<Item = &'a Picture>) -> String {
-    let all: String = pictures.into_iter().map(figure).collect();
+    let (mut left, mut right) = (0.0, 0.0);
+    let mut all = String::new();
+    for picture in pictures {
+        let (height, side) = if right < left { (&mut right, "right") } else { (&mut left, "left") };
+        *height += about_high(picture);
+        all.push_str(&placed(picture, side));
+    }
     if all.is_empty() { all } else { format!("<div class=\"figures\">\n{all}</div>\n") }
+}
+
+/// How high a figure stands in a column, about, in units of its drawing's width.
+fn about_high(picture: &Picture) -> f64 {
+    const FRAME: f64 = 0.25;
+    const LETTERS: f64 = 1300.0;
+    let size = picture.svg.split_once("viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
+    let size = size.and_then(|(size, _)| size.split_once(' '));
+    let size = size.and_then(|(wide, high)| Some((wide.parse::<f64>().ok()?, high.parse::<f64>().ok()?)));
+    size.map_or(1.0, |(wide, high)| high / wide) + picture.desc.len() as f64 / LETTERS + FRAME
 }
 
 /// One of them.
 pub(super) fn figure(picture: &Picture) -> String {
+    placed(picture, "")
+}
+
+/// One of them, at a side of two columns.
+fn placed(picture: &Picture, side: &str) -> String {
+    let side = if side.is_empty() { String::new() } else { format!(" class=\"{side}\"") };
     let head: Vec<&str> = picture.columns.iter().map(String::as_str).collect();
     let table = Table::of_words(&format!("Numbers of: {}", picture.title), &head, picture.rows.clone()).render();
     let numbers = if table.is_empty() {
@@ -34,8 +57,32 @@ pub(super) fn figure(picture: &Picture) -> String {
     };
     let (id, title, desc) = (text(&picture.id), text(&picture.title), text(&picture.desc));
     format!(
-        "<figure id=\"picture-{id}\">\n<figcaption><h3>{title}</h3><p>{desc}</p></figcaption>\n\
+        "<figure id=\"picture-{id}\"{side}>\n<figcaption><h3>{title}</h3><p>{desc}</p></figcaption>\n\
          <div class=\"picture\">{}</div>\n{numbers}</figure>\n",
         picture.svg
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn low_pictures_stand_beside_a_tall_one_in_their_order() {
+        let picture = |id: &str, high: u32| Picture {
+            id: id.into(),
+            title: id.into(),
+            desc: String::new(),
+            svg: format!("<svg viewBox=\"0 0 460 {high}\"></svg>"),
+            rows: Vec::new(),
+            columns: Vec::new(),
+            dense: None,
+        };
+        let all = [picture("tall", 900), picture("a", 200), picture("b", 200), picture("c", 200)];
+        let html = figures(&all);
+        let sides = ["tall\" class=\"left\"", "a\" class=\"right\"", "b\" class=\"right\"", "c\" class=\"right\""];
+        let places = sides.map(|of| html.find(&format!("id=\"picture-{of}")));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{html}");
+        assert_eq!(figures(&all[..0]), "", "no hollow frame");
+    }
 }

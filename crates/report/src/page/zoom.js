@@ -25,7 +25,12 @@
     const larger = button("larger");
     larger.setAttribute("aria-pressed", "false");
     larger.addEventListener("click", () => {
-      larger.setAttribute("aria-pressed", String(figure.classList.toggle("wide")));
+      const before = larger.getBoundingClientRect().top;
+      const wide = figure.classList.toggle("wide");
+      larger.setAttribute("aria-pressed", String(wide));
+      // What is below the pointer stays in sight: of a larger picture its head, else the button.
+      if (wide) figure.scrollIntoView({ block: "start" });
+      else window.scrollBy(0, larger.getBoundingClientRect().top - before);
     });
     const all = button("show all of it");
     all.hidden = true;

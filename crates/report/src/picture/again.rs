@@ -117,13 +117,12 @@ pub(super) fn claims(again: &Replication) -> Option<Picture> {
         counts.into_iter().filter(|holds| count(*holds) > 0).map(|holds| format!("{}: {}", word(holds), count(holds)));
     let counts: Vec<String> = counts.collect();
     let (sizes, within) = again.sizes();
+    let factors = match sizes {
+        0 => String::new(),
+        _ => format!(" Of {sizes} sizes {within} are within their factor."),
+    };
     let title = "Published claims, and whether they hold".to_owned();
-    let desc = format!(
-        "{} claims of {}; {}. Of {sizes} sizes {within} are within their factor.",
-        again.claims.len(),
-        again.title,
-        counts.join(", ")
-    );
+    let desc = format!("{} claims of {}; {}.{factors}", again.claims.len(), again.title, counts.join(", "));
     let kinds = [Holds::Yes, Holds::OffSize, Holds::No, Holds::Undecidable];
     let legend = kinds.into_iter().filter(|kind| again.claims.iter().any(|claim| same_sign(claim.holds, *kind)));
     let drawing = Rows {

@@ -4,15 +4,21 @@ use powerband_record::{Metric, unit_of};
 use super::knob_axis::{KnobAxis, knob_axis};
 use super::levels::interval;
 use super::mark::{Look, Way};
+use super::palette::GRID;
 use super::plane::{Join, Panel, Plane, Rule, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, cells, titled, told, told_with};
+use super::{Caption, Picture, cells, number, titled, told, told_with};
 use crate::Model;
 
 /// Values that span more than this are shown by their logarithm.
 const WIDE: f64 = 30.0;
 /// Metrics that are only shown, in panels of one picture.
 const SHOWN: usize = 6;
+
+/// More lines than this would cover one another: each gets a panel.
+const OVER: usize = 3;
+/// Height of such a panel.
+const LOW: f64 = 80.0;
 
 /// A picture for each judged metric, and one of those that are only shown.
 pub(super) fn pictures(model: &Model) -> Vec<Picture> {
@@ -21,8 +27,9 @@ pub(super) fn pictures(model: &Model) -> Vec<Picture> {
     let mut all: Vec<Picture> = judged.collect();
     let shown = model.started.metrics.iter().enumerate().filter(|(place, metric)| {
         let levels = || model.settings.iter().filter_map(|setting| setting.levels.get(*place)?.as_ref());
-        // What is the same everywhere shows nothing.
-        let moved = levels().any(|level| levels().next().is_some_and(|first| first.typical != level.typical));
+        // What is the same everywhere, to the digits that are told, shows nothing.
+        let moved =
+            levels().any(|level| levels().next().is_some_and(|first| number(first.typical) != number(level.typical)));
         !metric.judged && moved
     });
     let shown: Vec<(usize, &Metric)> = shown.take(SHOWN).collect();
@@ -38,7 +45,11 @@ fn picture(model: &Model, axis: &KnobAxis, metrics: &[(usize, &Metric)]) -> Opti
         let title = if number == last { axis.title.clone() } else { String::new() };
         panel(model, axis, *place, metric, title, &lines, knee)
     });
-    let panels: Vec<Panel> = panels.collect();
+    let mut panels: Vec<Panel> = panels.collect();
+    let apart = lines.len() > OVER && panels.len() == 1;
+    if apart {
+        panels = panels.pop().map(parted).unwrap_or_default();
+    }
     let mut table = Vec::new();
     for (place, metric) in metrics {
         for (setting, x, line) in &axis.places {
@@ -51,8 +62,11 @@ fn picture(model: &Model, axis: &KnobAxis, metrics: &[(usize, &Metric)]) -> Opti
     }
     let names: Vec<&str> = metrics.iter().map(|(_, metric)| metric.name.as_str()).collect();
     let title = format!("{} against {}", names.join(", "), axis.knob);
-    let desc = described(model, axis, metrics, knee);
-    let legend = if lines.len() > 1 {
+    let mut desc = described(model, axis, metrics, knee);
+    if apart {
+        desc += " Each line has a panel, with the others behind it in grey.";
+    }
+    let legend = if lines.len() > 1 && !apart {
         panels.first().map(|panel| panel.series.iter().map(Series::key).collect()).unwrap_or_default()
     } else {
         Vec::new()
@@ -62,6 +76,40 @@ fn picture(model: &Model, axis: &KnobAxis, metrics: &[(usize, &Metric)]) -> Opti
     let id =
         if metrics[0].1.judged { format!("{}-against-knob", metrics[0].1.name) } else { "shown-against-knob".into() };
     Caption { id, title, desc }.hang(plane.draw(), &columns, table)
+}
+
+/// A panel for each line of one, all on the same scales, with the other lines behind it in grey.
+fn parted(whole: Panel) -> Vec<Panel> {
+    let spots = || whole.series.iter().flat_map(|series| &series.spots);
+    let ends = |values: &mut dyn Iterator<Item = f64>| {
+        values.filter(|it| it.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)))
+    };
+    let ys = &mut spots().flat_map(|spot| [Some(spot.y), spot.interval.map(|it| it.0), spot.interval.map(|it| it.1)]);
+    let span = (ends(&mut spots().map(|spot| spot.x)), ends(&mut ys.flatten()));
+    let faint = |series: &Series| Series {
+        label: String::new(),
+        setting: None,
+        look: Look { colour: GRID, dash: "", ..series.look },
+        join: Join::Line,
+        pointed: false,
+        spots: series.spots.iter().map(|spot| Spot { x: spot.x, y: spot.y, ..Spot::default() }).collect(),
+    };
+    let last = whole.series.len().saturating_sub(1);
+    let panel = |own: usize| {
+        let others = whole.series.iter().enumerate().filter(|(at, _)| *at != own).map(|(_, series)| faint(series));
+        let series: Vec<Series> = others.chain(whole.series.get(own).cloned()).collect();
+        let label = series.last().map_or("", |series| series.label.as_str());
+        Panel {
+            x: (whole.x.0, if own == last { whole.x.1.clone() } else { String::new() }),
+            y: (whole.y.0, format!("{label}: {}", whole.y.1)),
+            rules: whole.rules.clone(),
+            shades: Vec::new(),
+            span: Some(span),
+            height: LOW,
+            series,
+        }
+    };
+    (0..whole.series.len()).map(panel).collect()
 }
 
 fn lines(axis: &KnobAxis) -> Vec<String> {

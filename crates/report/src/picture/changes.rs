@@ -99,7 +99,9 @@ fn described(model: &Model, metrics: &[(usize, &Metric)], table: &[Vec<String>],
     let spans = metrics.iter().filter_map(|(_, metric)| {
         let values = || table.iter().filter(|row| row[1] == metric.name).filter_map(|row| row[2].parse::<f64>().ok());
         let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-        Some(format!("{} from {} to {} %", metric.name, format_number(low), format_number(high)))
+        let (low, high) = (format_number(low), format_number(high));
+        let span = if low == high { high } else { format!("from {low} to {high}") };
+        Some(format!("{} {span} %", metric.name))
     });
     let spans: Vec<String> = spans.collect();
     format!("Changes against {}{under}: {}.", model.label(0), spans.join("; "))

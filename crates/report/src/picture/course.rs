@@ -1,8 +1,10 @@
 //! The course of power, or of a clock, over a trial: a line for each setting, in panels of their own where there are many.
 use powerband_record::{MeterQuantity, format_number};
 
+use super::chosen;
 use super::dense::dense;
 use super::mark::Look;
+use super::palette::dash;
 use super::plane::{Join, Panel, Plane, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture, strips, told};
@@ -41,7 +43,9 @@ fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
     let of = format!("{}{}", site.title(), stretch(site));
     let (mut series, mut table, mut means, mut most) = (Vec::new(), Vec::new(), Vec::new(), 1);
     let mut detailed = Vec::new();
-    for &course in lines.iter().take(LINES) {
+    let settings: Vec<u32> = lines.iter().map(|course| course.setting).collect();
+    let settings = chosen::settings(model, &settings, LINES);
+    for (place, &course) in lines.iter().filter(|course| settings.kept.contains(&course.setting)).enumerate() {
         let Some((low, high)) = course.ends() else { continue };
         let label = model.label(course.setting);
         let numbers = [course.mean, low, high].map(format_number);
@@ -50,15 +54,16 @@ fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
         means.push(format!("{label} {}", told(course.mean, unit)));
         let (columns, together) = course.folded(CORNERS);
         most = most.max(together);
-        let look = Look { dash: "", ..Look::of_setting(course.setting) };
+        let look = Look { dash: dash(place), ..Look::of_setting(course.setting) };
         detailed.push((label.clone(), course));
         let spots = spots(&columns, together, course);
         series.push(Series { label, setting: Some(course.setting), look, join: Join::Step, pointed: false, spots });
     }
     let title = format!("{what} over a trial ({of})");
     let desc = format!(
-        "{what} during the first trial of each setting, by {of}; mean of {}.{}",
+        "{what} during the first trial of each setting, by {of}; on average {}.{}{}",
         means.join(", "),
+        settings.told,
         folded(most)
     );
     let caption = Caption { id: format!("{}-{of}", what.to_lowercase()), title, desc };
@@ -91,7 +96,9 @@ fn apart(caption: &Caption, series: Vec<Series>, unit: &str, below: &str) -> Pla
     };
     let span = (reach(|spot| spot.x), reach(|spot| spot.y));
     let last = series.len() - 1;
-    let panel = |(place, series): (usize, Series)| {
+    let panel = |(place, mut series): (usize, Series)| {
+        // Alone in its panel it needs no dash to be told apart.
+        series.look.dash = "";
         let x = (Reach::Zero, if place == last { below.to_owned() } else { String::new() });
         let y = (Reach::Values, format!("{}, {unit}", series.label));
         Panel { span: Some(span), ..Panel::of(x, y, vec![series], 70.0) }

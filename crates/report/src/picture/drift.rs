@@ -27,7 +27,7 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
     let all = series(model, metric, &trials);
     let title = format!("{} of each trial, in running order", metric.name);
     let desc = described(model, metric, &trials);
-    let x = (Reach::Values, "trial, in running order; blocks shaded in turn".to_owned());
+    let x = (Reach::Count, "trial, in running order; blocks shaded in turn".to_owned());
     let x =
         if model.blocks > SHADED || shades(model).is_empty() { (x.0, "trial, in running order".to_owned()) } else { x };
     let mut panel = Panel::of(x, (Reach::Values, titled(metric)), all, 190.0);

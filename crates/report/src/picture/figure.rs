@@ -93,7 +93,7 @@ fn over(again: &Replication, drawn: &Drawn) -> Option<Picture> {
     let reach = if low > 0.0 && high > low * WIDE { Reach::Log } else { Reach::Zero };
     let ends = |line: &replication::Line| {
         let (first, last) = (line.spots.first()?, line.spots.last()?);
-        let name = if line.label.is_empty() { String::new() } else { format!("{} ", line.label) };
+        let name = if line.label.is_empty() { String::new() } else { format!("{}: ", line.label) };
         let end = |spot: &replication::Spot| format!("{} at {}", told(spot.found, unit), format_number(spot.at));
         Some(format!("{name}{}, {}", end(first), end(last)))
     };
@@ -144,9 +144,9 @@ fn by_setting(again: &Replication, drawn: &Drawn) -> Option<Picture> {
     let key = |label: &str, look| Key { label: label.to_owned(), look, joined: false, pointed: true };
     let beside = spots.iter().any(|spot| spot.published.is_some());
     let legend = if beside { vec![key("found", found_look), key(PUBLISHED, published_look)] } else { Vec::new() };
-    let each = spots.iter().map(|spot| format!("{} {}", spot.setting, told(spot.found, unit)));
+    let each = spots.iter().map(|spot| format!("{}: {}", spot.setting, told(spot.found, unit)));
     let each: Vec<String> = each.collect();
-    let desc = format!("Found with 95 % intervals: {}.{}", each.join(", "), hollow_words(drawn));
+    let desc = format!("Found with 95 % intervals: {}.{}", each.join("; "), hollow_words(drawn));
     let caption = caption(again, drawn, desc);
     let drawing = Rows {
         title: caption.title.clone(),

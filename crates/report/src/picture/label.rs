@@ -33,7 +33,11 @@ pub fn folded(text: &str, most: usize, lines: usize) -> Vec<String> {
         let fits = crate::text::cut(rest, most + 1);
         let fits = fits.trim_end_matches('…');
         let behind = |end: usize, c: char| if c == ' ' { end } else { end + 1 };
-        let end = fits.rfind([' ', '-', '=']).map(|end| behind(end, fits[end..].chars().next().unwrap_or(' ')));
+        // Between words where the line is half full then: the name of a knob may have a dash.
+        let blank = fits.rfind(' ').filter(|end| fits[..*end].width() * 2 >= most);
+        let end = blank
+            .or_else(|| fits.rfind([' ', '-', '=']))
+            .map(|end| behind(end, fits[end..].chars().next().unwrap_or(' ')));
         let end = end.filter(|end| *end > 0).unwrap_or(fits.len());
         let (line, behind) = rest.split_at(end.max(rest.chars().next().map_or(0, char::len_utf8)));
         told.push(line.trim_end().to_owned());
@@ -104,6 +108,20 @@ impl Placing {
         Placing { inside, taken }
     }
 
+    /// Whether nothing lies in a frame.
+    #[must_use]
+    pub fn is_free(&self, (left, top, right, bottom): Frame) -> bool {
+        !self.taken.iter().any(|other| left < other.2 && right > other.0 && top < other.3 && bottom > other.1)
+    }
+
+    /// Takes the place of a label whose baseline begins at `at`, if nothing that was placed before lies there.
+    pub fn taken_at(&mut self, text: &str, (left, base): (f64, f64), size: f64) -> bool {
+        let frame = (left, base - size * 0.85, left + length(text, size), base + size * 0.2);
+        let free = self.is_free(frame);
+        self.taken.push(frame);
+        free
+    }
+
     /// Keeps a frame free of labels.
     pub fn take(&mut self, frame: Frame) {
         self.taken.push(frame);
@@ -126,8 +144,7 @@ impl Placing {
             let (left, top, right, bottom) = (*left, base - high * 0.85, left + long, base + high * 0.2);
             let inside =
                 left >= self.inside.0 && top >= self.inside.1 && right <= self.inside.2 && bottom <= self.inside.3;
-            let lies_on = |other: &Frame| left < other.2 && right > other.0 && top < other.3 && bottom > other.1;
-            inside && !self.taken.iter().any(lies_on)
+            inside && self.is_free((left, top, right, bottom))
         })?;
         self.taken.push((found.0, found.1 - high * 0.85, found.0 + long, found.1 + high * 0.2));
         Some(found)

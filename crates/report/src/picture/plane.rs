@@ -42,6 +42,7 @@ pub(super) struct Spot {
 }
 
 /// Points that belong together.
+#[derive(Clone)]
 pub(super) struct Series {
     pub(super) label: String,
     pub(super) setting: Option<u32>,
@@ -53,6 +54,7 @@ pub(super) struct Series {
 }
 
 /// A value to compare with: along or up.
+#[derive(Clone)]
 pub(super) struct Rule {
     pub(super) way: Way,
     pub(super) value: f64,
@@ -85,6 +87,9 @@ struct Telling {
     words: bool,
     stops: bool,
 }
+
+/// Places on a line that words keep clear of.
+const PARTS: u32 = 8;
 
 /// More points than this tell their values in no words of their own: a drawing stays small.
 const TOLD: usize = 600;
@@ -160,21 +165,54 @@ impl Panel {
             }
         }
         group = group.with(axis::below(&x, area, &self.x.1)).with(axis::left(&y, area, &self.y.1));
-        group = group.with_all(self.rules.iter().filter_map(|rule| ruled_at(rule, &x, &y, area)).flatten());
+        let mut occupied = self.occupied(&x, &y, area);
+        group =
+            group.with_all(self.rules.iter().filter_map(|rule| ruled_at(rule, &x, &y, area, &mut occupied)).flatten());
         for series in &self.series {
             group = group.with(series.draw(&x, &y, telling));
         }
-        group = group.with_all(self.beside(&x, &y, area));
+        group = group.with_all(self.beside(&x, &y, area, &occupied));
         let foot = if self.x.1.is_empty() { axis::BELOW_BARE } else { axis::BELOW };
         Some((group, below + foot + 4.0))
     }
 
-    /// Words beside points, where there is room for them.
-    fn beside(&self, x: &Scale, y: &Scale, area: Area) -> Vec<Element> {
+    /// What words are better not written over: points, their intervals, and the straight lines between them.
+    fn occupied(&self, x: &Scale, y: &Scale, area: Area) -> Placing {
+        let place = |spot: &Spot| x.place(spot.x).zip(y.place(spot.y));
+        let pointed = self.series.iter().filter(|series| series.pointed).flat_map(|series| &series.spots);
+        let places: Vec<(f64, f64)> = pointed.clone().filter_map(place).collect();
+        let frame = (area.left + 1.0, area.top - 4.0, WIDTH - 1.0, area.bottom - 1.0);
+        let mut placing = Placing::new(frame, &places, HALF + 1.0);
+        for spot in pointed {
+            let Some((at_x, at_y)) = place(spot) else { continue };
+            if let Some((low, high)) = spot.interval.and_then(|(low, high)| y.held(low).zip(y.held(high))) {
+                placing.take((at_x - 2.0, low.min(high), at_x + 2.0, low.max(high)));
+            }
+            if let Some((low, high)) = spot.across.and_then(|(low, high)| x.held(low).zip(x.held(high))) {
+                placing.take((low.min(high), at_y - 2.0, low.max(high), at_y + 2.0));
+            }
+        }
+        for series in self.series.iter().filter(|series| series.pointed && series.join == Join::Line) {
+            let places: Vec<(f64, f64)> = series.spots.iter().filter_map(place).collect();
+            for pair in places.windows(2) {
+                let along = |part: f64| {
+                    (pair[0].0 + part * (pair[1].0 - pair[0].0), pair[0].1 + part * (pair[1].1 - pair[0].1))
+                };
+                for (x, y) in (1..PARTS).map(|part| along(f64::from(part) / f64::from(PARTS))) {
+                    placing.take((x - 2.0, y - 1.0, x + 2.0, y + 1.0));
+                }
+            }
+        }
+        placing
+    }
+
+    /// Words beside points, where there is room for them; over intervals and lines only where there is none beside these.
+    fn beside(&self, x: &Scale, y: &Scale, area: Area, occupied: &Placing) -> Vec<Element> {
         let spots = || self.series.iter().flat_map(|series| &series.spots);
         let places: Vec<(f64, f64)> = spots().filter_map(|spot| x.place(spot.x).zip(y.place(spot.y))).collect();
         let frame = (area.left + 1.0, area.top - 4.0, WIDTH - 1.0, area.bottom - 1.0);
         let mut placing = Placing::new(frame, &places, HALF + 1.0);
+        let mut free = occupied.clone();
         for rule in self.rules.iter().filter(|rule| rule.way == Way::Across) {
             x.place(rule.value).into_iter().for_each(|at| placing.take((at - 1.0, area.top, at + 1.0, area.bottom)));
             let long = length(&rule.label, SMALL) + 6.0;
@@ -184,7 +222,10 @@ impl Panel {
         let worded = spots().filter_map(|spot| {
             let place = x.place(spot.x).zip(y.place(spot.y))?;
             let words = super::label::folded(spot.beside.as_ref()?, 30, 1).concat();
-            let at = placing.place(&words, place, SMALL)?;
+            let at = match free.place(&words, place, SMALL) {
+                Some(at) => placing.taken_at(&words, at, SMALL).then_some(at),
+                None => placing.place(&words, place, SMALL),
+            }?;
             Some(mark::above(mark::text(at, Stand::Begins, true, &words)))
         });
         worded.collect()
@@ -252,8 +293,8 @@ impl Series {
     }
 }
 
-/// A rule with its words at its end.
-fn ruled_at(rule: &Rule, x: &Scale, y: &Scale, area: Area) -> Option<Vec<Element>> {
+/// A rule with its words at its end; at the other one, or below it, where they would lie on data.
+fn ruled_at(rule: &Rule, x: &Scale, y: &Scale, area: Area, occupied: &mut Placing) -> Option<Vec<Element>> {
     let mut datum = Datum { label: rule.label.clone(), ..Datum::default() };
     let (line, at, stand) = match rule.way {
         Way::Across => {
@@ -267,8 +308,21 @@ fn ruled_at(rule: &Rule, x: &Scale, y: &Scale, area: Area) -> Option<Vec<Element
         Way::Upright => {
             let at = y.place(rule.value)?;
             datum.y = Some(rule.value);
-            let above = if at - area.top > SMALL + 4.0 { at - 3.0 } else { at + SMALL };
-            (mark::rule((area.left, at), (area.right, at), &datum), (area.right - 2.0, above), Stand::Ends)
+            let long = length(&rule.label, SMALL);
+            let (above, below) = (at - 3.0, at + SMALL + 1.0);
+            let ends = [(area.right - 2.0, Stand::Ends), (area.left + 4.0, Stand::Begins)];
+            let middle = ((area.left + area.right - long) / 2.0, Stand::Begins);
+            let ends = ends.into_iter().chain([middle]).flat_map(|(x, stand)| [(x, above, stand), (x, below, stand)]);
+            let inside = |base: f64| base - SMALL > area.top && base + 2.0 < area.bottom;
+            let frame = |x: f64, base: f64, stand: Stand| {
+                let left = if stand == Stand::Ends { x - long } else { x };
+                (left, base - SMALL * 0.8, left + long, base + 1.0)
+            };
+            let mut places = ends.filter(|(_, base, _)| inside(*base));
+            let free = places.clone().find(|(x, base, stand)| occupied.is_free(frame(*x, *base, *stand)));
+            let (along, base, stand) = free.or_else(|| places.next()).unwrap_or((area.right - 2.0, above, Stand::Ends));
+            occupied.take(frame(along, base, stand));
+            (mark::rule((area.left, at), (area.right, at), &datum), (along, base), stand)
         }
     };
     let words = mark::above(mark::text(at, stand, true, &rule.label));

@@ -20,6 +20,8 @@ pub enum Reach {
     Zero,
     /// The values by their logarithm; those that have none are left out.
     Log,
+    /// The values, which are whole numbers; ticks are, too, and the first and the last do not lie on the frame.
+    Count,
 }
 
 /// A scale from values between `low` and `high` to positions between `from` and `to`.
@@ -30,6 +32,8 @@ pub struct Scale {
     high: f64,
     from: f64,
     to: f64,
+    /// Whether only whole numbers have ticks.
+    whole: bool,
 }
 
 /// A value an axis names.
@@ -65,8 +69,10 @@ impl Scale {
         // Values that differ in their last digits only are one.
         let room = if span > low.abs().max(high.abs()) * 1e-9 { span * ROOM } else { alone.max(span) };
         let room = if room < 1e-200 { 1.0 } else { room };
+        let whole = reach == Reach::Count;
+        let room = if whole { (span * ROOM / 2.0).max(0.6) } else { room };
         (low, high) = (low - room, high + room);
-        if !log && least >= 0.0 {
+        if !log && !whole && least >= 0.0 {
             low = low.max(0.0);
         }
         if reach == Reach::Zero && most <= 0.0 {
@@ -75,13 +81,13 @@ impl Scale {
         if reach == Reach::Zero && high <= low {
             high = low + 1.0;
         }
-        Some(Scale { kind: if log { Kind::Log } else { Kind::Linear }, low, high, from, to })
+        Some(Scale { kind: if log { Kind::Log } else { Kind::Linear }, low, high, from, to, whole })
     }
 
     /// A band for each of `count` places.
     #[must_use]
     pub fn band(count: usize, (from, to): (f64, f64)) -> Scale {
-        Scale { kind: Kind::Band, low: -0.5, high: count.max(1) as f64 - 0.5, from, to }
+        Scale { kind: Kind::Band, low: -0.5, high: count.max(1) as f64 - 0.5, from, to, whole: false }
     }
 
     /// Where a value lies; `None` for what is no number, and on a logarithmic scale not above zero.
@@ -135,7 +141,10 @@ impl Scale {
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
         let most = most.max(2);
         if self.kind != Kind::Log {
-            return linear_ticks(self.low, self.high, most);
+            // A lone tick is no scale: nobody can read a second value off it.
+            let ticks = (most..=3 * most).map(|most| linear_ticks(self.low, self.high, most, self.whole));
+            let mut some = ticks.skip_while(|ticks| ticks.len() < 2);
+            return some.next().unwrap_or_else(|| linear_ticks(self.low, self.high, most, self.whole));
         }
         let (first, last) = (self.low.ceil() as i32, self.high.floor() as i32);
         let decades = usize::try_from(last - first + 1).unwrap_or(0);
@@ -155,7 +164,7 @@ impl Scale {
         });
         let values: Vec<f64> = values.filter(|value| (low..=high).contains(value)).collect();
         if values.len() < 2 {
-            return linear_ticks(low, high, most);
+            return linear_ticks(low, high, most, false);
         }
         values.into_iter().map(|value| Tick { value, label: short(value) }).collect()
     }
@@ -170,8 +179,9 @@ fn power_of_ten(exponent: i32) -> f64 {
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten.
-fn linear_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
+fn linear_ticks(low: f64, high: f64, most: usize, whole: bool) -> Vec<Tick> {
     let rough = (high - low) / most as f64;
+    let rough = if whole { rough.max(1.0) } else { rough };
     if !(rough.is_finite() && rough > 0.0) {
         return Vec::new();
     }

@@ -98,7 +98,10 @@ impl Sought<'_> {
     /// What the search says of itself: its finding, and how sure it is that nothing was missed.
     pub(super) fn certificate(&self) -> String {
         let missed = crate::sentence::missed(self.model).map(|missed| format!(" ({missed})"));
-        format!("{}{}.", crate::sentence::headline(self.model), missed.unwrap_or_default())
+        let found = crate::sentence::headline(self.model);
+        // The words to type stand with the verdict.
+        let found = found.split("; type: ").next().unwrap_or_default();
+        format!("{found}{}.", missed.unwrap_or_default())
     }
 }
 
@@ -157,7 +160,7 @@ fn path(sought: &Sought) -> Option<Picture> {
     let title = format!("The path of the search: {goal} trial by trial");
     let count = table.len();
     let desc = format!("{goal} in {count} trials, in running order. {}", sought.certificate());
-    let x = (Reach::Values, "trial, in running order".to_owned());
+    let x = (Reach::Count, "trial, in running order".to_owned());
     let panel = Panel::of(x, (Reach::Values, sought.titled()), all, 220.0);
     let columns = ["trial", "setting", goal.as_str(), "keeps the limits", "best trial so far"];
     panel.hung(Caption { id: "search-path".into(), title, desc }, &columns, table)

@@ -3,6 +3,7 @@
 use powerband_record::{MeterQuantity, format_number};
 
 use super::axis::{self, Area};
+use super::chosen;
 use super::course::{folded, stretch};
 use super::label::{SIZE, SMALL, columns, length};
 use super::mark::{self, Datum, Look, Stand, Way};
@@ -60,7 +61,21 @@ struct Strips {
 pub(super) fn clocks(model: &Model, sites: &[(&Site, Vec<&Course>)]) -> Vec<Picture> {
     let highest = sites.iter().flat_map(|(_, courses)| courses).filter_map(|course| course.ends());
     let highest = highest.map(|(_, high)| high).fold(1.0, f64::max);
-    let told = Told { what: "clock", verb: "Clock", unit: "MHz", by: 1.0, digits: 0, highest };
+    let ends = |courses: &[&Course]| {
+        let ends = courses.iter().filter_map(|course| course.ends());
+        let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(low, high), it| (low.min(it.0), high.max(it.1)));
+        high - low
+    };
+    let told = Told {
+        what: "clock",
+        verb: "Clock",
+        unit: "MHz",
+        by: 1.0,
+        digits: 0,
+        highest,
+        score: ends,
+        most_telling: "clocks, the 16 that moved most",
+    };
     over_time(model, sites, &told)
 }
 
@@ -69,7 +84,16 @@ pub(super) fn utilisation(model: &Model, courses: &Courses) -> Vec<Picture> {
     let levels = few(courses.uses.iter().map(|of| of.site.stretch.as_deref()));
     let means = levels.iter().filter_map(|level| means(model, courses, *level));
     let sites = courses.by_site(|of| of == MeterQuantity::BusyPermille);
-    let told = Told { what: "use", verb: "Use of each CPU", unit: "%", by: 100.0, digits: 1, highest: 1.0 };
+    let told = Told {
+        what: "use",
+        verb: "Use of each CPU",
+        unit: "%",
+        by: 100.0,
+        digits: 1,
+        highest: 1.0,
+        score: |courses| courses.iter().map(|course| course.mean).fold(0.0, f64::max),
+        most_telling: BUSIEST,
+    };
     means.chain(over_time(model, &sites, &told)).collect()
 }
 
@@ -84,7 +108,14 @@ struct Told {
     digits: usize,
     /// The value that fills a strip.
     highest: f64,
+    /// How telling a site is: where they are many, those that tell most are drawn.
+    score: fn(&[&Course]) -> f64,
+    /// Which those are.
+    most_telling: &'static str,
 }
+
+/// CPUs that are drawn of many.
+const BUSIEST: &str = "CPUs, the 16 busiest";
 
 /// A picture for each stretch of the load.
 fn over_time(model: &Model, sites: &[(&Site, Vec<&Course>)], told: &Told) -> Vec<Picture> {
@@ -92,27 +123,31 @@ fn over_time(model: &Model, sites: &[(&Site, Vec<&Course>)], told: &Told) -> Vec
     let picture = |level: &Option<&str>| {
         let of_level: Vec<&(&Site, Vec<&Course>)> =
             sites.iter().filter(|(site, _)| site.stretch.as_deref() == *level).collect();
-        let (kept, left) = (of_level.len().min(SITES), of_level.len().saturating_sub(SITES));
+        let drawn = chosen::sites(&of_level, SITES, |(_, courses)| (told.score)(courses), told.most_telling);
+        let courses = || drawn.kept.iter().flat_map(|(_, courses)| courses);
+        let mut settings: Vec<u32> = courses().map(|course| course.setting).collect();
+        settings.sort_unstable();
+        settings.dedup();
+        let settings = chosen::settings(model, &settings, room(drawn.kept.len()));
         let (mut rows, mut together) = (Vec::new(), 1);
-        let mut group = |setting: u32| {
-            let courses = of_level.iter().flat_map(|(_, courses)| courses).filter(|it| it.setting == setting);
-            let label = model.label(setting);
+        let mut group = |setting: &u32| {
+            let label = model.label(*setting);
+            let of = courses().filter(|it| it.setting == *setting);
             let strips: Vec<Strip> =
-                courses.take(kept).filter_map(|course| strip(&label, course, told, &mut rows, &mut together)).collect();
-            (!strips.is_empty()).then_some(Group { label, setting, strips })
+                of.filter_map(|course| strip(&label, course, told, &mut rows, &mut together)).collect();
+            (!strips.is_empty()).then_some(Group { label, setting: *setting, strips })
         };
-        let settings = (0..u32::try_from(model.settings.len()).unwrap_or(0)).filter_map(&mut group);
-        let groups: Vec<Group> = settings.take(LINES.min(MOST / kept.max(1)).max(1)).collect();
+        let groups: Vec<Group> = settings.kept.iter().filter_map(&mut group).collect();
         let stretch = of_level.first().map(|(site, _)| stretch(site)).unwrap_or_default();
         let title = format!("{} over a trial{stretch}", told.verb);
         let most = format_number(told.highest * told.by);
         let desc = format!(
-            "{} during the first trial of each setting; a full strip is {most} {}. Mean of {}.{}{}",
+            "{} during the first trial of each setting; a full strip is {most} {}. On average {}.{}{}",
             told.verb,
             told.unit,
             spread(&groups),
             folded(together),
-            more(left)
+            left_out(&drawn.told, &settings.told)
         );
         let id = format!("{}-course{stretch}", told.what);
         let caption = Caption { id, title, desc };
@@ -156,23 +191,27 @@ fn means(model: &Model, courses: &Courses, level: Option<&str>) -> Option<Pictur
             sites.push(&of.site);
         }
     }
-    let (kept, left) = (sites.len().min(SITES), sites.len().saturating_sub(SITES));
+    let mean = |of: &Use| of.trials.iter().sum::<f64>() / of.trials.len().max(1) as f64;
+    let busiest = |site: &Site| of_level.iter().filter(|of| of.site == *site).map(|of| mean(of)).fold(0.0, f64::max);
+    let drawn = chosen::sites(&sites, SITES, busiest, BUSIEST);
+    let mut settings: Vec<u32> = of_level.iter().map(|of| of.setting).collect();
+    settings.sort_unstable();
+    settings.dedup();
+    let settings = chosen::settings(model, &settings, room(drawn.kept.len()));
     let mut rows = Vec::new();
-    let mut group = |setting: u32| {
-        let label = model.label(setting);
-        let of = |site: &&Site| of_level.iter().find(|of| of.setting == setting && of.site == **site);
-        let strips: Vec<Strip> =
-            sites.iter().take(kept).filter_map(|site| Some(bar(&label, of(site)?, &mut rows))).collect();
-        (!strips.is_empty()).then_some(Group { label, setting, strips })
+    let mut group = |setting: &u32| {
+        let label = model.label(*setting);
+        let of = |site: &&Site| of_level.iter().find(|of| of.setting == *setting && of.site == **site);
+        let strips: Vec<Strip> = drawn.kept.iter().filter_map(|site| Some(bar(&label, of(site)?, &mut rows))).collect();
+        (!strips.is_empty()).then_some(Group { label, setting: *setting, strips })
     };
-    let settings = (0..u32::try_from(model.settings.len()).unwrap_or(0)).filter_map(&mut group);
-    let groups: Vec<Group> = settings.take(LINES.min(MOST / kept.max(1)).max(1)).collect();
+    let groups: Vec<Group> = settings.kept.iter().filter_map(&mut group).collect();
     let stretch = sites.first().map(|site| stretch(site)).unwrap_or_default();
     let title = format!("Use of each CPU on average{stretch}");
     let desc = format!(
-        "The share of time each CPU was busy, mean of all trials, from the least to the most of them. Mean of {}.{}",
+        "The share of time each CPU was busy, mean of all trials, from the least to the most of them: {}.{}",
         spread(&groups),
-        more(left)
+        left_out(&drawn.told, &settings.told)
     );
     let caption = Caption { id: format!("use-means{stretch}"), title, desc };
     let head = ["setting", "CPU", "trials", "mean, %", "least", "most"];
@@ -199,7 +238,7 @@ fn bar(label: &str, of: &Use, rows: &mut Vec<Vec<String>>) -> Strip {
     Strip { site, behind, datum, drawn: Drawn::Bar(mean, (of.trials.len() > 1).then_some((low, high))) }
 }
 
-/// `spread cpu0 14.8 %, cpu1 5 %; gathered …`, of few; of many the least and the most.
+/// `spread from cpu2 7.2 % to cpu1 20.2 %; gathered …`.
 fn spread(groups: &[Group]) -> String {
     let value = |strip: &Strip| strip.datum.x.or(strip.datum.y).unwrap_or(f64::NAN);
     let told = |group: &Group| {
@@ -209,6 +248,8 @@ fn spread(groups: &[Group]) -> String {
         let one = |strip: &Strip| format!("{} {}", strip.site, strip.behind);
         Some(if least.site == most.site {
             format!("{} {}", group.label, one(least))
+        } else if least.behind == most.behind {
+            format!("{} {} on each", group.label, least.behind)
         } else {
             format!("{} from {} to {}", group.label, one(least), one(most))
         })
@@ -216,8 +257,15 @@ fn spread(groups: &[Group]) -> String {
     groups.iter().filter_map(told).collect::<Vec<_>>().join("; ")
 }
 
-fn more(left: usize) -> String {
-    if left == 0 { String::new() } else { format!(" {left} more are not drawn.") }
+/// Settings that have room with so many strips each.
+fn room(strips: usize) -> usize {
+    LINES.min(MOST / strips.max(1)).max(1)
+}
+
+/// What is not drawn, and where it can be read.
+fn left_out(sites: &str, settings: &str) -> String {
+    let where_else = if sites.is_empty() && settings.is_empty() { "" } else { " `show --timelines` tells the others." };
+    format!("{sites}{settings}{where_else}")
 }
 
 impl Strips {

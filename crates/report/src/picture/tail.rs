@@ -70,15 +70,19 @@ fn picture(model: &Model, name: &str) -> Option<Picture> {
         if let [p50, _, p99, _] = &percentiles[..] {
             told.push(format!(
                 "{label} p50 {} and p99 {} {unit}",
-                format_number(p50.value / by),
-                format_number(p99.value / by)
+                super::number(p50.value / by),
+                super::number(p99.value / by)
             ));
         }
     }
     let stem = name.rsplit_once('_').map_or(name, |(stem, _)| stem);
     let title = format!("Distribution of {stem}: share of values above");
     let more = told.len().saturating_sub(TOLD);
-    let more = if more == 0 { String::new() } else { format!("; and {more} others") };
+    let more = if more == 0 {
+        String::new()
+    } else {
+        format!("; and {}", crate::sentence::counted(u32::try_from(more).unwrap_or(u32::MAX), "other"))
+    };
     told.truncate(TOLD);
     let desc = format!("Share of all values of {stem} that were larger, by setting: {}{more}.", told.join("; "));
     let axis = if unit.is_empty() { stem.to_owned() } else { format!("{stem}, {unit}") };

@@ -65,10 +65,25 @@ fn ticks_are_round_inside_and_told_apart() {
 }
 
 #[test]
+fn a_scale_has_two_ticks_however_low_and_trials_have_whole_numbers() {
+    let low = Scale::new(Reach::Values, [195.0, 903.0], (100.0, 0.0)).unwrap();
+    assert!(low.ticks(2).len() >= 2, "{:?}", low.ticks(2));
+    for last in [1.0, 3.0, 8.0, 250.0] {
+        let trials = Scale::new(Reach::Count, [0.0, last], (0.0, 100.0)).unwrap();
+        let ticks = trials.ticks(8);
+        assert!(ticks.len() >= 2 && ticks.iter().all(|tick| tick.value.fract() == 0.0), "{last}: {ticks:?}");
+        let (first, end) = (trials.place(0.0).unwrap(), trials.place(last).unwrap());
+        assert!(first > 2.0 && end < 98.0, "no trial lies on the frame: {first} {end}");
+    }
+}
+
+#[test]
 fn labels_keep_to_their_room() {
     let long = "governor=conservative up_threshold=98 down_threshold=95";
     assert_eq!(folded(long, 24, 2), ["governor=conservative", "up_threshold=98 down_th…"]);
     assert_eq!(folded("short", 24, 2), ["short"]);
+    let knobs = "governor=ondemand rx-usecs=10";
+    assert_eq!(folded(knobs, 22, 2), ["governor=ondemand", "rx-usecs=10"], "not inside the name of a knob");
     assert_eq!(folded("conclusion-tuned-conservative", 24, 2), ["conclusion-tuned-", "conservative"]);
     assert!(folded(&"x".repeat(90), 20, 2).iter().all(|line| line.chars().count() <= 20));
     assert!(length("漢字", 12.0) > length("ab", 12.0), "wide letters take two columns");

@@ -172,3 +172,25 @@ fn a_course_that_vanishes_is_told() {
     let never = noted("clock,utilisation,far/clock", |_, _| true);
     assert!(never.len() == 1 && never[0].starts_with("far/clock was not recorded in any of N trials: "), "{never:?}");
 }
+
+#[test]
+fn of_many_cpus_the_busiest_are_drawn_and_the_others_told() {
+    let mut events = pings();
+    for event in &mut events {
+        let Event::TrialDone { outcome, .. } = event else { continue };
+        let busy = |cpu: u64| -> Vec<MeterReading> { (0..5).map(|i| (i * S, 45 * cpu)).collect() };
+        let pack = |cpu: u64| {
+            let of = format!("cpu{cpu}");
+            Timeline::pack(Side::Near, "utilisation", &of, MeterQuantity::BusyPermille, &busy(cpu)).unwrap()
+        };
+        outcome.timelines = (0..20).map(pack).collect();
+    }
+    for id in ["use-means", "use-course"] {
+        let all = drawn(&events);
+        let picture = of(&all, id);
+        assert!(picture.desc.contains("Of 20 CPUs, the 16 busiest are drawn."), "{}", picture.desc);
+        let shown: Vec<&str> = picture.rows.iter().take(16).map(|row| row[1].as_str()).collect();
+        let busiest: Vec<String> = (4..20).map(|cpu| format!("cpu{cpu}")).collect();
+        assert_eq!(shown, busiest, "in their order");
+    }
+}

@@ -312,3 +312,88 @@ fn several_settings_of_two_knobs_make_a_line_each() {
     let scale = document.descendants().find(|it| it.attribute("data-axis") == Some("x")).unwrap();
     assert!(scale.attribute("data-scale").unwrap().starts_with("log "), "10 to 1000 by its logarithm");
 }
+
+/// The picture of a metric of a hundred settings: five governors at twenty delays each, against the machine as found.
+fn hundred() -> Picture {
+    let governors = ["ondemand", "powersave", "performance", "schedutil", "conservative"];
+    let turned = governors
+        .iter()
+        .flat_map(|governor| (1..=20).map(move |delay| format!("governor={governor} nic.rx-usecs={}", 10 * delay)));
+    let settings: Vec<String> = turned.collect();
+    let settings: Vec<(&str, &str)> =
+        [("as found", "")].into_iter().chain(settings.iter().map(|turns| (turns.as_str(), turns.as_str()))).collect();
+    let mut journal = Journal::new(started("sim:pc", &settings, vec![metric("rtt_ms", Better::Lower, true, None)]));
+    for (setting, _) in (0..).zip(&settings) {
+        // The last points of all lines lie around what the machine does as found.
+        let (line, delay) = ((setting.max(1) - 1) / 20, (setting.max(1) - 1) % 20);
+        let value = if setting == 0 { 2.0 } else { 0.1 * f64::from(delay + 1) + 0.02 * f64::from(line) };
+        journal.valid(1, setting, &[("rtt_ms", value)]);
+    }
+    find(&drawn(&journal.close(finding(CloseReason::Decided, 1))), "rtt-ms-against-knob").clone()
+}
+
+#[test]
+fn more_lines_than_three_have_a_panel_each_and_words_keep_clear_of_points() {
+    let picture = hundred();
+    assert_eq!(lies_where_it_says(&picture), 100);
+    let document = Document::parse(&picture.svg).unwrap();
+    let of_class = |class: &str| -> Vec<Node> {
+        document
+            .descendants()
+            .filter(|it| it.attribute("class").is_some_and(|it| it.split(' ').any(|it| it == class)))
+            .collect()
+    };
+    let panels = of_class("pb-panel");
+    assert_eq!(panels.len(), 5);
+    let scales: BTreeSet<Vec<&str>> = of_class("pb-axis")
+        .iter()
+        .filter(|it| it.attribute("data-axis") == Some("y"))
+        .map(|it| it.attribute("data-scale").unwrap().split(' ').take(3).collect())
+        .collect();
+    assert_eq!(scales.len(), 1, "all on one scale");
+    for panel in panels {
+        let inside = |class: &str| -> Vec<Node> {
+            panel
+                .descendants()
+                .filter(|it| it.attribute("class").is_some_and(|it| it.split(' ').any(|it| it == class)))
+                .collect()
+        };
+        let (lines, points) = (inside("pb-line"), inside("pb-point"));
+        let own: Vec<&Node> = lines.iter().filter(|it| it.attribute("data-label").is_some()).collect();
+        assert_eq!((lines.len(), own.len(), points.len()), (5, 1, 20));
+        let named = panel.attribute("data-title").unwrap();
+        assert!(named.starts_with(own[0].attribute("data-label").unwrap()), "{named}");
+        let words = inside("pb-text").into_iter().find(|it| it.text() == Some("as found")).unwrap();
+        let (x, y) = (number(&words, "x").unwrap(), number(&words, "y").unwrap());
+        let left = if words.attribute("text-anchor") == Some("end") { x - 50.0 } else { x };
+        for point in points {
+            let at = |name: &str| number(&point, name).or_else(|| number(&point, &format!("data-{name}"))).unwrap();
+            let (cx, cy) = (at("cx"), at("cy"));
+            let on = cx > left && cx < left + 50.0 && cy > y - 8.0 && cy < y;
+            assert!(!on, "'as found' at {x}, {y} lies on {cx}, {cy}");
+        }
+    }
+}
+
+#[test]
+fn settings_that_have_no_room_are_told_and_the_best_stay() {
+    let values: Vec<f64> = (0..14).map(|setting| 20.0 - f64::from(setting)).collect();
+    let mut events = measured(&named(14), &values);
+    for event in &mut events {
+        let Event::TrialDone { outcome, .. } = event else { continue };
+        let readings: Vec<(u64, u64)> = (0..20).map(|i| (i * 1_000_000_000, 1_000_000 + i)).collect();
+        let quantity = powerband_record::MeterQuantity::PowerUw;
+        let side = powerband_record::Side::Near;
+        outcome.timelines =
+            vec![powerband_record::Timeline::pack(side, "hwmon", "board", quantity, &readings).unwrap()];
+    }
+    let courses = powerband_report::courses::Courses::from_events(&events).unwrap();
+    let all = pictures(&Model::from_events(&events).unwrap(), Some(&courses));
+    let power = all.iter().find(|picture| picture.id.starts_with("power-")).unwrap();
+    let told = "Of 14 settings, the reference and the 11 best in real_s are drawn.";
+    assert!(power.desc.contains(told), "{}", power.desc);
+    let drawn: Vec<&str> = power.rows.iter().map(|row| row[0].as_str()).collect();
+    let names = named(14);
+    assert_eq!(drawn.len(), 12);
+    assert!(drawn[0] == names[0] && drawn[1] == names[3] && drawn[11] == names[13], "{drawn:?}");
+}
