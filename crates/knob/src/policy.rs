@@ -107,7 +107,7 @@ pub(crate) fn policies_with(
             knob,
             format!(
                 "this machine has no cpufreq ({CPUFREQ} {found}); a virtual machine usually has none; \
-                 rehearse with cgroup.cpu_quota or with --machine sim:quadcore"
+                 rehearse with cgroup.cpu_quota or --machine sim:NAME (`powerband sim list` has the names)"
             ),
         ));
     }

@@ -9,8 +9,8 @@ mod labels;
 mod search;
 
 pub use labels::join_labels;
-pub(crate) use search::{line, quoted, taken_back};
-pub use search::{missed, typed, typed_for};
+pub(crate) use search::{line, taken_back};
+pub use search::{missed, quoted, typed, typed_for};
 
 /// How many settings are named in one clause before "and N others".
 const NAMED: usize = 3;

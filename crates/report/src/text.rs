@@ -38,14 +38,7 @@ const KINDS: usize = 8;
 pub fn render(model: &Model, width: usize, colour: bool) -> String {
     let width = width.max(NARROWEST);
     let mut page = Page { width, lines: vec![] };
-    let headline = sentence::headline(model);
-    for line in fold(&format!("{headline}."), width, 0) {
-        page.lines.push(if colour { format!("\x1b[1m{line}\x1b[0m") } else { line });
-    }
-    if let Some(words) = advice(model).and_then(|advice| advice.typed) {
-        // Not folded, so that it can be copied.
-        page.lines.push(format!("To have it: {}", clean(&words)));
-    }
+    finding(model, &mut page, colour);
     page.blank();
     facts(model, &mut page);
     if let Some(plan) = &model.started.search {
@@ -103,6 +96,9 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
     if let Some(cost) = sentence::own_cost(model) {
         page.fact("own cost", &cost);
     }
+    if let Some(header) = &model.header {
+        page.fact("drawn", &format!("by `powerband report {} -o FILE.html`", header.id));
+    }
     if let Some(words) = model.going_on() {
         page.fact("go on", &format!("with `{words}`"));
     }
@@ -134,6 +130,17 @@ impl Page {
     /// One of several below a heading.
     fn item(&mut self, text: &str) {
         self.text(&format!("- {}", clean(text)), 2);
+    }
+}
+
+/// The finding, and what to type to have what it speaks for.
+fn finding(model: &Model, page: &mut Page, colour: bool) {
+    for line in fold(&format!("{}.", sentence::headline(model)), page.width, 0) {
+        page.lines.push(if colour { format!("\x1b[1m{line}\x1b[0m") } else { line });
+    }
+    if let Some(words) = advice(model).and_then(|advice| advice.typed) {
+        // Not folded, so that it can be copied.
+        page.lines.push(format!("To have it: {}", clean(&words)));
     }
 }
 

@@ -84,7 +84,7 @@ impl Knob for Governor {
 
     fn left_out(&self, value: &Value) -> Option<&'static str> {
         (value.typed() == "userspace").then_some(
-            "userspace is left out: it does nothing without a frequency; compare it as governor=userspace freq=1867MHz",
+            "userspace is left out: it does nothing without a frequency; compare it with its frequencies, governor=userspace freq=all",
         )
     }
 

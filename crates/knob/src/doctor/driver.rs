@@ -102,7 +102,7 @@ fn firmware(policies: &[PolicyInfo]) -> Option<Finding> {
 fn absent(place: &Place, config: Option<&Config>, cmdline: &str) -> Finding {
     if let Some(by) = &place.virtual_by {
         return Finding::note(ABOUT, format!("none, as in most virtual machines ({by})"))
-            .with("rehearse with cgroup.cpu_quota or --machine sim:quadcore");
+            .with("rehearse with cgroup.cpu_quota or --machine sim:NAME (`powerband sim list` has the names)");
     }
     let told = "none: this kernel changes no clock";
     let disabled = ["cpufreq.off=1", "cpufreq.off", "intel_pstate=disable", "amd_pstate=disable"];

@@ -25,7 +25,7 @@ fn axes_expand() {
         (
             "governor=all",
             "conservative,ondemand,powersave,performance,schedutil [userspace is left out: it does nothing without a \
-             frequency; compare it as governor=userspace freq=1867MHz]",
+             frequency; compare it with its frequencies, governor=userspace freq=all]",
         ),
         ("governor=OnDemand,performance", "ondemand,performance"),
         ("max_freq=all", "1600000,2000000,2400000"),

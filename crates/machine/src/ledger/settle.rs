@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{OpenEntry, Undone};
-use crate::{Action, Errno, Hold};
+use crate::{Action, Coalescing, Errno, Hold};
 
 /// Reads a file of the machine.
 pub(super) type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
@@ -99,7 +99,10 @@ pub(super) fn settle(
         return compared;
     }
     match act(undo) {
-        Ok(()) => Undone::Undone,
+        Ok(()) => {
+            round_up(entry, undo, read, act);
+            Undone::Undone
+        }
         Err(Errno::ENOENT) if matches!(undo, Action::RemoveFile { .. } | Action::RemoveGroup { .. }) => {
             Undone::AlreadyBack
         }
@@ -108,6 +111,29 @@ pub(super) fn settle(
         }
         Err(errno) => Undone::Failed { why: errno.to_string() },
     }
+}
+
+/// How many values above the one before are tried where a driver rounds down.
+const ROUNDED: u32 = 16;
+
+/// A driver that counts its time in steps shows what a step comes to, and takes what it has shown for the step below: then the
+/// least value that reads as before is what was before. Where none does, what read before is asked for again.
+fn round_up(entry: &OpenEntry, undo: &Action, read: Read<'_>, act: &mut dyn FnMut(&Action) -> Result<(), Errno>) {
+    let Action::Coalesce { device, values } = undo else { return };
+    let (Some(place), Some((name, &before))) = (&entry.turn.read_back, values.0.iter().next()) else { return };
+    let mut now = || read(place).ok()?.trim().parse::<u32>().ok();
+    // A switch reads as a word.
+    let Some(short) = now().and_then(|now| before.checked_sub(now)).filter(|short| *short > 0) else { return };
+    for value in (before..=before.saturating_add(short.min(ROUNDED))).skip(1) {
+        let values = Coalescing([(name.clone(), value)].into());
+        if act(&Action::Coalesce { device: device.clone(), values }).is_err() {
+            break;
+        }
+        if now() == Some(before) {
+            return;
+        }
+    }
+    let _ = act(undo);
 }
 
 /// What comparing says, when it says that nothing is to be done.

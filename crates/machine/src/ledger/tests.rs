@@ -142,3 +142,35 @@ fn a_program_that_failed_may_have_done_half_and_is_compared() {
         assert!(later.open().is_empty());
     }
 }
+
+#[test]
+fn what_a_driver_rounds_down_comes_back_as_it_read() {
+    // Steps of so many us, as a clock of the card makes them; one card takes nothing above its highest step.
+    for (before, most) in [(261, 600), (819, 1_310), (5, 600), (261, 261)] {
+        let rounded = |value: u32| value * 50 / 256 * 256 / 50;
+        let place = "coalesce:eth0/rx-usecs";
+        let set = |value: u32| Action::Coalesce {
+            device: "eth0".into(),
+            values: crate::Coalescing([("rx-usecs".to_owned(), value)].into()),
+        };
+        let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
+        let asked =
+            Turn { action: set(100), undo: Some(set(before)), ..turn(place, &before.to_string(), "100", Hold::Held) };
+        let id = ledger.intend(&asked, &mut nothing).unwrap();
+        ledger.done(id, None, Some(rounded(100).to_string())).unwrap();
+        let card = std::cell::Cell::new(rounded(100));
+        let mut read = |path: &str| match path {
+            _ if path == place => Ok(format!("{}\n", card.get())),
+            _ => Err(Errno::ENOENT),
+        };
+        let outcome = ledger.undo(id, false, &mut read, &mut |action| {
+            let Action::Coalesce { values, .. } = action else { return Err(Errno::EINVAL) };
+            let value = values.get("rx-usecs").unwrap();
+            let taken = value <= most;
+            taken.then(|| card.set(rounded(value))).ok_or(Errno::EINVAL)
+        });
+        assert_eq!(outcome.unwrap(), Undone::Undone);
+        let reachable = (0..=most).any(|value| rounded(value) == before);
+        assert_eq!(card.get(), if reachable { before } else { rounded(before) }, "{before} of at most {most}");
+    }
+}

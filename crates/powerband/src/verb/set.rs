@@ -3,6 +3,7 @@ use powerband_host::Confirmation;
 use powerband_knob::{Applied, StepLine, apply_steps, describe_steps, for_side, plan};
 use powerband_machine::{EntryId, Hold, StopSignal, Wake, World};
 use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns};
+use powerband_report::sentence::quoted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -102,7 +103,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         return output::say_document(&told.shape(args.dry_run, None));
     }
     if !args.dry_run {
-        told.lines.push("take it back with `powerband undo`".into());
+        told.lines.push(taken_back(shared));
     }
     output::say(&told.lines.join("\n"));
     Ok(Exit::Fine as u8)
@@ -229,7 +230,7 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
         output::say_document(&told.shape(false, Some(kept)))?;
     }
     match heard {
-        Answered::Yes if !shared.json => output::say("confirmed; take it back with `powerband undo`"),
+        Answered::Yes if !shared.json => output::say(&format!("confirmed; {}", taken_back(shared))),
         Answered::Yes => {}
         Answered::Nobody => {
             let time = format_duration(within_ns);
@@ -264,4 +265,13 @@ fn wait(rig: &mut Rig, confirmation: &Confirmation, within_ns: u64) -> Answered 
             _ => {}
         }
     }
+}
+
+/// What to type to take it back, on the same machines.
+fn taken_back(shared: &Shared) -> String {
+    let at = |option: &str, name: &Option<String>| {
+        name.as_ref().map(|name| format!(" {option} {}", quoted(name))).unwrap_or_default()
+    };
+    let (near, far) = (at("--machine", &shared.machine), at("--far", &shared.far));
+    format!("take it back with `powerband{near}{far} undo`")
 }

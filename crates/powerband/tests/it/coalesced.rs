@@ -105,6 +105,19 @@ fn a_simulated_driver_refuses_as_the_real_one_does() {
 }
 
 #[test]
+fn a_card_that_rounds_its_time_down_is_put_back_to_what_it_read() {
+    let desk = Desk::new();
+    let card = |words: &[&str]| desk.run(&[&["--machine", "sim:cyclone5"], words].concat()).ended(0).out;
+    let before = card(&["get", "nic.rx-usecs"]);
+    assert!(before.contains("= 261"), "no step of its clock is 261 us long: {before}");
+    card(&["set", "nic.rx-usecs=100"]);
+    assert!(card(&["undo"]).contains("put back: 1"));
+    assert_eq!(card(&["get", "nic.rx-usecs"]), before);
+    let report = desk.report(&["run", "plans/coalesce-usecs.toml", "--blocks", "2"]);
+    assert_eq!(report.restored.unwrap().failed, Vec::<String>::new());
+}
+
+#[test]
 fn a_number_that_is_a_mode_of_the_driver_is_shown_as_one() {
     let desk = Desk::new();
     let on = |words: &[&str]| desk.run(&[&["--machine", "sim:pc"], words].concat());
