@@ -128,7 +128,7 @@ impl Table {
         let picks = if self.picks { " data-picks=\"\"" } else { "" };
         let mut out = format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\">\n<table data-sortable=\"\"{picks}>\n\
-             <caption>{caption}</caption>\n<thead><tr>"
+             <caption><span>{caption}</span></caption>\n<thead><tr>"
         );
         for head in &self.head {
             let _ = write!(out, "<th scope=\"col\">{}</th>", text(head));

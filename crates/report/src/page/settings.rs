@@ -50,13 +50,6 @@ fn levels(model: &Model, place: usize, rows: &[(usize, Row)]) -> Option<(i32, Ve
 fn judged(model: &Model) -> Table {
     let mut rows = rows(model);
     let mut columns = vec!["setting".to_owned()];
-    if model.settings.iter().any(|setting| setting.turns != setting.label && !setting.turns.is_empty()) {
-        columns.push("turns".into());
-        for (at, row) in &mut rows {
-            let turns = &model.settings[*at].turns;
-            row.cells.push(Cell::words(if turns.is_empty() { AS_FOUND } else { turns }));
-        }
-    }
     for (place, metric) in model.judged() {
         if let Some((power, cells)) = levels(model, place, &rows) {
             columns.push(head(metric, power).replace('\n', ", "));
@@ -85,6 +78,14 @@ fn judged(model: &Model) -> Table {
         for (at, row) in &mut rows {
             let stands = requirements::cell(model, u32::try_from(*at).unwrap_or(u32::MAX));
             row.cells.push(Cell::words(&stands.unwrap_or_default()));
+        }
+    }
+    // Last, as a narrow screen shows the first columns.
+    if model.settings.iter().any(|setting| setting.turns != setting.label && !setting.turns.is_empty()) {
+        columns.push("turns".into());
+        for (at, row) in &mut rows {
+            let turns = &model.settings[*at].turns;
+            row.cells.push(Cell::words(if turns.is_empty() { AS_FOUND } else { turns }));
         }
     }
     let against = if model.settings.len() > 1 { format!(", against {}", model.label(0)) } else { String::new() };
