@@ -1,7 +1,8 @@
 //! What a reader may do about a finding: the setting it speaks for, and what to type to have it.
-use powerband_record::{SearchEnd, Standing, Verdict};
+use powerband_record::{CloseReason, SearchEnd, Standing, Verdict};
 
-use crate::{Model, Search, sentence};
+use crate::model::missing;
+use crate::{End, Model, Search, sentence};
 
 /// What a reader may do about the finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,4 +58,37 @@ fn is_better(model: &Model, at: u32) -> bool {
     verdicts().any(|verdict| verdict == Verdict::Better)
         && verdicts().all(|verdict| matches!(verdict, Verdict::Better | Verdict::Same))
         && model.requirements.iter().filter(|it| it.setting == at).all(|it| it.standing == Standing::Holds)
+}
+
+/// Most blocks that are advised: above it another way is wanted, longer trials or a larger margin.
+const BEARABLE: u32 = 1_000;
+
+/// The words it was called with and as many blocks as would decide what is undecided; where it ended for its most blocks only.
+#[must_use]
+pub fn deciding(model: &Model) -> Option<String> {
+    let header = model.header.as_ref()?;
+    let ended = matches!(model.end, End::Closed(CloseReason::Blocks)) && model.started.search.is_none();
+    let verdicts = model.settings.iter().flat_map(|setting| &setting.verdicts).flatten();
+    let open = verdicts.filter(|verdict| verdict.verdict == Verdict::Undecided);
+    let most = open.filter_map(missing).map(|(_, high)| high).max()?;
+    let blocks = model.blocks.saturating_add(most);
+    if !ended || blocks > BEARABLE {
+        return None;
+    }
+    let (ours, load) = match header.command_line.iter().position(|word| word == "--") {
+        Some(at) => header.command_line.split_at(at),
+        None => (header.command_line.as_slice(), [].as_slice()),
+    };
+    let mut words: Vec<String> = Vec::new();
+    let mut skipped = false;
+    for word in ours {
+        let value = std::mem::take(&mut skipped);
+        skipped = word == "--blocks";
+        if !value && !skipped && !word.starts_with("--blocks=") {
+            words.push(sentence::quoted(word));
+        }
+    }
+    words.extend(["--blocks".to_owned(), blocks.to_string()]);
+    words.extend(load.iter().map(|word| sentence::quoted(word)));
+    Some(words.join(" "))
 }

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use powerband_record::{Better, format_duration};
 
-use crate::advice;
 use crate::calibration;
 use crate::requirements;
 use crate::sentence;
-use crate::{Distribution, End, Model};
+use crate::{Distribution, End, Model, advice, deciding};
 
 pub(crate) mod cell;
 mod fold;
@@ -141,6 +140,9 @@ fn finding(model: &Model, page: &mut Page, colour: bool) {
     if let Some(words) = advice(model).and_then(|advice| advice.typed) {
         // Not folded, so that it can be copied.
         page.lines.push(format!("To have it: {}", clean(&words)));
+    }
+    if let Some(words) = deciding(model) {
+        page.lines.push(format!("To decide it: {}", clean(&words)));
     }
 }
 

@@ -2,7 +2,7 @@
 use powerband_record::{Better, Verdict, format_number, unit_of};
 
 use super::{Comparison, How, Row};
-use crate::sentence::percent;
+use crate::sentence::{counted, percent};
 use crate::text::{clean, fit, fold, word};
 
 /// More comparisons than this are counted, and only the differences told.
@@ -48,7 +48,8 @@ pub(crate) fn counts(rows: &[Row]) -> String {
     let kinds = [Verdict::Better, Verdict::Worse, Verdict::Same, Verdict::Undecided];
     let counts = kinds.into_iter().filter(|kind| count(*kind) > 0);
     let counts: Vec<String> = counts.map(|kind| format!("{} {}", count(kind), word(kind))).collect();
-    format!("of {} comparisons {}", rows.len(), counts.join(", "))
+    let all = counted(u32::try_from(rows.len()).unwrap_or(u32::MAX), "comparison");
+    format!("of {all} {}", counts.join(", "))
 }
 
 pub(crate) fn margin(row: &Row) -> String {
@@ -162,12 +163,12 @@ pub(crate) fn test(row: &Row) -> String {
     let number =
         |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".into(), |it| format!("{it:.decimals$}"));
     let p = match row.p_asked {
-        Some(asked) => format!("p {}, where this look asks for {asked:.4}", number(row.p, 3)),
+        Some(asked) => format!("p {}, and this look asks for less than {asked:.4}", number(row.p, 3)),
         None => format!("p {}, which decides nothing here", number(row.p, 3)),
     };
     let predicted =
         row.predicted.map_or_else(String::new, |predicted| format!("; {}", predicted_words(row, predicted)));
-    format!("{}: T {} on {}, {p}{predicted}", row.setting, number(row.t, 3), df(row.df))
+    format!("{}: t {} with {} degrees of freedom, {p}{predicted}", row.setting, number(row.t, 3), df(row.df))
 }
 
 fn df(value: Option<f64>) -> String {

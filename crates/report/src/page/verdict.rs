@@ -6,7 +6,7 @@ use super::figure::figure;
 use super::html::{facts, paragraph, text, typed};
 use crate::picture::Picture;
 use crate::sentence::{self, counted};
-use crate::{Model, advice, text as terminal};
+use crate::{Model, advice, deciding, text as terminal};
 
 /// The section's body: the words, and beside them, or below where there is no room, the picture.
 pub(super) fn section(model: &Model, lead: Option<&Picture>) -> String {
@@ -46,6 +46,10 @@ fn words(model: &Model) -> String {
         }
         None if model.started.calibration => {}
         None => body += &paragraph("Nothing is shown to be better in all that was judged: there is nothing to set."),
+    }
+    if let Some(words) = deciding(model) {
+        body += &paragraph("To run it until all of it is decided, as far as that can be foretold:");
+        body += &typed(&words);
     }
     if let Some(words) = model.going_on() {
         body += &paragraph("It can go on:");

@@ -121,7 +121,7 @@ fn described(model: &Model, metric: &Metric, trials: &[(&TrialValues, f64)]) -> 
         format!(" The reference, {}, began at {} and ended at {}.", model.label(0), told(first, unit), told(last, unit))
     });
     let warm = trials.iter().filter(|(trial, _)| trial.block == 0).count();
-    let warm = if warm == 0 { String::new() } else { format!(" Hollow points are {warm} of the warm-up.") };
+    let warm = if warm == 0 { String::new() } else { format!(" Hollow points, {warm} of them, are the warm-up.") };
     format!(
         "{} in {} trials, from {} to {}.{}{warm}",
         metric.name,

@@ -216,6 +216,6 @@ fn machines(model: &Model) -> String {
 /// As a shell takes it for one word.
 #[must_use]
 pub fn quoted(word: &str) -> String {
-    let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@#=+,".contains(c));
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@#=+,%".contains(c));
     if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

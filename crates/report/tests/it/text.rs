@@ -2,7 +2,7 @@
 use powerband_record::{Better, CloseReason, Event, ExperimentHeader, Output, Resumption, Verdict};
 use powerband_report::json::Report;
 use powerband_report::list::{List, Row};
-use powerband_report::{End, Model, ModelError, sentence, text};
+use powerband_report::{End, Model, ModelError, deciding, sentence, text};
 use unicode_width::UnicodeWidthStr;
 
 use crate::journals::{governors, header, metric, open, router, stopped, verdict};
@@ -30,6 +30,26 @@ fn counter_under_governors() {
 #[test]
 fn stopped_with_void_trials() {
     check(&stopped(), "stopped", include_str!("expected/stopped.txt"));
+}
+
+#[test]
+fn what_ended_for_its_blocks_is_told_how_it_could_be_decided() {
+    let mut events = open();
+    let Some(Event::Closed(finding)) = events.last_mut() else { panic!("{events:?}") };
+    finding.reason = CloseReason::Blocks;
+    let typed = |events: &[Event], words: &[&str]| {
+        let command_line = words.iter().map(|word| (*word).to_owned()).collect();
+        deciding(&Model::from_events(events).unwrap().with_header(ExperimentHeader { command_line, ..header() }))
+    };
+    let words =
+        ["powerband", "try", "governor=all", "--metric", "a<=5", "--blocks", "4", "--", "make", "--blocks", "x y"];
+    // 4 blocks were run, and 20 more are foretold at most.
+    let told = typed(&events, &words).unwrap();
+    assert_eq!(told, "powerband try governor=all --metric 'a<=5' --blocks 24 -- make --blocks 'x y'");
+    let plan = typed(&events, &["powerband", "run", "plan.toml", "--blocks=4"]);
+    assert_eq!(plan.unwrap(), "powerband run plan.toml --blocks 24");
+    assert_eq!(typed(&open(), &words), None, "more time was wanted there, or somebody to wait");
+    assert_eq!(typed(&router(), &words), None, "everything is decided");
 }
 
 #[test]
