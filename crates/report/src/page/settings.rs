@@ -50,12 +50,14 @@ fn levels(model: &Model, place: usize, rows: &[(usize, Row)]) -> Option<(i32, Ve
 fn judged(model: &Model) -> Table {
     let mut rows = rows(model);
     let mut columns = vec!["setting".to_owned()];
+    let mut compared = false;
     for (place, metric) in model.judged() {
         if let Some((power, cells)) = levels(model, place, &rows) {
             columns.push(head(metric, power).replace('\n', ", "));
             rows.iter_mut().zip(cells).for_each(|((_, row), cell)| row.cells.push(cell));
         }
         let Some(first) = model.verdicts(place).next() else { continue };
+        compared = true;
         let unit = unit_of_change(first);
         columns.push(format!("change, {unit}"));
         columns.push("verdict".into());
@@ -89,9 +91,8 @@ fn judged(model: &Model) -> Table {
         }
     }
     let against = if model.settings.len() > 1 { format!(", against {}", model.label(0)) } else { String::new() };
-    let caption = format!(
-        "What was judged{against}: levels of all valid trials with 95 % intervals, changes of the blocks that their verdicts rest on"
-    );
+    let changes = if compared { ", changes of the blocks that their verdicts rest on" } else { "" };
+    let caption = format!("What was judged{against}: levels of all valid trials with 95 % intervals{changes}");
     Table {
         caption,
         head: columns,

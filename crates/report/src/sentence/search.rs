@@ -73,7 +73,10 @@ fn limits(plan: &SearchPlan) -> String {
 fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
     let mut parts = Vec::new();
     match &finding.change {
-        Some(change) => parts.push(format!("{} {}", named(model, &plan.goal.name), changed(model, plan, change))),
+        Some(change) => {
+            let (name, change) = (named(model, &plan.goal.name), changed(model, plan, change));
+            parts.push(format!("{name} {change} against the machine as found"));
+        }
         None => {
             let known = finding.setting.and_then(|at| plan.goal.known.get(usize::try_from(at).ok()?.checked_sub(1)?));
             parts.extend(known.map(|value| format!("{} {}", plan.goal.name, format_number(*value))));
