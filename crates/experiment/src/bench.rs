@@ -43,7 +43,7 @@ pub enum Fatal {
         why: String,
     },
     /// Something that was turned could not be put back.
-    #[error("could not put back {what}; `powerband undo --list` shows what is left and where it is written down")]
+    #[error("RESTORE INCOMPLETE: {what}; `powerband undo --left` tries again, `powerband undo --list` shows what is left")]
     CannotRestore {
         /// Knobs and sites with the reason.
         what: String,

@@ -265,10 +265,11 @@ impl<'w> WorldBench<'w> {
         Ok(())
     }
 
-    /// Puts everything back, newest first.
+    /// Restores everything, newest first, and on each machine whatever failed on the other.
     fn put_back(&mut self, in_force: &InForce) -> Result<(), Fatal> {
+        let mut failed = Vec::new();
         for (side, applied) in in_force.iter().rev() {
-            // A lost machine puts back by itself; the other one must not wait for it.
+            // A lost machine restores by itself; the other one must not wait for it.
             if self.is_lost(*side) {
                 continue;
             }
@@ -278,13 +279,14 @@ impl<'w> WorldBench<'w> {
                 continue;
             }
             self.restored += u32::try_from(restored.undone).unwrap_or(u32::MAX);
-            if !restored.failed.is_empty() {
-                return Err(Fatal::CannotRestore { what: restored.left().join(", ") });
+            if restored.failed.is_empty() {
+                self.left.extend(restored.left());
+            } else {
+                failed.extend(restored.left());
             }
-            self.left.extend(restored.left());
             self.note_differences(*side, restored);
         }
-        Ok(())
+        if failed.is_empty() { Ok(()) } else { Err(Fatal::CannotRestore { what: failed.join(", ") }) }
     }
 }
 

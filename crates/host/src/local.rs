@@ -167,14 +167,8 @@ impl Machine for LocalMachine {
         let entry = ledger.intend(turn, &mut |path| read_place(path, buffer))?;
         let (refusal, effect) = self.perform(turn);
         let errno = refusal.as_ref().map(|refusal| refusal.errno);
-        if let Err(why) = self.ledger.done(entry, errno, effect.reads_back.clone()) {
-            // The caller is told that nothing was turned, so nothing may stay turned. If this fails too, the intent
-            // stands in the ledger and is undone later.
-            if let (None, Some(undo)) = (errno, &turn.undo) {
-                let _ = self.actor.perform(undo);
-            }
-            return Err(why);
-        }
+        let Self { ledger, actor, .. } = self;
+        ledger.done(entry, errno, effect.reads_back.clone(), &mut |undo| drop(actor.perform(undo)))?;
         let words = effect.words.or(refusal.and_then(|refusal| refusal.words));
         Ok(Acted { entry, errno, words, reads_back: effect.reads_back })
     }

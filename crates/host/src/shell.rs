@@ -158,14 +158,8 @@ impl ShellMachine {
         }
         let reads = done.reads_back.and_then(Result::ok);
         let reads = reads.map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned()).or(done.in_force);
-        if let Err(why) = self.ledger.done(entry, errno, reads.clone()) {
-            // The caller is told that nothing was turned, so nothing may stay turned.
-            if let (None, Some(undo)) = (errno, &turn.undo) {
-                as_it_was(undo);
-            }
-            return Err(why);
-        }
-        if errno.is_some() {
+        self.ledger.done(entry, errno, reads.clone(), &mut |undo| as_it_was(undo))?;
+        if self.ledger.find(entry).is_none() {
             self.forget(&[entry]);
         }
         let words = done.words.or(done.refusal.and_then(|refusal| refusal.words));

@@ -225,6 +225,7 @@ impl Run<'_> {
             path: site.path.clone().unwrap_or_default(),
             errno,
         })?;
+        let shown = turning.before.clone();
         if let Some(first) = site.path.as_ref().and_then(|path| self.limits.remove(path)) {
             (turning.undo, turning.before) = (first.undo, first.before);
         }
@@ -242,7 +243,6 @@ impl Run<'_> {
             }
             _ => None,
         };
-        // One that fails may have done half.
         let is_program = matches!(turning.action, Action::Run { .. });
         let acted = self.act(&Turn {
             action: turning.action,
@@ -256,8 +256,7 @@ impl Run<'_> {
             read_back: site.path.clone(),
             step: self.step,
         })?;
-        if acted.errno.is_none() || is_program {
-            self.applied.entries.push(acted.entry);
+        if acted.errno.is_none() {
             self.applied.group = group.or(self.applied.group.take());
         }
         if is_program {
@@ -266,7 +265,7 @@ impl Run<'_> {
         let landed = judge(&named, &value, &acted);
         let reads_back = acted.reads_back.map(|text| text.trim().to_owned());
         if let Some(error) = failure(&named, &value, &site, &landed) {
-            return Err(error);
+            return Err(error.changed(shown.as_deref(), reads_back.as_deref()));
         }
         let mut reached = Reached { named, site, asked: value, before, reads_back, landed };
         overridden::explain(self.machine, &mut reached);
@@ -287,6 +286,10 @@ impl Run<'_> {
     fn act(&mut self, turn: &Turn) -> Result<Acted, KnobError> {
         let acted = self.machine.act(turn)?;
         self.step.get_or_insert(acted.entry);
+        // What was refused may have been done in part; the ledger knows whether there is anything to restore.
+        if acted.errno.is_none() || self.machine.open_entries().iter().any(|entry| entry.id == acted.entry) {
+            self.applied.entries.push(acted.entry);
+        }
         Ok(acted)
     }
 
@@ -305,7 +308,11 @@ impl Run<'_> {
     fn take_back(self, cause: KnobError) -> KnobError {
         // Forced: these entries are milliseconds old, and a limit's read-back may have been taken too early.
         let restored = restore(self.machine, &self.applied.entries, true);
-        let left = restored.left();
+        // A limit takes effect a moment after it was written, so it may read otherwise now.
+        let is_limit = |path: &str| path.ends_with("/scaling_min_freq") || path.ends_with("/scaling_max_freq");
+        let mut exact = restored;
+        exact.inexact.retain(|it| !is_limit(&it.path));
+        let left = exact.not_restored();
         if left.is_empty() { cause } else { KnobError::CannotRestore { cause: Box::new(cause), left } }
     }
 }
@@ -332,7 +339,7 @@ fn failure(named: &Named, value: &Value, at: &Site, landed: &Landed) -> Option<K
     match landed {
         Landed::Refused { errno, words } => {
             let advice = advice(words.as_deref(), named.knob.meaning(*errno), *errno, at.path.as_deref());
-            Some(KnobError::Refused { knob, site, asked, errno: *errno, advice })
+            Some(KnobError::Refused { knob, site, asked, errno: *errno, advice, changed_to: None })
         }
         Landed::Unsupported { errno, words } => {
             let meaning = named.knob.meaning(*errno);

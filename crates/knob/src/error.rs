@@ -100,7 +100,9 @@ pub enum KnobError {
         errno: Errno,
     },
     /// The kernel refused the value.
-    #[error("the kernel refused {}: {errno}{advice}; nothing is changed", placed(&format!("{knob}={asked}"), site))]
+    #[error(
+        "the kernel refused {}: {errno}{advice}; {}", placed(&format!("{knob}={asked}"), site), outcome(.changed_to.as_deref())
+    )]
     Refused {
         /// Canonical name.
         knob: String,
@@ -112,6 +114,8 @@ pub enum KnobError {
         errno: Errno,
         /// Its own words, or what to do about it, as the sentence goes on; may be empty.
         advice: String,
+        /// What it had changed it to all the same.
+        changed_to: Option<String>,
     },
     /// The kernel accepted the value and something else is in force.
     #[error(
@@ -141,7 +145,7 @@ pub enum KnobError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// It failed, and what had been turned before could not all be put back.
-    #[error("{cause}; and these could not be put back: {}; try `powerband undo --force`", .left.join(", "))]
+    #[error("{}; RESTORE INCOMPLETE: {}; `powerband undo --left` tries again", .cause.alone(), .left.join(", "))]
     CannotRestore {
         /// What failed first.
         cause: Box<KnobError>,
@@ -172,6 +176,23 @@ impl KnobError {
         }
     }
 
+    /// The sentence without what has become of the setting.
+    fn alone(&self) -> String {
+        let sentence = self.to_string();
+        let ends = [UNCHANGED, RESTORED].iter().find_map(|end| sentence.strip_suffix(end));
+        ends.map_or_else(|| sentence.clone(), |start| start.trim_end_matches([';', ',', ' ']).to_owned())
+    }
+
+    /// The same refusal, by a kernel that had changed something all the same.
+    pub(crate) fn changed(mut self, before: Option<&str>, reads: Option<&str>) -> Self {
+        if let (Self::Refused { changed_to, .. }, Some(before), Some(reads)) = (&mut self, before, reads)
+            && before.trim() != reads.trim()
+        {
+            *changed_to = Some(reads.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        self
+    }
+
     pub(crate) fn value(knob: &str, why: impl Into<String>) -> Self {
         Self::Value { knob: knob.into(), why: why.into() }
     }
@@ -179,6 +200,16 @@ impl KnobError {
     pub(crate) fn absent(knob: &str, why: impl Into<String>) -> Self {
         Self::Absent { knob: knob.into(), why: why.into() }
     }
+}
+
+/// How a sentence ends after which everything is as before …
+const UNCHANGED: &str = "nothing is changed";
+/// … and one after which it is so again.
+const RESTORED: &str = "what was there before is restored";
+
+fn outcome(changed_to: Option<&str>) -> String {
+    let changed = |to| format!("the kernel had changed it to '{to}' all the same; {RESTORED}");
+    changed_to.map_or_else(|| UNCHANGED.to_owned(), changed)
 }
 
 /// Whether more rights would help.

@@ -193,6 +193,10 @@ impl Probing<'_> {
     /// Sets one value: what reads back, or the driver's refusal.
     fn set(&mut self, name: &'static str, asked: u32) -> Result<Result<u32, Errno>, KnobError> {
         let acted = self.machine.act(&self.turn(name, asked))?;
+        // What was refused may have been done in part; nothing is left of what was not.
+        if acted.errno.is_some() && self.machine.undo(acted.entry, false)?.stays_open() {
+            self.entries.push(acted.entry);
+        }
         Ok(match (acted.errno, acted.reads_back) {
             (None, reads) => {
                 self.entries.push(acted.entry);
@@ -203,7 +207,7 @@ impl Probing<'_> {
                 let place = self.place(name);
                 let advice = advice(acted.words.as_deref(), None, errno, Some(&place));
                 let (knob, site, asked) = (format!("nic.{name}"), self.device.clone(), asked.to_string());
-                return Err(KnobError::Refused { knob, site, asked, errno, advice });
+                return Err(KnobError::Refused { knob, site, asked, errno, advice, changed_to: None });
             }
             (Some(errno), _) => Err(errno),
         })
@@ -239,7 +243,7 @@ impl Probing<'_> {
     /// Puts everything back.
     fn back(self) -> Result<(), Left> {
         let restored = restore(self.machine, &self.entries, false);
-        if restored.complete() { Ok(()) } else { Err(Left(restored.left())) }
+        if restored.complete() { Ok(()) } else { Err(Left(restored.not_restored())) }
     }
 }
 

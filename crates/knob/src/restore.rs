@@ -64,10 +64,16 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Whether everything is as it was, as far as the kernel says.
+    /// Whether everything is as it was, as far as the kernel says. A limit takes a moment: see [`Restored::wait_for_limits`].
     #[must_use]
     pub fn complete(&self) -> bool {
-        self.foreign.is_empty() && self.failed.is_empty() && self.elsewhere.is_empty()
+        self.not_restored().is_empty()
+    }
+
+    /// Everything that does not read as before, a few words each.
+    #[must_use]
+    pub fn not_restored(&self) -> Vec<String> {
+        self.left().into_iter().chain(self.differs()).collect()
     }
 
     /// Everything that is not back, a few words each.

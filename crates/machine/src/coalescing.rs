@@ -159,6 +159,22 @@ impl<'p> CoalescingPlace<'p> {
     }
 }
 
+impl CoalescingPlace<'_> {
+    /// The values in what reads there, switches as 0 and 1; `None` when it is not of this place.
+    #[must_use]
+    pub fn values(&self, text: &str) -> Option<Coalescing> {
+        if self.names.is_empty() {
+            return Some(Coalescing::parse(text));
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if words.len() != self.names.len() {
+            return None;
+        }
+        let value = |(name, word): (&&str, &str)| Some(((*name).to_owned(), Parameter::named(name)?.parse(word)?));
+        self.names.iter().zip(words).map(value).collect::<Option<BTreeMap<_, _>>>().map(Coalescing)
+    }
+}
+
 impl fmt::Display for CoalescingPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slash = if self.names.is_empty() { "" } else { "/" };

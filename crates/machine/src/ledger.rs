@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::format::Damage;
 use self::format::{Kind, Part, Record, encode};
 pub use self::settle::Origin;
-use self::settle::{Read, Stand, is_volatile, settle};
+use self::settle::{Read, Stand, is_volatile};
 pub use self::store::{LedgerError, LedgerStore, MemoryLedger};
 use crate::{Action, Errno, Hold, Turn};
 
@@ -41,6 +41,9 @@ pub struct OpenEntry {
     pub errno: Option<Errno>,
     /// What read back after it.
     pub reads_back: Option<String>,
+    /// What read there right before it, where the turn itself does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_before: Option<String>,
 }
 
 impl OpenEntry {
@@ -52,10 +55,35 @@ impl OpenEntry {
         known && self.boot_id != boot_id && self.turn.undo.as_ref().is_some_and(is_volatile)
     }
 
-    /// Whether it was refused, so that nothing was done. A program that fails may have done half.
+    /// Whether it was refused and nothing was done. An error number alone does not prove that: the kernel stores the first of
+    /// three values and refuses the second, and a file may report at its closing that it could not be written. So a refusal
+    /// is believed only where what was there before and what reads back are known and agree. A program that fails may have
+    /// done half.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        self.errno.is_some() && !matches!(self.turn.action, Action::Run { .. })
+        match &self.turn.action {
+            _ if self.errno.is_none() => false,
+            Action::Run { .. } => false,
+            // It was there before, so it is not ours to remove.
+            Action::MakeGroup { .. } => self.errno == Some(Errno::EEXIST),
+            // Only what the turn itself calls "before" can be compared: a file that shows an outcome hides a request.
+            _ => self.before().is_some_and(|before| self.reads_as(before)),
+        }
+    }
+
+    /// What was there before, where an equal reading means that nothing is left of ours.
+    fn before(&self) -> Option<&str> {
+        match (&self.turn.before, &self.turn.action) {
+            (Some(before), _) => Some(before),
+            // What is only kept is written as it reads.
+            (None, Action::WriteFile { text, .. }) if self.turn.undo.as_ref() == Some(&self.turn.action) => Some(text),
+            (None, _) => None,
+        }
+    }
+
+    /// Whether it read like this after the action.
+    fn reads_as(&self, before: &str) -> bool {
+        self.reads_back.as_ref().is_some_and(|reads| reads.trim_end() == before.trim_end())
     }
 }
 
@@ -218,22 +246,40 @@ impl Ledger {
     pub fn intend(&mut self, turn: &Turn, read: Read<'_>) -> Result<EntryId, LedgerError> {
         let id = EntryId(self.next);
         let origin = Origin::of(&turn.action, self.net_ns, read);
+        let read_before = settle::read_before(turn, read);
         let (boot_id, turn) = (self.boot_id.clone(), Box::new(turn.clone()));
-        self.write(Record::Intent { id, boot_id, origin, turn })?;
+        self.write(Record::Intent { id, boot_id, origin, read_before, turn })?;
         Ok(id)
     }
 
-    /// Writes down what came of it. A refused action has nothing to undo and is closed at once.
+    /// Writes down what came of it. A refusal that can be believed ([`OpenEntry::is_refused`]) has nothing to undo and is
+    /// closed at once; any other entry stays open. When that cannot be written, the caller will report that nothing was
+    /// done, so `take_back` does the undo that may be needed; should that fail as well, the intent is still there.
     ///
     /// # Errors
-    /// [`LedgerError`] when it cannot be written; the intent stands and will be undone all the same.
-    pub fn done(&mut self, id: EntryId, errno: Option<Errno>, reads_back: Option<String>) -> Result<(), LedgerError> {
-        self.write(Record::Done { id, errno, reads_back })?;
-        let is_over = |entry: &OpenEntry| entry.turn.undo.is_none() || entry.is_refused();
-        if self.find(id).is_some_and(is_over) {
-            self.close(id, Undone::AlreadyBack)?;
+    /// [`LedgerError`] when it cannot be written.
+    pub fn done(
+        &mut self,
+        id: EntryId,
+        errno: Option<Errno>,
+        reads_back: Option<String>,
+        take_back: &mut dyn FnMut(&Action),
+    ) -> Result<(), LedgerError> {
+        let record = Record::Done { id, errno, reads_back };
+        let done = self.write(record.clone());
+        if done.is_err() {
+            // In memory it is known all the same, for whoever asks this ledger.
+            self.apply(record);
         }
-        Ok(())
+        let needless = self.find(id).is_some_and(|entry| entry.turn.undo.is_none() || entry.is_refused());
+        let closed = done.and_then(|()| if needless { self.close(id, Undone::AlreadyBack) } else { Ok(()) });
+        if closed.is_err()
+            && !needless
+            && let Some(undo) = self.find(id).and_then(|entry| entry.turn.undo.clone())
+        {
+            take_back(&undo);
+        }
+        closed
     }
 
     /// Closes an entry, unless the outcome says that it stays open ([`Undone::stays_open`]).
@@ -279,7 +325,7 @@ impl Ledger {
     ) -> Result<Undone, LedgerError> {
         let Some(entry) = self.find(id) else { return Ok(Undone::AlreadyBack) };
         let stand = Stand { boot_id: &self.boot_id, net_ns: self.net_ns, force };
-        let outcome = settle(entry, &stand, read, act);
+        let outcome = settle::settle(entry, &stand, read, act);
         self.close(id, outcome.clone())?;
         Ok(outcome)
     }
@@ -307,8 +353,8 @@ impl Ledger {
     fn rewrite(&mut self) -> Result<(), LedgerError> {
         let mut text = String::new();
         for entry in self.open.clone() {
-            let OpenEntry { id, boot_id, origin, turn, acted, errno, reads_back, .. } = entry;
-            text += &encode(&Record::Intent { id, boot_id, origin, turn: Box::new(turn) });
+            let OpenEntry { id, boot_id, origin, turn, acted, errno, reads_back, read_before, .. } = entry;
+            text += &encode(&Record::Intent { id, boot_id, origin, read_before, turn: Box::new(turn) });
             if acted {
                 text += &encode(&Record::Done { id, errno, reads_back });
             }
@@ -340,7 +386,7 @@ impl Ledger {
 
     fn apply(&mut self, record: Record) {
         match record {
-            Record::Intent { id, boot_id, origin, turn } => {
+            Record::Intent { id, boot_id, origin, read_before, turn } => {
                 self.next = self.next.max(id.0 + 1);
                 let step = turn.step.unwrap_or(id);
                 self.open.push(OpenEntry {
@@ -352,6 +398,7 @@ impl Ledger {
                     acted: false,
                     errno: None,
                     reads_back: None,
+                    read_before,
                 });
             }
             Record::Done { id, errno, reads_back } => {

@@ -8,7 +8,7 @@ use powerband_record::{Side, placed};
 
 use crate::away;
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::{incomplete, output};
 
 /// Where the ledger of one machine of a rig is kept.
 #[derive(Clone, Debug)]
@@ -77,7 +77,9 @@ pub(crate) fn put_back(world: &mut dyn World, kept: &[Kept], force: bool) -> Res
         let open = machine.open_entries();
         let ours = open.iter().filter(|entry| entry.turn.hold == Hold::Held || entry.is_over(&boot_id));
         let entries: Vec<EntryId> = ours.map(|entry| entry.id).collect();
-        restored.extend(restore(machine, &entries, force));
+        let mut one = restore(machine, &entries, force);
+        one.wait_for_limits(world, kept.side);
+        restored.extend(one);
     }
     restored
 }
@@ -106,15 +108,13 @@ pub(crate) fn put_back_first(world: &mut dyn World, kept: &[Kept]) -> Result<(),
         ));
     }
     if restored.failed.is_empty() {
+        // What reads otherwise is out of the ledger; it must not keep every later command from running.
+        restored.differs().iter().for_each(|differs| output::remark(&format!("RESTORE INCOMPLETE: {differs}")));
         return Ok(());
     }
     let places: Vec<String> = kept.iter().map(Kept::ledger).collect();
-    let sentence = format!(
-        "could not put back what an interrupted powerband had left: {}; {} says what was there",
-        restored.left().join(", "),
-        places.join(" or ")
-    );
-    Err(Failure::new(Exit::CannotRestore, sentence))
+    let next = format!("an interrupted powerband had left it; {} says what was there", places.join(" or "));
+    Err(incomplete::failure(&restored.not_restored(), &next))
 }
 
 fn held_in_force(machine: &dyn Machine) -> usize {

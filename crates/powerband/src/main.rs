@@ -6,6 +6,7 @@ mod cli;
 mod dry;
 mod exit;
 mod guardian;
+mod incomplete;
 mod journal;
 mod lag;
 mod left;

@@ -8,7 +8,7 @@ use powerband_experiment::{
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
 use powerband_record::{
-    CloseReason, CommandMeter, ExperimentHeader, Finding, JOURNAL_VERSION, Standing, Verdict, format_duration,
+    CloseReason, CommandMeter, Event, ExperimentHeader, Finding, JOURNAL_VERSION, Standing, Verdict, format_duration,
 };
 use powerband_report::sentence::percent;
 use powerband_store::{Noise, Store};
@@ -17,7 +17,7 @@ use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
-use crate::{caller, dry, lag, mpirun, output, tabled, verb};
+use crate::{caller, dry, incomplete, lag, mpirun, output, tabled, verb};
 
 /// Where a margin comes from that a calibration proposes.
 pub(crate) const CALIBRATED: &str = "calibration";
@@ -163,10 +163,30 @@ pub(crate) fn conclude(
 ) -> Answer {
     let finished = finish_header(store, id);
     // What ended the experiment is told before what only its header suffers from.
-    let finding = finding.map_err(|fatal| fatal_failure(fatal, id))?;
+    let finding = finding.map_err(|fatal| {
+        let failure = fatal_failure(fatal, id);
+        let unrestored = unrestored(store, id).filter(|_| failure.exit != Exit::CannotRestore);
+        unrestored.inspect(|_| output::complain(&failure.sentence)).unwrap_or(failure)
+    })?;
     finished?;
     verb::show::print(shared, store, id)?;
-    verdict_code(&finding, fail_on, id)
+    unrestored(store, id).map_or_else(|| verdict_code(&finding, fail_on, id), Err)
+}
+
+/// What the journal says was not restored; nothing else that an experiment came to matters more.
+fn unrestored(store: &Store, id: i64) -> Option<Failure> {
+    let events = store.events(id).ok()?;
+    let failed = events.iter().rev().find_map(|event| match event {
+        Event::Restored { failed, .. } => Some(failed),
+        _ => None,
+    });
+    let failed = failed.filter(|failed| !failed.is_empty())?;
+    let names = events.iter().find_map(|event| match event {
+        Event::Started(started) => Some(rig::Names::begun(started)),
+        _ => None,
+    });
+    let undo = names.map_or_else(|| "powerband undo --left".to_owned(), |names| names.words_for("undo --left"));
+    Some(incomplete::failure(failed, &format!("`{undo}` tries again, `powerband show {id}` has it")))
 }
 
 /// What is said on the command line wins over the plan.

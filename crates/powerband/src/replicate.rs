@@ -7,15 +7,15 @@ mod tried;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use powerband_experiment::{Plan, WorldBench, resolve, survey};
+use powerband_experiment::{Fatal, Plan, WorldBench, resolve, survey};
 use powerband_machine::StopSignal;
-use powerband_record::Void;
+use powerband_record::{Event, Void};
 use powerband_report::published::Check;
 use powerband_report::replication::{Evidence, Observed, Replication};
 
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure, usage};
-use crate::rig;
+use crate::{incomplete, rig};
 use progress::{Progress, Watched};
 
 pub(crate) use articles::{Article, all, named};
@@ -104,7 +104,17 @@ fn observed(
     }));
     let resolved = resolve(&plan, &mut world).map_err(rig::resolve_failure)?;
     let mut bench = WorldBench::new(&mut world, &resolved);
-    let surveyed = survey(&resolved.started, &mut bench, &mut journal).map_err(|fatal| broken(&fatal))?;
+    let surveyed = survey(&resolved.started, &mut bench, &mut journal).map_err(|fatal| match fatal {
+        Fatal::CannotRestore { .. } => Failure::new(Exit::CannotRestore, format!("the plan {name}: {fatal}")),
+        fatal => broken(&fatal),
+    })?;
+    let unrestored = journal.events.iter().find_map(|event| match event {
+        Event::Restored { failed, .. } if !failed.is_empty() => Some(failed),
+        _ => None,
+    });
+    if let Some(failed) = unrestored {
+        return Err(incomplete::failure(failed, &format!("it was the plan {name}, on simulated machines that are gone")));
+    }
     surveyed.map_err(|why| match why {
         Void::Stopped => Failure::new(Exit::Stopped, "stopped; nothing was turned but on simulated machines"),
         why => broken(&why),

@@ -371,7 +371,7 @@ pub fn restoration(model: &Model) -> String {
         None => "the journal does not say that anything was put back; `powerband undo` looks and does".into(),
         Some(done) if !done.failed.is_empty() => {
             let failed = u32::try_from(done.failed.len()).unwrap_or(u32::MAX);
-            format!("NOT everything: {} undone, {} not", counted(done.entries, "change"), failed)
+            format!("RESTORE INCOMPLETE: {} undone, {} not", counted(done.entries, "change"), failed)
         }
         Some(done) if done.entries == 0 => "nothing was left to put back".into(),
         Some(done) => format!("everything, {} undone", counted(done.entries, "change")),

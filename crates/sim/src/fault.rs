@@ -64,6 +64,10 @@ pub enum Fault {
     RefusedOften,
     /// The same file refuses until [`crate::SimWorld::heal`].
     RefusedLasting,
+    /// One write is refused after a part of it was stored, as a vector of numbers is whose second one the kernel does not take.
+    RefusedInPart,
+    /// One write is stored, and an error is reported all the same, as by a close() that comes too late.
+    RefusedTooLate,
     /// One reading fails.
     Unreadable,
     /// A CPU goes out of service, and the files of a policy with it.
@@ -96,10 +100,12 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, for a tally that shows what never struck.
-    pub const ALL: [Fault; 17] = [
+    pub const ALL: [Fault; 19] = [
         Fault::RefusedOnce,
         Fault::RefusedOften,
         Fault::RefusedLasting,
+        Fault::RefusedInPart,
+        Fault::RefusedTooLate,
         Fault::Unreadable,
         Fault::Offline,
         Fault::Online,
@@ -155,15 +161,25 @@ impl Step {
     /// What can strike here.
     fn faults(self) -> &'static [Fault] {
         use Fault::{
-            ClampedLate, DiskFull, DiskFullLasting, Foreign, JournalRefused, LoadDied, Offline, Online, RefusedLasting,
-            RefusedOften, RefusedOnce, SpawnRefused, Unreadable, Vanished,
+            ClampedLate, DiskFull, DiskFullLasting, Foreign, JournalRefused, LoadDied, Offline, Online, RefusedInPart,
+            RefusedLasting, RefusedOften, RefusedOnce, RefusedTooLate, SpawnRefused, Unreadable, Vanished,
         };
         match self {
             Step::Look => &[Unreadable, Unreadable, Foreign, Foreign, Vanished],
-            Step::Perform => &[RefusedOnce, RefusedOften, RefusedLasting, ClampedLate, ClampedLate, Foreign, Foreign],
+            Step::Perform => &[
+                RefusedOnce,
+                RefusedOften,
+                RefusedLasting,
+                RefusedInPart,
+                RefusedTooLate,
+                ClampedLate,
+                ClampedLate,
+                Foreign,
+                Foreign,
+            ],
             Step::ReadBack => &[Unreadable],
             Step::Compare => &[Unreadable],
-            Step::TakeBack => &[RefusedOnce, RefusedOften, RefusedLasting],
+            Step::TakeBack => &[RefusedOnce, RefusedOften, RefusedLasting, RefusedInPart, RefusedTooLate],
             Step::Append => &[DiskFull, DiskFullLasting],
             Step::Replace => &[DiskFull],
             Step::Spawn => &[SpawnRefused, SpawnRefused, Foreign],

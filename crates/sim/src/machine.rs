@@ -194,14 +194,11 @@ impl Machine for SimMachine {
             (self.intend(turn)?, self.turn(turn))
         };
         let errno = refusal.as_ref().map(|(errno, _)| *errno);
-        if let Err(why) = self.ledger.done(entry, errno, reads_back.clone()) {
-            // The caller is told that nothing was turned, so nothing may stay turned. If this fails too, the intent
-            // stands in the ledger and is undone later.
-            if let (None, Some(undo)) = (errno, &turn.undo) {
-                let _refused = self.hands().take_back(undo, entry, turn.hold);
-            }
-            return Err(why);
-        }
+        let Self { ledger, board, faults, .. } = self;
+        let mut hands = Hands { board, faults: faults.as_ref() };
+        ledger.done(entry, errno, reads_back.clone(), &mut |undo| {
+            let _refused = hands.take_back(undo, entry, turn.hold);
+        })?;
         Ok(Acted { entry, errno, words: refusal.and_then(|(_, words)| words), reads_back })
     }
 

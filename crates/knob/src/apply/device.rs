@@ -54,9 +54,9 @@ impl Run<'_> {
         let turn = self.together(&device, &request);
         let acted = self.act(&turn)?;
         if acted.errno.is_some() {
-            return request.refused(&acted).map_or(Ok(()), Err);
+            let (before, reads) = (turn.before.as_deref(), acted.reads_back.as_deref());
+            return request.refused(&acted).map_or(Ok(()), |error| Err(error.changed(before, reads)));
         }
-        self.applied.entries.push(acted.entry);
         let values: Vec<&str> = acted.reads_back.iter().flat_map(|text| text.split_whitespace()).collect();
         for (place, (step, before)) in request.steps.into_iter().zip(request.before).enumerate() {
             let reads_back = values.get(place).map(|&value| value.to_owned());

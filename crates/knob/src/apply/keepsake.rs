@@ -193,10 +193,7 @@ impl Run<'_> {
             step: self.step,
         })?;
         match acted.errno {
-            None => {
-                self.applied.entries.push(acted.entry);
-                Ok(Some(acted.entry))
-            }
+            None => Ok(Some(acted.entry)),
             Some(Errno::EINVAL) => {
                 let note = format!("{knob} refuses the value it shows: undo will leave it at its default");
                 self.applied.notes.push(note);
@@ -208,6 +205,7 @@ impl Run<'_> {
                 asked,
                 errno,
                 advice: advice(acted.words.as_deref(), None, errno, Some(path)),
+                changed_to: None,
             }),
         }
     }

@@ -401,7 +401,7 @@ impl Machine for Fake {
             turn.read_back.as_ref().and_then(|path| self.read(path).ok()).map(|text| text.trim_end().to_owned());
         let quota = self.quota_reads.filter(|_| matches!(turn.action, Action::MakeGroup { .. }));
         let reads_back = quota.map(str::to_owned).or(reads_back);
-        ledger.done(entry, errno, reads_back.clone())?;
+        ledger.done(entry, errno, reads_back.clone(), &mut |_| {})?;
         self.ledger = Some(ledger);
         self.settle();
         Ok(Acted { entry, errno, words: None, reads_back })

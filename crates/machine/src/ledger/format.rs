@@ -17,6 +17,8 @@ pub(super) enum Record {
         boot_id: String,
         #[serde(default, skip_serializing_if = "Origin::is_anywhere")]
         origin: Origin,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        read_before: Option<String>,
         turn: Box<Turn>,
     },
     /// Acted, with what came of it.

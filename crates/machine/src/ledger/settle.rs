@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{OpenEntry, Undone};
-use crate::{Action, Coalescing, Errno, Hold};
+use crate::{Action, CoalescingPlace, Errno, Hold, Turn};
 
 /// Reads a file of the machine.
 pub(super) type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
@@ -100,7 +100,7 @@ pub(super) fn settle(
     }
     match act(undo) {
         Ok(()) => {
-            round_up(entry, undo, read, act);
+            round(entry, undo, read, act);
             Undone::Undone
         }
         Err(Errno::ENOENT) if matches!(undo, Action::RemoveFile { .. } | Action::RemoveGroup { .. }) => {
@@ -109,31 +109,62 @@ pub(super) fn settle(
         Err(errno) if (stand.force || !is_kept(entry)) && has_no_place(undo, now.as_ref(), errno) => {
             Undone::AlreadyBack
         }
+        Err(errno) if was_never_taken(entry, now.as_ref(), errno) => Undone::AlreadyBack,
         Err(errno) => Undone::Failed { why: errno.to_string() },
     }
 }
 
-/// How many values above the one before are tried where a driver rounds down.
+/// What reads at the place of a turn that does not say itself what was there before. What is only kept is written as it
+/// reads, and a program is never believed to have refused.
+pub(super) fn read_before(turn: &Turn, read: Read<'_>) -> Option<String> {
+    let is_kept = turn.undo.as_ref() == Some(&turn.action);
+    if turn.before.is_some() || turn.undo.is_none() || is_kept || matches!(turn.action, Action::Run { .. }) {
+        return None;
+    }
+    read(turn.read_back.as_ref()?).ok().map(|text| text.trim_end().to_owned())
+}
+
+/// Whether the place refuses the undo for the reason it refused the action, and reads as it did before both: a file that may
+/// not be written, or one whose CPU is out of service.
+fn was_never_taken(entry: &OpenEntry, now: Option<&Result<String, Errno>>, errno: Errno) -> bool {
+    let reads_now = |before: &str| matches!(now, Some(Ok(now)) if now == before.trim_end());
+    entry.errno == Some(errno)
+        && match entry.before().or(entry.read_before.as_deref()) {
+            Some(before) => reads_now(before) && entry.reads_as(before),
+            None => !matches!(now, Some(Ok(_))),
+        }
+}
+
+/// How many values next to the ones before are tried where a driver rounds.
 const ROUNDED: u32 = 16;
 
-/// A driver that counts its time in steps shows what a step comes to, and takes what it has shown for the step below: then the
-/// least value that reads as before is what was before. Where none does, what read before is asked for again.
-fn round_up(entry: &OpenEntry, undo: &Action, read: Read<'_>, act: &mut dyn FnMut(&Action) -> Result<(), Errno>) {
-    let Action::Coalesce { device, values } = undo else { return };
-    let (Some(place), Some((name, &before))) = (&entry.turn.read_back, values.0.iter().next()) else { return };
-    let mut now = || read(place).ok()?.trim().parse::<u32>().ok();
-    // A switch reads as a word.
-    let Some(short) = now().and_then(|now| before.checked_sub(now)).filter(|short| *short > 0) else { return };
-    for value in (before..=before.saturating_add(short.min(ROUNDED))).skip(1) {
-        let values = Coalescing([(name.clone(), value)].into());
-        if act(&Action::Coalesce { device: device.clone(), values }).is_err() {
-            break;
-        }
-        if now() == Some(before) {
+/// A driver that counts its time in steps shows what a step comes to, and takes what it has shown for the step next to it: then
+/// the nearest value that reads as before is what was before. All values of the request go together each time, because the
+/// driver checks them against one another. Where no value reads as before, what read before is requested again.
+fn round(entry: &OpenEntry, undo: &Action, read: Read<'_>, act: &mut dyn FnMut(&Action) -> Result<(), Errno>) {
+    let Action::Coalesce { device, values: before } = undo else { return };
+    let Some(place) = entry.turn.read_back.as_deref().and_then(CoalescingPlace::of) else { return };
+    let mut now = || read(&place.to_string()).ok().and_then(|text| place.values(&text));
+    let Some(first) = now() else { return };
+    let mut asked = before.clone();
+    // Name, what read before, and what reads now that this was requested.
+    let differing = |(name, &was): (&String, &u32)| Some((name.clone(), was, first.get(name).filter(|now| *now != was)?));
+    let mut apart: Vec<(String, u32, u32)> = before.0.iter().filter_map(differing).collect();
+    let furthest = apart.iter().map(|(_, was, reads)| was.abs_diff(*reads)).max();
+    for step in 1..=furthest.unwrap_or(0).min(ROUNDED) {
+        let next = |was: u32, reads| if reads < was { was.saturating_add(step) } else { was.saturating_sub(step) };
+        asked.0.extend(apart.iter().map(|(name, was, reads)| (name.clone(), next(*was, *reads))));
+        let tried = act(&Action::Coalesce { device: device.clone(), values: asked.clone() });
+        let Some(reads) = now().filter(|_| tried.is_ok()) else { break };
+        apart.retain(|(name, was, _)| reads.get(name) != Some(*was));
+        if apart.is_empty() {
             return;
         }
     }
-    let _ = act(undo);
+    if !apart.is_empty() {
+        asked.0.extend(apart.into_iter().map(|(name, was, _)| (name, was)));
+        let _ = act(&Action::Coalesce { device: device.clone(), values: asked });
+    }
 }
 
 /// What comparing says, when it says that nothing is to be done.
@@ -143,6 +174,8 @@ fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>
     // A file that was not there before reads as nothing did.
     let made = matches!(undo, Action::RemoveFile { .. });
     match now? {
+        // Nothing is there to be removed: it was never made, or is gone. What is there and cannot be read is not ours.
+        Err(Errno::ENOENT) if made => Some(Undone::AlreadyBack),
         Ok(now) if before.is_some_and(|before| now == before.trim_end()) => Some(Undone::AlreadyBack),
         Ok(now) if before.is_some() || made => {
             let written = match &entry.turn.action {

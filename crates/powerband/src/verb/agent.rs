@@ -10,7 +10,7 @@ use powerband_record::Side;
 use crate::cli;
 use crate::exit::{Answer, Exit, Failure};
 use crate::left::{self, Kept};
-use crate::rig;
+use crate::{incomplete, rig};
 
 pub(crate) fn run(args: &cli::Agent) -> Answer {
     if args.carried {
@@ -62,11 +62,11 @@ fn put_back(opened: &mut Opened) -> Result<(), Failure> {
     let Some(machine) = opened.world.machine(Side::Near) else { return Ok(()) };
     let held = left::held(machine);
     let restored = restore(machine, &held, false);
+    // Nobody looks at the exit code of what reads otherwise here: the owner is gone.
     if restored.failed.is_empty() {
         return Ok(());
     }
-    let left = restored.left().join(", ");
-    Err(Failure::new(Exit::CannotRestore, format!("could not put back {left}; {} says what was there", opened.folder)))
+    Err(incomplete::failure(&restored.left(), &format!("{} says what was there", opened.folder)))
 }
 
 /// Our own program and its folder, which were made for this run alone. What runs needs neither.

@@ -96,7 +96,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         return confirmed(&mut rig, shared, &told, &confirmation, within_ns);
     }
     if !args.dry_run {
-        keep(&mut rig, &told)?;
+        keep(&mut rig, &told, &names)?;
         told.hear_witnesses(rig.world());
     }
     if shared.json {
@@ -118,12 +118,12 @@ fn confirmation_time_ns(text: &str) -> Result<u64, Failure> {
 }
 
 /// Makes what is turned stay, all of it: until then it is held, so that nothing of it outlives us by half.
-fn keep(rig: &mut Rig, told: &Told) -> Result<(), Failure> {
+fn keep(rig: &mut Rig, told: &Told, names: &rig::Names) -> Result<(), Failure> {
     for (side, applied) in &told.applied {
         let Some(machine) = rig.world().machine(*side) else { continue };
         if let Err(error) = machine.keep(&applied.entries) {
-            put_back(rig.world(), &told.applied)?;
-            return Err(Failure::new(Exit::CannotGoOn, format!("{error}; everything was put back")));
+            put_back(rig.world(), &told.applied, names).inspect_err(|_| output::complain(&error.to_string()))?;
+            return Err(Failure::new(Exit::CannotGoOn, format!("{error}; everything was restored")));
         }
     }
     rig::lost(rig.world()).map_or(Ok(()), Err)
@@ -156,7 +156,8 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Res
             }
             Ok((_, Some(applied))) => told.tell(side, applied),
             Err(failure) => {
-                put_back(rig.world(), &told.applied)?;
+                put_back(rig.world(), &told.applied, &rig::Names::plain(shared))
+                    .inspect_err(|_| output::complain(&failure.sentence))?;
                 return Err(rig::lost(rig.world()).unwrap_or(failure));
             }
         }
@@ -219,12 +220,13 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
         let confirm = rig::Names::plain(shared).words_for("confirm");
         output::say(&format!("type `{confirm}` in another shell within {time} to keep it; else it goes back"));
     }
+    let names = rig::Names::plain(shared);
     let heard = wait(rig, confirmation, within_ns);
     let kept = matches!(heard, Answered::Yes);
     if kept {
-        keep(rig, told)?;
+        keep(rig, told, &names)?;
     } else {
-        put_back(rig.world(), &told.applied)?;
+        put_back(rig.world(), &told.applied, &names)?;
     }
     if shared.json {
         output::say_document(&told.shape(false, Some(kept)))?;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::cli::{Shared, Undo};
 use crate::exit::{Answer, Exit, Failure};
+use crate::incomplete;
 use crate::left::{self, tells};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
@@ -70,9 +71,10 @@ impl Step {
 
 pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let purpose = if args.list { Purpose::Look } else { Purpose::PutBack };
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
+    let names = rig::Names::plain(shared);
+    let mut rig = rig::open(&names, shared.seed, purpose)?;
     if args.left {
-        return undo_left(shared, args, rig);
+        return undo_left(shared, args, rig, &names);
     }
     let (kept, ledger) = (rig.kept(), rig.ledger_place());
     if !args.list {
@@ -101,12 +103,14 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
         let mine = wanted.iter().filter(|step| step.side == side).flat_map(|step| &step.entries);
         let entries: Vec<EntryId> = mine.map(|entry| entry.id).collect();
         if let Some(machine) = rig.world().machine(side) {
-            restored.extend(restore(machine, &entries, args.force));
+            let mut one = restore(machine, &entries, args.force);
+            one.wait_for_limits(rig.world(), side);
+            restored.extend(one);
         }
     }
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
     report(shared, &restored, steps.len() - wanted.len())?;
-    let outcome = outcome(&restored, &ledger, "undo");
+    let outcome = outcome(&restored, &names, "undo");
     // Last, as it needs somebody to look: the rest is put back by now.
     left::sort_out(rig.world(), &kept).inspect_err(|_| {
         if let Err(other) = &outcome {
@@ -117,8 +121,8 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
 }
 
 /// Puts back what an interrupted powerband has left and closes what a reboot has ended, and nothing else.
-fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig) -> Answer {
-    let (kept, ledger) = (rig.kept(), rig.ledger_place());
+fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig, names: &rig::Names) -> Answer {
+    let kept = rig.kept();
     let restored = left::put_back(rig.world(), &kept, args.force);
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
     if shared.json || restored != Restored::default() {
@@ -127,7 +131,7 @@ fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig) -> Answer {
         output::say("nothing is left");
     }
     left::sort_out(rig.world(), &kept)?;
-    outcome(&restored, &ledger, "undo --left")
+    outcome(&restored, names, "undo --left")
 }
 
 /// Steps that are set and not yet taken back, oldest first.
@@ -216,11 +220,14 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
     Ok(())
 }
 
-/// What is not back decides the code. `verb` with `--force` behind it insists.
-fn outcome(restored: &Restored, ledger: &str, verb: &str) -> Answer {
+/// What is not restored decides the code; what was left alone on purpose is a refusal. `verb` with `--force` behind it insists.
+fn outcome(restored: &Restored, names: &rig::Names, verb: &str) -> Answer {
     if !restored.failed.is_empty() {
-        let sentence = format!("could not put back {}; {ledger} says what was there", restored.left().join(", "));
-        return Err(Failure::new(Exit::CannotRestore, sentence));
+        let next = format!("`{}` tries again", names.words_for(verb));
+        return Err(incomplete::failure(&restored.not_restored(), &next));
+    }
+    if !restored.inexact.is_empty() {
+        incomplete::check(restored, &|verb| names.words_for(verb))?;
     }
     if let Some(foreign) = restored.foreign.first() {
         let sentence = format!(

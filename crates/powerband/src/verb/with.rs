@@ -1,12 +1,12 @@
 //! `with`: turn knobs for the length of one command, whose own exit code is ours.
-use powerband_knob::{Applied, apply, for_side, restore};
+use powerband_knob::{Applied, Restored, apply, for_side, restore};
 use powerband_machine::{Finished, Hold, Job, ProcessId, User, Wake, World};
 use powerband_record::{Assignment, ExitStatus, Setting, Side, Work};
 
 use crate::caller;
 use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output;
+use crate::{incomplete, output};
 use crate::rig::{self, Purpose};
 use crate::witness::Witnesses;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
         {
             Ok(applied) => in_force.push((side, applied)),
             Err(failure) => {
-                put_back(world, &in_force)?;
+                put_back(world, &in_force, &names).inspect_err(|_| output::complain(&failure.sentence))?;
                 return Err(rig::lost(world).unwrap_or(failure));
             }
         }
@@ -45,7 +45,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let group = near.and_then(|(_, applied)| applied.group.clone());
     let witnesses = Witnesses::begin(world, &in_force);
     let ran = execute(world, args, group, user, witnesses);
-    put_back(world, &in_force)?;
+    put_back(world, &in_force, &names)?;
     rig::lost(world).map_or(ran, Err)
 }
 
@@ -114,8 +114,16 @@ fn wait(world: &mut dyn World, process: ProcessId, witnesses: Witnesses) -> (Opt
     }
 }
 
-/// Puts back what was held on each side, newest first, and tells what reads otherwise than before.
-pub(super) fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Result<(), Failure> {
+/// Restores what was held on each side, newest first; all of it, whatever fails.
+///
+/// # Errors
+/// As [`incomplete::check`] says.
+pub(super) fn put_back(
+    world: &mut dyn World,
+    in_force: &[(Side, Applied)],
+    names: &rig::Names,
+) -> Result<(), Failure> {
+    let mut all = Restored::default();
     for (side, applied) in in_force.iter().rev() {
         if rig::is_lost(world, *side) {
             continue;
@@ -123,15 +131,10 @@ pub(super) fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)]) -> R
         let Some(machine) = world.machine(*side) else { continue };
         let mut restored = restore(machine, &applied.entries, false);
         restored.wait_for_limits(world, *side);
-        restored.differs().iter().for_each(|differs| output::remark(differs));
-        restored.elsewhere.iter().for_each(|it| output::remark(&format!("left {} turned: {}", it.knob, it.why)));
-        if !restored.failed.is_empty() && !rig::is_lost(world, *side) {
-            let sentence = format!(
-                "could not put back {}; `powerband undo --list` shows what is left",
-                restored.left().join(", ")
-            );
-            return Err(Failure::new(Exit::CannotRestore, sentence));
+        // A lost machine restores by itself, and what it did not answer is no outcome.
+        if !rig::is_lost(world, *side) {
+            all.extend(restored);
         }
     }
-    Ok(())
+    incomplete::check(&all, &|verb| names.words_for(verb))
 }

@@ -35,7 +35,7 @@ fn turned_by_one_that_is_gone(folder: &Path, boot_id: &str, turns: &[Turn]) {
         {
             fs::write(path, text).unwrap();
         }
-        ledger.done(id, None, Some(turn.asked.clone())).unwrap();
+        ledger.done(id, None, Some(turn.asked.clone()), &mut |_| {}).unwrap();
     }
 }
 
@@ -351,7 +351,7 @@ fn what_reads_differently_after_it_was_put_back_is_told() {
     let [path] = files(&desk, ["knob"]);
     let theirs = format!("ln -sf /dev/null {}", path.display());
     let knob = format!("{}=1", desk.knob("knob"));
-    let ran = desk.run(&["with", &knob, "--", "sh", "-c", &theirs]).ended(0);
+    let ran = desk.run(&["with", &knob, "--", "sh", "-c", &theirs]).ended(6);
     assert!(ran.err.contains("reads nothing where it read 0 before"), "{}", ran.err);
 
     fs::remove_file(&path).unwrap();
@@ -359,8 +359,8 @@ fn what_reads_differently_after_it_was_put_back_is_told() {
     let setting = format!("b:{knob}");
     let words =
         ["try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "2", "--warmup", "0", "--", "sh", "-c"];
-    let ran = desk.run(&[&words[..], &[&format!("if grep -q 1 {}; then {theirs}; fi", path.display())]].concat());
+    let ran = desk.run(&[&words[..], &[&format!("if grep -q 1 {}; then {theirs}; fi", path.display())]].concat()).ended(6);
     let told = ran.out.lines().find(|line| line.contains("put back")).unwrap_or_default();
-    assert!(told.contains("NOT everything"), "{}\n{}", ran.out, ran.err);
+    assert!(told.contains("RESTORE INCOMPLETE"), "{}\n{}", ran.out, ran.err);
     assert!(ran.out.replace("\n ", "").contains("reads nothing where it read 0 before"), "{}", ran.out);
 }

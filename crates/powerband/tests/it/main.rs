@@ -62,6 +62,7 @@ mod simulated;
 mod told;
 mod tuned;
 mod undone;
+mod unrestored;
 mod wakeful;
 mod watched;
 mod whole;

@@ -54,6 +54,35 @@ fn of_twelve_values_of_which_the_ninth_is_refused_none_is_turned() {
 }
 
 #[test]
+fn what_the_kernel_stored_before_it_refused_is_restored() {
+    if !root() {
+        return;
+    }
+    let (desk, there) = (Desk::new(), Namespace::new("parts"));
+    for (knob, value, stored) in [
+        // The kernel takes the first of three numbers and refuses the second.
+        ("net.ipv4.tcp_rmem", "8192 0 6291456", "8192 "),
+        ("net.ipv4.tcp_wmem", "8192 0 6291456", "8192 "),
+        // It takes one number and answers that it took no more.
+        ("net.ipv4.tcp_fin_timeout", "31 40", "31"),
+        ("net.ipv4.ip_local_port_range", "2000 1000", "2000 1000"),
+    ] {
+        let path = format!("/proc/sys/{}", knob.replace('.', "/"));
+        let before = there.read(&path);
+        for verb in [&["set"][..], &["with"]] {
+            let setting = format!("sysctl.{knob}={value}");
+            let load: &[&str] = if verb == ["with"] { &["--", "true"] } else { &[] };
+            let ran = there.powerband(&desk, &[verb, &[&setting], load].concat());
+            assert!(matches!(ran.code, Some(2 | 8)), "{setting}: {:?} {} {}", ran.code, ran.out, ran.err);
+            assert_eq!((there.read(&path), desk.turned()), (before.clone(), 0), "{setting}: {}", ran.err);
+            let changed = ran.err.contains(&format!("the kernel had changed it to '{stored}"));
+            let unchanged = ran.err.contains("nothing is changed");
+            assert!(changed && ran.err.contains("is restored") || stored == value && unchanged, "{setting}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
 fn killed_between_the_eighth_and_the_ninth_of_twelve_none_stays_turned() {
     let desk = Desk::new();
     let names: Vec<String> = (1..=8).map(|number| format!("file{number}")).collect();

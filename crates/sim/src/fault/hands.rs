@@ -71,10 +71,12 @@ impl Hands<'_> {
         let Some(faults) = self.faults else { return self.board.perform(action) };
         self.board.change_late(faults);
         let mut clamped = None;
+        let mut late = None;
         match faults.next(step) {
             Strike::Nothing => {}
             Strike::Dead(_) => return Err((Errno::EIO, None)),
             Strike::Fault(Fault::ClampedLate, stream) => clamped = Some(stream),
+            Strike::Fault(fault @ (Fault::RefusedInPart | Fault::RefusedTooLate), stream) => late = Some((fault, stream)),
             Strike::Fault(fault @ (Fault::RefusedOnce | Fault::RefusedOften | Fault::RefusedLasting), mut stream) => {
                 if let Some(place) = place(action) {
                     let writes = match fault {
@@ -98,7 +100,21 @@ impl Hands<'_> {
         if let Some(errno) = place(action).and_then(|place| faults.refusal(place)) {
             return Err((errno, None));
         }
-        self.board.write_as(faults, hand, action)?;
+        match late {
+            Some((Fault::RefusedInPart, mut stream)) if takes_parts(action) => {
+                let part = self.board.part_of(action, &mut stream);
+                self.board.write_as(faults, hand, &part)?;
+                faults.struck(Fault::RefusedInPart);
+                return Err((Errno::EINVAL, None));
+            }
+            late => {
+                self.board.write_as(faults, hand, action)?;
+                if late.is_some() {
+                    faults.struck(Fault::RefusedTooLate);
+                    return Err((Errno::EIO, None));
+                }
+            }
+        }
         if let (Some(mut stream), Action::WriteFile { path, .. }) = (clamped, action)
             && let Some(text) = self.board.another_value(path, &mut stream)
         {
@@ -107,6 +123,11 @@ impl Hands<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether it writes where a part of what was written may be stored: a sysctl of several numbers, an ordinary file.
+fn takes_parts(action: &Action) -> bool {
+    matches!(action, Action::WriteFile { path, .. } if !path.starts_with("/sys/"))
 }
 
 /// The file or group an action is about.
@@ -149,6 +170,16 @@ impl Board {
         let step = state.step;
         state.written.push(Written { step, hand, path: path.clone(), was, text, reads });
         Ok(())
+    }
+
+    /// What of a write is stored before it is refused: half of an ordinary file's text, another number of the kernel's.
+    fn part_of(&mut self, action: &Action, stream: &mut ChaCha8Rng) -> Action {
+        let Action::WriteFile { path, text } = action else { return action.clone() };
+        let text = match self.another_value(path, stream) {
+            Some(other) if path.starts_with("/proc/") => other,
+            _ => text.chars().take(text.chars().count() / 2).collect(),
+        };
+        Action::WriteFile { path: path.clone(), text }
     }
 
     fn shows(&mut self, path: &str) -> Option<String> {

@@ -17,7 +17,7 @@ fn turned(path: &str, net_ns: Option<u64>) -> (Ledger, Shared, EntryId) {
     let store = Shared::default();
     let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap().in_network(net_ns);
     let id = ledger.intend(&turn(path, "0", "1", Hold::Set), &mut with_address("02:00:00:00:00:01")).unwrap();
-    ledger.done(id, None, Some("1".into())).unwrap();
+    ledger.done(id, None, Some("1".into()), &mut |_| {}).unwrap();
     (ledger, store, id)
 }
 
@@ -74,7 +74,7 @@ fn coalescing_belongs_to_its_namespace_and_its_device() {
     let store = Shared::default();
     let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap().in_network(Some(4001));
     let id = ledger.intend(&turn, &mut with_address("02:00:00:00:00:01")).unwrap();
-    ledger.done(id, None, Some("1".into())).unwrap();
+    ledger.done(id, None, Some("1".into()), &mut |_| {}).unwrap();
     assert_eq!(undo_from(&store, id, Some(4002), "02:00:00:00:00:01", false), (Undone::Elsewhere, 0));
     let (outcome, acts) = undo_from(&store, id, Some(4001), "02:00:00:00:00:02", false);
     assert!(matches!(outcome, Undone::OtherDevice { .. }) && acts == 0, "{outcome:?}");

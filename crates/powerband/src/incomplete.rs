@@ -1,0 +1,44 @@
+//! How every verb ends when something could not be restored: one sentence, with what to type, and one exit code.
+use powerband_knob::{Foreign, Restored};
+
+use crate::exit::{Exit, Failure};
+
+/// Ends with [`Exit::CannotRestore`] unless everything reads as before. `words_for` types a verb for the same machines.
+///
+/// # Errors
+/// The sentence that names what is not restored.
+pub(crate) fn check(restored: &Restored, words_for: &dyn Fn(&str) -> String) -> Result<(), Failure> {
+    let not_restored = restored.not_restored();
+    if not_restored.is_empty() {
+        return Ok(());
+    }
+    let open = restored.failed.len() + restored.foreign.len() + restored.elsewhere.len();
+    let again: Vec<String> = restored.inexact.iter().filter_map(requested).collect();
+    let next = match again.as_slice() {
+        [_, ..] if open == 0 => format!("`{}` requests it again", words_for(&format!("set {}", again.join(" ")))),
+        _ => format!("`{}` tries again", words_for("undo --left")),
+    };
+    Err(failure(&not_restored, &next))
+}
+
+/// The failure for what is not restored, a few words each, with what to do `next`.
+pub(crate) fn failure(not_restored: &[String], next: &str) -> Failure {
+    Failure::new(Exit::CannotRestore, format!("RESTORE INCOMPLETE: {}; {next}", not_restored.join(", ")))
+}
+
+/// What requests the value that read there before, as `set` takes it: `nic.rx-usecs@eth0=261 nic.tx-usecs@eth0=40000`.
+fn requested(it: &Foreign) -> Option<String> {
+    let at = if it.site.is_empty() || it.site == "-" || it.knob.ends_with(&it.site) {
+        String::new()
+    } else {
+        format!("@{}", it.site)
+    };
+    let knobs: Vec<&str> = it.knob.split(", ").collect();
+    let one = |(knob, value): (&&str, &str)| crate::away::quoted(&format!("{knob}{at}={value}"));
+    let words: Vec<String> = match knobs.as_slice() {
+        _ if it.ours.is_empty() => return None,
+        [knob] => vec![one((knob, &it.ours))],
+        several => several.iter().zip(it.ours.split(' ')).map(one).collect(),
+    };
+    Some(words.join(" "))
+}
