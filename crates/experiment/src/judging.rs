@@ -8,7 +8,7 @@ use powerband_record::{
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
 use powerband_stats::{Claim, Judge, Pairs, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
 
-use crate::knee::KneeSeeker;
+use crate::knee::{BELOW_MARGIN, KneeSeeker};
 use crate::levels::level;
 use crate::requiring::{Against, Requiring};
 
@@ -51,8 +51,6 @@ struct Sheet {
     rules: Rules,
     last: Option<powerband_stats::Look>,
     trouble: Option<String>,
-    /// Mean of the reference when the scale was settled, where that is not logarithms.
-    reference: f64,
 }
 
 /// The differences of all settings from the reference on one metric.
@@ -102,7 +100,6 @@ impl Judging {
             rules: rules.clone(),
             last: None,
             trouble: None,
-            reference: 0.0,
         };
         Judging {
             labels: started.settings.iter().map(|setting| setting.label.clone()).collect(),
@@ -143,17 +140,15 @@ impl Judging {
         }
         if let (Some(knee), Some(sheet)) = (&mut self.knee, self.sheets.first()) {
             knee.look(&sheet.table);
-            look.knee = knee.finding();
+            knee.reconcile(&mut look.verdicts);
+            look.knee = knee.finding(&look.verdicts);
         }
         self.look_at_requirements(&mut look);
         look.decided = self.decided(&look);
-        // What is out of the race must also have its verdict against the reference: the table shows both.
-        let out_and_open = |finding: &KneeFinding| {
-            let decided = |setting: &u32| *setting == 0 || look.decided.iter().any(|(left, _)| left == setting);
-            finding.inferior.iter().any(|setting| !decided(setting))
-        };
+        // The headline names the knee, the table all the others: both are to be settled.
         let settled = self.knee.as_ref().is_some_and(KneeSeeker::complete);
-        look.knee_complete = settled && !look.knee.as_ref().is_some_and(out_and_open);
+        let named = look.knee.as_ref().is_some_and(|finding| finding.none || finding.knee.is_some());
+        look.knee_complete = settled && named && self.others().all(|setting| self.is_decided(&look, setting));
         look
     }
 
@@ -180,18 +175,23 @@ impl Judging {
         &self.spending
     }
 
+    /// All settings but the reference.
+    fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        (1..).take(self.labels.len().saturating_sub(1))
+    }
+
+    /// Whether a setting has its verdict on every judged metric, and no requirement of it is open.
+    fn is_decided(&self, look: &Look, setting: u32) -> bool {
+        let judged = self.sheets.iter().filter(|sheet| sheet.metric.judged).count();
+        let decided = |it: &&SettingVerdict| it.setting == setting && it.verdict != Verdict::Undecided;
+        let is_open = |it: &RequirementStanding| it.setting == setting && it.standing == Standing::Open;
+        judged > 0 && look.verdicts.iter().filter(decided).count() == judged && !look.requirements.iter().any(is_open)
+    }
+
     /// Settings that may leave: decided on every judged metric, no requirement open and, where a knee is sought, out of the race for it.
     fn decided(&self, look: &Look) -> Vec<(u32, String)> {
         let mut decided = Vec::new();
-        for setting in (1..).take(self.labels.len().saturating_sub(1)) {
-            let mut mine = look.verdicts.iter().filter(|verdict| verdict.setting == setting).peekable();
-            if mine.peek().is_none() || mine.any(|verdict| verdict.verdict == Verdict::Undecided) {
-                continue;
-            }
-            let is_open = |it: &&RequirementStanding| it.setting == setting && it.standing == Standing::Open;
-            if look.requirements.iter().any(|it| is_open(&it)) {
-                continue;
-            }
+        for setting in self.others().filter(|setting| self.is_decided(look, *setting)) {
             match &look.knee {
                 None => decided.push((setting, "decided".to_owned())),
                 Some(knee) if knee.inferior.contains(&setting) => {
@@ -214,8 +214,15 @@ impl Judging {
 
     /// What must be known with the verdicts.
     pub(crate) fn notes(&self) -> Vec<String> {
-        self.sheets.iter().filter(|sheet| sheet.metric.judged).flat_map(|sheet| sheet.notes(&self.labels)).collect()
+        let of_metrics = self.sheets.iter().flat_map(|sheet| sheet.notes(&self.labels));
+        let level = |metric: &str| self.sheets.iter().find(|sheet| sheet.metric.name == metric)?.level_of_reference();
+        of_metrics.chain(self.requiring.notes(level)).collect()
     }
+}
+
+/// Whether more blocks may mend it.
+fn is_early(error: &powerband_stats::Error) -> bool {
+    matches!(error, powerband_stats::Error::TooFewBlocks { .. } | powerband_stats::Error::TooFewTrials { .. })
 }
 
 impl Sheet {
@@ -233,8 +240,17 @@ impl Sheet {
     fn against_reference(&mut self, spending: &Arc<Spending>) -> Option<AllAgainst> {
         self.ready(spending);
         let judge = self.judge.as_ref()?;
-        let pairs = judge.pairs(&self.table).ok()?;
-        Some(AllAgainst { pairs, scale: self.rules.scale, reference: self.reference, first_look: judge.first_look() })
+        let pairs = match judge.pairs(&self.table) {
+            Ok(pairs) => pairs,
+            Err(error) => {
+                if !is_early(&error) {
+                    self.trouble = Some(format!("{}: {error}", self.metric.name));
+                }
+                return None;
+            }
+        };
+        let reference = self.level_of_reference().unwrap_or_default();
+        Some(AllAgainst { pairs, scale: self.rules.scale, reference, first_look: judge.first_look() })
     }
 
     fn look(&mut self, spending: &Arc<Spending>) {
@@ -242,7 +258,7 @@ impl Sheet {
         let Some(judge) = &mut self.judge else { return };
         match judge.look(&self.table) {
             Ok(look) => self.last = Some(look),
-            Err(powerband_stats::Error::TooFewBlocks { .. } | powerband_stats::Error::TooFewTrials { .. }) => {}
+            Err(error) if is_early(&error) => {}
             Err(error) => self.trouble = Some(format!("{}: {error}", self.metric.name)),
         }
     }
@@ -254,12 +270,15 @@ impl Sheet {
         if values.iter().all(|&(_, value)| value > 0.0) {
             return;
         }
-        let reference: Vec<f64> =
-            values.iter().filter(|(slot, _)| slot.setting == 0).map(|&(_, value)| value).collect();
-        let level = reference.iter().sum::<f64>() / reference.len().max(1) as f64;
         self.rules.scale = Scale::Linear;
-        self.rules.margin *= level.abs();
-        self.reference = level;
+        self.rules.margin *= self.level_of_reference().unwrap_or_default().abs();
+    }
+
+    /// Mean of the reference over all its trials in blocks; `None` without one.
+    fn level_of_reference(&self) -> Option<f64> {
+        let in_block = |block| self.table.block(block).filter(|(slot, _)| slot.setting == 0).map(|(_, value)| value);
+        let values: Vec<f64> = (0..self.table.blocks()).flat_map(in_block).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
     fn verdicts(&self) -> Vec<SettingVerdict> {
@@ -284,7 +303,7 @@ impl Sheet {
         };
         let mut notes = Vec::new();
         if look.claim == Claim::SameButDifferent {
-            notes.push("a difference is there, below the margin".to_owned());
+            notes.push(BELOW_MARGIN.to_owned());
         }
         if look.clipped_share > 0.0 {
             notes.push(format!("{:.0} % of its trials pulled in as outliers", 100.0 * look.clipped_share));

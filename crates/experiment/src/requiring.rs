@@ -58,7 +58,8 @@ impl Requiring {
     /// A valid trial of a setting.
     pub(crate) fn take(&mut self, setting: usize, outcome: &Outcome) {
         for item in self.items.iter_mut().filter(|item| !item.requirement.relative) {
-            let Some(&value) = outcome.metrics.get(&item.requirement.metric) else { continue };
+            let metric = &item.requirement.metric;
+            let Some(&value) = outcome.metrics.get(metric).filter(|value| value.is_finite()) else { continue };
             let Some(samples) = item.samples.get_mut(setting) else { continue };
             samples.values.push(value);
             let behind = item.share.and_then(|share| behind(&item.requirement.metric, value, share, outcome));
@@ -70,6 +71,22 @@ impl Requiring {
                 None => samples.without += 1,
             }
         }
+    }
+
+    /// Requirements against a reference that is zero, a sentence each.
+    pub(crate) fn notes(&self, mut level_of_reference: impl FnMut(&str) -> Option<f64>) -> Vec<String> {
+        let of_nothing = |item: &&Item| {
+            item.requirement.relative && level_of_reference(&item.requirement.metric).is_some_and(|level| level == 0.0)
+        };
+        let note = |item: &Item| {
+            let Requirement { metric, relation, .. } = &item.requirement;
+            format!(
+                "{} stays open: {metric} is 0 at the reference, of which no share can be taken; write a limit in its own \
+                 unit, e.g. '{metric}{relation}5'",
+                item.requirement
+            )
+        };
+        self.items.iter().filter(of_nothing).map(note).collect()
     }
 
     /// Where every requirement stands at every setting; `against` gives a metric's difference from the reference. With it
@@ -87,8 +104,12 @@ impl Requiring {
                 } else {
                     self.absolute(item, &item.samples[setting], spending)
                 };
-                let Some(found) = found else { continue };
-                all.push((told(item, setting, &found), found.held.predicted));
+                match found {
+                    Some(found) => all.push((told(item, setting, &found), found.held.predicted)),
+                    // What cannot be compared (yet, or any more) is open: left out, it would pass for fulfilled.
+                    None if item.requirement.relative => all.push((open(item, setting), None)),
+                    None => {}
+                }
             }
         }
         all
@@ -114,20 +135,26 @@ impl Requiring {
         let at = if log { libm::log1p(limit) } else { limit * against.reference.abs() };
         let at = Limit { at, upper: relation == Relation::AtMost, first_look: against.first_look };
         let held = at.held(&against.contrast, &self.rules, spending);
-        let size = against.reference.abs().max(f64::MIN_POSITIVE);
         if log {
             return Found::new(against.contrast, held, libm::expm1, false);
         }
-        let mut found = Found::new(against.contrast, held, |value| value, false);
-        found.estimate /= size;
-        found.bounds = found.bounds.map(|(low, high)| (low / size, high / size));
-        found
+        let size = against.reference.abs();
+        let share = |value: f64| Some(value / size).filter(|share| share.is_finite());
+        let found = Found::new(against.contrast, held, |value| value, false);
+        let Some(estimate) = found.estimate.and_then(share) else {
+            // Of a reference that is zero there is no share: nothing is shown, whatever the difference is.
+            let held = Held { holds: false, broken: false, predicted: None, ..found.held };
+            return Found { estimate: None, bounds: None, held, ..found };
+        };
+        let bounds = found.bounds.and_then(|(low, high)| share(low).zip(share(high)));
+        Found { estimate: Some(estimate), bounds, ..found }
     }
 }
 
 /// What was found of one requirement at one setting.
 struct Found {
-    estimate: f64,
+    /// Absent where it is no finite number.
+    estimate: Option<f64>,
     bounds: Option<(f64, f64)>,
     trials: u32,
     held: Held,
@@ -138,7 +165,8 @@ impl Found {
     fn new(contrast: Contrast, held: Held, back: fn(f64) -> f64, moved: bool) -> Self {
         let (low, high) = Limit::bounds(&contrast, held.level);
         let bounds = Some((back(low), back(high))).filter(|(low, high)| low.is_finite() && high.is_finite());
-        Found { estimate: back(contrast.effect), bounds, trials: contrast.blocks, held, moved }
+        let estimate = Some(back(contrast.effect)).filter(|estimate| estimate.is_finite());
+        Found { estimate, bounds, trials: contrast.blocks, held, moved }
     }
 }
 
@@ -153,13 +181,29 @@ fn told(item: &Item, setting: usize, found: &Found) -> RequirementStanding {
         setting: u32::try_from(setting).unwrap_or(u32::MAX),
         requirement: item.index,
         standing,
-        probability: found.held.probability,
+        probability: if found.held.probability.is_finite() { found.held.probability } else { 0.5 },
         estimate: found.estimate,
         low,
         high,
         trials: found.trials,
         predicted: found.held.predicted.map(|predicted| (predicted.low, predicted.high)),
         this_session: found.moved,
+    }
+}
+
+/// A requirement of which nothing is known.
+fn open(item: &Item, setting: usize) -> RequirementStanding {
+    RequirementStanding {
+        setting: u32::try_from(setting).unwrap_or(u32::MAX),
+        requirement: item.index,
+        standing: Standing::Open,
+        probability: 0.5,
+        estimate: None,
+        low: None,
+        high: None,
+        trials: 0,
+        predicted: None,
+        this_session: false,
     }
 }
 

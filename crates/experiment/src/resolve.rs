@@ -1,7 +1,7 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
 use std::collections::BTreeSet;
 
-use powerband_knob::{Declared, Selection, resolve as resolve_knob};
+use powerband_knob::{Declared, Selection, place_of_word, resolve as resolve_knob, trend};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
@@ -85,6 +85,9 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
+    let note = plan.knee.as_deref().and_then(|knob| cost_note(knob, &settings, &cost_order, &narrow.declared));
+    let caveats: Vec<String> = note.into_iter().collect();
+    notes.extend(caveats.iter().cloned());
     let asked = match &plan.tune {
         Some(tune) => {
             let others = settings.get(1..).unwrap_or_default();
@@ -135,6 +138,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
         requirements,
         search,
+        notes: caveats,
         ..rules(plan)?
     };
     Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
@@ -174,6 +178,7 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         settle_ns: 0,
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
         search: None,
+        notes: Vec::new(),
     })
 }
 
@@ -305,25 +310,40 @@ fn costliest_first(plan: &Plan, mut settings: Vec<Setting>, declared: &Declared)
     Ok(settings)
 }
 
-/// Indices of the settings by the value they give a knob, lowest first.
+/// Indices of the settings by the value they give a knob, cheapest first: the end that draws less power, where the knob's
+/// trend is known, else the lowest value.
 fn cost_order(knob: &str, settings: &[Setting], declared: &Declared) -> Result<Vec<u32>, ResolveError> {
     let meant = |name: &str| declared.find(name).map_or_else(|| resolve_knob(name), Ok);
     let wanted = meant(knob)?;
+    let falls = trend(&wanted.name).power < 0.0;
     let mut costs = Vec::new();
     for (index, setting) in (0u32..).zip(settings) {
         let same = |a: &&Assignment| meant(&a.knob.name).is_ok_and(|named| named.name == wanted.name);
-        let value = setting.assignments.iter().rev().find(same).and_then(|a| cost(&a.value));
+        let value = setting.assignments.iter().rev().find(same).and_then(|a| cost(&wanted.name, &a.value));
         let missing = || PlanError::NoCost { knob: knob.into(), setting: setting.label() };
-        costs.push((value.ok_or_else(missing)?, index));
+        let value = value.ok_or_else(missing)?;
+        costs.push((if falls { -value } else { value }, index));
     }
     costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     Ok(costs.into_iter().map(|(_, index)| index).collect())
 }
 
-/// A value as a number: a frequency, a percentage, or plain.
-fn cost(text: &str) -> Option<f64> {
+/// Which end of a knob is taken as the cheap one, where its trend does not say.
+fn cost_note(knob: &str, settings: &[Setting], order: &[u32], declared: &Declared) -> Option<String> {
+    let name = declared.find(knob).map_or_else(|| resolve_knob(knob), Ok).ok()?.name;
+    let unknown = trend(&name).power == 0.0;
+    let label = |index: Option<&u32>| settings.get(*index? as usize).map(Setting::label);
+    let (cheap, dear) = (label(order.first())?, label(order.last())?);
+    unknown.then(|| {
+        format!("which values of {knob} are cheap is not known: {cheap} is taken as the cheapest and {dear} as the costliest setting")
+    })
+}
+
+/// A value as a number: a frequency, a percentage, or plain; of words that have an order, the place in it.
+fn cost(knob: &str, text: &str) -> Option<f64> {
     let plain = text.trim_end_matches('%').parse::<f64>().ok().filter(|value| value.is_finite());
-    plain.or_else(|| parse_frequency_khz(text).ok().map(f64::from))
+    let word = || place_of_word(knob, text).map(|place| place as f64);
+    plain.or_else(|| parse_frequency_khz(text).ok().map(f64::from)).or_else(word)
 }
 
 /// Whether a metric is not simply measured under its own name.

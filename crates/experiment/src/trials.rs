@@ -1,5 +1,7 @@
 //! The trials of an experiment, one after the other, with their events: what every loop over them has in common, from the
 //! first to the last word of the journal.
+use std::collections::BTreeMap;
+
 use powerband_record::{
     Calibration, CloseReason, Event, Fact, Finding, KneeFinding, Level, Outcome, PlannedTrial, RequirementStanding,
     SearchFinding, SettingVerdict, Started, Void,
@@ -138,7 +140,10 @@ impl<'a> Trials<'a> {
         (self.latest, self.next_trial) = (Some(trial), self.next_trial + 1);
         self.journal.record(&Event::TrialStarted(trial))?;
         let answer = self.bench.trial(&trial, self.journal)?;
-        let answer = answer.and_then(|outcome| fits(&outcome).map(|()| outcome));
+        let answer = answer.and_then(|outcome| {
+            let outcome = finite(outcome, self.started)?;
+            fits(&outcome).map(|()| outcome)
+        });
         let at_ns = self.clock();
         match answer {
             Ok(outcome) => {
@@ -220,6 +225,21 @@ impl<'a> Trials<'a> {
         self.journal.record(&Event::Closed(finding.clone()))?;
         Ok(finding)
     }
+}
+
+/// The outcome without metrics that are no finite number, which a journal cannot hold; void where a decision rests on one.
+fn finite(mut outcome: Outcome, started: &Started) -> Result<Outcome, Void> {
+    let all = std::mem::take(&mut outcome.metrics);
+    let (finite, not): (BTreeMap<_, _>, BTreeMap<_, _>) = all.into_iter().partition(|(_, value)| value.is_finite());
+    outcome.metrics = finite;
+    for (metric, value) in not {
+        let why = format!("it came to {value}, which is no finite number");
+        if started.metrics.iter().any(|it| it.judged && it.name == metric) {
+            return Err(Void::NoMetric { metric, why });
+        }
+        outcome.refused.insert(metric, why);
+    }
+    Ok(outcome)
 }
 
 /// An index as the journal writes it.

@@ -211,6 +211,9 @@ pub struct Started {
     /// What is searched, where the best of many settings is: then they are not all compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchPlan>,
+    /// Caveats that were known before the first trial, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One setting of an experiment.
@@ -367,6 +370,9 @@ pub struct KneeFinding {
     pub inferior: Vec<u32>,
     /// Settings shown to be pairwise within the margin of one another, the knee among them.
     pub alike: Vec<u32>,
+    /// There is none: every setting but the costliest is shown to be worse than another by more than the margin.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub none: bool,
 }
 
 /// Why an experiment ended.

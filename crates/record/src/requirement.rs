@@ -73,8 +73,10 @@ pub struct RequirementStanding {
     pub standing: Standing,
     /// Chance that the setting is truly within the limit.
     pub probability: f64,
-    /// What was measured: in the metric's own unit, or the share of the reference it differs by (0.1 = 10 % more).
-    pub estimate: f64,
+    /// What was measured: in the metric's own unit, or the share of the reference it differs by (0.1 = 10 % more). Absent
+    /// where the reference is zero, of which there is no share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<f64>,
     /// Interval at the level of this look, lower end; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,

@@ -1,25 +1,90 @@
-//! What a reader may do about a finding: the setting it speaks for, and what to type to have it.
-use powerband_record::{CloseReason, SearchEnd, Standing, Verdict};
+//! What a reader may do about a finding: the setting that is recommended, what it gains at which price, and what to type to have it.
+use powerband_record::{Better, CloseReason, SearchEnd, Standing, Verdict, format_number};
 
 use crate::model::missing;
-use crate::{End, Model, Search, sentence};
+use crate::sentence::{self, join_labels};
+use crate::{End, Model, Search};
+
+mod rivals;
+
+/// How many settings, or metrics nothing was decided by, are named.
+const NAMED: usize = 3;
 
 /// What a reader may do about the finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
     /// Index of the setting.
     pub setting: u32,
     /// Why this one, in a sentence.
     pub why: String,
+    /// How it differs from the reference: decision metrics first, then others that differ by the margin or more.
+    pub changes: Vec<Changed>,
     /// What to type; absent where nothing can be turned, or it turns nothing.
     pub typed: Option<String>,
+}
+
+/// How a recommended setting differs from the reference in one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changed {
+    /// The metric.
+    pub metric: String,
+    /// Its verdict; `None` where nothing was decided by it, and the change is that of typical values.
+    pub verdict: Option<Verdict>,
+    /// In words: `power_w 4.9 % lower (4.7 .. 5.1)`.
+    pub words: String,
+    /// Whether it changes for the worse.
+    pub price: bool,
+}
+
+impl Advice {
+    /// What it gains and at which price, in a sentence without a full stop; empty where nothing is known to change.
+    #[must_use]
+    pub fn gain_and_price(&self) -> String {
+        let of = |price: bool| {
+            let words: Vec<&str> =
+                self.changes.iter().filter(|it| it.price == price).map(|it| it.words.as_str()).collect();
+            words.join(", ")
+        };
+        match (of(false), of(true)) {
+            (gain, price) if price.is_empty() => gain,
+            (gain, price) if gain.is_empty() => format!("price: {price}"),
+            (gain, price) => format!("{gain}; price: {price}"),
+        }
+    }
 }
 
 /// The setting the finding speaks for; absent when it speaks for none.
 #[must_use]
 pub fn advice(model: &Model) -> Option<Advice> {
     let (setting, why) = chosen(model)?;
-    Some(Advice { setting, why, typed: sentence::typed_for(model, setting) })
+    Some(Advice { setting, why, changes: changes(model, setting), typed: sentence::typed_for(model, setting) })
+}
+
+/// Why no setting is recommended, in a sentence without a full stop; absent where one is, and before the end.
+#[must_use]
+pub fn no_advice(model: &Model) -> Option<String> {
+    let ended = matches!(model.end, End::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget));
+    let compared = model.settings.iter().any(|setting| setting.verdicts.iter().any(Option::is_some));
+    if !ended || !compared || model.started.search.is_some() || advice(model).is_some() {
+        return None;
+    }
+    let gains = |at: u32| verdict_in(model, at, None).any(|it| it == Verdict::Better);
+    let first = (1..).take(model.settings.len().saturating_sub(1)).find(|at| gains(*at));
+    let but =
+        |at: u32| Some(format!("{} is better in a decision metric, but {}", model.label(at), obstacle(model, at)?));
+    let nothing = || match model.settings.len() {
+        2 => format!("{} is not shown to be better than {}", model.label(1), baseline(model)),
+        _ => format!("no setting is shown to be better than {}", baseline(model)),
+    };
+    let why = first.filter(|_| model.knee.is_none()).and_then(but).unwrap_or_else(nothing);
+    Some(format!("no setting is recommended: {why}"))
+}
+
+fn baseline(model: &Model) -> String {
+    match model.label(0) {
+        label if label == "as found" => "the baseline".to_owned(),
+        label => label,
+    }
 }
 
 fn chosen(model: &Model) -> Option<(u32, String)> {
@@ -28,36 +93,139 @@ fn chosen(model: &Model) -> Option<(u32, String)> {
         let confirmed = found.setting.filter(|_| found.end == SearchEnd::Confirmed)?;
         return Some((confirmed, "the search confirmed it in trials of its own".into()));
     }
-    if let Some(found) = &model.knee {
-        return Some((found.knee?, "it is the cheapest setting that loses nothing in what was judged".into()));
+    if model.knee.is_some() {
+        let fitting = fitting_knee(model)?;
+        return Some((
+            fitting,
+            "it is the cheapest setting that loses in no decision metric and keeps every requirement".into(),
+        ));
     }
-    let better: Vec<u32> =
-        (1..).zip(model.settings.iter().skip(1)).filter(|(at, _)| is_better(model, *at)).map(|(at, _)| at).collect();
-    let (first, _) = model.judged().next()?;
-    let gain = |at: &u32| {
-        let verdict = model.settings.get(usize::try_from(*at).ok()?)?.verdicts.get(first)?.as_ref()?;
-        Some(verdict.change.abs())
-    };
-    let best = better.iter().copied().max_by(|a, b| gain(a).unwrap_or(0.0).total_cmp(&gain(b).unwrap_or(0.0)))?;
-    Some((
-        best,
-        match better.len() {
-            1 => "it is better than the reference and worse in nothing that was judged".into(),
-            several => format!(
-                "of {several} settings that are better than the reference and worse in nothing that was judged it has the largest estimated gain; \
-             they were compared with the reference, not with one another"
-            ),
-        },
-    ))
+    let others = (1..).take(model.settings.len().saturating_sub(1));
+    let better: Vec<u32> = others.filter(|at| is_better(model, *at)).collect();
+    let reference = baseline(model);
+    match better.as_slice() {
+        [] => None,
+        [one] => Some((*one, format!("it is better than {reference} in a decision metric and worse in none"))),
+        several => {
+            let (best, compared) = rivals::best(model, several)?;
+            Some((
+                best,
+                format!(
+                    "{} settings are better than {reference} in a decision metric and worse in none; of them {} {compared}",
+                    several.len(),
+                    model.label(best),
+                ),
+            ))
+        }
+    }
 }
 
-/// Better in something, worse and open in nothing, within all that is required.
+/// The verdicts of a setting in the decision metrics; in all but one metric, where one is named.
+fn verdict_in<'a>(model: &'a Model, at: u32, but: Option<usize>) -> impl Iterator<Item = Verdict> + 'a {
+    let setting = usize::try_from(at).ok().and_then(|at| model.settings.get(at));
+    let verdicts = setting.into_iter().flat_map(|setting| setting.verdicts.iter().enumerate());
+    verdicts.filter(move |(place, _)| Some(*place) != but).filter_map(|(_, it)| Some(it.as_ref()?.verdict))
+}
+
+/// Better in something, and nothing against it.
 fn is_better(model: &Model, at: u32) -> bool {
-    let Some(setting) = usize::try_from(at).ok().and_then(|at| model.settings.get(at)) else { return false };
-    let verdicts = || setting.verdicts.iter().flatten().map(|verdict| verdict.verdict);
-    verdicts().any(|verdict| verdict == Verdict::Better)
-        && verdicts().all(|verdict| matches!(verdict, Verdict::Better | Verdict::Same))
-        && model.requirements.iter().filter(|it| it.setting == at).all(|it| it.standing == Standing::Holds)
+    verdict_in(model, at, None).any(|verdict| verdict == Verdict::Better) && obstacle(model, at).is_none()
+}
+
+/// Why a setting may not be recommended: a requirement that is not shown to hold, a decision metric in which it is worse or
+/// open. Absent where nothing is against it.
+pub(crate) fn obstacle(model: &Model, at: u32) -> Option<String> {
+    for (index, requirement) in (0_u32..).zip(&model.started.requirements) {
+        if requirement.relative && at == 0 {
+            continue;
+        }
+        let found = model.requirements.iter().find(|it| it.setting == at && it.requirement == index);
+        match found.map_or(Standing::Open, |it| it.standing) {
+            Standing::Holds => {}
+            Standing::Broken => return Some(format!("breaks {requirement}")),
+            Standing::Open => return Some(format!("is not shown to keep {requirement}")),
+        }
+    }
+    if at == 0 {
+        return None;
+    }
+    let setting = usize::try_from(at).ok().and_then(|at| model.settings.get(at))?;
+    model.judged().find_map(|(place, metric)| match setting.verdicts.get(place)?.as_ref().map(|it| it.verdict) {
+        Some(Verdict::Better | Verdict::Same) => None,
+        Some(Verdict::Worse) => Some(format!("is worse in {}", metric.name)),
+        Some(Verdict::Undecided) | None => Some(format!("is undecided in {}", metric.name)),
+    })
+}
+
+/// The knee, or where something is against it the cheapest of the settings that are the same as it.
+pub(crate) fn fitting_knee(model: &Model) -> Option<u32> {
+    let found = model.knee.as_ref()?;
+    let knee = found.knee?;
+    let from = model.started.cost_order.iter().position(|setting| *setting == knee)?;
+    let alike = |setting: &&u32| **setting == knee || found.alike.contains(setting);
+    model.started.cost_order[from..].iter().filter(alike).copied().find(|setting| obstacle(model, *setting).is_none())
+}
+
+/// How a setting differs from the reference.
+fn changes(model: &Model, at: u32) -> Vec<Changed> {
+    let Some(setting) = usize::try_from(at).ok().filter(|at| *at > 0).and_then(|at| model.settings.get(at)) else {
+        return Vec::new();
+    };
+    let decided = model.judged().filter_map(|(place, metric)| {
+        let found = setting.verdicts.get(place)?.as_ref()?;
+        let price = loses(found.change, metric.better) && found.verdict != Verdict::Better;
+        let same = if found.verdict == Verdict::Same {
+            format!(", same within {}", sentence::percent(model.started.margin))
+        } else {
+            String::new()
+        };
+        let words = format!("{} {}{same}", metric.name, sentence::size_and_way(found));
+        Some(Changed { metric: metric.name.clone(), verdict: Some(found.verdict), words, price })
+    });
+    let mut changes: Vec<Changed> = decided.collect();
+    let mut others = others(model, at);
+    others.truncate(NAMED);
+    changes.extend(others);
+    changes
+}
+
+fn loses(change: f64, better: Better) -> bool {
+    match better {
+        Better::Higher => change < 0.0,
+        Better::Lower => change > 0.0,
+    }
+}
+
+/// Metrics nothing was decided by, the largest changes of typical values first; of less than the margin nothing is said.
+fn others(model: &Model, at: u32) -> Vec<Changed> {
+    let level = |setting: u32, place: usize| {
+        let setting = model.settings.get(usize::try_from(setting).ok()?)?;
+        setting.levels.get(place)?.as_ref().map(|level| level.typical)
+    };
+    let change = |(place, metric): (usize, &powerband_record::Metric)| {
+        let (here, there) = (level(at, place)?, level(0, place).filter(|level| *level > 0.0)?);
+        let change = here / there - 1.0;
+        let way = if change < 0.0 { "lower" } else { "higher" };
+        let words = format!(
+            "{} {} {way} ({} instead of {}, estimated)",
+            metric.name,
+            sentence::percent((change.abs() * 1e3).round() / 1e3),
+            format_number(here),
+            format_number(there)
+        );
+        let changed =
+            Changed { metric: metric.name.clone(), verdict: None, words, price: loses(change, metric.better) };
+        (change.is_finite() && change.abs() >= model.started.margin).then_some((change.abs(), changed))
+    };
+    let shown = model.started.metrics.iter().enumerate().filter(|(_, metric)| !metric.judged);
+    let mut all: Vec<(f64, Changed)> = shown.filter_map(change).collect();
+    all.sort_by(|one, other| other.0.total_cmp(&one.0));
+    all.into_iter().map(|(_, changed)| changed).collect()
+}
+
+/// Labels of some settings, for a sentence.
+fn labels(model: &Model, settings: &[u32]) -> String {
+    join_labels(&settings.iter().map(|setting| model.label(*setting)).collect::<Vec<_>>(), NAMED)
 }
 
 /// Most blocks that are advised: above it another way is wanted, longer trials or a larger margin.

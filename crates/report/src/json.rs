@@ -263,8 +263,10 @@ pub struct RequirementRow {
     pub standing: Standing,
     /// Chance that the setting is truly within the limit.
     pub probability: f64,
-    /// What was measured: in the metric's own unit, or the share of the reference it differs by.
-    pub estimate: f64,
+    /// What was measured: in the metric's own unit, or the share of the reference it differs by; absent where the
+    /// reference is zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<f64>,
     /// Its interval at this look, lower end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
@@ -326,6 +328,9 @@ pub struct Knee {
     pub inferior: Vec<String>,
     /// Shown to be within the margin of one another, the knee among them.
     pub alike: Vec<String>,
+    /// There is no knee: every setting but the costliest is worse than another by more than the margin.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub none: bool,
 }
 
 /// A search and what it found; settings by index in the experiment.

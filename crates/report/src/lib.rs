@@ -26,7 +26,7 @@ pub mod sentence;
 pub mod text;
 pub mod timelines;
 
-pub use advice::{Advice, advice, deciding};
+pub use advice::{Advice, Changed, advice, deciding, no_advice};
 pub use calibration::CalibrationRow;
 pub use distribution::{Distribution, Percentile};
 pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};

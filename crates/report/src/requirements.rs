@@ -75,7 +75,10 @@ pub(crate) fn rows(model: &Model) -> ([&'static str; 6], Vec<Vec<String>>) {
         Some(vec![
             model.label(it.setting),
             requirement.to_string(),
-            format!("{} {}", shown(requirement, it.estimate), unit(requirement)).trim_end().to_owned(),
+            it.estimate.map_or_else(
+                || "-".to_owned(),
+                |estimate| format!("{} {}", shown(requirement, estimate), unit(requirement)).trim_end().to_owned(),
+            ),
             interval.unwrap_or_else(|| "-".into()),
             if it.this_session { format!("{} (this session)", word(it)) } else { word(it) },
             trials,

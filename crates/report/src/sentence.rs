@@ -128,6 +128,16 @@ pub fn knee(model: &Model) -> Option<String> {
     let margin = percent(model.started.margin);
     let several = model.judged().count() > 1;
     let metric = if several { format!(" in {}", finding.metric) } else { String::new() };
+    if finding.none {
+        let (costliest, cheaper) = model.started.cost_order.split_last()?;
+        let labels: Vec<String> = cheaper.iter().map(|&setting| model.label(setting)).collect();
+        let loses = if labels.len() == 1 { "loses" } else { "each lose" };
+        return Some(format!(
+            "there is no knee: {} {loses} more than {margin}{metric}, so nothing cheaper than {} does",
+            join_labels(&labels, NAMED + 2),
+            model.label(*costliest)
+        ));
+    }
     let Some(knee) = finding.knee else {
         let likely = match (finding.provisional, finding.probability.filter(|p| p.is_finite())) {
             (Some(setting), Some(p)) => format!("the knee may be {} (probability {p:.2})", model.label(setting)),
@@ -145,11 +155,18 @@ pub fn knee(model: &Model) -> Option<String> {
         format!("{} are the same within {margin}{metric}", join_labels(&alike, NAMED + 2))
     } else if !short.is_empty() {
         let verb = if short.len() == 1 { "falls" } else { "fall" };
-        format!("{} {verb} short by more than {margin}{metric}", join_labels(&short, NAMED + 2))
+        format!("{} {verb} short of the best by more than {margin}{metric}", join_labels(&short, NAMED + 2))
     } else {
         format!("it is within {margin} of every other{metric}")
     };
-    Some(format!("{} is the knee: {why}", model.label(knee)))
+    let but = crate::advice::obstacle(model, knee).map_or_else(String::new, |obstacle| {
+        let instead = match crate::advice::fitting_knee(model) {
+            Some(other) => format!("{} is the cheapest of these against which nothing speaks", model.label(other)),
+            None => "so it is not recommended".to_owned(),
+        };
+        format!("; but it {obstacle}, {instead}")
+    });
+    Some(format!("{} is the knee: {why}{but}", model.label(knee)))
 }
 
 /// What is found on one metric, a clause for each verdict there is.
@@ -219,6 +236,22 @@ fn size(verdict: &SettingVerdict) -> String {
             format!("{} {unit} ({interval})", number(verdict.change.abs()))
         }
         _ => format!("{} {unit}", number(verdict.change.abs())),
+    }
+}
+
+/// How much and which way: `4.9 % lower (4.7 .. 5.1)`, or with signs where the interval has both: `0.1 % higher (-0.4 .. +0.6)`.
+#[must_use]
+pub(crate) fn size_and_way(verdict: &SettingVerdict) -> String {
+    let way = if verdict.change < 0.0 { "lower" } else { "higher" };
+    let size = bare_size(verdict);
+    match (finite(verdict.low), finite(verdict.high)) {
+        (Some(low), Some(high)) if low * high >= 0.0 => {
+            let (decimals, factor) = (decimals_of(verdict), factor(verdict));
+            let (small, large) = if low < 0.0 { (-high, -low) } else { (low, high) };
+            format!("{size} {way} ({:.decimals$} .. {:.decimals$})", small * factor, large * factor)
+        }
+        (Some(_), Some(_)) => format!("{size} {way} ({})", signed_interval(verdict).unwrap_or_default()),
+        _ => format!("{size} {way}"),
     }
 }
 
@@ -302,6 +335,12 @@ fn blocks(count: u32) -> String {
     counted(count, "block")
 }
 
+/// With a capital first letter.
+pub(crate) fn capitalised(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
+}
+
 /// `1 block`, `2 blocks`.
 #[must_use]
 pub fn counted(count: u32, noun: &str) -> String {
@@ -358,9 +397,14 @@ pub fn certainty(model: &Model) -> String {
     };
     let ranks = if plan.robust { "; judged by ranks" } else { "" };
     let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
+    let knee = if plan.cost_order.is_empty() {
+        String::new()
+    } else {
+        format!(", {alpha} for dropping the right knee and {alpha} for naming a wrong one")
+    };
     format!(
-        "error rate {alpha}, the chance that any of the verdicts is wrong; margin {margin} ({source}), what differs by less \
-         does not count{ranks}"
+        "error rate {alpha} for all differences claimed together, {alpha} for each \"same\" and each requirement{knee}; \
+         margin {margin} ({source}), smaller differences count as equal{ranks}"
     )
 }
 

@@ -7,7 +7,7 @@ use powerband_record::{Better, format_duration};
 use crate::calibration;
 use crate::requirements;
 use crate::sentence;
-use crate::{Distribution, End, Model, advice, deciding};
+use crate::{Distribution, End, Model, advice, deciding, no_advice};
 
 pub(crate) mod cell;
 mod fold;
@@ -137,7 +137,16 @@ fn finding(model: &Model, page: &mut Page, colour: bool) {
     for line in fold(&format!("{}.", sentence::headline(model)), page.width, 0) {
         page.lines.push(if colour { format!("\x1b[1m{line}\x1b[0m") } else { line });
     }
-    if let Some(words) = advice(model).and_then(|advice| advice.typed) {
+    let advice = advice(model);
+    if let Some(advice) = &advice {
+        let label = model.label(advice.setting);
+        let changes = Some(advice.gain_and_price()).filter(|it| !it.is_empty()).map(|it| format!("; {it}"));
+        page.text(&clean(&format!("Recommended: {label}, as {}{}.", advice.why, changes.unwrap_or_default())), 0);
+    }
+    if let Some(why) = no_advice(model) {
+        page.text(&clean(&format!("{}.", sentence::capitalised(&why))), 0);
+    }
+    if let Some(words) = advice.and_then(|advice| advice.typed) {
         // Not folded, so that it can be copied.
         page.lines.push(format!("To have it: {}", clean(&words)));
     }

@@ -33,6 +33,12 @@ impl Pairs {
         pairs
     }
 
+    /// Settings that are compared, the reference among them.
+    #[must_use]
+    pub fn settings(&self) -> usize {
+        self.settings
+    }
+
     /// Level of `i` less level of `j`; none for the same setting twice or fewer than two blocks in common.
     #[must_use]
     pub fn contrast(&self, i: usize, j: usize) -> Option<Contrast> {

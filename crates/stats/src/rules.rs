@@ -139,7 +139,8 @@ impl Rules {
     }
 
     /// The level handed to the boundary for "same", with `settings` settings in the experiment.
-    pub(crate) fn same_level(&self, settings: usize) -> f64 {
+    #[must_use]
+    pub fn same_level(&self, settings: usize) -> f64 {
         let sharing = if self.strict_same { settings.max(1) } else { 1 };
         NORMAL_THEORY_FACTOR * self.alpha / sharing as f64
     }

@@ -49,6 +49,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         settle_ns: 0,
         warmup: 0,
         search: None,
+        notes: Vec::new(),
     }
 }
 

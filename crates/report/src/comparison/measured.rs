@@ -5,7 +5,7 @@ use powerband_record::{Event, Metric, PlannedTrial};
 use powerband_stats::{Slot, Table};
 
 use super::{CompareError, Groups};
-use crate::ModelError;
+use crate::{Model, ModelError, TrialValues};
 
 /// Copies of the reference that a table has room for; further ones are averaged into the last.
 const REFERENCE_COPIES: usize = 3;
@@ -94,6 +94,27 @@ impl Measured {
         })
     }
 
+    /// The valid trials in blocks of a report.
+    pub(crate) fn of_model(model: &Model) -> Self {
+        let metrics = &model.started.metrics;
+        let trial = |it: &TrialValues| Trial {
+            setting: it.setting as usize,
+            block: Some(it.block as usize - 1),
+            session: None,
+            values: metrics.iter().zip(&it.values).filter_map(|(m, v)| Some((m.name.clone(), (*v)?))).collect(),
+        };
+        Measured {
+            name: "this experiment".into(),
+            origin: None,
+            settings: model.settings.iter().map(|it| (it.label.clone(), it.turns.clone())).collect(),
+            metrics: metrics.clone(),
+            trials: model.values.iter().filter(|it| it.block > 0).map(trial).collect(),
+            rules: Some((model.started.margin, model.started.alpha)),
+            robust: model.started.robust,
+            randomised: true,
+        }
+    }
+
     /// The setting of this name: its label, what it turns, or the value alone where one setting has it (`performance` of
     /// `governor=performance`).
     ///
@@ -129,7 +150,7 @@ impl Measured {
     }
 
     /// Whether every trial of these settings says its block.
-    pub(super) fn in_blocks(&self, settings: &[usize]) -> bool {
+    pub(crate) fn in_blocks(&self, settings: &[usize]) -> bool {
         let mut those = self.trials.iter().filter(|trial| settings.contains(&trial.setting)).peekable();
         those.peek().is_some() && those.all(|trial| trial.block.is_some())
     }

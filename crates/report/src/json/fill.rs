@@ -102,7 +102,7 @@ fn requirements(model: &Model, setting: u32) -> Vec<RequirementRow> {
             requirement: model.started.requirements.get(it.requirement as usize)?.to_string(),
             standing: it.standing,
             probability: finite(it.probability).unwrap_or_default(),
-            estimate: finite(it.estimate).unwrap_or_default(),
+            estimate: finite(it.estimate),
             low: finite(it.low),
             high: finite(it.high),
             trials: it.trials,
@@ -169,6 +169,7 @@ fn knee(model: &Model) -> Option<Knee> {
         probability: finite(finding.probability),
         inferior: labels(&finding.inferior),
         alike: labels(&finding.alike),
+        none: finding.none,
     })
 }
 

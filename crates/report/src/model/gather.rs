@@ -59,7 +59,7 @@ impl Gathering {
             calibrations: vec![],
             values: vec![],
             voids: vec![],
-            notes: vec![],
+            notes: started.notes.clone(),
             restored: None,
         };
         let values = vec![vec![vec![]; metrics]; started.settings.len()];
@@ -188,7 +188,7 @@ impl Gathering {
         self.model.calibrations.clone_from(&finding.calibrations);
         self.model.knee = finding.knee.clone().or(self.model.knee.take());
         self.model.search = finding.search.clone().map(Search::Found).or(self.model.search.take());
-        self.model.notes.clone_from(&finding.notes);
+        self.model.notes.extend(finding.notes.iter().cloned());
         self.levels.clone_from(&finding.levels);
     }
 

@@ -6,7 +6,7 @@ use super::figure::figure;
 use super::html::{facts, paragraph, text, typed};
 use crate::picture::Picture;
 use crate::sentence::{self, counted};
-use crate::{Model, advice, deciding, text as terminal};
+use crate::{Model, advice, deciding, no_advice, text as terminal};
 
 /// The section's body: the words, and beside them, or below where there is no room, the picture.
 pub(super) fn section(model: &Model, lead: Option<&Picture>) -> String {
@@ -45,7 +45,11 @@ fn words(model: &Model) -> String {
             };
         }
         None if model.started.calibration => {}
-        None => body += &paragraph("Nothing is shown to be better in all that was judged: there is nothing to set."),
+        None => {
+            let why =
+                no_advice(model).unwrap_or_else(|| "no setting is recommended yet: not everything is decided".into());
+            body += &paragraph(&format!("{}.", sentence::capitalised(&why)));
+        }
     }
     if let Some(words) = deciding(model) {
         body += &paragraph("To run it until all of it is decided, as far as that can be foretold:");

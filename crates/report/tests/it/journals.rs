@@ -60,6 +60,7 @@ pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Met
         settle_ns: S,
         warmup: 0,
         search: None,
+        notes: Vec::new(),
     }
 }
 
@@ -191,6 +192,7 @@ pub(crate) fn router() -> Vec<Event> {
         probability: provisional.map(|_| 0.87),
         inferior: vec![4, 3],
         alike: if knee.is_some() { vec![2, 1, 0] } else { vec![] },
+        none: false,
     };
     for block in 1..=4 {
         for setting in [3, 0, 4, 1, 2_u32] {

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "rates that were measured are worth seeing")]
 
 mod chance;
+mod consistent;
 mod courses;
 mod distributions;
 mod journals;

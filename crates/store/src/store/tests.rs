@@ -61,6 +61,7 @@ fn started() -> Event {
         settle_ns: 0,
         warmup: 0,
         search: None,
+        notes: Vec::new(),
     }))
 }
 
@@ -124,6 +125,7 @@ fn finding(reason: CloseReason) -> Finding {
             probability: None,
             inferior: vec![1],
             alike: vec![0],
+            none: false,
         }),
         search: None,
         notes: vec![],

@@ -1,0 +1,133 @@
+//! No headline, recommendation or journal contradicts the table: a check of any journal, and a few hundred random experiments.
+mod checker;
+mod random;
+
+use powerband_record::{CloseReason, Event, SettingVerdict, Standing, Verdict};
+use powerband_report::{Model, advice, no_advice, sentence};
+
+use crate::journals;
+use checker::contradictions;
+
+/// Random experiments on every change; twenty times as many in a sweep.
+const RUNS: u64 = 300;
+
+fn seeds() -> std::ops::Range<u64> {
+    let shift: u64 = std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let runs = if std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1") { 20 * RUNS } else { RUNS };
+    shift..shift + runs
+}
+
+#[test]
+fn sweep_random_experiments_do_not_contradict_themselves() {
+    let mut wrong = Vec::new();
+    let (mut knees, mut none, mut recommended, mut decided) = (0, 0, 0, 0);
+    for seed in seeds() {
+        let events = random::experiment(seed);
+        let found = contradictions(&events);
+        let model = Model::from_events(&events).unwrap();
+        knees += u32::from(model.knee.as_ref().is_some_and(|it| it.knee.is_some()));
+        none += u32::from(model.knee.as_ref().is_some_and(|it| it.none));
+        recommended += u32::from(advice(&model).is_some());
+        decided += u32::from(matches!(model.end, powerband_report::End::Closed(CloseReason::Decided)));
+        wrong.extend(found.into_iter().map(|why| format!("seed {seed}: {why}; {}", sentence::headline(&model))));
+    }
+    println!("{knees} knees, {none} times none, {recommended} recommended, {decided} decided");
+    assert!(wrong.is_empty(), "{} contradictions:\n{}", wrong.len(), wrong.join("\n"));
+    // The check must have had something to check.
+    assert!(knees >= 10 && none >= 5 && recommended >= 40 && decided >= 100);
+}
+
+#[test]
+fn journals_made_by_hand_do_not_contradict_themselves() {
+    for events in [journals::router(), journals::governors(), journals::stopped(), journals::open(), journals::pings()]
+    {
+        assert_eq!(contradictions(&events), Vec::<String>::new());
+    }
+}
+
+fn closed(mut events: Vec<Event>, change: impl Fn(&mut powerband_record::Finding)) -> Vec<Event> {
+    let Some(Event::Closed(finding)) = events.last_mut() else { panic!("no end") };
+    change(finding);
+    events
+}
+
+#[test]
+fn the_checker_sees_what_it_is_for() {
+    let undecided =
+        |it: &mut SettingVerdict| (it.verdict, it.low, it.high) = (Verdict::Undecided, Some(-0.1), Some(0.1));
+    for (what, events) in [
+        ("a knee that is open", closed(journals::router(), |it| undecided(&mut it.verdicts[1]))),
+        ("open at the end", closed(journals::governors(), |it| undecided(&mut it.verdicts[0]))),
+        ("same outside the margin", closed(journals::router(), |it| it.verdicts[0].high = Some(0.06))),
+        ("worse across zero", closed(journals::governors(), |it| it.verdicts[1].high = Some(0.001))),
+        ("no number", closed(journals::governors(), |it| it.levels[0].typical = f64::INFINITY)),
+    ] {
+        assert_ne!(contradictions(&events), Vec::<String>::new(), "{what}");
+    }
+}
+
+/// Four settings better than the reference in power, the same in requests, as on a server whose threshold is raised.
+fn thresholds() -> Vec<Event> {
+    random::made(
+        &[("requests_per_s", true, 0.002), ("power_w", false, 0.004)],
+        &[[1.0, 1.0], [0.998, 0.958], [0.994, 0.953], [0.996, 0.945], [0.995, 0.935]],
+    )
+}
+
+#[test]
+fn of_several_that_are_better_the_best_is_recommended_with_its_price() {
+    let events = thresholds();
+    let model = Model::from_events(&events).unwrap();
+    assert_eq!(contradictions(&events), Vec::<String>::new());
+    let found = advice(&model).unwrap();
+    assert_eq!(model.label(found.setting), "s4", "{}", found.why);
+    assert!(found.why.contains("largest estimated gain in power_w"), "{}", found.why);
+    // Compared with one another, not only with the reference.
+    assert!(found.why.contains("in the blocks they share it is better than"), "{}", found.why);
+    let (power, requests) = (&found.changes[1], &found.changes[0]);
+    assert_eq!((power.verdict, power.price), (Some(Verdict::Better), false));
+    assert!(power.words.starts_with("power_w 6.") && power.words.contains("% lower"), "{}", power.words);
+    assert_eq!((requests.verdict, requests.price), (Some(Verdict::Same), true));
+    assert!(found.gain_and_price().contains("; price: requests_per_s 0."), "{}", found.gain_and_price());
+}
+
+#[test]
+fn where_everything_is_the_same_nothing_is_recommended() {
+    let events = random::made(&[("requests_per_s", true, 0.001)], &[[1.0, 1.0], [0.998, 1.0], [0.994, 1.0]]);
+    let model = Model::from_events(&events).unwrap();
+    assert_eq!(advice(&model), None);
+    assert_eq!(no_advice(&model).unwrap(), "no setting is recommended: no setting is shown to be better than s0");
+}
+
+#[test]
+fn a_knee_that_breaks_a_requirement_is_not_recommended() {
+    let broken = |standing| {
+        let mut events = journals::router();
+        let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
+        started.requirements = vec![powerband_record::Requirement::parse("rtt_ms<=1.45").unwrap()];
+        closed(events, |finding| {
+            let standing_at = |setting: u32| powerband_record::RequirementStanding {
+                setting,
+                requirement: 0,
+                standing: if setting == 2 { standing } else { Standing::Holds },
+                probability: 0.5,
+                estimate: Some(1.4),
+                low: None,
+                high: None,
+                trials: 4,
+                predicted: None,
+                this_session: false,
+            };
+            finding.requirements = (0..5).map(standing_at).collect();
+            finding.reason = CloseReason::Blocks;
+        })
+    };
+    let model = |standing| Model::from_events(&broken(standing)).unwrap();
+    assert_eq!(advice(&model(Standing::Holds)).unwrap().setting, 2);
+    for standing in [Standing::Broken, Standing::Open] {
+        // 550 MHz is the same as the knee, and keeps it.
+        assert_eq!(advice(&model(standing)).unwrap().setting, 1);
+    }
+    let headline = sentence::headline(&model(Standing::Broken));
+    assert!(headline.contains("but it breaks rtt_ms<=1.45, 550 MHz is the cheapest"), "{headline}");
+}

@@ -1,0 +1,156 @@
+//! Random small experiments on arithmetic: settings, metrics, noise, margins, limits and knees drawn from a seed.
+use powerband_experiment::{FormulaBench, run};
+use powerband_record::{Better, Event, Metric, Outcome, PlannedTrial, Requirement, Started, Void};
+use powerband_stats::{Draws, Purpose};
+
+use crate::journals;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// What can be measured: name, whether more is better, level, and whether it counts events that seldom come.
+const METRICS: [(&str, bool, f64, bool); 4] = [
+    ("rate_mbit_s", true, 94.0, false),
+    ("power_w", false, 3.5, false),
+    ("p99_us", false, 412.0, false),
+    ("drops", false, 1.0, true),
+];
+
+/// Draws of a seed, one after the other.
+struct Dice {
+    draws: Draws,
+}
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Dice { draws: Draws::new(seed, Purpose::Trial, 0, 0) }
+    }
+
+    /// From 0 to below `most`.
+    fn below(&mut self, most: usize) -> usize {
+        (self.draws.uniform() * most as f64) as usize % most
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+
+    fn chance(&mut self, share: f64) -> bool {
+        self.draws.uniform() < share
+    }
+}
+
+fn label(index: usize) -> String {
+    format!("s{index}")
+}
+
+/// A plan over so many settings, and its metrics.
+fn plan(settings: usize, metrics: Vec<Metric>) -> Started {
+    let labels: Vec<(String, String)> =
+        (0..settings).map(|at| (label(at), format!("freq={}MHz", 100 * (at + 1)))).collect();
+    let labels: Vec<(&str, &str)> = labels.iter().map(|(label, turns)| (label.as_str(), turns.as_str())).collect();
+    Started {
+        settle_ns: 0,
+        load: serde_json::json!({"kind": "idle"}),
+        ..journals::started("sim:formula", &labels, metrics)
+    }
+}
+
+/// Runs a plan: each metric at a setting is its level times a factor, with noise; counts are whole numbers, often none.
+fn measured(
+    started: &Started,
+    levels: &[f64],
+    counts: &[bool],
+    sigmas: &[f64],
+    factors: &[Vec<f64>],
+    failing: Option<u32>,
+) -> Vec<Event> {
+    let mut bench = FormulaBench::new(SECOND, |trial: &PlannedTrial| {
+        if failing == Some(trial.setting) {
+            return Err(Void::LoadFailed { why: "it does not run here".into() });
+        }
+        let mut draws = Draws::new(started.seed, Purpose::Noise, u64::from(trial.trial), 0);
+        let mut outcome = Outcome::default();
+        for (place, metric) in started.metrics.iter().enumerate() {
+            let level = levels[place] * factors[place][trial.setting as usize];
+            let noise = draws.normal();
+            let value = if counts[place] {
+                (level + 1.5 * noise).max(0.0).floor()
+            } else {
+                level * (sigmas[place] * noise).exp()
+            };
+            outcome.metrics.insert(metric.name.clone(), value);
+        }
+        Ok(outcome)
+    });
+    let mut journal = Vec::new();
+    run(started, &mut bench, &mut journal).unwrap();
+    journal
+}
+
+/// One experiment of a seed.
+pub(crate) fn experiment(seed: u64) -> Vec<Event> {
+    let mut dice = Dice::new(seed);
+    let settings = 2 + dice.below(5);
+    let mut known = METRICS.to_vec();
+    let asked = 1 + dice.below(3);
+    let chosen: Vec<_> = (0..asked).map(|_| known.remove(dice.below(known.len()))).collect();
+    let judged: Vec<bool> = (0..asked).map(|place| place == 0 || dice.chance(0.7)).collect();
+    let mut metrics: Vec<(Metric, f64, bool)> = chosen
+        .iter()
+        .zip(&judged)
+        .map(|(&(name, higher, level, counts), judged)| {
+            let better = if higher { Better::Higher } else { Better::Lower };
+            (journals::metric(name, better, *judged, None), level, counts)
+        })
+        .collect();
+    metrics.sort_by_key(|(metric, ..)| !metric.judged);
+    let margin = dice.one(&[0.005, 0.01, 0.02, 0.05, 0.1]);
+    let sigmas: Vec<f64> = metrics.iter().map(|_| margin * dice.one(&[0.1, 0.3, 0.6, 1.0, 2.0])).collect();
+    let steps = [0.0, 0.0, 0.5, -0.5, 0.9, -0.9, 1.2, -1.2, 3.0, -3.0, 10.0, -10.0];
+    let falling = dice.chance(0.3);
+    let mut factors = |dice: &mut Dice| -> Vec<f64> {
+        let all = (0..settings).map(|at| {
+            let step = if falling { -dice.one(&[0.0, 0.3, 2.0, 5.0]) * at as f64 } else { dice.one(&steps) };
+            if at == 0 { 1.0 } else { (step * margin).exp() }
+        });
+        all.collect()
+    };
+    let factors: Vec<Vec<f64>> = metrics.iter().map(|_| factors(&mut dice)).collect();
+    let mut started = plan(settings, metrics.iter().map(|(metric, ..)| metric.clone()).collect());
+    (started.seed, started.margin, started.max_blocks) = (seed, margin, dice.one(&[4, 6, 8, 12, 16]));
+    started.robust = dice.chance(0.1);
+    if dice.chance(0.4) && !started.robust && !metrics[0].2 {
+        // The reference is the costliest, or it is the cheapest.
+        started.cost_order = (0..u32::try_from(settings).unwrap()).collect();
+        if dice.chance(0.8) {
+            started.cost_order.reverse();
+        }
+    }
+    if dice.chance(0.4) && !started.robust {
+        let (metric, level, _) = &metrics[dice.below(metrics.len())];
+        let relation = if dice.chance(0.5) { "<=" } else { ">=" };
+        let limit = match dice.chance(0.5) {
+            true => format!("{:+}%", 100.0 * margin * dice.one(&[-2.0, 1.0, 3.0])),
+            false => format!("{}", level * (1.0 + margin * dice.one(&[-4.0, 0.1, 4.0]))),
+        };
+        started.requirements = vec![Requirement::parse(&format!("{}{relation}{limit}", metric.name)).unwrap()];
+    }
+    let failing =
+        dice.chance(0.05).then(|| u32::try_from(1 + dice.below(settings - 1)).unwrap()).filter(|_| settings > 2);
+    let levels: Vec<f64> = metrics.iter().map(|(_, level, _)| *level).collect();
+    let counts: Vec<bool> = metrics.iter().map(|(.., counts)| *counts).collect();
+    measured(&started, &levels, &counts, &sigmas, &factors, failing)
+}
+
+/// An experiment of known factors by setting: metrics as name, whether more is better, and noise; at most two of them.
+pub(crate) fn made(metrics: &[(&str, bool, f64)], factors: &[[f64; 2]]) -> Vec<Event> {
+    let of = |(name, higher, _): &(&str, bool, f64)| {
+        journals::metric(name, if *higher { Better::Higher } else { Better::Lower }, true, None)
+    };
+    let mut started = plan(factors.len(), metrics.iter().map(of).collect());
+    started.margin = 0.01;
+    let by_metric = |place: usize| factors.iter().map(|of| of[place]).collect();
+    let factors: Vec<Vec<f64>> = (0..metrics.len()).map(by_metric).collect();
+    let sigmas: Vec<f64> = metrics.iter().map(|(.., sigma)| *sigma).collect();
+    measured(&started, &vec![100.0; metrics.len()], &vec![false; metrics.len()], &sigmas, &factors, None)
+}
