@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::{EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 /// The longest frame, bytes without its length: two outputs of a load of 1 MiB each, escaped, fit.
 pub const MOST_FRAME_BYTES: usize = 16 << 20;
 /// How long the command is silent when nothing is measured, ns.
@@ -43,6 +43,20 @@ pub struct Hello {
     pub purpose: Purpose,
     /// What it is doing, for whoever finds the machine locked.
     pub doing: String,
+    /// Where the command itself runs and keeps its ledger, so that an agent on the same host does not share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerPlace>,
+}
+
+/// Where a command runs. Two with the same boot are on one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnerPlace {
+    /// Identity of the boot; never empty.
+    pub boot: String,
+    /// The network namespace, by its inode.
+    pub network_namespace: u64,
+    /// Its state folder.
+    pub folder: String,
 }
 
 /// The agent's first word, when it goes along.

@@ -8,7 +8,7 @@ use powerband_experiment::{
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
 use powerband_record::{
-    CloseReason, CommandMeter, ExperimentHeader, Finding, JOURNAL_VERSION, Standing, Verdict, format_duration,
+    CloseReason, CommandMeter, Event, ExperimentHeader, Finding, JOURNAL_VERSION, Standing, Verdict, format_duration,
 };
 use powerband_report::sentence::percent;
 use powerband_store::{Noise, Store};
@@ -36,6 +36,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
         return tabled::measure(shared, named(plan, names), measuring);
     }
     let real = !names.simulated();
+    rig::check_models(&names, &plan.load)?;
     let user = if names.here() { caller::user_of_loads(measuring.setup.as_root)? } else { None };
     // The store first: without a place for results nothing may be turned.
     let mut store = if measuring.setup.dry_run { None } else { Some(open_store(shared)?) };
@@ -161,12 +162,24 @@ pub(crate) fn conclude(
     finding: Result<Finding, Fatal>,
     fail_on: &[FailOn],
 ) -> Answer {
+    if let Ok(Finding { reason: CloseReason::LoadFailed { why }, trials: 0, .. }) = &finding
+        && restored(store, id)?
+        && store.withdraw(id).map_err(store_failure)?
+    {
+        return Err(Failure::new(Exit::LoadFailed, format!("{why}; nothing was measured, nothing is stored")));
+    }
     let finished = finish_header(store, id);
     // What ended the experiment is told before what only its header suffers from.
     let finding = finding.map_err(|fatal| fatal_failure(fatal, id))?;
     finished?;
     verb::show::print(shared, store, id)?;
     verdict_code(&finding, fail_on, id)
+}
+
+/// Whether an experiment restored everything; what it could not is kept with it.
+fn restored(store: &Store, id: i64) -> Result<bool, Failure> {
+    let events = store.events(id).map_err(store_failure)?;
+    Ok(!events.iter().any(|event| matches!(event, Event::Restored { failed, .. } if !failed.is_empty())))
 }
 
 /// What is said on the command line wins over the plan.
