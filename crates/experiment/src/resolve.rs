@@ -362,7 +362,15 @@ fn fraction(key: &'static str, text: Option<&str>, default: f64) -> Result<f64, 
     if value > 0.0 && value <= most {
         return Ok(value);
     }
-    Err(quantity(key, format!("'{text}' is out of range; write a percentage above 0 and at most {} %", most * 100.0)))
+    let (what, example) = match key {
+        "alpha" => ("the error rate", "5%"),
+        _ => ("the margin (smaller differences count as equal)", "2%"),
+    };
+    let most = most * 100.0;
+    Err(quantity(
+        key,
+        format!("'{text}' is out of range: {what} must be above 0 % and at most {most} %, e.g. {example}"),
+    ))
 }
 
 fn max_blocks(plan: &Plan) -> Result<u32, PlanError> {

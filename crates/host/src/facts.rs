@@ -2,6 +2,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use powerband_machine::wire::OwnerPlace;
+
 use crate::Caller;
 
 /// Where root keeps ledger, lock and results.
@@ -59,6 +61,28 @@ pub fn address_towards(other: &str) -> Option<String> {
 #[must_use]
 pub fn boot_id() -> String {
     crate::files::read("/proc/sys/kernel/random/boot_id", &mut Vec::new()).unwrap_or_default().trim_end().to_owned()
+}
+
+/// Where this process runs and keeps its ledger; `None` where that cannot be known, as without a boot id.
+#[must_use]
+pub fn own_place() -> Option<OwnerPlace> {
+    let (boot, folder) = (boot_id(), state_folder()?.display().to_string());
+    let network_namespace = crate::files::net_ns()?;
+    (!boot.is_empty()).then_some(OwnerPlace { boot, network_namespace, folder })
+}
+
+/// The state folder of an agent: a folder below the shared one where its owner is on the same host, in another network
+/// namespace, and would otherwise share ledger and lock with it. `None` as for [`state_folder`].
+#[must_use]
+pub fn agent_folder(owner: Option<&OwnerPlace>) -> Option<PathBuf> {
+    let folder = state_folder()?;
+    let shares = |own: &OwnerPlace, owner: &OwnerPlace| {
+        own.boot == owner.boot && own.folder == owner.folder && own.network_namespace != owner.network_namespace
+    };
+    match own_place().zip(owner) {
+        Some((own, owner)) if shares(&own, owner) => Some(folder.join("netns").join(own.network_namespace.to_string())),
+        _ => Some(folder),
+    }
 }
 
 /// Where results live: `$POWERBAND_STATE_DIR`, else `/var/lib/powerband` for root, else `$XDG_STATE_HOME/powerband` or

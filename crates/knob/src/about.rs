@@ -86,7 +86,7 @@ impl Scope {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Scope::Policy => "each policy (the CPUs that share a clock)",
+            Scope::Policy => "each policy (the CPUs that share one frequency)",
             Scope::Cpu => "each CPU",
             Scope::Zone => "each power zone (a package or a part of one)",
             Scope::Governor => "all policies together, or each policy where the driver keeps governors per policy",

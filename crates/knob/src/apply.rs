@@ -65,7 +65,7 @@ pub struct Reach {
 
 impl std::fmt::Display for Reach {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: turned policies {} of {}", self.knob, self.turned, self.of)
+        write!(f, "{}: set on policies {} of {}", self.knob, self.turned, self.of)
     }
 }
 

@@ -31,12 +31,26 @@ pub fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// One knob's section.
+/// The sections of the knobs a name may mean: one, or those of several governors under a short name they share.
 ///
 /// # Errors
-/// [`KnobError::Unknown`] or [`KnobError::Ambiguous`].
+/// [`KnobError::Unknown`].
 pub fn explain(name: &str) -> Result<String, KnobError> {
-    resolve(name).map(|named| section(named.knob.about()))
+    Ok(meant_by(name)?.into_iter().map(section).collect::<Vec<_>>().join("\n"))
+}
+
+/// The knobs a name may mean.
+///
+/// # Errors
+/// [`KnobError::Unknown`].
+pub fn meant_by(name: &str) -> Result<Vec<&'static About>, KnobError> {
+    match resolve(name) {
+        Ok(named) => Ok(vec![named.knob.about()]),
+        Err(KnobError::Ambiguous { names, .. }) => {
+            names.iter().map(|name| resolve(name).map(|named| named.knob.about())).collect()
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn section(about: &About) -> String {
@@ -52,9 +66,9 @@ fn section(about: &About) -> String {
             std::iter::once(&about.short).chain(about.aliases).map(|name| format!("`{name}`")).collect();
         row("also", &others.join(", "));
     }
-    row("takes", about.accepts);
+    row("accepts", about.accepts);
     row("unit", about.unit);
-    row("reaches", about.scope.words());
+    row("applies to", about.scope.words());
     row("needs", about.needs);
     row("source", about.source);
     text

@@ -26,7 +26,7 @@ pub enum ErrorKind {
 #[non_exhaustive]
 pub enum KnobError {
     /// No such name.
-    #[error("there is no knob '{name}'{} `powerband knobs` lists them all", suggestion(.nearest))]
+    #[error("'{name}' is not a knob{} `powerband knobs` lists them all", suggestion(.nearest))]
     Unknown {
         /// As typed.
         name: String,
@@ -34,7 +34,7 @@ pub enum KnobError {
         nearest: Option<String>,
     },
     /// A short name that several knobs share, and no governor that decides.
-    #[error("'{name}' could be {}; write the full name", .names.join(" or "))]
+    #[error("'{name}' is a knob of several governors: {}; type the full name", .names.join(", "))]
     Ambiguous {
         /// As typed.
         name: String,
@@ -90,7 +90,7 @@ pub enum KnobError {
         hint: String,
     },
     /// What cannot be read cannot be put back, so it is not turned.
-    #[error("cannot read {path} ({errno}), so {knob} could not be put back and is not turned{}", rights(*.errno, .path))]
+    #[error("cannot read {path} ({errno}), so {knob} could not be restored and is not changed{}", rights(*.errno, .path))]
     Unreadable {
         /// Canonical name.
         knob: String,
@@ -236,7 +236,7 @@ fn rights(errno: Errno, path: &str) -> String {
         Errno::EACCES | Errno::EPERM => match path {
             // Only root may write a file there, whatever its mode says.
             _ if path.starts_with("/proc/sys/") || powerband_machine::CoalescingPlace::of(path).is_some() => {
-                "; only root may turn it: write `sudo powerband …`".into()
+                "; only root may set it: write `sudo powerband …`".into()
             }
             _ if path.starts_with("/sys/") => format!(
                 "; write `sudo powerband …`, or let the group powerband write it by a line in /etc/tmpfiles.d/powerband.conf: \
@@ -270,7 +270,7 @@ pub(crate) fn advice(words: Option<&str>, hint: Option<&str>, errno: Errno, path
     }
     match errno {
         _ if is_denial(errno) => rights(errno, path.unwrap_or_default()),
-        Errno::EBUSY => "; the policy has no CPU online, or somebody is switching its governor: try again".into(),
+        Errno::EBUSY => "; the policy has no CPU online, or its governor is being switched: try again".into(),
         _ => String::new(),
     }
 }

@@ -143,6 +143,12 @@ impl List {
             )));
         }
         self.leave_out(&mut choices);
+        if let [only] = &choices[..] {
+            let only = only.to_string();
+            return Err(
+                self.wrong(format!("all is one value here, {only}: there is nothing to compare; leave this knob out"))
+            );
+        }
         self.extend_thinned(choices);
         Ok(())
     }

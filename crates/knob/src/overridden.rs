@@ -63,12 +63,13 @@ pub(crate) fn by_siblings(machine: &mut dyn Machine, applied: &mut Applied) {
         let Some((sibling, theirs, surely)) = highest_request(machine, policy, &domain).filter(|it| it.1 > ours) else {
             continue;
         };
-        let shares = format!("{sibling}, which shares its clock (cpus {domain}) and");
+        let shares = format!("{sibling}, which shares its frequency (cpus {domain}) and");
         if surely {
             let by = format!("{shares} asks for {}", shown(theirs));
             reached.landed = Landed::Overridden { by, reads: shown(theirs) };
         } else {
-            let note = format!("{shares} may ask for {}: the clock of {} goes up with it", shown(theirs), policy.name);
+            let note =
+                format!("{shares} may ask for {}: the frequency of {} rises with it", shown(theirs), policy.name);
             if !applied.notes.contains(&note) {
                 applied.notes.push(note);
             }

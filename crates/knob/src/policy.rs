@@ -239,7 +239,7 @@ impl Policies {
         }
         for policy in chosen.iter().filter(|policy| overlap(&policy.cpus, &cpus) < policy.cpus.len()) {
             let (name, all, count) = (&policy.name, &policy.cpus, policy.cpus.len());
-            notes.push(format!("{name} drives cpus {all} together, so {knob} turns all {count} of them"));
+            notes.push(format!("{name} drives cpus {all} together, so {knob} applies to all {count} of them"));
         }
         let missing: Vec<u32> =
             cpus.as_slice().iter().copied().filter(|&cpu| !chosen.iter().any(|p| p.cpus.contains(cpu))).collect();

@@ -83,9 +83,15 @@ fn unknown(name: &str) -> KnobError {
     KnobError::Unknown { name: name.to_owned(), nearest: nearest(name) }
 }
 
+/// Folders of /proc/sys, by which a sysctl is known that was typed without its family.
+const SYSCTLS: [&str; 8] = ["abi", "debug", "dev", "fs", "kernel", "net", "user", "vm"];
+
 /// The catalogue's name most like `name`, if any is like it at all.
 fn nearest(name: &str) -> Option<String> {
     let wanted = plain(name);
+    if name.split_once('.').is_some_and(|(folder, rest)| SYSCTLS.contains(&folder) && !rest.is_empty()) {
+        return Some(format!("sysctl.{name}"));
+    }
     let spellings = ALL.iter().flat_map(|knob| {
         let about = knob.about();
         [about.name, about.short].into_iter().chain(about.aliases.iter().copied())

@@ -246,12 +246,12 @@ impl Work {
             Undone::Failed { .. } if self.waits(id) => {}
             Undone::Failed { why } => self.restored.failed.push(Failed { knob, site, why }),
             Undone::Elsewhere => {
-                let why = "it was turned in another network namespace; run undo there".into();
+                let why = "it was set in another network namespace; run undo there".into();
                 self.restored.elsewhere.push(Failed { knob, site, why });
             }
             Undone::OtherDevice { device, ours, found } => {
                 let there = found.map_or_else(|| "is gone".into(), |found| format!("is another one now, {found}"));
-                let why = format!("it was turned on {device} with the address {ours}, and {device} {there}");
+                let why = format!("it was set on {device} with the address {ours}, and {device} {there}");
                 self.restored.elsewhere.push(Failed { knob, site, why });
             }
             Undone::Undone | Undone::AlreadyBack | Undone::Rebooted | Undone::GivenUp => {}

@@ -120,14 +120,14 @@ impl Clock {
             Some(found) => found,
             None => match self.mean_khz(machine) {
                 Some(khz) => (khz, "time_in_state"),
-                None if idle => return format!("asked {asked}; it is idle, and an idle CPU's clock cannot witness"),
+                None if idle => return format!("asked {asked}; cannot verify the frequency while the CPU is idle"),
                 None => return self.hearsay(machine, &asked),
             },
         };
         let shown = format_khz(khz.round() as u32);
         match (idle, self.asked.is_met_by(khz)) {
             (true, _) => format!(
-                "asked {asked}; it is idle, and an idle CPU's clock cannot witness; the kernel kept it at {shown} by {source}"
+                "asked {asked}; cannot verify the frequency while the CPU is idle; the kernel kept it at {shown} by {source}"
             ),
             (false, true) => format!("asked {asked}, runs at {shown} by {source}"),
             (false, false) => format!("asked {asked}, but runs at {shown} by {source}"),
@@ -154,7 +154,7 @@ impl Clock {
         let last = self.policy.khz(machine, "scaling_cur_freq").map(format_khz);
         let last =
             last.map_or_else(String::new, |khz| format!("; {khz} is what the kernel asked for (scaling_cur_freq)"));
-        format!("asked {asked}; nothing here measures the clock{last}")
+        format!("asked {asked}; nothing here measures the frequency{last}")
     }
 }
 

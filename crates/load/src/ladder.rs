@@ -136,7 +136,7 @@ impl LadderLoad {
         if self.levels.is_empty() || self.levels.iter().any(|level| !(1..=100).contains(level)) {
             Some("its levels must be percentages from 1 to 100")
         } else if (0..self.levels.len()).any(twice) {
-            Some("a level stands there twice")
+            Some("a level is listed twice")
         } else if self.calibrations < 2 && self.full_per_s.is_none() {
             Some("its calibrations must be 2 or more, as the mean of the last two is 100 %")
         } else if self.full_per_s.iter().any(rate) {

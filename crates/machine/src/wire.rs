@@ -43,6 +43,20 @@ pub struct Hello {
     pub purpose: Purpose,
     /// What it is doing, for whoever finds the machine locked.
     pub doing: String,
+    /// Where the command itself runs and keeps its ledger, so that an agent on the same host does not share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerPlace>,
+}
+
+/// Where a command runs. Two with the same boot are on one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnerPlace {
+    /// Identity of the boot; never empty.
+    pub boot: String,
+    /// The network namespace, by its inode.
+    pub network_namespace: u64,
+    /// Its state folder.
+    pub folder: String,
 }
 
 /// The agent's first word, when it goes along.

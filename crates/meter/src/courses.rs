@@ -122,7 +122,7 @@ impl Source {
         let clocks = Clocks::open_alone(machine, cpus);
         match &clocks.unread {
             Some(_) => Err("this kernel interrupts each CPU to tell its clock, so that looking would keep it awake; \
-                            --metric clock_mhz tells the mean without that"
+                            --metric clock_mhz reports the mean without that"
                 .to_owned()),
             None if clocks.handles().is_empty() => Err("there is no cpufreq for these CPUs".to_owned()),
             None => Ok(Source::Clocks(clocks)),

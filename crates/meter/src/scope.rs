@@ -141,7 +141,7 @@ impl fmt::Display for Shared {
             Relation::Same => "they measure the same part",
             Relation::Contains => "the first contains the second",
             Relation::Within => "the second contains the first",
-            Relation::Apart | Relation::Unclear => "nothing tells that they measure different parts",
+            Relation::Apart | Relation::Unclear => "nothing shows that they measure different parts",
         })
     }
 }
@@ -222,7 +222,7 @@ mod tests {
         for (other, why) in [
             (of(Scope::Platform), "the second contains the first"),
             (of(Scope::Cores("0".into())), "the first contains the second"),
-            (of(Scope::Unknown), "nothing tells that they measure different parts"),
+            (of(Scope::Unknown), "nothing shows that they measure different parts"),
             (zero.clone(), "they measure the same part"),
         ] {
             let error = sum(&[&zero, &one, &other]).unwrap_err();

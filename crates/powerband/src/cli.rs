@@ -4,16 +4,19 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
+mod examples;
+mod look;
 mod noise;
 mod stored;
 
+pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
+pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use stored::{Export, Format, Report, Show};
 
-/// Finds the settings at which a Linux machine does its work best, by measuring, and says how sure it is.
+/// Find the settings at which a Linux machine does its work best, by measuring
 #[derive(Parser, Debug)]
-#[command(name = "powerband", version, propagate_version = true, disable_help_subcommand = true)]
-#[command(after_help = EXIT_CODES)]
+#[command(name = "powerband", version, disable_help_flag = true, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// Options every verb takes.
     #[command(flatten)]
@@ -23,249 +26,156 @@ pub(crate) struct Cli {
     pub(crate) verb: Verb,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 fine (also undecided) · 1 a check failed, or what --fail-on names happened · \
-2 usage or plan · 3 no permission · 4 not supported here · 6 could not put something back · 7 the load failed · \
-8 could not go on · 130 stopped, everything put back. `with` ends with its command's own code.";
+/// Headings of the options, in the order they are shown.
+pub(crate) const COMMON: &str = "Common options";
+/// What runs, and where.
+pub(crate) const LOAD: &str = "Load";
+/// What is measured.
+pub(crate) const METRICS: &str = "Metrics";
+/// How verdicts are reached.
+pub(crate) const STATISTICS: &str = "Statistics";
+/// Which machine.
+pub(crate) const MACHINE: &str = "Machine";
+/// What is printed and kept.
+pub(crate) const OUTPUT: &str = "Output";
+
+const EXIT_CODES: &str = "Exit codes: 0 fine (also undecided) · 1 a check failed, or --fail-on applies · \
+2 usage or plan · 3 no permission · 4 not supported here · 6 restore incomplete · 7 the load failed · \
+8 aborted · 130 stopped, everything restored. `with` returns the exit code of its command.";
 
 /// Options every verb takes, before or after it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Shared {
-    /// The machine: `local`, `ssh:HOST`, `cmd:COMMAND` that leads to a `powerband agent`, `sh:COMMAND` that leads to a POSIX
-    /// shell, `recorded:DIR` for one that was captured, or `sim:NAME` for a simulated one (`sim:NAME#SEED`)
-    #[arg(long, global = true, value_name = "MACHINE", env = "POWERBAND_MACHINE")]
+    /// Machine to use: local, ssh:HOST, cmd:COMMAND, sh:COMMAND, sim:NAME, recorded:DIR (default: local)
+    ///
+    /// cmd:COMMAND runs a command that leads to `powerband agent`, sh:COMMAND one that leads to a POSIX shell.
+    /// sim:NAME[#SEED] is a simulated machine (`powerband sim list`), recorded:DIR one that `capture` wrote, table:FILE.csv
+    /// a table of measurements. Example: --machine ssh:root@board
+    #[arg(long, global = true, value_name = "MACHINE", env = "POWERBAND_MACHINE", help_heading = MACHINE)]
     pub(crate) machine: Option<String>,
-    /// The machine at the other end of the cable; `cmd@ADDRESS:COMMAND` says where the near one reaches it
-    #[arg(long, global = true, value_name = "MACHINE")]
+    /// Peer machine, at the other end of the network link; its knobs and metrics are far/NAME
+    ///
+    /// Named as for --machine. cmd@ADDRESS:COMMAND gives the address at which the near machine reaches it.
+    #[arg(long, global = true, value_name = "MACHINE", help_heading = MACHINE)]
     pub(crate) far: Option<String>,
-    /// Seed of the orders and of a simulated machine's noise
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Print one JSON value of a versioned shape instead of text
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// File the results are kept in
-    #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE")]
-    pub(crate) store: Option<PathBuf>,
-    /// A plan, or part of one, whose [knobs.NAME] can be named as well
-    #[arg(long = "knobs", global = true, value_name = "FILE")]
-    pub(crate) declared: Option<PathBuf>,
-    /// Only these CPUs, e.g. 1 or 0-3,8
-    #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST")]
+    /// Use only these CPUs, e.g. 1 or 0-3,8 (default: all)
+    #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST", help_heading = MACHINE)]
     pub(crate) cpus: Option<CpuList>,
+    /// TOML file that defines extra knobs as [knobs.NAME] (a plan, or part of one)
+    #[arg(long = "knobs", global = true, value_name = "FILE", help_heading = MACHINE)]
+    pub(crate) declared: Option<PathBuf>,
+    /// Seed of the random order and of a simulated machine's noise (default: 1, or the plan's)
+    #[arg(long, global = true, value_name = "N", help_heading = MACHINE)]
+    pub(crate) seed: Option<u64>,
+    /// Print JSON instead of text (docs/schema)
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub(crate) json: bool,
+    /// File that keeps the results (default: powerband.sqlite in the state folder)
+    #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE", help_heading = OUTPUT)]
+    pub(crate) store: Option<PathBuf>,
+    /// Print help (-h: summary, --help: all)
+    #[arg(short, long, global = true, action = clap::ArgAction::Help, help_heading = OUTPUT)]
+    help: Option<bool>,
 }
 
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
-    /// Show the machine: CPUs, clocks, idle states, power, network, meters, what is turned
+    /// Show the machine: CPUs, frequencies, idle states, power, network, meters
     Info(Info),
     /// Read knobs
     Get(Get),
-    /// Say who set a knob when the machine booted, and what has set it since; `--watch`: who changes it from now on
+    /// Show what set a knob at boot and since; with --watch, who changes it from now on
     Why(WhyKnob),
-    /// List the knobs there are, or explain one
+    /// List the knobs, or explain one
     Knobs(Knobs),
-    /// Say what the kernel lets powerband turn here, and what to do about the rest
+    /// Check what the kernel lets powerband set here, and what to do about the rest
     Doctor(Doctor),
-    /// Record what the machine reads into a folder, to be looked at as `recorded:DIR`
+    /// Record the machine into a folder, to look at it later as recorded:DIR
     Capture(Capture),
-    /// Show the machine as it runs: clocks, utilisation, watts, interrupts, idle states; or log them
+    /// Show the machine as it runs: frequencies, utilisation, power, interrupts; or log them
     Watch(Watch),
-    /// Turn knobs, for good or until `undo`
+    /// Set knobs, until `undo`
     Set(Set),
-    /// Keep what `set --confirm-within` waits for
+    /// Confirm a change made with `set --confirm-within`
     Confirm,
-    /// Take back what `set` turned, the last step first
+    /// Undo what `set` changed, the last step first
     Undo(Undo),
-    /// Turn knobs for the length of one command
+    /// Set knobs while one command runs, then restore them
     With(With),
     /// Compare settings by measuring
     Try(Try),
-    /// Find the best of many settings in few trials: the least watts, say, that keep a limit on latency
+    /// Find the best of many settings, e.g. the lowest power within a latency limit
     Tune(Tune),
-    /// Measure the noise of the machine as it is: what can be seen in how long, and what would help
+    /// Measure the noise, and the smallest difference that can be detected in a given time
     Calibrate(Calibrate),
     /// Run the experiment of a plan file
     Run(Run),
-    /// Go on with an experiment that was interrupted or stopped
+    /// Resume an interrupted experiment
     Resume(Resume),
-    /// List the experiments kept
+    /// List the stored experiments
     List,
-    /// Show an experiment again
+    /// Show a stored experiment
     Show(Show),
-    /// Compare settings of stored experiments, or of measurements made elsewhere
+    /// Compare settings of stored experiments, or of measurements from elsewhere
     Compare(Compare),
-    /// Write an experiment as a page: one file of HTML that opens offline and can be run again
+    /// Write an experiment as one HTML page that opens offline and can be run again
     Report(Report),
-    /// Write an experiment's events or results
+    /// Export an experiment as JSON, CSV, Markdown, SVG or PNG
     Export(Export),
-    /// Do published experiments again on simulated machines, and say of each claim whether it holds
+    /// Repeat published experiments on simulated machines, and check each of their claims
     Replicate(Replicate),
-    /// The simulated machines there are
+    /// List, show or mount the simulated machines
     Sim(Sim),
-    /// Serve a powerband at the other end of standard input and output, which turns and measures this machine
+    /// Run as the agent of a remote powerband, over stdin and stdout
     Agent(Agent),
     /// Print completions for a shell
     Completions(Completions),
-    /// Print the manual page
-    Man,
-}
-
-/// `info`.
-#[derive(Args, Debug)]
-pub(crate) struct Info {
-    /// Which part; everything when absent
-    pub(crate) part: Option<InfoPart>,
-    /// Of `net`: find which values the drivers take, by setting, reading back and putting back; all devices, or this one
-    #[arg(long, value_name = "DEVICE", num_args = 0..=1)]
-    pub(crate) probe: Option<Option<String>>,
-    /// Of `meters`: read them for 2 s to see how often their numbers change, and what they show
-    #[arg(long)]
-    pub(crate) measure: bool,
-    /// Of `meters`: put a load on every CPU that goes on and off for 45 s, and tell how late each meter shows it
-    #[arg(long)]
-    pub(crate) lag: bool,
-}
-
-/// Parts of `info`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InfoPart {
-    /// CPUs, clocks, governors
-    Cpu,
-    /// Idle states and limits on waking up
-    Idle,
-    /// Limits of power and heat
-    Power,
-    /// Network devices, their links and coalescing
-    Net,
-    /// Meters found, with what they cover
-    Meters,
-    /// What is turned and not yet taken back
-    Turned,
-}
-
-/// `get`.
-#[derive(Args, Debug)]
-pub(crate) struct Get {
-    /// Knobs, e.g. governor or max_freq@policy0
-    #[arg(required = true, value_name = "KNOB[@SITE]")]
-    pub(crate) knobs: Vec<String>,
-}
-
-/// `why`.
-#[derive(Args, Debug)]
-pub(crate) struct WhyKnob {
-    /// The knobs; governor when absent, and with --watch all there are
-    #[arg(value_name = "KNOB[@SITE]")]
-    pub(crate) knobs: Vec<String>,
-    /// Print each change as it happens and who made it, until Ctrl-C
-    #[arg(long)]
-    pub(crate) watch: bool,
-    /// With --watch: end after this time, e.g. 10s
-    #[arg(long = "for", value_name = "TIME", requires = "watch", allow_hyphen_values = true)]
-    pub(crate) length: Option<String>,
-}
-
-/// `knobs`.
-#[derive(Args, Debug)]
-pub(crate) struct Knobs {
-    /// One knob to explain
-    pub(crate) knob: Option<String>,
-}
-
-/// `doctor`.
-#[derive(Args, Debug)]
-pub(crate) struct Doctor {
-    /// Look at this kernel configuration alone (a .config, or packed as /proc/config.gz is); with --machine, as that
-    /// machine's
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kernel: Option<PathBuf>,
-    /// The governor the kernel should boot with, e.g. ondemand
-    #[arg(long, value_name = "NAME")]
-    pub(crate) default_governor: Option<String>,
-    /// Print only the lines to merge into the kernel's configuration
-    #[arg(long)]
-    pub(crate) fragment: bool,
-}
-
-/// `capture`.
-#[derive(Args, Debug)]
-pub(crate) struct Capture {
-    /// The folder; empty, or not there yet
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
-}
-
-/// `watch`.
-#[derive(Args, Debug)]
-pub(crate) struct Watch {
-    /// No picture: a row a sample into FILE.csv or FILE.jsonl, or - for CSV on standard output (lines of JSON with --json)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
-    /// Time from sample to sample, 100ms or more
-    #[arg(long, value_name = "TIME", default_value = "1s", allow_hyphen_values = true)]
-    pub(crate) interval: String,
-    /// End after this time, e.g. 10s
-    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) length: Option<String>,
-    /// End after so many samples
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) count: Option<u64>,
-    /// Also keep the latest sample in this file as OpenMetrics, for node_exporter's textfile collector (FILE.prom)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) openmetrics: Option<PathBuf>,
-    /// Say what watching itself costs, in CPU time and wake-ups
-    #[arg(long)]
-    pub(crate) cost: bool,
-    /// Read the clocks also where the kernel interrupts each CPU to tell (x86 from Linux 4.13 to 5.17)
-    #[arg(long)]
-    pub(crate) interrupting: bool,
-    /// What a simulated machine does meanwhile
-    #[arg(long, value_name = "NAME")]
-    pub(crate) load: Option<MountLoad>,
+    /// Print a manual page
+    Man(Man),
 }
 
 /// `set`.
 #[derive(Args, Debug)]
 pub(crate) struct Set {
-    /// What to turn, e.g. governor=userspace freq=1867MHz
-    #[arg(required = true, value_name = "KNOB[@SITE]=VALUE")]
+    /// Knobs and values, e.g. governor=userspace freq=1867MHz
+    #[arg(required = true, value_name = "KNOB[@TARGET]=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Put it back unless `powerband confirm` is typed within this time, e.g. 60s
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    /// Restore the old values unless `powerband confirm` follows within this time, e.g. 60s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = COMMON)]
     pub(crate) confirm_within: Option<String>,
-    /// Say what would be turned, in order, and turn nothing
-    #[arg(long)]
+    /// Print what would be changed, in order, and change nothing
+    #[arg(long, help_heading = COMMON)]
     pub(crate) dry_run: bool,
 }
 
 /// `undo`.
 #[derive(Args, Debug)]
 pub(crate) struct Undo {
-    /// Everything, not only the last step
-    #[arg(long)]
+    /// Undo every step, not only the last
+    #[arg(long, help_heading = COMMON)]
     pub(crate) all: bool,
-    /// List what could be taken back and take nothing back
-    #[arg(long)]
+    /// List what can be undone, and change nothing
+    #[arg(long, help_heading = COMMON)]
     pub(crate) list: bool,
-    /// Only what an interrupted powerband has left; what `set` turned stays
-    #[arg(long, conflicts_with_all = ["all", "list"])]
+    /// Restore only what an interrupted powerband left changed; keep what `set` changed
+    #[arg(long, help_heading = COMMON, conflicts_with_all = ["all", "list"])]
     pub(crate) left: bool,
-    /// Also where somebody else has written since; let go of what cannot be reached from here
-    #[arg(long)]
+    /// Restore also values that another program has changed since; forget what cannot be reached from here
+    #[arg(long, help_heading = COMMON)]
     pub(crate) force: bool,
 }
 
 /// `with`.
 #[derive(Args, Debug)]
 pub(crate) struct With {
-    /// What to turn, e.g. governor=performance
-    #[arg(required = true, value_name = "KNOB[@SITE]=VALUE")]
+    /// Knobs and values, e.g. governor=performance
+    #[arg(required = true, value_name = "KNOB[@TARGET]=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Under sudo: run the load as root, not as the user who called
-    #[arg(long)]
+    /// Under sudo: run the command as root (default: as the user who called sudo)
+    #[arg(long, help_heading = COMMON)]
     pub(crate) as_root: bool,
-    /// The command
+    /// Command to run
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -273,54 +183,55 @@ pub(crate) struct With {
 /// How to measure: what every verb that runs trials shares.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Setup {
-    /// Judge by this metric: NAME (of the load, of a meter, or of the machine's state), NAME=METRIC/METRIC, NAME=regex:PATTERN,
-    /// NAME=json:$.PATH, with :higher, :lower or :info behind it
-    ///
-    /// far/power_w and both/power_w are by the far machine's meter, and by both. Of the machine's state there are
-    /// cpu_busy_share, clock_mhz, measured_mhz, transitions_per_s, idle_share, wakeups_per_s, interrupts_per_s, softirqs_per_s,
-    /// context_switches_per_s, nic_interrupts_per_s, packets_per_interrupt, temperature_c, throttles and cpu_pressure_share
-    /// (docs/meters.md), of the CPUs of -c alone where the kernel counts by CPU, and of one network card with @eth0 behind. With :info a metric is shown and not judged. Other metrics by name can be divided:
-    /// work_per_joule=count/energy_j.
-    #[arg(long = "metric", value_name = "[NAME=]SOURCE")]
-    pub(crate) metrics: Vec<String>,
-    /// Read this meter instead of the first of the machine: a boundary (package-0) or a kind (hwmon) of `info meters`, with
-    /// far/ before it the far machine's; or a program that prints watts or joules, a line a number, until it is ended: one that
-    /// the plan declares, or with = one declared here
-    ///
-    /// UNIT is W, mW, kW, or of energy counted up J, mJ, kJ, Wh, kWh; BOUNDARY says what the numbers cover (wall, GPU 0);
-    /// INTERVAL how often the meter makes a new one (1s). docs/meters-by-program.md has recipes.
-    #[arg(long = "meter", value_name = "NAME[=BOUNDARY,UNIT[,INTERVAL],cmd:COMMAND]")]
-    pub(crate) meters: Vec<String>,
-    /// How late the meter's numbers come, e.g. 3s, or auto to estimate it first by a load that goes on and off for 45 s;
-    /// each trial then waits for them
-    #[arg(long = "meter-lag", value_name = "[far/]TIME", allow_hyphen_values = true)]
-    pub(crate) meter_lags: Vec<String>,
-    /// Begin each load only when the hottest thermal zone is as cool as this, or 10 minutes (or TIME) are over
-    #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true)]
-    pub(crate) cool: Option<String>,
-    /// Keep the course of the clock, or of how busy each CPU was, with each trial: clock, utilisation@0-3:1s
-    ///
-    /// They are read ten times a second while the load runs, or every TIME, of the CPUs of -c or of @CPUS; `show --timelines`
-    /// and the report's page show them.
-    #[arg(long = "record", value_name = "[far/]WHAT[@CPUS][:TIME]")]
-    pub(crate) record: Vec<String>,
-    /// Most time, e.g. 15m
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    /// Stop after this time, e.g. 15m (default: no limit)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = COMMON)]
     pub(crate) budget: Option<String>,
-    /// Most warm-up trials
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) warmup: Option<u32>,
-    /// Time to settle after turning
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) settle: Option<String>,
-    /// Under sudo: run the load as root, not as the user who called
-    #[arg(long)]
-    pub(crate) as_root: bool,
-    /// Say what would be turned and measured, and for how long, and do nothing
-    #[arg(long)]
+    /// Print what would be changed and measured, and for how long; change nothing
+    #[arg(long, help_heading = COMMON)]
     pub(crate) dry_run: bool,
-    /// No progress on the terminal
-    #[arg(short, long)]
+    /// Decide by this metric: NAME, or parse the output: NAME=regex:PATTERN, NAME=json:$.PATH
+    ///
+    /// Append :higher or :lower to say which is better, :info to show a metric without deciding by it. NAME is a metric of the
+    /// load, of a meter (power_w, energy_j; far/power_w of the peer, both/power_w of both), or of the machine's state:
+    /// cpu_busy_share, clock_mhz, measured_mhz, transitions_per_s, idle_share, wakeups_per_s, interrupts_per_s,
+    /// softirqs_per_s, context_switches_per_s, nic_interrupts_per_s, packets_per_interrupt, temperature_c, throttles,
+    /// cpu_pressure_share (docs/meters.md). These cover the CPUs of -c where the kernel counts per CPU; append @eth0 for one
+    /// network device. Metrics can be divided: work_per_joule=count/energy_j.
+    ///
+    /// Example: --metric 'p99_us=regex:p99 = ([0-9.]+):lower'
+    #[arg(long = "metric", value_name = "[NAME=]SOURCE", help_heading = METRICS)]
+    pub(crate) metrics: Vec<String>,
+    /// Read this power meter: its domain or kind as in `info meters`, or a program (default: the machine's first)
+    ///
+    /// far/NAME is a meter of the peer machine. NAME=DOMAIN,UNIT[,INTERVAL],cmd:COMMAND declares a program that prints one
+    /// number per line until it is ended. UNIT is W, mW or kW, or for accumulated energy J, mJ, kJ, Wh or kWh; DOMAIN says what
+    /// the numbers cover (wall, GPU 0); INTERVAL says how often the meter has a new number (1s). Recipes are in
+    /// docs/meters-by-program.md.
+    #[arg(long = "meter", value_name = "NAME[=DOMAIN,UNIT[,INTERVAL],cmd:COMMAND]", help_heading = METRICS)]
+    pub(crate) meters: Vec<String>,
+    /// Delay of the meter, e.g. 3s; auto measures it first (45 s); each trial then waits for the delayed readings
+    #[arg(long = "meter-lag", value_name = "[far/]TIME", allow_hyphen_values = true, help_heading = METRICS)]
+    pub(crate) meter_lags: Vec<String>,
+    /// Record a time series with each trial: clock or utilisation, e.g. utilisation@0-3:1s
+    ///
+    /// Read ten times a second while the load runs, or every TIME; of the CPUs of -c, or of @CPUS. `show --timelines` and the
+    /// page of `report` show them.
+    #[arg(long = "record", value_name = "[far/]WHAT[@CPUS][:TIME]", help_heading = METRICS)]
+    pub(crate) record: Vec<String>,
+    /// Run at most this many warm-up trials (default: 5)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = LOAD)]
+    pub(crate) warmup: Option<u32>,
+    /// Wait this long after setting knobs, before the load starts (default: 1s)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = LOAD)]
+    pub(crate) settle: Option<String>,
+    /// Start each trial only when the hottest thermal zone is at this temperature or below, or after TIME (default: 10m)
+    #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true, help_heading = LOAD)]
+    pub(crate) cool: Option<String>,
+    /// Under sudo: run the load as root (default: as the user who called sudo)
+    #[arg(long, help_heading = LOAD)]
+    pub(crate) as_root: bool,
+    /// Show no progress on the terminal
+    #[arg(short, long, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
 }
 
@@ -330,29 +241,29 @@ pub(crate) struct Measuring {
     /// What is not about comparing.
     #[command(flatten)]
     pub(crate) setup: Setup,
-    /// What counts as the same, e.g. 2%
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    /// Equivalence margin: smaller differences count as equal, e.g. 2% (default: from `calibrate`, else 1%)
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
     pub(crate) margin: Option<String>,
-    /// Error rate of all verdicts "better" and "worse" together
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    /// Error rate of all better and worse verdicts together (default: 5%)
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
     pub(crate) alpha: Option<String>,
-    /// Most blocks (every setting once a block)
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Run at most this many blocks; each block runs every setting once (default: 30)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = STATISTICS)]
     pub(crate) blocks: Option<u32>,
-    /// Compare with this setting instead of the machine as found
-    #[arg(long, value_name = "NAME")]
+    /// Compare with this setting (default: baseline, the current settings)
+    #[arg(long, value_name = "NAME", help_heading = STATISTICS)]
     pub(crate) reference: Option<String>,
-    /// Seek the cheapest setting that loses nothing, cost being this knob's value
-    #[arg(long, value_name = "KNOB")]
+    /// Find the cheapest setting that loses nothing; the cost is the value of this knob
+    #[arg(long, value_name = "KNOB", help_heading = STATISTICS)]
     pub(crate) knee: Option<String>,
-    /// What every setting must fulfil besides: a limit on a metric, or against the reference 'p99_us<=+10%'
-    #[arg(long = "require", value_name = "METRIC<=LIMIT")]
+    /// Require a limit of every setting: 'p99_us<=500', or against the reference: 'p99_us<=+10%'
+    #[arg(long = "require", value_name = "METRIC<=LIMIT", help_heading = STATISTICS)]
     pub(crate) requirements: Vec<String>,
-    /// Judge by ranks alone (slower, needs no assumption on the noise)
-    #[arg(long)]
+    /// Decide by ranks alone: slower, assumes nothing about the noise
+    #[arg(long, help_heading = STATISTICS)]
     pub(crate) robust: bool,
-    /// End with 1 when one of these happened: better, worse, same, undecided, or broken for a requirement
-    #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
+    /// Exit with 1 on any of these: better, worse, same, undecided, broken (a requirement)
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',', help_heading = OUTPUT)]
     pub(crate) fail_on: Vec<FailOn>,
 }
 
@@ -374,30 +285,30 @@ pub(crate) enum FailOn {
 /// What makes the machine work: a built-in load or a command.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Loading {
-    /// A built-in load: counter, stream, ping, wake, primes, orders, ladder, shop, idle
-    #[arg(long, value_name = "NAME", conflicts_with = "command")]
+    /// Built-in load: counter, stream, ping, wake, primes, orders, ladder, shop, idle
+    #[arg(long, value_name = "NAME", conflicts_with = "command", help_heading = COMMON)]
     pub(crate) load: Option<String>,
-    /// How long a built-in load runs; alone: watch the machine as it works by itself for so long
-    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
+    /// Run a built-in load for this time; without a load: watch the machine as it is
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true, help_heading = COMMON)]
     pub(crate) length: Option<String>,
-    /// Pin the load to these CPUs
-    #[arg(long, value_name = "LIST")]
+    /// Pin the load to these CPUs, e.g. 0-3
+    #[arg(long, value_name = "LIST", help_heading = LOAD)]
     pub(crate) pin: Option<CpuList>,
-    /// Take a trial even when the command returns another code than 0
-    #[arg(short = 'i', long)]
+    /// Keep trials whose command exits non-zero
+    #[arg(short = 'i', long, help_heading = LOAD)]
     pub(crate) ignore_failure: bool,
-    /// Whose output the command prints, where its first word does not say: nuttcp, iperf3, ping, cyclictest, sockperf, wrk,
-    /// perf_stat, mpirun; or none
-    #[arg(long, value_name = "TOOL")]
+    /// Parse the output as TOOL's (default: from the program name)
+    ///
+    /// TOOL is nuttcp, iperf3, ping, cyclictest, sockperf, wrk, perf_stat, mpirun, or none.
+    #[arg(long, value_name = "TOOL", help_heading = LOAD)]
     pub(crate) reads: Option<String>,
-    /// What the command talks to: starts before it on the far machine, whose address {far} stands for, and is ended after it,
-    /// e.g. 'iperf3 -s'
-    #[arg(long, value_name = "COMMAND")]
+    /// Run this on the peer machine during each trial, e.g. 'iperf3 -s'; {far} in the command is the peer's address
+    #[arg(long, value_name = "COMMAND", help_heading = LOAD)]
     pub(crate) far_command: Option<String>,
-    /// The port that listens on; whichever comes to listen when this is left out
-    #[arg(long, value_name = "PORT", requires = "far_command")]
+    /// Port the far command listens on (default: first new listener)
+    #[arg(long, value_name = "PORT", requires = "far_command", help_heading = LOAD)]
     pub(crate) far_port: Option<u16>,
-    /// The command to measure
+    /// Command to measure
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -405,11 +316,13 @@ pub(crate) struct Loading {
 /// `try`.
 #[derive(Args, Debug)]
 pub(crate) struct Try {
-    /// Knobs and their values, crossed: governor=all, freq=500MHz,600MHz, rx-usecs=10..100:10
-    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
+    /// Knobs and their values; lists are crossed: governor=all freq=500MHz,600MHz rx-usecs=10..100:10
+    #[arg(value_name = "KNOB[@TARGET]=V1,V2,…")]
     pub(crate) axes: Vec<String>,
-    /// A whole setting, with a name or without: base: or 'tuned:governor=conservative up_threshold=98'
-    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
+    /// Add a whole setting, with or without a name: 'tuned:governor=conservative up_threshold=98'
+    ///
+    /// NAME: with nothing after it is the baseline, the current settings. Example: -s base: -s 'fast:governor=performance'
+    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING", help_heading = COMMON)]
     pub(crate) settings: Vec<String>,
     /// What makes the machine work.
     #[command(flatten)]
@@ -422,33 +335,33 @@ pub(crate) struct Try {
 /// `tune`.
 #[derive(Args, Debug)]
 pub(crate) struct Tune {
-    /// Knobs and their values, crossed, at most 5000 settings: max_freq=all, rx-usecs=10..400, cpu_quota=10%..100%:10
-    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
+    /// Knobs and their values; lists are crossed, up to 5000 settings: max_freq=all rx-usecs=10..400
+    #[arg(value_name = "KNOB[@TARGET]=V1,V2,…")]
     pub(crate) axes: Vec<String>,
-    /// A whole setting, with a name or without: 'tuned:governor=conservative up_threshold=98'
-    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
-    pub(crate) settings: Vec<String>,
-    /// Find the setting with the least of this: a metric (energy_j, p99_us), or one of the knobs, whose own value is the goal
-    #[arg(long, value_name = "METRIC|KNOB", conflicts_with = "maximize", required_unless_present = "maximize")]
+    /// Find the lowest value of a metric (power_w, energy_j, p99_us) or of one of the knobs
+    #[arg(long, value_name = "METRIC|KNOB", conflicts_with = "maximize", required_unless_present = "maximize", help_heading = COMMON)]
     pub(crate) minimize: Option<String>,
-    /// Find the setting with the most of this
-    #[arg(long, value_name = "METRIC|KNOB")]
+    /// Find the highest value of a metric or of one of the knobs
+    #[arg(long, value_name = "METRIC|KNOB", help_heading = COMMON)]
     pub(crate) maximize: Option<String>,
-    /// What the setting must keep to, e.g. 'p99_us<=500' or 'rate_mbit_s>=900'; may be given several times
-    #[arg(long = "require", value_name = "METRIC<=LIMIT")]
+    /// Require a limit of the setting found, e.g. 'p99_us<=500' or 'rate_mbit_s>=900'; may be repeated
+    #[arg(long = "require", value_name = "METRIC<=LIMIT", help_heading = COMMON)]
     pub(crate) requirements: Vec<String>,
-    /// Try only what very probably breaks no requirement by more than this, e.g. 10%, as on a machine that serves people
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    pub(crate) safe: Option<String>,
-    /// Most runs, counting a block of several as one
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) blocks: Option<u32>,
+    /// Add a whole setting, with or without a name: 'tuned:governor=conservative up_threshold=98'
+    #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING", help_heading = COMMON)]
+    pub(crate) settings: Vec<String>,
     /// What makes the machine work.
     #[command(flatten)]
     pub(crate) loading: Loading,
     /// How to measure.
     #[command(flatten)]
     pub(crate) setup: Setup,
+    /// Try only settings that very probably break no requirement by more than this, e.g. 10% on a machine in production
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
+    pub(crate) safe: Option<String>,
+    /// Run at most this many trials; a block of several counts as one
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = STATISTICS)]
+    pub(crate) blocks: Option<u32>,
 }
 
 /// What the plan of a page says already.
@@ -474,13 +387,13 @@ const PLANNED: [&str; 16] = [
 /// `run`.
 #[derive(Args, Debug)]
 pub(crate) struct Run {
-    /// The plan file
+    /// Plan file
     #[arg(value_name = "PLAN.toml", required_unless_present = "again")]
     pub(crate) plan: Option<PathBuf>,
-    /// Run the experiment of a page that `powerband report` wrote: the same plan, seed and machine
-    #[arg(long, value_name = "FILE.html", conflicts_with_all = PLANNED)]
+    /// Repeat the experiment of a page written by `powerband report`: same plan, seed and machine
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = PLANNED, help_heading = COMMON)]
     pub(crate) again: Option<PathBuf>,
-    /// How to measure; what is given here wins over the plan.
+    /// How to measure; options override the plan.
     #[command(flatten)]
     pub(crate) measuring: Measuring,
 }
@@ -488,14 +401,14 @@ pub(crate) struct Run {
 /// `resume`.
 #[derive(Args, Debug)]
 pub(crate) struct Resume {
-    /// Number of the experiment, or `last`
+    /// Number of the experiment, or last
     #[arg(default_value = "last")]
     pub(crate) id: String,
-    /// With what was begun, also when its plan file says something else by now
-    #[arg(long)]
+    /// Resume the experiment as it was started, even if its plan file has changed since
+    #[arg(long, help_heading = COMMON)]
     pub(crate) as_begun: bool,
-    /// No progress on the terminal
-    #[arg(short, long)]
+    /// Show no progress on the terminal
+    #[arg(short, long, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
 }
 
@@ -510,22 +423,22 @@ pub(crate) struct Sim {
 /// Verbs of `sim`.
 #[derive(Subcommand, Debug)]
 pub(crate) enum SimVerb {
-    /// List the simulated machines there are
+    /// List the simulated machines
     List,
-    /// Show one: its CPUs, clocks, power, noise, and what it cannot do
+    /// Show one: its CPUs, frequencies, power, noise, and what it cannot do
     Show {
-        /// Its name
+        /// Name of the machine
         name: String,
     },
-    /// Serve one's /sys/devices/system/cpu in a folder, for any program to look at and turn, until Ctrl-C
+    /// Serve its /sys/devices/system/cpu in a folder, for any program to read and write, until Ctrl-C
     Mount {
-        /// Its name
+        /// Name of the machine
         name: String,
-        /// The folder; empty
+        /// Empty folder to mount on
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// What it does meanwhile
-        #[arg(long, value_name = "NAME", default_value = "idle")]
+        /// What the machine runs meanwhile
+        #[arg(long, value_name = "NAME", default_value = "idle", help_heading = COMMON)]
         load: MountLoad,
     },
 }
@@ -542,24 +455,24 @@ pub(crate) enum MountLoad {
 /// `replicate`.
 #[derive(Args, Debug)]
 pub(crate) struct Replicate {
-    /// Which, e.g. `router`; all when absent
+    /// Articles to repeat, e.g. router (default: all)
     #[arg(value_name = "NAME")]
     pub(crate) articles: Vec<String>,
-    /// At most so many blocks of each plan, for a quick look; what is said is then less certain
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Run at most this many blocks of each plan: quicker, and less certain
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = COMMON)]
     pub(crate) blocks: Option<u32>,
-    /// Also write a page: one file of HTML with the claims and pictures
-    #[arg(short, long, value_name = "FILE.html")]
+    /// Also write the claims and charts as one HTML page
+    #[arg(short, long, value_name = "FILE.html", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
-    /// Also where the file is there already
-    #[arg(long, requires = "output")]
+    /// Overwrite the file
+    #[arg(long, requires = "output", help_heading = OUTPUT)]
     pub(crate) force: bool,
 }
 
 /// `agent`.
 #[derive(Args, Debug)]
 pub(crate) struct Agent {
-    /// The program and its folder were carried here for this run: remove both
+    /// The program and its folder were copied here for this run: remove both
     #[arg(long, hide = true)]
     pub(crate) carried: bool,
 }
@@ -567,6 +480,16 @@ pub(crate) struct Agent {
 /// `completions`.
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell to complete for
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// `man`.
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// Verb whose page to print (default: the overview of powerband)
+    pub(crate) verb: Option<String>,
+    /// Write every page into this folder: powerband.1, powerband-try.1, …
+    #[arg(long, value_name = "DIR", conflicts_with = "verb", help_heading = OUTPUT)]
+    pub(crate) dir: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@ mod again;
 mod away;
 mod caller;
 mod cli;
+mod corrected;
 mod dry;
 mod exit;
 mod guardian;
@@ -25,7 +26,7 @@ mod witness;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use powerband_host::{GUARDIAN_VERB, INSIDE_VERB, SHIM_VERB};
 
 use crate::cli::{Cli, Verb};
@@ -41,12 +42,14 @@ fn main() -> ExitCode {
         Some(INSIDE_VERB) => return inside(words.get(1)),
         _ => {}
     }
-    let cli = match Cli::try_parse() {
+    let parsed = cli::command().try_get_matches().and_then(|words| Cli::from_arg_matches(&words));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return output::words_error(&error),
     };
+    let shared = cli.shared.clone();
     let code = dispatch(cli).unwrap_or_else(|failure| {
-        output::complain(&failure.sentence);
+        output::complain(&corrected::on_these_machines(&failure.sentence, &shared));
         failure.exit as u8
     });
     ExitCode::from(code)
@@ -92,6 +95,6 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Sim(args) => verb::sim::run(&shared, &args),
         Verb::Agent(args) => verb::agent::run(&args),
         Verb::Completions(args) => verb::completions::run(&args),
-        Verb::Man => verb::man::run(),
+        Verb::Man(args) => verb::man::run(&args),
     }
 }

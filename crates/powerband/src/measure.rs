@@ -36,6 +36,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
         return tabled::measure(shared, named(plan, names), measuring);
     }
     let real = !names.simulated();
+    rig::check_models(&names, &plan.load)?;
     let user = if names.here() { caller::user_of_loads(measuring.setup.as_root)? } else { None };
     // The store first: without a place for results nothing may be turned.
     let mut store = if measuring.setup.dry_run { None } else { Some(open_store(shared)?) };
@@ -161,6 +162,12 @@ pub(crate) fn conclude(
     finding: Result<Finding, Fatal>,
     fail_on: &[FailOn],
 ) -> Answer {
+    if let Ok(Finding { reason: CloseReason::LoadFailed { why }, trials: 0, .. }) = &finding
+        && restored(store, id)?
+        && store.withdraw(id).map_err(store_failure)?
+    {
+        return Err(Failure::new(Exit::LoadFailed, format!("{why}; nothing was measured, nothing is stored")));
+    }
     let finished = finish_header(store, id);
     if !store.is_in_place() && !matches!(finding, Err(Fatal::CannotRestore { .. })) {
         return Err(displaced(store, id));
@@ -204,6 +211,12 @@ fn displaced(store: &mut Store, id: i64) -> Failure {
         Err(error) => format!("{was}; every setting is restored, but what was measured is lost: {error}"),
     };
     Failure::new(Exit::CannotGoOn, sentence)
+}
+
+/// Whether an experiment restored everything; what it could not is kept with it.
+fn restored(store: &Store, id: i64) -> Result<bool, Failure> {
+    let events = store.events(id).map_err(store_failure)?;
+    Ok(!events.iter().any(|event| matches!(event, Event::Restored { failed, .. } if !failed.is_empty())))
 }
 
 /// What is said on the command line wins over the plan.

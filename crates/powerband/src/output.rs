@@ -89,16 +89,23 @@ pub(crate) fn words_error(error: &clap::Error) -> ExitCode {
         say(&error.to_string());
         return ExitCode::SUCCESS;
     }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        complain(
-            "there is no verb; `powerband info` looks, `powerband try` measures, `powerband --help` shows them all",
-        );
+    // Without a verb there is nothing to be precise about: say what the command is for.
+    if matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
+        let verb = std::env::args().nth(1).filter(|word| word == "sim");
+        let text = verb.map_or_else(crate::cli::first_screen, |_| error.to_string());
+        let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
         return ExitCode::from(Exit::Usage as u8);
     }
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
-    let told = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
-    complain(&format!("{told}; `powerband --help` shows the verbs, `powerband VERB --help` their options"));
+    let what = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
+    let command = crate::cli::command();
+    let verb = std::env::args().skip(1).find(|word| command.find_subcommand(word).is_some());
+    let next = match verb {
+        Some(verb) => format!("`powerband {verb} --help` shows its options"),
+        None => "`powerband --help` shows the verbs".to_owned(),
+    };
+    complain(&format!("{what}; {next}"));
     ExitCode::from(Exit::Usage as u8)
 }
 

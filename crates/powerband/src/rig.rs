@@ -15,9 +15,10 @@ use powerband_sim::{Profile, SimWorld};
 
 use crate::away::{self, Noted};
 use crate::cli::Shared;
+use crate::corrected;
 use crate::exit::{Exit, Failure, usage};
 use crate::left::{self, Kept};
-pub(crate) use far::{check_addresses, check_shells, is_lost, lost};
+pub(crate) use far::{check_addresses, check_models, check_shells, is_lost, lost};
 use place::Place;
 
 /// The machines of a rig as they are named.
@@ -339,7 +340,7 @@ pub(crate) fn store_folder() -> Result<PathBuf, Failure> {
     powerband_host::store_folder().ok_or_else(no_place)
 }
 
-fn no_place() -> Failure {
+pub(crate) fn no_place() -> Failure {
     usage("there is no place for results: set HOME, or POWERBAND_STATE_DIR to a folder")
 }
 
@@ -398,7 +399,7 @@ pub(crate) fn knob_failure(error: KnobError) -> Failure {
         ErrorKind::Refused if is_a_wrong_word(&error) => Exit::Usage,
         _ => Exit::CannotGoOn,
     };
-    Failure::new(exit, error)
+    Failure::new(exit, corrected::sentence(&error))
 }
 
 /// Whether the kernel, or the file itself, says that what was typed makes no sense there.

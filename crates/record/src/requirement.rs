@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::metric::{MetricName, canonical_metric, unit_of};
+use crate::quantity::format_number;
 
 /// On which side of the limit the metric must stay; on the limit is within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -106,8 +107,22 @@ pub enum RequirementError {
     /// Nothing before the relation, or more than one word.
     #[error("'{0}' names no metric before its limit; write e.g. 'p99_us<=500'")]
     NoMetric(String),
+    /// A number in another unit than the metric's.
+    #[error("'{limit}': {metric} is in {unit}; write '{metric}{relation}{instead}'")]
+    OtherUnit {
+        /// The metric.
+        metric: String,
+        /// The relation as typed.
+        relation: Relation,
+        /// The limit as typed.
+        limit: String,
+        /// The metric's unit.
+        unit: &'static str,
+        /// The same limit in that unit.
+        instead: String,
+    },
     /// No number behind it.
-    #[error("'{limit}' is no limit for {metric}; write a number in its own unit ('{metric}<=500') or '{metric}<=+10%'")]
+    #[error("'{limit}' is not a limit for {metric}; write a number in its unit{}, e.g. '{metric}<=500', or '{metric}<=+10%'", in_unit(.metric))]
     NoLimit {
         /// The metric.
         metric: String,
@@ -132,6 +147,30 @@ pub enum RequirementError {
     },
 }
 
+/// ` (us)`, where a metric's name says its unit.
+fn in_unit(metric: &str) -> String {
+    let unit = unit_of(metric);
+    if unit.is_empty() { String::new() } else { format!(" ({unit})") }
+}
+
+/// Units of one quantity each, with the size of each in the first.
+const UNITS: [&[(&str, f64)]; 5] = [
+    &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)],
+    &[("mW", 1.0), ("W", 1e3), ("kW", 1e6)],
+    &[("mJ", 1.0), ("J", 1e3), ("kJ", 1e6), ("Wh", 3.6e6), ("kWh", 3.6e9)],
+    &[("kbit/s", 1.0), ("Mbit/s", 1e3), ("Gbit/s", 1e6)],
+    &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)],
+];
+
+/// A number with a unit of its own, in `unit`; `None` where the two are not of one quantity.
+fn converted(limit: &str, unit: &str) -> Option<f64> {
+    let at = limit.find(|c: char| c.is_alphabetic())?;
+    let (number, typed) = (limit[..at].trim().parse::<f64>().ok()?, limit[at..].trim());
+    let size =
+        |units: &[(&str, f64)], name: &str| units.iter().find(|(known, _)| *known == name).map(|&(_, size)| size);
+    UNITS.iter().find_map(|units| Some(number * size(units, typed)? / size(units, unit)?)).filter(|v| v.is_finite())
+}
+
 impl Requirement {
     /// Reads `METRIC<=LIMIT` or `METRIC>=LIMIT`. A limit is a number in the metric's own unit (which may be written
     /// behind it) or a signed percentage against the reference: `p99_us<=500`, `rtt_ms<=2ms`, `power_w<=-5%`.
@@ -154,6 +193,10 @@ impl Requirement {
                 return Err(RequirementError::Unsigned { metric, limit: limit.into() });
             }
             let bare = if unit.is_empty() { limit } else { limit.strip_suffix(unit).unwrap_or(limit) };
+            if let (Err(_), Some(value)) = (number(bare), converted(limit, unit)) {
+                let (limit, instead) = (limit.into(), format_number(value));
+                return Err(RequirementError::OtherUnit { metric, relation, limit, unit, instead });
+            }
             let limit = number(bare)?;
             return Ok(Requirement { metric, relation, limit, relative: false });
         };
@@ -219,9 +262,12 @@ mod tests {
             ("p99_us<500", "METRIC<=LIMIT"),
             ("<=500", "names no metric"),
             ("p99 us<=500", "names no metric"),
-            ("p99_us<=", "no limit for p99_us"),
-            ("p99_us<=500ms", "no limit for p99_us"),
-            ("p99_us<=inf", "no limit for p99_us"),
+            ("p99_us<=", "not a limit for p99_us; write a number in its unit (us)"),
+            ("p99_us<=500ms", "write 'p99_us<=500000'"),
+            ("real_s>=90ms", "real_s is in s; write 'real_s>=0.09'"),
+            ("power_w<=1.5kW", "write 'power_w<=1500'"),
+            ("p99_us<=5 W", "not a limit for p99_us"),
+            ("p99_us<=inf", "not a limit for p99_us"),
             ("p99_us<=10%", "write '+10%'"),
             ("p99_us<=-100%", "100 %"),
         ] {

@@ -7,6 +7,7 @@ use crate::board::{Board, Event};
 use crate::network::{Datagrams, KERNEL, Ping, Receive, Send};
 use crate::noise::Factors;
 use crate::play::Play;
+use crate::profile::Profile;
 use crate::ranks::Ranks;
 use crate::schedule::{State, Task};
 use crate::serve::{Orders, Shop, ShopAsked};
@@ -82,12 +83,44 @@ fn refused(what: String, errno: Errno) -> SpawnError {
     SpawnError::Refused { what, errno }
 }
 
+impl Profile {
+    /// Whether the machine has a model for this work, so that a plan can be refused before anything is changed.
+    ///
+    /// # Errors
+    /// [`SpawnError::NotModelled`], as starting it answers.
+    pub fn models(&self, work: &Work) -> Result<(), SpawnError> {
+        let name = format!("sim:{}", self.name);
+        match work {
+            Work::Command { argv, demand: None } if argv.first().is_some_and(|program| !program.is_empty()) => {
+                Err(not_modelled(&name, format!("'{}'", argv[0]), STATE_DEMAND))
+            }
+            Work::Primes { .. } if self.ranks.is_none() => {
+                Err(not_modelled(&name, "ranks that count primes".into(), STATE_RANKS))
+            }
+            Work::Orders { .. } | Work::Shop { .. } if self.serve.is_none() => {
+                Err(not_modelled(&name, format!("work of kind '{}'", work.kind()), STATE_SERVE))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The built-in loads the machine has a model for.
+    #[must_use]
+    pub fn loads(&self) -> Vec<&'static str> {
+        let always = ["counter", "stream", "ping", "wake", "idle"];
+        let ranks = self.ranks.as_ref().map(|_| "primes");
+        let serve = self.serve.as_ref().map(|_| ["orders", "ladder", "shop"]);
+        always.into_iter().chain(ranks).chain(serve.into_iter().flatten()).collect()
+    }
+}
+
 impl Board {
     /// Starts work.
     ///
     /// # Errors
     /// [`SpawnError`] when it has no model here or cannot be placed.
     pub(crate) fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        self.profile.models(&job.work)?;
         let group = self.placement(job)?;
         let body = match &job.work {
             Work::Idle { .. } => Body::Idle,

@@ -255,6 +255,39 @@ impl Store {
         Ok(differs.map(|((table, _), _)| table).collect())
     }
 
+    /// Removes an experiment that measured nothing: its load failed before the first valid trial. Answers whether it did;
+    /// what has a valid trial, or was resumed, stays for ever.
+    ///
+    /// # Errors
+    /// [`StoreError::NoExperiment`], and as [`Store::append`]; then nothing is changed.
+    pub fn withdraw(&mut self, id: i64) -> Result<bool, StoreError> {
+        let path = self.path.clone();
+        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+        require(&transaction, &path, id)?;
+        let kept = "SELECT EXISTS (SELECT 1 FROM trial WHERE experiment = ?1 AND state = 'valid')
+                        OR EXISTS (SELECT 1 FROM superseded WHERE experiment = ?1)";
+        if transaction.query_row(kept, [id], |row| row.get(0)).map_err(sqlite)? {
+            return Ok(false);
+        }
+        // The trigger that keeps events is set aside for this transaction, which nobody sees half done.
+        let guard: String = transaction
+            .query_row("SELECT sql FROM sqlite_schema WHERE name = 'event_is_never_removed'", [], |row| row.get(0))
+            .map_err(sqlite)?;
+        transaction.execute_batch("DROP TRIGGER event_is_never_removed").map_err(sqlite)?;
+        let removed = derive::clear(&transaction, id)
+            .and_then(|()| transaction.execute("DELETE FROM event WHERE experiment = ?1", [id]))
+            .and_then(|_| transaction.execute("DELETE FROM experiment WHERE id = ?1", [id]))
+            .and_then(|_| {
+                let newest = "UPDATE sqlite_sequence SET seq = (SELECT coalesce(max(id), 0) FROM experiment)
+                              WHERE name = 'experiment'";
+                transaction.execute(newest, [])
+            });
+        removed.and_then(|_| transaction.execute_batch(&guard)).map_err(sqlite)?;
+        transaction.commit().map_err(sqlite)?;
+        Ok(true)
+    }
+
     fn lines(&self, id: i64) -> Result<Vec<String>, StoreError> {
         read_lines(&self.db, &self.path, id)
     }

@@ -16,7 +16,7 @@ const ABOUT: About = About {
     unit: "",
     scope: Scope::System,
     summary: "whether the CPU may run above its nominal frequency",
-    doc: "One switch for the machine; without a site, that one is turned. Newer drivers have one for each policy as well \
+    doc: "One switch for the machine, which is set when no target is named. Newer drivers have one for each policy as well \
           (@policy0): it can be on only while the machine's is. Switching it on lifts the upper limit of drivers with a \
           table of frequencies. Under intel_pstate the switch is pstate.no_turbo, the other way round.",
     accepts: "0 or 1, on or off",

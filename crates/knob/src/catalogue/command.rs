@@ -71,7 +71,7 @@ const ABOUT: About = About {
     aliases: &[],
     unit: "",
     scope: Scope::System,
-    summary: "what a command turns",
+    summary: "a value that commands read and set",
     doc: "Declared in a plan by the commands that read and set it.",
     accepts: "what its declaration lists",
     needs: "",
@@ -107,7 +107,7 @@ impl Knob for Command {
             Ok(text) => match unfit(text.trim()) {
                 None => Ok(Sites { sites: vec![Site::system(path)], ..Sites::default() }),
                 Some(why) => {
-                    let told = format!("its get command (`{get}`) prints what {why}, so it could not be put back");
+                    let told = format!("its get command (`{get}`) prints what {why}, so it could not be restored");
                     Err(KnobError::value(name, told + "; let it print the value alone, on one line"))
                 }
             },

@@ -12,10 +12,10 @@ pub(super) const ONLINE: PlainFile = PlainFile::new(
         aliases: &[],
         unit: "",
         scope: Scope::Cpu,
-        summary: "whether a CPU is in service",
-        doc: "A CPU that goes out of service loses what was set on it but its governor and limits: idle states that were \
-              disabled are enabled again when it comes back. So powerband turns it before everything else, and on undo \
-              brings CPUs back first. CPU 0 often cannot go.",
+        summary: "whether a CPU is online",
+        doc: "A CPU that goes offline keeps its governor and limits and loses everything else: idle states that were disabled \
+              are enabled when it comes back. Therefore powerband sets this knob before all others, and on undo brings \
+              CPUs online first. CPU 0 often cannot go offline.",
         accepts: "0 or 1",
         needs: "",
         source: "cpuN/online; Linux Documentation/core-api/cpu_hotplug.rst",
@@ -40,8 +40,8 @@ pub(super) const SMT: PlainFile = PlainFile::new(
         unit: "",
         scope: Scope::System,
         summary: "whether cores run two threads each",
-        doc: "off takes every second thread of a core out of service; forceoff does so until the next boot, so powerband \
-              does not offer it: it could not be put back.",
+        doc: "off takes every second thread of a core offline. forceoff does so until the next boot; powerband does not \
+              offer it, because it could not be restored.",
         accepts: "on, off",
         needs: "",
         source: "smt/control; Linux Documentation/admin-guide/hw-vuln/l1tf.rst, kernel/cpu.c",

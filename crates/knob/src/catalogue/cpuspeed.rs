@@ -12,10 +12,11 @@ pub(super) const DAEMON: PlainFile = PlainFile::new(
         aliases: &[],
         unit: "",
         scope: Scope::System,
-        summary: "whether the daemon cpuspeed sets the clocks",
-        doc: "The daemon of Red Hat Enterprise Linux 5 and 6: every 2 s it looks how idle the CPUs that share a clock were; \
-              at 10 % or less it goes to the top, below 25 % a step up, above 25 % a step down. When it ends it puts back the clocks it found. Simulated machines have it \
-              whose file has a table [cpuspeed]. On a real machine it is a service: declare its start and its stop as a \
+        summary: "whether the daemon cpuspeed sets the frequencies",
+        doc: "The daemon of Red Hat Enterprise Linux 5 and 6: every 2 s it checks how idle the CPUs of a frequency domain \
+              were; at 10 % or less it chooses the highest frequency, below 25 % one step up, above 25 % one step down. When \
+              it ends it restores the frequencies it started with. Simulated machines have it if their file has a table \
+              [cpuspeed]. On a real machine it is a service: declare its start and its stop as a \
               knob of the plan.",
         accepts: "on, off",
         needs: "governor=userspace",

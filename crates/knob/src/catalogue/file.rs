@@ -15,13 +15,13 @@ const ABOUT: About = About {
     unit: "",
     scope: Scope::System,
     summary: "any file: file:/sys/module/x/parameters/y=1, file:/etc/app.conf=\"workers 4\"",
-    doc: "The value is the whole text of the file. A file that is not there is made and, on undo, removed; its folder must \
-          exist. A text that ended with a newline ends with one again. What cannot be read is not written, because it \
-          could not be put back.",
+    doc: "The value is the whole text of the file. A missing file is created and, on undo, removed; its folder must \
+          exist. A text that ended with a newline ends with one again. A file that cannot be read is not written, \
+          because it could not be restored.",
     accepts: "any text",
     needs: "",
     source: "the file's own documentation",
-    invalid: "the file takes no such value",
+    invalid: "the file does not accept this value",
     phase: Phase::File,
 };
 

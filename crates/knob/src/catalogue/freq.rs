@@ -14,7 +14,7 @@ const ABOUT: About = About {
     scope: Scope::Policy,
     summary: "one fixed frequency, under the governor userspace",
     doc: "The kernel keeps the request inside the limits and rounds it up to the next step of the driver's table; what is \
-          read back is the frequency the CPU was put to, so a request between two steps lands on the upper one and is \
+          read back is the frequency the CPU was set to, so a request between two steps becomes the upper one and is \
           reported as clamped. The kernel accepts every number even when the driver then fails, which only the \
           reading shows.",
     accepts: "a frequency from cpuinfo_min_freq to cpuinfo_max_freq: 1867MHz, 2.4GHz, or kHz as a bare number",

@@ -16,8 +16,8 @@ const ABOUT: About = About {
     summary: "the rule that picks the CPU's frequency",
     doc: "performance keeps the highest frequency the limits allow and powersave the lowest; ondemand jumps to the top \
           under load and falls back in proportion; conservative climbs and descends step by step; schedutil follows the \
-          scheduler's own account of demand; userspace stays where cpufreq.freq puts it. A governor's tunables are lost \
-          when the last policy leaves it: powerband notes them first and brings them back on undo.",
+          scheduler's own account of demand; userspace keeps the frequency set by cpufreq.freq. A governor's tunables are lost \
+          when the last policy leaves it: powerband saves them first and restores them on undo.",
     accepts: "a name from scaling_available_governors",
     needs: "",
     source: "scaling_governor; Linux 6.1 drivers/cpufreq/cpufreq.c, Documentation/admin-guide/pm/cpufreq.rst",

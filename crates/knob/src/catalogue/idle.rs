@@ -40,9 +40,9 @@ const ABOUT: About = About {
     aliases: &["idle_disable"],
     unit: "",
     scope: Scope::Cpu,
-    summary: "whether an idle state is kept from use: cpuidle.disable@cpu1/C6=1, cpuidle.disable@C6=1",
-    doc: "The site is a state by its name or number, on one CPU, some or all: @cpu1/C6, @cpu0-3/state2, @C6. A CPU that \
-          was out of service has all its states enabled again. The file shows only this switch: a state that its driver \
+    summary: "whether an idle state is disabled: cpuidle.disable@cpu1/C6=1, cpuidle.disable@C6=1",
+    doc: "The target is a state by its name or number, on one CPU, some or all: @cpu1/C6, @cpu0-3/state2, @C6. A CPU that \
+          was offline has all its states enabled again. The file shows only this switch: a state that its driver \
           keeps off reads 0 and stays off.",
     accepts: "0 or 1",
     needs: "",

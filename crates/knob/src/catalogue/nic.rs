@@ -42,51 +42,50 @@ const ABOUT: About = About {
     unit: "",
     scope: Scope::Device,
     summary: "",
-    doc: "Named as `ethtool -C` names it. Each driver has some of these parameters and takes some of their values; what it \
-          makes of a value reads back. Several parameters of one device are set in one request. While the driver adapts by \
-          itself (adaptive-rx, adaptive-tx) the fixed values of that direction do not count, so setting one turns it off; \
-          both are put back. Some drivers take the link down for a moment.",
+    doc: "Has the name of `ethtool -C`. Each driver has some of these parameters and accepts some of their values; the value \
+          in effect is read back. Several parameters of one device are set in one request. While the driver adapts \
+          automatically (adaptive-rx, adaptive-tx), the fixed values of that direction have no effect; setting one switches \
+          the adaptation off, and both are restored. Some drivers take the link down briefly.",
     accepts: "",
     needs: "a network device whose driver can coalesce; loopback, bridges and veth cannot",
     source: "Linux include/uapi/linux/ethtool_netlink.h, Documentation/networking/ethtool-netlink.rst; ethtool(8)",
-    invalid: "the driver takes no such value; `powerband get` shows what is in force",
+    invalid: "the driver does not accept this value; `powerband info net --probe` finds those it accepts",
     phase: Phase::Nic,
 };
 
 pub(super) const RX_USECS: Nic = Nic {
     about: &About {
-        accepts: "a whole number from 0 up; to e1000 and e1000e 0 (off), 1, 3 (by itself) and 4 are modes",
-        ..number("nic.rx-usecs", "us", "how long the card may keep a received packet back before it interrupts")
+        accepts: "a whole number from 0 up; to e1000 and e1000e 0 (off), 1, 3 (automatic) and 4 are modes",
+        ..number("nic.rx-usecs", "us", "longest delay between a received packet and its interrupt")
     },
 };
 pub(super) const RX_FRAMES: Nic =
-    Nic { about: &number("nic.rx-frames", "", "how many received packets may wait for one interrupt") };
+    Nic { about: &number("nic.rx-frames", "", "number of received packets per interrupt") };
 pub(super) const RX_USECS_IRQ: Nic =
-    Nic { about: &number("nic.rx-usecs-irq", "us", "rx-usecs while the host serves an interrupt of the card") };
+    Nic { about: &number("nic.rx-usecs-irq", "us", "rx-usecs while the host serves an interrupt of the NIC") };
 pub(super) const RX_FRAMES_IRQ: Nic =
-    Nic { about: &number("nic.rx-frames-irq", "", "rx-frames while the host serves an interrupt of the card") };
+    Nic { about: &number("nic.rx-frames-irq", "", "rx-frames while the host serves an interrupt of the NIC") };
 pub(super) const TX_USECS: Nic =
-    Nic { about: &number("nic.tx-usecs", "us", "how long the card may keep back the news that a packet was sent") };
-pub(super) const TX_FRAMES: Nic =
-    Nic { about: &number("nic.tx-frames", "", "how many sent packets may wait for one interrupt") };
+    Nic { about: &number("nic.tx-usecs", "us", "longest delay between a sent packet and its interrupt") };
+pub(super) const TX_FRAMES: Nic = Nic { about: &number("nic.tx-frames", "", "number of sent packets per interrupt") };
 pub(super) const TX_USECS_IRQ: Nic =
-    Nic { about: &number("nic.tx-usecs-irq", "us", "tx-usecs while the host serves an interrupt of the card") };
+    Nic { about: &number("nic.tx-usecs-irq", "us", "tx-usecs while the host serves an interrupt of the NIC") };
 pub(super) const TX_FRAMES_IRQ: Nic =
-    Nic { about: &number("nic.tx-frames-irq", "", "tx-frames while the host serves an interrupt of the card") };
+    Nic { about: &number("nic.tx-frames-irq", "", "tx-frames while the host serves an interrupt of the NIC") };
 pub(super) const STATS_BLOCK_USECS: Nic =
-    Nic { about: &number("nic.stats-block-usecs", "us", "how often the card writes its statistics to memory") };
+    Nic { about: &number("nic.stats-block-usecs", "us", "how often the NIC writes its statistics to memory") };
 pub(super) const ADAPTIVE_RX: Nic =
-    Nic { about: &switch("nic.adaptive-rx", "whether the driver chooses how received packets wait") };
+    Nic { about: &switch("nic.adaptive-rx", "whether the driver adapts the delay of received packets") };
 pub(super) const ADAPTIVE_TX: Nic =
-    Nic { about: &switch("nic.adaptive-tx", "whether the driver chooses how sent packets wait") };
+    Nic { about: &switch("nic.adaptive-tx", "whether the driver adapts the delay of sent packets") };
 pub(super) const PKT_RATE_LOW: Nic =
-    Nic { about: &number("nic.pkt-rate-low", "packets/s", "the packet rate below which the low values count") };
+    Nic { about: &number("nic.pkt-rate-low", "packets/s", "packet rate below which the low values apply") };
 pub(super) const RX_USECS_LOW: Nic = Nic { about: &number("nic.rx-usecs-low", "us", "rx-usecs at low packet rates") };
 pub(super) const RX_FRAMES_LOW: Nic = Nic { about: &number("nic.rx-frames-low", "", "rx-frames at low packet rates") };
 pub(super) const TX_USECS_LOW: Nic = Nic { about: &number("nic.tx-usecs-low", "us", "tx-usecs at low packet rates") };
 pub(super) const TX_FRAMES_LOW: Nic = Nic { about: &number("nic.tx-frames-low", "", "tx-frames at low packet rates") };
 pub(super) const PKT_RATE_HIGH: Nic =
-    Nic { about: &number("nic.pkt-rate-high", "packets/s", "the packet rate above which the high values count") };
+    Nic { about: &number("nic.pkt-rate-high", "packets/s", "packet rate above which the high values apply") };
 pub(super) const RX_USECS_HIGH: Nic =
     Nic { about: &number("nic.rx-usecs-high", "us", "rx-usecs at high packet rates") };
 pub(super) const RX_FRAMES_HIGH: Nic =
@@ -96,17 +95,17 @@ pub(super) const TX_USECS_HIGH: Nic =
 pub(super) const TX_FRAMES_HIGH: Nic =
     Nic { about: &number("nic.tx-frames-high", "", "tx-frames at high packet rates") };
 pub(super) const SAMPLE_INTERVAL: Nic =
-    Nic { about: &number("nic.sample-interval", "s", "how often the driver looks at the packet rate") };
+    Nic { about: &number("nic.sample-interval", "s", "how often the driver checks the packet rate") };
 pub(super) const CQE_MODE_TX: Nic =
     Nic { about: &switch("nic.cqe-mode-tx", "whether each sent packet restarts the wait of tx-usecs") };
 pub(super) const CQE_MODE_RX: Nic =
     Nic { about: &switch("nic.cqe-mode-rx", "whether each received packet restarts the wait of rx-usecs") };
 pub(super) const TX_AGGR_MAX_BYTES: Nic =
-    Nic { about: &number("nic.tx-aggr-max-bytes", "bytes", "how many bytes are sent as one block at most") };
+    Nic { about: &number("nic.tx-aggr-max-bytes", "bytes", "most bytes sent as one block") };
 pub(super) const TX_AGGR_MAX_FRAMES: Nic =
-    Nic { about: &number("nic.tx-aggr-max-frames", "", "how many packets are sent as one block at most") };
+    Nic { about: &number("nic.tx-aggr-max-frames", "", "most packets sent as one block") };
 pub(super) const TX_AGGR_TIME_USECS: Nic = Nic {
-    about: &number("nic.tx-aggr-time-usecs", "us", "how long a packet may wait for others to be sent as one block"),
+    about: &number("nic.tx-aggr-time-usecs", "us", "longest time a packet waits for others, to be sent as one block"),
 };
 
 /// The switch that takes a knob out of force while it is on.

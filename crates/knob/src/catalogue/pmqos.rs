@@ -16,9 +16,9 @@ const ABOUT: About = About {
     aliases: &["dma_latency", "force_latency"],
     unit: "us",
     scope: Scope::System,
-    summary: "how long waking up may take at most: idle states that take longer are not used while this is held",
-    doc: "The kernel keeps the request only as long as somebody holds /dev/cpu_dma_latency open, so it can be held by \
-          `with` and in trials, and cannot be set for good. The smallest of all requests counts: where another program \
+    summary: "longest allowed wake-up time: idle states that take longer are not used while this is held",
+    doc: "The kernel keeps the request only as long as a process holds /dev/cpu_dma_latency open. It can be held by `with` \
+          and in trials, and cannot be set permanently. The smallest of all requests counts: where another program \
           holds a smaller one, that one reads back. 0 keeps CPUs out of every idle state but the first.",
     accepts: "microseconds, 0 to 2000000000",
     needs: "",
@@ -53,7 +53,7 @@ impl Knob for CpuDmaLatency {
     }
 
     fn only_held(&self) -> Option<&'static str> {
-        Some("the kernel forgets it as soon as nobody holds it")
+        Some("the kernel drops it as soon as no process holds it")
     }
 
     fn landed_elsewhere(&self, reads: &str) -> Landed {
@@ -77,7 +77,7 @@ pub(super) const RESUME_LATENCY_US: PlainFile = PlainFile::new(
         aliases: &["pm_qos_resume_latency_us"],
         unit: "us",
         scope: Scope::Cpu,
-        summary: "how long waking up one CPU may take at most",
+        summary: "longest allowed wake-up time of one CPU",
         doc: "Idle states of that CPU that take longer are not used. 0 is no limit; n/a allows no wait at all.",
         accepts: "n/a, or microseconds",
         needs: "",

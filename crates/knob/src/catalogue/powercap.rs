@@ -21,9 +21,9 @@ const ANY: About = About {
     unit: "uW",
     scope: Scope::Zone,
     summary: "the power a package or a part of it may draw on average: powercap.power_limit_uw@package-0/long_term",
-    doc: "The site is a zone by its name, and one of its limits by its name (long_term, short_term, peak_power); without \
-          the second every limit of the zone is turned, without a site the long_term limit of every package. Firmware may \
-          have locked them: then the write is accepted and nothing changes.",
+    doc: "The target is a zone by its name, and one of its limits by its name (long_term, short_term, peak_power). Without \
+          the second, every limit of the zone is set; without a target, the long_term limit of every package. Where the \
+          firmware has locked them, the write is accepted and nothing changes.",
     accepts: "microwatts",
     needs: "",
     source: "Linux Documentation/power/powercap/powercap.rst, drivers/powercap/intel_rapl_common.c",

@@ -30,8 +30,8 @@ pub(crate) const STATUS: PlainFile = PlainFile::new(
         summary: "how intel_pstate or amd-pstate drives the CPUs",
         doc: "active: the driver has its own rules and offers the governors performance and powersave; passive: it is a \
               cpufreq driver as others, with all governors; guided (AMD): the processor picks between limits. A switch \
-              makes all policies anew: governor, limits, preference and tunables start from their defaults; powerband \
-              notes governor, limits and preference first and brings them back on undo.",
+              creates all policies anew: governor, limits, preference and tunables start from their defaults; powerband \
+              saves governor, limits and preference first and restores them on undo.",
         accepts: "active, passive; guided on AMD",
         source: "intel_pstate/status, amd_pstate/status; Linux 6.12 drivers/cpufreq/intel_pstate.c, amd-pstate.c",
         invalid: "the driver has no such mode",
@@ -50,7 +50,7 @@ pub(super) const NO_TURBO: PlainFile = PlainFile::new(
         short: "no_turbo",
         summary: "whether Intel's turbo is switched off",
         doc: "1 keeps every CPU at or below its nominal frequency and lowers the upper limits that are shown; they come \
-              up again with 0. powerband turns it before the limits.",
+              up again with 0. powerband sets it before the limits.",
         accepts: "0 or 1",
         ..ANY
     },

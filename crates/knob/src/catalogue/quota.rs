@@ -64,7 +64,7 @@ impl Knob for CpuQuota {
     }
 
     fn only_held(&self) -> Option<&'static str> {
-        Some("it turns the load's own group and ends with it")
+        Some("it applies to the load's own control group and ends with it")
     }
 
     fn same(&self, asked: &Value, reads: &str) -> bool {

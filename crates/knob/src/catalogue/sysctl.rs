@@ -20,7 +20,7 @@ const ABOUT: About = About {
     accepts: "whatever the kernel takes there",
     needs: "",
     source: "sysctl(8), Linux Documentation/admin-guide/sysctl",
-    invalid: "the kernel takes no such value there",
+    invalid: "the kernel does not accept this value",
     phase: Phase::Sysctl,
 };
 

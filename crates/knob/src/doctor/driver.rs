@@ -37,7 +37,7 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, config: Option<&
         }
         Err(_) => findings.push(absent(place, config, cmdline)),
     }
-    Section { name: "driver", title: "driver of the clock".into(), findings }
+    Section { name: "driver", title: "cpufreq driver".into(), findings }
 }
 
 fn in_charge(machine: &mut dyn Machine, driver: &str, policies: &[&PolicyInfo]) -> Finding {
@@ -59,7 +59,7 @@ fn in_charge(machine: &mut dyn Machine, driver: &str, policies: &[&PolicyInfo]) 
 /// What a driver does not do, and how to get one that does.
 fn rules_out(machine: &mut dyn Machine, driver: &str) -> Option<Finding> {
     const CHOOSES: &str =
-        "chooses frequencies by itself: governors performance and powersave alone, no freq, no tunables";
+        "chooses frequencies on its own: governors performance and powersave alone, no freq, no tunables";
     let lasting = |word: &str, other: &str| {
         format!(
             ", or for good {word} on the kernel's command line; acpi-cpufreq comes with {other} and `modprobe acpi-cpufreq`"
@@ -104,7 +104,7 @@ fn absent(place: &Place, config: Option<&Config>, cmdline: &str) -> Finding {
         return Finding::note(ABOUT, format!("none, as in most virtual machines ({by})"))
             .with("rehearse with cgroup.cpu_quota or --machine sim:NAME (`powerband sim list` has the names)");
     }
-    let told = "none: this kernel changes no clock";
+    let told = "none: this kernel changes no frequency";
     let disabled = ["cpufreq.off=1", "cpufreq.off", "intel_pstate=disable", "amd_pstate=disable"];
     if let Some(word) = cmdline.split_whitespace().find(|word| disabled.contains(word)) {
         return Finding::missing(

@@ -47,8 +47,11 @@ impl Place {
         let mut findings = Vec::new();
         if let Some(by) = &self.virtual_by {
             findings.push(
-                Finding::note("virtual machine", format!("{by}; its host turns clocks and power, a guest seldom may"))
-                    .with("turn here what can be turned here (below), the rest on the host with `--machine ssh:HOST`"),
+                Finding::note(
+                    "virtual machine",
+                    format!("{by}; its host sets frequencies and power, a guest usually cannot"),
+                )
+                .with("set here what can be set here (below), the rest on the host with `--machine ssh:HOST`"),
             );
         }
         if let Some(kind) = &self.container {

@@ -32,7 +32,7 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) fn section(&self) -> Section {
-        Section { name: "reach", title: "what can be turned here".into(), findings: self.findings.clone() }
+        Section { name: "reach", title: "what can be set here".into(), findings: self.findings.clone() }
     }
 }
 

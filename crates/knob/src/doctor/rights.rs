@@ -47,7 +47,7 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -
 
 /// A mount that takes no writes, which matters where knobs sit in it.
 fn read_only(mount: &str, reach: &Reach) -> Finding {
-    const TOLD: &str = "mounted read-only: nothing under it can be turned from here";
+    const TOLD: &str = "mounted read-only: nothing under it can be set from here";
     const TODO: &str = "run powerband on the host, or give the container that mount to write (docker: --privileged)";
     let has_knobs = if mount == "/sys" { !reach.files.is_empty() } else { reach.sysctl };
     if has_knobs { Finding::missing(mount, TOLD, TODO) } else { Finding::note(mount, TOLD) }

@@ -43,6 +43,9 @@ const UNITS: &str = "/etc/systemd/system";
 /// A folder that is there while systemd runs.
 const SYSTEMD_RUNS: &str = "/run/systemd/system";
 
+/// Folders of the distributions whose services chkconfig enables.
+const CHKCONFIG: [&str; 2] = ["/etc/rc.d/init.d", "/etc/chkconfig.d"];
+
 /// Where init scripts are linked that start at boot: Debian's, and those of others with and without a display.
 const SCRIPTS: [&str; 3] = ["/etc/rc2.d", "/etc/rc3.d", "/etc/rc5.d"];
 
@@ -51,6 +54,7 @@ pub(super) fn section(machine: &mut dyn Machine) -> Section {
     let processes = processes(machine);
     let enabled = enabled(machine);
     let systemd = machine.list(SYSTEMD_RUNS).is_ok();
+    let chkconfig = CHKCONFIG.iter().any(|path| machine.list(path).is_ok());
     let found = RIVALS.iter().filter_map(|rival| {
         let name = if rival.service.is_empty() { rival.process } else { rival.service };
         let (told, todo) = match processes.iter().find(|(_, process)| process == rival.process) {
@@ -61,13 +65,17 @@ pub(super) fn section(machine: &mut dyn Machine) -> Section {
                     service => format!("`service {service} stop`"),
                 };
                 let todo = format!("{stop} while you measure; trials it disturbs are void");
-                (format!("runs as process {pid} and turns {}", rival.turns), todo)
+                (format!("runs as process {pid} and sets {}", rival.turns), todo)
             }
             None if enabled.iter().any(|service| service == rival.service) => {
-                let disable =
-                    if systemd { format!("`systemctl disable {name}`") } else { format!("`chkconfig {name} off`") };
-                let todo = format!("{disable} if what is set shall stay after a reboot");
-                (format!("starts at boot and turns {}", rival.turns), todo)
+                let disable = match (systemd, chkconfig) {
+                    (true, _) => format!("`systemctl disable {name}`"),
+                    (false, true) => format!("`chkconfig {name} off`"),
+                    // Debian's, where there is no chkconfig.
+                    (false, false) => format!("`update-rc.d {name} disable`"),
+                };
+                let todo = format!("{disable} to keep your settings after a reboot");
+                (format!("starts at boot and sets {}", rival.turns), todo)
             }
             None => return None,
         };
@@ -75,9 +83,9 @@ pub(super) fn section(machine: &mut dyn Machine) -> Section {
     });
     let mut findings: Vec<Finding> = found.collect();
     if findings.is_empty() && !processes.is_empty() {
-        findings.push(Finding::ok("others", "no program that is known to turn knobs runs or starts at boot"));
+        findings.push(Finding::ok("others", "no program known to set knobs runs or starts at boot"));
     }
-    Section { name: "rivals", title: "who else turns knobs".into(), findings }
+    Section { name: "rivals", title: "other programs that set knobs".into(), findings }
 }
 
 /// Number and name of every process that can be seen.

@@ -24,7 +24,7 @@ pub(super) fn switch_off_what_overrides(steps: &mut Steps, machine: &mut dyn Mac
             let at = Selection::site(Some(site.name.clone()), None);
             let Ok(there) = switch.sites(name, machine, &at) else { continue };
             let note = format!(
-                "{name} at {} is on and would override {}: it is turned off as well, and put back with it",
+                "{name} at {} is on and would override {}: it is switched off as well, and restored with it",
                 site.name, part.named.name
             );
             steps.notes.push(note);

@@ -181,8 +181,12 @@ fn who_fights_over_the_knobs_is_named_with_what_stops_it() {
     files[0] = ("/etc/rc3.d/S13cpuspeed", "");
     files.push(("/proc/815/comm", "irqbalance\n"));
     let examined = examine(&mut with(whole(), &files), None, None);
-    says(found(&examined, "rivals", "cpuspeed"), Mark::Note, &["starts at boot", "`chkconfig cpuspeed off`"]);
+    says(found(&examined, "rivals", "cpuspeed"), Mark::Note, &["starts at boot", "`update-rc.d cpuspeed disable`"]);
     says(found(&examined, "rivals", "irqbalance"), Mark::Note, &["`service irqbalance stop`"]);
+    // Where there is chkconfig.
+    files.push(("/etc/rc.d/init.d/cpuspeed", ""));
+    let examined = examine(&mut with(whole(), &files), None, None);
+    says(found(&examined, "rivals", "cpuspeed"), Mark::Note, &["starts at boot", "`chkconfig cpuspeed off`"]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_latency_is_held_and_never_set() {
     let setting = Setting::parse("cpu_dma_latency=10").unwrap();
     let error = apply(&mut machine, &setting, Hold::Set, &Selection::everywhere()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
-    assert!(error.to_string().contains("the kernel forgets it as soon as nobody holds it; use it with"), "{error}");
+    assert!(error.to_string().contains("the kernel drops it as soon as no process holds it; use it with"), "{error}");
     let applied = turn(&mut machine, "cpu_dma_latency=10").unwrap();
     assert_eq!(applied.sites[0].words(), "pmqos.cpu_dma_latency: 10, applied");
     assert!(restore(&mut machine, &applied.entries, false).complete());

@@ -109,7 +109,7 @@ fn a_clock_witnesses_what_was_asked_of_it() {
     let told = heard(&mut machine, fixed, |machine| spend(machine, [104, 10, 2], 55, 50));
     assert_eq!(told, ["witness: policy0: asked 1600 MHz, but runs at 2240 MHz by time_in_state"]);
     let told = heard(&mut machine, fixed, |machine| spend(machine, [100, 10, 6], 50, 55));
-    let idle = "it is idle, and an idle CPU's clock cannot witness; the kernel kept it at 1600 MHz by time_in_state";
+    let idle = "cannot verify the frequency while the CPU is idle; the kernel kept it at 1600 MHz by time_in_state";
     assert_eq!(told, [format!("witness: policy0: asked 1600 MHz; {idle}")]);
     // What the hardware averaged is worth more than the kernel's own books.
     machine.files.insert(format!("{ROOT}/policy0/cpuinfo_avg_freq"), "1596000\n".into());
@@ -127,7 +127,7 @@ fn where_nothing_measures_the_clock_that_is_said() {
     let mut machine = cpufreq(1, 1, Rules::default());
     let applied = turn(&mut machine, "governor=performance");
     let told = Witness::begin(&mut machine, &applied).tell(&mut machine);
-    let hearsay = "nothing here measures the clock; 2400 MHz is what the kernel asked for (scaling_cur_freq)";
+    let hearsay = "nothing here measures the frequency; 2400 MHz is what the kernel asked for (scaling_cur_freq)";
     assert_eq!(told, [format!("witness: policy0: asked 2400 MHz; {hearsay}")]);
     machine.files.insert(format!("{ROOT}/policy0/cpuinfo_cur_freq"), "1600000\n".into());
     let told = Witness::begin(&mut machine, &applied).tell(&mut machine);

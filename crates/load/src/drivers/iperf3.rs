@@ -122,7 +122,7 @@ fn result(text: &str) -> Result<Value, String> {
         }
         let data = event.get_mut("data").map(Value::take).unwrap_or_default();
         if whole.insert(name.clone(), data).is_some() {
-            return Err(format!("iperf3 printed two events '{name}', and nobody can say which holds"));
+            return Err(format!("iperf3 printed two events '{name}', and it is unclear which counts"));
         }
     }
     Ok(Value::Object(whole))

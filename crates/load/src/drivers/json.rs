@@ -26,7 +26,7 @@ pub(super) fn document(text: &str, tool: &str) -> Result<Value, String> {
     };
     let behind = rest.get(documents.byte_offset()..).unwrap_or_default();
     if behind.lines().any(|line| begins(&line)) {
-        return Err(format!("{tool} printed more than one JSON document, and nobody can say which holds"));
+        return Err(format!("{tool} printed more than one JSON document, and it is unclear which counts"));
     }
     Ok(document)
 }

@@ -47,7 +47,7 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
     let line = match results[..] {
         [line] => line,
         [] => return Err("nuttcp printed no line of results as -fparse has it".into()),
-        _ => return Err("nuttcp printed more than one line of results, and nobody can say which holds".into()),
+        _ => return Err("nuttcp printed more than one line of results, and it is unclear which counts".into()),
     };
     let pairs: BTreeMap<&str, &str> = line.split_whitespace().filter_map(|word| word.split_once('=')).collect();
     let get = |key: &str| -> Result<Option<f64>, String> {

@@ -195,7 +195,7 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
             _ if asked > 1 => return Err(format!("perf stat counts {event} more than once; name each event once")),
             _ => {
                 return Err(format!(
-                    "perf stat printed more than one count of {event}, and nobody can say which holds"
+                    "perf stat printed more than one count of {event}, and it is unclear which counts"
                 ));
             }
         };

@@ -70,6 +70,6 @@ fn only<'a>(text: &'a str, words: &str) -> Result<Option<&'a str>, String> {
     let mut lines = text.lines().filter(|line| line.contains(words));
     match (lines.next(), lines.next()) {
         (line, None) => Ok(line),
-        _ => Err(format!("ping printed more than one line of '{words}', and nobody can say which holds")),
+        _ => Err(format!("ping printed more than one line of '{words}', and it is unclear which counts")),
     }
 }

@@ -109,7 +109,7 @@ fn rank_of_mpirun(ranks: u32) -> Result<u32, Failure> {
     let number = |name: &&str| std::env::var(name).ok()?.parse::<u32>().ok();
     let all = number(&RANKS_VARIABLE).unwrap_or(ranks);
     let rank = RANK_VARIABLES.iter().find_map(number).filter(|rank| *rank < ranks && all == ranks);
-    rank.ok_or_else(|| Failure::Work(format!("mpirun told no rank of {ranks}")))
+    rank.ok_or_else(|| Failure::Work(format!("mpirun gave no rank of {ranks}")))
 }
 
 /// Primes below `limit` in every `ranks`-th window, from number `rank` on.

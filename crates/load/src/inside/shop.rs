@@ -86,7 +86,7 @@ fn allow_files(wanted: u64, customers: u32) -> Result<(), Failure> {
     let raised = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
     raised.map_err(|_| {
         let most = allowed.maximum.unwrap_or(0);
-        let ask = "ask for fewer customers, or raise what `ulimit -Hn` tells";
+        let ask = "ask for fewer customers, or raise the limit shown by `ulimit -Hn`";
         Failure::Load(format!("{customers} customers need {wanted} open files and {most} are allowed; {ask}"))
     })
 }

@@ -4,7 +4,13 @@ use serde_json::json;
 use super::*;
 
 fn hello(wire: u32) -> FromOwner {
-    FromOwner::Hello(Hello { wire, powerband: "0.1".into(), purpose: Purpose::Measure, doing: "try".into() })
+    FromOwner::Hello(Hello {
+        wire,
+        powerband: "0.1".into(),
+        purpose: Purpose::Measure,
+        doing: "try".into(),
+        owner: None,
+    })
 }
 
 /// Pseudo-random bytes from a seed (SplitMix64).

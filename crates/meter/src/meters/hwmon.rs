@@ -132,7 +132,7 @@ impl Chip {
         let averaged = (form == Form::Average).then(|| ms(format!("{channel}_average_interval"))).flatten();
         let interval_ns = averaged.or_else(|| ms("update_interval".into())).map(|ms| ms.saturating_mul(NS_PER_MS));
         if interval_ns.is_none() {
-            notes.push("the chip does not tell how often it measures; once a second is assumed".into());
+            notes.push("the chip does not report how often it measures; once per second is assumed".into());
         }
         let window = if form == Form::Average { Window::Before } else { Window::Instant };
         Kind::Gauge { interval_ns: interval_ns.unwrap_or(ASSUMED_NS), window }

@@ -75,7 +75,7 @@ fn channels(machine: &mut dyn Machine, device: &str) -> Vec<MeterInstance> {
             notes.push(format!("the device does not say what {channel} of {name} measures"));
         }
         if interval_ns.is_none() {
-            notes.push("the device does not tell how often it measures; once a second is assumed".into());
+            notes.push("the device does not report how often it measures; once per second is assumed".into());
         }
         let boundary = format!("{name} {}", label.unwrap_or_else(|| channel.to_owned()));
         let kind = Kind::Gauge { interval_ns: interval_ns.unwrap_or(ASSUMED_NS), window: Window::Instant };

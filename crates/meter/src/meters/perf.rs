@@ -52,7 +52,7 @@ impl Meter for Perf {
         }
         found.sort_by_key(|meter| rank(&meter.scope));
         let Some(first) = found.first() else {
-            return Err(absent(format!("no event of {FOLDER} tells its unit and scale, or there is no cpumask")));
+            return Err(absent(format!("no event of {FOLDER} has a unit and a scale, or there is no cpumask")));
         };
         match machine.read(&first.source) {
             Ok(_) | Err(Errno::EACCES | Errno::EPERM) => Ok(found),

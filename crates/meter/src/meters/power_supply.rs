@@ -53,7 +53,7 @@ fn meter(machine: &mut dyn Machine, name: &str) -> Result<MeterInstance, String>
     let mut text =
         |file: &str| machine.read(&format!("{FOLDER}/{name}/{file}")).ok().map(|text| text.trim().to_owned());
     if text("scope").as_deref() == Some("Device") {
-        return Err("belongs to a device beside the machine".into());
+        return Err("belongs to a device outside the machine".into());
     }
     let battery = text("type").as_deref() == Some("Battery");
     match text("status").as_deref() {
@@ -72,7 +72,7 @@ fn meter(machine: &mut dyn Machine, name: &str) -> Result<MeterInstance, String>
     } else {
         return Err("shows neither power nor a current with its voltage".into());
     };
-    let mut notes = vec!["it does not tell how often it measures; once a second is assumed".to_owned()];
+    let mut notes = vec!["it does not report how often it measures; once per second is assumed".to_owned()];
     let scope = if battery {
         notes.push("batteries answer late and smoothed; leave out the first half minute after unplugging".into());
         Scope::Battery(name.to_owned())

@@ -81,7 +81,7 @@ fn zone(machine: &mut dyn Machine, zone: &str) -> Option<MeterInstance> {
     let range = text(machine, &format!("{FOLDER}/{zone}/max_energy_range_uj")).and_then(|text| text.parse().ok());
     let wrap = range.filter(|&at_uj| at_uj > 0).map(|at_uj| Wrap { at_uj, at_most_w });
     if wrap.is_none() {
-        notes.push("the zone does not tell where its counter comes round; a counter that goes back is refused".into());
+        notes.push("the zone does not report where its counter wraps; a counter that goes back is refused".into());
     }
     let scope = scope(&name, parent.as_deref());
     if scope == Scope::Platform {

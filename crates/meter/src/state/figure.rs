@@ -52,9 +52,14 @@ impl fmt::Debug for Figure {
 /// Every figure there is.
 pub const FIGURES: &[Figure] = &[
     figure("cpu_busy_share", Better::Lower, "time CPUs were busy, 0 to 1", Of::Cpus(sources::busy)),
-    figure("clock_mhz", Better::Higher, "clock on average", Of::Cpus(sources::clock)),
-    figure("measured_mhz", Better::Higher, "clock while not idle, as the CPUs counted it", Of::Cpus(measured::clock)),
-    figure("transitions_per_s", Better::Lower, "changes of the clock", Of::Cpus(sources::transitions)),
+    figure("clock_mhz", Better::Higher, "mean frequency", Of::Cpus(sources::clock)),
+    figure(
+        "measured_mhz",
+        Better::Higher,
+        "frequency while not idle, as counted by the CPUs",
+        Of::Cpus(measured::clock),
+    ),
+    figure("transitions_per_s", Better::Lower, "frequency changes", Of::Cpus(sources::transitions)),
     figure("idle_share", Better::Higher, "time CPUs were in an idle state, 0 to 1", Of::Cpus(sources::idle)),
     figure(
         "wakeups_per_s",
@@ -70,11 +75,11 @@ pub const FIGURES: &[Figure] = &[
         "context switches of all CPUs",
         Of::Machine(sources::context_switches),
     ),
-    figure("nic_interrupts_per_s", Better::Lower, "interrupts of network cards", Of::Cards(cards::interrupts)),
+    figure("nic_interrupts_per_s", Better::Lower, "interrupts of NICs", Of::Cards(cards::interrupts)),
     figure(
         "packets_per_interrupt",
         Better::Higher,
-        "packets of network cards by their interrupts",
+        "packets of NICs per interrupt",
         Of::Cards(cards::packets_per_interrupt),
     ),
     figure("temperature_c", Better::Lower, "hottest thermal zone as the load ended", Of::Machine(sources::temperature)),
@@ -220,14 +225,12 @@ impl OpenFigure {
             return Err(format!("a file of {} did not read: {errno}", self.name));
         }
         let ns = last.at_ns.saturating_sub(first.at_ns);
-        (self.tell)(&first.texts, &last.texts, ns)
-            .filter(|value| value.is_finite())
-            .ok_or_else(|| {
-                format!(
-                    "the kernel's counts tell no {}: nothing that it is of happened, the time was too short, or one went back",
-                    self.name
-                )
-            })
+        (self.tell)(&first.texts, &last.texts, ns).filter(|value| value.is_finite()).ok_or_else(|| {
+            format!(
+                "the kernel's counts give no {}: none of its events happened, the time was too short, or one went back",
+                self.name
+            )
+        })
     }
 
     /// Gives its files up.

@@ -212,7 +212,7 @@ fn the_clock_is_cycles_by_ticks_of_the_time_in_which_something_ran() {
         count(machine, [[500, 300, 700]; 2]);
         let cpus = cpus.parse().unwrap();
         let figure = AskedFigure::named("measured_mhz").unwrap().open(machine, Some(&cpus)).unwrap();
-        assert_eq!(figure.told_from(), Some("APERF by MPERF, times the clock of the TSC"));
+        assert_eq!(figure.told_from(), Some("APERF / MPERF × TSC frequency"));
         let first = sample(machine, figure.handles(), S);
         count(machine, counts.map(|own| [own[0] + 500, own[1] + 300, own[2] + 700]));
         let last = sample(machine, figure.handles(), 3 * S);

@@ -176,7 +176,7 @@ fn a_battery_is_a_meter_while_it_feeds_the_machine() {
     assert_eq!(
         PowerSupply.find(&mut machine).unwrap_err().why,
         "AC shows neither power nor a current with its voltage; BAT0 is charging, so it does not feed the machine; \
-         unplug the supply to measure by it; hidpp_battery_0 belongs to a device beside the machine"
+         unplug the supply to measure by it; hidpp_battery_0 belongs to a device outside the machine"
     );
     machine.put("/sys/class/hwmon/hwmon0/name", "BAT0");
     machine.put("/sys/class/hwmon/hwmon0/power1_input", "5000000");

@@ -3,13 +3,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Loading, Setup};
+use super::{COMMON, Loading, OUTPUT, STATISTICS, Setup};
 
 /// `calibrate`.
 #[derive(Args, Debug)]
 pub(crate) struct Calibrate {
-    /// How many trials, at least 12; 24 when no budget is given, else as many as it allows
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Run this many trials, at least 12 (default: 24, or as many as --budget allows)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = COMMON)]
     pub(crate) trials: Option<u32>,
     /// What makes the machine work.
     #[command(flatten)]
@@ -22,27 +22,28 @@ pub(crate) struct Calibrate {
 /// `compare`.
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// Two of them or more, each against the first: numbers of experiments (or `last`), with a setting behind a colon;
-    /// several with commas are the sessions of one side: 3:performance, 3,5,7. With --from-csv the two settings to compare
+    /// Experiments to compare with the first, e.g. 3 7, or with a setting each: 3:performance 7:performance
+    ///
+    /// An experiment is its number, or last. Several with commas are sessions of one side: 3,5,7. With --from-csv: the two
+    /// settings to compare.
     #[arg(value_name = "ID[,ID…][:SETTING]")]
     pub(crate) sides: Vec<String>,
-    /// Measurements made elsewhere: a table with the columns setting, metrics and, where there are any, block and session;
-    /// given twice, one file a side
-    #[arg(long, value_name = "FILE")]
+    /// Read measurements from a table with the columns setting, metrics and, if any, block and session; twice: one per side
+    #[arg(long, value_name = "FILE", help_heading = COMMON)]
     pub(crate) from_csv: Vec<PathBuf>,
-    /// Compare by this metric, with :higher or :lower behind it; all judged ones, or all columns, when absent
-    #[arg(long = "metric", value_name = "NAME")]
+    /// Compare by this metric; append :higher or :lower to say which is better (default: all decision metrics, or all columns)
+    #[arg(long = "metric", value_name = "NAME", help_heading = COMMON)]
     pub(crate) metrics: Vec<String>,
-    /// What counts as the same, e.g. 2%; of experiments their own when absent, else 1 %
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    /// Equivalence margin: smaller differences count as equal, e.g. 2% (default: the experiments' own, else 1%)
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
     pub(crate) margin: Option<String>,
-    /// Error rate of all verdicts "better" and "worse" together
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    /// Error rate of all better and worse verdicts together (default: 5%)
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
     pub(crate) alpha: Option<String>,
-    /// Write a page instead: one file of HTML with all side by side and pictures over them; - for standard output
-    #[arg(short, long, value_name = "FILE.html", conflicts_with = "from_csv")]
+    /// Write one HTML page with charts instead (-: standard output)
+    #[arg(short, long, value_name = "FILE.html", conflicts_with = "from_csv", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
-    /// Also where the file is there already
-    #[arg(long, requires = "output")]
+    /// Overwrite the file
+    #[arg(long, requires = "output", help_heading = OUTPUT)]
     pub(crate) force: bool,
 }

@@ -205,7 +205,13 @@ pub(super) fn unturnable(name: &str) -> Failure {
 /// What we say to an agent.
 fn hello(purpose: Purpose) -> Hello {
     let doing = super::doing();
-    Hello { wire: WIRE_VERSION, powerband: env!("CARGO_PKG_VERSION").into(), purpose, doing }
+    Hello {
+        wire: WIRE_VERSION,
+        powerband: env!("CARGO_PKG_VERSION").into(),
+        purpose,
+        doing,
+        owner: powerband_host::own_place(),
+    }
 }
 
 /// What stands in the lock behind a shell, for whoever finds it.
@@ -242,6 +248,21 @@ pub(crate) fn check_shells(load: &Load, world: &mut dyn World) -> Result<(), Fai
             );
             return Err(Failure::new(Exit::Unsupported, sentence));
         }
+    }
+    Ok(())
+}
+
+/// A simulated machine runs only what it has a model for.
+pub(crate) fn check_models(names: &Names, load: &Load) -> Result<(), Failure> {
+    if !names.simulated() {
+        return Ok(());
+    }
+    let far = names.far.as_deref().and_then(super::simulated);
+    let parts = load.parts(&Ends { near: String::new(), far: far.map(|_| String::new()) });
+    for part in parts {
+        let name = if part.side == Side::Far { far } else { super::simulated(&names.near) };
+        let Some(name) = name else { continue };
+        super::profile(name)?.models(&part.work).map_err(|error| Failure::new(Exit::Unsupported, error))?;
     }
     Ok(())
 }

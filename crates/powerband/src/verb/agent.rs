@@ -46,7 +46,8 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
 /// As every command opens this machine; whoever turns has the lock for as long as it serves.
 fn open(hello: &Hello) -> Result<(Option<Lock>, Opened), Failure> {
     let looks = hello.purpose == Purpose::Look;
-    let folder = if looks { powerband_host::state_folder().unwrap_or_default() } else { rig::state_folder()? };
+    let folder = powerband_host::agent_folder(hello.owner.as_ref());
+    let folder = if looks { folder.unwrap_or_default() } else { folder.ok_or_else(rig::no_place)? };
     let lock = if looks { None } else { Some(rig::lock(&folder, &format!("{} for another machine", hello.doing))?) };
     let held = if looks { holder(&folder).map(|holder| holder.to_string()) } else { None };
     let machine = LocalMachine::new(FileLedger::new(&folder)).map_err(rig::ledger_failure)?;

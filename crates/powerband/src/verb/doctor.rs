@@ -148,11 +148,27 @@ fn text(identity: Option<&Identity>, examined: &Examined) -> String {
         text.extend(section.findings.iter().map(line));
     }
     text += &match examined.missing() {
-        0 => "nothing is missing\n".to_owned(),
+        0 => match absent(identity, examined)[..] {
+            [] => "nothing is missing\n".to_owned(),
+            ref absent => format!("no check failed, but this machine has no {}\n", absent.join(" and no ")),
+        },
         1 => "1 thing is missing\n".to_owned(),
         count => format!("{count} things are missing\n"),
     };
     text
+}
+
+/// What experiments here do without: no check fails by it, and yet it is missing.
+fn absent(identity: Option<&Identity>, examined: &Examined) -> Vec<&'static str> {
+    if identity.is_none() {
+        return Vec::new();
+    }
+    let is_ok = |found: &Finding| found.mark == Mark::Ok;
+    let cpufreq = examined.sections.iter().flat_map(|section| &section.findings);
+    let cpufreq = cpufreq.filter(|found| found.about == "cpufreq.*").any(is_ok);
+    let meter = examined.sections.iter().any(|section| section.name == "meters" && section.findings.iter().any(is_ok));
+    let lacks = [(cpufreq, "cpufreq"), (meter, "power meter")];
+    lacks.into_iter().filter(|(there, _)| !there).map(|(_, name)| name).collect()
 }
 
 fn line(found: &Finding) -> String {

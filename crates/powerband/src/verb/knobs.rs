@@ -11,7 +11,7 @@ use crate::rig;
 /// The catalogue.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Catalogue {
-    /// Every knob, by family.
+    /// Every knob, by family; where a name was given that several share, those.
     knobs: Vec<&'static About>,
 }
 
@@ -32,10 +32,10 @@ impl Document for OneKnob {
 
 pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
     match &args.knob {
-        Some(name) if shared.json => {
-            let knob = powerband_knob::resolve(name).map_err(rig::knob_failure)?.knob.about();
-            output::say_document(&OneKnob { knob })
-        }
+        Some(name) if shared.json => match powerband_knob::docs::meant_by(name).map_err(rig::knob_failure)?[..] {
+            [knob] => output::say_document(&OneKnob { knob }),
+            ref several => output::say_document(&Catalogue { knobs: several.to_vec() }),
+        },
         Some(name) => {
             output::say(&powerband_knob::docs::explain(name).map_err(rig::knob_failure)?);
             Ok(Exit::Fine as u8)

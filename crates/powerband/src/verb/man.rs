@@ -1,22 +1,113 @@
-//! `man`: the manual page, one roff document with every verb.
-use clap::CommandFactory;
+//! `man`: manual pages from the definition of the command line, one for each verb.
+use std::path::Path;
 
-use crate::cli::Cli;
-use crate::exit::{Answer, Exit, Failure};
-use crate::output::say;
+use clap::Command;
+use powerband_host::with_rights_for;
 
-pub(crate) fn run() -> Answer {
-    let command = Cli::command();
-    let mut text = Vec::new();
-    let failed = |error: std::io::Error| Failure::new(Exit::Failed, error);
-    clap_mangen::Man::new(command.clone()).render(&mut text).map_err(failed)?;
-    for verb in command.get_subcommands() {
-        let page =
-            clap_mangen::Man::new(verb.clone().disable_help_flag(true)).title(format!("powerband {}", verb.get_name()));
-        text.extend_from_slice(format!(".SH POWERBAND {}\n", verb.get_name().to_uppercase()).as_bytes());
-        page.render_description_section(&mut text).map_err(failed)?;
-        page.render_options_section(&mut text).map_err(failed)?;
+use crate::cli::{self, Man, VERB_GROUPS};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::output::{remark, say};
+
+pub(crate) fn run(args: &Man) -> Answer {
+    let mut root = cli::command().disable_help_subcommand(true);
+    root.build();
+    match (&args.dir, &args.verb) {
+        (Some(folder), _) => write_all(&root, folder)?,
+        (None, None) => say(&overview(&root)?),
+        (None, Some(name)) => {
+            let verb = root.find_subcommand(name).ok_or_else(|| unknown(&root, name))?;
+            say(&page(verb)?);
+        }
     }
-    say(&String::from_utf8_lossy(&text));
     Ok(Exit::Fine as u8)
+}
+
+fn unknown(root: &Command, name: &str) -> Failure {
+    let verbs: Vec<&str> = root.get_subcommands().map(Command::get_name).collect();
+    usage(format!("there is no verb '{name}'; the verbs are {}", verbs.join(", ")))
+}
+
+/// Writes `powerband.1` and a page for each verb, and for those below it.
+fn write_all(root: &Command, folder: &Path) -> Result<(), Failure> {
+    let mut pages = vec![("powerband".to_owned(), overview(root)?)];
+    let mut verbs: Vec<&Command> = root.get_subcommands().collect();
+    while let Some(verb) = verbs.pop() {
+        verbs.extend(verb.get_subcommands());
+        pages.push((verb.get_display_name().unwrap_or(verb.get_name()).to_owned(), page(verb)?));
+    }
+    let written = |path: &Path, text: Option<&str>| {
+        let done = with_rights_for(path, || {
+            text.map_or_else(|| std::fs::create_dir_all(path), |text| std::fs::write(path, text))
+        });
+        done.map_err(|error| {
+            Failure::new(
+                Exit::CannotGoOn,
+                format!("cannot write {}: {}", path.display(), error.to_string().to_lowercase()),
+            )
+        })
+    };
+    written(folder, None)?;
+    for (name, text) in &pages {
+        written(&folder.join(format!("{name}.1")), Some(text))?;
+    }
+    remark(&format!("wrote {} pages to {}", pages.len(), folder.display()));
+    Ok(())
+}
+
+/// The page of one verb.
+fn page(verb: &Command) -> Result<String, Failure> {
+    let man = clap_mangen::Man::new(verb.clone());
+    let mut text = Vec::new();
+    man.render_title(&mut text)
+        .and_then(|()| man.render_name_section(&mut text))
+        .and_then(|()| man.render_synopsis_section(&mut text))
+        .and_then(|()| man.render_description_section(&mut text))
+        .and_then(|()| if verb.has_subcommands() { man.render_subcommands_section(&mut text) } else { Ok(()) })
+        .map_err(|error| Failure::new(Exit::Failed, error))?;
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    text += &examples(verb.get_name());
+    let mut options = Vec::new();
+    man.render_options_section(&mut options).map_err(|error| Failure::new(Exit::Failed, error))?;
+    text += &String::from_utf8_lossy(&options);
+    Ok(text + ".SH SEE ALSO\n.BR powerband (1)\n")
+}
+
+/// The page of the command: what it is for, its verbs in groups, the options all of them take, exit codes.
+fn overview(root: &Command) -> Result<String, Failure> {
+    let man = clap_mangen::Man::new(root.clone());
+    let mut head = Vec::new();
+    man.render_title(&mut head)
+        .and_then(|()| man.render_name_section(&mut head))
+        .and_then(|()| man.render_synopsis_section(&mut head))
+        .and_then(|()| man.render_description_section(&mut head))
+        .map_err(|error| Failure::new(Exit::Failed, error))?;
+    let mut text = String::from_utf8_lossy(&head).into_owned();
+    for (title, verbs) in VERB_GROUPS {
+        text += &format!(".SH {}\n", title.to_uppercase());
+        for verb in verbs.iter().filter_map(|name| root.find_subcommand(name)) {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            text += &format!(".TP\n\\fBpowerband\\-{}\\fR(1)\n{}\n", verb.get_name(), escaped(&about));
+        }
+    }
+    text += &examples("");
+    let mut options = Vec::new();
+    man.render_options_section(&mut options).map_err(|error| Failure::new(Exit::Failed, error))?;
+    text += &String::from_utf8_lossy(&options);
+    let codes = root.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let codes = codes.trim_start_matches("Exit codes: ");
+    Ok(format!("{text}.SH EXIT STATUS\n{}\n", escaped(codes)))
+}
+
+/// Examples, as they are typed.
+fn examples(verb: &str) -> String {
+    let line = |(what, words): &(&str, &str)| {
+        format!(".PP\n{}:\n.PP\n.RS 4\n.nf\n{}\n.fi\n.RE\n", escaped(what), escaped(words))
+    };
+    format!(".SH EXAMPLES\n{}", cli::examples_of(verb).iter().map(line).collect::<String>())
+}
+
+/// Text for roff: backslashes, hyphens as typed, and no line that begins a request.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }

@@ -46,7 +46,9 @@ pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
             if shared.json {
                 return output::say_document(&Machines { machines: machines.iter().map(Profile::describe).collect() });
             }
-            let line = |profile: &Profile| format!("sim:{:<12} {}", profile.name, profile.title);
+            let line = |profile: &Profile| {
+                format!("sim:{:<12} {}\n{:16} loads: {}", profile.name, profile.title, "", profile.loads().join(" "))
+            };
             output::say(&machines.iter().map(line).collect::<Vec<_>>().join("\n"));
         }
         SimVerb::Show { name } => {
@@ -104,6 +106,7 @@ fn words(machine: &Description) -> String {
         let _ = writeln!(text, "{name:<12} {value}");
     };
     line("kernel", format!("published: {}; rules of {}: {}", machine.kernel, machine.rules, machine.rules_why));
+    line("loads", machine.loads.join(" "));
     line("CPUs", format!("{} (possible {}), {} ticks a second", machine.present, machine.possible, machine.hz));
     line("policies", machine.policies.join(" "));
     line("governors", format!("{}; {} at boot", machine.governors.join(" "), machine.default_governor));

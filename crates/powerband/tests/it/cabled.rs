@@ -285,3 +285,30 @@ fn while_a_trial_is_measured_nothing_of_ours_crosses_the_cable() {
         assert!(line[0] > 0 && line[..2] == line[2..], "{lines:?}");
     }
 }
+
+/// As a user names it: nothing about state folders.
+#[test]
+fn two_namespaces_of_one_host_are_a_rig_without_a_state_folder_named() {
+    let Some(cable) = Cable::new() else { return };
+    let desk = Desk::new();
+    let far = format!("cmd@{FAR}:ip netns exec {} {} agent", cable.far, env!("CARGO_BIN_EXE_powerband"));
+    let knob = "sysctl.net.ipv4.tcp_ecn";
+    let ecn = || sh(&format!("ip netns exec {} cat /proc/sys/net/ipv4/tcp_ecn", cable.far)).trim().to_owned();
+    let run = |words: &[&str]| {
+        let mut command = desk.command(&[&["--far", &far], words].concat());
+        Ran::of(&command.output().unwrap())
+    };
+    let before = ecn();
+    let setting = format!("far/{knob}=0,1");
+    let words = ["try", &setting, "--load", "counter", "--for", "20ms", "--blocks", "2", "--warmup", "0"];
+    run(&words).ended(0);
+    assert_eq!(ecn(), before);
+
+    // The near machine's ledger is another one, and each `undo` finds its own.
+    fs::write(desk.beside("near"), "0").unwrap();
+    let other = if before == "0" { "1" } else { "0" };
+    run(&["set", &format!("far/{knob}={other}"), &format!("{}=1", desk.knob("near"))]).ended(0);
+    assert_eq!((ecn().as_str(), desk.turned()), (other, 1));
+    run(&["undo", "--all"]).ended(0);
+    assert_eq!((ecn(), desk.turned()), (before, 0));
+}

@@ -28,7 +28,7 @@ fn a_real_driver_is_set_read_back_and_put_back() {
     assert!(set.out.contains("nic.rx-frames at t0: 100, clamped to 64"), "{}", set.out);
     assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("64", 1));
     let why = desk.run(&["undo"]).refused(1);
-    assert!(why.contains("it was turned in another network namespace; run undo there"), "{why}");
+    assert!(why.contains("it was set in another network namespace; run undo there"), "{why}");
     assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("64", 1), "left alone");
     there.powerband(&desk, &["undo"]).ended(0);
     assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("0", 0));

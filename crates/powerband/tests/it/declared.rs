@@ -120,9 +120,9 @@ fn a_command_that_fails_or_has_another_effect_is_refused_and_its_half_undone() {
             "echo 'a; b'",
             "true",
             2,
-            "has ';' in it, which means something else in a command, so it could not be put back",
+            "has ';' in it, which means something else in a command, so it could not be restored",
         ),
-        ("true", "true", 2, "is empty, so it could not be put back"),
+        ("true", "true", 2, "is empty, so it could not be restored"),
     ] {
         fs::write(&level, "low\n").unwrap();
         let fill = |line: &str| line.replace("LEVEL", &level.display().to_string());

@@ -64,7 +64,7 @@ fn another_network_namespace_is_not_touched_from_here() {
     there.powerband(&desk, &["set", "sysctl.net.core.somaxconn=1234"]).ended(0);
     assert_eq!(there.read(SOMAXCONN), "1234");
     let why = desk.run(&["undo"]).refused(1);
-    assert!(why.contains("it was turned in another network namespace; run undo there"), "{why}");
+    assert!(why.contains("it was set in another network namespace; run undo there"), "{why}");
     assert_eq!((text(Path::new(SOMAXCONN)), there.read(SOMAXCONN)), (here.clone(), "1234".into()));
     assert_eq!(desk.turned(), 1, "it stays open");
     there.powerband(&desk, &["undo"]).ended(0);

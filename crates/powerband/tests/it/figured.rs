@@ -65,7 +65,7 @@ fn the_clock_is_measured_where_cpus_count_their_cycles() {
     let boundaries = ["measured_mhz", "nic_interrupts_per_s"].map(|name| {
         report.metrics.iter().find(|metric| metric.name == name).and_then(|metric| metric.boundary.as_deref())
     });
-    let counted = Some("APERF by MPERF, times the clock of the TSC, CPUs 0");
+    let counted = Some("APERF / MPERF × TSC frequency, CPUs 0");
     assert_eq!(boundaries, [counted, Some("eth0 by lines of eth0")], "a card's are not of those CPUs alone");
     // It takes the hardware some tenths of a second to go as fast as it may.
     for (setting, mhz) in [("max_freq=1000MHz", 1000.0), ("max_freq=2000MHz", 2000.0)] {

@@ -274,7 +274,7 @@ impl Spoken {
 }
 
 fn hello(wire: u32, purpose: Purpose) -> FromOwner {
-    FromOwner::Hello(Hello { wire, powerband: "test".into(), purpose, doing: "trying".into() })
+    FromOwner::Hello(Hello { wire, powerband: "test".into(), purpose, doing: "trying".into(), owner: None })
 }
 
 fn write(two: &Two, value: &str) -> Box<Turn> {

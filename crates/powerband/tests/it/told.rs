@@ -3,22 +3,33 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::desk::Desk;
+use crate::desk::{Desk, text, workspace};
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 26] = [
     "info",
-    "doctor",
     "get",
+    "why",
     "knobs",
+    "doctor",
+    "capture",
+    "watch",
     "set",
+    "confirm",
     "undo",
     "with",
     "try",
+    "tune",
+    "calibrate",
     "run",
+    "resume",
     "list",
     "show",
+    "compare",
+    "report",
     "export",
+    "replicate",
     "sim",
+    "agent",
     "completions",
     "man",
 ];
@@ -35,7 +46,7 @@ fn every_verb_has_help_that_names_its_options() {
         assert!(help.out.contains("--json") && help.err.is_empty(), "{verb}");
         assert_eq!(help.out.lines().find(|line| line.len() > 120), None, "{verb}");
     }
-    for code in ["0 fine", "2 usage", "3 no permission", "6 could not", "7 the load", "130 stopped"] {
+    for code in ["0 fine", "2 usage", "3 no permission", "6 restore incomplete", "7 the load", "130 stopped"] {
         assert!(all.out.replace('\n', " ").contains(code), "{code} is not in --help");
     }
     assert!(desk.run(&["--version"]).ended(0).out.starts_with("powerband "));
@@ -54,10 +65,84 @@ fn completions_and_the_manual_know_every_verb() {
         }
     }
     let manual = desk.run(&["man"]).ended(0).out;
-    assert!(manual.contains(".TH powerband"));
+    assert!(manual.contains(".TH powerband 1") && manual.contains(".SH EXIT STATUS"), "{manual}");
+    let folder = desk.beside("man1");
+    desk.run(&["man", "--dir", folder.to_str().unwrap()]).ended(0);
     for verb in VERBS {
-        assert!(manual.contains(&format!(".SH POWERBAND {}", verb.to_uppercase())), "{verb}");
+        assert!(manual.contains(&format!("powerband\\-{verb}")), "{verb} is not in the overview");
+        let page = desk.run(&["man", verb]).ended(0).out;
+        assert!(page.contains(&format!(".TH powerband-{verb} 1")), "{page}");
+        for part in [".SH SYNOPSIS", ".SH EXAMPLES", ".SH MACHINE", "\\-\\-json"] {
+            assert!(page.contains(part), "{verb}: {part}\n{page}");
+        }
+        assert_eq!(text(&folder.join(format!("powerband-{verb}.1"))), page);
     }
+    assert_eq!(text(&folder.join("powerband.1")), manual);
+    assert!(folder.join("powerband-sim-mount.1").exists());
+    assert!(desk.run(&["man", "tyr"]).refused(2).contains("try"));
+}
+
+#[test]
+fn help_is_a_verb_as_well() {
+    let desk = Desk::new();
+    assert_eq!(desk.run(&["help"]).ended(0).out, desk.run(&["--help"]).ended(0).out);
+    assert_eq!(desk.run(&["help", "try"]).ended(0).out, desk.run(&["try", "--help"]).ended(0).out);
+    let (short, long) = (desk.run(&["try", "-h"]).ended(0).out, desk.run(&["try", "--help"]).ended(0).out);
+    assert!(2 * short.lines().count() < long.lines().count(), "-h is the summary");
+    for help in [short, long] {
+        let at = |part: &str| help.find(part).unwrap_or_else(|| panic!("no '{part}' in\n{help}"));
+        assert!(at("Examples:") < at("Common options:") && at("Common options:") < at("Machine:"), "{help}");
+    }
+}
+
+#[test]
+fn without_words_the_main_job_is_shown() {
+    let ran = Desk::new().run(&[]).ended(2);
+    assert!(ran.out.is_empty());
+    for part in ["powerband try governor=all", "powerband tune", "powerband undo", "sim:", "powerband help"] {
+        assert!(ran.err.contains(part), "no '{part}' in\n{}", ran.err);
+    }
+    assert!(ran.err.lines().count() <= 24, "{}", ran.err);
+}
+
+/// Words of our own that say no more than the usual ones (docs/glossary.md).
+const PRIVATE: [&str; 7] = ["told", "whoever", "beside", "stands", "the machine as found", "far end", "put back"];
+
+/// Where a text holds a private word, as a word.
+fn private_words(text: &str) -> Vec<String> {
+    let letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let holds = |line: &str, word: &str| {
+        line.match_indices(word)
+            .any(|(at, _)| !letter(line[..at].chars().next_back()) && !letter(line[at + word.len()..].chars().next()))
+    };
+    let lines = text.lines().map(str::to_lowercase);
+    lines.filter(|line| PRIVATE.iter().any(|word| holds(line, word))).collect()
+}
+
+#[test]
+fn help_and_documents_are_plain_english() {
+    let desk = Desk::new();
+    let mut found = private_words(&desk.run(&["--help"]).ended(0).out);
+    for verb in VERBS {
+        found.extend(private_words(&desk.run(&[verb, "--help"]).ended(0).out));
+    }
+    let mut folders = vec![workspace().join("docs")];
+    let mut files = vec![workspace().join("README.md")];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.extension().is_some_and(|extension| extension == "md") {
+                true => files.push(path),
+                false if path.is_dir() => folders.push(path),
+                false => {}
+            }
+        }
+    }
+    assert!(files.len() > 30);
+    // The glossary names them in order to replace them.
+    for file in files.iter().filter(|file| !file.ends_with("glossary.md")) {
+        found.extend(private_words(&text(file)).into_iter().map(|line| format!("{}: {line}", file.display())));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub struct Description {
     pub rules_why: String,
     /// The kernel published for the machine it stands for.
     pub kernel: String,
+    /// Built-in loads it has a model for.
+    pub loads: Vec<&'static str>,
     /// CPUs that could be there, in the kernel's spelling.
     pub possible: String,
     /// CPUs that are there and online.
@@ -153,6 +155,7 @@ impl Profile {
             rules: rules_name(self.cpufreq.rules),
             rules_why: self.rules_why.clone(),
             kernel: self.kernel.clone(),
+            loads: self.loads(),
             possible: self.possible.to_string(),
             present: self.present.to_string(),
             hz: self.cpufreq.hz,

@@ -231,6 +231,21 @@ fn events_can_neither_be_changed_nor_removed() {
 }
 
 #[test]
+fn what_measured_nothing_can_be_withdrawn_and_nothing_else() {
+    let (_folder, mut store, id) = filled(&journal());
+    assert!(!store.withdraw(id).unwrap(), "it has valid trials");
+    let second = store.begin(&header()).unwrap();
+    store.append(second, &started()).unwrap();
+    assert!(store.withdraw(second).unwrap());
+    assert_eq!(store.list().unwrap().iter().map(|s| s.id).collect::<Vec<_>>(), [id]);
+    assert_eq!(store.begin(&header()).unwrap(), second, "its number is free again");
+    // The trigger is there as before.
+    let error = store.db.execute("DELETE FROM event WHERE seq = 3", []).unwrap_err().to_string();
+    assert!(error.contains("append-only"), "{error}");
+    assert!(matches!(store.withdraw(99), Err(StoreError::NoExperiment(_))));
+}
+
+#[test]
 fn a_list_says_what_there_is() {
     let (_folder, mut store, _) = filled(&journal());
     let second = store.begin(&header()).unwrap();

@@ -99,7 +99,7 @@ fn cards(machine: &mut dyn Machine, card: Option<&str>) -> Result<Vec<Card>, Str
     let there_are = if all.is_empty() { "there is none".to_owned() } else { format!("there are: {}", all.join(", ")) };
     let wanted = match card {
         Some(card) if all.iter().any(|name| name == card) => vec![card.to_owned()],
-        Some(card) => return Err(format!("'{card}' is no network card; {there_are}")),
+        Some(card) => return Err(format!("'{card}' is not a NIC; {there_are}")),
         None => all,
     };
     let text = machine.read(INTERRUPTS);
@@ -110,8 +110,8 @@ fn cards(machine: &mut dyn Machine, card: Option<&str>) -> Result<Vec<Card>, Str
     let known: Vec<Card> = wanted.into_iter().filter_map(known).collect();
     if known.is_empty() {
         return Err(format!(
-            "nothing tells which interrupts are those of {}",
-            card.map_or_else(|| format!("a network card; {there_are}"), str::to_owned)
+            "nothing shows which interrupts belong to {}",
+            card.map_or_else(|| format!("a NIC; {there_are}"), str::to_owned)
         ));
     }
     Ok(known)

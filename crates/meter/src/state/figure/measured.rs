@@ -11,7 +11,7 @@ const DEVICE: &str = "msr";
 const EVENTS: [&str; 3] = ["aperf", "mperf", "tsc"];
 
 /// What the clock is: cycles by ticks, times how fast the ticks come.
-const TOLD_FROM: &str = "APERF by MPERF, times the clock of the TSC";
+const TOLD_FROM: &str = "APERF / MPERF × TSC frequency";
 
 /// The mean over the time in which the CPUs were not idle. MPERF ticks as the TSC does, which is what the kernel reckons with,
 /// too (arch/x86/kernel/cpu/aperfmperf.c).

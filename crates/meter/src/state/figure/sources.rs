@@ -171,7 +171,7 @@ pub(super) fn context_switches(machine: &mut dyn Machine) -> Result<Found, Strin
 pub(super) fn temperature(machine: &mut dyn Machine) -> Result<Found, String> {
     let zones = ThermalZones::find(machine);
     if zones.is_empty() {
-        return Err("no thermal zone tells a temperature".into());
+        return Err("no thermal zone reports a temperature".into());
     }
     found(zones.files, Box::new(|_, last, _| last.iter().filter_map(celsius).reduce(f64::max)))
 }

@@ -51,7 +51,7 @@ fn what_a_machine_does_not_have_is_told_by_its_file() {
     let machine = world.machine(Side::Near).unwrap();
     let why =
         |name: &str, machine: &mut dyn Machine| AskedFigure::named(name).unwrap().open(machine, None).unwrap_err();
-    assert_eq!(why("temperature_c", machine), "no thermal zone tells a temperature");
+    assert_eq!(why("temperature_c", machine), "no thermal zone reports a temperature");
     assert_eq!(why("throttles", machine), "no CPU counts how often heat slowed it down");
     assert!(why("cpu_pressure_share", machine).starts_with("/proc/pressure/cpu: "));
     assert!(AskedFigure::named("clock_ghz").is_none());
