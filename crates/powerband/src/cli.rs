@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
+mod command;
 mod noise;
 mod stored;
 
+pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use stored::{Export, Format, Report, Show};
 
@@ -308,7 +310,7 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) budget: Option<String>,
     /// Most warm-up trials
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) warmup: Option<u32>,
     /// Time to settle after turning
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -322,6 +324,9 @@ pub(crate) struct Setup {
     /// No progress on the terminal
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// What runs around trials.
+    #[command(flatten)]
+    pub(crate) around: Around,
 }
 
 /// How to measure and compare: what `try` and `run` share.
@@ -354,6 +359,12 @@ pub(crate) struct Measuring {
     /// End with 1 when one of these happened: better, worse, same, undecided, or broken for a requirement
     #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
+    /// How many trials.
+    #[command(flatten)]
+    pub(crate) runs: Runs,
+    /// What is written at the end.
+    #[command(flatten)]
+    pub(crate) exports: Exports,
 }
 
 /// Verdicts `--fail-on` can name.
@@ -397,20 +408,27 @@ pub(crate) struct Loading {
     /// The port that listens on; whichever comes to listen when this is left out
     #[arg(long, value_name = "PORT", requires = "far_command")]
     pub(crate) far_port: Option<u16>,
-    /// The command to measure
+    /// The command to measure; several with ::: between them are compared
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+    /// Commands as options, and how they run.
+    #[command(flatten)]
+    pub(crate) commands: Commands,
 }
 
 /// `try`.
 #[derive(Args, Debug)]
 pub(crate) struct Try {
-    /// Knobs and their values, crossed: governor=all, freq=500MHz,600MHz, rx-usecs=10..100:10
-    #[arg(value_name = "KNOB[@SITE]=V1,V2,…")]
-    pub(crate) axes: Vec<String>,
+    /// Knobs and their values, crossed: governor=all, freq=500MHz,600MHz, rx-usecs=10..100:10, env.NAME=a,b,
+    /// background=none,spin@cpu1; or commands to compare: 'sleep 0.01' 'sleep 0.011'
+    #[arg(value_name = "KNOB[@SITE]=V1,V2,…|COMMAND")]
+    pub(crate) words: Vec<String>,
     /// A whole setting, with a name or without: base: or 'tuned:governor=conservative up_threshold=98'
     #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING")]
     pub(crate) settings: Vec<String>,
+    /// Parameters of commands.
+    #[command(flatten)]
+    pub(crate) parameters: Parameters,
     /// What makes the machine work.
     #[command(flatten)]
     pub(crate) loading: Loading,
@@ -452,7 +470,7 @@ pub(crate) struct Tune {
 }
 
 /// What the plan of a page says already.
-const PLANNED: [&str; 16] = [
+const PLANNED: [&str; 23] = [
     "plan",
     "metrics",
     "meters",
@@ -469,6 +487,13 @@ const PLANNED: [&str; 16] = [
     "knee",
     "requirements",
     "robust",
+    "runs",
+    "min_runs",
+    "max_runs",
+    "prepare",
+    "conclude",
+    "setup",
+    "cleanup",
 ];
 
 /// `run`.

@@ -35,7 +35,7 @@ fn conduct(shared: &Shared, table: &Table, started: &Started, measuring: &Measur
     let mut journal = StoreJournal::new(&mut store, id, measuring.setup.quiet || shared.json);
     let finding = run(started, &mut bench, &mut journal);
     journal.finish();
-    conclude(shared, &mut store, id, finding, &measuring.fail_on)
+    conclude(shared, &mut store, id, finding, measuring)
 }
 
 /// The table of an experiment that was begun, if it still is the same.
