@@ -6,7 +6,7 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement, Setting, Side, Started,
+    Assignment, BACKGROUND, Background, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement, Setting, Side, Started,
     parse_duration_ns, parse_frequency_khz, parse_percent,
 };
 
@@ -61,6 +61,25 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Command lines besides the load's own: what runs around trials and next to the load, each with where and when, once.
+    #[must_use]
+    pub fn commands_around(&self) -> Vec<(Side, &'static str, String)> {
+        let mut all = Vec::new();
+        for Variant { changes, .. } in &self.variants {
+            let hooks = self.started.hooks.all().map(|(name, line)| (Side::Near, name, changes.filled(line)));
+            let background = changes.background.iter().filter_map(|(side, background)| match background {
+                Background::Command(line) => Some((*side, BACKGROUND, changes.filled(line))),
+                Background::None | Background::Spin(_) => None,
+            });
+            for line in hooks.chain(background) {
+                if !all.contains(&line) {
+                    all.push(line);
+                }
+            }
+        }
+        all
+    }
+
     /// What its metrics are measured as, by the load, a meter or the machine's state: of one that has another name, the
     /// measured one, and of a ratio both.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &str> {

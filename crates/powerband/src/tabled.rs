@@ -14,6 +14,9 @@ use crate::{dry, output};
 
 /// Runs an experiment on a table and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
+    if !plan.hooks().is_empty() {
+        return Err(usage("a table has been measured already; leave out --prepare, --conclude, --setup and --cleanup"));
+    }
     let table = read(&Names::written(&plan))?;
     let resolved = resolve_table(&plan, &table).map_err(resolve_failure)?;
     output::remark(&table.describe());
