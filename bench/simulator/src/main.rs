@@ -49,7 +49,7 @@ fn busy_world(for_ns: u64) -> Result<SimWorld, Box<dyn std::error::Error>> {
     for number in 0..12 {
         let cycles = 60_000 + 37_000 * number;
         let demand = Demand { cycles, memory_share: 0.2, sleep_ns: 90_000 + 11_000 * number, repeat: u32::MAX };
-        let work = Work::Command { argv: vec!["sleeper".into()], demand: Some(demand) };
+        let work = Work::modelled(vec!["sleeper".into()], demand);
         near.spawn(&job(work, None, None))?;
     }
     near.spawn(&job(Work::StreamReceive { address: "near".into(), port: 5001 }, None, None))?;

@@ -116,6 +116,12 @@ pub trait Bench {
         Ok(Vec::new())
     }
 
+    /// Hears an event of a trial that is answered from the journal, for what later trials follow from it.
+    fn recall(&mut self, _event: &Event) {}
+
+    /// The last trial is over, however it ended: what was begun for all of them is ended.
+    fn finish(&mut self) {}
+
     /// How many ledger entries were taken back so far; a bench that turns nothing has none.
     fn restored(&self) -> u32 {
         0

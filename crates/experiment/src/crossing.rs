@@ -6,6 +6,7 @@ use powerband_machine::World;
 use powerband_record::{Assignment, Axis, KnobRef, Setting};
 
 use crate::resolve::most_settings;
+use crate::variants::{axes, label, values};
 use crate::{Plan, PlanError, ResolveError};
 
 const GOVERNOR: &str = "cpufreq.governor";
@@ -19,8 +20,7 @@ pub(crate) fn crossed(
     shared: &[Assignment],
     notes: &mut Vec<String>,
 ) -> Result<Vec<Setting>, ResolveError> {
-    let axes =
-        plan.axes.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>().map_err(PlanError::from)?;
+    let axes = axes(plan)?;
     if axes.is_empty() {
         return Ok(Vec::new());
     }
@@ -29,6 +29,17 @@ pub(crate) fn crossed(
     let mut varied = Vec::new();
     let mut lacking = Vec::new();
     for (place, axis) in axes.iter().enumerate() {
+        if let Some(values) = values(axis, &plan.load) {
+            let values = values?;
+            if values.len() > 1 {
+                varied.push(place);
+            }
+            combinations = multiplied(&combinations, &axis.knob, &values);
+            if combinations.len() > most_settings(plan) {
+                return Err(PlanError::TooMany(combinations.len(), most_settings(plan)).into());
+            }
+            continue;
+        }
         let modes = if is(&axis.knob, GOVERNOR) { modes(axis, &axes, shared, world, narrow)? } else { Vec::new() };
         let expanded = expanded(axis, world, narrow, &Beside { governors: governors.clone(), modes })?;
         notes.extend(expanded.notes);
@@ -36,11 +47,8 @@ pub(crate) fn crossed(
         if expanded.values.len() > 1 {
             varied.push(place);
         }
-        let value = |value: &Value| Assignment { knob: axis.knob.clone(), value: typed(value) };
-        combinations = combinations
-            .iter()
-            .flat_map(|so_far| expanded.values.iter().map(|v| [so_far.as_slice(), &[value(v)]].concat()))
-            .collect();
+        let values: Vec<String> = expanded.values.iter().map(typed).collect();
+        combinations = multiplied(&combinations, &axis.knob, &values);
         if combinations.len() > most_settings(plan) {
             return Err(PlanError::TooMany(combinations.len(), most_settings(plan)).into());
         }
@@ -48,7 +56,8 @@ pub(crate) fn crossed(
     // An axis of one value tells no setting from another, so it is in what is turned but not in the name.
     let telling = |place: &usize| varied.is_empty() || varied.contains(place);
     let named = |assignments: Vec<Assignment>| {
-        let words = (0..assignments.len()).filter(telling).map(|place| short(&assignments[place]));
+        let words = (0..assignments.len()).filter(telling);
+        let words = words.filter_map(|place| short(&assignments[place], &assignments));
         Setting { name: Some(words.collect::<Vec<_>>().join(" ")), assignments: [shared, &assignments].concat() }
     };
     let mut settings: Vec<Setting> = Vec::new();
@@ -64,6 +73,13 @@ pub(crate) fn crossed(
         }
     }
     Ok(settings)
+}
+
+/// Every combination with every value.
+fn multiplied(combinations: &[Vec<Assignment>], knob: &KnobRef, values: &[String]) -> Vec<Vec<Assignment>> {
+    let assigned = |value: &String| Assignment { knob: knob.clone(), value: value.clone() };
+    let with = |so_far: &Vec<Assignment>, value| [so_far.as_slice(), &[assigned(value)]].concat();
+    combinations.iter().flat_map(|so_far| values.iter().map(move |value| with(so_far, value))).collect()
 }
 
 fn expanded(axis: &Axis, world: &mut dyn World, narrow: &Selection, beside: &Beside) -> Result<Expanded, ResolveError> {
@@ -128,17 +144,21 @@ fn drop_idle(setting: &mut Setting) {
     let before = setting.assignments.len();
     setting.assignments.retain(acts);
     if setting.assignments.len() < before {
-        setting.name = Some(setting.assignments.iter().map(short).collect::<Vec<_>>().join(" "));
+        setting.name = Some(setting.assignments.iter().filter_map(|it| short(it, &setting.assignments)).collect::<Vec<_>>().join(" "));
     }
 }
 
-/// An assignment in a table: `cgroup.cpu_quota=25%` is `cpu_quota=25%`.
-fn short(assignment: &Assignment) -> String {
+/// An assignment in a table: `cgroup.cpu_quota=25%` is `cpu_quota=25%`; of the load, a command is its text.
+fn short(assignment: &Assignment, all: &[Assignment]) -> Option<String> {
+    if assignment.knob.of_load().is_some() {
+        return label(assignment, all);
+    }
     let short = resolve_knob(&assignment.knob.name).map_or("", |named| named.knob.about().short);
     // A family's short name is only its beginning.
     let whole = short.is_empty() || short.ends_with(['.', ':']);
     let name = if whole { assignment.knob.name.clone() } else { short.to_owned() };
-    Assignment { knob: KnobRef { name, ..assignment.knob.clone() }, value: assignment.value.clone() }.to_string()
+    let knob = KnobRef { name, ..assignment.knob.clone() };
+    Some(Assignment { knob, value: assignment.value.clone() }.to_string())
 }
 
 /// A value as a person would type it: whole MHz where the kernel's kHz are.

@@ -2,9 +2,9 @@
 //! A machine that is to be metered and has no part of the load idles beside it, metered.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_load::{Finishes, Load, Part, Rig, Server};
+use powerband_load::{Finishes, Load, Part, Rig, Server, failed};
 use powerband_machine::{Job, ProcessId, SpawnError, User, Wake, Watch, World};
-use powerband_record::{Output, Side, Void, Work, format_duration};
+use powerband_record::{CpuList, Output, Side, Void, Work, format_duration};
 
 use crate::Fatal;
 use crate::listening::{Listening, listening};
@@ -48,6 +48,21 @@ pub(crate) struct Place {
     pub(crate) group: Option<String>,
     /// The user; ourselves when `None`.
     pub(crate) user: Option<User>,
+    /// What runs next to the load, from before it begins until it has ended.
+    pub(crate) background: Vec<Background>,
+}
+
+/// One process next to the load.
+#[derive(Clone, Debug)]
+pub(crate) struct Background {
+    /// Where it runs.
+    pub(crate) side: Side,
+    /// What it does.
+    pub(crate) work: Work,
+    /// CPUs it is pinned to.
+    pub(crate) cpus: Option<CpuList>,
+    /// What it is, for people.
+    pub(crate) name: String,
 }
 
 /// The parts of a load, and one that idles where a machine is to be metered and none of them is.
@@ -79,14 +94,18 @@ pub(crate) struct Execution<'w> {
     finishes: Finishes,
     /// Where parts were started.
     sides: BTreeSet<Side>,
+    /// What runs next to the load, by side and process, with what it is.
+    background: Vec<(Side, ProcessId, String)>,
+    /// How one of those ended before the load did.
+    ended_early: Option<String>,
     place: Place,
     /// What is to be read, and what was.
     watches: BTreeMap<Side, Vec<Watch>>,
     around: Around,
     /// What ends from now on was asked to.
     ending: bool,
-    /// At most this much of each output stream is taken, bytes.
-    output_limit: usize,
+    /// At most this much of each output stream is taken, bytes; `None` lets it through to our own.
+    output_limit: Option<usize>,
     /// The part that serves the others.
     server: Option<Server>,
 }
@@ -109,25 +128,37 @@ impl<'w> Execution<'w> {
             ports: BTreeMap::new(),
             finishes: Finishes::new(),
             sides: BTreeSet::new(),
+            background: Vec::new(),
+            ended_early: None,
             place,
             watches,
             around: Around::new(),
             ending: false,
-            output_limit: if load.is_read() { READ_LIMIT } else { OUTPUT_LIMIT },
+            output_limit: match load.is_read() {
+                _ if load.shows_output() => None,
+                true => Some(READ_LIMIT),
+                false => Some(OUTPUT_LIMIT),
+            },
             server: load.server(),
         };
         let from_ns = execution.world.now_ns();
         let until_ns = load.length_ns().map(|length| from_ns + SLACK_FACTOR * length + SLACK_NS);
-        let result = execution.drive(load, rig, until_ns);
-        if !matches!(result, Ok(Ok(()))) {
+        let result = match execution.start_background() {
+            Ok(()) => execution.drive(load, rig, until_ns),
+            Err(void) => Ok(Err(void)),
+        };
+        if !matches!(result, Ok(Ok(()))) || !execution.background.is_empty() {
             execution.end_all();
         }
         let left_behind = execution.end_left_behind();
+        if let (Ok(Ok(())), Some(why)) = (&result, execution.ended_early.take()) {
+            return Ok(Err(Void::LoadFailed { why }));
+        }
         let Execution { finishes, around, .. } = execution;
         Ok(result?.and_then(|()| left_behind.map(|left_behind| Ran { finishes, around, left_behind })))
     }
 
-    /// Ends what the parts left running, so that the next trial does not run beside it; answers how many there were.
+    /// Ends what the parts left running, so that the next trial does not run next to it; returns how many there were.
     fn end_left_behind(&mut self) -> Result<u32, Void> {
         let (lost, mut processes, mut alive) = (self.world.lost().map(|(lost, _)| lost), 0_u32, Vec::new());
         for &side in self.sides.iter().filter(|side| Some(**side) != lost) {
@@ -145,6 +176,20 @@ impl<'w> Execution<'w> {
             alive.join(", ")
         );
         Err(Void::LoadFailed { why })
+    }
+
+    /// Starts what runs next to the load.
+    fn start_background(&mut self) -> Result<(), Void> {
+        for Background { side, work, cpus, name } in std::mem::take(&mut self.place.background) {
+            let user = self.place.user.clone().filter(|_| side == Side::Near);
+            let job = Job { work, cpus, group: None, user, output_limit: Some(OUTPUT_LIMIT), around: Vec::new() };
+            let refused = |why: String| Void::LoadFailed { why: format!("the background load {name}: {why}") };
+            let machine = self.world.machine(side).ok_or_else(|| refused(format!("there is no {side} machine")))?;
+            let process = machine.spawn(&job).map_err(|error| refused(error.to_string()))?;
+            self.sides.insert(side);
+            self.background.push((side, process, name));
+        }
+        Ok(())
     }
 
     fn drive(&mut self, load: &Load, rig: &Rig, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
@@ -238,9 +283,9 @@ impl<'w> Execution<'w> {
         {
             *port = self.ports.get(before).copied().unwrap_or(0);
         }
-        let Place { group, user } = if part.side == Side::Near { self.place.clone() } else { Place::default() };
+        let Place { group, user, .. } = if part.side == Side::Near { self.place.clone() } else { Place::default() };
         let around = self.watches.get(&part.side).filter(|_| part.metered).cloned().unwrap_or_default();
-        let output_limit = Some(self.output_limit);
+        let output_limit = self.output_limit;
         let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit, around };
         let Some(machine) = self.world.machine(part.side) else {
             return Err(SpawnError::Refused {
@@ -298,6 +343,15 @@ impl<'w> Execution<'w> {
     }
 
     fn take(&mut self, side: Side, process: ProcessId) {
+        if let Some(at) = self.background.iter().position(|(at, it, _)| (*at, *it) == (side, process)) {
+            let (_, _, name) = self.background.remove(at);
+            let finished = self.world.machine(side).and_then(|machine| machine.finished(process));
+            if let Some(finished) = finished.filter(|_| !self.ending) {
+                let why = failed(&format!("the background load {name}"), &finished);
+                self.ended_early = Some(format!("{why}, before the trial was over"));
+            }
+            return;
+        }
         let Some(name) = self.part_of(side, process) else { return };
         self.running.remove(name);
         let Some(mut finished) = self.world.machine(side).and_then(|machine| machine.finished(process)) else { return };
@@ -327,7 +381,12 @@ impl<'w> Execution<'w> {
     fn give_up_lost(&mut self) {
         if let Some((lost, _)) = self.world.lost() {
             self.running.retain(|_, (side, _)| *side != lost);
+            self.background.retain(|(side, ..)| *side != lost);
         }
+    }
+
+    fn all_ended(&self) -> bool {
+        self.running.is_empty() && self.background.is_empty()
     }
 
     /// Ends what runs: asks, and after a grace or a second signal makes it.
@@ -335,8 +394,10 @@ impl<'w> Execution<'w> {
         let mut force = false;
         self.ending = true;
         self.give_up_lost();
-        while !self.running.is_empty() {
-            for &(side, process) in self.running.values() {
+        while !self.all_ended() {
+            let processes = self.running.values().copied();
+            let background = self.background.iter().map(|(side, process, _)| (*side, *process));
+            for (side, process) in processes.chain(background) {
                 if let Some(machine) = self.world.machine(side) {
                     machine.end(process, force);
                 }
@@ -350,13 +411,14 @@ impl<'w> Execution<'w> {
                     _ => {}
                 }
                 self.give_up_lost();
-                if self.running.is_empty() {
+                if self.all_ended() {
                     return;
                 }
             }
             if force {
                 // Killed and still not gone: in the kernel's hands (a dead disk, a lost machine).
                 self.running.clear();
+                self.background.clear();
             }
             force = true;
         }

@@ -36,6 +36,7 @@ mod table;
 mod trials;
 mod tune;
 mod unmeasured;
+mod variants;
 mod world_bench;
 
 pub use bench::{Bench, Fatal, FormulaBench, Journal, JournalError};
@@ -50,4 +51,5 @@ pub use run::run;
 pub use survey::survey;
 pub use table::{Table, TableBench, TableError, resolve_table};
 pub use tune::cover;
+pub use variants::Variant;
 pub use world_bench::WorldBench;

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_load::Load;
-use powerband_record::{CommandKnob, CommandMeter};
+use powerband_record::{CommandKnob, CommandMeter, Hooks};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -62,6 +62,27 @@ pub struct Plan {
     /// Most blocks.
     #[serde(default)]
     pub blocks: Option<u32>,
+    /// Exactly so many trials of each setting.
+    #[serde(default)]
+    pub runs: Option<u32>,
+    /// At least so many.
+    #[serde(default)]
+    pub min_runs: Option<u32>,
+    /// At most so many.
+    #[serde(default)]
+    pub max_runs: Option<u32>,
+    /// Command line that runs before each trial.
+    #[serde(default)]
+    pub prepare: Option<String>,
+    /// Command line that runs after each trial.
+    #[serde(default)]
+    pub conclude: Option<String>,
+    /// Command line that runs once, before the first trial of each setting.
+    #[serde(default)]
+    pub setup: Option<String>,
+    /// Command line that runs once, after the last trial.
+    #[serde(default)]
+    pub cleanup: Option<String>,
     /// Most time, e.g. `15m`.
     #[serde(default)]
     pub budget: Option<String>,
@@ -174,6 +195,9 @@ pub enum PlanError {
         /// The setting.
         setting: String,
     },
+    /// A knob of the load that cannot be.
+    #[error("{0}")]
+    Variant(String),
     /// What a table does not have.
     #[error("{0}")]
     Table(String),
@@ -283,6 +307,13 @@ impl Plan {
             margin: None,
             alpha: None,
             blocks: None,
+            runs: None,
+            min_runs: None,
+            max_runs: None,
+            prepare: None,
+            conclude: None,
+            setup: None,
+            cleanup: None,
             budget: None,
             warmup: None,
             settle: None,
@@ -294,6 +325,17 @@ impl Plan {
             record: Vec::new(),
             tune: None,
             robust: false,
+        }
+    }
+
+    /// What runs around its trials.
+    #[must_use]
+    pub fn hooks(&self) -> Hooks {
+        Hooks {
+            prepare: self.prepare.clone(),
+            conclude: self.conclude.clone(),
+            setup: self.setup.clone(),
+            cleanup: self.cleanup.clone(),
         }
     }
 

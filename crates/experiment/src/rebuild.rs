@@ -10,6 +10,7 @@ use powerband_record::{
 
 use crate::asked::Sources;
 use crate::metering::Metering;
+use crate::variants::variants;
 use crate::{Resolved, ResumeError};
 
 /// The experiment that a journal says was begun. Nothing is looked up again: what `all` meant then is what it means.
@@ -28,9 +29,12 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
     };
     let declared = Declared::of(&started.knobs).map_err(|error| unreadable("a declared knob")(error.to_string()))?;
     let everywhere = Selection { declared, ..Selection::everywhere() };
+    let settings: Vec<Setting> = started.settings.iter().map(setting).collect::<Result<_, _>>()?;
+    let variants = variants(&load, &started.hooks, &settings);
     Ok(Resolved {
         started: started.clone(),
-        settings: started.settings.iter().map(setting).collect::<Result<_, _>>()?,
+        variants: variants.map_err(|error| unreadable("a setting")(error.to_string()))?,
+        settings,
         load,
         picks: started.picks.iter().map(|text| pick(text)).collect::<Result<_, _>>()?,
         narrow: Selection { cpus: started.cpus.clone(), ..everywhere },
@@ -141,12 +145,20 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         ("the margin", percent(begun.margin), percent(now.margin)),
         ("the way of judging", method(begun), method(now)),
         ("the number of blocks at most", begun.max_blocks.to_string(), now.max_blocks.to_string()),
+        ("the number of runs at least", begun.min_blocks.to_string(), now.min_blocks.to_string()),
+        ("what runs around trials", hooks(begun), hooks(now)),
         ("the time at most", length(begun.budget_ns), length(now.budget_ns)),
         ("the time to settle", length(Some(begun.settle_ns)), length(Some(now.settle_ns))),
         ("the number of warm-up trials", begun.warmup.to_string(), now.warmup.to_string()),
     ];
     settings(&begun.settings, &now.settings)
         .or_else(|| pairs.into_iter().find_map(|(what, then, now)| told(what, then, now)))
+}
+
+/// What runs around trials.
+fn hooks(of: &Started) -> String {
+    let all: Vec<String> = of.hooks.all().map(|(name, line)| format!("{name} `{line}`")).collect();
+    if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
 }
 
 /// What is kept of the machines' CPUs.

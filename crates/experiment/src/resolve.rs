@@ -6,7 +6,7 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, CommandMeter, Cool, CpuList, Metric, PlannedSetting, Requirement, Setting, Side, Started,
+    Assignment, BACKGROUND, Background, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement, Setting, Side, Started,
     parse_duration_ns, parse_frequency_khz, parse_percent,
 };
 
@@ -19,6 +19,7 @@ use crate::metering::Metering;
 use crate::search::{Asked, MOST_SEARCHED};
 use crate::short::bearable;
 use crate::space::Space;
+use crate::variants::{Variant, baseline, variants};
 use crate::{Plan, PlanError, ResolveError};
 
 /// Most settings in one experiment.
@@ -49,6 +50,8 @@ pub struct Resolved {
     pub settings: Vec<Setting>,
     /// The load.
     pub load: Load,
+    /// What each setting changes about it.
+    pub variants: Vec<Variant>,
     /// Metrics picked from output or renamed.
     pub picks: Vec<MetricSpec>,
     /// CPUs that are turned.
@@ -58,6 +61,25 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Command lines besides the load's own: what runs around trials and next to the load, each with where and when, once.
+    #[must_use]
+    pub fn commands_around(&self) -> Vec<(Side, &'static str, String)> {
+        let mut all = Vec::new();
+        for Variant { changes, .. } in &self.variants {
+            let hooks = self.started.hooks.all().map(|(name, line)| (Side::Near, name, changes.filled(line)));
+            let background = changes.background.iter().filter_map(|(side, background)| match background {
+                Background::Command(line) => Some((*side, BACKGROUND, changes.filled(line))),
+                Background::None | Background::Spin(_) => None,
+            });
+            for line in hooks.chain(background) {
+                if !all.contains(&line) {
+                    all.push(line);
+                }
+            }
+        }
+        all
+    }
+
     /// What its metrics are measured as, by the load, a meter or the machine's state: of one that has another name, the
     /// measured one, and of a ratio both.
     pub(crate) fn measured(&self) -> impl Iterator<Item = &str> {
@@ -90,11 +112,17 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     notes.extend(caveats.iter().cloned());
     let asked = match &plan.tune {
         Some(tune) => {
+            if let Some(of_load) = settings.iter().flat_map(|it| &it.assignments).find(|it| it.knob.of_load().is_some()) {
+                let why = format!("tune searches knobs of machines, and {} is one of the load; compare with try", of_load.knob);
+                return Err(PlanError::Search(why).into());
+            }
             let others = settings.get(1..).unwrap_or_default();
             Some(Asked::of(plan, tune, others, Space::of(others, world, &narrow)?)?)
         }
         None => None,
     };
+    let hooks = plan.hooks();
+    let variants = variants(&plan.load, &hooks, &settings)?;
     let meters = choices(plan)?;
     let command_meter = program(plan)?.cloned();
     let declared = command_meter.as_ref().map(instance).transpose()?;
@@ -139,9 +167,10 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         requirements,
         search,
         notes: caveats,
+        hooks,
         ..rules(plan)?
     };
-    Ok(Resolved { started, settings, load: plan.load.clone(), picks, narrow, notes })
+    Ok(Resolved { started, settings, load: plan.load.clone(), variants, picks, narrow, notes })
 }
 
 /// The part of an experiment that the plan alone says: by which rules it is judged and when it ends.
@@ -174,6 +203,8 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         margin_source: if plan.margin.is_some() { "given".into() } else { "default, as no calibration exists".into() },
         robust: plan.robust,
         max_blocks: max_blocks(plan)?,
+        min_blocks: min_blocks(plan)?,
+        hooks: Hooks::default(),
         budget_ns: duration("budget", plan.budget.as_deref())?,
         settle_ns: 0,
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),
@@ -290,11 +321,11 @@ pub(crate) fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<
             Some(found.ok_or_else(|| PlanError::NoReference { name: name.clone(), known: known() })?)
         }
         None if plan.knee.is_some() && !settings.is_empty() => Some(0),
-        None => settings.iter().position(|setting| setting.assignments.is_empty()),
+        None => settings.iter().position(Setting::is_neutral),
     };
     match reference {
         Some(index) => settings[..=index].rotate_right(1),
-        None if !settings.is_empty() => settings.insert(0, Setting::default()),
+        None if !settings.is_empty() => settings.insert(0, baseline(&settings)),
         None => {}
     }
     if settings.len() < 2 { Err(PlanError::NothingToCompare) } else { Ok(settings) }
@@ -373,10 +404,27 @@ fn fraction(key: &'static str, text: Option<&str>, default: f64) -> Result<f64, 
     ))
 }
 
+/// Blocks that every setting runs in.
+fn min_blocks(plan: &Plan) -> Result<u32, PlanError> {
+    let most = max_blocks(plan)?;
+    match plan.runs.or(plan.min_runs) {
+        Some(0) => Err(quantity("runs", "there must be at least one run")),
+        Some(least) if least > most => {
+            Err(quantity("min-runs", format!("{least} runs do not fit into at most {most} blocks; give --max-runs {least}")))
+        }
+        least => Ok(least.unwrap_or(0)),
+    }
+}
+
 fn max_blocks(plan: &Plan) -> Result<u32, PlanError> {
-    match plan.blocks {
+    if plan.runs.is_some() && plan.blocks.or(plan.min_runs).or(plan.max_runs).is_some() {
+        return Err(quantity("runs", "it is the exact number; leave out blocks, min_runs and max_runs"));
+    }
+    let blocks = plan.runs.or(plan.max_runs).or(plan.blocks);
+    match blocks {
         Some(0) => Err(quantity("blocks", "there must be at least one block")),
         Some(blocks) => Ok(blocks),
+        None if plan.min_runs > Some(DEFAULT_BLOCKS) => Ok(BLOCKS_BY_TIME),
         None if plan.budget.is_some() || plan.tune.is_some() => Ok(BLOCKS_BY_TIME),
         None => Ok(DEFAULT_BLOCKS),
     }

@@ -163,8 +163,9 @@ impl Bench for Recalled<'_> {
     }
 
     fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
-        while let Some(event @ Event::Landed { .. }) = self.standing.next() {
+        while let Some(event @ (Event::Landed { .. } | Event::Repeats { .. })) = self.standing.next() {
             journal.record(event)?;
+            self.live.recall(event);
         }
         match self.standing.next() {
             None => self.live.trial(trial, journal),
@@ -198,6 +199,10 @@ impl Bench for Recalled<'_> {
 
     fn notes(&self) -> Vec<String> {
         self.live.notes()
+    }
+
+    fn finish(&mut self) {
+        self.live.finish();
     }
 
     fn restored(&self) -> u32 {

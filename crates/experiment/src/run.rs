@@ -122,6 +122,9 @@ impl<'a> Blocks<'a> {
                 _ => CloseReason::Failed { why },
             });
         }
+        if self.blocks < self.started.min_blocks {
+            return None;
+        }
         let open = self.places.iter().skip(1).any(|&place| place != Place::Left);
         let settled = !open || (self.look.knee_complete && !self.started.cost_order.is_empty());
         settled.then_some(CloseReason::Decided)
@@ -155,7 +158,8 @@ impl<'a> Blocks<'a> {
     /// How often the reference runs in a block. Levels are no differences: where they are held against a limit, trials of the
     /// same setting are kept apart by more of the reference.
     fn copies(&self, open: usize) -> usize {
-        if self.started.robust {
+        let exact = self.started.min_blocks == self.started.max_blocks;
+        if self.started.robust || exact {
             return 1;
         }
         let levels = self.started.requirements.iter().any(|requirement| !requirement.relative);
@@ -212,6 +216,9 @@ impl<'a> Blocks<'a> {
             search: None,
         };
         trials.journal.record(&Event::BlockDone(done))?;
+        if self.blocks < self.started.min_blocks {
+            return Ok(());
+        }
         for (setting, why) in std::mem::take(&mut self.look.decided) {
             if self.places[setting as usize] != Place::Left {
                 self.leave(trials, setting, self.blocks, &why)?;

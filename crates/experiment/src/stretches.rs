@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_load::Finishes;
 use powerband_machine::Finished;
-use powerband_record::{Histogram, Output, Timeline};
+use powerband_record::{Histogram, Output, Repeated, Timeline};
 
 use crate::execution::kept;
 use crate::metering::of_stretch;
@@ -22,6 +22,8 @@ pub(crate) struct Stretch {
     pub(crate) histograms: BTreeMap<String, Histogram>,
     /// How its parts ended.
     pub(crate) finishes: Finishes,
+    /// The runs of a command that was repeated.
+    pub(crate) repeated: Option<Repeated>,
 }
 
 /// All of them.
@@ -36,6 +38,8 @@ pub(crate) struct Stretches {
     pub(crate) output: BTreeMap<String, Output>,
     /// Of the last.
     pub(crate) finishes: Finishes,
+    /// Of the last.
+    pub(crate) repeated: Option<Repeated>,
 }
 
 impl Stretches {
@@ -52,5 +56,6 @@ impl Stretches {
         let spoke = stretch.finishes.iter().filter(|(_, finished)| said(finished));
         self.output.extend(spoke.map(|(part, finished)| (format!("{prefix}{part}"), kept(&finished.output))));
         self.finishes = stretch.finishes;
+        self.repeated = stretch.repeated;
     }
 }

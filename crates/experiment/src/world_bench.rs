@@ -1,5 +1,6 @@
 //! A bench made of machines: turn the setting, let it settle, run the load under the meters, look whether the knobs are
 //! still where they were put, and put everything back, whatever happened.
+mod around;
 mod running;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +18,10 @@ use crate::metering::{Metering, sides_of};
 use crate::strangers::Strangers;
 use crate::stretches::Stretches;
 use crate::tune::refused_levels;
+use crate::variants::Variant;
 use crate::{Bench, Fatal, Journal, Resolved};
+
+use around::Around;
 
 /// How long the link of a network device may stay down beyond the time to settle, ns …
 const LINK_NS: u64 = 30_000_000_000;
@@ -30,6 +34,10 @@ pub struct WorldBench<'w> {
     settings: Vec<Setting>,
     metrics: Vec<Metric>,
     load: Load,
+    /// What each setting changes about the load.
+    variants: Vec<Variant>,
+    /// What runs around trials.
+    around: Around,
     picks: Vec<MetricSpec>,
     narrow: Selection,
     rig: Rig,
@@ -84,6 +92,8 @@ impl<'w> WorldBench<'w> {
             settings: resolved.settings.clone(),
             metrics: resolved.started.metrics.clone(),
             load: resolved.load.clone(),
+            variants: resolved.variants.clone(),
+            around: Around::new(resolved),
             picks: resolved.picks.clone(),
             narrow: resolved.narrow.clone(),
             rig,
@@ -184,10 +194,14 @@ impl<'w> WorldBench<'w> {
     fn measure(
         &mut self,
         in_force: &mut InForce,
-        trial: u32,
-        draw: u64,
+        trial: &PlannedTrial,
         journal: &mut dyn Journal,
     ) -> Result<Result<Outcome, Void>, Fatal> {
+        let place = self.place(in_force, trial.setting);
+        let runs = match self.repeats(trial, &place, journal)? {
+            Ok(runs) => runs,
+            Err(void) => return Ok(Err(void)),
+        };
         for (side, applied) in in_force.iter_mut() {
             if let Some(machine) = self.world.machine(*side) {
                 applied.look_again(machine);
@@ -197,12 +211,14 @@ impl<'w> WorldBench<'w> {
                 if *side == Side::Far {
                     site.knob = format!("far/{}", site.knob);
                 }
-                journal.record(&Event::Landed { trial, site })?;
+                journal.record(&Event::Landed { trial: trial.trial, site })?;
             }
         }
-        let place = self.place(in_force);
+        let draw = u64::from(trial.block) * 2 + u64::from(trial.copy);
+        let draw = self.seed.wrapping_mul(DRAWS).wrapping_add(draw);
+        let load = self.variants[trial.setting as usize].load.clone().repeated(runs);
         let mut all = Stretches::default();
-        for stage in self.load.stages(self.full_per_s, draw) {
+        for stage in load.stages(self.full_per_s, draw) {
             match self.stretch(&stage, place.clone())? {
                 Ok(stretch) => all.add(&stage.prefix, stretch),
                 Err(void) => return Ok(Err(void)),
@@ -210,9 +226,9 @@ impl<'w> WorldBench<'w> {
         }
         self.load.sum_up(self.full_per_s, &mut all.measured);
         let left_out = self.left_out(&all.left_out);
-        let Stretches { measured, refused, finishes, output, histograms, timelines, .. } = all;
+        let Stretches { measured, refused, finishes, output, histograms, timelines, repeated, .. } = all;
         let outcome = self.outcome(&measured, &finishes, &refused);
-        Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines, output, ..outcome }))
+        Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines, output, repeated, ..outcome }))
     }
 
     /// How many readings were left out, by the names metrics have in the report.
@@ -336,6 +352,9 @@ impl Bench for WorldBench<'_> {
         {
             return Ok(Err(void));
         }
+        if let Err(void) = self.set_up(trial.setting)? {
+            return Ok(Err(void));
+        }
         let mut in_force = InForce::new();
         let result = self.turned_trial(trial, &mut in_force, journal);
         self.strangers.let_be(self.world);
@@ -365,6 +384,14 @@ impl Bench for WorldBench<'_> {
             Some(error) if !turnable => Err(error.into()),
             _ => self.rehearse_meters().map(|()| refused),
         }
+    }
+
+    fn recall(&mut self, event: &Event) {
+        self.around.recall(event);
+    }
+
+    fn finish(&mut self) {
+        self.clean_up();
     }
 
     fn restored(&self) -> u32 {
@@ -425,8 +452,14 @@ impl WorldBench<'_> {
         if let Err(void) = self.settle(trial, in_force)? {
             return Ok(Err(void));
         }
-        let draw = self.seed.wrapping_mul(DRAWS).wrapping_add(u64::from(trial.block) * 2 + u64::from(trial.copy));
-        let outcome = self.measure(in_force, trial.trial, draw, journal)?;
-        Ok(outcome.and_then(|outcome| self.undisturbed(in_force).map(|()| outcome)))
+        if let Err(void) = self.prepare(trial.setting)? {
+            return Ok(Err(void));
+        }
+        let outcome = self.measure(in_force, trial, journal)?;
+        let outcome = outcome.and_then(|outcome| self.undisturbed(in_force).map(|()| outcome));
+        match self.conclude(trial.setting)? {
+            Err(void) if outcome.is_ok() => Ok(Err(void)),
+            _ => Ok(outcome),
+        }
     }
 }

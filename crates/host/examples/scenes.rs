@@ -34,7 +34,7 @@ fn world(folder: &Path) -> HostWorld {
 }
 
 fn sleep_job() -> Job {
-    let work = Work::Command { argv: vec!["sleep".into(), "1000".into()], demand: None };
+    let work = Work::command(vec!["sleep".into(), "1000".into()]);
     Job { work, cpus: None, group: None, user: None, output_limit: Some(100), around: Vec::new() }
 }
 
@@ -71,7 +71,7 @@ fn die_with_load(folder: &Path) {
     let mut world = world(folder);
     let file = folder.join("pid").display().to_string();
     let argv = ["sh", "-c", "echo $$ > \"$0\"; exec sleep 1000", &file].map(str::to_owned).into();
-    let job = Job { work: Work::Command { argv, demand: None }, ..sleep_job() };
+    let job = Job { work: Work::command(argv), ..sleep_job() };
     world.machine(Side::Near).expect("near").spawn(&job).expect("sh");
     println!("started");
     world.wait(None);
@@ -84,7 +84,7 @@ fn spawn_many(folder: &Path) {
     let before = descriptors();
     for round in 0..200 {
         let work = match round % 2 {
-            0 => Work::Command { argv: vec!["true".into()], demand: None },
+            0 => Work::command(vec!["true".into()]),
             _ => Work::Idle { for_ns: 1000 },
         };
         let near = world.machine(Side::Near).expect("near");
@@ -93,7 +93,7 @@ fn spawn_many(folder: &Path) {
         let finished = world.machine(Side::Near).expect("near").finished(process).expect("finished");
         assert!(finished.status.success(), "{finished:?}");
     }
-    let bad = Job { work: Work::Command { argv: vec!["/no/such".into()], demand: None }, ..sleep_job() };
+    let bad = Job { work: Work::command(vec!["/no/such".into()]), ..sleep_job() };
     for _ in 0..20 {
         world.machine(Side::Near).expect("near").spawn(&bad).expect_err("no such program");
     }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use powerband_machine::{Errno, Finished, Job, SpawnError, User};
-use powerband_record::{ExitStatus, Output, Usage, Work};
+use powerband_record::{ExitStatus, Invocation, Output, Usage, Work};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid};
@@ -50,8 +50,8 @@ impl Child {
         };
         let ((stdout, out_end), (stderr, err_end)) = (stream()?, stream()?);
         let instructions = instructions(program, job, group.as_deref())?;
-        let (control, control_end) = match job.work {
-            Work::Command { .. } => (None, None),
+        let (control, control_end) = match &job.work {
+            Work::Command { invocation, .. } if !invocation.repeats() => (None, None),
             _ => {
                 let (drain, end) = pipe_for(job.user.as_ref()).map_err(refused)?;
                 (Some(Control::new(drain)), Some(end))
@@ -154,13 +154,14 @@ fn pipe_for(user: Option<&User>) -> Result<(Drain, OwnedFd), Errno> {
 }
 
 fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instructions, SpawnError> {
-    let (argv, shows_as) = match &job.work {
-        Work::Command { argv, .. } => (argv.clone(), None),
+    let (argv, shows_as, invocation) = match &job.work {
+        Work::Command { argv, invocation, .. } if !invocation.repeats() => (argv.clone(), None, invocation.clone()),
         work => {
             let json = serde_json::to_string(work)
                 .map_err(|_| SpawnError::Refused { what: work.kind().into(), errno: Errno::EINVAL })?;
             let program = program.to_string_lossy().into_owned();
-            (vec![program, INSIDE_VERB.into(), json], Some(format!("powerband {}", work.kind())))
+            let shows_as = Some(format!("powerband {}", work.kind()));
+            (vec![program, INSIDE_VERB.into(), json], shows_as, Invocation::default())
         }
     };
     Ok(Instructions {
@@ -171,6 +172,7 @@ fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instr
         cpus: job.cpus.as_ref().map(|cpus| cpus.as_slice().to_vec()),
         user: job.user.clone(),
         waits: !job.around.is_empty(),
+        invocation,
     })
 }
 
@@ -277,6 +279,11 @@ fn spawn_error(step: Step, errno: Errno, job: &Job, instructions: &Instructions)
         Step::User => {
             let name = job.user.as_ref().map_or("", |user| &user.name);
             format!("{} as the user {name} (--as-root runs it as root)", job.work.kind())
+        }
+        Step::Redirect => {
+            let Invocation { input, output, .. } = &instructions.invocation;
+            let files: Vec<&str> = input.iter().chain(output).map(String::as_str).collect();
+            format!("'{program}' with its input or output in {}", files.join(" and "))
         }
         Step::Execute => match errno {
             Errno::ENOENT if program.contains('/') && Path::new(&program).exists() => {

@@ -40,7 +40,7 @@ impl Followed {
     /// # Errors
     /// `ENODEV` when it ends without one, `ETIMEDOUT` when none comes for 8 s, else why it could not be started.
     pub(crate) fn start(program: &Path, place: LinesPlace<'_>) -> Result<Followed, Errno> {
-        let work = Work::Command { argv: place.argv(), demand: None };
+        let work = Work::command(place.argv());
         let limit = Some(AT_ONCE_BYTES);
         let job = Job { work, cpus: None, group: None, user: None, output_limit: limit, around: Vec::new() };
         let child = Child::start(program, &job, None, &mut || {}).map_err(|error| match error {

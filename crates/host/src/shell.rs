@@ -2,6 +2,7 @@
 //!
 //! The ledger is kept there, beside a lock and the watchdog's orders; the design is told in `docs/design/shell.md`.
 mod hand;
+mod invocation;
 mod jobs;
 mod link;
 mod quote;

@@ -12,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use powerband_machine::{Errno, User};
+use powerband_record::Invocation;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
@@ -47,6 +48,9 @@ pub(crate) struct Instructions {
     pub(crate) user: Option<User>,
     /// Whether it is executed only at our word.
     pub(crate) waits: bool,
+    /// Environment and files of a command that runs once.
+    #[serde(default)]
+    pub(crate) invocation: Invocation,
 }
 
 /// What the shim answers, one a line.
@@ -80,6 +84,8 @@ pub(crate) enum Step {
     Cpus,
     /// Becoming the user.
     User,
+    /// Opening its input or its output.
+    Redirect,
     /// Executing the program.
     Execute,
 }
@@ -129,6 +135,7 @@ fn become_load(instructions: &Instructions, control: Option<&OwnedFd>, socket: &
         // Other rights take the order to die with the owner away.
         die_with(instructions.owner).map_err(|errno| (Step::Start, errno))?;
     }
+    redirect(&instructions.invocation).map_err(|errno| (Step::Redirect, errno))?;
     let (program, arguments) = instructions.argv.split_first().ok_or((Step::Execute, Errno::EINVAL))?;
     let mut load = Command::new(program);
     load.args(arguments).env_remove(CONTROL_FD_VARIABLE);
@@ -138,6 +145,7 @@ fn become_load(instructions: &Instructions, control: Option<&OwnedFd>, socket: &
             None => load.env_remove(name),
         };
     }
+    load.envs(&instructions.invocation.env);
     if let Some(name) = &instructions.shows_as {
         load.arg0(name);
     }
@@ -151,6 +159,19 @@ fn become_load(instructions: &Instructions, control: Option<&OwnedFd>, socket: &
     }
     answer(socket, &Answer::Executes(crate::now_ns()));
     Err((Step::Execute, io_errno(&load.exec())))
+}
+
+/// Opens the files a command reads and writes, with the rights of its user.
+fn redirect(invocation: &Invocation) -> Result<(), Errno> {
+    let open = |path: &str, flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666));
+    if let Some(path) = &invocation.input {
+        rustix::stdio::dup2_stdin(open(path, OFlags::RDONLY).map_err(errno)?).map_err(errno)?;
+    }
+    if let Some(path) = &invocation.output {
+        let file = open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC).map_err(errno)?;
+        rustix::stdio::dup2_stdout(&file).and_then(|()| rustix::stdio::dup2_stderr(&file)).map_err(errno)?;
+    }
+    Ok(())
 }
 
 /// Waits until the owner has read what it wants to have read before.

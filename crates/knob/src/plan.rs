@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use powerband_machine::Machine;
-use powerband_record::{Assignment, Setting, Side, placed};
+use powerband_record::{Assignment, KnobRef, Setting, Side, placed};
 use serde::Serialize;
 
 use crate::expand::{parse_at, sites_or_later};
@@ -93,7 +93,9 @@ impl fmt::Display for StepLine {
 /// The assignments of a setting that concern one side of the rig; those for `both` concern each.
 #[must_use]
 pub fn for_side(setting: &Setting, side: Side) -> Setting {
-    let concerns = |assignment: &&Assignment| assignment.knob.side.each().contains(&side);
+    let concerns = |assignment: &&Assignment| {
+        assignment.knob.of_load().is_none() && assignment.knob.side.each().contains(&side)
+    };
     Setting { name: setting.name.clone(), assignments: setting.assignments.iter().filter(concerns).cloned().collect() }
 }
 
@@ -112,8 +114,9 @@ pub fn governors_in_force(machine: &mut dyn Machine) -> Vec<String> {
 /// How long a machine takes to settle after a setting, ns: as long as the slowest of its knobs.
 #[must_use]
 pub fn settles_ns(setting: &Setting) -> u64 {
-    let knobs = setting.assignments.iter().filter_map(|assignment| resolve(&assignment.knob.name).ok());
-    knobs.map(|named| named.knob.settles_ns()).fold(crate::knob::SETTLES_NS, u64::max)
+    let of_machines = setting.assignments.iter().filter(|assignment| assignment.knob.of_load().is_none());
+    let settles = |knob: &KnobRef| resolve(&knob.name).map_or(crate::knob::SETTLES_NS, |named| named.knob.settles_ns());
+    of_machines.map(|assignment| settles(&assignment.knob)).max().unwrap_or(0)
 }
 
 /// Resolves a setting for a machine and puts it in the order of turning: governor, its tunables, limits, frequency,

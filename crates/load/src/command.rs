@@ -2,18 +2,34 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::Finished;
-use powerband_record::{Better, CpuList, Demand, Metric, Side, Void, Work};
+use powerband_record::{Better, CpuList, Demand, Invocation, LoadVariant, Metric, Side, Void, Work, split_words};
 use serde::{Deserialize, Serialize};
 
 use crate::drivers::{self, Driver, judged, shown};
-use crate::{Concluded, Finishes, Part, Reads, Rig};
+use crate::{CommandLine, Concluded, Finishes, LoadError, Part, Reads, Rig, Shell};
 
 /// Any program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandLoad {
-    /// Program and arguments.
+    /// Program and arguments; empty where [`CommandLoad::commands`] has the command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub argv: Vec<String>,
+    /// Command lines: one, or several that are compared with each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandLine>,
+    /// What runs those that are text.
+    #[serde(default, skip_serializing_if = "Shell::is_default")]
+    pub shell: Shell,
+    /// File that standard input is read from; empty input when `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Where the output goes.
+    #[serde(default, skip_serializing_if = "CommandOutput::is_captured")]
+    pub output: CommandOutput,
+    /// Runs within each trial; as many as take 100 ms when `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// What it talks to, on the far machine: starts first, and is ended when the command has ended. `{far}` and `{near}` in
     /// either stand for the machines' addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -33,6 +49,50 @@ pub struct CommandLoad {
     /// What it costs, for machines that cannot run it but can model it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demand: Option<Demand>,
+    /// What the setting of a trial sets: environment variables, and how often the command runs within the trial.
+    #[serde(skip)]
+    pub set: Invocation,
+}
+
+/// Where the output of a command goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum CommandOutput {
+    /// Into the journal, up to a limit.
+    #[default]
+    Captured,
+    /// To where our own goes.
+    Inherit,
+    /// Into a file, which each run writes anew; `/dev/null` to discard it.
+    File(String),
+}
+
+/// Reads `captured`, `inherit`, `null` or a file's name.
+impl From<String> for CommandOutput {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "captured" | "pipe" => CommandOutput::Captured,
+            "inherit" => CommandOutput::Inherit,
+            "null" => CommandOutput::File("/dev/null".into()),
+            _ => CommandOutput::File(text),
+        }
+    }
+}
+
+impl From<CommandOutput> for String {
+    fn from(output: CommandOutput) -> Self {
+        match output {
+            CommandOutput::Captured => "captured".into(),
+            CommandOutput::Inherit => "inherit".into(),
+            CommandOutput::File(path) => path,
+        }
+    }
+}
+
+impl CommandOutput {
+    fn is_captured(&self) -> bool {
+        *self == CommandOutput::Captured
+    }
 }
 
 /// The part of a command's far end.
@@ -49,32 +109,111 @@ fn is_auto(reads: &Reads) -> bool {
 }
 
 impl CommandLoad {
+    /// The command line of a setting: the one it names, else the first, with its parameters in their places.
+    ///
+    /// # Errors
+    /// One sentence where there is no such line, or where it cannot be read.
+    pub fn of_variant(&self, variant: &LoadVariant) -> Result<CommandLoad, String> {
+        let mut load = self.clone();
+        load.set.env.extend(variant.env.iter().cloned());
+        let line = match &variant.command {
+            None => self.commands.first(),
+            Some(name) => {
+                let line = self.commands.iter().find(|line| line.text() == *name);
+                Some(line.ok_or_else(|| format!("the plan has no command '{name}'"))?)
+            }
+        };
+        load.argv = match line {
+            None => self.argv.iter().map(|word| variant.filled(word)).collect(),
+            Some(line) => line.argv(&self.shell, |text| variant.filled(text))?,
+        };
+        // A report names what ran, not the shell before it.
+        load.commands = line.map(|line| CommandLine::Text(variant.filled(&line.text()))).into_iter().collect();
+        Ok(load)
+    }
+
+    /// What it is for people: the command line, or all that are compared.
+    pub(crate) fn describe(&self) -> String {
+        let lines: Vec<String> = self.commands.iter().map(CommandLine::text).collect();
+        match lines.as_slice() {
+            [] => self.argv.join(" "),
+            [line] => line.clone(),
+            lines => lines.iter().map(|line| format!("'{line}'")).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// Each command line as words, for finding out what program it is.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let words = |line: &CommandLine| match line {
+            CommandLine::Words(words) => words.clone(),
+            CommandLine::Text(text) => split_words(text).unwrap_or_default(),
+        };
+        if self.commands.is_empty() { vec![self.argv.clone()] } else { self.commands.iter().map(words).collect() }
+    }
+
+    /// Whether it may be repeated within a trial: it is not read for what it prints, nor served, nor modelled.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.far_command.is_empty() && self.demand.is_none() && self.driver().is_none()
+    }
+
+    /// What makes no sense about it.
+    pub(crate) fn mistake(&self) -> Option<LoadError> {
+        if !self.commands.is_empty() && !self.argv.is_empty() {
+            return Some(LoadError::TwoCommands);
+        }
+        if self.far_port.is_some() && self.far_command.is_empty() {
+            return Some(LoadError::PortAlone);
+        }
+        let is_empty = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
+        let read = |line: &CommandLine| line.argv(&self.shell, str::to_owned).err();
+        match self.commands.iter().find_map(read) {
+            Some(why) => Some(LoadError::Command(why)),
+            None => self.lines().iter().any(is_empty).then_some(LoadError::Empty),
+        }
+    }
+
     pub(crate) fn parts(&self, rig: &Rig) -> Vec<Part> {
-        let work = Work::Command { argv: addressed(&self.argv, rig), demand: self.demand.clone() };
+        let invocation = Invocation {
+            input: self.input.clone(),
+            output: match &self.output {
+                CommandOutput::File(path) => Some(path.clone()),
+                CommandOutput::Captured | CommandOutput::Inherit => None,
+            },
+            any_status: self.ignore_failure && self.set.repeats(),
+            ..self.set.clone()
+        };
+        let work = Work::Command { argv: addressed(&self.argv, rig), demand: self.demand.clone(), invocation };
         let load = Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true };
         if self.far_command.is_empty() {
             return vec![load];
         }
         // Without a far machine both ends are here, and one of them is metered.
         let side = if rig.far.is_some() { Side::Far } else { Side::Near };
-        let work = Work::Command { argv: addressed(&self.far_command, rig), demand: None };
+        let work = Work::command(addressed(&self.far_command, rig));
         let far = Part { name: FAR_END, side, work, cpus: None, after: None, metered: side == Side::Far };
         vec![far, Part { after: Some(FAR_END), ..load }]
     }
 
     /// Whether the far machine's address is part of it.
     pub(crate) fn names_far(&self) -> bool {
-        self.argv.iter().chain(&self.far_command).any(|word| word.contains("{far}"))
+        self.lines().iter().flatten().chain(&self.far_command).any(|word| word.contains("{far}"))
     }
 
     /// What reads its output. A command that may be modelled is read only where the plan says so: a model prints nothing.
+    /// Of several commands, only what reads them all.
     pub(crate) fn driver(&self) -> Option<Driver> {
-        if self.demand.is_some() && self.reads == Reads::Auto { None } else { drivers::driver(&self.argv, self.reads) }
+        if self.demand.is_some() && self.reads == Reads::Auto {
+            return None;
+        }
+        let mut drivers = self.lines().into_iter().map(|argv| drivers::driver(&argv, self.reads));
+        let first = drivers.next()??;
+        drivers.all(|other| other.is_some_and(|other| other.metrics() == first.metrics())).then_some(first)
     }
 
     /// How to have its output read, if that is to be said.
     pub(crate) fn advice(&self) -> Option<String> {
-        if self.demand.is_some() { None } else { drivers::advice(&self.argv, self.reads) }
+        let first = self.lines().into_iter().next()?;
+        if self.demand.is_some() { None } else { drivers::advice(&first, self.reads) }
     }
 
     /// What its output says, which is judged, and what any process tells; which is judged where nothing is read.
@@ -95,20 +234,42 @@ impl CommandLoad {
         let driver = self.driver();
         let reading = driver.map(|driver| driver.read(finished)).transpose().map_err(|why| Void::LoadFailed { why })?;
         let reading = reading.unwrap_or_default();
-        let mut values = usage(finished);
+        let mut values = usage(finished, self.set.runs.max(1));
         values.extend(reading.values);
         Ok(Concluded { values, missing: reading.missing, notes: reading.notes })
     }
 }
 
-fn usage(finished: &Finished) -> BTreeMap<String, f64> {
-    let seconds = |ns: u64| ns as f64 / 1e9;
+/// What one run cost: of several the mean, from what each reported where the machine knows that.
+fn usage(finished: &Finished, runs: u32) -> BTreeMap<String, f64> {
     let usage = finished.usage;
+    let reported: Vec<[u64; 4]> = finished
+        .report
+        .as_ref()
+        .and_then(|report| serde_json::from_value(report.get("runs")?.clone()).ok())
+        .unwrap_or_default();
+    let ([real, user, sys], kib) = match reported.as_slice() {
+        [] => {
+            let ns = [usage.real_ns, usage.user_ns, usage.sys_ns];
+            (ns.map(|ns| ns as f64 / f64::from(runs)), usage.peak_rss_kib)
+        }
+        all => {
+            let mean = |at: usize| all.iter().map(|run| run[at] as f64).sum::<f64>() / all.len() as f64;
+            ([0, 1, 2].map(mean), all.iter().map(|run| run[3]).max().unwrap_or(0))
+        }
+    };
     [
-        ("real_s".to_owned(), seconds(usage.real_ns)),
-        ("user_s".to_owned(), seconds(usage.user_ns)),
-        ("sys_s".to_owned(), seconds(usage.sys_ns)),
-        ("peak_rss_kib".to_owned(), usage.peak_rss_kib as f64),
+        ("real_s".to_owned(), real / 1e9),
+        ("user_s".to_owned(), user / 1e9),
+        ("sys_s".to_owned(), sys / 1e9),
+        ("peak_rss_kib".to_owned(), kib as f64),
     ]
     .into()
+}
+
+/// Real time of each run of a repeated command, s; empty where its machine knows only their sum.
+pub(crate) fn real_times(finished: &Finished) -> Vec<f64> {
+    let runs = finished.report.as_ref().and_then(|report| report.get("runs")).and_then(serde_json::Value::as_array);
+    let real = |run: &serde_json::Value| run.get(0).and_then(serde_json::Value::as_f64).map(|ns| ns / 1e9);
+    runs.into_iter().flatten().filter_map(real).collect()
 }

@@ -20,6 +20,7 @@ mod latencies;
 mod orders;
 mod ping;
 mod primes;
+mod repeat;
 mod shop;
 mod stamped;
 mod stream;
@@ -105,6 +106,7 @@ fn work(json: &str) -> Result<(), Failure> {
             sleep_until(now_ns(ClockId::Monotonic).saturating_add(for_ns))?;
             json!({})
         }
+        Work::Command { argv, invocation, .. } if invocation.repeats() => repeat::run(&argv, &invocation)?,
         // The way from a launcher to mpirun; a load that is a command is executed without us.
         Work::Command { argv, .. } => return Err(primes::become_mpirun(&argv)),
         other => return Err(Failure::Work(format!("{} is not built in", other.kind()))),

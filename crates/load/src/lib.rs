@@ -3,6 +3,7 @@
 //! Everything here is data and reading; what runs inside the child process is [`inside`], the only part that calls the
 //! system. A machine gets a load as [`powerband_record::Work`], so a simulated one can model what a real one runs.
 mod command;
+mod command_line;
 mod counter;
 mod drivers;
 mod idle;
@@ -18,12 +19,13 @@ mod shop;
 mod stream;
 mod wake;
 
-pub use command::CommandLoad;
+pub use command::{CommandLoad, CommandOutput};
+pub use command_line::{CommandLine, Shell, is_shell_text};
 pub use counter::CounterLoad;
 pub use drivers::Reads;
 pub use idle::IdleLoad;
 pub use ladder::{LadderLoad, LevelOrder, Stage};
-pub use load::{Concluded, Finishes, Load, LoadError, Part, Rig, Server};
+pub use load::{Concluded, Finishes, Load, LoadError, Part, Rig, Server, failed};
 pub use orders::OrdersLoad;
 pub use pick::{MetricSpec, PickError, Source};
 pub use ping::PingLoad;

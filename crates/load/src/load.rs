@@ -3,13 +3,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::Finished;
-use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
+use powerband_record::{Better, CpuList, Histogram, LoadVariant, Metric, Repeated, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::ladder::mixed;
 use crate::{
-    CommandLoad, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
+    CommandLoad, CommandOutput, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
     WakeLoad,
 };
 
@@ -142,6 +142,15 @@ pub enum LoadError {
     /// A command without a program.
     #[error("the command is empty; put a program behind --")]
     Empty,
+    /// One command in two places.
+    #[error("a load has either argv or commands; leave one of them out")]
+    TwoCommands,
+    /// A command line that cannot be read.
+    #[error("{0}")]
+    Command(String),
+    /// A setting that changes what the load has not.
+    #[error("{0}")]
+    Variant(String),
 }
 
 impl Load {
@@ -186,11 +195,7 @@ impl Load {
     /// [`LoadError`] when a length is zero or a command empty.
     pub fn check(&self) -> Result<(), LoadError> {
         match self {
-            Load::Command(command) if command.argv.first().is_none_or(String::is_empty) => Err(LoadError::Empty),
-            Load::Command(command) if command.far_port.is_some() && command.far_command.is_empty() => {
-                Err(LoadError::PortAlone)
-            }
-            Load::Command(_) => Ok(()),
+            Load::Command(command) => command.mistake().map_or(Ok(()), Err),
             timed if timed.measured_ns() == Some(0) => Err(LoadError::NoTime(timed.kind())),
             Load::Stream(stream) => stream.mistake().map_or(Ok(()), |why| Err(LoadError::Stream(why))),
             Load::Ping(ping) => ping.mistake().map_or(Ok(()), |why| Err(LoadError::Ping(why))),
@@ -220,11 +225,69 @@ impl Load {
         }
     }
 
+    /// The load as a setting changes it. Environment variables and background loads do not concern its parts here.
+    ///
+    /// # Errors
+    /// [`LoadError::Variant`] for a command, a variable or a parameter that this load does not have.
+    pub fn of_variant(&self, variant: &LoadVariant) -> Result<Load, LoadError> {
+        if let Load::Command(command) = self {
+            return command.of_variant(variant).map(Load::Command).map_err(LoadError::Variant);
+        }
+        let of_commands = variant.command.as_ref().map(|_| "command".to_owned());
+        let env = variant.env.first().map(|(name, _)| format!("env.{name}"));
+        match of_commands.or(env) {
+            Some(knob) => Err(LoadError::Variant(format!(
+                "{knob} is for commands, and the load is '{}'; put a command behind --",
+                self.kind()
+            ))),
+            None => Ok(self.clone()),
+        }
+    }
+
+    /// The command lines there are, by their text.
+    #[must_use]
+    pub fn command_lines(&self) -> Vec<String> {
+        match self {
+            Load::Command(command) if command.commands.is_empty() => vec![command.argv.join(" ")],
+            Load::Command(command) => command.commands.iter().map(crate::CommandLine::text).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a trial may run it several times: a command that nothing is read from.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        matches!(self, Load::Command(command) if command.is_repeatable())
+    }
+
+    /// The same, run so often within a trial.
+    #[must_use]
+    pub fn repeated(mut self, runs: u32) -> Load {
+        if let Load::Command(command) = &mut self {
+            command.set.runs = runs;
+        }
+        self
+    }
+
+    /// The runs of a command that was repeated.
+    #[must_use]
+    pub fn runs(&self, finishes: &Finishes) -> Option<Repeated> {
+        let Load::Command(CommandLoad { set, .. }) = self else { return None };
+        let finished = finishes.get("load").filter(|_| set.repeats())?;
+        Some(Repeated { runs: set.runs, real_s: crate::command::real_times(finished) })
+    }
+
+    /// Whether its output goes to where our own goes.
+    #[must_use]
+    pub fn shows_output(&self) -> bool {
+        matches!(self, Load::Command(command) if command.output == CommandOutput::Inherit)
+    }
+
     /// One line for people.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Load::Command(command) => command.argv.join(" "),
+            Load::Command(command) => command.describe(),
             Load::Primes(primes) => primes.describe(),
             Load::Ladder(ladder) => ladder.describe(),
             Load::Shop(shop) => shop.describe(),
@@ -489,16 +552,24 @@ impl Load {
     }
 }
 
-/// One sentence about a part that failed: what, how, and its last words.
-fn failure(part: &str, load: &Load, finished: &Finished) -> String {
+/// One sentence about a command that failed: what, how, and its last words.
+#[must_use]
+pub fn failed(what: &str, finished: &Finished) -> String {
     let said = [&finished.output.stderr, &finished.output.stdout];
+    match said.iter().find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty())) {
+        Some(last) => format!("{what} ended with {}: {}", finished.status, last.trim()),
+        None => format!("{what} ended with {} and printed nothing", finished.status),
+    }
+}
+
+/// One sentence about a part that failed.
+fn failure(part: &str, load: &Load, finished: &Finished) -> String {
     let driver = if let Load::Command(command) = load { command.driver() } else { None };
     let complaint = driver.filter(|_| part == "load").and_then(|driver| driver.complaint(&finished.output));
-    let last = said.iter().find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
     let what = if part == "load" { load.describe() } else { format!("{} ({part})", load.describe()) };
-    match complaint.as_deref().or(last) {
+    match complaint {
         Some(last) => format!("the load '{what}' ended with {}: {}", finished.status, last.trim()),
-        None => format!("the load '{what}' ended with {} and printed nothing", finished.status),
+        None => failed(&format!("the load '{what}'"), finished),
     }
 }
 

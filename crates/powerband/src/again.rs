@@ -60,7 +60,7 @@ fn on_rig(shared: &Shared, names: &Names, mut started: Started, measuring: &Meas
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
     rig.close();
-    Ok(conclude(shared, store, id, finding, &measuring.fail_on))
+    Ok(conclude(shared, store, id, finding, measuring))
 }
 
 fn same_rig(resolved: &Resolved, world: &mut dyn powerband_machine::World) -> Result<(), Failure> {

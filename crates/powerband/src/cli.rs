@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
+mod command;
 mod examples;
 mod look;
 mod noise;
 mod stored;
 
+pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
@@ -219,7 +221,7 @@ pub(crate) struct Setup {
     #[arg(long = "record", value_name = "[far/]WHAT[@CPUS][:TIME]", help_heading = METRICS)]
     pub(crate) record: Vec<String>,
     /// Run at most this many warm-up trials (default: 5)
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = LOAD)]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, help_heading = LOAD)]
     pub(crate) warmup: Option<u32>,
     /// Wait this long after setting knobs, before the load starts (default: 1s)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = LOAD)]
@@ -233,6 +235,9 @@ pub(crate) struct Setup {
     /// Show no progress on the terminal
     #[arg(short, long, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
+    /// What runs around trials.
+    #[command(flatten)]
+    pub(crate) around: Around,
 }
 
 /// How to measure and compare: what `try` and `run` share.
@@ -265,6 +270,12 @@ pub(crate) struct Measuring {
     /// Exit with 1 on any of these: better, worse, same, undecided, broken (a requirement)
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', help_heading = OUTPUT)]
     pub(crate) fail_on: Vec<FailOn>,
+    /// How many trials.
+    #[command(flatten)]
+    pub(crate) runs: Runs,
+    /// What is written at the end.
+    #[command(flatten)]
+    pub(crate) exports: Exports,
 }
 
 /// Verdicts `--fail-on` can name.
@@ -308,22 +319,31 @@ pub(crate) struct Loading {
     /// Port the far command listens on (default: first new listener)
     #[arg(long, value_name = "PORT", requires = "far_command", help_heading = LOAD)]
     pub(crate) far_port: Option<u16>,
-    /// Command to measure
+    /// Command to measure; several with ::: between them are compared
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+    /// Commands as options, and how they run.
+    #[command(flatten)]
+    pub(crate) commands: Commands,
 }
 
 /// `try`.
 #[derive(Args, Debug)]
 pub(crate) struct Try {
-    /// Knobs and their values; lists are crossed: governor=all freq=500MHz,600MHz rx-usecs=10..100:10
-    #[arg(value_name = "KNOB[@TARGET]=V1,V2,…")]
-    pub(crate) axes: Vec<String>,
+    /// Knobs and their values, or commands to compare: governor=all freq=500MHz,600MHz, 'sleep 0.01' 'sleep 0.011'
+    ///
+    /// Lists of values are crossed. Ranges: rx-usecs=10..100:10. Knobs of the load: env.NAME=a,b sets an environment variable,
+    /// background=none,spin@cpu1 runs a second load during each trial.
+    #[arg(value_name = "KNOB[@TARGET]=V1,V2,…|COMMAND")]
+    pub(crate) words: Vec<String>,
     /// Add a whole setting, with or without a name: 'tuned:governor=conservative up_threshold=98'
     ///
     /// NAME: with nothing after it is the baseline, the current settings. Example: -s base: -s 'fast:governor=performance'
     #[arg(short = 's', long = "setting", value_name = "[NAME:]SETTING", help_heading = COMMON)]
     pub(crate) settings: Vec<String>,
+    /// Parameters of commands.
+    #[command(flatten)]
+    pub(crate) parameters: Parameters,
     /// What makes the machine work.
     #[command(flatten)]
     pub(crate) loading: Loading,
@@ -365,7 +385,7 @@ pub(crate) struct Tune {
 }
 
 /// What the plan of a page says already.
-const PLANNED: [&str; 16] = [
+const PLANNED: [&str; 23] = [
     "plan",
     "metrics",
     "meters",
@@ -382,6 +402,13 @@ const PLANNED: [&str; 16] = [
     "knee",
     "requirements",
     "robust",
+    "runs",
+    "min_runs",
+    "max_runs",
+    "prepare",
+    "conclude",
+    "setup",
+    "cleanup",
 ];
 
 /// `run`.

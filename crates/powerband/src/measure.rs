@@ -70,7 +70,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
     rig.close();
-    conclude(shared, store, id, finding, &measuring.fail_on)
+    conclude(shared, store, id, finding, measuring)
 }
 
 /// A search is told the noise of its metrics. Where neither the plan nor an option gives a margin: what the latest calibration of this machine and load proposes, of
@@ -160,7 +160,7 @@ pub(crate) fn conclude(
     store: &mut Store,
     id: i64,
     finding: Result<Finding, Fatal>,
-    fail_on: &[FailOn],
+    measuring: &Measuring,
 ) -> Answer {
     if let Ok(Finding { reason: CloseReason::LoadFailed { why }, trials: 0, .. }) = &finding
         && restored(store, id)?
@@ -180,7 +180,8 @@ pub(crate) fn conclude(
     })?;
     finished?;
     verb::show::print(shared, store, id)?;
-    unrestored(store, id).map_or_else(|| verdict_code(&finding, fail_on, id), Err)
+    verb::export::after(store, id, &measuring.exports)?;
+    unrestored(store, id).map_or_else(|| verdict_code(&finding, &measuring.fail_on, id), Err)
 }
 
 /// What the journal says was not restored; nothing else that an experiment came to matters more.
@@ -231,10 +232,18 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     put(&mut plan.budget, &measuring.setup.budget);
     put(&mut plan.settle, &measuring.setup.settle);
     put(&mut plan.reference, &measuring.reference);
+    let around = &measuring.setup.around;
+    put(&mut plan.prepare, &around.prepare);
+    put(&mut plan.conclude, &around.conclude);
+    put(&mut plan.setup, &around.setup);
+    put(&mut plan.cleanup, &around.cleanup);
     put(&mut plan.cool, &measuring.setup.cool);
     put(&mut plan.knee, &measuring.knee);
     put(&mut plan.cpus, &shared.cpus.as_ref().map(ToString::to_string));
     plan.blocks = measuring.blocks.or(plan.blocks);
+    plan.runs = measuring.runs.runs.or(plan.runs);
+    plan.min_runs = measuring.runs.min_runs.or(plan.min_runs);
+    plan.max_runs = measuring.runs.max_runs.or(plan.max_runs);
     plan.warmup = measuring.setup.warmup.or(plan.warmup);
     plan.seed = shared.seed.or(plan.seed);
     plan.robust |= measuring.robust;

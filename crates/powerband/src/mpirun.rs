@@ -53,7 +53,7 @@ enum Found {
 fn version(world: &mut dyn World, user: Option<&User>) -> Result<Found, Failure> {
     let until_ns = world.now_ns().saturating_add(PATIENCE_NS);
     let Some(machine) = world.machine(Side::Near) else { return Ok(Found::None) };
-    let work = Work::Command { argv: vec!["mpirun".into(), "--version".into()], demand: None };
+    let work = Work::command(vec!["mpirun".into(), "--version".into()]);
     let job = Job { work, cpus: None, group: None, user: user.cloned(), output_limit: Some(4096), around: Vec::new() };
     let process = match machine.spawn(&job) {
         Ok(process) => process,

@@ -14,6 +14,9 @@ use crate::{dry, output};
 
 /// Runs an experiment on a table and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
+    if !plan.hooks().is_empty() {
+        return Err(usage("a table has been measured already; leave out --prepare, --conclude, --setup and --cleanup"));
+    }
     let table = read(&Names::written(&plan))?;
     let resolved = resolve_table(&plan, &table).map_err(resolve_failure)?;
     output::remark(&table.describe());
@@ -35,7 +38,7 @@ fn conduct(shared: &Shared, table: &Table, started: &Started, measuring: &Measur
     let mut journal = StoreJournal::new(&mut store, id, measuring.setup.quiet || shared.json);
     let finding = run(started, &mut bench, &mut journal);
     journal.finish();
-    conclude(shared, &mut store, id, finding, &measuring.fail_on)
+    conclude(shared, &mut store, id, finding, measuring)
 }
 
 /// The table of an experiment that was begun, if it still is the same.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Calibration, Change, CommandKnob, CommandMeter, Cool, CpuList, Fact, MeterChoice, Metric, Outcome, Recording,
+    Calibration, Change, CommandKnob, CommandMeter, Cool, CpuList, Fact, Hooks, MeterChoice, Metric, Outcome, Recording,
     Requirement, RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
 };
 
@@ -83,6 +83,17 @@ pub enum Event {
         trial: u32,
         /// Where and how.
         site: ReachedSite,
+    },
+    /// How often the command of a setting runs within each of its trials, decided by one run of it.
+    Repeats {
+        /// Trial before which that was decided.
+        trial: u32,
+        /// Index of the setting.
+        setting: u32,
+        /// Runs in each trial.
+        runs: u32,
+        /// How long the run took that decided it, ns.
+        real_ns: u64,
     },
     /// A valid trial.
     TrialDone {
@@ -201,6 +212,12 @@ pub struct Started {
     pub robust: bool,
     /// Most blocks.
     pub max_blocks: u32,
+    /// Blocks that every setting runs in, also when it is decided before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub min_blocks: u32,
+    /// Commands that run before and after trials.
+    #[serde(default, skip_serializing_if = "Hooks::is_empty")]
+    pub hooks: Hooks,
     /// Most time, ns of the World's clock, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,
@@ -214,6 +231,11 @@ pub struct Started {
     /// Caveats that were known before the first trial, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One setting of an experiment.

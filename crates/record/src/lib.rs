@@ -10,6 +10,9 @@ mod cool;
 mod cpulist;
 mod event;
 mod fact;
+mod hooks;
+mod invocation;
+mod load_knob;
 mod meter_choice;
 mod metric;
 mod outcome;
@@ -34,9 +37,12 @@ pub use event::{
     PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
 pub use fact::{Change, Fact};
+pub use hooks::Hooks;
+pub use invocation::Invocation;
+pub use load_knob::{BACKGROUND, Background, COMMAND, LoadKnob, LoadVariant, PARAMETER};
 pub use meter_choice::MeterChoice;
 pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
-pub use outcome::{ExitStatus, Histogram, Outcome, Output, Usage, Void};
+pub use outcome::{ExitStatus, Histogram, Outcome, Output, Repeated, Usage, Void};
 pub use primes::primes_below;
 pub use quantity::{
     FrequencyError, QuantityError, format_duration, format_khz, format_number, parse_duration_ns, parse_frequency_khz,

@@ -59,6 +59,16 @@ pub struct Output {
 /// How often each value came, ascending: `(value, count)`. Those of several trials can be added up.
 pub type Histogram = Vec<(u64, u64)>;
 
+/// The runs of a command that was repeated within one trial; its metrics are means over them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Repeated {
+    /// How many.
+    pub runs: u32,
+    /// Real time of each, s; empty where the machine knows only their sum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub real_s: Vec<f64>,
+}
+
 /// One valid trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -79,6 +89,9 @@ pub struct Outcome {
     /// How many readings of a metric's meter were left out, as no machine draws what they showed, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, u32>,
+    /// The runs of a command that was repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<Repeated>,
 }
 
 /// Why a trial does not count. It is kept and repeated, and never enters a mean.

@@ -1,7 +1,7 @@
 //! Work: what a load asks a machine to do, as data. A local machine runs it as a child process, a simulated one models it.
 use serde::{Deserialize, Serialize};
 
-use crate::Arrivals;
+use crate::{Arrivals, Invocation};
 
 /// One piece of work for one process of one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,6 +172,10 @@ pub enum Work {
         /// What it costs, for machines that cannot run it but can model it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         demand: Option<Demand>,
+        /// Its environment, input, output and repetitions. A command that runs several times reports `{"runs": [[R, U, S,
+        /// M], …]}`: real, user and system time of each run in ns, and its largest resident set in KiB.
+        #[serde(default, skip_serializing_if = "Invocation::is_plain")]
+        invocation: Invocation,
     },
     /// Do nothing for a while: the idle machine is measured.
     Idle {
@@ -226,6 +230,18 @@ fn one() -> u32 {
 }
 
 impl Work {
+    /// A command that runs once and is not modelled.
+    #[must_use]
+    pub fn command(argv: Vec<String>) -> Self {
+        Work::Command { argv, demand: None, invocation: Invocation::default() }
+    }
+
+    /// A command that runs once, and what it costs where it is modelled.
+    #[must_use]
+    pub fn modelled(argv: Vec<String>, demand: Demand) -> Self {
+        Work::Command { argv, demand: Some(demand), invocation: Invocation::default() }
+    }
+
     /// The kind, as it is spelled in JSON, for messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {

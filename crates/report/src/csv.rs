@@ -5,7 +5,8 @@ use crate::sentence::finite;
 use crate::text::word;
 use crate::{Distribution, Model, SettingReport};
 
-/// The columns. `statistic` is `typical`, `p50`, `p90`, `p99`, `p99.9` or `max`; changes are relative to the reference.
+/// The columns. `statistic` is `typical`, `p50`, `p90`, `p99`, `p99.9`, `max`, `trial N` for the value of one trial or `run N.M`
+/// for one run of a repeated command; changes are relative to the reference.
 const HEAD: &str =
     "setting,label,turns,metric,unit,statistic,trials,value,low,high,verdict,change,change_low,change_high";
 /// Columns that only a judged metric fills.
@@ -26,8 +27,25 @@ pub fn render(model: &Model) -> String {
                 line(&mut text, number, setting, name, fields, None);
             }
         }
+        trials(&mut text, model, number, setting);
     }
     text
+}
+
+/// What each trial of a setting measured, and each run of a command that was repeated in it.
+fn trials(text: &mut String, model: &Model, number: usize, setting: &SettingReport) {
+    let one = |name: String, value: f64| [name, "1".into(), value.to_string(), String::new(), String::new()];
+    for trial in model.values.iter().filter(|it| it.block > 0 && usize::try_from(it.setting) == Ok(number)) {
+        for (metric, value) in model.started.metrics.iter().zip(&trial.values) {
+            if let Some(value) = value {
+                line(text, number, setting, &metric.name, one(format!("trial {}", trial.trial), *value), None);
+            }
+        }
+        for (run, real_s) in (1..).zip(&trial.runs) {
+            let name: String = format!("run {}.{run}", trial.trial);
+            line(text, number, setting, "real_s", one(name, *real_s), None);
+        }
+    }
 }
 
 fn line(

@@ -170,6 +170,23 @@ pub struct SettingRow {
     /// Knobs that did not land as asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub landings: Vec<LandingRow>,
+    /// What each valid trial measured, warm-up included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<TrialRow>,
+}
+
+/// What a valid trial measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TrialRow {
+    /// Running number.
+    pub trial: u32,
+    /// Block; 0 = warm-up.
+    pub block: u32,
+    /// Value by metric.
+    pub values: BTreeMap<String, f64>,
+    /// Real time of each run of a command that was repeated within the trial, s.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs_s: Vec<f64>,
 }
 
 /// A level, in the metric's unit.

@@ -7,6 +7,7 @@
 //! [`replication`] holds them against what was measured again.
 mod advice;
 mod calibration;
+mod commands;
 pub mod comparison;
 pub mod courses;
 pub mod csv;

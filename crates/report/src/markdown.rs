@@ -1,8 +1,8 @@
 //! A report as Markdown: the finding, and a table for each metric, to be pasted where tables of pipes are understood.
-use crate::Model;
+use crate::{Model, commands};
 use crate::sentence::{self, signed_change, signed_interval, unit_of_change, with_boundary};
 use crate::text::{clean, word};
-use powerband_record::{Level, format_number};
+use powerband_record::{Level, Metric, format_number, unit_of};
 
 /// Prints a report.
 #[must_use]
@@ -40,6 +40,40 @@ pub fn render(model: &Model) -> String {
             }
             text += &format!("| {} |\n", row.join(" | "));
         }
+    }
+    text
+}
+
+/// Prints one table: a line for each setting, a column for each decision metric with its 95 % interval, and the verdict.
+#[must_use]
+pub fn table(model: &Model) -> String {
+    let judged: Vec<(usize, &Metric)> = model.judged().collect();
+    let level = |at: usize, place: usize| model.settings[at].levels.get(place).and_then(Option::as_ref);
+    let shown = model.shown();
+    let units: Vec<(f64, String)> = judged
+        .iter()
+        .map(|(place, metric)| {
+            let all: Vec<&Level> = shown.iter().filter_map(|&at| level(at, *place)).collect();
+            let (factor, unit) = match unit_of(&metric.name) {
+                "s" => commands::unit_of_time(&all),
+                unit => (1.0, unit),
+            };
+            (factor, if unit.is_empty() { metric.name.clone() } else { format!("{} [{unit}]", metric.name) })
+        })
+        .collect();
+    let columns: String = units.iter().map(|(_, name)| format!(" {} | change | verdict |", escaped(name))).collect();
+    let mut text = format!("| setting |{columns}\n| :--- |{}\n", " ---: | ---: | :--- |".repeat(units.len()));
+    for at in shown {
+        let setting = &model.settings[at];
+        text += &format!("| {} |", escaped(&setting.label));
+        for ((place, _), (factor, _)) in judged.iter().zip(&units) {
+            let value = level(at, *place).map(|level| commands::with_half_width(level, *factor)).unwrap_or_default();
+            let verdict = setting.verdicts.get(*place).and_then(Option::as_ref);
+            let change = verdict.map(|it| format!("{} {}", signed_change(it), unit_of_change(it))).unwrap_or_default();
+            let word = verdict.map_or(if at == 0 { "reference" } else { "" }, |it| word(it.verdict));
+            text += &format!(" {value} | {} | {word} |", escaped(&change));
+        }
+        text += "\n";
     }
     text
 }

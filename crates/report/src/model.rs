@@ -140,6 +140,8 @@ pub struct TrialValues {
     pub setting: u32,
     /// By metric, in the order of [`Started::metrics`]; absent where it was not measured or is no number.
     pub values: Vec<Option<f64>>,
+    /// Real time of each run of a command that was repeated, s.
+    pub runs: Vec<f64>,
 }
 
 /// A trial that does not count.

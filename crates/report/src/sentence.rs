@@ -3,7 +3,7 @@ use powerband_record::{CloseReason, Metric, SettingVerdict, Verdict, Void, forma
 use serde_json::Value;
 
 use crate::model::missing;
-use crate::{End, Model, requirements};
+use crate::{End, Model, commands, requirements};
 
 mod labels;
 mod search;
@@ -180,9 +180,13 @@ fn comparisons(model: &Model, metric: usize) -> Option<String> {
     let labels =
         |of: &[&SettingVerdict]| join_labels(&of.iter().map(|v| model.label(v.setting)).collect::<Vec<_>>(), NAMED);
     let mut clauses = vec![];
+    let in_times = model.started.metrics.get(metric).is_some_and(|it| commands::are_compared(model, &it.name));
     for (verdict, word) in [(Verdict::Better, "better"), (Verdict::Worse, "worse")] {
         match of(verdict).as_slice() {
             [] => {}
+            some if in_times && some.len() <= NAMED => {
+                clauses.extend(some.iter().filter_map(|verdict| commands::times_as_fast(model, verdict)));
+            }
             [one] => {
                 let by = size(one);
                 clauses.push(format!("{} is {word} than {reference} by {by}", model.label(one.setting)));
@@ -462,12 +466,13 @@ pub fn load(load: &Value) -> String {
     };
     let Value::Object(fields) = load else { return plain(load) };
     // A command is best told by itself.
-    let command = fields.contains_key("argv");
+    let command = fields.contains_key("argv") || fields.contains_key("commands");
     let words: Vec<String> = fields
         .iter()
         .filter(|(name, value)| !(value.is_null() || **value == Value::Bool(false) || command && *name == "kind"))
         .map(|(name, value)| match (name.as_str(), value) {
             ("kind" | "name" | "load", Value::String(text)) => text.clone(),
+            ("commands", Value::Array(lines)) => lines.iter().map(command_line).collect::<Vec<_>>().join(" | "),
             ("argv" | "command", Value::Array(words)) => words.iter().map(plain).collect::<Vec<_>>().join(" "),
             (name, Value::Number(number)) if name.ends_with("_ns") => {
                 let length = number.as_u64().map_or_else(|| number.to_string(), format_duration);
@@ -478,6 +483,15 @@ pub fn load(load: &Value) -> String {
         })
         .collect();
     words.join(", ")
+}
+
+/// One of several commands: its text, or its words.
+fn command_line(line: &Value) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match line {
+        Value::Array(words) => words.iter().map(text).collect::<Vec<_>>().join(" "),
+        line => text(line),
+    }
 }
 
 /// The number, unless it is none.

@@ -1,6 +1,6 @@
 //! Processes: starting, ending and what is known of them afterwards.
 use powerband_machine::{Errno, Finished, Job, ProcessId, SpawnError, Wake};
-use powerband_record::{ExitStatus, Output, Side, Usage, Work};
+use powerband_record::{Demand, ExitStatus, Invocation, Output, Side, Usage, Work};
 use serde_json::Value;
 
 use crate::board::{Board, Event};
@@ -74,6 +74,18 @@ const STATE_RANKS: &str = "take sim:mpi-server, or write a table [ranks] into it
 /// What to do where serving has none.
 const STATE_SERVE: &str = "take sim:x3650, or write a table [serve] into its machine file";
 
+/// What to do about what no model takes.
+const LEAVE_OUT: &str = "leave it out, or measure on a real machine";
+
+/// What an invocation asks for that has no meaning for a model.
+fn beyond_the_model(invocation: &Invocation) -> Option<String> {
+    if let Some(name) = invocation.env.keys().next() {
+        return Some(format!("a command with env.{name}"));
+    }
+    let file = invocation.input.as_ref().or(invocation.output.as_ref())?;
+    Some(format!("a command with its input or output in {file}"))
+}
+
 /// Why there is no model for a piece of work.
 fn not_modelled(machine: &str, work: String, hint: &str) -> SpawnError {
     SpawnError::NotModelled { machine: machine.into(), work, hint: hint.into() }
@@ -125,7 +137,7 @@ impl Board {
         let body = match &job.work {
             Work::Idle { .. } => Body::Idle,
             Work::Counter { for_ns, align_to_second } => Body::Counter(Counter::new(*for_ns, *align_to_second)),
-            Work::Command { argv, demand } => {
+            Work::Command { argv, demand, invocation } => {
                 let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
                     return Err(SpawnError::NotFound(String::new()));
                 };
@@ -135,7 +147,11 @@ impl Board {
                 if !(0.0..=1.0).contains(&demand.memory_share) {
                     return Err(refused(format!("'{program}' with a memory share beyond 0..1"), Errno::EINVAL));
                 }
-                Body::Command(Command::new(demand))
+                if let Some(what) = beyond_the_model(invocation) {
+                    return Err(not_modelled(&self.identity.name, what, LEAVE_OUT));
+                }
+                let repeat = demand.repeat.saturating_mul(invocation.runs.max(1));
+                Body::Command(Command::new(&Demand { repeat, ..demand.clone() }))
             }
             Work::StreamReceive { address, port } | Work::DatagramReceive { address, port } => {
                 Body::Receive(Box::new(Receive::new(self.free_port(address, *port)?)))

@@ -14,7 +14,7 @@ pub(super) fn difference(started: &Started, stands: &[Event], was: &Event, is: &
 fn trial(event: &Event) -> Option<u32> {
     match event {
         Event::TrialStarted(planned) => Some(planned.trial),
-        Event::Landed { trial, .. } | Event::TrialDone { trial, .. } | Event::TrialVoid { trial, .. } => Some(*trial),
+        Event::Landed { trial, .. } | Event::Repeats { trial, .. } | Event::TrialDone { trial, .. } | Event::TrialVoid { trial, .. } => Some(*trial),
         _ => None,
     }
 }
@@ -64,6 +64,7 @@ fn kind(event: &Event) -> String {
     match event {
         Event::Started(_) => "the beginning".into(),
         Event::TrialStarted(planned) => format!("the beginning of trial {}", planned.trial),
+        Event::Repeats { runs, .. } => format!("{runs} runs a trial"),
         Event::Landed { site, .. } => format!("{} turned at {}", site.knob, site.site),
         Event::TrialDone { .. } => "valid".into(),
         Event::TrialVoid { why, .. } => format!("void ({why})"),

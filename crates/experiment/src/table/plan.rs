@@ -288,5 +288,6 @@ pub fn resolve_table(plan: &Plan, table: &Table) -> Result<Resolved, ResolveErro
         ..rules(plan)?
     };
     let (load, narrow) = (plan.load.clone(), Selection::everywhere());
-    Ok(Resolved { started, settings, load, picks: Vec::new(), narrow, notes: Vec::new() })
+    let variants = Vec::new();
+    Ok(Resolved { started, settings, load, variants, picks: Vec::new(), narrow, notes: Vec::new() })
 }

@@ -3,22 +3,60 @@ use std::collections::BTreeMap;
 
 use powerband_load::{IdleLoad, Load, Stage};
 use powerband_machine::Watch;
-use powerband_record::{Side, Void};
+use powerband_record::{CpuList, LoadVariant, Side, Void, Work};
 
 use super::{InForce, WorldBench};
-use crate::execution::{Execution, Place, Ran};
+use crate::execution::{Background, Execution, Place, Ran};
 use crate::metering::{Around, Sessions};
 use crate::stretches::Stretch;
 use crate::{Fatal, Journal};
 
+/// The metric that adds up over time.
+const ENERGY: &str = "energy_j";
+
 /// What a load takes beyond its length to begin and to end, ns.
 const SILENCE_BEYOND_NS: u64 = 2_000_000_000;
 
+/// Of energy over several runs of a command, the share of one.
+fn of_a_run(name: String, value: f64, runs: u32) -> (String, f64) {
+    let is_sum = name == ENERGY || name.ends_with(&format!("/{ENERGY}"));
+    let value = if is_sum { value / f64::from(runs) } else { value };
+    (name, value)
+}
+
+/// Longer than any trial, ns: a busy loop is ended with the load.
+const ENDLESS_NS: u64 = 1 << 58;
+
+/// The work that runs next to the load.
+fn background(changes: &LoadVariant) -> Vec<Background> {
+    let spin = |side, cpu: u32| Background {
+        side,
+        work: Work::Counter { for_ns: ENDLESS_NS, align_to_second: false },
+        cpus: Some(CpuList::new(vec![cpu])),
+        name: format!("spin@cpu{cpu}"),
+    };
+    let works = changes.background.iter().flat_map(|(side, what)| match what {
+        powerband_record::Background::None => Vec::new(),
+        powerband_record::Background::Spin(cpus) => cpus.as_slice().iter().map(|&cpu| spin(*side, cpu)).collect(),
+        powerband_record::Background::Command(text) => {
+            let text = changes.filled(text);
+            let argv = ["sh", "-c", &text].map(str::to_owned).to_vec();
+            vec![Background { side: *side, work: Work::command(argv), cpus: None, name: text }]
+        }
+    });
+    works.collect()
+}
+
 impl WorldBench<'_> {
-    /// What near parts run in.
-    pub(super) fn place(&self, in_force: &InForce) -> Place {
+    /// What near parts run in, and what runs next to the load.
+    pub(super) fn place(&self, in_force: &InForce, setting: u32) -> Place {
         let near = in_force.iter().find(|(side, _)| *side == Side::Near);
-        Place { group: near.and_then(|(_, applied)| applied.group.clone()), user: self.user.clone() }
+        let changes = self.variants.get(setting as usize).map(|variant| &variant.changes);
+        Place {
+            group: near.and_then(|(_, applied)| applied.group.clone()),
+            user: self.user.clone(),
+            background: changes.map(|changes| background(changes)).unwrap_or_default(),
+        }
     }
 
     /// Runs one stretch of the load under the meters.
@@ -42,7 +80,9 @@ impl WorldBench<'_> {
         self.leftovers.add(ran.left_behind);
         let histograms = stage.load.histograms(&ran.finishes);
         Ok(stage.conclude(&ran.finishes).map(|mut concluded| {
-            concluded.values.extend(metered.values);
+            let repeated = stage.load.runs(&ran.finishes);
+            let runs = repeated.as_ref().map_or(1, |repeated| repeated.runs);
+            concluded.values.extend(metered.values.into_iter().map(|(name, value)| of_a_run(name, value, runs)));
             concluded.missing.extend(metered.refused);
             self.told.append(&mut concluded.notes);
             Stretch {
@@ -52,6 +92,7 @@ impl WorldBench<'_> {
                 timelines: metered.timelines,
                 histograms,
                 finishes: ran.finishes,
+                repeated,
             }
         }))
     }
@@ -82,7 +123,7 @@ impl WorldBench<'_> {
         let mut intervals = Vec::new();
         loop {
             journal.tell(&format!("calibrating, interval {}", intervals.len() + 1));
-            match self.stretch(interval, self.place(in_force))? {
+            match self.stretch(interval, self.place(in_force, 0))? {
                 Ok(stretch) => intervals.push(stretch.measured),
                 Err(void) => return Ok(Err(void)),
             }
@@ -108,7 +149,7 @@ impl WorldBench<'_> {
     }
 
     /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.
-    fn run_in_silence(
+    pub(super) fn run_in_silence(
         &mut self,
         load: &Load,
         place: Place,

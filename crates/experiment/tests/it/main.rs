@@ -45,6 +45,8 @@ fn started(settings: &[&str], seed: u64) -> Started {
         margin_source: "given".into(),
         robust: false,
         max_blocks: 20,
+        min_blocks: 0,
+        hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,
         warmup: 0,

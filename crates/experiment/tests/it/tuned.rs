@@ -59,6 +59,8 @@ fn search(limit: f64, clocks: &[f64], seed: u64) -> Started {
         settings,
         metrics: vec![metric("power_w"), metric("p99_us")],
         max_blocks: 10_000,
+        min_blocks: 0,
+        hooks: powerband_record::Hooks::default(),
         search: Some(plan),
         ..started(&[], seed)
     }

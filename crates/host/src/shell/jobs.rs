@@ -5,6 +5,7 @@ use powerband_machine::{Errno, Finished, Handle, Job, LeftBehind, ProcessId, Sam
 use powerband_record::{ExitStatus, Output, Usage, Work};
 
 use super::hand::{Hand, words};
+use super::invocation::invoked;
 use super::link::Ended;
 use super::quote::assignment;
 use super::watched::Watched;
@@ -46,7 +47,7 @@ impl Jobs {
         self.next += 1;
         let number = self.next;
         let argv = match &job.work {
-            Work::Command { argv, .. } => argv,
+            Work::Command { argv, invocation, .. } => &invoked(argv, invocation),
             Work::Idle { for_ns } if !job.around.is_empty() => &nap(*for_ns),
             Work::Idle { for_ns } => {
                 let from_ns = crate::now_ns();
@@ -69,7 +70,10 @@ impl Jobs {
             Ok(typed) => typed,
             Err(errno) => return refused(job.work.kind().into(), errno),
         };
-        let program = argv.first().cloned().unwrap_or_default();
+        let program = match &job.work {
+            Work::Command { argv, .. } => argv.first().cloned().unwrap_or_default(),
+            _ => String::new(),
+        };
         let status = hand.turn::<0>(&lines, &script).map(|(status, _)| status);
         match (status, &job.cpus) {
             (Some(0), _) => {

@@ -96,7 +96,7 @@ fn job(work: Work) -> Job {
 }
 
 fn command(argv: &[&str]) -> Job {
-    job(Work::Command { argv: argv.iter().map(|&word| word.to_owned()).collect(), demand: None })
+    job(Work::command(argv.iter().map(|&word| word.to_owned()).collect()))
 }
 
 fn sh(script: &str) -> Job {

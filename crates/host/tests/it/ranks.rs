@@ -105,7 +105,7 @@ fn mpirun_starts_four_ranks_on_two_cpus_for_an_ordinary_user() {
         stage.folder.path().join("helper").display()
     );
     let words = ["bash", "-c", &by_hand].map(str::to_owned).to_vec();
-    let timed = stage.run(&Job { user: Some(nobody()), ..on_two(Work::Command { argv: words, demand: None }) });
+    let timed = stage.run(&Job { user: Some(nobody()), ..on_two(Work::command(words)) });
     assert!(timed.status.success(), "{timed:?}");
     assert_eq!(timed.output.stdout.lines().filter(|line| line.contains("\"rank\"")).count(), 4, "{timed:?}");
     let seconds = |name: &str| -> f64 {

@@ -25,7 +25,7 @@ const RANKS_VARIABLE: &str = "OMPI_COMM_WORLD_SIZE";
 pub(super) fn launch(ranks: Option<u32>, limit: u64, mpirun: bool) -> Result<Value, Failure> {
     let ranks = ranks.map_or_else(online, Ok)?;
     let children = if mpirun {
-        vec![start(&Work::Command { argv: by_mpirun(ranks, limit)?, demand: None })?]
+        vec![start(&Work::command(by_mpirun(ranks, limit)?))?]
     } else {
         let share = |rank| Work::PrimesShare { rank: Some(rank), ranks, limit };
         (0..ranks).map(|rank| start(&share(rank))).collect::<Result<_, _>>()?

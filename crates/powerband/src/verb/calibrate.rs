@@ -23,7 +23,7 @@ pub(crate) fn run(shared: &Shared, args: &Calibrate) -> Answer {
         None if args.setup.budget.is_none() => Some(DEFAULT_TRIALS),
         trials => trials,
     };
-    let mut plan = Plan::of(load(shared, &args.loading)?);
+    let mut plan = Plan::of(load(shared, &args.loading, &[])?);
     plan.calibration = true;
     plan.settings = ["a:", "b:"].map(str::to_owned).to_vec();
     let blocks = trials.map(|trials| trials.div_ceil(BLOCK));

@@ -3,12 +3,13 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
+use powerband_report::Model;
 use powerband_report::json::Report;
 use powerband_report::picture::WIDTH;
 use powerband_report::picture::palette::Theme;
 use powerband_store::Store;
 
-use crate::cli::{Export, Format, Shared};
+use crate::cli::{Export, Exports, Format, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::measure::{need_store, store_failure};
 use crate::{output, page, verb};
@@ -22,15 +23,11 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
         format => format.unwrap_or(Format::Json),
     };
     fitting(args, format)?;
-    let failed = |error: serde_json::Error| Failure::new(Exit::Failed, error);
     let bytes = match format {
         Format::Journal => journal(&store, id)?.into_bytes(),
         Format::Csv if args.timelines => verb::show::readings(&store, id, None)?.csv().into_bytes(),
         Format::Csv => powerband_report::csv::render(&verb::show::model(&store, id)?).into_bytes(),
-        Format::Json => {
-            let report = Report::new(&verb::show::model(&store, id)?);
-            (serde_json::to_string_pretty(&report).map_err(failed)? + "\n").into_bytes()
-        }
+        Format::Json => json(&verb::show::model(&store, id)?)?.into_bytes(),
         Format::Md => powerband_report::markdown::render(&verb::show::model(&store, id)?).into_bytes(),
         Format::Svg => picture(&store, id, args)?.into_bytes(),
         Format::Png => {
@@ -104,4 +101,28 @@ fn write(path: &Path, bytes: &[u8]) -> Answer {
         Failure::new(exit, format!("cannot write {}: {}", path.display(), error.to_string().to_lowercase()))
     })?;
     Ok(Exit::Fine as u8)
+}
+
+/// Writes the files that an experiment was asked to write at its end.
+pub(crate) fn after(store: &Store, id: i64, exports: &Exports) -> Result<(), Failure> {
+    let Exports { export_markdown, export_json, export_csv } = exports;
+    if [export_markdown, export_json, export_csv].iter().all(|file| file.is_none()) {
+        return Ok(());
+    }
+    let model = verb::show::model(store, id)?;
+    if let Some(path) = export_markdown {
+        write(path, powerband_report::markdown::table(&model).as_bytes())?;
+    }
+    if let Some(path) = export_json {
+        write(path, json(&model)?.as_bytes())?;
+    }
+    if let Some(path) = export_csv {
+        write(path, powerband_report::csv::render(&model).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn json(model: &Model) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(&Report::new(model));
+    text.map(|text| text + "\n").map_err(|error| Failure::new(Exit::Failed, error))
 }

@@ -7,7 +7,7 @@ use powerband_machine::{User, World};
 use powerband_record::{Event, ExperimentHeader, Finding, JOURNAL_VERSION, Owner, Resumption, Started};
 use powerband_store::Store;
 
-use crate::cli::{Cli, FailOn, Measuring, Resume, Setup, Shared, Verb};
+use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::measure::{CALIBRATED, conclude, named, need_store, overridden, store_failure};
@@ -38,7 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
         let mut bench = tabled::bench(&table, started).map_err(|failure| refused(failure.sentence))?;
         let finding = resume(started, &events[..keep], Past::Computed, &mut bench, &mut journal);
         journal.finish();
-        return conclude(shared, &mut store, id, finding, begun_words(&seen).as_ref().map_or(&[], fail_on));
+        return conclude(shared, &mut store, id, finding, &measured_as(begun_words(&seen).as_ref()));
     }
     let resolved = rebuild(started).map_err(|error| refused(error.to_string()))?;
     let home = enter(&seen, &names).map_err(&refused)?;
@@ -56,7 +56,7 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let quiet = args.quiet || shared.json;
     let finding = conduct(&mut store, id, &resolved, &events[..keep], past, (rig.world(), user), quiet);
     rig.close();
-    conclude(shared, &mut store, id, finding, begun.as_ref().map_or(&[], fail_on))
+    conclude(shared, &mut store, id, finding, &measured_as(begun.as_ref()))
 }
 
 /// The words it was begun with.
@@ -212,7 +212,7 @@ fn setup(begun: &Cli) -> Option<&Setup> {
     }
 }
 
-/// The verdicts it was begun to end with 1 for.
-fn fail_on(begun: &Cli) -> &[FailOn] {
-    measuring(begun).map_or(&[], |measuring| &measuring.fail_on)
+/// The options it was begun with.
+fn measured_as(begun: Option<&Cli>) -> Measuring {
+    begun.and_then(measuring).cloned().unwrap_or_default()
 }

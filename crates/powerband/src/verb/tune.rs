@@ -7,7 +7,7 @@ use crate::loading::load;
 use crate::measure::measure;
 
 pub(crate) fn run(shared: &Shared, args: &Tune) -> Answer {
-    let mut plan = Plan::of(load(shared, &args.loading)?);
+    let mut plan = Plan::of(load(shared, &args.loading, &[])?);
     plan.axes.clone_from(&args.axes);
     plan.settings.clone_from(&args.settings);
     plan.require.clone_from(&args.requirements);

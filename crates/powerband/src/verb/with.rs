@@ -71,7 +71,7 @@ fn execute(
     user: Option<User>,
     witnesses: Witnesses,
 ) -> Answer {
-    let work = Work::Command { argv: args.command.clone(), demand: None };
+    let work = Work::command(args.command.clone());
     let job = Job { work, cpus: None, group, user, output_limit: None, around: Vec::new() };
     let machine = world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let process = machine.spawn(&job).map_err(|error| Failure::new(Exit::LoadFailed, error))?;

@@ -3,11 +3,11 @@ use powerband_record::{CloseReason, SearchChange, SettingVerdict, unit_of};
 
 use super::{
     DistributionRow, Header, Knee, LandingRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, RequirementRow,
-    Restored, SearchRow, SettingRow, VERSION, VerdictRow, VoidRow,
+    Restored, SearchRow, SettingRow, TrialRow, VERSION, VerdictRow, VoidRow,
 };
 use crate::calibration;
 use crate::sentence::{self, finite};
-use crate::{Distribution, End, Model, Percentile, Search, SettingReport};
+use crate::{Distribution, End, Model, Percentile, Search, SettingReport, TrialValues};
 
 pub(super) fn report(model: &Model) -> Report {
     let plan = &model.started;
@@ -93,6 +93,17 @@ fn setting(model: &Model, index: u32, setting: &SettingReport) -> SettingRow {
         distributions: setting.distributions.iter().map(|(name, it)| (name.clone(), distribution(name, it))).collect(),
         left: setting.left.as_ref().map(|left| LeftRow { block: left.block, why: left.why.clone() }),
         landings: setting.landings.iter().map(landing).collect(),
+        measured: model.values.iter().filter(|it| it.setting == index).map(|it| trial(model, it)).collect(),
+    }
+}
+
+fn trial(model: &Model, trial: &TrialValues) -> TrialRow {
+    let named = model.started.metrics.iter().zip(&trial.values);
+    TrialRow {
+        trial: trial.trial,
+        block: trial.block,
+        values: named.filter_map(|(metric, value)| Some((metric.name.clone(), (*value)?))).collect(),
+        runs_s: trial.runs.iter().copied().filter(|value| value.is_finite()).collect(),
     }
 }
 

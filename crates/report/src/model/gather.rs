@@ -151,7 +151,8 @@ impl Gathering {
         let value = |metric: &Metric| outcome.metrics.get(&metric.name).copied().filter(|value| value.is_finite());
         let values = self.model.started.metrics.iter().map(value).collect();
         let (block, setting) = (planned.block, planned.setting);
-        self.model.values.push(TrialValues { trial, block, setting, values });
+        let runs = outcome.repeated.as_ref().map(|repeated| repeated.real_s.clone()).unwrap_or_default();
+        self.model.values.push(TrialValues { trial, block, setting, values, runs });
         if block == 0 {
             self.model.warmups += 1;
             return;

@@ -1,9 +1,9 @@
 //! The tables of settings: what was judged with its verdicts, what was measured besides, requirements, noise.
-use powerband_record::{Level, Verdict};
+use powerband_record::{Level, Verdict, unit_of};
 
 use super::html::{Cell, Row, Table, list, paragraph, text};
 use crate::sentence::{signed_change, signed_interval, unit_of_change};
-use crate::text::cell::{cell, exponent};
+use crate::text::cell::{cell, scale};
 use crate::text::{head, word};
 use crate::{Model, calibration, requirements};
 
@@ -28,15 +28,15 @@ fn rows(model: &Model) -> Vec<(usize, Row)> {
     model.shown().into_iter().map(row).collect()
 }
 
-/// Levels of a metric as cells, one a row, and the power of ten they were divided by.
-fn levels(model: &Model, place: usize, rows: &[(usize, Row)]) -> Option<(i32, Vec<Cell>)> {
+/// Levels of a metric as cells, one a row, and the unit they are in.
+fn levels(model: &Model, place: usize, rows: &[(usize, Row)]) -> Option<(String, Vec<Cell>)> {
     let levels: Vec<Option<&Level>> =
         rows.iter().map(|(at, _)| model.settings[*at].levels.get(place)?.as_ref()).collect();
     let there: Vec<&Level> = levels.iter().copied().flatten().collect();
     if there.is_empty() {
         return None;
     }
-    let power = exponent(&there);
+    let (power, unit) = scale(unit_of(&model.started.metrics[place].name), &there);
     let one = |level: Option<&Level>| match level {
         None => Cell::number("-", None),
         Some(level) => {
@@ -44,7 +44,7 @@ fn levels(model: &Model, place: usize, rows: &[(usize, Row)]) -> Option<(i32, Ve
             Cell::number(format!("{} {}", printed.value, printed.interval).trim(), Some(level.typical))
         }
     };
-    Some((power, levels.into_iter().map(one).collect()))
+    Some((unit, levels.into_iter().map(one).collect()))
 }
 
 fn judged(model: &Model) -> Table {
@@ -52,8 +52,8 @@ fn judged(model: &Model) -> Table {
     let mut columns = vec!["setting".to_owned()];
     let mut compared = false;
     for (place, metric) in model.judged() {
-        if let Some((power, cells)) = levels(model, place, &rows) {
-            columns.push(head(metric, power).replace('\n', ", "));
+        if let Some((unit, cells)) = levels(model, place, &rows) {
+            columns.push(head(metric, &unit).replace('\n', ", "));
             rows.iter_mut().zip(cells).for_each(|((_, row), cell)| row.cells.push(cell));
         }
         let Some(first) = model.verdicts(place).next() else { continue };
@@ -115,8 +115,8 @@ fn besides(model: &Model) -> Table {
     let mut rows = rows(model);
     let mut columns = vec!["setting".to_owned()];
     for (place, metric) in model.started.metrics.iter().enumerate().filter(|(_, metric)| !metric.judged) {
-        if let Some((power, cells)) = levels(model, place, &rows) {
-            columns.push(head(metric, power).replace('\n', ", "));
+        if let Some((unit, cells)) = levels(model, place, &rows) {
+            columns.push(head(metric, &unit).replace('\n', ", "));
             rows.iter_mut().zip(cells).for_each(|((_, row), cell)| row.cells.push(cell));
         }
     }

@@ -1,7 +1,7 @@
 //! What a search found, in words: the sentence, how sure it is that nothing was missed, and what to type next.
 use powerband_record::{
     Better, CloseReason, Relation, Requirement, SearchChange, SearchEnd, SearchFinding, SearchPlan, SearchStanding,
-    format_number, unit_of,
+    Setting, format_number, unit_of,
 };
 
 use super::{AS_FOUND, and, finite, percent, with_boundary};
@@ -182,7 +182,8 @@ pub fn typed(model: &Model) -> Option<String> {
 /// What is typed to have a setting on the machine; absent where nothing can be turned, or it turns nothing.
 #[must_use]
 pub fn typed_for(model: &Model, setting: u32) -> Option<String> {
-    let turns = &model.settings.get(usize::try_from(setting).ok()?)?.turns;
+    // What a setting changes about the load cannot be set on a machine.
+    let turns = &of_machines(&model.settings.get(usize::try_from(setting).ok()?)?.turns);
     let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
     if machine.starts_with("table:") || turns.is_empty() {
         return None;
@@ -199,6 +200,11 @@ pub fn typed_for(model: &Model, setting: u32) -> Option<String> {
         true => format!("powerband{machines}{cpus}{knobs} with {turns} -- COMMAND"),
         false => format!("powerband{machines}{cpus}{knobs} set {turns}"),
     })
+}
+
+fn of_machines(turns: &str) -> String {
+    let setting = Setting::parse(&format!("a:{turns}")).map(|setting| setting.of_machines());
+    setting.map_or_else(|_| turns.to_owned(), |setting| setting.turns())
 }
 
 /// What is typed to take back what [`typed_for`] set; absent where that puts back by itself.

@@ -19,6 +19,17 @@ pub(crate) fn exponent(levels: &[&Level]) -> i32 {
     }
 }
 
+/// The power of ten a column is divided by, and its unit with it: seconds below one are read in ms or us.
+pub(crate) fn scale(unit: &str, levels: &[&Level]) -> (i32, String) {
+    let largest = levels.iter().filter_map(|level| finite(level.typical)).map(f64::abs).fold(0.0, f64::max);
+    match (unit, exponent(levels)) {
+        ("s", _) if largest > 0.0 && largest < 1e-3 => (-6, "us".into()),
+        ("s", _) if largest > 0.0 && largest < 1.0 => (-3, "ms".into()),
+        (unit, 0) => (0, unit.into()),
+        (unit, power) => (power, format!("10^{power} {unit}").trim_end().to_owned()),
+    }
+}
+
 fn magnitude(value: f64) -> i32 {
     // A float's logarithm fits; zero has none.
     if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 }
@@ -70,6 +81,21 @@ mod tests {
         let level = Level { setting: 0, metric: "m".into(), trials: 3, typical, low, high };
         let found = cell(&level, exponent(&[&level]));
         assert_eq!((found.value.as_str(), found.interval.as_str()), (value, interval), "{typical} {low:?} {high:?}");
+    }
+
+    #[test]
+    fn short_times_are_read_in_ms_and_us() {
+        let scaled = |unit: &str, typical: f64| {
+            let level = Level { setting: 0, metric: "m".into(), trials: 3, typical, low: None, high: None };
+            let (power, unit) = scale(unit, &[&level]);
+            format!("{} {unit}", cell(&level, power).value)
+        };
+        assert_eq!(scaled("s", 0.011_23), "11.23 ms");
+        assert_eq!(scaled("s", 0.000_512), "512 us");
+        assert_eq!(scaled("s", 1.5), "1.5 s");
+        assert_eq!(scaled("s", 0.0), "0 s");
+        assert_eq!(scaled("W", 0.5), "0.5 W");
+        assert_eq!(scaled("1/s", 25_930_000.0), "25.93 10^6 1/s");
     }
 
     #[test]

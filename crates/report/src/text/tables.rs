@@ -3,7 +3,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell as TableCell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use powerband_record::{Level, Metric, Verdict, unit_of};
 
-use super::cell::{Cell, cell, exponent};
+use super::cell::{Cell, cell, exponent, scale};
 use super::{clean, columns};
 use crate::distribution::printed;
 use crate::sentence::{signed_change, signed_interval, unit_of_change, with_boundary};
@@ -133,10 +133,10 @@ impl Column {
         if there.is_empty() {
             return None;
         }
-        let power = exponent(&there);
+        let (power, unit) = scale(unit_of(&metric.name), &there);
         let none = || Cell { value: "-".into(), interval: String::new() };
         let cells = levels.into_iter().map(|level| level.map_or_else(none, |level| cell(level, power))).collect();
-        Some(Column { head: head(metric, power), cells })
+        Some(Column { head: head(metric, &unit), cells })
     }
 
     /// Columns it takes with value and interval in one line, or in two.
@@ -154,8 +154,8 @@ fn one_line(cell: &Cell) -> String {
     if cell.interval.is_empty() { cell.value.clone() } else { format!("{} {}", cell.value, cell.interval) }
 }
 
-/// What a column is: its name without the unit, then the unit, the boundary of watts and joules, the power of ten.
-pub(crate) fn head(metric: &Metric, power: i32) -> String {
+/// What a column is: its name without the unit, then the unit with its power of ten, the boundary of watts and joules.
+pub(crate) fn head(metric: &Metric, scaled: &str) -> String {
     let unit = unit_of(&metric.name);
     // The unit's suffix may hold more than one `_`: the shortest end of the name that means the same unit.
     let mut ends = metric.name.rmatch_indices('_').map(|(place, _)| metric.name.split_at(place));
@@ -163,8 +163,7 @@ pub(crate) fn head(metric: &Metric, power: i32) -> String {
         "" => metric.name.as_str(),
         _ => ends.find(|(_, end)| unit_of(end) == unit).map_or(metric.name.as_str(), |(name, _)| name),
     };
-    let scale = if power == 0 { String::new() } else { format!("10^{power} ") };
-    let below = with_boundary(&format!("{scale}{unit}"), metric);
+    let below = with_boundary(scaled, metric);
     let below = below.trim();
     if below.is_empty() { name.to_owned() } else { format!("{name}\n{below}") }
 }

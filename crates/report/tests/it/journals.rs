@@ -56,6 +56,8 @@ pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Met
         margin_source: "default".into(),
         robust: false,
         max_blocks: 30,
+        min_blocks: 0,
+        hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: S,
         warmup: 0,

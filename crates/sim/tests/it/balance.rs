@@ -140,7 +140,7 @@ fn work_that_is_moved_about_takes_no_longer_than_its_cycles() {
         let mut world = alone(eight(2));
         write(&mut world, MC, savings).unwrap();
         let demand = Demand { cycles: 90_000_000, memory_share: 0.0, sleep_ns: 10 * MS, repeat: 40 };
-        let work = Work::Command { argv: vec!["batch".into()], demand: Some(demand) };
+        let work = Work::modelled(vec!["batch".into()], demand);
         let ids: Vec<_> = (0..6).map(|_| spawn(&mut world, Side::Near, &job(work.clone()))).collect();
         for id in ids {
             let usage = until_told(&mut world, id).usage;
@@ -206,7 +206,7 @@ fn at_the_lowest_clock_the_same_work_reads_as_more() {
             // 40 ms at the highest clock every 0.4 s or so, a tenth of the CPUs.
             let sleep_ns = (330 + 7 * worker) * MS;
             let demand = Demand { cycles: 120_000_000, memory_share: 0.2, sleep_ns, repeat: u32::MAX };
-            spawn(&mut world, Side::Near, &job(Work::Command { argv: vec!["batch".into()], demand: Some(demand) }));
+            spawn(&mut world, Side::Near, &job(Work::modelled(vec!["batch".into()], demand)));
         }
         pass(&mut world, 30 * SECOND);
         let shares = busy(&mut world, 60 * SECOND);
@@ -235,7 +235,7 @@ fn whatever_is_turned_meanwhile_no_task_is_lost() {
                     sleep_ns: pick(20) * MS,
                     repeat: 30,
                 };
-                let work = Work::Command { argv: vec!["batch".into()], demand: Some(demand) };
+                let work = Work::modelled(vec!["batch".into()], demand);
                 let pinned = (number % 5 == 0).then(|| CpuList::new(vec![pick(cpus) as u32, pick(cpus) as u32]));
                 let group = (number % 7 == 3).then(|| "slow".to_owned());
                 spawn(&mut world, Side::Near, &Job { cpus: pinned, group, ..job(work) })

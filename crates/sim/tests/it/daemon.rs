@@ -129,7 +129,7 @@ fn another_governor_takes_the_clock_from_it() {
 /// Forty per cent of a CPU, always between two ticks.
 fn between_ticks() -> powerband_machine::Job {
     let demand = Demand { cycles: 1_200_000, memory_share: 0.0, sleep_ns: 600_000, repeat: u32::MAX };
-    let mut job = job(Work::Command { argv: vec!["burst".into()], demand: Some(demand) });
+    let mut job = job(Work::modelled(vec!["burst".into()], demand));
     job.cpus = Some(CpuList::new(vec![2]));
     job
 }

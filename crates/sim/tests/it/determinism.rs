@@ -10,7 +10,7 @@ fn busy(seed: u64) -> String {
     world.log_events();
     governor(&mut world, 0, "ondemand");
     let sleeper = Demand { cycles: 3_000_000, memory_share: 0.3, sleep_ns: 7_000_000, repeat: 100 };
-    let sleeper = Work::Command { argv: vec!["sleeper".into()], demand: Some(sleeper) };
+    let sleeper = Work::modelled(vec!["sleeper".into()], sleeper);
     spawn(&mut world, Side::Near, &job(sleeper));
     for cpu in 0..4 {
         let mut counter = counter(SECOND);

@@ -95,7 +95,7 @@ fn perform(world: &mut SimWorld, deed: Deed, ids: &mut Vec<(Side, ProcessId)>) {
         }
         Deed::Demand { cycles, sleep_ns, group } => {
             let demand = Demand { cycles, memory_share: 0.25, sleep_ns, repeat: 4 };
-            let work = Work::Command { argv: vec!["x".into()], demand: Some(demand) };
+            let work = Work::modelled(vec!["x".into()], demand);
             start(world, Side::Near, work, None, group, ids);
         }
         Deed::Ranks { ranks, group } => {

@@ -67,7 +67,7 @@ fn half_a_load_settles_between_the_ends() {
             read(world, "/sys/kernel/powerband/energy_uj").trim().parse::<f64>().unwrap() / 1e6
         };
         let (before, began) = (energy(&mut world), world.now_ns());
-        let work = Work::Command { argv: vec!["halves".into()], demand: Some(demand.clone()) };
+        let work = Work::modelled(vec!["halves".into()], demand.clone());
         let done = run(&mut world, &job(work));
         let seconds = (world.now_ns() - began) as f64 / 1e9;
         joules.push((energy(&mut world) - before) / seconds);

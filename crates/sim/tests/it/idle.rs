@@ -89,7 +89,7 @@ fn what_is_counted_adds_up_to_the_time_without_work() {
     let mut world = alone(newer());
     fix(&mut world, 1, 1_600_000);
     let demand = Demand { cycles: 1_600_000, memory_share: 0.0, sleep_ns: 9_000_000, repeat: 200 };
-    let mut bursts = job(Work::Command { argv: vec!["bursts".into()], demand: Some(demand) });
+    let mut bursts = job(Work::modelled(vec!["bursts".into()], demand));
     bursts.cpus = Some(powerband_record::CpuList::new(vec![1]));
     let done = run(&mut world, &bursts);
     assert_eq!(done.usage.user_ns, 200_000_000, "leaving an idle state is no work");

@@ -90,7 +90,7 @@ fn time_in_state_times_power_is_the_energy_under_ondemand() {
     let mut world = alone(quiet("omap3530"));
     governor(&mut world, 0, "ondemand");
     let demand = Demand { cycles: 90_000_000, memory_share: 0.0, sleep_ns: 400_000_000, repeat: 20 };
-    let work = job(Work::Command { argv: vec!["bursts".into()], demand: Some(demand) });
+    let work = job(Work::modelled(vec!["bursts".into()], demand));
     let id = spawn(&mut world, Side::Near, &work);
     let (mut bound_low, mut bound_high) = (0.0, 0.0);
     let done = until_ended(&mut world, Side::Near, id);

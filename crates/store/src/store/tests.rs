@@ -57,6 +57,8 @@ fn started() -> Event {
         margin_source: "default".into(),
         robust: false,
         max_blocks: 30,
+        min_blocks: 0,
+        hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,
         warmup: 0,

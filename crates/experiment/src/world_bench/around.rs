@@ -1,0 +1,218 @@
+//! What a bench runs besides the load that is measured: commands before and after trials, and the run of a short command
+//! that decides how often it is repeated.
+use std::collections::{BTreeMap, BTreeSet};
+
+use powerband_load::{CommandLine, CommandLoad, Load, MetricSpec, Shell, Source, failed};
+use powerband_record::{Event, Hooks, Invocation, LoadVariant, PlannedTrial, Void, format_duration};
+
+use super::WorldBench;
+use crate::execution::{Execution, Place};
+use crate::{Fatal, Journal, Resolved};
+
+/// A command shorter than this is repeated within a trial until they take as long, ns.
+const LONG_NS: f64 = 100e6;
+/// Most runs in a trial.
+const MOST_RUNS: f64 = 10_000.0;
+/// Runs of an empty command line that show what the shell itself takes.
+const SHELL_RUNS: u32 = 20;
+/// A share of the command's time from which that is reported.
+const SHELL_SHARE: f64 = 0.01;
+
+/// What runs around trials, and what of it has run.
+pub(super) struct Around {
+    hooks: Hooks,
+    shell: Shell,
+    /// Command lines that ran before the first trial of a setting.
+    set_up: BTreeSet<Line>,
+    /// Command lines that are to run after the last trial, in the order their settings came.
+    cleanups: Vec<Line>,
+    /// Whether the command may run several times in a trial, and how often if that is given.
+    repeatable: bool,
+    given: Option<u32>,
+    /// Runs in each trial of a setting, once that is known.
+    repeats: BTreeMap<u32, u32>,
+    /// What the shell itself takes, once that is known, ns.
+    shell_ns: Option<f64>,
+}
+
+/// A command line with its parameters in their places, and the environment it runs in.
+type Line = (String, BTreeMap<String, String>);
+
+impl Around {
+    pub(super) fn new(resolved: &Resolved) -> Self {
+        let hooks = resolved.started.hooks.clone();
+        let command = if let Load::Command(command) = &resolved.load { Some(command) } else { None };
+        let is_read = |pick: &MetricSpec| !matches!(pick.source, Source::Measured(_) | Source::Ratio(..));
+        let each_run = hooks.prepare.is_some() || hooks.conclude.is_some();
+        let repeatable = resolved.load.is_repeatable() && !each_run && !resolved.picks.iter().any(is_read);
+        Around {
+            hooks,
+            shell: command.map(|command| command.shell.clone()).unwrap_or_default(),
+            set_up: BTreeSet::new(),
+            cleanups: Vec::new(),
+            repeatable,
+            given: command.and_then(|command| command.repeat),
+            repeats: BTreeMap::new(),
+            shell_ns: None,
+        }
+    }
+
+    /// Hears from the journal how often the command of a setting runs.
+    pub(super) fn recall(&mut self, event: &Event) {
+        if let Event::Repeats { setting, runs, .. } = event {
+            self.repeats.insert(*setting, *runs);
+        }
+    }
+}
+
+fn line(text: &str, variant: &LoadVariant) -> Line {
+    (variant.filled(text), variant.env.iter().cloned().collect())
+}
+
+impl WorldBench<'_> {
+    /// Runs the setup command of a setting before its first trial, and remembers its cleanup.
+    pub(super) fn set_up(&mut self, setting: u32) -> Result<Result<(), Void>, Fatal> {
+        let variant = &self.variants[setting as usize].changes;
+        if let Some(cleanup) = self.around.hooks.cleanup.as_deref().map(|text| line(text, variant))
+            && !self.around.cleanups.contains(&cleanup)
+        {
+            self.around.cleanups.push(cleanup);
+        }
+        let Some(setup) = self.around.hooks.setup.as_deref().map(|text| line(text, variant)) else { return Ok(Ok(())) };
+        if self.around.set_up.contains(&setup) {
+            return Ok(Ok(()));
+        }
+        let ran = self.hook("setup", &setup)?;
+        if ran.is_ok() {
+            self.around.set_up.insert(setup);
+        }
+        Ok(ran)
+    }
+
+    /// Runs the command before a trial.
+    pub(super) fn prepare(&mut self, setting: u32) -> Result<Result<(), Void>, Fatal> {
+        let prepare = self.around.hooks.prepare.clone();
+        prepare.map_or(Ok(Ok(())), |text| self.hook("prepare", &line(&text, &self.variants[setting as usize].changes)))
+    }
+
+    /// Runs the command after a trial.
+    pub(super) fn conclude(&mut self, setting: u32) -> Result<Result<(), Void>, Fatal> {
+        let conclude = self.around.hooks.conclude.clone();
+        conclude.map_or(Ok(Ok(())), |text| self.hook("conclude", &line(&text, &self.variants[setting as usize].changes)))
+    }
+
+    /// Runs the commands after the last trial. One that fails is reported and does not keep others from running.
+    pub(super) fn clean_up(&mut self) {
+        for cleanup in std::mem::take(&mut self.around.cleanups) {
+            match self.hook("cleanup", &cleanup) {
+                Ok(Ok(())) => {}
+                Ok(Err(Void::Stopped)) => {
+                    self.told.insert(format!("the cleanup command '{}' was stopped", cleanup.0));
+                }
+                Ok(Err(void)) => drop(self.told.insert(void.to_string())),
+                Err(fatal) => drop(self.told.insert(format!("the cleanup command '{}' did not run: {fatal}", cleanup.0))),
+            }
+        }
+    }
+
+    /// Runs one command line as the load's user.
+    fn hook(&mut self, name: &str, (text, env): &Line) -> Result<Result<(), Void>, Fatal> {
+        let wrong = |why: String| Ok(Err(Void::LoadFailed { why: format!("the {name} command '{text}': {why}") }));
+        let argv = match self.around.shell.argv(text) {
+            Ok(argv) => argv,
+            Err(why) => return wrong(why),
+        };
+        let set = Invocation { env: env.clone(), ..Invocation::default() };
+        let commands = vec![CommandLine::Text(text.clone())];
+        let load = Load::Command(CommandLoad { argv, commands, set, ..CommandLoad::default() });
+        let place = Place { user: self.user.clone(), ..Place::default() };
+        self.world.hush(self.longest_ns);
+        let ran = Execution::run(self.world, &load, &self.rig, place, BTreeMap::new())?;
+        self.world.hush(0);
+        match ran {
+            Err(Void::LoadFailed { why }) => wrong(why),
+            Err(void) => Ok(Err(void)),
+            Ok(ran) => match ran.finishes.get("load").filter(|finished| !finished.status.success()) {
+                Some(finished) => {
+                    Ok(Err(Void::LoadFailed { why: failed(&format!("the {name} command '{text}'"), finished) }))
+                }
+                None => Ok(Ok(())),
+            },
+        }
+    }
+
+    /// How often the command runs within a trial; found out by running it, the first time.
+    pub(super) fn repeats(
+        &mut self,
+        trial: &PlannedTrial,
+        place: &Place,
+        journal: &mut dyn Journal,
+    ) -> Result<Result<u32, Void>, Fatal> {
+        if !self.around.repeatable {
+            return Ok(Ok(1));
+        }
+        if let Some(runs) = self.around.given.or_else(|| self.around.repeats.get(&trial.setting).copied()) {
+            return Ok(Ok(runs));
+        }
+        let load = self.variants[trial.setting as usize].load.clone();
+        let mut real_ns = f64::INFINITY;
+        // A short command once more: its first run found nothing in the caches.
+        for _ in 0..2 {
+            match self.timed(&load, place)? {
+                Ok(once_ns) => real_ns = real_ns.min(once_ns),
+                Err(void) => return Ok(Err(void)),
+            }
+            if real_ns >= LONG_NS {
+                break;
+            }
+        }
+        let mut runs = (LONG_NS / real_ns.max(1.0)).ceil().clamp(1.0, MOST_RUNS) as u32;
+        // Repeating takes our own program, which the load's user may not be allowed to execute.
+        if runs > 1
+            && self.user.is_some()
+            && let Err(Void::LoadFailed { why }) = self.timed(&load.clone().repeated(2), place)?
+        {
+            self.told.insert(format!("the command runs once in each trial, although it is short: {why}"));
+            runs = 1;
+        }
+        self.around.repeats.insert(trial.setting, runs);
+        if runs > 1 {
+            let event = Event::Repeats { trial: trial.trial, setting: trial.setting, runs, real_ns: real_ns as u64 };
+            journal.record(&event)?;
+        }
+        Ok(self.report_shell(&load, real_ns, place)?.map(|()| runs))
+    }
+
+    /// Notes what the shell takes of each run, where that is not little.
+    fn report_shell(&mut self, load: &Load, real_ns: f64, place: &Place) -> Result<Result<(), Void>, Fatal> {
+        let Load::Command(command) = load else { return Ok(Ok(())) };
+        let by_shell = !command.commands.is_empty() && self.around.shell.is_there();
+        if !by_shell || self.around.shell_ns.is_some() || real_ns > LONG_NS {
+            return Ok(Ok(()));
+        }
+        let Ok(argv) = self.around.shell.argv("") else { return Ok(Ok(())) };
+        let set = Invocation { runs: SHELL_RUNS, ..Invocation::default() };
+        let empty = Load::Command(CommandLoad { argv, set, ..CommandLoad::default() });
+        let shell_ns = match self.timed(&empty, place)? {
+            Ok(shell_ns) => shell_ns,
+            Err(void) => return Ok(Err(void)),
+        };
+        self.around.shell_ns = Some(shell_ns);
+        if shell_ns > SHELL_SHARE * real_ns {
+            let takes = format_duration((shell_ns / 1e4).round() as u64 * 10_000);
+            let shell = self.around.shell.name();
+            self.told.insert(format!(
+                "the shell ({shell}) takes {takes} of each run; -N runs commands without one"
+            ));
+        }
+        Ok(Ok(()))
+    }
+
+    /// Runs a command under no meter: how long one run of it took, ns.
+    fn timed(&mut self, load: &Load, place: &Place) -> Result<Result<f64, Void>, Fatal> {
+        let ran = self.run_in_silence(load, place.clone(), BTreeMap::new())?;
+        let concluded = ran.and_then(|ran| load.conclude(&ran.finishes));
+        let real_s = |values: BTreeMap<String, f64>| values.get("real_s").copied().unwrap_or(f64::INFINITY);
+        Ok(concluded.map(|concluded| real_s(concluded.values) * 1e9))
+    }
+}

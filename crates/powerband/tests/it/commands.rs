@@ -1,0 +1,222 @@
+//! Commands compared with each other: as words, behind `--`, as options, with parameters; how short ones are repeated, and
+//! what is written to files at the end.
+use std::fs;
+
+use serde_json::Value;
+
+use crate::desk::{Desk, typical};
+
+/// Trials that take no longer than they have to.
+const QUICK: [&str; 4] = ["--warmup", "0", "--runs", "3"];
+
+fn events(desk: &Desk, name: &str) -> Vec<Value> {
+    let events = desk.journal().into_iter().map(|line| serde_json::from_str::<Value>(&line).unwrap());
+    events.filter(|event| event["event"] == name).collect()
+}
+
+fn labels(report: &powerband_report::json::Report) -> Vec<&str> {
+    report.settings.iter().map(|setting| setting.label.as_str()).collect()
+}
+
+#[test]
+fn two_commands_are_compared_however_they_are_typed() {
+    let desk = Desk::new();
+    for words in [
+        &["try", "sleep 0.02", "sleep 0.2"][..],
+        &["try", "--command", "sleep 0.02", "--command", "sleep 0.2"],
+        &["try", "--", "sleep 0.02", ":::", "sleep 0.2"],
+        &["try", "--", "sleep", "0.02", ":::", "sleep", "0.2"],
+    ] {
+        let at = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+        let report = desk.report(&[&words[..at], &QUICK, &words[at..]].concat());
+        assert_eq!(labels(&report), ["sleep 0.02", "sleep 0.2"], "{words:?}");
+        let (short, long) = (typical(&report, "sleep 0.02", "real_s"), typical(&report, "sleep 0.2", "real_s"));
+        assert!(short >= 0.02 && long >= 0.2, "{short} {long}");
+        assert!(report.finding.contains("'sleep 0.02' is ") && report.finding.contains("times as fast as 'sleep 0.2' ("));
+        assert!(report.finding.ends_with(", error rate 5 %)"), "{}", report.finding);
+    }
+    // The order in which they are typed does not matter for who is the faster one.
+    let report = desk.report(&[&["try", "sleep 0.2", "sleep 0.02"][..], &QUICK].concat());
+    assert!(report.finding.starts_with("'sleep 0.02' is "), "{}", report.finding);
+}
+
+#[test]
+fn a_text_runs_by_a_shell_unless_none_is_wanted() {
+    let desk = Desk::new();
+    let log = desk.beside("log");
+    let line = format!("test -n \"$0\" && echo \"$0 $((1+1))\" >> {}", log.display());
+    let other = "sleep 0.1; true";
+    let words = ["try", &line, other, "--warmup", "0", "--runs", "1", "--repeat", "1"];
+    desk.report(&words);
+    assert_eq!(fs::read_to_string(&log).unwrap(), "sh 2\n");
+    desk.report(&[&words[..], &["-S", "sh -e"]].concat());
+    // Without a shell its characters are words like others: `sleep` takes "0.1;" for no time.
+    let refused = desk.run(&[&["-N"], &words[1..]].concat());
+    assert_eq!(refused.code, Some(2), "-N is an option of try");
+    let sentence = desk.run(&[&words[..], &["-N"]].concat()).refused(7);
+    assert!(sentence.contains("test -n"), "{sentence}");
+}
+
+#[test]
+fn what_may_be_a_knob_or_a_command_is_asked_back() {
+    let desk = Desk::new();
+    for (words, parts) in [
+        (&["try", "governor", "true"][..], &["governor=V1,V2", "--command governor"][..]),
+        (&["try", "FOO=1 ./bench", "true"], &["--command 'FOO=1 ./bench'", "env.FOO=VALUE"]),
+        (&["try", "true", "--", "false"], &["'true'", "two places"]),
+        (&["try", "true", "--command", "false"], &["'true'", "two places"]),
+        (&["try", "true", "--load", "counter"], &["'true' is a command", "--load"]),
+        (&["try", "--", "true", ":::"], &[":::"]),
+        (&["try", "true", "true"], &["'true' twice"]),
+        (&["try", "-L", "n", "1,2", "true"], &["no command uses the parameter 'n'", "{n}"]),
+        (&["try", "-L", "n", "1,2", "--load", "counter"], &["no command uses the parameter 'n'"]),
+        (&["try", "env.X=1,2", "--load", "counter"], &["env.X", "'counter'"]),
+        (&["try", "env.1X=1,2", "true"], &["1X", "letters"]),
+        (&["try", "background=spin", "true"], &["spin@cpu1"]),
+        (&["try", "far/env.A=1,2", "true"], &["near machine"]),
+        (&["--json", "try", "true", "--show-output"], &["--show-output"]),
+        (&["try", "sleep 1", "sleep 2", "--runs", "3", "--blocks", "4"], &["--runs"]),
+    ] {
+        let ran = desk.run(words);
+        assert_eq!(ran.code, Some(2), "{words:?}: {}", ran.err);
+        for part in parts {
+            assert!(ran.err.contains(part), "{words:?} lacks {part}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn a_short_command_is_repeated_within_a_trial_and_its_metric_is_of_one_run() {
+    let desk = Desk::new();
+    let log = desk.beside("log");
+    let short = format!("echo >> {}; sleep 0.01", log.display());
+    let report = desk.report(&["try", &short, "sleep 0.15", "--warmup", "0", "--runs", "2"]);
+    let decided = events(&desk, "repeats");
+    assert_eq!(decided.len(), 1, "the long one runs once: {decided:?}");
+    assert_eq!(decided[0]["setting"], 0);
+    let runs = decided[0]["runs"].as_u64().unwrap();
+    assert!((2..=10).contains(&runs), "{runs} runs of at least 10 ms for 100 ms");
+    let real_s = typical(&report, &short, "real_s");
+    assert!((0.01..0.15).contains(&real_s), "{real_s} s a run");
+    // Every run of it was counted: one or two that decide how often, then two trials.
+    let ran = fs::read_to_string(&log).unwrap().len() as u64;
+    assert!(ran == 2 * runs + 1 || ran == 2 * runs + 2, "{ran} runs, {runs} a trial");
+    for trial in &report.settings[0].measured {
+        assert_eq!(trial.runs_s.len() as u64, runs);
+        let mean = trial.runs_s.iter().sum::<f64>() / runs as f64;
+        assert!((mean - trial.values["real_s"]).abs() < 1e-9, "the metric is the mean of the runs");
+    }
+    assert!(report.settings[1].measured.iter().all(|trial| trial.runs_s.is_empty()));
+    // What is read from a command's output belongs to one run.
+    let picked = ["try", "echo 5; true", "echo 6; true", "--metric", "x=regex:([0-9])", "--warmup", "0", "--runs", "1"];
+    desk.report(&picked);
+    assert!(events(&desk, "repeats").is_empty());
+    // Asked for, a number of runs is that number.
+    fs::remove_file(&log).unwrap();
+    desk.report(&["try", &short, "sleep 0.15", "--warmup", "0", "--runs", "2", "--repeat", "3"]);
+    assert_eq!(fs::read_to_string(&log).unwrap().len(), 6);
+}
+
+#[test]
+fn a_run_that_fails_inside_a_trial_fails_the_trial_unless_any_status_will_do() {
+    let desk = Desk::new();
+    let log = desk.beside("log");
+    let third = format!("echo >> {0}; test $(wc -l < {0}) -ne 3", log.display());
+    let words = ["try", &third, "sleep 0.1; true", "--warmup", "0", "--runs", "1", "--repeat", "5"];
+    let sentence = desk.run(&words).refused(7);
+    assert!(sentence.contains("ended with exit status 1"), "{sentence}");
+    assert_eq!(fs::read_to_string(&log).unwrap().len(), 3, "it does not go on after a run that failed");
+    fs::remove_file(&log).unwrap();
+    desk.report(&[&words[..], &["-i"]].concat());
+    assert_eq!(fs::read_to_string(&log).unwrap().len(), 5);
+}
+
+#[test]
+fn parameters_cross_with_each_other_and_with_commands() {
+    let desk = Desk::new();
+    let words = ["try", "-L", "t", "0.01,0.02", "sleep {t}", "-P", "n", "1", "2", "--conclude", "echo {n}"];
+    let report = desk.report(&[&words[..], &["--warmup", "0", "--runs", "1"]].concat());
+    assert_eq!(labels(&report), ["t=0.01 n=1", "t=0.01 n=2", "t=0.02 n=1", "t=0.02 n=2"]);
+    assert_eq!(report.settings[0].turns, "param.t=0.01 param.n=1");
+    let words = ["try", "sleep {t}", "sleep 0{t}", "-P", "t", "0.01", "0.03", "-D", "0.01"];
+    let report = desk.report(&[&words[..], &["--warmup", "0", "--runs", "1"]].concat());
+    let all = ["sleep 0.01", "sleep 0.02", "sleep 0.03", "sleep 00.01", "sleep 00.02", "sleep 00.03"];
+    assert_eq!(labels(&report), all);
+    assert!(typical(&report, "sleep 00.03", "real_s") >= 0.03);
+}
+
+#[test]
+fn exactly_so_many_trials_run_as_are_asked_for() {
+    let desk = Desk::new();
+    // Decided after the first look, and measured on.
+    let report = desk.report(&["try", "sleep 0.01", "sleep 0.05", "--warmup", "0", "--runs", "7"]);
+    assert_eq!((report.blocks, report.trials), (7, 14));
+    let report = desk.report(&["try", "sleep 0.01", "sleep 0.05", "--warmup", "0", "--min-runs", "5", "-M", "8"]);
+    assert_eq!((report.blocks, report.trials), (5, 10));
+    let sentence = desk.run(&["try", "sleep 0.01", "sleep 0.05", "-m", "9", "-M", "8"]).refused(2);
+    assert!(sentence.contains("--max-runs 9"), "{sentence}");
+}
+
+#[test]
+fn input_and_output_go_where_they_are_sent() {
+    let desk = Desk::new();
+    let (from, to) = (desk.beside("from"), desk.beside("to"));
+    fs::write(&from, "hello").unwrap();
+    let files = ["--input", from.to_str().unwrap(), "--output", to.to_str().unwrap()];
+    for repeat in ["1", "3"] {
+        let words = ["try", "cat; echo error >&2", "cat | cat", "--warmup", "0", "--runs", "1", "--repeat", repeat];
+        desk.report(&[&words[..], &files].concat());
+        let text = fs::read_to_string(&to).unwrap();
+        assert!(["helloerror\n", "hello"].contains(&text.as_str()), "each run writes it anew: {text}");
+        assert!(events(&desk, "trial_done").iter().all(|event| event["outcome"]["output"].is_null()));
+    }
+    let ran = desk.run(&["try", "echo seen; true", "true; true", "--warmup", "0", "--runs", "1", "--show-output", "-q"]);
+    assert!(ran.ended(0).out.starts_with("seen\n"));
+    let missing = ["try", "cat", "sleep 0.1", "--input", "/no/such", "--runs", "1", "--warmup", "0"];
+    let sentence = desk.run(&missing).refused(7);
+    assert!(sentence.contains("/no/such"), "{sentence}");
+}
+
+#[test]
+fn files_are_written_at_the_end_with_the_values_of_each_trial() {
+    let desk = Desk::new();
+    let file = |name: &str| desk.beside(name).display().to_string();
+    let (md, json, csv) = (file("a.md"), file("a.json"), file("a.csv"));
+    let words = ["try", "sleep 0.02", "sleep 0.05", "--warmup", "0", "--runs", "3"];
+    let files = ["--export-markdown", &md, "--export-json", &json, "--export-csv", &csv];
+    desk.run(&[&words[..], &files].concat()).ended(0);
+    let md = fs::read_to_string(md).unwrap();
+    let lines: Vec<&str> = md.lines().collect();
+    assert_eq!(lines.len(), 4, "one table: {md}");
+    assert!(lines[0].contains("real\\_s \\[ms\\]") && lines[2].starts_with("| sleep 0.02 | 2"), "{md}");
+    assert!(lines[2].contains("reference") && lines[3].contains(" worse |"), "{md}");
+    let report = powerband_report::json::Report::parse(&fs::read_to_string(json).unwrap()).unwrap();
+    assert!(report.settings.iter().all(|setting| setting.measured.len() == 3));
+    let csv = fs::read_to_string(csv).unwrap();
+    let count = |part: &str| csv.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(count(",real_s,s,trial "), 6, "{csv}");
+    let runs: usize = report.settings.iter().flat_map(|it| &it.measured).map(|trial| trial.runs_s.len()).sum();
+    assert!(runs > 6);
+    assert_eq!(count(",real_s,s,run "), runs);
+}
+
+#[test]
+fn a_plan_compares_commands_as_the_words_do() {
+    let desk = Desk::new();
+    let plan = desk.beside("plan.toml");
+    let text = "try = [\"param.t=0.01,0.02\"]\nruns = 2\nwarmup = 0\nprepare = \"true\"\n[load]\nkind = \"command\"\n\
+                commands = [\"sleep {t}\", [\"sleep\", \"0.0{t}\"]]\nshell = \"none\"\nrepeat = 2\n";
+    fs::write(&plan, text).unwrap();
+    let report = desk.report(&["run", plan.to_str().unwrap()]);
+    assert_eq!(labels(&report)[..2], ["sleep 0.01", "sleep 0.02"]);
+    assert_eq!((report.settings.len(), report.blocks), (4, 2));
+    for (wrong, word) in [
+        ("argv = [\"true\"]\ncommands = [\"true\"]", "argv or commands"),
+        ("commands = [\"it's\"]\nshell = \"none\"", "quote"),
+        ("commands = [\"\"]", "empty"),
+    ] {
+        fs::write(&plan, format!("settings = [\"a:\", \"b:\"]\n[load]\nkind = \"command\"\n{wrong}\n")).unwrap();
+        let sentence = desk.run(&["run", plan.to_str().unwrap()]).refused(2);
+        assert!(sentence.contains(word), "{sentence}");
+    }
+}
