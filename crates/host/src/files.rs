@@ -176,11 +176,12 @@ pub(crate) fn last_change(path: &str) -> Option<LastChange> {
     let file = open(path).ok().filter(|file| !belongs_to_kernel(file))?;
     let found = rustix::fs::fstat(&file).ok()?;
     let unix_s = u64::try_from(found.st_mtime).ok()?;
-    Some(LastChange { unix_s, owner: user(found.st_uid) })
+    Some(LastChange { unix_s, owner: user_name(found.st_uid) })
 }
 
 /// A user's name as /etc/passwd has it, else its number.
-fn user(uid: u32) -> String {
+#[must_use]
+pub fn user_name(uid: u32) -> String {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let named = users.lines().find_map(|line| {
         let mut fields = line.split(':');

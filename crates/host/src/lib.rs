@@ -26,6 +26,7 @@ mod folders;
 mod followed;
 mod group;
 mod guardian;
+mod input;
 mod interrupts;
 mod ledger_file;
 mod local;
@@ -47,13 +48,15 @@ mod world;
 mod writers;
 
 pub use agent::{Agent, AgentError, Opened, Parting};
-pub use caller::{Caller, CallerError, end_with_sudo, own_uid, with_rights_for};
+pub use caller::{Caller, CallerError, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{
     ObserverUsage, address_towards, boot_id, hostname, observer_usage, state_folder, store_folder, unix_time_ms,
     unix_time_s,
 };
+pub use files::user_name;
 pub use guardian::{GUARDIAN_VERB, stand_guard};
+pub use input::{InputError, read_input};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
+    Acted, Action, CommandPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
     LedgerError, LedgerStore, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
@@ -34,6 +34,8 @@ pub struct LocalMachine {
     running: BTreeMap<u64, Running>,
     ended: BTreeMap<u64, Finished>,
     next: u64,
+    /// Nothing of a plan is executed.
+    rehearses: bool,
 }
 
 /// A load, and what is read around it.
@@ -70,6 +72,7 @@ impl LocalMachine {
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
             next: 0,
+            rehearses: false,
         })
     }
 
@@ -92,6 +95,13 @@ impl LocalMachine {
     #[must_use]
     pub fn guarded(mut self) -> Self {
         self.guard = Some(Guard::new(&self.store.folder()));
+        self
+    }
+
+    /// For a dry run: what would execute a command of a plan is `ECANCELED` instead.
+    #[must_use]
+    pub fn rehearsing(mut self) -> Self {
+        self.rehearses = true;
         self
     }
 
@@ -132,6 +142,9 @@ impl Machine for LocalMachine {
     }
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
+        if self.rehearses && CommandPlace::of(path).is_some() {
+            return Err(Errno::ECANCELED);
+        }
         read_place(path, &mut self.buffer)
     }
 
@@ -141,6 +154,7 @@ impl Machine for LocalMachine {
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
         match LinesPlace::of(path) {
+            Some(_) if self.rehearses => Err(Errno::ECANCELED),
             Some(place) => self.files.follow(&self.program, place),
             None => self.files.open(path),
         }
@@ -164,6 +178,7 @@ impl Machine for LocalMachine {
             .reserve(entry_bytes)
             .map_err(|errno| LedgerError::Unwritable { place: self.store.place(), errno })?;
         let Self { ledger, buffer, .. } = self;
+        let turn = &turn.clone().run_as(crate::caller::command_uid());
         let entry = ledger.intend(turn, &mut |path| read_place(path, buffer))?;
         let (refusal, effect) = self.perform(turn);
         let errno = refusal.as_ref().map(|refusal| refusal.errno);
@@ -220,6 +235,9 @@ impl Machine for LocalMachine {
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        if self.rehearses {
+            return Err(SpawnError::Refused { what: job.work.kind().to_owned(), errno: Errno::ECANCELED });
+        }
         let group = match &job.group {
             None => None,
             Some(name) => Some(self.actor.groups.find(name).map_err(|refusal| SpawnError::Refused {

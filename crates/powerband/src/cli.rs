@@ -480,6 +480,9 @@ pub(crate) struct Run {
     /// Run the experiment of a page that `powerband report` wrote: the same plan, seed and machine
     #[arg(long, value_name = "FILE.html", conflicts_with_all = PLANNED)]
     pub(crate) again: Option<PathBuf>,
+    /// Run the commands of a page without asking; with --dry-run, start those that lead to its machines
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// How to measure; what is given here wins over the plan.
     #[command(flatten)]
     pub(crate) measuring: Measuring,
