@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use powerband_machine::wire::{
-    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Refusal, WIRE_VERSION, Welcome,
-    first_message, message,
+    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Refusal, WIRE_VERSION, Welcome, first_message,
+    message,
 };
 use powerband_machine::{Errno, Machine, Wake, World};
 use powerband_record::Side;

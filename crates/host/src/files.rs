@@ -243,7 +243,13 @@ fn replace_content(path: &str, file: OwnedFd, text: &str) -> Result<(), Errno> {
 
 fn create(path: &str, text: &str) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let open = || rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map_err(errno);
+    let open = || {
+        rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map_err(|error| match errno(error) {
+            // A link that leads nowhere is there, and what it leads to is not.
+            Errno::EEXIST if Path::new(path).is_symlink() => Errno::ENOENT,
+            other => other,
+        })
+    };
     let file = crate::caller::with_rights_for(Path::new(path), open)?;
     let written = write_at_start(&file, text.as_bytes())
         .and_then(|()| rustix::fs::fsync(&file).map_err(errno))

@@ -60,7 +60,7 @@ pub use input::{InputError, read_input};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
-pub use lock::{Holder, Lock, LockError, holder};
+pub use lock::{Holder, Lock, LockError, holder, shortened};
 pub use owner::{is_alive, this_process};
 pub use recorded::{CaptureError, RecordedError, RecordedMachine, Recording};
 pub use remote::{RemoteError, RemoteMachine};

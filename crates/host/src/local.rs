@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Acted, Action, CommandPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    Acted, Action, CommandPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange,
+    Ledger, LedgerError, LedgerStore, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched,
+    Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;

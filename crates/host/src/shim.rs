@@ -195,9 +195,7 @@ pub(crate) fn start_as(command: &mut Command, user: &User) {
         };
     }
     let user = user.clone();
-    crate::raw::before_exec(command, move || {
-        rustix::process::setsid().map_err(errno).and_then(|_| become_user(&user))
-    });
+    crate::raw::before_exec(command, move || rustix::process::setsid().map_err(errno).and_then(|_| become_user(&user)));
 }
 
 fn stay_on(cpus: &[u32]) -> Result<(), Errno> {

@@ -95,7 +95,10 @@ mod tests {
         assert_eq!(place.argv(), ["sh", "-c", "cd / && cat /run/level"]);
         assert_eq!((CommandPlace::of("/command:x"), CommandPlace::of("command@x:y")), (None, None));
         let place = CommandPlace::of("command@1000:cat a:b").unwrap();
-        assert_eq!((place.user, place.line, place.to_string().as_str()), (Some(1000), "cat a:b", "command@1000:cat a:b"));
+        assert_eq!(
+            (place.user, place.line, place.to_string().as_str()),
+            (Some(1000), "cat a:b", "command@1000:cat a:b")
+        );
         let lines = LinesPlace::of("lines:./watts").unwrap();
         assert_eq!(lines.to_string(), "lines:./watts");
         assert_eq!(lines.argv(), ["sh", "-c", "cd / && ./watts"]);

@@ -37,13 +37,7 @@ pub(crate) fn run(shared: &Shared, page: &Path, args: &Run) -> Answer {
 }
 
 /// The inner answer is that of an experiment that was begun.
-fn on_rig(
-    shared: &Shared,
-    page: &Path,
-    names: &Names,
-    mut started: Started,
-    args: &Run,
-) -> Result<Answer, Failure> {
+fn on_rig(shared: &Shared, page: &Path, names: &Names, mut started: Started, args: &Run) -> Result<Answer, Failure> {
     let measuring: &Measuring = &args.measuring;
     let user = if names.here() { caller::user_of_loads(measuring.setup.as_root)? } else { None };
     started.user = (!names.simulated()).then(|| caller::number(user.as_ref()));

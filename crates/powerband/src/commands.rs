@@ -100,9 +100,8 @@ impl Listed {
 pub(crate) fn table(listed: &[Listed]) -> String {
     let width = |of: &dyn Fn(&Listed) -> usize| listed.iter().map(of).max().unwrap_or(0);
     let (who, what) = (width(&|row| row.who().chars().count()), width(&|row| row.what.chars().count()));
-    let line = |row: &Listed| {
-        format!("    {:who$}  {:what$}  {}\n", row.who(), row.what, output::one_line(&row.command))
-    };
+    let line =
+        |row: &Listed| format!("    {:who$}  {:what$}  {}\n", row.who(), row.what, output::one_line(&row.command));
     listed.iter().map(line).collect()
 }
 

@@ -15,7 +15,9 @@ pub(crate) const MEASURED: u64 = 64 << 20;
 pub(crate) fn bytes(path: &Path, what: &str, limit_bytes: u64) -> Result<Vec<u8>, Failure> {
     let name = named(path, what);
     read_input(path, limit_bytes).map_err(|error| match error {
-        InputError::Stopped => Failure::new(Exit::Stopped, format!("stopped while {name} was read; nothing is changed")),
+        InputError::Stopped => {
+            Failure::new(Exit::Stopped, format!("stopped while {name} was read; nothing is changed"))
+        }
         InputError::TooLarge { .. } => usage(format!("{name} cannot be used: {error}; name a smaller file")),
         error => usage(format!("cannot read {name}: {error}")),
     })

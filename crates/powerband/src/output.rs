@@ -86,10 +86,27 @@ pub(crate) fn pass_on(stdout: &str, stderr: &str) {
     let _ = err.write_all(stderr.as_bytes());
 }
 
+/// Words this long are not read, and push away what is said about them.
+const LONGEST_WORD: usize = 300;
+
+/// A sentence whose longest words have lost their middle.
+fn shortened(sentence: &str) -> String {
+    let short = |word: &str| {
+        let length = word.chars().count();
+        if length <= LONGEST_WORD {
+            return word.to_owned();
+        }
+        let (begin, end) = (LONGEST_WORD / 2, length - LONGEST_WORD / 4);
+        let part = |range: std::ops::Range<usize>| word.chars().skip(range.start).take(range.len()).collect::<String>();
+        format!("{}… ({} characters) …{}", part(0..begin), length, part(end..length))
+    };
+    sentence.split(' ').map(short).collect::<Vec<_>>().join(" ")
+}
+
 /// Prints one line about what went wrong.
 pub(crate) fn complain(sentence: &str) {
     let line = sentence.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
-    let _ = writeln!(std::io::stderr(), "powerband: {}", one_line(&line));
+    let _ = writeln!(std::io::stderr(), "powerband: {}", shortened(&one_line(&line)));
 }
 
 /// Prints a question, to be answered on the same line.

@@ -92,7 +92,8 @@ impl CommandMeter {
             return Err(wrong(&format!("'{}' is one word too many", rest[1])));
         }
         let (interval, as_root) = (rest.first().map(|word| (*word).to_owned()), !as_root.is_empty());
-        let meter = CommandMeter { command: command.to_owned(), unit, boundary: boundary.to_owned(), interval, as_root };
+        let meter =
+            CommandMeter { command: command.to_owned(), unit, boundary: boundary.to_owned(), interval, as_root };
         Ok((name.to_owned(), meter))
     }
 }

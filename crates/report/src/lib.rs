@@ -28,6 +28,6 @@ pub mod timelines;
 
 pub use advice::{Advice, advice, deciding};
 pub use calibration::CalibrationRow;
-pub use escape::seen;
 pub use distribution::{Distribution, Percentile};
+pub use escape::seen;
 pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};

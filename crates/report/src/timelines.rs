@@ -5,8 +5,8 @@ use powerband_record::{Event, MeterQuantity, Side, Timeline, TimelineError};
 use serde::Serialize;
 
 use crate::courses::watts_between;
-use crate::json::VERSION;
 use crate::csv::cell;
+use crate::json::VERSION;
 use crate::text::{fit, fold};
 
 /// Heights of a picture's columns.

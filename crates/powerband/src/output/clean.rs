@@ -8,8 +8,8 @@ use powerband_report::seen;
 /// Codes of "select graphic rendition" (ECMA-48 8.3.117) that reports use: bold, faint, italic, underline, their ends, and
 /// colours of letters. None of them hides a letter.
 const STYLES: [&str; 23] = [
-    "", "0", "1", "2", "3", "4", "22", "23", "24", "31", "32", "33", "34", "35", "36", "39", "90", "91", "92", "93", "94",
-    "95", "96",
+    "", "0", "1", "2", "3", "4", "22", "23", "24", "31", "32", "33", "34", "35", "36", "39", "90", "91", "92", "93",
+    "94", "95", "96",
 ];
 
 /// Text of several lines. Characters that are not seen show as their code points, `U+001B`; colours stay where `colour`.

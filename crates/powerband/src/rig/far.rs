@@ -215,7 +215,8 @@ fn hello(purpose: Purpose) -> Hello {
 
 /// What stands in the lock behind a shell, for whoever finds it.
 fn holder() -> String {
-    let doing: String = super::doing().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let doing: String =
+        powerband_host::shortened(&super::doing()).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let seconds = powerband_host::unix_time_s();
     let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
     let (pid, host) = (std::process::id(), powerband_host::hostname());

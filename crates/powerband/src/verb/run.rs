@@ -1,9 +1,9 @@
 //! `run`: the experiment of a plan file, or of a page again.
-use crate::{again, commands};
 use crate::cli::{Run, Shared};
 use crate::exit::{Answer, usage};
 use crate::measure::{Words, measure, read_plan};
 use crate::rig::Names;
+use crate::{again, commands};
 
 pub(crate) fn run(shared: &Shared, args: &Run) -> Answer {
     match (&args.again, &args.plan) {
