@@ -2,7 +2,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 
-use powerband_machine::{Action, Errno};
+use powerband_machine::{Action, CommandPlace, Errno, User};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -81,19 +81,30 @@ fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Refusal> {
         }
         Action::RemoveGroup { group } => groups.remove(group).map(|()| Effect::default()),
         Action::Coalesce { device, values } => crate::coalescing::set(device, values).map(|()| Effect::default()),
-        Action::Run { argv } => run(argv, WORDS_BYTES, true).map(|said| Effect { reads_back: None, words: Some(said) }),
+        Action::Run { argv, user } => {
+            let said = run_as(crate::caller::command_user(*user)?.as_ref(), argv, WORDS_BYTES, true)?;
+            Ok(Effect { reads_back: None, words: Some(said) })
+        }
         _ => Err(Refusal { errno: Errno::EOPNOTSUPP, words: Some("this powerband cannot do that here".into()) }),
     }
 }
 
-/// What a program that reads something prints, a newline at its end; its complaints are no part of it.
-pub(crate) fn printed(argv: &[String]) -> Result<String, Errno> {
-    run(argv, WORDS_BYTES, false).map(|said| said + "\n").map_err(|refusal| refusal.errno)
+/// What a command that reads something prints, a newline at its end; its complaints are no part of it.
+pub(crate) fn printed(place: &CommandPlace<'_>) -> Result<String, Errno> {
+    let user = crate::caller::command_user(place.user).map_err(|refusal| refusal.errno)?;
+    let said = run_as(user.as_ref(), &place.argv(), WORDS_BYTES, false);
+    said.map(|said| said + "\n").map_err(|refusal| refusal.errno)
+}
+
+/// Runs a program with our own rights, see [`run_as`].
+pub(crate) fn run(argv: &[String], limit: usize, with_errors: bool) -> Result<String, Refusal> {
+    run_as(None, argv, limit, with_errors)
 }
 
 /// Runs a program to its end, within 10 s, and answers what it printed, its error output included or not, trimmed and no
 /// longer than `limit` bytes; an exit other than 0 is `EIO`, a program that is not there `ENOENT`.
-pub(crate) fn run(argv: &[String], limit: usize, with_errors: bool) -> Result<String, Refusal> {
+/// With `user` it has that user's rights and environment, and a session of its own.
+fn run_as(user: Option<&User>, argv: &[String], limit: usize, with_errors: bool) -> Result<String, Refusal> {
     use std::os::unix::process::CommandExt;
     let (program, arguments) = argv.split_first().ok_or(Errno::EINVAL)?;
     let (drain, write) = crate::capture::pipe().map_err(errno)?;
@@ -101,7 +112,11 @@ pub(crate) fn run(argv: &[String], limit: usize, with_errors: bool) -> Result<St
         if with_errors { write.try_clone().map_err(|error| io_errno(&error))?.into() } else { Stdio::null() };
     let mut output = Capture::new(drain, limit);
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(write).stderr(errors).process_group(0);
+    command.args(arguments).stdin(Stdio::null()).stdout(write).stderr(errors);
+    match user {
+        Some(user) => crate::shim::start_as(&mut command, user),
+        None => drop(command.process_group(0)),
+    }
     let child = command.spawn().map_err(|error| {
         let errno = match io_errno(&error) {
             errno if crate::child::is_absent(program, errno) => Errno::ENOENT,

@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use powerband_machine::wire::{
-    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Purpose, Refusal, WIRE_VERSION, Welcome,
-    first_message, message,
+    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Refusal, WIRE_VERSION, Welcome, first_message,
+    message,
 };
 use powerband_machine::{Errno, Machine, Wake, World};
 use powerband_record::Side;
@@ -160,7 +160,7 @@ impl Agent {
             let FromOwner::Call(number, call) = message(&json)? else {
                 return Err(nonsense("a second hello"));
             };
-            if call.turns() && self.hello.purpose == Purpose::Look {
+            if call.turns() && self.hello.purpose.only_looks() {
                 return Err(nonsense("a call that turns, by somebody who said to be looking"));
             }
             let answer = match call {

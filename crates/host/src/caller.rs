@@ -2,12 +2,16 @@
 mod lookup;
 pub(crate) mod surroundings;
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use powerband_machine::User;
+use powerband_machine::{Errno, User};
 use rustix::process::{Pid, Signal};
 use thiserror::Error;
+
+use crate::actions::Refusal;
 
 /// Who called sudo, by sudo's own word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +64,7 @@ impl Caller {
     /// # Errors
     /// [`CallerError`] when the system does not know him (any more) or does not answer within 10 s.
     pub fn user(&self) -> Result<User, CallerError> {
-        lookup::user(&lookup::This, self.uid, self.gid)
+        lookup::user(&lookup::This, self.uid, Some(self.gid))
     }
 
     /// His number.
@@ -77,6 +81,35 @@ impl Caller {
     pub(crate) fn commands(&self, path: &Path, owner: &dyn Fn(&Path) -> Option<u32>) -> bool {
         path.ancestors().filter_map(owner).any(|uid| uid == self.uid)
     }
+}
+
+/// Whom a command of a plan runs as, where that is not us: the user of that number, or for `None` the one who called sudo.
+/// Root alone can become somebody else; for anybody else no rights are at stake.
+///
+/// # Errors
+/// A refusal in words where the system does not know the user.
+pub(crate) fn command_user(uid: Option<u32>) -> Result<Option<User>, Refusal> {
+    // What was found of a user is kept: a knob's command runs several times in each trial.
+    static KNOWN: Mutex<BTreeMap<u32, User>> = Mutex::new(BTreeMap::new());
+    let caller = Caller::of_sudo();
+    let Some(uid) = uid.or(caller.map(|caller| caller.uid)).filter(|&uid| uid != 0 && own_uid() == 0) else {
+        return Ok(None);
+    };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(user) = known.get(&uid) {
+        return Ok(Some(user.clone()));
+    }
+    let gid = caller.filter(|caller| caller.uid == uid).map(|caller| caller.gid);
+    let user = lookup::user(&lookup::This, uid, gid)
+        .map_err(|error| Refusal { errno: Errno::EPERM, words: Some(error.to_string()) })?;
+    known.insert(uid, user.clone());
+    Ok(Some(user))
+}
+
+/// The number of the user whose rights commands of a plan have: who called sudo, else ours.
+#[must_use]
+pub fn command_uid() -> u32 {
+    Caller::of_sudo().map_or_else(own_uid, |caller| caller.uid)
 }
 
 /// The user we act as.

@@ -28,7 +28,7 @@ type Words = [u32; 23];
 /// packed, or a file.
 pub(crate) fn read_place(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     if let Some(command) = CommandPlace::of(path) {
-        return crate::actions::printed(&command.argv());
+        return crate::actions::printed(&command);
     }
     if let Some(place) = PerfPlace::of(path) {
         return crate::perf::Counter::open(place)?.read();

@@ -176,11 +176,12 @@ pub(crate) fn last_change(path: &str) -> Option<LastChange> {
     let file = open(path).ok().filter(|file| !belongs_to_kernel(file))?;
     let found = rustix::fs::fstat(&file).ok()?;
     let unix_s = u64::try_from(found.st_mtime).ok()?;
-    Some(LastChange { unix_s, owner: user(found.st_uid) })
+    Some(LastChange { unix_s, owner: user_name(found.st_uid) })
 }
 
 /// A user's name as /etc/passwd has it, else its number.
-fn user(uid: u32) -> String {
+#[must_use]
+pub fn user_name(uid: u32) -> String {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let named = users.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -242,7 +243,13 @@ fn replace_content(path: &str, file: OwnedFd, text: &str) -> Result<(), Errno> {
 
 fn create(path: &str, text: &str) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let open = || rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map_err(errno);
+    let open = || {
+        rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map_err(|error| match errno(error) {
+            // A link that leads nowhere is there, and what it leads to is not.
+            Errno::EEXIST if Path::new(path).is_symlink() => Errno::ENOENT,
+            other => other,
+        })
+    };
     let file = crate::caller::with_rights_for(Path::new(path), open)?;
     let written = write_at_start(&file, text.as_bytes())
         .and_then(|()| rustix::fs::fsync(&file).map_err(errno))

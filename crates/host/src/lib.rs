@@ -29,6 +29,7 @@ mod followed;
 mod group;
 mod guardian;
 mod in_place;
+mod input;
 mod interrupts;
 mod ledger_file;
 mod local;
@@ -50,17 +51,19 @@ mod world;
 mod writers;
 
 pub use agent::{Agent, AgentError, Opened, Parting};
-pub use caller::{Caller, CallerError, end_with_sudo, own_uid, with_rights_for};
+pub use caller::{Caller, CallerError, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{
     ObserverUsage, address_towards, agent_folder, boot_id, hostname, observer_usage, own_place, state_folder,
     store_folder, unix_time_ms, unix_time_s,
 };
+pub use files::user_name;
 pub use guardian::{GUARDIAN_VERB, Takeover, stand_guard};
+pub use input::{InputError, read_input};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
-pub use lock::{Holder, Lock, LockError, holder};
+pub use lock::{Holder, Lock, LockError, holder, shortened};
 pub use owner::{is_alive, this_process};
 pub use recorded::{CaptureError, RecordedError, RecordedMachine, Recording};
 pub use remote::{RemoteError, RemoteMachine};

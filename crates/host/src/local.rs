@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, LeftBehind, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    Acted, Action, CommandPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange,
+    Ledger, LedgerError, LedgerStore, LeftBehind, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -37,6 +38,8 @@ pub struct LocalMachine {
     adoption: Option<Adoption>,
     ended: BTreeMap<u64, Finished>,
     next: u64,
+    /// Nothing of a plan is executed.
+    rehearses: bool,
 }
 
 /// A load, and what is read around it.
@@ -74,6 +77,7 @@ impl LocalMachine {
             adoption: None,
             ended: BTreeMap::new(),
             next: 0,
+            rehearses: false,
         })
     }
 
@@ -96,6 +100,13 @@ impl LocalMachine {
     #[must_use]
     pub fn guarded(mut self) -> Self {
         self.guard = Some(Guard::new(&self.store.folder()));
+        self
+    }
+
+    /// For a dry run: what would execute a command of a plan is `ECANCELED` instead.
+    #[must_use]
+    pub fn rehearsing(mut self) -> Self {
+        self.rehearses = true;
         self
     }
 
@@ -141,6 +152,9 @@ impl Machine for LocalMachine {
     }
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
+        if self.rehearses && CommandPlace::of(path).is_some() {
+            return Err(Errno::ECANCELED);
+        }
         read_place(path, &mut self.buffer)
     }
 
@@ -150,6 +164,7 @@ impl Machine for LocalMachine {
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
         match LinesPlace::of(path) {
+            Some(_) if self.rehearses => Err(Errno::ECANCELED),
             Some(place) => self.files.follow(&self.program, place),
             None => self.files.open(path),
         }
@@ -175,6 +190,7 @@ impl Machine for LocalMachine {
         }
         let replaced = self.store.replaced();
         let Self { ledger, buffer, .. } = self;
+        let turn = &turn.clone().run_as(crate::caller::command_uid());
         let entry = ledger.intend(turn, &mut |path| read_place(path, buffer))?;
         if let (true, Some(guard)) = (self.store.replaced() != replaced, &mut self.guard) {
             guard.ledger_replaced();
@@ -231,6 +247,9 @@ impl Machine for LocalMachine {
     }
 
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
+        if self.rehearses {
+            return Err(SpawnError::Refused { what: job.work.kind().to_owned(), errno: Errno::ECANCELED });
+        }
         let group = match &job.group {
             None => None,
             Some(name) => Some(self.actor.groups.find(name).map_err(|refusal| SpawnError::Refused {

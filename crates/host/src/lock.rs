@@ -16,6 +16,8 @@ use crate::{errno, io_errno};
 const PATIENCE_NS: u64 = 3_000_000_000;
 /// How long one that has not said yet who it is, ns.
 const UNNAMED_PATIENCE_NS: u64 = 100_000_000;
+/// How much is kept of what a holder is doing, characters.
+const LONGEST_DOING: usize = 200;
 
 /// Who holds the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -204,8 +206,15 @@ pub(crate) fn claim_folder(folder: &Path) -> Result<Option<Claim>, LockError> {
     }
 }
 
-fn shortened(doing: &str) -> String {
-    doing.chars().take(200).collect()
+/// At most 200 characters, cut between words.
+#[must_use]
+pub fn shortened(doing: &str) -> String {
+    if doing.chars().count() <= LONGEST_DOING {
+        return doing.to_owned();
+    }
+    let begin: String = doing.chars().take(LONGEST_DOING).collect();
+    let whole = begin.rsplit_once(char::is_whitespace).map_or("", |(whole, _)| whole);
+    format!("{whole} …").trim_start().to_owned()
 }
 
 /// Who holds the lock of `folder` now; `None` when nobody does, or it is not for us to see.
@@ -223,11 +232,12 @@ fn check_owners(folder: &Path) -> Result<(), LockError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let places = [folder.to_owned(), folder.join("ledger"), folder.join("lock")];
-    // The folder may be reached through a link, the files may be none.
-    let found = [std::fs::metadata(folder), places[1].symlink_metadata(), places[2].symlink_metadata()];
-    for (place, found) in places.iter().zip(found) {
-        if let Ok(found) = found
+    let mut places = vec![folder.join("ledger"), folder.join("lock")];
+    // Who may write a folder above can put another in the place of ours. It may be reached through a link, the files none.
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.into());
+    places.extend(whole.ancestors().map(Path::to_owned));
+    for place in places {
+        if let Ok(found) = place.symlink_metadata()
             && let Some(why) = crate::caller::distrusted(found.uid(), found.gid(), found.mode())
         {
             return Err(LockError::NotOurs { place: place.display().to_string(), why });

@@ -2,7 +2,9 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::process::Command;
 
+use powerband_machine::Errno;
 use powerband_record::{ExitStatus, Usage};
 use rustix::process::Pid;
 
@@ -105,6 +107,15 @@ pub(crate) fn reset_signals() {
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
     }
+}
+
+/// Has `act` done in the new process right before a command is executed.
+#[expect(unsafe_code, reason = "what runs between fork and exec is for the caller to answer for")]
+pub(crate) fn before_exec(command: &mut Command, act: impl Fn() -> Result<(), Errno> + Send + Sync + 'static) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: the C library's fork leaves its allocator usable in the copy, and `act` takes no lock of ours: it calls the
+    // system and allocates.
+    unsafe { command.pre_exec(move || act().map_err(|errno| io::Error::from_raw_os_error(errno.0))) };
 }
 
 /// From here on this thread's rights on files are those of `uid` and `gid`; answers whether they are.

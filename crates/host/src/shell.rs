@@ -77,7 +77,7 @@ impl ShellMachine {
         let hand = Hand(Rc::new(RefCell::new(link)));
         let lost = || unreachable(hand.lost().unwrap_or_else(|| "it does not say what it is".into()));
         let facts = facts(&hand).ok_or_else(lost)?;
-        let owns = purpose != Purpose::Look;
+        let owns = !purpose.only_looks();
         let settled = if owns { take(&hand, doing) } else { look(&hand) };
         let (status, folder, holder) = settled.ok_or_else(lost)?;
         let refused = |exit, why: String| RemoteError::Refused { name: name.into(), exit, why };
@@ -237,7 +237,7 @@ fn orders(entry: EntryId, undo: Option<&Action>) -> Option<Before> {
         }
         Action::RemoveFile { path } => (assignment("pb_u1", path), "rm -f -- \"$pb_u1\""),
         Action::RemoveGroup { group } => (assignment("pb_u1", group), "pb_ungroup \"$pb_u1\""),
-        Action::Run { argv } => (hand::words(argv).ok()?, "pb_do \"$@\" && [ \"$pb_c\" = 0 ]"),
+        Action::Run { argv, .. } => (hand::words(argv).ok()?, "pb_do \"$@\" && [ \"$pb_c\" = 0 ]"),
         _ => return None,
     };
     let order = [lines.as_slice(), &close, &[format!("{back} && pb_close \"$pb_u3\"")]].concat().join("\n");

@@ -207,6 +207,18 @@ fn become_user(user: &User) -> Result<(), Errno> {
     if back || rustix::process::geteuid() != uid { Err(Errno::EPERM) } else { Ok(()) }
 }
 
+/// Has a command executed as `user`, in a session of its own, so that it has no way to our terminal.
+pub(crate) fn start_as(command: &mut Command, user: &User) {
+    for (name, value) in surroundings::of(user) {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let user = user.clone();
+    crate::raw::before_exec(command, move || rustix::process::setsid().map_err(errno).and_then(|_| become_user(&user)));
+}
+
 fn stay_on(cpus: &[u32]) -> Result<(), Errno> {
     let mut set = CpuSet::new();
     for &cpu in cpus {

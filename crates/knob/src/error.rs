@@ -236,7 +236,7 @@ fn rights(errno: Errno, path: &str) -> String {
         Errno::EACCES | Errno::EPERM => match path {
             // Only root may write a file there, whatever its mode says.
             _ if path.starts_with("/proc/sys/") || powerband_machine::CoalescingPlace::of(path).is_some() => {
-                "; only root may set it: write `sudo powerband …`".into()
+                "; only root may set it, and not in every container: write `sudo powerband …` on the host".into()
             }
             _ if path.starts_with("/sys/") => format!(
                 "; write `sudo powerband …`, or let the group powerband write it by a line in /etc/tmpfiles.d/powerband.conf: \

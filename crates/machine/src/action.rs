@@ -1,7 +1,7 @@
 //! Actions: everything that changes a machine, as data with its undo.
 use serde::{Deserialize, Serialize};
 
-use crate::{Coalescing, EntryId, Errno};
+use crate::{Coalescing, CommandPlace, EntryId, Errno};
 
 /// One change of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -56,6 +56,10 @@ pub enum Action {
     Run {
         /// Program and arguments.
         argv: Vec<String>,
+        /// Number of the user it runs as; 0 is the owner of the process, and `None` the user who called sudo where there is
+        /// one. The ledger always has a number, so that whoever restores runs it with the same rights.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<u32>,
     },
 }
 
@@ -98,6 +102,23 @@ pub struct Turn {
     pub read_back: Option<String>,
     /// First entry of the command this belongs to (one step of `undo`); `None` starts a new step.
     pub step: Option<EntryId>,
+}
+
+impl Turn {
+    /// The same with a user for each command that names none.
+    #[must_use]
+    pub fn run_as(mut self, uid: u32) -> Turn {
+        for action in [Some(&mut self.action), self.undo.as_mut()].into_iter().flatten() {
+            if let Action::Run { user, .. } = action {
+                user.get_or_insert(uid);
+            }
+        }
+        if let Some(place) = self.read_back.as_deref().and_then(CommandPlace::of) {
+            let place = CommandPlace { user: place.user.or(Some(uid)), ..place }.to_string();
+            self.read_back = Some(place);
+        }
+        self
+    }
 }
 
 /// What came of an action.

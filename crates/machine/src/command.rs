@@ -2,20 +2,39 @@
 use std::fmt;
 
 /// What such a place begins with. No path does, as paths are absolute.
-const PLACE: &str = "command:";
+const PLACE: &str = "command";
 
-/// What a line for `sh` prints on its standard output: `command:cat /run/level`. Reading it fails when the line does.
+/// What a line for `sh` prints on its standard output: `command:cat /run/level`, or `command@1000:cat /run/level` for the
+/// user 1000. Reading it fails when the line does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandPlace<'p> {
     /// The line.
     pub line: &'p str,
+    /// Number of the user it runs as, see [`crate::Action::Run`].
+    pub user: Option<u32>,
+}
+
+/// User and line of a place that begins with `kind`.
+fn parts<'p>(path: &'p str, kind: &str) -> Option<(Option<u32>, &'p str)> {
+    let rest = path.strip_prefix(kind)?;
+    match rest.strip_prefix('@') {
+        Some(rest) => rest.split_once(':').and_then(|(user, line)| Some((Some(user.parse().ok()?), line))),
+        None => rest.strip_prefix(':').map(|line| (None, line)),
+    }
+}
+
+fn write_place(f: &mut fmt::Formatter<'_>, kind: &str, user: Option<u32>, line: &str) -> fmt::Result {
+    match user {
+        Some(user) => write!(f, "{kind}@{user}:{line}"),
+        None => write!(f, "{kind}:{line}"),
+    }
 }
 
 impl<'p> CommandPlace<'p> {
     /// Of a path, if it is one of these and no file's.
     #[must_use]
     pub fn of(path: &'p str) -> Option<Self> {
-        path.strip_prefix(PLACE).map(|line| CommandPlace { line })
+        parts(path, PLACE).map(|(user, line)| CommandPlace { line, user })
     }
 
     /// Program and arguments. It runs in the folder `/`, so that it means the same to whoever reads it later.
@@ -27,12 +46,12 @@ impl<'p> CommandPlace<'p> {
 
 impl fmt::Display for CommandPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PLACE}{}", self.line)
+        write_place(f, PLACE, self.user, self.line)
     }
 }
 
 /// What a place of lines begins with.
-const LINES: &str = "lines:";
+const LINES: &str = "lines";
 
 /// The lines that a line for `sh` prints while it is open, each behind the machine's time at which it came, ns:
 /// `12345 3.2 W`. Opened, it is started, and answers when its first line has come; read, it tells the lines since it was
@@ -41,25 +60,27 @@ const LINES: &str = "lines:";
 pub struct LinesPlace<'p> {
     /// The line.
     pub line: &'p str,
+    /// Number of the user it runs as, see [`crate::Action::Run`].
+    pub user: Option<u32>,
 }
 
 impl<'p> LinesPlace<'p> {
     /// Of a path, if it is one of these and no file's.
     #[must_use]
     pub fn of(path: &'p str) -> Option<Self> {
-        path.strip_prefix(LINES).map(|line| LinesPlace { line })
+        parts(path, LINES).map(|(user, line)| LinesPlace { line, user })
     }
 
     /// Program and arguments, in the folder `/`.
     #[must_use]
     pub fn argv(&self) -> Vec<String> {
-        CommandPlace { line: self.line }.argv()
+        CommandPlace { line: self.line, user: self.user }.argv()
     }
 }
 
 impl fmt::Display for LinesPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{LINES}{}", self.line)
+        write_place(f, LINES, self.user, self.line)
     }
 }
 
@@ -72,7 +93,12 @@ mod tests {
         let place = CommandPlace::of("command:cat /run/level").unwrap();
         assert_eq!(place.to_string(), "command:cat /run/level");
         assert_eq!(place.argv(), ["sh", "-c", "cd / && cat /run/level"]);
-        assert_eq!(CommandPlace::of("/command:x"), None);
+        assert_eq!((CommandPlace::of("/command:x"), CommandPlace::of("command@x:y")), (None, None));
+        let place = CommandPlace::of("command@1000:cat a:b").unwrap();
+        assert_eq!(
+            (place.user, place.line, place.to_string().as_str()),
+            (Some(1000), "cat a:b", "command@1000:cat a:b")
+        );
         let lines = LinesPlace::of("lines:./watts").unwrap();
         assert_eq!(lines.to_string(), "lines:./watts");
         assert_eq!(lines.argv(), ["sh", "-c", "cd / && ./watts"]);

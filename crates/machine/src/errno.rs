@@ -59,6 +59,7 @@ errnos! {
     ETIMEDOUT = 110, "connection timed out";
     ECONNREFUSED = 111, "connection refused";
     ESTALE = 116, "stale file handle";
+    ECANCELED = 125, "operation canceled";
 }
 
 impl std::fmt::Display for Errno {

@@ -22,14 +22,24 @@ pub const LEASE_MARGIN_NS: u64 = 10_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// Reading only: no lock, nothing is put back.
+    /// Reading only: no lock, nothing is restored.
     Look,
+    /// A dry run: as [`Purpose::Look`], and no command of a plan or of the user is executed.
+    Rehearse,
     /// `set` and `undo`: what is set stays, on simulated machines in their log.
     Turn,
     /// `undo`: as [`Purpose::Turn`], but what was left and what is damaged is the verb's own business.
     PutBack,
     /// Trials: a simulated machine starts from its boot.
     Measure,
+}
+
+impl Purpose {
+    /// Whether nothing is changed.
+    #[must_use]
+    pub fn only_looks(self) -> bool {
+        matches!(self, Purpose::Look | Purpose::Rehearse)
+    }
 }
 
 /// The command's first word.

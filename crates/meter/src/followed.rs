@@ -35,7 +35,9 @@ impl MeterInstance {
             true => Kind::Counter { wrap: None },
             false => Kind::Gauge { interval_ns, window: Window::Before },
         };
-        let source = LinesPlace { line: &meter.command }.to_string();
+        // Nobody's number: the user who called sudo, whoever that is when it is read.
+        let user = meter.as_root.then_some(0);
+        let source = LinesPlace { line: &meter.command, user }.to_string();
         let mut instance = MeterInstance::new(NAME, meter.boundary.clone(), source, kind);
         instance.updates_ns = Some(interval_ns);
         instance.prints = Some(meter.unit);

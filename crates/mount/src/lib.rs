@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use powerband_machine::{Errno, Wake, World};
 use powerband_record::Side;
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, StatxFlags};
 use rustix::mount::UnmountFlags;
 use thiserror::Error;
 
@@ -82,6 +82,9 @@ impl Mount {
         if rustix::fs::FileType::from_raw_mode(found.st_mode) != rustix::fs::FileType::Directory {
             return Err(refused(Errno::ENOTDIR));
         }
+        if !is_empty(folder).map_err(|error| refused(Errno(error.raw_os_error())))? {
+            return Err(refused(Errno::ENOTEMPTY));
+        }
         let mut config = Config::default();
         config.mount_options =
             vec![MountOption::FSName("powerband".into()), MountOption::DefaultPermissions, MountOption::NoExec];
@@ -140,6 +143,17 @@ fn device(folder: &Path) -> rustix::io::Result<(u32, u32)> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = rustix::fs::statx(rustix::fs::CWD, folder, flags, StatxFlags::empty())?;
     Ok((found.stx_dev_major, found.stx_dev_minor))
+}
+
+/// Whether nothing is in a folder: a mount would hide it.
+fn is_empty(folder: &Path) -> rustix::io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    for entry in Dir::read_from(rustix::fs::open(folder, flags, Mode::empty())?)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Moves the World's clock on and answers whether it was asked to stop.

@@ -2,21 +2,21 @@
 use std::path::Path;
 
 use powerband_experiment::{Resolved, check_rig, rebuild};
-use powerband_host::with_rights_for;
 use powerband_record::Started;
 use powerband_report::page::Data;
-use powerband_report::sentence;
 
-use crate::cli::{Measuring, Shared};
+use crate::cli::{Measuring, Run, Shared};
 use crate::exit::{Answer, Failure, usage};
 use crate::measure::{conclude, conduct, header, open_store, store_failure};
 use crate::rig::{self, Names, Purpose};
-use crate::{caller, dry, output, tabled};
+use crate::{caller, commands, dry, input, output, tabled};
 
 /// Runs it, and keeps it as an experiment of its own.
-pub(crate) fn run(shared: &Shared, page: &Path, measuring: &Measuring) -> Answer {
+pub(crate) fn run(shared: &Shared, page: &Path, args: &Run) -> Answer {
+    let measuring = &args.measuring;
     let refused = |why: String| usage(format!("{} cannot be run again: {why}", page.display()));
-    let data = read(page).map_err(&refused)?;
+    let bytes = input::bytes(page, "the page", input::MEASURED)?;
+    let data = Data::read(&String::from_utf8_lossy(&bytes)).map_err(|error| refused(error.to_string()))?;
     let Some(started) = data.plan else {
         return Err(refused("it is no page of an experiment; `powerband report ID -o FILE.html` writes one".into()));
     };
@@ -27,35 +27,39 @@ pub(crate) fn run(shared: &Shared, page: &Path, measuring: &Measuring) -> Answer
     if let Some(then) = then.filter(|then| *then != here && !names.simulated() && names.table().is_none()) {
         output::remark(&format!("the page was made on {then}, this is {here}"));
     }
-    if names.table().is_none() && !names.simulated() {
-        // A page may come from anybody, and what it runs here is no secret.
-        output::remark(&format!("its load: {}", sentence::load(&started.load)));
-    }
     if names.table().is_some() {
         return tabled::from_page(shared, &names, &started, measuring);
     }
-    on_rig(shared, &names, started, measuring).map_err(|failure| Failure {
+    on_rig(shared, page, &names, started, args).map_err(|failure| Failure {
         sentence: format!("{} cannot be run again: {}", page.display(), failure.sentence),
         ..failure
     })?
 }
 
 /// The inner answer is that of an experiment that was begun.
-fn on_rig(shared: &Shared, names: &Names, mut started: Started, measuring: &Measuring) -> Result<Answer, Failure> {
+fn on_rig(shared: &Shared, page: &Path, names: &Names, mut started: Started, args: &Run) -> Result<Answer, Failure> {
+    let measuring: &Measuring = &args.measuring;
     let user = if names.here() { caller::user_of_loads(measuring.setup.as_root)? } else { None };
     started.user = (!names.simulated()).then(|| caller::number(user.as_ref()));
     let mut resolved = rebuild(&started).map_err(usage)?;
     let seed = names.seed()?.unwrap_or(started.seed);
     let dry_run = measuring.setup.dry_run;
+    let listed = commands::of(&resolved, names, user.as_ref());
+    if dry_run {
+        commands::start_nothing(page, names, args.trust)?;
+    } else if !names.simulated() {
+        // A page may come from anybody.
+        commands::trust(page, &resolved, &listed, args.trust)?;
+    }
     // The store first: without a place for results nothing may be turned.
     let mut store = if dry_run { None } else { Some(open_store(shared)?) };
-    let mut rig = rig::open(names, Some(seed), if dry_run { Purpose::Look } else { Purpose::Measure })?;
+    let mut rig = rig::open(names, Some(seed), if dry_run { Purpose::Rehearse } else { Purpose::Measure })?;
     same_rig(&resolved, rig.world())?;
     // A page tells how the machine stood then.
     resolved.started.facts = powerband_experiment::facts(rig.world());
     let steps = dry::steps(&resolved, rig.world())?;
     let Some(store) = &mut store else {
-        return Ok(dry::print(shared, &resolved, &steps, rig.world()));
+        return Ok(dry::print(shared, &resolved, &steps, &listed, rig.world()));
     };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
@@ -69,12 +73,6 @@ fn same_rig(resolved: &Resolved, world: &mut dyn powerband_machine::World) -> Re
         let differs = told.split("; go on where").next().unwrap_or(&told);
         usage(format!("{differs}; run it on the machine it was measured on"))
     })
-}
-
-/// The data of a page.
-fn read(page: &Path) -> Result<Data, String> {
-    let bytes = with_rights_for(page, || std::fs::read(page)).map_err(|error| error.to_string().to_lowercase())?;
-    Data::read(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
 }
 
 /// What it runs on and by which seed stands in the page.

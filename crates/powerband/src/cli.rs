@@ -420,6 +420,9 @@ pub(crate) struct Run {
     /// Repeat the experiment of a page written by `powerband report`: same plan, seed and machine
     #[arg(long, value_name = "FILE.html", conflicts_with_all = PLANNED, help_heading = COMMON)]
     pub(crate) again: Option<PathBuf>,
+    /// Run the commands of a page without asking; with --dry-run, start those that lead to its machines
+    #[arg(long, help_heading = COMMON)]
+    pub(crate) trust: bool,
     /// How to measure; options override the plan.
     #[command(flatten)]
     pub(crate) measuring: Measuring,

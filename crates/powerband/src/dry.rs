@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::Shared;
+use crate::commands::{self, Listed};
 use crate::exit::{Answer, Exit, Failure};
 use crate::output::{self, Document};
 use crate::rig;
@@ -104,6 +105,9 @@ pub(crate) struct Planned<'a> {
     machine: &'a str,
     /// The load, in words.
     load: String,
+    /// Every command that would run, those that run as root first.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    commands: &'a [Listed],
     /// What each setting would turn, the reference first; of a search those that are turned once before it begins.
     settings: &'a [Steps],
     /// Metrics that are judged.
@@ -132,7 +136,13 @@ impl Document for Planned<'_> {
 }
 
 /// Prints what would happen.
-pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], world: &mut dyn World) -> Answer {
+pub(crate) fn print(
+    shared: &Shared,
+    resolved: &Resolved,
+    steps: &[Steps],
+    listed: &[Listed],
+    world: &mut dyn World,
+) -> Answer {
     let (meters, record) = (&meters(world, resolved)[..], &recorded(world, resolved)[..]);
     let started = &resolved.started;
     let judged: Vec<_> = started.metrics.iter().filter(|m| m.judged).map(|m| m.name.as_str()).collect();
@@ -150,6 +160,7 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], world
             search: started.search.as_ref(),
             machine: &started.machine,
             load: resolved.load.describe(),
+            commands: listed,
             settings: steps,
             judged,
             shown,
@@ -164,6 +175,9 @@ pub(crate) fn print(shared: &Shared, resolved: &Resolved, steps: &[Steps], world
         return output::say_document(&planned);
     }
     let mut text = format!("on {} ({}): {}\n", started.machine, started.system, resolved.load.describe());
+    if !listed.is_empty() {
+        text += &format!("commands it would run, and as whom\n{}", commands::table(listed));
+    }
     text += &all_steps(steps, started.search.is_some());
     text += &format!(
         "judged by {}; also shown: {}\n",

@@ -7,6 +7,8 @@ use powerband_record::Event;
 use powerband_report::text::{State, progress};
 use powerband_store::Store;
 
+use crate::output;
+
 /// Writes into a store, shows progress.
 pub(crate) struct StoreJournal<'a> {
     store: &'a mut Store,
@@ -49,12 +51,12 @@ impl Journal for StoreJournal<'_> {
         self.store.append(self.id, event).map_err(|error| JournalError { why: error.to_string() })?;
         self.seen.see(event);
         if let Some(line) = progress(event, &self.seen) {
-            self.bar.set_message(line);
+            output::progress(&self.bar, &line);
         }
         Ok(())
     }
 
     fn tell(&mut self, words: &str) {
-        self.bar.set_message(words.to_owned());
+        output::progress(&self.bar, words);
     }
 }

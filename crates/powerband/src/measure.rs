@@ -17,20 +17,29 @@ use crate::cli::{FailOn, Measuring, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::rig::{self, Purpose};
-use crate::{caller, dry, incomplete, lag, mpirun, output, tabled, verb};
+use crate::{caller, commands, dry, incomplete, input, lag, mpirun, output, tabled, verb};
 
 /// Where a margin comes from that a calibration proposes.
 pub(crate) const CALIBRATED: &str = "calibration";
 
+/// Where an experiment was written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// On the command line.
+    Typed,
+    /// In a file, which may be somebody else's.
+    File,
+}
+
 /// Runs an experiment and prints what it found.
-pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
+pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words: Words) -> Answer {
     let mut plan = overridden(plan, shared, measuring);
     for text in measuring.setup.meters.iter().filter(|text| text.contains('=')) {
         let (name, meter) = CommandMeter::parse(text).map_err(usage)?;
         plan.meters.insert(name, meter);
     }
     plan.knobs.extend(rig::declared(shared)?);
-    let purpose = if measuring.setup.dry_run { Purpose::Look } else { Purpose::Measure };
+    let purpose = if measuring.setup.dry_run { Purpose::Rehearse } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
     if names.table().is_some() {
         return tabled::measure(shared, named(plan, names), measuring);
@@ -47,7 +56,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
         rig.close();
         rig = rig::open(&names, plan.seed, purpose)?;
     }
-    let mut plan = named(plan, names);
+    let mut plan = named(plan, names.clone());
     rig::check_shells(&plan.load, rig.world())?;
     if !measuring.setup.dry_run {
         mpirun::settle(&mut plan.load, rig.world(), user.as_ref())?;
@@ -60,12 +69,16 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     resolved.notes.iter().for_each(|note| output::remark(note));
     margin_by_calibration(&plan, &mut resolved, shared, store.as_ref())?;
     let steps = dry::steps(&resolved, rig.world())?;
+    let listed = commands::of(&resolved, &names, user.as_ref());
     if !measuring.setup.dry_run {
+        if words == Words::File || shared.declared.is_some() {
+            commands::note(&listed);
+        }
         let notes: BTreeSet<&String> = steps.iter().flat_map(|steps| &steps.notes).collect();
         notes.into_iter().for_each(|note| output::remark(note));
     }
     let Some(store) = &mut store else {
-        return dry::print(shared, &resolved, &steps, rig.world());
+        return dry::print(shared, &resolved, &steps, &listed, rig.world());
     };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
@@ -379,8 +392,6 @@ fn verdict_code(finding: &Finding, fail_on: &[FailOn], id: i64) -> Answer {
 
 /// Reads a plan file.
 pub(crate) fn read_plan(path: &std::path::Path) -> Result<Plan, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        usage(format!("cannot read the plan {}: {}", path.display(), error.to_string().to_lowercase()))
-    })?;
+    let text = input::text(path, "the plan", input::WRITTEN)?;
     Plan::parse(&path.display().to_string(), &text).map_err(usage)
 }

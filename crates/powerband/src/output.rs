@@ -1,4 +1,5 @@
 //! What the command prints: one write a result, one line a failure. A reader that went away (`| head`) is no failure.
+mod clean;
 mod document;
 mod indented;
 #[cfg(test)]
@@ -7,7 +8,10 @@ mod schemas;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
+use indicatif::ProgressBar;
+
 use crate::exit::{Answer, Exit, Failure};
+pub(crate) use clean::one_line;
 pub(crate) use document::Document;
 use document::Printed;
 use indented::Indented;
@@ -15,22 +19,31 @@ use indented::Indented;
 /// Prints a result.
 pub(crate) fn say(text: &str) {
     let mut out = std::io::stdout().lock();
+    let text = clean::lines(text, colour());
     let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     // A closed pipe means nobody wants the rest.
     let _ = write!(out, "{text}{newline}").and_then(|()| out.flush());
 }
 
-/// Prints bytes as they are.
+/// Prints what programs read, a page or a table: as it is, unless a terminal would get it.
 pub(crate) fn hand_on(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
+    let text = out.is_terminal().then(|| String::from_utf8_lossy(bytes).replace("\r\n", "\n"));
+    let clean = text.as_deref().map(|text| clean::lines(text, false));
     // A closed pipe means nobody wants the rest.
-    let _ = out.write_all(bytes).and_then(|()| out.flush());
+    let _ = out.write_all(clean.as_deref().map_or(bytes, str::as_bytes)).and_then(|()| out.flush());
 }
 
-/// Prints a line as it comes; answers whether anybody still reads.
+/// Prints a line of what programs read, as it comes; answers whether anybody still reads.
 pub(crate) fn say_on(line: &str) -> bool {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
+    let clean = out.is_terminal().then(|| one_line(line));
+    writeln!(out, "{}", clean.as_deref().unwrap_or(line)).and_then(|()| out.flush()).is_ok()
+}
+
+/// What a line of progress says.
+pub(crate) fn progress(bar: &ProgressBar, words: &str) {
+    bar.set_message(one_line(words));
 }
 
 /// Prints a document of a kind for programs.
@@ -64,22 +77,47 @@ pub(crate) fn say_json(value: &impl serde::Serialize) -> Answer {
     Ok(Exit::Fine as u8)
 }
 
-/// Prints what a command printed elsewhere, each stream to its own.
+/// Prints what a command of `with` printed elsewhere, each stream to its own: as it is, as when it runs here.
+///
+/// The only text that is not made clean: whoever types a command is shown what it prints.
 pub(crate) fn pass_on(stdout: &str, stderr: &str) {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     let _ = out.write_all(stdout.as_bytes()).and_then(|()| out.flush());
     let _ = err.write_all(stderr.as_bytes());
 }
 
+/// Words this long are not read, and push away what is said about them.
+const LONGEST_WORD: usize = 300;
+
+/// A sentence whose longest words have lost their middle.
+fn shortened(sentence: &str) -> String {
+    let short = |word: &str| {
+        let length = word.chars().count();
+        if length <= LONGEST_WORD {
+            return word.to_owned();
+        }
+        let (begin, end) = (LONGEST_WORD / 2, length - LONGEST_WORD / 4);
+        let part = |range: std::ops::Range<usize>| word.chars().skip(range.start).take(range.len()).collect::<String>();
+        format!("{}… ({} characters) …{}", part(0..begin), length, part(end..length))
+    };
+    sentence.split(' ').map(short).collect::<Vec<_>>().join(" ")
+}
+
 /// Prints one line about what went wrong.
 pub(crate) fn complain(sentence: &str) {
     let line = sentence.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
-    let _ = writeln!(std::io::stderr(), "powerband: {line}");
+    let _ = writeln!(std::io::stderr(), "powerband: {}", shortened(&one_line(&line)));
+}
+
+/// Prints a question, to be answered on the same line.
+pub(crate) fn ask(question: &str) {
+    let mut err = std::io::stderr();
+    let _ = write!(err, "{}", clean::lines(question, false)).and_then(|()| err.flush());
 }
 
 /// Prints a remark that is not a failure.
 pub(crate) fn remark(sentence: &str) {
-    let _ = writeln!(std::io::stderr(), "note: {sentence}");
+    let _ = writeln!(std::io::stderr(), "note: {}", one_line(sentence));
 }
 
 /// What clap has to say: help and version as they are, anything else in one line with where to look.

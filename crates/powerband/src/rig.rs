@@ -17,6 +17,7 @@ use crate::away::{self, Noted};
 use crate::cli::Shared;
 use crate::corrected;
 use crate::exit::{Exit, Failure, usage};
+use crate::input;
 use crate::left::{self, Kept};
 pub(crate) use far::{check_addresses, check_models, check_shells, is_lost, lost};
 use place::Place;
@@ -106,6 +107,26 @@ impl Names {
             _ => None,
         };
         [Some(&self.near), self.far.as_ref()].into_iter().flatten().find_map(alone)
+    }
+
+    /// As a machine is named, if it is there.
+    pub(crate) fn words_of(&self, side: Side) -> Option<&str> {
+        if side == Side::Near { Some(&self.near) } else { self.far.as_deref() }
+    }
+
+    /// The name of a machine that is not this one.
+    pub(crate) fn far_away(&self, side: Side) -> Option<&str> {
+        self.words_of(side).filter(|name| Place::of(name) != Some(Place::Local))
+    }
+
+    /// The commands that lead to the machines, each with what it leads to.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = (String, String)> {
+        [Side::Near, Side::Far].into_iter().filter_map(|side| match Place::of(self.words_of(side)?)? {
+            Place::Behind { command, .. } | Place::Shell { command, .. } => {
+                Some((format!("{side} machine"), command.to_owned()))
+            }
+            _ => None,
+        })
     }
 
     /// Whether the near machine is the one of this name; a seed behind it may have been without effect.
@@ -250,9 +271,7 @@ fn simulated(name: &str) -> Option<&str> {
 /// A built-in machine file, or one at a path.
 pub(crate) fn profile(name: &str) -> Result<Profile, Failure> {
     if name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name).map_err(|error| {
-            usage(format!("cannot read the machine file {name}: {}", error.to_string().to_lowercase()))
-        })?;
+        let text = input::text(name.as_ref(), "the machine file", input::WRITTEN)?;
         return Profile::parse(&text).map_err(|error| usage(format!("{name}: {error}")));
     }
     Profile::builtin(name).map_err(usage)
@@ -288,7 +307,7 @@ fn open_simulated(
     if let Some(far) = far {
         kept.push(Kept { side: Side::Far, folder: simulated_folder(far)?, away: None });
     }
-    let locks = if purpose == Purpose::Look { Vec::new() } else { lock_all(&kept)? };
+    let locks = if purpose.only_looks() { Vec::new() } else { lock_all(&kept)? };
     for Kept { side, folder, .. } in &kept {
         let store = Box::new(FileLedger::new(folder));
         world.keep_ledger(*side, store).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
@@ -381,8 +400,7 @@ pub(crate) fn narrow(shared: &Shared) -> Result<Selection, Failure> {
 pub(crate) fn declared(shared: &Shared) -> Result<BTreeMap<String, CommandKnob>, Failure> {
     let Some(path) = &shared.declared else { return Ok(BTreeMap::new()) };
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| usage(format!("cannot read {name}: {}", error.to_string().to_lowercase())))?;
+    let text = input::text(path, "", input::WRITTEN)?;
     match Plan::knobs_in(&name, &text).map_err(usage)? {
         knobs if knobs.is_empty() => Err(usage(format!("{name} declares no knob; write a table [knobs.NAME] into it"))),
         knobs => Ok(knobs),

@@ -2,7 +2,6 @@
 use std::path::Path;
 
 use powerband_experiment::{Plan, Table, TableBench, resolve_table, run};
-use powerband_host::with_rights_for;
 use powerband_record::{Started, format_duration};
 
 use crate::cli::{Measuring, Shared};
@@ -10,7 +9,7 @@ use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::measure::{conclude, header, open_store, store_failure};
 use crate::rig::{Names, resolve_failure};
-use crate::{dry, output};
+use crate::{dry, input, output};
 
 /// Runs an experiment on a table and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
@@ -60,13 +59,8 @@ fn read(names: &Names) -> Result<Table, Failure> {
     let file = names.table().unwrap_or_default();
     let beside = Path::new(file).with_extension("toml");
     let beside_name = beside.display().to_string();
-    let text = |path: &Path, what: &str| {
-        with_rights_for(path, || std::fs::read_to_string(path)).map_err(|error| {
-            usage(format!("cannot read {what} {}: {}", path.display(), error.to_string().to_lowercase()))
-        })
-    };
-    let rows = text(Path::new(file), "the table")?;
-    let about = text(&beside, "what the columns of the table are,")?;
+    let rows = input::text(Path::new(file), "the table", input::MEASURED)?;
+    let about = input::text(&beside, "the description of the table's columns,", input::WRITTEN)?;
     Table::parse(&format!("table:{file}"), (file, &rows), (&beside_name, &about)).map_err(usage)
 }
 

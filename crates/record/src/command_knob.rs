@@ -19,6 +19,9 @@ pub struct CommandKnob {
     /// The values it takes; any when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "words")]
     pub values: Vec<String>,
+    /// Under sudo its commands run as root, not as the user who called.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_root: bool,
 }
 
 /// What is written may have more fields than it has today, although what is read may not.

@@ -15,6 +15,9 @@ pub struct CommandMeter {
     /// How often the meter makes a new number, e.g. `1s`, which is also meant when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<String>,
+    /// Under sudo its command runs as root, not as the user who called.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_root: bool,
 }
 
 /// Units of power, and of energy counted up.
@@ -62,7 +65,7 @@ impl MeterUnit {
 }
 
 impl CommandMeter {
-    /// Reads `NAME=BOUNDARY,UNIT[,INTERVAL],cmd:COMMAND`: the name and the meter.
+    /// Reads `NAME=BOUNDARY,UNIT[,INTERVAL][,as_root],cmd:COMMAND`: the name and the meter.
     ///
     /// # Errors
     /// What is wrong with it, one sentence.
@@ -83,8 +86,14 @@ impl CommandMeter {
             return Err(wrong("what its numbers cover must be said"));
         }
         let unit = MeterUnit::named(unit).ok_or_else(|| wrong("its unit must be W, mW, kW, J, mJ, kJ, Wh or kWh"))?;
-        let interval = words.next().filter(|word| !word.is_empty()).map(str::to_owned);
-        let meter = CommandMeter { command: command.to_owned(), unit, boundary: boundary.to_owned(), interval };
+        let (as_root, rest): (Vec<&str>, Vec<&str>) =
+            words.filter(|word| !word.is_empty()).partition(|word| *word == "as_root");
+        if rest.len() > 1 {
+            return Err(wrong(&format!("'{}' is one word too many", rest[1])));
+        }
+        let (interval, as_root) = (rest.first().map(|word| (*word).to_owned()), !as_root.is_empty());
+        let meter =
+            CommandMeter { command: command.to_owned(), unit, boundary: boundary.to_owned(), interval, as_root };
         Ok((name.to_owned(), meter))
     }
 }
@@ -103,7 +112,9 @@ mod tests {
         );
         let (_, meter) = CommandMeter::parse("x=GPU 0,mJ,cmd:y").unwrap();
         assert_eq!((meter.unit, meter.interval), (MeterUnit::MilliJ, None));
-        assert!(meter.unit.is_energy());
+        assert!(meter.unit.is_energy() && !meter.as_root);
+        let (_, meter) = CommandMeter::parse("x=wall,W,as_root,cmd:y").unwrap();
+        assert_eq!((meter.interval, meter.as_root), (None, true));
         for (text, words) in [
             ("cmd:x", "no name"),
             ("x=wall,W", "no cmd:"),
@@ -111,6 +122,7 @@ mod tests {
             ("x=wall,cmd:y", "unit must be"),
             ("x=wall,watt,cmd:y", "unit must be"),
             ("=wall,W,cmd:y", "empty"),
+            ("x=wall,W,1s,root,cmd:y", "one word too many"),
         ] {
             let why = CommandMeter::parse(text).unwrap_err();
             assert!(why.contains(words), "{why}");

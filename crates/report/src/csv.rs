@@ -56,7 +56,7 @@ fn line(
     fields: [String; 5],
     verdict: Option<&SettingVerdict>,
 ) {
-    let names = [&number.to_string(), &setting.label, &setting.turns, metric, unit_of(metric)].map(quoted);
+    let names = [&number.to_string(), &setting.label, &setting.turns, metric, unit_of(metric)].map(cell);
     let line: Vec<String> = names.into_iter().chain(fields).chain(verdict.map_or(NO_VERDICT, judged)).collect();
     *text += &line.join(",");
     *text += "\r\n";
@@ -89,11 +89,38 @@ fn number(value: impl Into<Option<f64>>) -> String {
     finite(value).map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// In quotes where a comma, a quote or a line end asks for it.
-fn quoted(field: &str) -> String {
+/// A text as a cell: characters that are not seen show as their code points, and what a spreadsheet would take for a
+/// formula (CWE-1236) is marked as text by an apostrophe, numbers excepted. In quotes where a comma, a quote or a line end
+/// asks for it.
+pub(crate) fn cell(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && text.parse::<f64>().is_err();
+    let field = &format!("{}{}", if is_formula { "'" } else { "" }, crate::escape::seen(text));
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
         field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    #[test]
+    fn no_cell_is_a_formula_or_a_sequence() {
+        for (text, wanted) in [
+            ("=1+1", "'=1+1"),
+            ("+cmd|'/C calc'!A0", "'+cmd|'/C calc'!A0"),
+            ("@x,y", "\"'@x,y\""),
+            ("-x", "'-x"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "'U+000D=1"),
+            ("-1.5e3", "-1.5e3"),
+            ("+7", "+7"),
+            ("a=1", "a=1"),
+            ("a\u{1b}[2J", "aU+001B[2J"),
+        ] {
+            assert_eq!(cell(text), wanted);
+        }
     }
 }

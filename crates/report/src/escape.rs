@@ -1,4 +1,4 @@
-//! Text from outside as characters and nothing else, on pages and in drawings alike.
+//! Text from outside as characters and nothing else: on pages, in drawings and on terminals alike.
 use std::fmt::Write as _;
 
 /// Characters that show nothing but change how others are shown (Unicode 15, UAX 9 and the default ignorables in use), and
@@ -11,7 +11,8 @@ fn is_unseen(c: char) -> bool {
 
 /// A text such that every character of it is seen and none of them moves others: those that are not stand as their code
 /// points, `U+202E`. Line ends and tabs stay.
-pub(crate) fn seen(text: &str) -> String {
+#[must_use]
+pub fn seen(text: &str) -> String {
     let mut seen = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
         match c {

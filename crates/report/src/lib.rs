@@ -30,4 +30,5 @@ pub mod timelines;
 pub use advice::{Advice, Changed, advice, deciding, no_advice};
 pub use calibration::CalibrationRow;
 pub use distribution::{Distribution, Percentile};
+pub use escape::seen;
 pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};

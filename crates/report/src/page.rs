@@ -17,6 +17,7 @@ mod data;
 mod figure;
 mod frame;
 mod html;
+mod policy;
 mod replicated;
 mod settings;
 mod verdict;

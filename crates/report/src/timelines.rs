@@ -5,6 +5,7 @@ use powerband_record::{Event, MeterQuantity, Side, Timeline, TimelineError};
 use serde::Serialize;
 
 use crate::courses::watts_between;
+use crate::csv::cell;
 use crate::json::VERSION;
 use crate::text::{fit, fold};
 
@@ -115,7 +116,6 @@ impl Timelines {
     /// Every reading as a line of a table for spreadsheets (RFC 4180).
     #[must_use]
     pub fn csv(&self) -> String {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         // Columns beside a meter's are there where something is in them.
         let any = |of: fn(&Row) -> bool| self.timelines.iter().any(of);
         let beside: Vec<(&str, Values)> = [
@@ -130,16 +130,16 @@ impl Timelines {
         beside.iter().for_each(|(name, _)| text = format!("{text},{name}"));
         text += if stretched { ",stretch\r\n" } else { "\r\n" };
         for row in &self.timelines {
-            let named = [&row.setting, &row.meter, &row.boundary].map(|name| quoted(name));
+            let named = [&row.setting, &row.meter, &row.boundary].map(|name| cell(name));
             let [setting, meter, boundary] = named;
-            let stretch = row.stretch.as_deref().map(quoted).unwrap_or_default();
+            let stretch = row.stretch.as_deref().map(cell).unwrap_or_default();
             let (trial, block, side) = (row.trial, row.block, row.side);
             for (place, at_s) in row.time_s.iter().enumerate() {
-                let cell = |of: &[Option<f64>]| of.get(place).copied().flatten().map(|value| format!("{value:.6}"));
-                let power_w = cell(&row.power_w).unwrap_or_default();
+                let value = |of: &[Option<f64>]| of.get(place).copied().flatten().map(|value| format!("{value:.6}"));
+                let power_w = value(&row.power_w).unwrap_or_default();
                 let _ = write!(text, "{trial},{block},{setting},{side},{meter},{boundary},{at_s:.6},{power_w}");
                 for (_, of) in &beside {
-                    let _ = write!(text, ",{}", cell(of(row)).unwrap_or_default());
+                    let _ = write!(text, ",{}", value(of(row)).unwrap_or_default());
                 }
                 text += &if stretched { format!(",{stretch}\r\n") } else { "\r\n".to_owned() };
             }

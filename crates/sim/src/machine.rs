@@ -139,7 +139,7 @@ impl Board {
             }
             Action::Coalesce { device, .. } if device != nic::DEVICE => Err(plain(Errno::ENODEV)),
             Action::Coalesce { values, .. } => self.nic.coalesce(values, self.now_ns),
-            Action::Run { argv } => {
+            Action::Run { argv, .. } => {
                 let program = argv.first().map_or("", String::as_str);
                 let words = format!("{} is simulated and runs no programs, so not '{program}'", self.identity.name);
                 Err((Errno::EOPNOTSUPP, Some(words)))

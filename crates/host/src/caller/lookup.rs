@@ -29,15 +29,15 @@ impl System for This {
     }
 }
 
-/// The user of a number, whose own group is `gid`.
-pub(super) fn user(system: &dyn System, uid: u32, gid: u32) -> Result<User, CallerError> {
+/// The user of a number, whose own group is `gid`, or else the one of its account.
+pub(super) fn user(system: &dyn System, uid: u32, gid: Option<u32>) -> Result<User, CallerError> {
     let (account, own_gid) = account(system, uid, gid)?;
     let groups = groups(system, &account.name, own_gid)?;
     Ok(User { groups, ..account })
 }
 
 /// The user without its groups, and the group its account names.
-fn account(system: &dyn System, uid: u32, gid: u32) -> Result<(User, u32), CallerError> {
+fn account(system: &dyn System, uid: u32, gid: Option<u32>) -> Result<(User, u32), CallerError> {
     let unanswered = |why: String| CallerError::Unanswered { who: format!("the user {uid}"), why };
     let lines = match system.ask(&["getent", "passwd", &uid.to_string()]) {
         Ok(lines) => lines,
@@ -55,7 +55,7 @@ fn account(system: &dyn System, uid: u32, gid: u32) -> Result<(User, u32), Calle
         let filled = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
         (number.parse() == Ok(uid)).then(|| {
             let (home, shell) = (filled(home, "/"), filled(shell, "/bin/sh"));
-            (User { uid, gid, groups: Vec::new(), name: name.to_owned(), home, shell }, own_gid)
+            (User { uid, gid: gid.unwrap_or(own_gid), groups: Vec::new(), name: name.to_owned(), home, shell }, own_gid)
         })
     });
     found.ok_or(CallerError::Unknown { uid })

@@ -91,18 +91,18 @@ impl System for Told {
 #[test]
 fn programs_are_asked_first_and_files_read_where_they_are_missing() {
     let asked = Told { getent: Ok("ada:x:1000:1000::/net/ada:/bin/zsh"), id: Ok("1000 27 4711") };
-    let ada = user(&asked, 1000, 100).unwrap();
+    let ada = user(&asked, 1000, Some(100)).unwrap();
     assert_eq!((ada.uid, ada.gid, &ada.groups[..]), (1000, 100, &[1000, 27, 4711][..]));
     assert_eq!((&*ada.name, &*ada.home, &*ada.shell), ("ada", "/net/ada", "/bin/zsh"));
     let read = Told { getent: Err(Errno::ENOENT), id: Err(Errno::ENOENT) };
-    let ada = user(&read, 1000, 1000).unwrap();
+    let ada = user(&read, 1000, Some(1000)).unwrap();
     assert_eq!((&ada.groups[..], &*ada.home, &*ada.shell), (&[1000, 29, 27][..], "/home/ada", "/bin/sh"));
 }
 
 #[test]
 fn one_the_system_does_not_know_is_refused() {
     let gone = Told { getent: Err(Errno::EIO), id: Err(Errno::EIO) };
-    let why = user(&gone, 1000, 1000).unwrap_err();
+    let why = user(&gone, 1000, Some(1000)).unwrap_err();
     assert_eq!(why, CallerError::Unknown { uid: 1000 });
     assert!(why.to_string().contains("--as-root"));
     for broken in [
@@ -110,7 +110,7 @@ fn one_the_system_does_not_know_is_refused() {
         Told { getent: Ok("ada:x:1000:1000::/home/ada:/bin/sh"), id: Ok("id: cannot find name for group 4") },
         Told { getent: Ok("ada:x:1000:1000::/home/ada:/bin/sh"), id: Err(Errno::EIO) },
     ] {
-        let why = user(&broken, 1000, 1000).unwrap_err();
+        let why = user(&broken, 1000, Some(1000)).unwrap_err();
         assert!(matches!(why, CallerError::Unanswered { .. }) && why.to_string().contains("--as-root"), "{why}");
     }
 }

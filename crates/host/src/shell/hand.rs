@@ -248,7 +248,7 @@ pub(super) fn work(action: &Action) -> Result<(Vec<String>, String), Errno> {
         Action::RemoveGroup { group } => {
             Ok((assignment("pb_a", check_group(group)?), "pb_ungroup \"$pb_a\"; pb_c=$?".into()))
         }
-        Action::Run { argv } => Ok((words(argv)?, "pb_do \"$@\"".into())),
+        Action::Run { argv, .. } => Ok((words(argv)?, "pb_do \"$@\"".into())),
         _ => Err(Errno::EOPNOTSUPP),
     }
 }
@@ -289,7 +289,7 @@ fn done(action: &Action, code: &str, words: &str) -> Done {
             },
             ..Done::default()
         },
-        (Action::Run { argv }, _) => {
+        (Action::Run { argv, .. }, _) => {
             let program = argv.first().map_or("", String::as_str);
             let (errno, why) = match code {
                 "late" => (Errno::ETIMEDOUT, format!("'{program}' did not end within 10 s; {words}")),
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(work(&write("/x", "a\0b")), Err(Errno::EINVAL));
         assert_eq!(work(&write("/x\0", "a")), Err(Errno::EINVAL));
         assert_eq!(work(&write("-rf", "a")), Err(Errno::ENOENT));
-        assert_eq!(work(&Action::Run { argv: vec!["a\0".into()] }), Err(Errno::EINVAL));
+        assert_eq!(work(&Action::Run { argv: vec!["a\0".into()], user: None }), Err(Errno::EINVAL));
         assert_eq!(work(&Action::RemoveGroup { group: "../x".into() }), Err(Errno::EINVAL));
         assert!(work(&write("/x", "it's")).is_ok());
         assert_eq!(unreadable("/x"), None);

@@ -19,7 +19,7 @@ fn turn(path: &str, text: &str, before: &str) -> Turn {
 
 fn run(argv: &[&str]) -> Turn {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();
-    Turn { action: Action::Run { argv }, undo: None, read_back: None, before: None, ..turn("", "", "") }
+    Turn { action: Action::Run { argv, user: None }, undo: None, read_back: None, before: None, ..turn("", "", "") }
 }
 
 #[test]

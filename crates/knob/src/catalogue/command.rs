@@ -60,8 +60,19 @@ impl Command {
         self.about.name
     }
 
+    /// Whom its commands run as.
+    fn user(&self) -> Option<u32> {
+        self.knob.as_root.then_some(0)
+    }
+
     fn place(&self) -> String {
-        CommandPlace { line: &self.knob.get }.to_string()
+        CommandPlace { line: &self.knob.get, user: self.user() }.to_string()
+    }
+
+    /// A command with the value in it.
+    fn filled(&self, line: &str, value: &str) -> Action {
+        let argv = CommandPlace { line: &line.replace(VALUE, value), user: None }.argv();
+        Action::Run { argv, user: self.user() }
     }
 }
 
@@ -89,11 +100,6 @@ fn unfit(text: &str) -> Option<String> {
     }
 }
 
-/// A command with the value in it.
-fn filled(line: &str, value: &str) -> Action {
-    Action::Run { argv: CommandPlace { line: &line.replace(VALUE, value) }.argv() }
-}
-
 impl Knob for Command {
     fn about(&self) -> &'static About {
         self.about
@@ -111,14 +117,20 @@ impl Knob for Command {
                     Err(KnobError::value(name, told + "; let it print the value alone, on one line"))
                 }
             },
+            // A dry run executes nothing.
+            Err(Errno::ECANCELED) => Ok(Sites { sites: vec![Site::system(path)], ..Sites::default() }),
             Err(Errno::EOPNOTSUPP) => {
                 Err(KnobError::absent(name, format!("no commands are run on {}", machine.identity().name)))
             }
             Err(errno) => {
                 let why = if errno == Errno::ETIMEDOUT { "does not end within 10 s" } else { "fails" };
+                let rights = match machine.identity().privileged && !self.knob.as_root {
+                    true => "; under sudo it runs as the user who called, and as root with `as_root = true`",
+                    false => "",
+                };
                 Err(KnobError::absent(
                     name,
-                    format!("its get command (`{get}`) {why}; try it by hand, in the folder /"),
+                    format!("its get command (`{get}`) {why}; try it by hand, in the folder /{rights}"),
                 ))
             }
         }
@@ -151,7 +163,7 @@ impl Knob for Command {
         if unfit(&before).is_some() {
             return Err(Errno::EILSEQ);
         }
-        let undo = filled(self.knob.undo.as_ref().unwrap_or(&self.knob.set), &before);
-        Ok(Turning { action: filled(&self.knob.set, &value.typed()), undo: Some(undo), before: Some(before) })
+        let undo = self.filled(self.knob.undo.as_ref().unwrap_or(&self.knob.set), &before);
+        Ok(Turning { action: self.filled(&self.knob.set, &value.typed()), undo: Some(undo), before: Some(before) })
     }
 }

@@ -222,8 +222,8 @@ fn a_program_that_failed_may_have_done_half_and_is_compared() {
     for (now, outcome) in [("half", Undone::Undone), ("before", Undone::AlreadyBack)] {
         let store = Shared::default();
         let mut ledger = Ledger::load(Box::new(store.clone()), "boot").unwrap();
-        let program = |word: &str| Action::Run { argv: vec![word.into()] };
-        let place = crate::CommandPlace { line: "show" }.to_string();
+        let program = |word: &str| Action::Run { argv: vec![word.into()], user: None };
+        let place = crate::CommandPlace { line: "show", user: None }.to_string();
         let undo = Some(program("undo"));
         let failed = Turn { action: program("set"), undo, ..turn(&place, "before", "asked", Hold::Held) };
         let id = ledger.intend(&failed, &mut nothing).unwrap();

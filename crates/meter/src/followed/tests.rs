@@ -6,7 +6,14 @@ const S: u64 = 1_000_000_000;
 
 fn meter(unit: MeterUnit, interval: &str) -> MeterInstance {
     let interval = Some(interval.to_owned());
-    MeterInstance::declared(&CommandMeter { command: "x".into(), unit, boundary: "wall".into(), interval }).unwrap()
+    MeterInstance::declared(&CommandMeter {
+        command: "x".into(),
+        unit,
+        boundary: "wall".into(),
+        interval,
+        as_root: false,
+    })
+    .unwrap()
 }
 
 #[test]

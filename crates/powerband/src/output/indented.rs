@@ -49,6 +49,10 @@ impl Indented {
 }
 
 impl Formatter for Indented {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> Result<()> {
+        super::clean::json_fragment(out, fragment)
+    }
+
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> Result<()> {
         self.begin(out, b"[")
     }

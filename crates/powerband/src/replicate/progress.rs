@@ -6,6 +6,8 @@ use powerband_experiment::{Journal, JournalError};
 use powerband_record::Event;
 use powerband_report::text::{State, progress};
 
+use crate::output;
+
 /// The line of one article, taken away when dropped; nothing where nobody looks at standard error.
 pub(super) struct Progress(ProgressBar);
 
@@ -54,7 +56,7 @@ impl Journal for Watched {
         if !self.bar.is_hidden() {
             self.seen.see(event);
             if let Some(line) = progress(event, &self.seen) {
-                self.bar.set_message(format!("{}: {line}", self.plan));
+                output::progress(&self.bar, &format!("{}: {line}", self.plan));
             }
         }
         self.events.record(event)

@@ -82,7 +82,7 @@ impl Opening {
 
     /// Notes here that something may be turned there.
     fn note(&mut self, side: Side, name: &str) {
-        if self.purpose != Purpose::Look
+        if !self.purpose.only_looks()
             && let Some((noted, lock)) = away::note(name)
         {
             self.noted.push((side, noted));
@@ -104,7 +104,7 @@ impl Opening {
 
     /// One that has no ledger, as nothing is ever turned on it.
     fn recorded(&self, name: &str, folder: &str) -> Result<Member, Failure> {
-        if self.purpose != Purpose::Look {
+        if !self.purpose.only_looks() {
             return Err(unturnable(name));
         }
         // The folder is the caller's to name, and the caller's to read.
@@ -115,7 +115,7 @@ impl Opening {
 
     fn local(&mut self, side: Side) -> Result<Member, Failure> {
         // Whoever only looks needs no place of his own; a ledger that is not there is an empty one.
-        let looks = self.purpose == Purpose::Look;
+        let looks = self.purpose.only_looks();
         let folder = if looks { powerband_host::state_folder().unwrap_or_default() } else { state_folder()? };
         let kept = Kept { side, folder: folder.clone(), away: None };
         if !looks {
@@ -124,7 +124,12 @@ impl Opening {
         self.kept.push(kept.clone());
         self.here.push(kept);
         let machine = LocalMachine::new(FileLedger::new(&folder)).map_err(ledger_failure)?;
-        Ok(Member::Local(Box::new(if looks { machine } else { machine.guarded() }), None))
+        let machine = match self.purpose {
+            Purpose::Rehearse => machine.rehearsing(),
+            Purpose::Look => machine,
+            _ => machine.guarded(),
+        };
+        Ok(Member::Local(Box::new(machine), None))
     }
 }
 
@@ -216,7 +221,8 @@ fn hello(purpose: Purpose) -> Hello {
 
 /// What stands in the lock behind a shell, for whoever finds it.
 fn holder() -> String {
-    let doing: String = super::doing().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let doing: String =
+        powerband_host::shortened(&super::doing()).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let seconds = powerband_host::unix_time_s();
     let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
     let (pid, host) = (std::process::id(), powerband_host::hostname());

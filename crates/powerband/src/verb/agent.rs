@@ -27,7 +27,7 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
             return Ok(exit);
         }
     };
-    let turns = agent.hello().purpose != Purpose::Look;
+    let turns = !agent.hello().purpose.only_looks();
     let parting = agent.serve(&mut opened, env!("CARGO_PKG_VERSION"));
     opened.world.end_loads();
     if turns {
@@ -45,13 +45,17 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
 
 /// As every command opens this machine; whoever turns has the lock for as long as it serves.
 fn open(hello: &Hello) -> Result<(Option<Lock>, Opened), Failure> {
-    let looks = hello.purpose == Purpose::Look;
+    let looks = hello.purpose.only_looks();
     let folder = powerband_host::agent_folder(hello.owner.as_ref());
     let folder = if looks { folder.unwrap_or_default() } else { folder.ok_or_else(rig::no_place)? };
     let lock = if looks { None } else { Some(rig::lock(&folder, &format!("{} for another machine", hello.doing))?) };
     let held = if looks { holder(&folder).map(|holder| holder.to_string()) } else { None };
     let machine = LocalMachine::new(FileLedger::new(&folder)).map_err(rig::ledger_failure)?;
-    let machine = if looks { machine } else { machine.guarded() };
+    let machine = match hello.purpose {
+        Purpose::Rehearse => machine.rehearsing(),
+        Purpose::Look => machine,
+        _ => machine.guarded(),
+    };
     let mut world = HostWorld::new(machine).map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     if matches!(hello.purpose, Purpose::Turn | Purpose::Measure) {
         left::clear(&mut world, &[Kept { side: Side::Near, folder: folder.clone(), away: None }])?;

@@ -4,7 +4,7 @@ use powerband_experiment::Plan;
 use crate::cli::{Calibrate, Measuring, Shared};
 use crate::exit::{Answer, usage};
 use crate::loading::load;
-use crate::measure::measure;
+use crate::measure::{Words, measure};
 
 /// Fewest trials that say anything of noise.
 const LEAST_TRIALS: u32 = 12;
@@ -27,5 +27,5 @@ pub(crate) fn run(shared: &Shared, args: &Calibrate) -> Answer {
     plan.calibration = true;
     plan.settings = ["a:", "b:"].map(str::to_owned).to_vec();
     let blocks = trials.map(|trials| trials.div_ceil(BLOCK));
-    measure(shared, plan, &Measuring { setup: args.setup.clone(), blocks, ..Measuring::default() })
+    measure(shared, plan, &Measuring { setup: args.setup.clone(), blocks, ..Measuring::default() }, Words::Typed)
 }

@@ -13,7 +13,7 @@ use powerband_store::Store;
 use crate::cli::{Compare, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::measure::{need_store, store_failure};
-use crate::{output, page, verb};
+use crate::{input, output, page, verb};
 
 pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     let ask = Ask {
@@ -113,8 +113,7 @@ fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<Str
 }
 
 fn read(path: &Path) -> Result<Csv, Failure> {
-    let text = powerband_host::with_rights_for(path, || std::fs::read_to_string(path))
-        .map_err(|error| usage(format!("cannot read {}: {}", path.display(), error.to_string().to_lowercase())))?;
+    let text = input::text(path, "", input::MEASURED)?;
     Csv::parse(&path.display().to_string(), &text).map_err(failure)
 }
 

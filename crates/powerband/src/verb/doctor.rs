@@ -1,5 +1,4 @@
 //! `doctor`: what the kernel lets powerband turn here, and what to type or change about the rest.
-use std::io::Read;
 use std::path::Path;
 
 use powerband_knob::doctor::{self, Config, DefaultGovernor, Examined, Finding, Kernel, Mark, Section};
@@ -10,11 +9,9 @@ use serde::Serialize;
 
 use crate::cli::{Doctor, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
+use crate::input;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
-
-/// A kernel's configuration is a tenth of this, bytes.
-const LARGEST_BYTES: u64 = 1 << 20;
 
 /// What a machine and its kernel lack; of a kernel's configuration alone there is no machine.
 #[derive(Serialize, JsonSchema)]
@@ -108,10 +105,7 @@ fn configuration(file: &Path) -> Result<(Config, String), Failure> {
 /// The text of a configuration, packed or not.
 fn read(file: &Path) -> Result<String, Failure> {
     let name = file.display();
-    let mut bytes = Vec::new();
-    let opened = std::fs::File::open(file);
-    let got = opened.and_then(|opened| opened.take(LARGEST_BYTES + 1).read_to_end(&mut bytes));
-    got.map_err(|error| usage(format!("cannot read {name}: {}", error.to_string().to_lowercase())))?;
+    let bytes = input::bytes(file, "", input::WRITTEN)?;
     powerband_host::text_of(&bytes).map_err(|errno| match errno {
         Errno::EFBIG => {
             usage(format!("{name} is larger than 1 MiB, which no kernel's configuration is; name a .config"))

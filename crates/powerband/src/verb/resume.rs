@@ -12,7 +12,7 @@ use crate::exit::{Answer, Exit, Failure, usage};
 use crate::journal::StoreJournal;
 use crate::measure::{CALIBRATED, conclude, named, need_store, overridden, store_failure};
 use crate::rig::{self, Names, Purpose};
-use crate::{caller, dry, mpirun, tabled};
+use crate::{caller, dry, input, mpirun, tabled};
 
 /// Whether nobody runs it any more, as far as can be seen from here: processes of another host cannot be.
 pub(crate) fn is_gone(host: &str, owner: Option<&Owner>) -> bool {
@@ -158,7 +158,11 @@ fn check_plan(
     let Verb::Run(run) = &begun.verb else { return Ok(()) };
     let Some(plan) = &run.plan else { return Ok(()) };
     let path = plan.display().to_string();
-    let Ok(text) = std::fs::read_to_string(plan) else { return Ok(()) };
+    let text = match input::text(plan, "the plan", input::WRITTEN) {
+        Ok(text) => text,
+        Err(stopped) if stopped.exit == Exit::Stopped => return Err(stopped),
+        Err(_) => return Ok(()),
+    };
     let other = |why: String| {
         usage(format!(
             "experiment {id} was begun with another plan than {path} is now: {why}; `powerband resume {id} --as-begun` goes on with what was begun, `powerband run {path}` begins anew"

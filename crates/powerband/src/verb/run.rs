@@ -1,13 +1,21 @@
 //! `run`: the experiment of a plan file, or of a page again.
-use crate::again;
 use crate::cli::{Run, Shared};
 use crate::exit::{Answer, usage};
-use crate::measure::{measure, read_plan};
+use crate::measure::{Words, measure, read_plan};
+use crate::rig::Names;
+use crate::{again, commands};
 
 pub(crate) fn run(shared: &Shared, args: &Run) -> Answer {
     match (&args.again, &args.plan) {
-        (Some(page), _) => again::run(shared, page, &args.measuring),
-        (None, Some(plan)) => measure(shared, read_plan(plan)?, &args.measuring),
+        (Some(page), _) => again::run(shared, page, args),
+        (None, Some(path)) => {
+            let plan = read_plan(path)?;
+            let names = Names::written(&plan);
+            if args.measuring.setup.dry_run && shared.machine.is_none() && shared.far.is_none() {
+                commands::start_nothing(path, &names, args.trust)?;
+            }
+            measure(shared, plan, &args.measuring, Words::File)
+        }
         (None, None) => Err(usage("there is no plan; write e.g. `powerband run plans/router.toml`")),
     }
 }

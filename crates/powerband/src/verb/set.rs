@@ -85,7 +85,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
     let setting = Setting { name: None, assignments };
     let within_ns = args.confirm_within.as_deref().map(confirmation_time_ns).transpose()?;
-    let purpose = if args.dry_run { Purpose::Look } else { Purpose::Turn };
+    let purpose = if args.dry_run { Purpose::Rehearse } else { Purpose::Turn };
     let names = rig::Names::plain(shared);
     let mut rig = rig::open(&names, shared.seed, purpose)?;
     // Before anything is turned: a confirmation must find somebody who hears it.

@@ -32,7 +32,7 @@ fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answ
     }
     match only {
         _ if shared.json => return output::say_json(&timelines),
-        Some(_) => output::say(&timelines.csv()),
+        Some(_) => output::hand_on(timelines.csv().as_bytes()),
         None => output::say(&timelines.render(output::width())),
     }
     Ok(Exit::Fine as u8)

@@ -4,7 +4,7 @@ use powerband_experiment::{Plan, Tune as Asked};
 use crate::cli::{Measuring, Shared, Tune};
 use crate::exit::Answer;
 use crate::loading::load;
-use crate::measure::measure;
+use crate::measure::{Words, measure};
 
 pub(crate) fn run(shared: &Shared, args: &Tune) -> Answer {
     let mut plan = Plan::of(load(shared, &args.loading, &[])?);
@@ -14,5 +14,5 @@ pub(crate) fn run(shared: &Shared, args: &Tune) -> Answer {
     plan.tune =
         Some(Asked { minimize: args.minimize.clone(), maximize: args.maximize.clone(), safe: args.safe.clone() });
     let measuring = Measuring { setup: args.setup.clone(), blocks: args.blocks, ..Measuring::default() };
-    measure(shared, plan, &measuring)
+    measure(shared, plan, &measuring, Words::Typed)
 }

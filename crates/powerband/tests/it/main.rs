@@ -64,6 +64,7 @@ mod router;
 mod shelled;
 mod simulated;
 mod told;
+mod trusted;
 mod tuned;
 mod undone;
 mod unrestored;

@@ -40,7 +40,7 @@ fn turning_the_kernel_takes_rights() {
     let path = "/proc/sys/vm/swappiness";
     let before = text(path.as_ref());
     let why = as_nobody(&desk, &["set", "sysctl.vm.swappiness=61"]).refused(3);
-    assert!(why.contains("only root may set it: write `sudo powerband …`"), "{why}");
+    assert!(why.contains("only root may set it, and not in every container: write `sudo powerband …`"), "{why}");
     assert_eq!(text(path.as_ref()), before);
     let path = "/sys/module/printk/parameters/time";
     let why = as_nobody(&desk, &["set", &format!("file:{path}=Y")]).refused(3);

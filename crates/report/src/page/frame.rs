@@ -1,6 +1,7 @@
 //! The frame of every page: head, style, navigation, sections in order, data, script. One file, no request.
 use super::data::Data;
 use super::html::text;
+use super::policy::policy;
 
 /// The style of all pages.
 const STYLE: &str = include_str!("page.css");
@@ -11,9 +12,6 @@ const SCRIPTS: [&str; 2] = [include_str!("page.js"), include_str!("zoom.js")];
 const PLOT_STYLE: &str = include_str!("uplot/uPlot.min.css");
 const PLOT: [&str; 5] =
     ["/*\n", include_str!("uplot/LICENSE"), "*/\n", include_str!("uplot/uPlot.iife.min.js"), include_str!("dense.js")];
-
-/// Nothing is fetched and nothing but what stands in the page runs; the style and the script are inline.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 /// A section with its heading.
 #[derive(Clone, Debug)]
@@ -48,18 +46,18 @@ pub(super) fn document(
     let bodies: String = sections.iter().map(|section| told(section)).collect();
     let dense = data.pictures.iter().any(|picture| picture.dense.is_some());
     let (plot_style, plot) = if dense { (PLOT_STYLE, PLOT.concat()) } else { ("", String::new()) };
-    let scripts: String = SCRIPTS
-        .into_iter()
-        .chain(Some(plot.as_str()).filter(|plot| !plot.is_empty()))
-        .map(|script| format!("<script>\n{script}</script>\n"))
-        .collect();
+    let style = format!("\n{STYLE}{plot_style}");
+    let scripts = SCRIPTS.into_iter().chain(Some(plot.as_str()).filter(|plot| !plot.is_empty()));
+    let scripts: Vec<String> = scripts.map(|script| format!("\n{script}")).collect();
+    let policy = policy([style.as_str()].into_iter(), scripts.iter().map(String::as_str));
+    let scripts: String = scripts.iter().map(|script| format!("<script>{script}</script>\n")).collect();
     let (title, about, data) = (text(title), text(about), data.element()?);
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"powerband\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}{plot_style}</style>\n</head>\n<body>\n\
+         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n\
          <header>\n<p class=\"about\">{about}</p>\n<h1>{title}</h1>\n\
          <nav aria-label=\"On this page\"><ul>{links}</ul></nav>\n</header>\n<main>\n{bodies}</main>\n\
          <footer><p>Written by powerband. This page is one file: it asks for nothing and sends nothing.</p></footer>\n\

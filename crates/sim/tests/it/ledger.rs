@@ -78,7 +78,7 @@ fn somebody_elses_value_is_left_alone() {
 #[test]
 fn programs_are_refused_in_words_and_missing_sides_by_name() {
     let mut world = boot(&Kept::default());
-    let run = Turn { action: Action::Run { argv: vec!["ethtool".into()] }, ..turn("/", "", Hold::Held) };
+    let run = Turn { action: Action::Run { argv: vec!["ethtool".into()], user: None }, ..turn("/", "", Hold::Held) };
     let acted = world.machine(Side::Near).unwrap().act(&run).unwrap();
     assert_eq!(acted.errno, Some(Errno::EOPNOTSUPP));
     assert!(acted.words.unwrap().contains("'ethtool'"));
