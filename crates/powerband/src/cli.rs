@@ -517,16 +517,35 @@ pub(crate) enum SimVerb {
         /// Its name
         name: String,
     },
-    /// Serve one's /sys/devices/system/cpu in a folder, for any program to look at and turn, until Ctrl-C
+    /// Mount its /sys/devices/system/cpu on a folder, for any program to read and set, until Ctrl-C
     Mount {
-        /// Its name
+        /// Name of the simulated machine
         name: String,
-        /// The folder; empty
+        /// Empty folder to mount on
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// What it does meanwhile
+        /// Mount all of its files: /sys/devices/system/cpu and node, /proc/cpuinfo, /proc/stat, ...
+        #[arg(long)]
+        root: bool,
+        /// What the machine does meanwhile
         #[arg(long, value_name = "NAME", default_value = "idle")]
         load: MountLoad,
+    },
+    /// Run a command that sees the simulated machine's CPUs in place of this machine's
+    ///
+    /// The command runs in a mount namespace of its own, in which /sys/devices/system/cpu and node, /sys/bus/cpu/devices,
+    /// /proc/cpuinfo and /proc/stat are those of the simulated machine. Its exit code is passed on. The variable
+    /// SYSTEMD_DEVICE_VERIFY_SYSFS=0 is set for it, without which programs that use libudev (TuneD) find no CPUs.
+    /// Example: powerband sim enter laptop -- lscpu
+    Enter {
+        /// Name of the simulated machine
+        name: String,
+        /// What the machine does meanwhile
+        #[arg(long, value_name = "NAME", default_value = "idle")]
+        load: MountLoad,
+        /// Command to run
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<String>,
     },
 }
 
