@@ -42,7 +42,7 @@ pub(crate) fn list(folder: &str) -> Result<Vec<Entry>, Errno> {
             let folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
             (folder, if folder { FOLDERS_MODE } else { found.st_mode & 0o7777 })
         };
-        entries.push(Entry { name: name.to_string_lossy().into_owned(), folder, mode });
+        entries.push(Entry::new(name.to_string_lossy().into_owned(), folder, mode));
     }
     entries.sort();
     Ok(entries)

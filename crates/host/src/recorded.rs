@@ -182,7 +182,7 @@ impl Machine for RecordedMachine {
             let path = format!("{above}/{name}");
             let folder = self.is_folder(&path);
             let mode = if folder { 0o755 } else { self.manifest.mode(&path) };
-            Entry { name, folder, mode }
+            Entry::new(name, folder, mode)
         };
         Ok(found.into_iter().map(entry).collect())
     }

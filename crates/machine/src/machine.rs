@@ -32,6 +32,18 @@ pub struct Entry {
     pub folder: bool,
     /// Permission bits of a file (0o644); those of a folder are not looked at, it has 0o755.
     pub mode: u32,
+    /// What a symbolic link says, where the machine lists links as such: simulated machines do, so that they can be mounted.
+    /// Elsewhere a link counts as what it leads to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+}
+
+impl Entry {
+    /// A file or a folder, by itself or through a link.
+    #[must_use]
+    pub fn new(name: impl Into<String>, folder: bool, mode: u32) -> Self {
+        Entry { name: name.into(), folder, mode, link: None }
+    }
 }
 
 /// A file kept open for repeated reading.

@@ -1,9 +1,11 @@
-//! A machine as a file system: its /sys/devices/system/cpu, served by FUSE, so that any program can look at and turn it.
+//! A machine as a file system: its /sys/devices/system/cpu, or all of it, served by FUSE, so that any program can read and
+//! set it.
 //!
 //! The file system's own thread only passes on what the kernel asks; [`Mount::serve`] answers on the thread that has the
 //! machine's World, and moves that World's clock along with the wall's. A write is a command to the kernel that is
 //! modelled, not a turn of powerband's: no ledger remembers it, and the machine is as it was booted the next time.
 mod answer;
+mod enter;
 mod window;
 
 use std::path::{Path, PathBuf};
@@ -11,17 +13,34 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
-use powerband_machine::{Errno, Wake, World};
+use powerband_machine::{Errno, StopSignal, Wake, World};
 use powerband_record::Side;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, StatxFlags};
 use rustix::mount::UnmountFlags;
 use thiserror::Error;
 
 use answer::{Ask, answer};
+pub use enter::Namespace;
 use window::Window;
 
-/// The folder of a machine that is served.
-const ROOT: &str = "/sys/devices/system/cpu";
+/// How much of a machine is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Its /sys/devices/system/cpu.
+    Cpus,
+    /// All of its files, with /proc and /sys in the folder.
+    Root,
+}
+
+impl Extent {
+    /// The folder of the machine that is the mounted one; `""` is all of it.
+    fn root(self) -> &'static str {
+        match self {
+            Extent::Cpus => enter::CPU,
+            Extent::Root => "",
+        }
+    }
+}
 
 /// How often the machine's clock is moved along when nobody asks.
 const TICK: Duration = Duration::from_millis(100);
@@ -43,6 +62,20 @@ pub enum MountError {
     Failed {
         /// The folder.
         folder: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// No mount namespace can be had.
+    #[error("cannot make a mount namespace: {errno}; write `sudo powerband …`, or allow user namespaces (sysctl user.max_user_namespaces)")]
+    Namespace {
+        /// Why.
+        errno: Errno,
+    },
+    /// The command cannot be started.
+    #[error("cannot start {program}: {why}")]
+    Start {
+        /// Its name.
+        program: String,
         /// Why.
         why: String,
     },
@@ -72,11 +105,11 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts on a folder. Until [`Mount::serve`] runs, whoever looks into it waits.
+    /// Mounts on a folder. Until [`Mount::serve`] runs, everyone who looks into it waits.
     ///
     /// # Errors
     /// [`MountError::Refused`].
-    pub fn on(folder: &Path) -> Result<Self, MountError> {
+    pub fn on(folder: &Path, extent: Extent) -> Result<Self, MountError> {
         let refused = |errno| MountError::Refused { folder: folder.into(), errno };
         let found = rustix::fs::stat(folder).map_err(|error| refused(Errno(error.raw_os_error())))?;
         if rustix::fs::FileType::from_raw_mode(found.st_mode) != rustix::fs::FileType::Directory {
@@ -85,6 +118,15 @@ impl Mount {
         if !is_empty(folder).map_err(|error| refused(Errno(error.raw_os_error())))? {
             return Err(refused(Errno::ENOTEMPTY));
         }
+        Self::over(folder, extent)
+    }
+
+    /// Mounts on a folder and hides what is in it.
+    ///
+    /// # Errors
+    /// [`MountError::Refused`].
+    fn over(folder: &Path, extent: Extent) -> Result<Self, MountError> {
+        let refused = |errno| MountError::Refused { folder: folder.into(), errno };
         let mut config = Config::default();
         config.mount_options =
             vec![MountOption::FSName("powerband".into()), MountOption::DefaultPermissions, MountOption::NoExec];
@@ -92,7 +134,7 @@ impl Mount {
         config.acl = if rustix::process::geteuid().is_root() { SessionACL::All } else { SessionACL::Owner };
         let (ask, asks) = channel();
         let failed = |error: std::io::Error| refused(Errno(error.raw_os_error().unwrap_or(Errno::EIO.0)));
-        let session = Session::new(Window::new(ask), folder, &config).and_then(Session::spawn).map_err(failed)?;
+        let session = Session::new(Window::new(extent.root(), ask), folder, &config).and_then(Session::spawn).map_err(failed)?;
         let device = device(folder).map_err(|error| refused(Errno(error.raw_os_error())))?;
         Ok(Mount { folder: folder.into(), device, session, asks })
     }
@@ -102,17 +144,23 @@ impl Mount {
     /// # Errors
     /// [`MountError::Failed`].
     pub fn serve(self, world: &mut dyn World) -> Result<(), MountError> {
+        if self.answer_until(world, |stop| stop.is_some()) { self.unmount() } else { self.ended() }
+    }
+
+    /// Answers until `ends` says so, which is asked after each tick and told of each stop. False when there is nobody left to
+    /// answer.
+    fn answer_until(&self, world: &mut dyn World, mut ends: impl FnMut(Option<StopSignal>) -> bool) -> bool {
         let (begun, from_ns) = (Instant::now(), world.now_ns());
         loop {
             let asked = self.asks.recv_timeout(TICK);
             let until_ns = from_ns.saturating_add(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
-            if stops(world, until_ns) {
-                return self.unmount();
+            if ends(stop(world, until_ns)) {
+                return true;
             }
             match asked {
                 Ok(ask) => answer(ask, world.machine(Side::Near)),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.ended(),
+                Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
     }
@@ -156,12 +204,13 @@ fn is_empty(folder: &Path) -> rustix::io::Result<bool> {
     Ok(true)
 }
 
-/// Moves the World's clock on and answers whether it was asked to stop.
-fn stops(world: &mut dyn World, until_ns: u64) -> bool {
+/// Moves the World's clock on; answers with the signal that asks to stop.
+fn stop(world: &mut dyn World, until_ns: u64) -> Option<StopSignal> {
     loop {
         match world.wait(Some(until_ns)) {
-            Wake::Deadline => return false,
-            Wake::Stop(_) | Wake::Lost(..) => return true,
+            Wake::Deadline => return None,
+            Wake::Stop(signal) => return Some(signal),
+            Wake::Lost(..) => return Some(StopSignal::HangUp),
             _ => {}
         }
     }

@@ -29,12 +29,22 @@ pub(crate) struct Window {
 /// What the kernel knows by a number.
 #[derive(Default)]
 struct Known {
-    /// Paths below the mounted folder; an inode is its place here and 1. The first is the folder itself.
+    /// Paths of the machine; an inode is its place here and 1. The first is the folder that is mounted.
     paths: Vec<String>,
     inodes: BTreeMap<String, u64>,
     /// Texts being read, by handle.
     texts: BTreeMap<u64, String>,
     handles: u64,
+    /// Owners and permissions that were changed, by path: sysfs lets root change them, until the next boot.
+    owners: BTreeMap<String, Owner>,
+}
+
+/// Who owns a file and what its owner and others may do.
+#[derive(Clone, Copy)]
+struct Owner {
+    uid: u32,
+    gid: u32,
+    mode: u32,
 }
 
 impl Known {
@@ -55,9 +65,10 @@ impl Known {
 }
 
 impl Window {
-    pub(crate) fn new(asks: Sender<Ask>) -> Self {
+    /// Serves a folder of the machine; `""` is all of it.
+    pub(crate) fn new(root: &str, asks: Sender<Ask>) -> Self {
         let mut known = Known::default();
-        known.inode("");
+        known.inode(root);
         Window { asks, known: Mutex::new(known) }
     }
 
@@ -76,43 +87,73 @@ impl Window {
         self.known().path(inode)
     }
 
-    /// What is at a path, and its one name. The mounted folder itself needs no machine to tell.
-    fn entry(&self, path: &str) -> Result<(Entry, String), Errno> {
-        if path.is_empty() {
-            return Ok((Entry { name: String::new(), folder: true, mode: 0o755 }, String::new()));
+    /// What is at a path. The mounted folder itself is known without asking the machine.
+    fn entry(&self, path: &str) -> Result<Entry, Errno> {
+        if self.known().paths.first().is_some_and(|root| root == path) {
+            return Ok(Entry::new("", true, 0o755));
         }
         match self.ask(What::Kind(path.to_owned()))? {
-            Told::Kind(entry, name) => Ok((entry, name)),
+            Told::Kind(entry) => Ok(entry),
             _ => Err(Errno::EIO),
         }
     }
 
     fn attributes(&self, path: &str) -> Result<FileAttr, Errno> {
-        let (entry, name) = self.entry(path)?;
-        let inode = self.known().inode(&name);
+        let entry = self.entry(path)?;
+        let inode = self.known().inode(path);
+        let owner = self.owner(path, &entry);
+        // Lengths of folders and links are those of sysfs.
+        let is_file = kind(&entry) == FileType::RegularFile;
         Ok(FileAttr {
             ino: INodeNo(inode),
-            size: if entry.folder { 0 } else { SIZE_BYTES },
+            size: if is_file { SIZE_BYTES } else { 0 },
             blocks: 0,
             atime: UNIX_EPOCH,
             mtime: UNIX_EPOCH,
             ctime: UNIX_EPOCH,
             crtime: UNIX_EPOCH,
             kind: kind(&entry),
-            perm: if entry.folder { 0o755 } else { u16::try_from(entry.mode & 0o7777).unwrap_or(0o444) },
-            nlink: if entry.folder { 2 } else { 1 },
-            uid: 0,
-            gid: 0,
+            perm: u16::try_from(owner.mode & 0o7777).unwrap_or(0o444),
+            nlink: if kind(&entry) == FileType::Directory { 2 } else { 1 },
+            uid: owner.uid,
+            gid: owner.gid,
             rdev: 0,
             blksize: 4096,
             flags: 0,
         })
     }
 
+    fn owner(&self, path: &str, entry: &Entry) -> Owner {
+        let mode = match kind(entry) {
+            FileType::Symlink => 0o777,
+            FileType::Directory => 0o755,
+            _ => entry.mode,
+        };
+        self.known().owners.get(path).copied().unwrap_or(Owner { uid: 0, gid: 0, mode })
+    }
+
+    /// The kernel has looked whether the caller may do that.
+    fn change_owner(
+        &self,
+        path: &str,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+    ) -> Result<(), Errno> {
+        if mode.or(uid).or(gid).is_some() {
+            let entry = self.entry(path)?;
+            let Owner { uid: old_uid, gid: old_gid, mode: old_mode } = self.owner(path, &entry);
+            let owner =
+                Owner { uid: uid.unwrap_or(old_uid), gid: gid.unwrap_or(old_gid), mode: mode.unwrap_or(old_mode) };
+            self.known().owners.insert(path.to_owned(), owner);
+        }
+        Ok(())
+    }
+
     /// A new handle; like the kernel's own, not even root opens a file for what it is not for.
     fn open_file(&self, inode: INodeNo, flags: OpenFlags) -> Result<u64, Errno> {
         let path = self.path(inode)?;
-        let mode = self.entry(&path)?.0.mode;
+        let mode = self.owner(&path, &self.entry(&path)?).mode;
         let (reads, writes) = match flags.acc_mode() {
             OpenAccMode::O_RDONLY => (true, false),
             OpenAccMode::O_WRONLY => (false, true),
@@ -163,7 +204,11 @@ impl Window {
 }
 
 fn kind(entry: &Entry) -> FileType {
-    if entry.folder { FileType::Directory } else { FileType::RegularFile }
+    match entry {
+        Entry { link: Some(_), .. } => FileType::Symlink,
+        Entry { folder: true, .. } => FileType::Directory,
+        _ => FileType::RegularFile,
+    }
 }
 
 fn refusal(errno: Errno) -> Refusal {
@@ -189,7 +234,14 @@ impl Filesystem for Window {
         }
     }
 
-    /// Files are cut to nothing before they are written, which means nothing here; nothing else can be changed.
+    fn readlink(&self, _request: &Request, inode: INodeNo, reply: ReplyData) {
+        match self.path(inode).and_then(|path| self.entry(&path)?.link.ok_or(Errno::EINVAL)) {
+            Ok(target) => reply.data(target.as_bytes()),
+            Err(errno) => reply.error(refusal(errno)),
+        }
+    }
+
+    /// Files are cut to nothing before they are written, which means nothing here; times cannot be changed.
     fn setattr(
         &self,
         _request: &Request,
@@ -208,8 +260,11 @@ impl Filesystem for Window {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let changed = if mode.or(uid).or(gid).is_some() { Err(Errno::EPERM) } else { self.path(inode) };
-        match changed.and_then(|path| self.attributes(&path)) {
+        let changed = self.path(inode).and_then(|path| {
+            self.change_owner(&path, mode, uid, gid)?;
+            self.attributes(&path)
+        });
+        match changed {
             Ok(attributes) => reply.attr(&FORGOTTEN, &attributes),
             Err(errno) => reply.error(refusal(errno)),
         }
@@ -289,7 +344,28 @@ impl Filesystem for Window {
         }
     }
 
-    /// The kernel makes its files itself.
+    /// The kernel makes and removes its files itself; sysfs has no operations for that, which is answered with EPERM.
+    fn unlink(&self, _request: &Request, _parent: INodeNo, _name: &OsStr, reply: ReplyEmpty) {
+        reply.error(refusal(Errno::EPERM));
+    }
+
+    fn rmdir(&self, _request: &Request, _parent: INodeNo, _name: &OsStr, reply: ReplyEmpty) {
+        reply.error(refusal(Errno::EPERM));
+    }
+
+    fn mkdir(
+        &self,
+        _request: &Request,
+        _parent: INodeNo,
+        _name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        reply: ReplyEntry,
+    ) {
+        reply.error(refusal(Errno::EPERM));
+    }
+
+    /// Without such an operation the kernel answers EACCES.
     fn create(
         &self,
         _request: &Request,

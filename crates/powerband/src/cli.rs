@@ -460,16 +460,35 @@ pub(crate) enum SimVerb {
         /// Name of the machine
         name: String,
     },
-    /// Serve its /sys/devices/system/cpu in a folder, for any program to read and write, until Ctrl-C
+    /// Mount its /sys/devices/system/cpu on a folder, for any program to read and write, until Ctrl-C
     Mount {
         /// Name of the machine
         name: String,
         /// Empty folder to mount on
         #[arg(value_name = "DIR")]
         folder: PathBuf,
+        /// Mount all of its files: /sys/devices/system/cpu and node, /proc/cpuinfo, /proc/stat, ...
+        #[arg(long, help_heading = COMMON)]
+        root: bool,
         /// What the machine runs meanwhile
         #[arg(long, value_name = "NAME", default_value = "idle", help_heading = COMMON)]
         load: MountLoad,
+    },
+    /// Run a command that sees the simulated machine's CPUs in place of this machine's
+    ///
+    /// The command runs in a mount namespace of its own, in which /sys/devices/system/cpu and node, /sys/bus/cpu/devices,
+    /// /proc/cpuinfo and /proc/stat are those of the simulated machine. Its exit code is passed on. The variable
+    /// SYSTEMD_DEVICE_VERIFY_SYSFS=0 is set for it, without which programs that use libudev (TuneD) find no CPUs.
+    /// Example: powerband sim enter laptop -- lscpu
+    Enter {
+        /// Name of the machine
+        name: String,
+        /// What the machine runs meanwhile
+        #[arg(long, value_name = "NAME", default_value = "idle", help_heading = COMMON)]
+        load: MountLoad,
+        /// Command to run
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<String>,
     },
 }
 

@@ -109,12 +109,16 @@ pub struct Profile {
     pub present: CpuList,
     /// Packages the cores are dealt to, in runs of equal length.
     pub packages: u32,
+    /// Memory nodes the packages are dealt to, in runs of equal length; 1 where all reach memory over one bus.
+    pub nodes: u32,
     /// Threads of each core, 1 or 2: the first of each come first in the numbering.
     pub threads: u32,
     /// Instruction set.
     pub arch: Arch,
     /// Name of the processor in `/proc/cpuinfo`.
     pub model: String,
+    /// Family, model and stepping by which programs know an x86 processor; in `/proc/cpuinfo` where they are given.
+    pub signature: Option<[u32; 3]>,
     /// BogoMIPS at the highest clock, hundredths.
     pub bogomips_hundredths: u64,
     /// Clock of the time stamp counter, kHz, where perf counts it and the cycles beside it.
@@ -212,6 +216,11 @@ impl Profile {
     /// The package of a CPU: cores are dealt to packages in runs, their first threads before their second ones.
     pub(crate) fn package_of(&self, cpu: u32) -> u32 {
         cpu % self.cores() / self.cores_per_package()
+    }
+
+    /// The memory node of a CPU.
+    pub(crate) fn node_of(&self, cpu: u32) -> u32 {
+        self.package_of(cpu) * self.nodes / self.packages.max(1)
     }
 
     /// The core of a CPU, counted within its package.

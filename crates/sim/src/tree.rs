@@ -13,9 +13,11 @@ mod cycles;
 mod meters;
 mod switch;
 mod text;
+mod topology;
 
 pub(crate) use switch::Smt;
 pub(crate) use text::speed_mbit_s;
+use topology::{Form, Shared};
 
 /// Where the kernel keeps its CPUs.
 const CPU: &str = "/sys/devices/system/cpu";
@@ -43,7 +45,8 @@ enum Show {
     KernelMax,
     Package(u32),
     Core(u32),
-    Threads(u32),
+    /// A set of CPUs.
+    Cpus(Shared, Form),
     Version,
     CpuInfo,
     Stat,
@@ -80,6 +83,10 @@ enum Node {
     Show(Show),
     /// A text that stays as it is.
     Fixed(String),
+    /// A symbolic link, with what it says.
+    Link(String),
+    /// What a device says of itself; writing there asks for an event, which nobody hears.
+    Uevent(&'static str),
     /// What a meter shows, by its place in the machine file.
     Meter {
         place: usize,
@@ -101,12 +108,12 @@ enum Node {
 impl Node {
     fn mode(&self) -> u32 {
         match self {
-            Node::Folder => 0o755,
+            Node::Folder | Node::Link(_) => 0o755,
             Node::Show(_) | Node::Fixed(_) | Node::Cycles(..) => 0o444,
             Node::Meter { mode, .. } => *mode,
             Node::Idle(idle) => idle.mode(),
             Node::Switch(switch) => switch.mode(),
-            Node::File(_) | Node::CpuOnline(_) | Node::Sysctl { .. } => 0o644,
+            Node::File(_) | Node::CpuOnline(_) | Node::Sysctl { .. } | Node::Uevent(_) => 0o644,
         }
     }
 }
@@ -138,16 +145,8 @@ impl Tree {
         for folder in FOLDERS {
             tree.add(folder.into(), Node::Folder);
         }
-        for (name, show) in [
-            ("possible", Show::Possible),
-            ("present", Show::Present),
-            ("online", Show::Online),
-            ("offline", Show::Offline),
-            ("kernel_max", Show::KernelMax),
-        ] {
-            tree.add(format!("{CPU}/{name}"), Node::Show(show));
-        }
         tree.add_cpus(profile);
+        tree.add_nodes(profile);
         tree.add_switches(profile);
         tree.add_meters(profile);
         tree.add_thermal(profile);
@@ -210,6 +209,24 @@ impl Tree {
         self.nodes.get(path).ok_or_else(|| self.missing(path))
     }
 
+    /// A path without links on its way. None leads through more than two others.
+    ///
+    /// # Errors
+    /// ELOOP
+    fn follow(&self, mut path: String) -> Result<String, Errno> {
+        for _ in 0..8 {
+            let ends = path.match_indices('/').map(|(place, _)| place).skip(1).chain([path.len()]);
+            let link = ends.into_iter().find_map(|end| match self.nodes.get(&path[..end]) {
+                Some(Node::Link(target)) => Some((end, target)),
+                _ => None,
+            });
+            let Some((end, target)) = link else { return Ok(path) };
+            let above = parent(&path[..end]).unwrap_or("/");
+            path = normal(&format!("{above}/{target}{}", &path[end..]))?;
+        }
+        Err(Errno::ELOOP)
+    }
+
     fn missing(&self, path: &str) -> Errno {
         match parent(path).map(|above| (above, self.nodes.get(above))) {
             Some((_, Some(Node::Folder))) | None => Errno::ENOENT,
@@ -229,8 +246,10 @@ impl Tree {
         Ok(direct
             .map(|(path, node)| Entry {
                 name: path[prefix.len()..].to_owned(),
-                folder: matches!(node, Node::Folder),
+                // All links here lead to folders.
+                folder: matches!(node, Node::Folder | Node::Link(_)),
                 mode: node.mode(),
+                link: if let Node::Link(target) = node { Some(target.clone()) } else { None },
             })
             .collect())
     }
@@ -304,9 +323,9 @@ impl Board {
         self.release(LATENCY_DEVICE);
     }
 
-    /// Resolves a path and the `cpufreq` links on it.
+    /// Resolves a path and the links on it.
     fn locate(&self, path: &str) -> Result<Place, Errno> {
-        let path = normal(path)?;
+        let path = self.tree.follow(normal(path)?)?;
         let Some(rest) = path.strip_prefix(CPU).and_then(|rest| rest.strip_prefix('/')) else {
             return Ok(Place::Own(path));
         };
@@ -329,11 +348,8 @@ impl Board {
         let path = match self.locate(folder)? {
             Place::Own(path) => path,
             Place::Cpufreq(path) => {
-                let entry = |entry: crate::cpufreq::Entry| Entry {
-                    name: entry.name,
-                    folder: entry.is_dir,
-                    mode: u32::from(entry.mode),
-                };
+                let entry =
+                    |entry: crate::cpufreq::Entry| Entry::new(entry.name, entry.is_dir, u32::from(entry.mode));
                 return Ok(self.cpufreq.list(&path)?.into_iter().map(entry).collect());
             }
         };
@@ -342,11 +358,13 @@ impl Board {
         if below.is_some_and(|below| below.is_empty() || below.starts_with("/cpu") && below[1..].find('/').is_none())
             && self.cpufreq_is_in(&path)
         {
-            entries.push(Entry { name: "cpufreq".into(), folder: true, mode: 0o755 });
+            let cpu = path.strip_prefix(CPU).and_then(|below| below.strip_prefix("/cpu")?.parse().ok());
+            let link = cpu.and_then(|cpu| self.cpufreq.link(cpu));
+            entries.push(Entry { link, ..Entry::new("cpufreq", true, 0o755) });
             entries.sort();
         }
         if path == CPU && self.shows_folder(&format!("{CPU}/intel_pstate")) {
-            entries.push(Entry { name: "intel_pstate".into(), folder: true, mode: 0o755 });
+            entries.push(Entry::new("intel_pstate", true, 0o755));
             entries.sort();
         }
         Ok(entries)
@@ -382,7 +400,8 @@ impl Board {
                 text?
             }
             Place::Own(path) => match self.tree.find(&path)? {
-                Node::Folder => return Err(Errno::EISDIR),
+                Node::Folder | Node::Link(_) => return Err(Errno::EISDIR),
+                &Node::Uevent(text) => text.into(),
                 Node::File(text) | Node::Fixed(text) => text.clone(),
                 &Node::Meter { place, .. } => self.show_meter(place)?,
                 Node::Sysctl { value, .. } => format!("{value}\n"),
@@ -413,7 +432,8 @@ impl Board {
             }
         };
         match self.tree.nodes.get_mut(&path) {
-            Some(Node::Folder) => Err(Errno::EISDIR),
+            Some(Node::Folder | Node::Link(_)) => Err(Errno::EISDIR),
+            Some(Node::Uevent(_)) => Ok(()),
             Some(Node::Show(_) | Node::Fixed(_) | Node::Meter { .. } | Node::Cycles(..)) => Err(Errno::EACCES),
             Some(Node::File(old)) => {
                 text.clone_into(old);
@@ -470,7 +490,7 @@ impl Board {
                 self.tree.nodes.remove(&path);
                 Ok(())
             }
-            Node::Folder => Err(Errno::EISDIR),
+            Node::Folder | Node::Link(_) => Err(Errno::EISDIR),
             _ => Err(Errno::EPERM),
         }
     }

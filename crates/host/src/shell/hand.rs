@@ -111,7 +111,7 @@ impl Hand {
             // What ls does not tell of may be written as files usually may.
             let mode = modes.get(name.as_str()).copied().filter(|_| !folder);
             let mode = mode.unwrap_or(if folder { 0o755 } else { 0o644 });
-            Some(Entry { name, folder, mode })
+            Some(Entry::new(name, folder, mode))
         };
         let mut entries: Vec<Entry> = names.split(|&byte| byte == 0).filter_map(entry).collect();
         entries.sort();

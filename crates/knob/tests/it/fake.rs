@@ -377,7 +377,7 @@ impl Machine for Fake {
             .range(inside.clone()..)
             .map_while(|(path, _)| path.strip_prefix(&inside))
             .map(|rest| rest.split_once('/').map_or((rest, false), |(name, _)| (name, true)))
-            .map(|(name, folder)| Entry { name: name.into(), folder, mode: if folder { 0o755 } else { 0o644 } })
+            .map(|(name, folder)| Entry::new(name, folder, if folder { 0o755 } else { 0o644 }))
             .collect();
         entries.dedup();
         if entries.is_empty() { Err(Errno::ENOENT) } else { Ok(entries) }

@@ -38,7 +38,10 @@ pub(super) fn call(words: &[String]) -> Call {
     }
     let to_file = options.has(&["json"]) && !prints_json(&options);
     let readable = options.has(&["q", "quiet"]) || has_histogram(&options) || prints_json(&options);
-    let add = if to_file {
+    let readable = readable && !options.has(&["histfile"]);
+    let add = if options.has(&["histfile"]) {
+        "cyclictest's histogram goes to a file; leave out --histfile to have it read"
+    } else if to_file {
         "cyclictest's JSON goes to a file; write --json=/dev/stdout to have it read"
     } else {
         "cyclictest's display is not read; add -q, or --json=/dev/stdout, to have mean_us and the rest as metrics"

@@ -44,9 +44,14 @@ pub(super) fn call(words: &[String]) -> Call {
         (false, true) => metrics.extend(shown(["retransmits", "reverse_retransmits", "rtt_ms"])),
     }
     metrics.extend(shown(shares(bidir)));
-    let readable = options.has(&["J", "json", "json-stream"]);
-    let add = "iperf3 is read by its JSON only; add --json to have rate_mbit_s and the rest as metrics";
-    Call { metrics, unreadable: (!readable).then(|| add.to_owned()) }
+    let unreadable = if !options.has(&["J", "json", "json-stream"]) {
+        Some("iperf3 is read by its JSON only; add --json to have rate_mbit_s and the rest as metrics")
+    } else if options.has(&["logfile"]) {
+        Some("iperf3's JSON goes to a file; leave out --logfile to have it read")
+    } else {
+        None
+    };
+    Call { metrics, unreadable: unreadable.map(str::to_owned) }
 }
 
 /// CPU shares: of sender and receiver, or where both are both, of this end and the other.
@@ -112,9 +117,12 @@ fn result(text: &str) -> Result<Value, String> {
         return document(text, "iperf3");
     }
     let mut whole = Map::new();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let mut event: Value =
-            serde_json::from_str(line).map_err(|_| "the stream of JSON that iperf3 printed is cut short".to_owned())?;
+    for event in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let mut event = event.map_err(|_| "the stream of JSON that iperf3 printed is cut short".to_owned())?;
+        // `--json-stream-full-output` ends with the whole document.
+        if event.get("event").is_none() && event.get("start").is_some() && event.get("end").is_some() {
+            return Ok(event);
+        }
         let name = event.get("event").and_then(Value::as_str).map(str::to_owned);
         let name = name.ok_or_else(|| "iperf3 printed JSON among its events that is none".to_owned())?;
         if name == "interval" {
@@ -178,6 +186,9 @@ fn udp(
     }
     let whole = sent.or(both).ok_or_else(|| format!("iperf3's result has neither {} nor {}", way.sent, way.both))?;
     whole.fulfils(asked, printed)?;
+    if received.or(both).is_some_and(|sum| sum.bytes == 0.0) {
+        return Err("iperf3 says that nothing was received".into());
+    }
     // Before 3.10 there is one sum, of what was sent: it is what was received only where nothing was lost.
     let rate = received.or(both.filter(|_| lost == 0.0)).map(|sum| sum.mbit_s);
     let why = "this iperf3 says only what was sent, and some of it was lost; 3.10 and later say what was received";

@@ -142,15 +142,29 @@ pub(super) fn call(words: &[String]) -> Call {
     }
     let readable = options.has(&["x", "field-separator", "j", "json-output"]);
     let elsewhere = options.has(&["o", "output", "log-fd"]);
-    let split =
-        options.has(&["I", "interval-print", "A", "no-aggr", "per-core", "per-socket", "per-thread", "per-die"]);
+    let split = options.has(&[
+        "I",
+        "interval-print",
+        "A",
+        "no-aggr",
+        "no-merge",
+        "per-core",
+        "per-socket",
+        "per-thread",
+        "per-die",
+        "per-node",
+        "per-cache",
+        "per-cluster",
+    ]);
     let unreadable = if !readable {
         Some("perf stat's table is not read; add -x, to have each event as a metric")
     } else if elsewhere {
         Some("perf stat's counts go elsewhere; leave out -o and --log-fd to have them read")
+    } else if options.has(&["metric-only"]) {
+        Some("perf stat --metric-only prints no counts; leave it out to have each event as a metric")
     } else if split {
         Some(
-            "perf stat's counts by interval, CPU or thread are not read; leave -I, -A and --per-… out to have them as metrics",
+            "perf stat's counts by interval, CPU, thread or PMU are not read; leave out -I, -A, --per-… and --no-merge to have them as metrics",
         )
     } else {
         None
@@ -187,7 +201,13 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         let same = |count: &&Count| count.event == *event;
         let alike = |count: &&Count| bare(&count.event) == bare(event);
         let exact: Vec<&Count> = counts.iter().filter(same).collect();
-        let found = if exact.is_empty() { counts.iter().filter(alike).collect() } else { exact };
+        let mut found = if exact.is_empty() { counts.iter().filter(alike).collect() } else { exact };
+        let summed;
+        if found.is_empty() {
+            let by_kind: Vec<&Count> = counts.iter().filter(|count| is_of_kind(&count.event, event)).collect();
+            summed = over_kinds(event, &by_kind, &mut reading)?;
+            found = summed.iter().collect();
+        }
         let asked = events.iter().filter(|other| metric_name(other) == name).count();
         let count = match found[..] {
             [count] => count,
@@ -240,12 +260,44 @@ fn take(reading: &mut Reading, name: &str, count: &Count, printed: &Printed) -> 
     Ok(())
 }
 
+/// What perf calls an event on one kind of core of a hybrid CPU: `cycles` is `cpu_atom/cycles/` and `cpu_core/cycles/`,
+/// `cycles:u` is `cpu_atom/cycles/u`.
+fn is_of_kind(printed: &str, event: &str) -> bool {
+    let Some((_, rest)) = printed.strip_prefix("cpu_").and_then(|rest| rest.split_once('/')) else { return false };
+    let Some((name, behind)) = rest.split_once('/') else { return false };
+    bare(name) == bare(event) && behind.trim_start_matches(':') == modifier(event).trim_start_matches(':')
+}
+
+/// The counts of an event on each kind of core as one. A kind on which nothing ran adds nothing; an event that no kind counted
+/// has no count.
+fn over_kinds(event: &str, counts: &[&Count], reading: &mut Reading) -> Result<Option<Count>, String> {
+    let Some(first) = counts.first() else { return Ok(None) };
+    let counted: Vec<&&Count> = counts.iter().filter(|count| !count.value.starts_with('<')).collect();
+    if counted.is_empty() {
+        return Ok(Some(Count { event: event.into(), value: first.value.clone(), unit: String::new(), running: None }));
+    }
+    let mut sum = 0.0;
+    for count in &counted {
+        let value = super::figure(&count.value);
+        sum += value.ok_or_else(|| format!("perf's count of {} is '{}', which is no number", count.event, short(&count.value)))?;
+        if let Some(running) = count.running.filter(|&running| running > 0.0 && running < 100.0) {
+            reading.note(format!("perf counted {} for {} % of the time only and scaled it up", count.event, brief(running)));
+        }
+    }
+    if counts.len() > 1 {
+        let kinds: Vec<&str> = counts.iter().filter_map(|count| count.event.split('/').next()).collect();
+        reading.note(format!("{event} is the sum over {}", kinds.join(" and ")));
+    }
+    Ok(Some(Count { event: event.into(), value: sum.to_string(), unit: first.unit.clone(), running: None }))
+}
+
 /// A line of `-x`: count, unit, event, with `-r` how much it varied, run time, share of the time it ran, and more.
 fn in_fields(line: &str, separator: &str, events: &[String]) -> Option<Count> {
     let fields: Vec<&str> = line.split(separator).map(str::trim).collect();
     let [value, unit, rest @ ..] = &fields[..] else { return None };
     // An event's own commas split it as well.
-    let known = |text: &str| events.iter().any(|event| event == text || bare(event) == bare(text));
+    let known =
+        |text: &str| events.iter().any(|event| event == text || bare(event) == bare(text) || is_of_kind(text, event));
     let (event, length) = (1..=rest.len()).find_map(|length| {
         let joined = rest.get(..length)?.join(separator);
         known(&joined).then_some((joined, length))

@@ -33,7 +33,7 @@ pub(super) fn call(words: &[String]) -> Call {
 }
 
 pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, String> {
-    let text = uncoloured(printed.stdout);
+    let text = one_space(&uncoloured(printed.stdout));
     // What goes wrong is said on standard output as well, with exit status 0.
     let says = |words: &str| text.lines().find(|line| line.to_ascii_lowercase().contains(words)).map(said);
     if let Some(line) = says("no messages were received").or_else(|| says("error:")) {
@@ -113,12 +113,12 @@ fn as_asked(words: &[String], total: &str, printed: &Printed) -> Result<(), Stri
 fn losses(reading: &mut Reading, text: &str, valid: &str, printed: &Printed) -> Result<(), String> {
     let sent = behind(valid, "SentMessages=").and_then(figure).filter(|&sent| sent > 0.0);
     let sent = sent.ok_or("sockperf sent nothing while it measured")?;
-    let count = |key: &str| {
-        let count = behind(text, key).and_then(figure);
-        count.ok_or_else(|| format!("sockperf says of no {}", key.trim_end_matches(" = ")))
+    // Versions 2 count packets, later ones messages.
+    let count = |kind: &str| {
+        let named = ["messages", "packets"].into_iter().find_map(|what| behind(text, &format!("{kind} {what} =")));
+        named.and_then(figure).ok_or_else(|| format!("sockperf prints no number of {kind} messages"))
     };
-    let (dropped, doubled, disordered) =
-        (count("dropped messages = ")?, count("duplicated messages = ")?, count("out-of-order messages = ")?);
+    let (dropped, doubled, disordered) = (count("dropped")?, count("duplicated")?, count("out-of-order")?);
     let lost_percent = 100.0 * dropped / sent;
     if lost_percent > MOST_LOST_PERCENT {
         return Err(format!(
@@ -143,5 +143,14 @@ fn only<'a>(text: &'a str, words: &str) -> Result<&'a str, String> {
 /// The word behind a key.
 fn behind<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(key)?;
-    rest.split(|c: char| c.is_whitespace() || c == ';' || c == '(').next()
+    rest.trim_start_matches(' ').split(|c: char| c.is_whitespace() || c == ';' || c == '(').next()
+}
+
+/// Each run of spaces as one: versions 2 align their figures by spaces elsewhere than later ones.
+fn one_space(text: &str) -> String {
+    let lines = text.split_inclusive('\n').map(|line| {
+        let end = if line.ends_with('\n') { "\n" } else { "" };
+        line.split_whitespace().collect::<Vec<_>>().join(" ") + end
+    });
+    lines.collect()
 }

@@ -93,6 +93,26 @@ fn iperf3_over_udp_tells_what_was_lost() {
 }
 
 #[test]
+fn iperf3_over_udp_that_received_nothing_is_no_rate_of_zero() {
+    let nothing: String = printed!("iperf3-udp.json")
+        .lines()
+        .map(|line| {
+            let key = ["\"bytes\":", "\"bits_per_second\":"].into_iter().find(|key| line.trim_start().starts_with(key));
+            let zero = |key: &str| format!("{key} 0{}\n", if line.ends_with(',') { "," } else { "" });
+            key.map_or_else(|| format!("{line}\n"), zero)
+        })
+        .collect();
+    assert_void("iperf3 -uJ -c b", &nothing, "nothing was received");
+}
+
+#[test]
+fn iperf3_streams_that_end_with_the_whole_document_are_read() {
+    let whole = format!("{}{}", printed!("iperf3-3.17-stream.txt"), printed!("iperf3-tcp.json"));
+    let reading = read("iperf3 -c b -t 1 --json-stream --json-stream-full-output", &whole).unwrap();
+    assert_values(&reading, [("rate_mbit_s", 21_753.014_065_807), ("retransmits", 2.0)]);
+}
+
+#[test]
 fn iperf3_that_is_no_measurement_says_why() {
     let (call, good) = ("iperf3 -c b -t 1 --json", printed!("iperf3-tcp.json"));
     assert_void(call, printed!("iperf3-refused.json"), "iperf3 says: unable to connect to server: Connection refused");
@@ -300,6 +320,19 @@ fn sockperf_is_read_without_its_colours() {
 }
 
 #[test]
+fn sockperf_2_aligns_its_figures_otherwise_and_counts_packets() {
+    let old: String = printed!("sockperf-pp.txt")
+        .replace("percentile ", "percentile  ")
+        .replace("99.999 =", "99.99 =")
+        .replace("0.000 =", "0.00 =")
+        .replace("avg-latency=", "avg-lat=  ")
+        .replace("messages =", "packets =");
+    assert!(old.contains("percentile  50.00 =") && old.contains("avg-lat=  50.613"), "{old}");
+    let reading = read("sockperf pp -i b", &old).unwrap();
+    assert_values(&reading, [("p50_us", 49.327), ("mean_us", 50.613), ("max_us", 753.153), ("lost_percent", 0.0)]);
+}
+
+#[test]
 fn wrk_is_read_and_its_errors_void() {
     let call = "wrk -t1 -c2 -d1s --latency http://b/";
     let good = printed!("wrk.txt");
@@ -347,6 +380,24 @@ fn perf_counts_become_metrics_by_their_events() {
 }
 
 #[test]
+fn perf_sums_what_the_kinds_of_core_of_a_hybrid_cpu_counted() {
+    let text = "100,,cpu_atom/cycles/,1000,40.00,,\n250,,cpu_core/cycles/,1000,60.00,,\n\
+                <not counted>,,cpu_atom/instructions/u,0,0.00,,\n70,,cpu_core/instructions/u,1000,100.00,,\n3,,cs,1,100.00,,\n";
+    let reading = read_both("perf stat -x, -e cycles,instructions:u,cs true", "", text).unwrap();
+    assert_values(&reading, [("cycles", 350.0), ("instructions_u", 70.0), ("context_switches", 3.0)]);
+    assert!(reading.notes.iter().any(|note| note.contains("sum over cpu_atom and cpu_core")), "{:?}", reading.notes);
+    let json = r#"{"counter-value" : "100.0", "unit" : "", "event" : "cpu_atom/cycles/", "pcnt-running" : 100.0}
+{"counter-value" : "5.0", "unit" : "", "event" : "cpu_core/cycles/", "pcnt-running" : 100.0}
+"#;
+    assert_values(&read_both("perf stat -j -e cycles true", "", json).unwrap(), [("cycles", 105.0)]);
+    let one = read_both("perf stat -x, -e cpu_core/cycles/,cpu_atom/cycles/ true", "", text).unwrap();
+    assert_values(&one, [("cpu_core_cycles", 250.0), ("cpu_atom_cycles", 100.0)]);
+    let none = "<not supported>,,cpu_atom/cycles/,0,0.00,,\n<not supported>,,cpu_core/cycles/,0,0.00,,\n3,,cs,1,100.00,,\n";
+    let reading = read_both("perf stat -x, -e cycles,cs true", "", none).unwrap();
+    assert!(reading.missing["cycles"].contains("cannot count cycles"), "{reading:?}");
+}
+
+#[test]
 fn perf_that_says_something_else_voids() {
     let call = "perf stat -x, -e task-clock true";
     let void = |stderr: &str, words: &str| {
@@ -389,6 +440,15 @@ fn calls_that_cannot_be_read_say_what_to_add() {
         ("perf stat -e cycles true", "-x,"),
         ("perf stat -x, -o out true", "-o"),
         ("perf stat -x, -I 100 true", "-I"),
+        ("perf stat -x, --per-node -a true", "--per-"),
+        ("perf stat -x, --per-cache -a true", "--per-"),
+        ("perf stat -x, --no-merge true", "--no-merge"),
+        ("perf stat -x, --metric-only true", "--metric-only"),
+        ("iperf3 -c b -J --logfile out.json", "--logfile"),
+        ("cyclictest -h 400 -D 1 --histfile=out.txt", "--histfile"),
+        ("iperf -c b", "--metric"),
+        ("fping -c 10 b", "--metric"),
+        ("oha http://b", "--metric"),
         ("sockperf tp -i b", "ping-pong"),
         ("taskset -c 0 iperf3 -c b --json", "--reads iperf3"),
         ("sudo /usr/bin/ping b", "--reads ping"),

@@ -39,7 +39,7 @@ impl Machine for Fake {
             .keys()
             .filter_map(|path| path.strip_prefix(&inside))
             .map(|rest| rest.split_once('/').map_or((rest, false), |(name, _)| (name, true)))
-            .map(|(name, folder)| Entry { name: name.into(), folder, mode: 0o444 })
+            .map(|(name, folder)| Entry::new(name, folder, 0o444))
             .collect();
         entries.dedup();
         if entries.is_empty() { Err(Errno::ENOENT) } else { Ok(entries) }

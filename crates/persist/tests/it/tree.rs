@@ -140,7 +140,7 @@ impl Machine for Tree {
             let (name, folder) = rest.split_once('/').map_or((rest, false), |(name, _)| (name, true));
             let mode = if folder || self.scripts.contains(path) { 0o755 } else { 0o644 };
             if !name.is_empty() && entries.iter().all(|entry| entry.name != name) {
-                entries.push(Entry { name: name.into(), folder, mode });
+                entries.push(Entry::new(name, folder, mode));
             }
         }
         if there { Ok(entries) } else { Err(Errno::ENOENT) }

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use powerband_machine::{Errno, Job, Machine, World};
-use powerband_mount::{Mount, MountError};
+use powerband_mount::{Extent, Mount, MountError, Namespace};
 use powerband_record::{Side, Work, format_duration, format_khz, format_number};
 use powerband_sim::{Description, Profile, SimWorld};
 use schemars::JsonSchema;
@@ -58,15 +58,40 @@ pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
             }
             output::say(&words(&description));
         }
-        SimVerb::Mount { name, folder, load } => return mount(shared, name, folder, *load),
+        SimVerb::Mount { name, folder, root, load } => {
+            let extent = if *root { Extent::Root } else { Extent::Cpus };
+            return mount(shared, name, folder, extent, *load);
+        }
+        SimVerb::Enter { name, load, command } => return enter(shared, name, *load, command),
     }
     Ok(Exit::Fine as u8)
 }
 
 /// As booted, not as `set` left it: what other programs write there is theirs, and forgotten with the mount.
-fn mount(shared: &Shared, name: &str, folder: &Path, load: MountLoad) -> Answer {
+fn mount(shared: &Shared, name: &str, folder: &Path, extent: Extent, load: MountLoad) -> Answer {
+    let mut world = boot(shared, name, load)?;
+    let mount = Mount::on(folder, extent).map_err(mount_failure)?;
+    output::say(&format!("sim:{} is mounted on {}; Ctrl-C unmounts it", plain(name), folder.display()));
+    mount.serve(&mut world).map_err(mount_failure)?;
+    Ok(Exit::Fine as u8)
+}
+
+/// A command among the files of a machine as booted.
+fn enter(shared: &Shared, name: &str, load: MountLoad, command: &[String]) -> Answer {
+    // Its mistakes first: nothing is mounted for a machine there is not.
+    rig::profile(plain(name))?;
+    let namespace = Namespace::new().map_err(mount_failure)?;
+    let mut world = boot(shared, name, load)?;
+    namespace.run(&mut world, command).map_err(mount_failure)
+}
+
+fn plain(name: &str) -> &str {
+    name.strip_prefix("sim:").unwrap_or(name)
+}
+
+fn boot(shared: &Shared, name: &str, load: MountLoad) -> Result<SimWorld, Failure> {
     let cannot = |error: &dyn std::fmt::Display| Failure::new(Exit::CannotGoOn, error);
-    let profile = rig::profile(name.strip_prefix("sim:").unwrap_or(name))?;
+    let profile = rig::profile(plain(name))?;
     let mut world = SimWorld::new(profile, None, shared.seed.unwrap_or(1)).map_err(|error| cannot(&error))?;
     let interrupts = powerband_host::interrupts().map_err(|errno| cannot(&errno))?;
     world.interrupt_source(Box::new(interrupts));
@@ -75,10 +100,11 @@ fn mount(shared: &Shared, name: &str, folder: &Path, load: MountLoad) -> Answer 
     {
         count(machine)?;
     }
-    let mount = Mount::on(folder).map_err(|error| Failure::new(mount_exit(&error), error))?;
-    output::say(&format!("{name} is at {}; Ctrl-C takes it away", folder.display()));
-    mount.serve(&mut world).map_err(|error| cannot(&error))?;
-    Ok(Exit::Fine as u8)
+    Ok(world)
+}
+
+fn mount_failure(error: MountError) -> Failure {
+    Failure::new(mount_exit(&error), error)
 }
 
 /// Gives a simulated machine something to do: one CPU counts.
@@ -90,7 +116,8 @@ pub(super) fn count(machine: &mut dyn Machine) -> Result<(), Failure> {
 
 fn mount_exit(error: &MountError) -> Exit {
     match error {
-        MountError::Refused { errno: Errno::EPERM | Errno::EACCES, .. } => Exit::Denied,
+        MountError::Refused { errno: Errno::EPERM | Errno::EACCES, .. } | MountError::Namespace { .. } => Exit::Denied,
+        MountError::Start { .. } => Exit::LoadFailed,
         MountError::Refused { errno: Errno::ENODEV, .. } => Exit::Unsupported,
         MountError::Refused { .. } => Exit::Usage,
         _ => Exit::CannotGoOn,

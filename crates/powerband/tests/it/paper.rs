@@ -119,7 +119,7 @@ impl Machine for Paper {
         for rest in below {
             let (name, folder) = rest.split_once('/').map_or((rest, false), |(name, _)| (name, true));
             if entries.last().is_none_or(|last| last.name != name) {
-                entries.push(Entry { name: name.into(), folder, mode: 0o755 });
+                entries.push(Entry::new(name, folder, 0o755));
             }
         }
         if entries.is_empty() { Err(Errno::ENOENT) } else { Ok(entries) }

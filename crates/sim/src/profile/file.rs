@@ -47,10 +47,12 @@ struct Cpus {
     present: CpuList,
     #[serde(default = "one")]
     packages: u32,
+    nodes: Option<u32>,
     #[serde(default = "one")]
     threads: u32,
     arch: String,
     model: String,
+    signature: Option<[u32; 3]>,
     bogomips: f64,
     tsc_khz: Option<u32>,
     cycles_per_iteration: f64,
@@ -228,6 +230,8 @@ impl File {
             counter_millicycles: scaled("cpus.cycles_per_iteration", cpus.cycles_per_iteration, 1e3, (1.0, 1e9))?,
             slice_ns: scaled("cpus.slice_ms", cpus.slice_ms, 1e6, (0.1, 1e4))?,
             packages: cpus.packages,
+            nodes: cpus.nodes.unwrap_or(cpus.packages),
+            signature: cpus.signature,
             threads: cpus.threads,
             arch,
             name: self.name,
@@ -258,6 +262,9 @@ impl Cpus {
         let packages = usize::try_from(self.packages).unwrap_or(0);
         if packages == 0 || !present.len().is_multiple_of(packages) {
             return wrong("cpus.packages", "must divide the number of present CPUs");
+        }
+        if self.nodes.is_some_and(|nodes| nodes == 0 || !self.packages.is_multiple_of(nodes)) {
+            return wrong("cpus.nodes", "must divide the number of packages");
         }
         if self.threads != 1 && (self.threads != 2 || !present.len().is_multiple_of(2 * packages)) {
             return wrong("cpus.threads", "must be 1, or 2 with an even number of CPUs in each package");

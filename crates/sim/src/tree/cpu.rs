@@ -7,6 +7,15 @@ use crate::cpufreq::Rules;
 use crate::cpuidle::{IdleFile, SystemFile};
 use crate::profile::Profile;
 
+/// Lists of CPUs, and the highest number a kernel could count.
+const LISTS: [(&str, Show); 5] = [
+    ("possible", Show::Possible),
+    ("present", Show::Present),
+    ("online", Show::Online),
+    ("offline", Show::Offline),
+    ("kernel_max", Show::KernelMax),
+];
+
 /// A name that has to do with idle states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Idle {
@@ -31,6 +40,12 @@ impl Tree {
     /// What stays whether CPUs are in service or not.
     pub(super) fn add_cpus(&mut self, profile: &Profile) {
         let rules = profile.cpufreq.rules;
+        // These came with 2.6.24 to 2.6.28.
+        if rules > Rules::V2_6_18 {
+            for (name, show) in LISTS {
+                self.add(format!("{CPU}/{name}"), Node::Show(show));
+            }
+        }
         for &cpu in profile.present.as_slice() {
             if cpu > 0 {
                 self.add(format!("{CPU}/cpu{cpu}/online"), Node::CpuOnline(cpu));
@@ -54,11 +69,7 @@ impl Tree {
 
     /// What a CPU in service has besides.
     pub(super) fn add_service(&mut self, cpu: u32, profile: &Profile) {
-        self.add(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), Node::Show(Show::Package(cpu)));
-        self.add(format!("{CPU}/cpu{cpu}/topology/core_id"), Node::Show(Show::Core(cpu)));
-        if profile.threads > 1 {
-            self.add(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"), Node::Show(Show::Threads(cpu)));
-        }
+        self.add_topology(cpu, profile);
         for state in 0..profile.idle.as_ref().map_or(0, |idle| idle.states.len()) {
             for &(name, file) in IdleFile::of(profile.cpufreq.rules) {
                 let path = format!("{CPU}/cpu{cpu}/cpuidle/state{state}/{name}");

@@ -72,13 +72,6 @@ impl Board {
         cpu / self.profile.cores()
     }
 
-    /// The CPUs of the core of one.
-    pub(super) fn threads_of(&self, cpu: u32) -> powerband_record::CpuList {
-        let cores = self.profile.cores();
-        let all = (0..self.profile.threads.max(1)).map(|thread| cpu % cores + thread * cores);
-        powerband_record::CpuList::new(all.filter(|&cpu| self.cpus[cpu as usize].online).collect())
-    }
-
     /// Whether a CPU may come into service.
     pub(super) fn may_come(&self, cpu: u32) -> bool {
         self.smt == Smt::On || self.thread(cpu) == 0
@@ -94,7 +87,7 @@ impl Board {
             }
             .into(),
             Switch::SmtActive => {
-                let shared = (0..self.profile.cores()).any(|core| self.threads_of(core).len() > 1);
+                let shared = (0..self.profile.cores()).any(|core| self.cpus_of(super::Shared::Core(core)).len() > 1);
                 format!("{}\n", u8::from(shared))
             }
             Switch::Cpuspeed => format!("{}\n", u8::from(self.daemon.runs())),

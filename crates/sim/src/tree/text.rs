@@ -1,10 +1,12 @@
 //! The texts the kernel makes: CPU lists, /proc, the modelled meter.
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use powerband_record::CpuList;
 
-use super::{Card, Show};
+use super::{Card, Shared, Show};
 use crate::board::Board;
+use crate::cpufreq::Rules;
 use crate::nic::DEVICE;
 use crate::profile::{Arch, rules_name};
 use crate::schedule::Times;
@@ -12,8 +14,6 @@ use crate::schedule::Times;
 /// One unit of /proc/stat, ns (USER_HZ is 100).
 const STAT_UNIT_NS: u64 = 10_000_000;
 
-/// Highest CPU number a kernel built for 1024 CPUs knows.
-const KERNEL_MAX: u32 = 1_023;
 
 impl Board {
     pub(super) fn show(&mut self, show: Show) -> String {
@@ -23,10 +23,10 @@ impl Board {
             Show::Present => format!("{}\n", profile.present),
             Show::Online => format!("{}\n", self.cpus_that_are(true)),
             Show::Offline => format!("{}\n", self.cpus_that_are(false)),
-            Show::KernelMax => format!("{KERNEL_MAX}\n"),
+            Show::KernelMax => format!("{}\n", self.kernel_max()),
             Show::Package(cpu) => format!("{}\n", profile.package_of(cpu)),
             Show::Core(cpu) => format!("{}\n", profile.core_of(cpu)),
-            Show::Threads(cpu) => format!("{}\n", self.threads_of(cpu)),
+            Show::Cpus(shared, form) => self.show_cpus(shared, form),
             Show::Version => format!(
                 "Linux version {} (simulated {}; nearest published kernel {})\n",
                 rules_name(profile.cpufreq.rules),
@@ -43,6 +43,17 @@ impl Board {
             Show::Interrupts => self.interrupts(),
             Show::NetDevices => self.net_devices(),
             Show::Card(card) => self.card(card),
+        }
+    }
+
+    /// The highest CPU number the kernel was built for: none but 0 without SMP, on boards as many as they have, on others as
+    /// Debian builds them (CONFIG_NR_CPUS of 2.6.32 and of 6.1 on amd64).
+    fn kernel_max(&self) -> usize {
+        match (self.profile.arch, self.profile.cpufreq.rules) {
+            _ if self.profile.possible.len() == 1 => 0,
+            (Arch::Arm, _) => self.profile.possible.len() - 1,
+            (Arch::X86, Rules::V6_1) => 8_191,
+            (Arch::X86, _) => 511,
         }
     }
 
@@ -104,18 +115,43 @@ impl Board {
                         bogomips(here)
                     )
                 }
-                Arch::X86 => write!(
-                    text,
-                    "processor\t: {number}\nmodel name\t: {}\ncpu MHz\t\t: {}.{:03}\nphysical id\t: {}\nbogomips\t: {}\n\n",
-                    self.profile.model,
-                    cpu.khz / 1_000,
-                    cpu.khz % 1_000,
-                    cpu.package,
-                    bogomips(top)
-                ),
+                Arch::X86 => {
+                    let mhz = format!("{}.{:03}", cpu.khz / 1_000, cpu.khz % 1_000);
+                    let said = self.x86_cpuinfo(u32::try_from(number).unwrap_or(0), &mhz);
+                    write!(text, "{said}bogomips\t: {}\n\n", bogomips(top))
+                }
             };
         }
         text
+    }
+
+    /// What an x86 kernel says of one CPU, but for its BogoMIPS. Flags are those by which programs know what drives the clock.
+    fn x86_cpuinfo(&self, cpu: u32, mhz: &str) -> String {
+        let profile = &self.profile;
+        let in_package = self.cpus_of(Shared::Package(cpu));
+        let cores: BTreeSet<u32> = in_package.as_slice().iter().map(|&cpu| profile.core_of(cpu)).collect();
+        let signature = profile.signature.map_or_else(String::new, |[family, model, _]| {
+            format!("cpu family\t: {family}\nmodel\t\t: {model}\n")
+        });
+        let stepping = profile.signature.map_or_else(String::new, |[.., stepping]| format!("stepping\t: {stepping}\n"));
+        let flags = [
+            ("fpu tsc msr cx8 cmov mmx sse sse2", true),
+            ("ht", in_package.len() > 1),
+            ("lm constant_tsc", true),
+            ("est", true),
+            ("hwp hwp_epp", profile.cpufreq.pstate.is_some()),
+        ];
+        let flags: Vec<&str> = flags.into_iter().filter_map(|(flag, there)| there.then_some(flag)).collect();
+        format!(
+            "processor\t: {cpu}\nvendor_id\t: GenuineIntel\n{signature}model name\t: {}\n{stepping}cpu MHz\t\t: {mhz}\n\
+             physical id\t: {}\nsiblings\t: {}\ncore id\t\t: {}\ncpu cores\t: {}\nflags\t\t: {}\n",
+            profile.model,
+            profile.package_of(cpu),
+            in_package.len(),
+            profile.core_of(cpu),
+            cores.len(),
+            flags.join(" "),
+        )
     }
 
     fn stat(&mut self) -> String {

@@ -1,0 +1,155 @@
+//! One command in a mount namespace of its own, where a simulated machine's files cover this machine's.
+//!
+//! Nothing is mounted outside: the namespace ends with the last process in it, however that ends.
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use powerband_machine::{Errno, StopSignal, World};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::thread::UnshareFlags;
+
+use crate::{Extent, Mount, MountError};
+
+/// Where the kernel keeps its CPUs.
+pub(crate) const CPU: &str = "/sys/devices/system/cpu";
+
+/// What else of a machine's CPUs programs read. The CPUs' own folder is covered last, as all of the machine is mounted there.
+const COVERED: [&str; 5] = ["/sys/devices/system/node", "/sys/bus/cpu/devices", "/proc/cpuinfo", "/proc/stat", CPU];
+
+/// libudev takes a file system for sysfs by its magic number, which FUSE cannot have, unless it is told not to look.
+const UDEV: (&str, &str) = ("SYSTEMD_DEVICE_VERIFY_SYSFS", "0");
+
+/// A mount namespace of this process, whose mounts nobody outside sees.
+pub struct Namespace(());
+
+impl Namespace {
+    /// Moves this process into a mount namespace of its own; without root into a user namespace as well, where it is root.
+    /// Threads that run already stay outside: call it first.
+    ///
+    /// # Errors
+    /// [`MountError::Namespace`].
+    pub fn new() -> Result<Self, MountError> {
+        let refused = |error: rustix::io::Errno| MountError::Namespace { errno: Errno(error.raw_os_error()) };
+        let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+        if uid.is_root() {
+            unshare(UnshareFlags::NEWNS).map_err(refused)?;
+        } else {
+            unshare(UnshareFlags::NEWNS | UnshareFlags::NEWUSER).map_err(refused)?;
+            let maps = [
+                ("setgroups", "deny".to_owned()),
+                ("uid_map", format!("0 {} 1", uid.as_raw())),
+                ("gid_map", format!("0 {} 1", gid.as_raw())),
+            ];
+            for (file, text) in maps {
+                std::fs::write(format!("/proc/self/{file}"), text).map_err(|error| MountError::Namespace {
+                    errno: Errno(error.raw_os_error().unwrap_or(Errno::EIO.0)),
+                })?;
+            }
+        }
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(refused)?;
+        Ok(Namespace(()))
+    }
+
+    /// Runs a command there over the near machine of a World, and serves that machine until the command has ended. Ctrl-C is
+    /// the command's; other signals that ask to stop are passed on to it. Returns its exit code as shells give it.
+    ///
+    /// # Errors
+    /// [`MountError`].
+    pub fn run(self, world: &mut dyn World, argv: &[String]) -> Result<u8, MountError> {
+        let mount = Mount::over(Path::new(CPU), Extent::Root)?;
+        let (started, has_started) = channel();
+        let (ended, has_ended) = channel();
+        let argv = argv.to_vec();
+        // It looks into the mounted folder, which is answered here.
+        std::thread::spawn(move || {
+            let result = cover().and_then(|()| start(&argv)).and_then(|mut child| {
+                // Nobody listens only when the machine has gone; then the command is waited for all the same.
+                let _ = started.send(child.id());
+                child.wait().map_err(|error| MountError::Failed { folder: CPU.into(), why: error.to_string() })
+            });
+            let _ = ended.send(result);
+        });
+        let (mut status, mut pid) = (None, None);
+        mount.answer_until(world, |stop| {
+            status = finished(&has_ended);
+            pid = pid.or_else(|| i32::try_from(has_started.try_recv().ok()?).ok().and_then(Pid::from_raw));
+            if let (Some(signal), Some(pid)) = (stop.and_then(passed_on), pid) {
+                // It may have ended just now.
+                let _ = kill_process(pid, signal);
+            }
+            status.is_some()
+        });
+        let served = MountError::Failed { folder: CPU.into(), why: "it was unmounted".into() };
+        status.or_else(|| has_ended.recv().ok()).unwrap_or(Err(served)).map(code)
+    }
+}
+
+fn finished(ended: &Receiver<Result<ExitStatus, MountError>>) -> Option<Result<ExitStatus, MountError>> {
+    match ended.try_recv() {
+        Ok(result) => Some(result),
+        Err(TryRecvError::Empty) => None,
+        Err(TryRecvError::Disconnected) => {
+            Some(Err(MountError::Failed { folder: CPU.into(), why: "its thread has ended".into() }))
+        }
+    }
+}
+
+/// The terminal sends its own Ctrl-C to the command as well.
+fn passed_on(stop: StopSignal) -> Option<Signal> {
+    match stop {
+        StopSignal::Interrupt => None,
+        StopSignal::Terminate => Some(Signal::TERM),
+        StopSignal::HangUp => Some(Signal::HUP),
+    }
+}
+
+/// Covers what there is of this machine with what there is of the other; a folder the other does not have with nothing.
+fn cover() -> Result<(), MountError> {
+    for place in COVERED {
+        let refused = |error: rustix::io::Errno| MountError::Refused {
+            folder: place.into(),
+            errno: Errno(error.raw_os_error()),
+        };
+        let other = format!("{CPU}{place}");
+        if !Path::new(place).exists() {
+            continue;
+        }
+        if Path::new(&other).exists() {
+            mount_bind(other.as_str(), place).map_err(refused)?;
+        } else if Path::new(place).is_dir() {
+            mount("none", place, "tmpfs", MountFlags::RDONLY, None).map_err(refused)?;
+        }
+    }
+    Ok(())
+}
+
+/// Starts the command; it is ended when we are killed, as its machine goes with us.
+fn start(argv: &[String]) -> Result<std::process::Child, MountError> {
+    let (program, words) = argv.split_first().map_or(("", &[][..]), |(program, words)| (program.as_str(), words));
+    let mut command = Command::new(program);
+    command.args(words).env(UDEV.0, UDEV.1);
+    #[expect(unsafe_code, reason = "a death signal is asked for between fork and exec, by one system call")]
+    // SAFETY: prctl(2) may be called in the child of a fork, and nothing is allocated.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+    command.spawn().map_err(|error| MountError::Start { program: program.into(), why: error.to_string() })
+}
+
+/// unshare(2) of namespaces.
+fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
+    #[expect(unsafe_code, reason = "it is unsafe only where file descriptors are unshared")]
+    // SAFETY: the flags name namespaces alone; the table of file descriptors stays shared.
+    unsafe {
+        rustix::thread::unshare_unsafe(flags)
+    }
+}
+
+/// The exit code of a command as shells give it.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code & 0xff).unwrap_or(1)
+}
