@@ -103,9 +103,13 @@ impl Profile {
     pub fn models(&self, work: &Work) -> Result<(), SpawnError> {
         let name = format!("sim:{}", self.name);
         match work {
-            Work::Command { argv, demand: None } if argv.first().is_some_and(|program| !program.is_empty()) => {
+            Work::Command { argv, demand: None, .. } if argv.first().is_some_and(|program| !program.is_empty()) => {
                 Err(not_modelled(&name, format!("'{}'", argv[0]), STATE_DEMAND))
             }
+            Work::Command { invocation, .. } => match beyond_the_model(invocation) {
+                Some(what) => Err(not_modelled(&name, what, LEAVE_OUT)),
+                None => Ok(()),
+            },
             Work::Primes { .. } if self.ranks.is_none() => {
                 Err(not_modelled(&name, "ranks that count primes".into(), STATE_RANKS))
             }
@@ -146,9 +150,6 @@ impl Board {
                     .ok_or_else(|| not_modelled(&self.identity.name, format!("'{program}'"), STATE_DEMAND))?;
                 if !(0.0..=1.0).contains(&demand.memory_share) {
                     return Err(refused(format!("'{program}' with a memory share beyond 0..1"), Errno::EINVAL));
-                }
-                if let Some(what) = beyond_the_model(invocation) {
-                    return Err(not_modelled(&self.identity.name, what, LEAVE_OUT));
                 }
                 let repeat = demand.repeat.saturating_mul(invocation.runs.max(1));
                 Body::Command(Command::new(&Demand { repeat, ..demand.clone() }))
