@@ -58,7 +58,9 @@ impl LocalMachine {
             owner: std::process::id(),
         };
         Ok(LocalMachine {
-            ledger: Ledger::load(Box::new(ledger.clone()), &identity.boot_id)?.in_network(crate::files::net_ns()),
+            ledger: Ledger::load(Box::new(ledger.clone()), &identity.boot_id)?
+                .in_network(crate::files::net_ns())
+                .on_machine(crate::machine_name()),
             identity,
             program: "/proc/self/exe".into(),
             store: ledger,
@@ -190,6 +192,10 @@ impl Machine for LocalMachine {
 
     fn damage(&self) -> Vec<Damage> {
         self.ledger.damage().to_vec()
+    }
+
+    fn torn_tail(&self) -> Option<Damage> {
+        self.ledger.torn_tail().cloned()
     }
 
     fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {

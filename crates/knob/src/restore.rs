@@ -264,7 +264,7 @@ impl Work {
         for entry in entries.iter().filter_map(|id| self.open.get(id)) {
             let turn = &entry.turn;
             let Some(path) = &turn.read_back else { continue };
-            if !seen.insert(path.clone()) || self.not_ours.contains(&entry.id) {
+            if !seen.insert(path.clone()) || self.not_ours.contains(&entry.id) || entry.is_refused() {
                 continue;
             }
             let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
