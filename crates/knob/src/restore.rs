@@ -318,8 +318,9 @@ fn asleep(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undone> {
     (here && machine.read(path) == Err(Errno::ENOENT)).then(|| Undone::Failed { why: Errno::ENOENT.to_string() })
 }
 
+/// What was set to the value it had is none: it says what was there before, and another hand's value is left alone.
 fn is_keepsake(entry: &OpenEntry) -> bool {
-    entry.turn.undo.as_ref() == Some(&entry.turn.action)
+    entry.turn.before.is_none() && entry.turn.undo.as_ref() == Some(&entry.turn.action)
 }
 
 /// Whether what the ledger takes for somebody else's value is what we asked for: a limit takes effect a moment after

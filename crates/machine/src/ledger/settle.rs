@@ -226,7 +226,7 @@ fn is_torn(now: &str, action: &Action, undo: &Action) -> bool {
 
 /// Whether an entry only keeps what a governor loses: it waits for the governor to come back.
 fn is_kept(entry: &OpenEntry) -> bool {
-    entry.turn.undo.as_ref() == Some(&entry.turn.action)
+    entry.turn.before.is_none() && entry.turn.undo.as_ref() == Some(&entry.turn.action)
 }
 
 /// Whether the kernel took the file away and with it what was written there, as it does with the tunables of a governor

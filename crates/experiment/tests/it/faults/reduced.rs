@@ -178,6 +178,15 @@ fn what_the_kernel_refused_is_not_taken_back() {
 }
 
 #[test]
+fn what_was_set_to_the_value_it_had_is_no_reason_to_write_over_another_hand() {
+    let mut scene = Scene::new("pc", "");
+    scene.turn("sysctl.net.core.busy_poll=0", Hold::Set).unwrap();
+    scene.by_hand("/proc/sys/net/core/busy_poll", "50");
+    assert_eq!(scene.undo(false).foreign.len(), 1);
+    assert_eq!(scene.reads("/proc/sys/net/core/busy_poll"), "50");
+}
+
+#[test]
 fn what_was_refused_in_part_or_too_late_is_restored() {
     for fault in [Fault::RefusedInPart, Fault::RefusedTooLate] {
         for (path, setting) in [
