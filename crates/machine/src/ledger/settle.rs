@@ -16,7 +16,7 @@ pub struct Origin {
     /// The address (MAC) of the network device the action is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// The machine, as [`Origin::machine_name`] has it.
+    /// The machine: its name, and a checksum of what tells it from others of that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
 }
