@@ -85,6 +85,13 @@ pub fn agent_folder(owner: Option<&OwnerPlace>) -> Option<PathBuf> {
     }
 }
 
+/// This machine, as the ledger tells it from others: its name and what it was called when it was installed.
+#[must_use]
+pub fn machine_name() -> Option<String> {
+    let identity = crate::files::read("/etc/machine-id", &mut Vec::new()).unwrap_or_default();
+    powerband_machine::Origin::machine_name(&hostname(), &identity)
+}
+
 /// Where results live: `$POWERBAND_STATE_DIR`, else `/var/lib/powerband` for root, else `$XDG_STATE_HOME/powerband` or
 /// `~/.local/state/powerband`. `None` when none of these is set. Not made here.
 #[must_use]

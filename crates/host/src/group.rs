@@ -43,7 +43,12 @@ struct Hierarchy {
 pub(crate) struct Groups {
     hierarchy: Option<Hierarchy>,
     made: BTreeMap<String, PathBuf>,
+    /// Why the folder groups are made in could not be had hand the controller down.
+    refused: Option<Errno>,
 }
+
+/// The file of version 2 by which a group hands controllers down to those below it.
+const HANDS_DOWN: &str = "cgroup.subtree_control";
 
 impl Groups {
     /// Makes a group below our own and answers the quota in force there (the least of it and those above).
@@ -51,7 +56,7 @@ impl Groups {
         check_name(name)?;
         let limit = quota_and_period_us(quota)?;
         let hierarchy = self.hierarchy()?.clone();
-        let parent = hierarchy.parent_for_groups()?;
+        let parent = hierarchy.parent_for_groups(self.refused)?;
         let folder = parent.join(name);
         fs::create_dir(&folder).map_err(|error| hierarchy.refusal(&folder, io_errno(&error)))?;
         if let Err(why) = hierarchy.limit(&folder, limit) {
@@ -62,6 +67,21 @@ impl Groups {
         let in_force = hierarchy.effective(&folder);
         self.made.insert(name.to_owned(), folder);
         Ok(in_force.map_or_else(|| "max".to_owned(), percent))
+    }
+
+    /// Version 2: the file that has to be written before a group can have a quota, with what is written and what takes that
+    /// back; `None` where groups have one already, or never will. Moves us into a group of our own where that is needed.
+    pub(crate) fn to_hand_down(&mut self) -> Option<(String, String, String)> {
+        let hierarchy = self.hierarchy().ok()?;
+        let found = hierarchy.folder_to_hand_down();
+        let (on, off) = (format!("+{}", hierarchy.controller), format!("-{}", hierarchy.controller));
+        self.refused = found.as_ref().err().copied();
+        Some((found.ok()??.join(HANDS_DOWN).display().to_string(), on, off))
+    }
+
+    /// The kernel refused what [`Groups::to_hand_down`] answered.
+    pub(crate) fn not_handed_down(&mut self, errno: Option<Errno>) {
+        self.refused = errno;
     }
 
     /// Ends what runs in a group and removes it; `ENOENT` when there is none of that name.
@@ -136,44 +156,47 @@ impl Hierarchy {
         Some(Hierarchy { version, mount, own, controller: controller.into() })
     }
 
-    /// The group below which groups may have a quota: our own, or, for root, the top when ours holds processes.
-    fn parent_for_groups(&self) -> Result<PathBuf, Refusal> {
-        if self.version == Version::One {
-            return Ok(self.own.clone());
+    /// The group below which groups may have a quota: our own, or, for root, the top when ours holds processes. `refused` is
+    /// why our own does not hand the controller down.
+    fn parent_for_groups(&self, refused: Option<Errno>) -> Result<PathBuf, Refusal> {
+        let (own, mount) = (&self.own, &self.mount);
+        if self.version == Version::One || self.has(own, HANDS_DOWN) {
+            return Ok(own.clone());
         }
-        let refused = match self.hand_down(&self.own) {
-            Ok(()) => return Ok(self.own.clone()),
-            Err(refused) => refused,
-        };
-        if refused.errno == Errno::EBUSY {
-            if self.step_aside().is_ok() && self.hand_down(&self.own).is_ok() {
-                return Ok(self.own.clone());
-            }
-            // The rule that a group with processes hands nothing down does not hold at the top.
-            if self.own != self.mount && self.hand_down(&self.mount).is_ok() {
-                return Ok(self.mount.clone());
-            }
-        }
-        Err(refused)
-    }
-
-    /// Version 2: lets the children of `parent` have the controller.
-    fn hand_down(&self, parent: &Path) -> Result<(), Refusal> {
-        let has = |file: &str| {
-            fs::read_to_string(parent.join(file))
-                .is_ok_and(|all| all.split_whitespace().any(|one| one == self.controller))
-        };
-        if has("cgroup.subtree_control") {
-            return Ok(());
-        }
-        if !has("cgroup.controllers") {
+        if !self.has(own, "cgroup.controllers") {
             return Err(Refusal {
                 errno: Errno::EOPNOTSUPP,
-                words: Some(format!("{} has no {} controller; {DELEGATE}", parent.display(), self.controller)),
+                words: Some(format!("{} has no {} controller; {DELEGATE}", own.display(), self.controller)),
             });
         }
-        fs::write(parent.join("cgroup.subtree_control"), format!("+{}", self.controller))
-            .map_err(|error| self.refusal(parent, io_errno(&error)))
+        if holds_processes(own) && self.has(mount, HANDS_DOWN) && writable(mount).is_ok() {
+            return Ok(mount.clone());
+        }
+        Err(self.refusal(own, refused.unwrap_or(Errno::EBUSY)))
+    }
+
+    /// Whether a file of a group names the controller.
+    fn has(&self, folder: &Path, file: &str) -> bool {
+        fs::read_to_string(folder.join(file))
+            .is_ok_and(|all| all.split_whitespace().any(|one| one == self.controller))
+    }
+
+    /// Version 2: the group that is to hand the controller down so that groups can be made, `None` where there is nothing to
+    /// do. A group with processes hands nothing down, except at the top.
+    ///
+    /// # Errors
+    /// Why our own cannot, where the top does it already or may not be asked.
+    fn folder_to_hand_down(&self) -> Result<Option<PathBuf>, Errno> {
+        let (own, mount) = (&self.own, &self.mount);
+        if self.version == Version::One || self.has(own, HANDS_DOWN) || !self.has(own, "cgroup.controllers") {
+            return Ok(None);
+        }
+        writable(own)?;
+        if own == mount || !holds_processes(own) || self.step_aside().is_ok() {
+            return Ok(Some(own.clone()));
+        }
+        let asks_top = !self.has(mount, HANDS_DOWN) && writable(mount).is_ok();
+        if asks_top { Ok(Some(mount.clone())) } else { Err(Errno::EBUSY) }
     }
 
     /// Version 2: when we and our guardian are alone in our group, moves us into one below it, so that it may hand down.
@@ -186,7 +209,7 @@ impl Hierarchy {
         if !pids.iter().all(|&pid| is_ours(pid)) {
             return Err(Errno::EBUSY);
         }
-        let leaf = self.own.join("powerband-owner");
+        let leaf = self.own.join(LEAF);
         match fs::create_dir(&leaf) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io_errno(&error)),
             _ => pids
@@ -257,6 +280,46 @@ impl Hierarchy {
         };
         Refusal { errno, words: Some(words) }
     }
+}
+
+/// The group we move into when ours has to be without processes.
+const LEAF: &str = "powerband-owner";
+
+/// Whether we may have a group hand controllers down.
+fn writable(folder: &Path) -> Result<(), Errno> {
+    rustix::fs::access(folder.join(HANDS_DOWN), rustix::fs::Access::WRITE_OK).map_err(crate::errno)
+}
+
+fn holds_processes(folder: &Path) -> bool {
+    fs::read_to_string(folder.join("cgroup.procs")).is_ok_and(|pids| !pids.trim().is_empty())
+}
+
+/// The group whose file by which it hands controllers down a path is, if it is one.
+pub(crate) fn hands_down(path: &str) -> Option<&Path> {
+    let path = Path::new(path);
+    path.parent().filter(|_| path.file_name().is_some_and(|name| name == HANDS_DOWN))
+}
+
+/// Whether somebody else limits a group below this one by the controller we had handed down: taking it back would lift that.
+pub(crate) fn is_relied_on(folder: &Path) -> bool {
+    subfolders(folder).iter().any(|child| {
+        let read = |file: &str| fs::read_to_string(child.join(file)).unwrap_or_default();
+        let (limit, weight) = (read("cpu.max"), read("cpu.weight"));
+        let limited = !limit.is_empty() && !limit.starts_with("max ");
+        let weighed = !weight.is_empty() && weight.trim() != "100";
+        limited || weighed || read(HANDS_DOWN).split_whitespace().any(|one| one == "cpu")
+    })
+}
+
+/// Once a group hands nothing of ours down any more: who was moved into a group of our own goes back, and that is removed.
+pub(crate) fn step_back(folder: &Path) {
+    let leaf = folder.join(LEAF);
+    let pids = fs::read_to_string(leaf.join("cgroup.procs")).unwrap_or_default();
+    for pid in pids.split_whitespace() {
+        // One that ends meanwhile leaves by itself; where others hand something down, we stay, as we may.
+        let _ = fs::write(folder.join("cgroup.procs"), pid);
+    }
+    let _ = fs::remove_dir(leaf);
 }
 
 /// Moves this process out of the groups that are ended as a whole (version 2: cgroup.kill, memory.oom.group, systemd's

@@ -14,6 +14,7 @@ use crate::actions::{Actor, Effect, Refusal};
 use crate::child::Child;
 use crate::coalescing::read_place;
 use crate::descendants::Adoption;
+use crate::group;
 use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
 use crate::watching::{OpenFiles, Watching};
@@ -64,7 +65,9 @@ impl LocalMachine {
             owner: std::process::id(),
         };
         Ok(LocalMachine {
-            ledger: Ledger::load(Box::new(ledger.clone()), &identity.boot_id)?.in_network(crate::files::net_ns()),
+            ledger: Ledger::load(Box::new(ledger.clone()), &identity.boot_id)?
+                .in_network(crate::files::net_ns())
+                .on_machine(crate::machine_name()),
             identity,
             program: "/proc/self/exe".into(),
             store: ledger,
@@ -128,6 +131,39 @@ impl LocalMachine {
         Ours { own, loads: self.running.values().filter_map(pid).collect() }
     }
 
+    /// Version 2 of control groups: lets the groups below ours have a quota, by an entry of its own before the group's.
+    fn hand_down(&mut self, turn: &Turn) -> Result<(), LedgerError> {
+        let Some((path, on, off)) = self.actor.groups.to_hand_down() else { return Ok(()) };
+        let write = |text: String| Action::WriteFile { path: path.clone(), text };
+        let before = self.read(&path).ok().map(|text| text.trim_end().to_owned());
+        let acted = self.act(&Turn {
+            action: write(on.clone()),
+            undo: Some(write(off)),
+            hold: turn.hold,
+            knob: turn.knob.clone(),
+            site: path.clone(),
+            asked: on,
+            before,
+            read_back: Some(path),
+            step: turn.step,
+        })?;
+        self.actor.groups.not_handed_down(acted.errno);
+        Ok(())
+    }
+
+    /// Takes back what was handed down for groups once the last of them is gone.
+    fn hand_back(&mut self) -> Result<(), LedgerError> {
+        let open = self.ledger.open();
+        if open.iter().any(|entry| matches!(entry.turn.undo, Some(Action::RemoveGroup { .. }))) {
+            return Ok(());
+        }
+        let ours = open.iter().filter(|entry| handed_down(entry).is_some()).map(|entry| entry.id);
+        for entry in ours.collect::<Vec<_>>() {
+            self.undo(entry, false)?;
+        }
+        Ok(())
+    }
+
     /// The action, and the file that shows what came of it.
     fn perform(&mut self, turn: &Turn) -> (Option<Refusal>, Effect) {
         let (refusal, mut effect) = match self.actor.perform(&turn.action) {
@@ -139,6 +175,14 @@ impl LocalMachine {
             effect.reads_back = text.ok().map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned());
         }
         (refusal, effect)
+    }
+}
+
+/// The control group that an entry had hand a controller down, if it is about that.
+fn handed_down(entry: &OpenEntry) -> Option<&Path> {
+    match &entry.turn.action {
+        Action::WriteFile { path, text } if text.starts_with('+') => group::hands_down(path),
+        _ => None,
     }
 }
 
@@ -180,6 +224,9 @@ impl Machine for LocalMachine {
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         // Written once as the intent; what came of it and its closing are shorter.
+        if matches!(turn.action, Action::MakeGroup { .. }) {
+            self.hand_down(turn)?;
+        }
         let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
         self.store
             .reserve(entry_bytes)
@@ -205,9 +252,24 @@ impl Machine for LocalMachine {
 
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
         let Self { ledger, actor, buffer, .. } = self;
-        ledger.undo(entry, force, &mut |path| read_place(path, buffer), &mut |action: &Action| {
-            actor.perform(action).map(drop).map_err(|refusal| refusal.errno)
-        })
+        let found = ledger.find(entry);
+        let folder = found.and_then(handed_down).map(Path::to_path_buf);
+        let is_group = found.is_some_and(|entry| matches!(entry.turn.undo, Some(Action::RemoveGroup { .. })));
+        let undone = if folder.as_ref().is_some_and(|folder| group::is_relied_on(folder)) {
+            ledger.close(entry, Undone::GivenUp)?;
+            Undone::GivenUp
+        } else {
+            ledger.undo(entry, force, &mut |path| read_place(path, buffer), &mut |action: &Action| {
+                actor.perform(action).map(drop).map_err(|refusal| refusal.errno)
+            })?
+        };
+        if let Some(folder) = folder.filter(|_| !undone.stays_open()) {
+            group::step_back(&folder);
+        }
+        if is_group && !undone.stays_open() {
+            self.hand_back()?;
+        }
+        Ok(undone)
     }
 
     fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
@@ -223,6 +285,10 @@ impl Machine for LocalMachine {
 
     fn damage(&self) -> Vec<Damage> {
         self.ledger.damage().to_vec()
+    }
+
+    fn torn_tail(&self) -> Option<Damage> {
+        self.ledger.torn_tail().cloned()
     }
 
     fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use powerband_machine::wire::Purpose;
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LeftBehind, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched,
+    LedgerError, LeftBehind, Machine, OpenEntry, Origin, ProcessId, SpawnError, Turn, Undone, Unwatched,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -51,6 +51,7 @@ struct Facts {
     uid: String,
     pid: u32,
     boot_id: String,
+    machine: Option<String>,
     net_ns: Option<u64>,
 }
 
@@ -104,7 +105,7 @@ impl ShellMachine {
                 privileged: facts.uid == "0",
                 owner: facts.pid,
             },
-            ledger: ledger.in_network(facts.net_ns),
+            ledger: ledger.in_network(facts.net_ns).on_machine(facts.machine),
             hand,
             watched,
             folder,
@@ -190,9 +191,9 @@ fn text(bytes: &[u8]) -> String {
 fn facts(hand: &Hand) -> Option<Facts> {
     let script = "pb_uid=$(id -u); pb_boot=; { read -r pb_boot </proc/sys/kernel/random/boot_id; }\npb_self\n\
                   pb_setsid=; command -v setsid && command -v sh && pb_setsid=setsid\n\
-                  for pb_f in \"$(uname -r)\" \"$pb_uid\" \"$pb_me\" \"$pb_boot\" \"$(ls -l /proc/self/ns/net)\"; do \
-                  pb_t \"$pb_f\"; done";
-    let (_, [system, uid, pid, boot_id, net_ns]) = hand.call(&[], script)?;
+                  for pb_f in \"$(uname -n)\" \"$(cat /etc/machine-id)\" \"$(uname -r)\" \"$pb_uid\" \"$pb_me\" \
+                  \"$pb_boot\" \"$(ls -l /proc/self/ns/net)\"; do pb_t \"$pb_f\"; done";
+    let (_, [name, identity, system, uid, pid, boot_id, net_ns]) = hand.call(&[], script)?;
     let net_ns = text(&net_ns);
     let net_ns = net_ns.rsplit_once("net:[").and_then(|(_, rest)| rest.strip_suffix(']')?.parse().ok());
     Some(Facts {
@@ -200,6 +201,7 @@ fn facts(hand: &Hand) -> Option<Facts> {
         uid: text(&uid),
         pid: text(&pid).parse().ok()?,
         boot_id: text(&boot_id),
+        machine: Origin::machine_name(&text(&name), &text(&identity)),
         net_ns,
     })
 }

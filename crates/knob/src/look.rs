@@ -16,7 +16,7 @@ pub use seen::Unread;
 pub(crate) use stats::times_in_state;
 pub use stats::{Change, InState, Stats};
 
-use powerband_machine::Machine;
+use powerband_machine::{Errno, Machine};
 use powerband_record::{CpuList, KnobRef};
 use serde::Serialize;
 
@@ -38,6 +38,9 @@ pub struct Reading {
     pub shown: String,
     /// Values it takes, as they can be typed; empty when they cannot be listed or are more than 64.
     pub choices: Vec<String>,
+    /// The file that cannot be read, and why.
+    #[serde(skip)]
+    pub unreadable: Option<(String, Errno)>,
 }
 
 /// More choices than this are a range, which the knob's description gives.
@@ -56,6 +59,7 @@ pub fn get(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Res
         let choices = named.knob.choices(machine, &site);
         let shown_choices = if choices.len() <= LISTED { &choices[..] } else { &[] };
         let choices = shown_choices.iter().map(Value::typed).collect();
+        let mut unreadable = None;
         let (value, shown) = match &site.path {
             None => (None, "only while a load runs".to_owned()),
             Some(path) => match machine.read(path) {
@@ -64,11 +68,14 @@ pub fn get(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Res
                     let meant = meant.map_or_else(String::new, |meant| format!(" ({meant})"));
                     (Some(text.trim().to_owned()), named.knob.shown(&text) + &meant)
                 }
-                Err(errno) => (None, format!("cannot be read: {path}: {errno}")),
+                Err(errno) => {
+                    unreadable = Some((path.clone(), errno));
+                    (None, format!("cannot be read: {path}: {errno}"))
+                }
             },
         };
         let cpus = site.policy.map(|policy| policy.cpus);
-        readings.push(Reading { knob: named.name.clone(), site: site.name, cpus, value, shown, choices });
+        readings.push(Reading { knob: named.name.clone(), site: site.name, cpus, value, shown, choices, unreadable });
     }
     Ok(readings)
 }

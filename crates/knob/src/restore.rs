@@ -264,7 +264,7 @@ impl Work {
         for entry in entries.iter().filter_map(|id| self.open.get(id)) {
             let turn = &entry.turn;
             let Some(path) = &turn.read_back else { continue };
-            if !seen.insert(path.clone()) || self.not_ours.contains(&entry.id) {
+            if !seen.insert(path.clone()) || self.not_ours.contains(&entry.id) || entry.is_refused() {
                 continue;
             }
             let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
@@ -318,8 +318,9 @@ fn asleep(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undone> {
     (here && machine.read(path) == Err(Errno::ENOENT)).then(|| Undone::Failed { why: Errno::ENOENT.to_string() })
 }
 
+/// What was set to the value it had is none: it says what was there before, and another hand's value is left alone.
 fn is_keepsake(entry: &OpenEntry) -> bool {
-    entry.turn.undo.as_ref() == Some(&entry.turn.action)
+    entry.turn.before.is_none() && entry.turn.undo.as_ref() == Some(&entry.turn.action)
 }
 
 /// Whether what the ledger takes for somebody else's value is what we asked for: a limit takes effect a moment after

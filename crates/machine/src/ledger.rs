@@ -51,8 +51,13 @@ impl OpenEntry {
     /// that does not tell who it is counts as this one.
     #[must_use]
     pub fn is_over(&self, boot_id: &str) -> bool {
-        let known = !self.boot_id.is_empty() && !boot_id.is_empty();
-        known && self.boot_id != boot_id && self.turn.undo.as_ref().is_some_and(is_volatile)
+        self.is_of_another_boot(boot_id) && self.turn.undo.as_ref().is_some_and(is_volatile)
+    }
+
+    /// Whether it was made in another boot than `boot_id`, as far as both are known.
+    #[must_use]
+    pub fn is_of_another_boot(&self, boot_id: &str) -> bool {
+        !self.boot_id.is_empty() && !boot_id.is_empty() && self.boot_id != boot_id
     }
 
     /// Whether it was refused and nothing was done. An error number alone does not prove that: the kernel stores the first of
@@ -145,6 +150,11 @@ pub struct Ledger {
     damage: Vec<Damage>,
     /// Whether the file ends in the middle of a line, which must not swallow the next one.
     torn: bool,
+    /// What was left of that line as the file was read.
+    tail: Option<Damage>,
+    /// What is open and was made on another machine that keeps its ledger in the same place: neither closed nor undone here.
+    others: Vec<OpenEntry>,
+    machine: Option<String>,
 }
 
 impl Ledger {
@@ -156,7 +166,18 @@ impl Ledger {
         let bytes = store.load()?;
         let boot_id = boot_id.to_owned();
         let (open, damage) = (Vec::new(), Vec::new());
-        let mut ledger = Ledger { store, boot_id, net_ns: None, open, next: 1, damage, torn: false };
+        let mut ledger = Ledger {
+            store,
+            boot_id,
+            net_ns: None,
+            open,
+            next: 1,
+            damage,
+            torn: false,
+            tail: None,
+            others: Vec::new(),
+            machine: None,
+        };
         let mut closed = Vec::new();
         let mut intents = Vec::new();
         let parts = format::parts(&bytes);
@@ -177,7 +198,7 @@ impl Ledger {
                     ledger.apply(record);
                 }
                 Part::Damaged(damage) => ledger.damage.push(damage),
-                Part::Torn => ledger.torn = true,
+                Part::Torn(tail) => (ledger.torn, ledger.tail) = (true, Some(tail)),
             }
         }
         // What was closed later is no longer in force. A number that a whole intent has is not the damaged one's.
@@ -196,6 +217,33 @@ impl Ledger {
     pub fn in_network(mut self, net_ns: Option<u64>) -> Self {
         self.net_ns = net_ns;
         self
+    }
+
+    /// On a machine, by [`Origin::machine_name`]. Several machines may have their ledger in one file: a home folder on a file
+    /// server, a root file system that all nodes share. Each sees what is its own; an entry of this boot is, whatever it is
+    /// called by now.
+    #[must_use]
+    pub fn on_machine(mut self, machine: Option<String>) -> Self {
+        let is_here = |entry: &OpenEntry| {
+            let (made, here) = (&entry.origin.machine, &machine);
+            entry.boot_id == self.boot_id || made.is_none() || here.is_none() || made == here
+        };
+        (self.open, self.others) = std::mem::take(&mut self.open).into_iter().partition(is_here);
+        self.machine = machine;
+        self
+    }
+
+    /// What is open and was made on other machines, oldest first.
+    #[must_use]
+    pub fn of_others(&self) -> &[OpenEntry] {
+        &self.others
+    }
+
+    /// What was left of a last line that was not whole as the ledger was read: its writer was killed in it, or somebody has
+    /// cut the file off since.
+    #[must_use]
+    pub fn torn_tail(&self) -> Option<&Damage> {
+        self.tail.as_ref()
     }
 
     /// What is damaged, in the order of the lines.
@@ -245,7 +293,7 @@ impl Ledger {
     /// [`LedgerError`]: do not act.
     pub fn intend(&mut self, turn: &Turn, read: Read<'_>) -> Result<EntryId, LedgerError> {
         let id = EntryId(self.next);
-        let origin = Origin::of(&turn.action, self.net_ns, read);
+        let origin = Origin { machine: self.machine.clone(), ..Origin::of(&turn.action, self.net_ns, read) };
         let read_before = settle::read_before(turn, read);
         let (boot_id, turn) = (self.boot_id.clone(), Box::new(turn.clone()));
         self.write(Record::Intent { id, boot_id, origin, read_before, turn })?;
@@ -292,7 +340,7 @@ impl Ledger {
             return Ok(());
         }
         self.write(Record::Closed { id, outcome })?;
-        if self.open.is_empty() && self.damage.is_empty() {
+        if self.open.is_empty() && self.others.is_empty() && self.damage.is_empty() {
             self.store.replace(b"").map_err(|errno| self.error(errno))?;
         }
         Ok(())
@@ -352,7 +400,9 @@ impl Ledger {
     /// Writes everything anew: what is open, and nothing else.
     fn rewrite(&mut self) -> Result<(), LedgerError> {
         let mut text = String::new();
-        for entry in self.open.clone() {
+        let mut all: Vec<OpenEntry> = self.others.iter().chain(&self.open).cloned().collect();
+        all.sort_by_key(|entry| entry.id);
+        for entry in all {
             let OpenEntry { id, boot_id, origin, turn, acted, errno, reads_back, read_before, .. } = entry;
             text += &encode(&Record::Intent { id, boot_id, origin, read_before, turn: Box::new(turn) });
             if acted {
@@ -364,20 +414,20 @@ impl Ledger {
         Ok(())
     }
 
-    /// A tail without its newline must not swallow the next record. One that is whole but for it is kept.
+    /// A tail without its newline must not swallow the next record. What is torn is cut off, and nothing else: the line may
+    /// begin with whole records whose newline was lost.
     fn rewrite_whole_lines(&mut self) -> Result<(), LedgerError> {
         let mut bytes = self.store.load()?;
         match format::parts(&bytes).last() {
-            Some(Part::Torn) => {
-                let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-                bytes.truncate(end);
-            }
+            Some(Part::Torn(tail)) => bytes.truncate(bytes.len() - tail.bytes.len()),
             Some(Part::Whole(_)) => {
                 let end = bytes.iter().rposition(|&byte| byte == b'}').map_or(0, |end| end + 1);
                 bytes.truncate(end);
-                bytes.push(b'\n');
             }
-            _ => bytes.push(b'\n'),
+            _ => {}
+        }
+        if bytes.last().is_some_and(|&byte| byte != b'\n') {
+            bytes.push(b'\n');
         }
         self.store.replace(&bytes).map_err(|errno| self.error(errno))?;
         self.torn = false;

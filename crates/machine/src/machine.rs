@@ -146,6 +146,11 @@ pub trait Machine {
     /// What of the ledger is damaged: lines that were altered or lost a part. Nobody acts on them.
     fn damage(&self) -> Vec<Damage>;
 
+    /// What was left of a last line of the ledger that was cut off, as far as the machine tells.
+    fn torn_tail(&self) -> Option<Damage> {
+        None
+    }
+
     /// Sets what is damaged aside for a person to look at, durably, and goes on without it.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use powerband_host::{FileLedger, holder};
-use powerband_knob::{Restored, restore};
+use powerband_knob::{Foreign, Restored, restore};
 use powerband_machine::{Damage, EntryId, Errno, Hold, Ledger, LedgerStore, Machine, OpenEntry, Turn, World};
 use powerband_record::{Side, placed};
 
@@ -96,9 +96,19 @@ pub(crate) fn put_back_first(world: &mut dyn World, kept: &[Kept]) -> Result<(),
     let machines = kept.iter().filter_map(|kept| world.machine(kept.side).map(|machine| held_in_force(machine)));
     let were_held: usize = machines.sum();
     let restored = put_back(world, kept, false);
-    let left = restored.failed.len() + restored.elsewhere.len();
+    let left = restored.failed.len() + restored.elsewhere.len() + restored.foreign.len();
     if were_held > left {
-        output::remark(&format!("put back {} settings that an interrupted powerband had left", were_held - left));
+        output::remark(&format!("restored {} settings that an interrupted powerband had left", were_held - left));
+    }
+    for it in &restored.foreign {
+        output::remark(&format!(
+            "before this boot an interrupted powerband had set {} to {}; it reads {} now{}, so it is left alone; \
+             `powerband undo --left --force` restores what was there before",
+            placed(&it.knob, &it.site),
+            it.ours,
+            it.found,
+            whose(it)
+        ));
     }
     for it in &restored.elsewhere {
         output::remark(&format!(
@@ -117,6 +127,18 @@ pub(crate) fn put_back_first(world: &mut dyn World, kept: &[Kept]) -> Result<(),
     Err(incomplete::failure(&restored.not_restored(), &next))
 }
 
+/// ` (changed 3 min ago, file of alice)`, as far as anybody knows.
+pub(crate) fn whose(foreign: &Foreign) -> String {
+    let Some(changed) = &foreign.changed else { return String::new() };
+    let ago = match powerband_host::unix_time_s().saturating_sub(changed.unix_s) {
+        s @ 0..60 => format!("{s} s"),
+        s @ 60..3600 => format!("{} min", s / 60),
+        s @ 3600..172_800 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    };
+    format!(" (changed {ago} ago, file of {})", changed.owner)
+}
+
 fn held_in_force(machine: &dyn Machine) -> usize {
     in_force(machine).iter().filter(|entry| entry.turn.hold == Hold::Held).count()
 }
@@ -129,6 +151,9 @@ pub(crate) fn sort_out(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failu
     let mut told = Vec::new();
     for kept in kept {
         let Some(machine) = world.machine(kept.side) else { continue };
+        if let Some(tail) = machine.torn_tail() {
+            output::remark(&cut_off(&tail, kept));
+        }
         let damage = machine.set_damage_aside().map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
         for harmless in damage.iter().filter(|damage| !damage.matters) {
             output::remark(&format!(
@@ -143,6 +168,19 @@ pub(crate) fn sort_out(world: &mut dyn World, kept: &[Kept]) -> Result<(), Failu
         );
     }
     if told.is_empty() { Ok(()) } else { Err(Failure::new(Exit::CannotRestore, told.join("; "))) }
+}
+
+/// What a last line that is not whole means. Nothing is done for it: a writer that was killed in it had not acted yet.
+fn cut_off(tail: &Damage, kept: &Kept) -> String {
+    let ledger = kept.ledger();
+    if !tail.is_intent() {
+        return format!("the last line of {ledger} is cut off; nothing is lost with it");
+    }
+    format!(
+        "{tail} of {ledger} is cut off ({}): a powerband that is killed while it writes has changed nothing yet, but if the \
+         file was cut off later, look at it by hand",
+        tail.story()
+    )
 }
 
 /// `entry 3 of LEDGER is damaged (it turned …)`, for every line that matters.
@@ -166,7 +204,7 @@ pub(crate) fn warn(kept: &[Kept]) {
         }
         let boot_id = powerband_host::boot_id();
         let ledger = match Ledger::load(Box::new(FileLedger::new(&kept.folder)), &boot_id) {
-            Ok(ledger) => ledger,
+            Ok(ledger) => ledger.on_machine(powerband_host::machine_name()),
             Err(error) if error.errno() == Some(Errno::EACCES) => continue,
             Err(error) => {
                 output::remark(&error.to_string());
@@ -175,6 +213,18 @@ pub(crate) fn warn(kept: &[Kept]) {
         };
         if let Some(damaged) = describe(ledger.damage(), kept) {
             output::remark(&format!("{damaged}; the next command that turns sets it aside"));
+        }
+        if let Some(tail) = ledger.torn_tail().filter(|tail| tail.is_intent()) {
+            output::remark(&cut_off(tail, kept));
+        }
+        let mut others: Vec<&str> = ledger.of_others().iter().filter_map(|it| it.origin.machine.as_deref()).collect();
+        others.dedup();
+        for other in others {
+            output::remark(&format!(
+                "{} has settings of another machine, {}; `powerband undo` there restores them",
+                kept.ledger(),
+                other.split('#').next().unwrap_or_default()
+            ));
         }
         let is_left =
             |entry: &&OpenEntry| entry.turn.hold == Hold::Held && tells(&entry.turn) && !entry.is_over(&boot_id);

@@ -44,6 +44,8 @@ pub enum Blunder {
     KeepsTheTornTail,
     /// Takes every entry back as if that had been forced.
     AlwaysForces,
+    /// Takes an error number for a proof that nothing was changed.
+    BelievesRefusals,
 }
 
 /// How an owner ends in the middle.

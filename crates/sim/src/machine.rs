@@ -199,6 +199,9 @@ impl Machine for SimMachine {
         ledger.done(entry, errno, reads_back.clone(), &mut |undo| {
             let _refused = hands.take_back(undo, entry, turn.hold);
         })?;
+        if errno.is_some() && self.blunder(Blunder::BelievesRefusals) {
+            self.ledger.close(entry, Undone::AlreadyBack)?;
+        }
         Ok(Acted { entry, errno, words: refusal.and_then(|(_, words)| words), reads_back })
     }
 

@@ -112,20 +112,33 @@ fn a_group_of_version_2_that_holds_processes_hands_down_only_when_they_step_asid
     let own = Own { mount: found.mount.clone(), folder: folder.clone() };
     let before = fs::read_to_string(own.mount.join("cgroup.subtree_control")).unwrap();
     let hierarchy = Hierarchy { own: folder.clone(), controller: controller.clone(), ..found };
-    hierarchy.hand_down(&own.mount).unwrap();
+    let write = |folder: &Path, sign: char| fs::write(folder.join(HANDS_DOWN), format!("{sign}{controller}"));
+    write(&own.mount, '+').unwrap();
     fs::write(folder.join("cgroup.procs"), "0").unwrap();
-
-    let refused = hierarchy.hand_down(&folder).unwrap_err();
+    // Where the top does not do it either, the sentence says what helps.
+    let lonely = Hierarchy { mount: folder.join("no top"), ..hierarchy.clone() };
+    let refused = lonely.parent_for_groups(None).unwrap_err();
     assert_eq!(refused.errno, Errno::EBUSY);
     assert!(refused.words.unwrap().contains("systemd-run --user --scope -p Delegate=yes"));
     // Somebody else in it: root goes to the top, and nobody is moved.
     let mut other = std::process::Command::new("sleep").arg("100").spawn().unwrap();
-    assert_eq!(hierarchy.parent_for_groups().unwrap(), own.mount);
+    assert_eq!(hierarchy.folder_to_hand_down(), Err(Errno::EBUSY));
+    assert_eq!(hierarchy.parent_for_groups(Some(Errno::EBUSY)).unwrap(), own.mount);
+    assert!(!folder.join(LEAF).exists());
     // Alone: we step aside. `cgroup.kill` would be us too, so the other is ended by name.
     other.kill().unwrap();
     other.wait().unwrap();
-    assert_eq!(hierarchy.parent_for_groups().unwrap(), folder);
+    assert_eq!(hierarchy.folder_to_hand_down(), Ok(Some(folder.clone())));
     assert_eq!(fs::read_to_string(folder.join("cgroup.procs")).unwrap(), "");
+    write(&folder, '+').unwrap();
+    assert_eq!(hierarchy.parent_for_groups(None).unwrap(), folder);
+    // Taken back, we are where we were.
+    write(&folder, '-').unwrap();
+    step_back(&folder);
+    let pids = fs::read_to_string(folder.join("cgroup.procs")).unwrap();
+    assert!(pids.split_whitespace().any(|pid| pid == std::process::id().to_string()) && !folder.join(LEAF).exists());
+    assert_eq!(hierarchy.folder_to_hand_down(), Ok(Some(folder.clone())));
+    write(&folder, '+').unwrap();
 
     let job = folder.join("job");
     fs::create_dir(&job).unwrap();

@@ -126,6 +126,8 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     let tiny = stage.near().act(&make(&name, 100)).unwrap();
     assert_eq!(tiny.errno, Some(Errno::ERANGE));
     assert!(tiny.words.unwrap().contains("0.1%"));
+    // An error number alone does not prove that there is no group.
+    assert_eq!(stage.near().undo(tiny.entry, false).unwrap(), Undone::AlreadyBack);
     let small = stage.near().act(&make(&name, 50_000)).unwrap();
     assert_eq!((small.errno, small.reads_back.as_deref()), (None, Some("5%")), "by a longer period");
     let again = stage.near().act(&make(&name, 500_000)).unwrap();

@@ -51,6 +51,14 @@ pub struct Damage {
     pub(super) kind: Kind,
 }
 
+impl Damage {
+    /// Whether it is, or was the beginning of, an announcement of something to be done.
+    #[must_use]
+    pub fn is_intent(&self) -> bool {
+        self.kind == Kind::Intent
+    }
+}
+
 /// What kind of record a damaged line was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -141,8 +149,8 @@ pub(super) enum Part {
     Whole(Record),
     /// Something that is none.
     Damaged(Damage),
-    /// The end of a file that was being written when everything stopped.
-    Torn,
+    /// The end of a file that was being written when everything stopped, or that was cut off since.
+    Torn(Damage),
 }
 
 /// Takes a file apart. A newline that was damaged joins two records or ends one too early, and costs neither.
@@ -155,7 +163,7 @@ pub(super) fn parts(bytes: &[u8]) -> Vec<Part> {
             if let Some(record) = decode(piece) {
                 parts.push(Part::Whole(record));
             } else if place == last && !line.ends_with(b"\n") && is_beginning(piece) {
-                parts.push(Part::Torn);
+                parts.push(Part::Torn(Damage { matters: false, ..Damage::of(number, piece) }));
             } else if let Some(Part::Damaged(before)) = parts.last_mut().filter(|part| part.goes_on_with(piece)) {
                 let joined = [&before.bytes, piece].concat();
                 *before = Damage::of(before.line, &joined);
@@ -182,7 +190,22 @@ fn pieces(line: &[u8]) -> Vec<&[u8]> {
         .collect();
     cuts.insert(0, 0);
     cuts.push(line.len());
-    cuts.windows(2).map(|cut| &line[cut[0]..cut[1]]).collect()
+    let pieces = cuts.windows(2).map(|cut| &line[cut[0]..cut[1]]);
+    // A record whose newline was lost may also be followed by less than a mark.
+    let split = |piece| match whole_bytes(piece) {
+        Some(end) if end < piece.len() => vec![&piece[..end], &piece[end..]],
+        _ => vec![piece],
+    };
+    pieces.flat_map(split).collect()
+}
+
+/// How long the whole record is that a piece begins with, if it does, with what has become of its newline.
+fn whole_bytes(piece: &[u8]) -> Option<usize> {
+    let head = MARK.len() + "00000000 ".len();
+    let mut values = serde_json::Deserializer::from_slice(piece.get(head..)?).into_iter::<serde::de::IgnoredAny>();
+    values.next()?.ok()?;
+    let end = (head + values.byte_offset() + 1).min(piece.len());
+    decode(&piece[..end]).map(|_| end)
 }
 
 /// Whether it is the beginning of a line, or room that was never written.
@@ -207,10 +230,17 @@ pub(super) fn distrust(bytes: &[u8]) -> Option<String> {
     if !["PBL", "{\"record\"", "\"knob\""].iter().any(|mark| text.contains(mark)) {
         return Some("nothing in it was written by powerband".into());
     }
-    // One altered byte makes one line look like another version's, not all of them.
-    let version = text.split(' ').next().filter(|version| version.starts_with("PBL"))?;
-    let all = text.lines().count() > 1 && text.lines().all(|line| line.split(' ').next() == Some(version));
+    // One altered byte makes one line look like another version's, not all of them. Where there is one line alone, it is not
+    // acted on either way, and the powerband it names can say what it is.
+    let version = text.split(' ').next().filter(|version| is_version(version))?;
+    let all = text.lines().all(|line| line.split(' ').next() == Some(version));
     (all && format!("{version} ") != MARK).then(|| format!("it is of another version, {version}; use that powerband"))
+}
+
+/// Whether a word is the mark of some version of the format.
+fn is_version(word: &str) -> bool {
+    let number = word.strip_prefix("PBL").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 pub(super) fn encode(record: &Record) -> String {

@@ -16,13 +16,26 @@ pub struct Origin {
     /// The address (MAC) of the network device the action is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// The machine: its name, and a checksum of what tells it from others of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 impl Origin {
+    /// How the ledger calls a machine: its name, and what tells it from others of that name. Nodes that share a root file
+    /// system share their identity (machine-id(5), which is not to be passed on as it is) but not their name. `None` when
+    /// nothing is known of it.
+    #[must_use]
+    pub fn machine_name(name: &str, identity: &str) -> Option<String> {
+        let (name, identity) = (name.trim(), identity.trim());
+        let known = !name.is_empty() || !identity.is_empty();
+        known.then(|| format!("{name}#{:08x}", crc32fast::hash(identity.as_bytes())))
+    }
+
     /// Of an action, seen from a namespace.
     pub(super) fn of(action: &Action, net_ns: Option<u64>, read: Read<'_>) -> Origin {
         let Some(network) = Network::of(action) else { return Origin::default() };
-        Origin { net_ns, device: network.device.and_then(|device| address(device, read)) }
+        Origin { net_ns, device: network.device.and_then(|device| address(device, read)), machine: None }
     }
 
     /// Whether the entry means the same everywhere on the machine.
@@ -95,7 +108,7 @@ pub(super) fn settle(
         return if stand.force { Undone::GivenUp } else { away };
     }
     let now = entry.turn.read_back.as_ref().map(|path| read(path).map(|text| text.trim_end().to_owned()));
-    if let Some(compared) = compare(entry, undo, now.as_ref(), stand.force) {
+    if let Some(compared) = compare(entry, undo, now.as_ref(), stand) {
         return compared;
     }
     match act(undo) {
@@ -168,8 +181,10 @@ fn round(entry: &OpenEntry, undo: &Action, read: Read<'_>, act: &mut dyn FnMut(&
 }
 
 /// What comparing says, when it says that nothing is to be done.
-fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>, force: bool) -> Option<Undone> {
-    let is_spared = entry.turn.hold == Hold::Set && !force;
+fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>, stand: &Stand<'_>) -> Option<Undone> {
+    // While its owner lives, what somebody else writes to what is held is a disturbance. In a later boot it is an edit.
+    let is_late = entry.is_of_another_boot(stand.boot_id);
+    let is_spared = (entry.turn.hold == Hold::Set || is_late) && !stand.force;
     let before = entry.turn.before.as_ref();
     // A file that was not there before reads as nothing did.
     let made = matches!(undo, Action::RemoveFile { .. });
@@ -184,7 +199,7 @@ fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>
             };
             // Without a reading we were interrupted between acting and writing down what came of it.
             let ours = entry.reads_back.as_ref().unwrap_or(written);
-            let is_foreign = is_spared && now != ours.trim_end();
+            let is_foreign = is_spared && now != ours.trim_end() && !(is_late && is_torn(now, &entry.turn.action, undo));
             is_foreign.then(|| Undone::Foreign { found: now.clone(), ours: ours.clone() })
         }
         // What cannot be compared may be somebody else's.
@@ -193,9 +208,25 @@ fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>
     }
 }
 
+/// Whether a file was left in the middle of being overwritten in place, by the action or by its undo: the new text is there
+/// and the end of the longer old one is not cut off yet. Or it was made, and nothing is in it.
+fn is_torn(now: &str, action: &Action, undo: &Action) -> bool {
+    let text = |action: &Action| match action {
+        Action::WriteFile { text, .. } => text.clone(),
+        _ => String::new(),
+    };
+    let (ours, before) = (text(action), text(undo));
+    let over = |new: &str, old: &str| {
+        let rest = old.as_bytes().get(new.len()..).unwrap_or_default();
+        let both = [new.as_bytes(), rest].concat();
+        String::from_utf8_lossy(&both).trim_end() == now
+    };
+    if now.is_empty() { before.is_empty() } else { over(&ours, &before) || over(&before, &ours) }
+}
+
 /// Whether an entry only keeps what a governor loses: it waits for the governor to come back.
 fn is_kept(entry: &OpenEntry) -> bool {
-    entry.turn.undo.as_ref() == Some(&entry.turn.action)
+    entry.turn.before.is_none() && entry.turn.undo.as_ref() == Some(&entry.turn.action)
 }
 
 /// Whether the kernel took the file away and with it what was written there, as it does with the tunables of a governor

@@ -1,6 +1,6 @@
 //! `get`: what knobs read now.
 use powerband_knob::Reading;
-use powerband_machine::{Hold, Machine, OpenEntry};
+use powerband_machine::{Errno, Hold, Machine, OpenEntry};
 use powerband_record::{KnobRef, Side};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,8 +52,10 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
     }
     // What a lost machine does not answer is no reading.
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    let unreadable = unreadable(&readings);
     if shared.json {
-        return output::say_document(&Readings { readings });
+        let said = output::say_document(&Readings { readings })?;
+        return unreadable.map_or(Ok(said), Err);
     }
     let mut text = String::new();
     for Row { side, reading, was_set_to } in &readings {
@@ -66,7 +68,20 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
     }
     text.extend(apart(&readings).into_iter().map(|line| line + "\n"));
     output::say(&text);
-    Ok(Exit::Fine as u8)
+    unreadable.map_or(Ok(Exit::Fine as u8), Err)
+}
+
+/// The failure of what cannot be read: the first of them, and how many others there are.
+fn unreadable(readings: &[Row]) -> Option<Failure> {
+    let mut all = readings.iter().filter_map(|row| Some((&row.reading, row.reading.unreadable.as_ref()?)));
+    let (reading, (path, errno)) = all.next()?;
+    let denied = matches!(*errno, Errno::EACCES | Errno::EPERM);
+    let (exit, next) = if denied { (Exit::Denied, "; run it as root: `sudo powerband …`") } else { (Exit::Unsupported, "") };
+    let others = match all.count() {
+        0 => String::new(),
+        others => format!(", and {others} more"),
+    };
+    Some(Failure::new(exit, format!("cannot read {} from {path}: {errno}{others}{next}", reading.knob)))
 }
 
 /// What `set` had left where something else reads now. Limits, which show what came of a request a moment later, are not

@@ -1,7 +1,7 @@
 //! `undo`: take back what `set` turned, the last step first.
 use std::collections::BTreeMap;
 
-use powerband_knob::{Foreign, Restored, restore};
+use powerband_knob::{Restored, restore};
 use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::{Side, placed};
 use schemars::JsonSchema;
@@ -235,7 +235,7 @@ fn outcome(restored: &Restored, names: &rig::Names, verb: &str) -> Answer {
             placed(&foreign.knob, &foreign.site),
             foreign.ours,
             foreign.found,
-            whose(foreign)
+            left::whose(foreign)
         );
         return Err(Failure::new(Exit::Failed, sentence));
     }
@@ -248,16 +248,4 @@ fn outcome(restored: &Restored, names: &rig::Names, verb: &str) -> Answer {
         return Err(Failure::new(Exit::Failed, sentence));
     }
     Ok(Exit::Fine as u8)
-}
-
-/// ` (changed 3 min ago, file of alice)`, as far as anybody knows.
-fn whose(foreign: &Foreign) -> String {
-    let Some(changed) = &foreign.changed else { return String::new() };
-    let ago = match powerband_host::unix_time_s().saturating_sub(changed.unix_s) {
-        s @ 0..60 => format!("{s} s"),
-        s @ 60..3600 => format!("{} min", s / 60),
-        s @ 3600..172_800 => format!("{} h", s / 3600),
-        s => format!("{} days", s / 86_400),
-    };
-    format!(" (changed {ago} ago, file of {})", changed.owner)
 }

@@ -51,6 +51,11 @@ fn forcing_every_undo_is_seen_by_no_foreign_overwrite() {
     seen("no_foreign_overwrite", |story| story.blunder = Some(Blunder::AlwaysForces));
 }
 
+#[test]
+fn believing_every_refusal_is_seen_by_restored() {
+    seen("restored", |story| story.blunder = Some(Blunder::BelievesRefusals));
+}
+
 /// Lets every interrupted experiment be gone on with by a slip, on each of these grounds.
 #[track_caller]
 fn slipped(slip: Slip, grounds: &[Ground]) {

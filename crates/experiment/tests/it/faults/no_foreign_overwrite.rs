@@ -1,11 +1,12 @@
-//! What another program wrote over a value that was set stays, unless `undo` was forced; no file is taken back that was
+//! What another program wrote over a value that was set stays, unless `undo` was forced, and so does what it wrote over an
+//! ordinary file that was held as the power was cut; no file is taken back that was
 //! never turned, and none a second time.
 //!
 //! Excused is what was only kept because a governor loses it: nothing tells another hand from the governor's own default,
 //! so it is written back whatever reads there. And a limit that is taken back to nobody's where the stranger wrote the
 //! hardware's own: what reads there stays what he wrote.
 use powerband_machine::Hold;
-use powerband_sim::{Hand, Written};
+use powerband_sim::{Ending, Hand, Written};
 
 use super::play::{Done, Record};
 use super::story::Deed;
@@ -24,11 +25,20 @@ pub(super) fn check(record: &Record) -> Result<(), String> {
                 write.path, write.step, done.steps.1
             ));
         }
-        if hold == Hold::Set && unforced(record, write.step) {
+        let is_unforced = if hold == Hold::Set { unforced(record, write.step) } else { true };
+        if is_unforced && (hold == Hold::Set || was_cut_between(record, turned.step, write)) {
             spared(earlier, write)?;
         }
     }
     Ok(())
+}
+
+/// Whether the power was cut since a file was turned, which the file outlives: then what is there now may be an edit, whoever
+/// held it.
+fn was_cut_between(record: &Record, turned: u64, write: &Written) -> bool {
+    let kernels = write.path.starts_with("/proc/") || write.path.starts_with("/sys/");
+    let cut = |done: &Done| done.ended == Some(Ending::PowerCut) && turned <= done.steps.1 && done.steps.1 < write.step;
+    !kernels && record.done.iter().any(cut)
 }
 
 /// Whether a step belongs to an `undo` without force.

@@ -28,6 +28,8 @@ pub(super) struct Record {
     pub(super) found: Vec<Found>,
     /// What the ledger of the last owner holds at the end.
     pub(super) open: Vec<OpenEntry>,
+    /// The boot at the end.
+    pub(super) boot_id: String,
     /// Control groups at the end.
     pub(super) groups: Vec<String>,
     /// Commands that ended by themselves and left a load running.
@@ -211,6 +213,7 @@ impl Player<'_> {
 
     fn record(mut self, before: Files) -> Record {
         let open = self.machine().open_entries();
+        let boot_id = self.machine().identity().boot_id.clone();
         // What takes effect late does so now.
         let now_ns = self.world.now_ns();
         self.world.wait(Some(now_ns + 40_000_000));
@@ -223,6 +226,7 @@ impl Player<'_> {
             done: self.done,
             found: self.found,
             open,
+            boot_id,
             groups: self.world.groups(Side::Near),
             outlived: self.outlived,
             tally: self.faults.tally(),

@@ -178,6 +178,50 @@ fn what_the_kernel_refused_is_not_taken_back() {
 }
 
 #[test]
+fn what_was_set_to_the_value_it_had_is_no_reason_to_write_over_another_hand() {
+    let mut scene = Scene::new("pc", "");
+    scene.turn("sysctl.net.core.busy_poll=0", Hold::Set).unwrap();
+    scene.by_hand("/proc/sys/net/core/busy_poll", "50");
+    assert_eq!(scene.undo(false).foreign.len(), 1);
+    assert_eq!(scene.reads("/proc/sys/net/core/busy_poll"), "50");
+}
+
+#[test]
+fn what_was_refused_in_part_or_too_late_is_restored() {
+    for fault in [Fault::RefusedInPart, Fault::RefusedTooLate] {
+        for (path, setting) in [
+            (SWAPPINESS, "sysctl.vm.swappiness=10"),
+            ("/etc/kept.conf", "file:/etc/kept.conf=something longer"),
+            ("/tmp/new.conf", "file:/tmp/new.conf=1"),
+            ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "max_freq=500000"),
+            ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "governor=powersave"),
+        ] {
+            for hold in [Hold::Held, Hold::Set] {
+                let mut struck = 0;
+                for after in 1..12 {
+                    let mut scene = Scene::new("omap3530", "governor=ondemand up_threshold=70");
+                    scene.by_hand("/etc/kept.conf", "as found\n");
+                    let before = snapshot(scene.near());
+                    scene.strike(after, fault);
+                    let turned = scene.turn(setting, hold);
+                    if !scene.faults.tally().contains_key(&fault) {
+                        scene.undo(false);
+                        continue;
+                    }
+                    struck += 1;
+                    let said = turned.expect_err("it was refused");
+                    let now_ns = scene.world.now_ns();
+                    scene.world.wait(Some(now_ns + 40_000_000));
+                    assert_eq!(snapshot(scene.near()), before, "{fault:?} of {path} in step {after}: {said}");
+                    assert!(scene.near().open_entries().is_empty(), "{fault:?} of {path} in step {after}: {said}");
+                }
+                assert!(struck > 0 || fault == Fault::RefusedInPart && path.starts_with("/sys/"), "{fault:?} of {path}");
+            }
+        }
+    }
+}
+
+#[test]
 fn any_reading_of_a_switch_may_fail() {
     for after in 1..90 {
         let mut scene = Scene::new("quadcore", "governor=ondemand up_threshold=70 ignore_nice_load=1");

@@ -140,10 +140,40 @@ fn a_ledger_of_another_version_is_left_to_its_powerband() {
     let refused = Ledger::load(Box::new(store.clone()), "boot1").err().unwrap().to_string();
     assert!(refused.contains("another version, PBL2"), "{refused}");
     assert_eq!(*store.0.borrow(), newer.as_bytes());
-    // A single line may be ours with an altered byte.
-    *store.0.borrow_mut() = newer.lines().take(1).collect::<String>().into_bytes();
-    store.0.borrow_mut().push(b'\n');
+    // So is one with a single entry. A mark that is no version's is an altered line of ours.
+    let one = newer.lines().take(1).collect::<String>() + "\n";
+    *store.0.borrow_mut() = one.clone().into_bytes();
+    let refused = Ledger::load(Box::new(store.clone()), "boot1").err().unwrap().to_string();
+    assert!(refused.contains("another version, PBL2"), "{refused}");
+    *store.0.borrow_mut() = one.replace("PBL2 ", "PBL! ").into_bytes();
     assert!(load(&store).damage()[0].matters);
+}
+
+#[test]
+fn what_is_cut_off_is_named_and_takes_no_whole_record_along() {
+    let (store, open) = written();
+    let whole = store.0.borrow().clone();
+    let last = Turn { knob: "sysctl.vm.swappiness".into(), ..turn("/sys/last", "0", "1", Hold::Held) };
+    let id = load(&store).intend(&last, &mut nothing).unwrap();
+    let all = store.0.borrow().clone();
+    // The newline before the last line became another byte, and the last line is cut off.
+    for (newline, cut) in [(b'\n', all.len() - 40), (b'X', all.len() - 40), (b'X', whole.len() + 3)] {
+        let mut bytes = all[..cut].to_vec();
+        bytes[whole.len() - 1] = newline;
+        *store.0.borrow_mut() = bytes;
+        let mut ledger = load(&store);
+        assert_eq!(ledger.open(), open, "at {cut}");
+        let tail = ledger.torn_tail().unwrap().clone();
+        let told = (cut > whole.len() + 3).then(|| (Some(id), Some("sysctl.vm.swappiness".to_owned())));
+        assert_eq!((tail.entry, tail.knob.clone()), told.unwrap_or_default(), "at {cut}");
+        assert_eq!(tail.is_intent(), cut > whole.len() + 3);
+        // The next record is whole, and nothing before it is lost.
+        let next = ledger.intend(&turn("/sys/next", "0", "1", Hold::Held), &mut nothing).unwrap();
+        let later = load(&store);
+        let ids: Vec<EntryId> = open.iter().map(|entry| entry.id).chain([next]).collect();
+        assert_eq!(later.open().iter().map(|entry| entry.id).collect::<Vec<_>>(), ids, "at {cut}");
+        assert!(later.torn_tail().is_none());
+    }
 }
 
 /// A store whose whole file cannot be replaced: a full disk, or a death right before it.

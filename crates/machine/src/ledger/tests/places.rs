@@ -99,3 +99,66 @@ fn an_entry_without_an_origin_reads_as_before() {
     let entry = Ledger::load(Box::new(store), "boot1").unwrap().find(id).cloned().unwrap();
     assert_eq!(entry.origin, Origin::default());
 }
+
+#[test]
+fn machines_with_one_ledger_each_see_their_own() {
+    let store = Shared::default();
+    let name = |host: &str| Origin::machine_name(host, "installed together");
+    let on = |host: &str, boot: &str| {
+        Ledger::load(Box::new(store.clone()), boot).unwrap().on_machine(name(host))
+    };
+    let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|path| (path.to_owned(), "0".to_owned())).into();
+    let mut one = on("one", "boot1");
+    let ids: Vec<EntryId> =
+        ["/sys/a", "/etc/b"].map(|path| set(&mut one, &mut files, &turn(path, "0", "1", Hold::Held))).into();
+
+    // Another boot, as every machine's is to the others: nothing of it is over.
+    let mut other = on("other", "boot2");
+    assert!(other.open().is_empty());
+    assert_eq!(other.of_others().len(), 2);
+    for id in &ids {
+        assert_eq!(undo(&mut other, &mut files, *id, true), Undone::AlreadyBack);
+    }
+    assert_eq!((files["/sys/a"].as_str(), files["/etc/b"].as_str()), ("1", "1"), "not ours to touch");
+    let mine = set(&mut other, &mut files, &turn("/etc/c", "0", "1", Hold::Held));
+    assert!(!ids.contains(&mine));
+    undo(&mut other, &mut files, mine, false);
+
+    // Restarted under another name in the same boot, it still knows its own; so does a later boot.
+    assert_eq!(on("renamed", "boot1").open().len(), 2);
+    let mut later = on("one", "boot3");
+    assert_eq!(undo(&mut later, &mut files, ids[0], false), Undone::Rebooted);
+    assert_eq!(undo(&mut later, &mut files, ids[1], false), Undone::Undone);
+    assert!(store.0.borrow().is_empty());
+}
+
+#[test]
+fn what_a_dead_owner_held_is_not_written_over_edits_of_a_later_boot() {
+    let held = |before: &str, asked: &str| Turn { before: Some(before.trim_end().into()), ..turn("/etc/a", before, asked, Hold::Held) };
+    let (long, short) = ("600 and more\n", "1\n");
+    for (now, boot, left, foreign) in [
+        // In the boot it was held in, what somebody else writes is a disturbance.
+        ("mended by hand\n", "boot1", long, false),
+        ("mended by hand\n", "boot2", "mended by hand\n", true),
+        ("1\n", "boot2", long, false),
+        // The power was cut before the rest of the longer text was cut off.
+        ("1\n0 and more\n", "boot2", long, false),
+        ("600 and more\n", "boot2", long, false),
+    ] {
+        for acted in [true, false] {
+            let store = Shared::default();
+            let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+            let id = ledger.intend(&held(long, short), &mut nothing).unwrap();
+            if acted {
+                ledger.done(id, None, Some("1".into()), &mut |_| {}).unwrap();
+            }
+            let mut files: BTreeMap<_, _> = [("/etc/a".to_owned(), now.to_owned())].into();
+            let mut later = Ledger::load(Box::new(store), boot).unwrap();
+            let undone = undo(&mut later, &mut files, id, false);
+            assert_eq!(matches!(undone, Undone::Foreign { .. }), foreign, "{now:?} in {boot}: {undone:?}");
+            assert_eq!((files["/etc/a"].as_str(), later.open().len()), (left, usize::from(foreign)), "{now:?} in {boot}");
+            undo(&mut later, &mut files, id, true);
+            assert_eq!((files["/etc/a"].as_str(), later.open().len()), (long, 0));
+        }
+    }
+}
