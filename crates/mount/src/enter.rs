@@ -19,8 +19,9 @@ pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 /// What else of a machine's CPUs programs read. The CPUs' own folder is covered last, as all of the machine is mounted there.
 const COVERED: [&str; 5] = ["/sys/devices/system/node", "/sys/bus/cpu/devices", "/proc/cpuinfo", "/proc/stat", CPU];
 
-/// libudev takes a file system for sysfs by its magic number, which FUSE cannot have, unless it is told not to look.
-const UDEV: (&str, &str) = ("SYSTEMD_DEVICE_VERIFY_SYSFS", "0");
+/// Variables of the command. libudev takes a file system for sysfs by its magic number, which FUSE cannot have, unless it is told
+/// not to look. hwloc asks the processor itself, which is this machine's, unless it is told to ask the kernel alone.
+const VARIABLES: [(&str, &str); 2] = [("SYSTEMD_DEVICE_VERIFY_SYSFS", "0"), ("HWLOC_COMPONENTS", "-x86")];
 
 /// A mount namespace of this process, whose mounts nobody outside sees.
 pub struct Namespace(());
@@ -130,7 +131,7 @@ fn cover() -> Result<(), MountError> {
 fn start(argv: &[String]) -> Result<std::process::Child, MountError> {
     let (program, words) = argv.split_first().map_or(("", &[][..]), |(program, words)| (program.as_str(), words));
     let mut command = Command::new(program);
-    command.args(words).env(UDEV.0, UDEV.1);
+    command.args(words).envs(VARIABLES);
     #[expect(unsafe_code, reason = "a death signal is asked for between fork and exec, by one system call")]
     // SAFETY: prctl(2) may be called in the child of a fork, and nothing is allocated.
     unsafe {
