@@ -102,9 +102,9 @@ mod tests {
         // Into a buffer: on our own output it would be counted by whoever counts us.
         let mut out = Vec::new();
         let tally = counted_into(Command::new("echo").arg(line), &mut out).unwrap();
-        assert_eq!(tally, Tally { passed: 2, failed: 0, skipped: 0 });
+        assert_eq!(tally, Tally { passed: 2, ..Tally::default() });
         assert_eq!(String::from_utf8(out).unwrap(), format!("{line}\n"));
         let tally = counted_into(&mut Command::new("false"), &mut Vec::new()).unwrap();
-        assert_eq!(tally, Tally { passed: 0, failed: 1, skipped: 0 });
+        assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
     }
 }

@@ -10,12 +10,14 @@ pub(crate) struct Tally {
     pub(crate) failed: u64,
     /// Could not or should not run.
     pub(crate) skipped: u64,
+    /// Ran a second time because a guest hung; counted among the others by how they ended then.
+    pub(crate) repeated: u64,
 }
 
 impl Tally {
     /// One check.
     pub(crate) fn check(well: bool) -> Self {
-        Tally { passed: u64::from(well), failed: u64::from(!well), skipped: 0 }
+        Tally { passed: u64::from(well), failed: u64::from(!well), ..Tally::default() }
     }
 
     /// Adds another's counts.
@@ -23,6 +25,7 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
+        self.repeated += other.repeated;
     }
 
     /// Whether nothing failed.
@@ -34,9 +37,15 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed, {} failed", self.passed, self.failed)?;
-        if self.skipped > 0 { write!(f, ", {} skipped", self.skipped) } else { Ok(()) }
+        if self.skipped > 0 {
+            write!(f, ", {} skipped", self.skipped)?;
+        }
+        if self.repeated > 0 { write!(f, ", {} repeated once after a hang", self.repeated) } else { Ok(()) }
     }
 }
+
+/// What the virtual bench prints before the name of a test that runs a second time.
+const REPEATED: &str = "repeated once after a hang: ";
 
 /// Reads the output of one `cargo test`, line by line.
 #[derive(Debug, Default)]
@@ -54,6 +63,8 @@ impl Reader {
             self.tally.add(counts_of(counts));
         } else if is_announcement(line) {
             self.begun += 1;
+        } else if line.starts_with(REPEATED) {
+            self.tally.repeated += 1;
         }
     }
 
@@ -120,13 +131,26 @@ mod tests {
     }
 
     #[test]
+    fn repeated_tests_are_counted_and_named_in_the_closing_line() {
+        let mut reader = Reader::default();
+        let ok = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 9.00s";
+        for line in ["running 2 tests", "repeated once after a hang: cable::a_ping", "test cable::a_ping ... ok", ok] {
+            reader.line(line);
+        }
+        assert_eq!(reader.end(true).to_string(), "2 passed, 0 failed, 1 repeated once after a hang");
+    }
+
+    #[test]
     fn what_a_test_prints_is_not_an_announcement() {
         check(&["running late tests", "running 3 engines"], true, (0, 0, 0));
     }
 
     #[test]
     fn the_closing_line_names_skips_only_when_there_are_some() {
-        assert_eq!(Tally { passed: 7, failed: 0, skipped: 0 }.to_string(), "7 passed, 0 failed");
-        assert_eq!(Tally { passed: 7, failed: 1, skipped: 2 }.to_string(), "7 passed, 1 failed, 2 skipped");
+        assert_eq!(Tally { passed: 7, ..Tally::default() }.to_string(), "7 passed, 0 failed");
+        assert_eq!(
+            Tally { passed: 7, failed: 1, skipped: 2, repeated: 0 }.to_string(),
+            "7 passed, 1 failed, 2 skipped"
+        );
     }
 }

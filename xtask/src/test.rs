@@ -1,5 +1,6 @@
 //! `cargo xtask test`: the tiers in order, a time for each, and one closing line that counts everything.
 pub(crate) mod needs;
+mod temporary;
 pub(crate) mod tiers;
 
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use crate::metadata::packages;
 use crate::tally::Tally;
 use crate::{tidy, value};
 use needs::Fetch;
+use temporary::Temporary;
 use tiers::Tier;
 
 /// Reads the words behind `test`: the tiers asked for, in their own order; all when none is named.
@@ -72,10 +74,18 @@ fn one(tier: Tier, fetch: &mut Fetch) -> Result<Option<Tally>> {
         eprintln!("the tier {tier} cannot run: {why}");
         return Ok(Some(could_not_run(in_ci())));
     }
+    let temporary = Temporary::make()?;
     let mut tally = Tally::default();
     for words in runs {
-        tally.add(counted(cargo_for_tests().arg("test").args(locked()).args(words))?);
+        let mut command = cargo_for_tests();
+        command.env("TMPDIR", temporary.path()).arg("test").args(locked()).args(words);
+        tally.add(counted(&mut command)?);
     }
+    let left = temporary.left()?;
+    if !left.is_empty() {
+        eprintln!("the tier {tier} left in its temporary folder: {}", left.join(", "));
+    }
+    tally.add(Tally::check(left.is_empty()));
     Ok(Some(tally))
 }
 
@@ -133,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_tier_has_its_time() {
-        let line = timing(Tier::Pure, Duration::from_millis(61_250), Tally { passed: 12, failed: 0, skipped: 0 });
+        let line = timing(Tier::Pure, Duration::from_millis(61_250), Tally { passed: 12, ..Tally::default() });
         assert_eq!(line, "pure        61.2 s   12 passed, 0 failed");
     }
 }

@@ -23,7 +23,14 @@ typedef void (*on_execution)(unsigned int cpu, void *data);
 extern void qemu_plugin_register_vcpu_resume_cb(plugin_id, on_cpu);
 extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, on_translation);
 extern void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, on_execution, int flags, void *data);
+struct qemu_plugin_insn;
+typedef void (*on_reset)(plugin_id);
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
+extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t at);
+extern size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
+extern const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
+extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
+extern void qemu_plugin_reset(plugin_id, on_reset);
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 enum { CPUS = 8, NO_REGISTERS = 0 };
@@ -33,10 +40,14 @@ enum { CPUS = 8, NO_REGISTERS = 0 };
 #define WAIT_NS 50000LL
 /* A CPU that was kept from running catches up with no more than this. */
 #define ARREARS_NS 100000000LL
+/* The x86 breakpoint instruction, and how often in a row a CPU may meet the same one. */
+#define BREAKPOINT 0xCC
+#define STALE 500
 
 struct cpu {
-    _Atomic uint64_t per_s; /* instructions a second; 0: as fast as it can */
-    _Atomic uint64_t run;   /* instructions so far */
+    _Atomic uint64_t per_s;   /* instructions a second; 0: as fast as it can */
+    _Atomic uint64_t run;     /* instructions so far */
+    _Atomic uint64_t dropped; /* how often everything was translated anew for it */
 };
 
 static struct cpu *cpus;
@@ -45,7 +56,11 @@ static struct cpu *cpus;
 static struct {
     int64_t credit;   /* instructions it may run before it looks at the time */
     int64_t since_ns; /* until when credit was given */
+    uint64_t breakpoint;   /* address of the last one it met */
+    uint64_t met;          /* how often in a row */
 } own[CPUS];
+
+static plugin_id ours;
 
 static int64_t now_ns(void)
 {
@@ -95,11 +110,36 @@ static void block_runs(unsigned int cpu, void *instructions)
         wait_for_credit(cpu);
 }
 
+static void listen(plugin_id);
+
+/*
+ * A kernel that patches its code (jump labels, tracepoints) puts a breakpoint there meanwhile. The emulator drops a translated
+ * block before the store that changes its code, so another CPU can translate the old bytes in between and then keeps a
+ * breakpoint that is no longer there: the kernel finds none and repeats the instruction, for ever. So a CPU that
+ * meets the same breakpoint again and again makes the emulator translate everything anew.
+ */
+static void breakpoint_is_met(unsigned int cpu, void *address)
+{
+    if (own[cpu].breakpoint != (uint64_t)(uintptr_t)address) {
+        own[cpu].breakpoint = (uint64_t)(uintptr_t)address;
+        own[cpu].met = 0;
+    }
+    if (++own[cpu].met < STALE)
+        return;
+    own[cpu].met = 0;
+    atomic_fetch_add_explicit(&cpus[cpu].dropped, 1, memory_order_relaxed);
+    qemu_plugin_reset(ours, listen);
+}
+
 static void block_is_new(plugin_id id, struct qemu_plugin_tb *block)
 {
-    void *count = (void *)(intptr_t)qemu_plugin_tb_n_insns(block);
+    size_t length = qemu_plugin_tb_n_insns(block);
+    const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(block, length - 1);
     (void)id;
-    qemu_plugin_register_vcpu_tb_exec_cb(block, block_runs, NO_REGISTERS, count);
+    qemu_plugin_register_vcpu_tb_exec_cb(block, block_runs, NO_REGISTERS, (void *)length);
+    if (qemu_plugin_insn_size(last) == 1 && *(const uint8_t *)qemu_plugin_insn_data(last) == BREAKPOINT)
+        qemu_plugin_register_vcpu_tb_exec_cb(block, breakpoint_is_met, NO_REGISTERS,
+                                             (void *)(uintptr_t)qemu_plugin_insn_vaddr(last));
 }
 
 /* What passes while a CPU sleeps gives it no credit beyond a burst. */
@@ -110,6 +150,13 @@ static void wakes(plugin_id id, unsigned int cpu)
     own[cpu].since_ns = now_ns();
     if (own[cpu].credit < burst)
         own[cpu].credit = burst;
+}
+
+/* Asks for what we are called for; a reset forgets it. */
+static void listen(plugin_id id)
+{
+    qemu_plugin_register_vcpu_resume_cb(id, wakes);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, block_is_new);
 }
 
 __attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int count, char **arguments)
@@ -124,7 +171,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, con
     close(file);
     if (cpus == MAP_FAILED)
         return 1;
-    qemu_plugin_register_vcpu_resume_cb(id, wakes);
-    qemu_plugin_register_vcpu_tb_trans_cb(id, block_is_new);
+    ours = id;
+    listen(id);
     return 0;
 }

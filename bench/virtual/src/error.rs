@@ -5,7 +5,7 @@ use powerband_sim::ProfileError;
 use thiserror::Error;
 
 /// Why there is no guest, or why it does not answer.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum BenchError {
     /// A file of this machine could not be used.
@@ -39,13 +39,20 @@ pub enum BenchError {
         answer: String,
     },
     /// The guest did not do what it should in time, or ended.
-    #[error("{what}; the end of its console:\n{console}")]
+    #[error("{what}; its console:\n{console}")]
     Guest {
         /// What was waited for and what happened instead.
         what: String,
-        /// The last lines of the console.
+        /// The whole console, of all its boots.
         console: String,
     },
+}
+
+/// The sentence itself: tests unwrap, and nobody reads a console with its line ends escaped.
+impl std::fmt::Debug for BenchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 impl BenchError {

@@ -1,16 +1,15 @@
 //! A guest: booted, told what to run, its power cut, ended.
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use powerband_sim::Profile;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::archive::Archive;
 use crate::board::{Board, STATE_PORTS};
+use crate::emulator::{Emulator, Kept, Rank};
 use crate::error::{BenchError, Result};
 use crate::kernel::Kernel;
 use crate::pace::Pace;
@@ -22,8 +21,8 @@ use crate::tools;
 
 /// How long a boot may take; it takes 5 to 15 s where CPUs are free.
 const BOOT: Duration = Duration::from_secs(300);
-/// How long a command may take.
-const COMMAND: Duration = Duration::from_secs(300);
+/// How long a command may take; one that takes longer counts as a hang.
+const COMMAND: Duration = Duration::from_secs(600);
 /// Where a guest's cable lies in its folder.
 const CABLE: &str = "cable.sock";
 /// Bytes of the disk; nothing of it is used that nobody writes.
@@ -88,10 +87,11 @@ impl Options {
 /// A running guest. Everything of it is gone when it is dropped, or when our process ends in whatever manner.
 #[derive(Debug)]
 pub struct Guest {
+    /// Ended first: what talks to an emulator that hangs would wait for its answer.
+    emulator: Emulator,
     silicon: Silicon,
     port: Port,
     qmp: Qmp,
-    emulator: Emulator,
     /// Of its network card, if it has one.
     address: Option<&'static str>,
 }
@@ -104,15 +104,15 @@ impl Guest {
     pub fn boot(options: &Options) -> Result<Self> {
         let board = Board { idle_states: options.idle_states, ..Board::new(&options.profile)? };
         let kernel = options.kernel()?;
-        let folder = folder()?;
+        let folder = Kept::make()?;
         let (disk, pace) = (make_disk(folder.path())?, Pace::make(folder.path())?);
         let mut words = words(options, &board, &kernel, folder.path(), &disk)?;
         words.extend(pace.words()?.split(' ').map(str::to_owned));
-        let emulator = Emulator::start(folder, &words)?;
+        let emulator = folder.start(&words)?;
         let (port, qmp, own_qmp) = emulator.attach()?;
         let silicon = Silicon::begin(board, pace, own_qmp);
         let address = options.cable.as_ref().map(Cable::address);
-        let mut guest = Guest { silicon, port, qmp, emulator, address };
+        let mut guest = Guest { emulator, silicon, port, qmp, address };
         guest.up()?;
         if matches!(options.cable, Some(Cable::Into(_))) {
             guest.meet()?;
@@ -134,7 +134,7 @@ impl Guest {
     /// When the guest does not answer within `patience`.
     pub fn run_within<W: AsRef<[u8]>>(&mut self, words: &[W], patience: Duration) -> Result<Ran> {
         let words: Vec<Vec<u8>> = words.iter().map(|word| quoted(word.as_ref())).collect();
-        self.port.run(&words.join(&b' '), patience).map_err(|what| self.emulator.failed(&what))
+        self.script_within(words.join(&b' '), patience)
     }
 
     /// Runs a shell script in the guest to its end. What it leaves in the background must have its own output.
@@ -142,7 +142,33 @@ impl Guest {
     /// # Errors
     /// When the guest does not answer in time.
     pub fn script(&mut self, script: impl AsRef<[u8]>) -> Result<Ran> {
-        self.port.run(script.as_ref(), COMMAND).map_err(|what| self.emulator.failed(&what))
+        self.script_within(script, COMMAND)
+    }
+
+    /// The same for one that may take another time.
+    ///
+    /// # Errors
+    /// When the guest does not answer within `patience`; [`Guest::is_lost`] from then on.
+    pub fn script_within(&mut self, script: impl AsRef<[u8]>, patience: Duration) -> Result<Ran> {
+        self.port.run(script.as_ref(), patience).map_err(|what| self.emulator.failed(&what))
+    }
+
+    /// Whether a command was given up that did not end in time. Until a reset the guest takes no other.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.port.is_lost()
+    }
+
+    /// What the guest's console shows, of all its boots.
+    #[must_use]
+    pub fn console(&self) -> String {
+        self.emulator.console()
+    }
+
+    /// The emulator's process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.emulator.process
     }
 
     /// Puts a file into the guest.
@@ -175,7 +201,7 @@ impl Guest {
     /// The free end of the guest's cable, when it was booted with [`Cable::Open`].
     #[must_use]
     pub fn cable(&self) -> PathBuf {
-        self.emulator.folder.path().join(CABLE)
+        self.emulator.folder().join(CABLE)
     }
 
     /// The address of its network card, if it has one.
@@ -187,7 +213,7 @@ impl Guest {
     /// The socket that [`crate::plug`] connects with an agent in the guest.
     #[must_use]
     pub fn agent(&self) -> PathBuf {
-        self.emulator.folder.path().join("agent.sock")
+        self.emulator.folder().join("agent.sock")
     }
 
     /// The P-state the guest chose for a CPU, 0 the fastest, as the firmware's port holds it now.
@@ -205,6 +231,14 @@ impl Guest {
     /// When the emulator is gone.
     pub fn instructions(&self, cpu: usize) -> Result<u64> {
         self.silicon.instructions(cpu)
+    }
+
+    /// How often a CPU met a breakpoint that its kernel had removed, and was freed from it; see `guest/pace.c`.
+    ///
+    /// # Errors
+    /// When the emulator is gone.
+    pub fn stale_breakpoints(&self, cpu: usize) -> Result<u64> {
+        self.silicon.stale_breakpoints(cpu)
     }
 
     /// What the silicon did last.
@@ -234,122 +268,6 @@ impl Guest {
         self.emulator.set_rank(Rank::Ahead);
         Ok(())
     }
-}
-
-/// Who comes first on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rank {
-    /// The emulator, as far as it has the right to: what its clocks allow it the guest shall get, also beside others at work.
-    Ahead,
-    /// Nobody.
-    Equal,
-}
-
-impl Rank {
-    /// As `chrt` has it.
-    fn words(self) -> [&'static str; 2] {
-        match self {
-            Rank::Ahead => ["--rr", "1"],
-            Rank::Equal => ["--other", "0"],
-        }
-    }
-}
-
-/// The emulator's process with everything that lies around it.
-#[derive(Debug)]
-pub(crate) struct Emulator {
-    keeper: Child,
-    pub(crate) process: u32,
-    /// Removed by the keeper too, should we not come to it.
-    folder: TempDir,
-}
-
-impl Emulator {
-    /// Starts it under a keeper, which ends it when we end.
-    pub(crate) fn start(folder: TempDir, words: &[String]) -> Result<Self> {
-        use std::os::unix::process::CommandExt as _;
-        let place = folder.path();
-        let mut command = Command::new("sh");
-        command.args(["-c", include_str!("../guest/keeper.sh"), "keeper"]).arg(place);
-        command.arg("qemu-system-x86_64").args(words);
-        // A Ctrl-C is for us; the keeper and the emulator end after us, in order.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut keeper = command.spawn().map_err(BenchError::file("start", Path::new("sh")))?;
-        let mut line = String::new();
-        if let Some(stdout) = keeper.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).map_err(BenchError::file("hear from", Path::new("sh")))?;
-        }
-        let process = line.trim().parse().unwrap_or(0);
-        let emulator = Emulator { keeper, process, folder };
-        if process == 0 { Err(emulator.failed("the emulator's keeper did not start it")) } else { Ok(emulator) }
-    }
-
-    /// Puts all its threads before the others of this machine, or among them. Without the right to it they stay where they are.
-    fn set_rank(&self, rank: Rank) {
-        let [policy, priority] = rank.words();
-        let mut chrt = Command::new("chrt");
-        chrt.args(["--all-tasks", policy, "--pid", priority]).arg(self.process.to_string());
-        let _ = chrt.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    }
-
-    /// Connects the port and two monitors.
-    fn attach(&self) -> Result<(Port, Qmp, Qmp)> {
-        let place = self.folder.path();
-        let attached = self.wait_for(&place.join("silicon.sock")).and_then(|()| {
-            Ok((
-                Port::connect(&place.join("port.sock"))?,
-                Qmp::connect(&place.join("monitor.sock"))?,
-                Qmp::connect(&place.join("silicon.sock"))?,
-            ))
-        });
-        attached.map_err(|error| self.failed(&error.to_string()))
-    }
-
-    fn wait_for(&self, socket: &Path) -> Result<()> {
-        let deadline = Instant::now() + BOOT;
-        while !socket.exists() {
-            if !self.lives() || Instant::now() > deadline {
-                return Err(BenchError::Missing("the emulator did not start".into()));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
-    }
-
-    /// Whether it runs. What ended stays a zombie until its keeper is told to end.
-    pub(crate) fn lives(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process)).unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
-    }
-
-    /// What the guest's console shows so far.
-    pub(crate) fn console(&self) -> String {
-        let text = fs::read(self.folder.path().join("console.log")).unwrap_or_default();
-        String::from_utf8_lossy(&text).replace('\r', "")
-    }
-
-    /// An error that shows what the emulator and the guest said last.
-    pub(crate) fn failed(&self, what: &str) -> BenchError {
-        let said = fs::read_to_string(self.folder.path().join("emulator.log")).unwrap_or_default();
-        let console = said + &self.console();
-        let lines: Vec<&str> = console.lines().collect();
-        let console = lines[lines.len().saturating_sub(30)..].join("\n");
-        BenchError::Guest { what: what.to_owned(), console }
-    }
-}
-
-impl Drop for Emulator {
-    fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        // It ends the emulator at once and cannot fail to end itself.
-        let _ = self.keeper.wait();
-    }
-}
-
-/// A private folder for sockets, disk and console.
-pub(crate) fn folder() -> Result<TempDir> {
-    let made = tempfile::Builder::new().prefix("powerband-bench-").tempdir();
-    made.map_err(BenchError::file("make", Path::new("a temporary folder")))
 }
 
 /// Kernel, first file system and devices on the emulator's command line.

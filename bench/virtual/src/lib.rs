@@ -3,6 +3,7 @@
 mod archive;
 mod board;
 mod clocks;
+mod emulator;
 mod error;
 mod guest;
 mod kernel;
@@ -13,6 +14,7 @@ mod port;
 mod qmp;
 mod repeatable;
 mod rig;
+mod shared;
 mod silicon;
 pub mod tools;
 
@@ -27,4 +29,5 @@ pub use port::Ran;
 pub use qmp::Qmp;
 pub use repeatable::run_counted;
 pub use rig::{OVER_THE_CABLE, machine, with_machines};
+pub use shared::{Held, Rig, Shared, repeat_after_hang};
 pub use silicon::Readings;

@@ -11,9 +11,9 @@ use crate::places::{cache, run, write};
 
 /// The plugin.
 const SOURCE: &str = include_str!("../guest/pace.c");
-/// What it shares with us: so many CPUs, each two numbers of eight bytes (`struct cpu` there).
+/// What it shares with us: so many CPUs, each three numbers of eight bytes (`struct cpu` there).
 const CPUS: usize = 8;
-const CPU_BYTES: u64 = 16;
+const CPU_BYTES: u64 = 24;
 
 /// The numbers shared with a guest's plugin.
 #[derive(Debug)]
@@ -57,8 +57,20 @@ impl Pace {
     /// # Errors
     /// When the file cannot be read.
     pub(crate) fn instructions(&self, cpu: usize) -> Result<u64> {
+        self.number(cpu, 1)
+    }
+
+    /// How often a CPU met a breakpoint that the kernel had removed, and was freed from it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn stale_breakpoints(&self, cpu: usize) -> Result<u64> {
+        self.number(cpu, 2)
+    }
+
+    fn number(&self, cpu: usize, at: u64) -> Result<u64> {
         let mut bytes = [0; 8];
-        let read = self.file.read_exact_at(&mut bytes, cpu as u64 * CPU_BYTES + 8);
+        let read = self.file.read_exact_at(&mut bytes, cpu as u64 * CPU_BYTES + 8 * at);
         read.map_err(BenchError::file("read", &self.path))?;
         Ok(u64::from_ne_bytes(bytes))
     }
@@ -88,10 +100,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pace = Pace::make(folder.path()).unwrap();
         pace.set_rate(1, 7).unwrap();
-        pace.file.write_all_at(&9_u64.to_ne_bytes(), 24).unwrap();
+        pace.file.write_all_at(&[9_u64, 5].map(u64::to_ne_bytes).concat(), 32).unwrap();
         let bytes = fs::read(folder.path().join("pace")).unwrap();
-        assert_eq!((bytes.len(), bytes[16]), (128, 7));
+        assert_eq!((bytes.len(), bytes[24]), (192, 7));
         assert_eq!((pace.instructions(0).unwrap(), pace.instructions(1).unwrap()), (0, 9));
+        assert_eq!((pace.stale_breakpoints(0).unwrap(), pace.stale_breakpoints(1).unwrap()), (0, 5));
         assert!(SOURCE.contains("enum { CPUS = 8,"));
     }
 }

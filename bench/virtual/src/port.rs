@@ -40,6 +40,11 @@ impl Port {
         Ok(Port { stream: BufReader::new(stream), lost: false })
     }
 
+    /// Whether a command was given up before it answered.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
     /// Waits until a guest that boots says that it takes requests. What a boot before left unfinished is dropped.
     pub(crate) fn ready(&mut self, within: Duration) -> std::result::Result<(), String> {
         let deadline = Instant::now() + within;

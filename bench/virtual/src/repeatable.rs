@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::board::Board;
+use crate::emulator::Kept;
 use crate::error::Result;
-use crate::guest::{Emulator, Options, archive, folder, kernel_line, machine_words};
+use crate::guest::{Options, archive, kernel_line, machine_words};
 use crate::places;
 
 /// How long boot and script may take, on a host with little to spare.
@@ -18,7 +19,7 @@ pub fn run_counted(options: &Options, script: &str) -> Result<String> {
     let mut board = Board::new(&options.profile)?;
     board.cpus = 1;
     let kernel = options.kernel()?;
-    let folder = folder()?;
+    let folder = Kept::make()?;
     let mut files = options.files.clone();
     files.push(("script".into(), script.as_bytes().to_vec()));
     // Without the command, which no script here needs: how long the guest takes to unpack its files, and with it when every
@@ -32,7 +33,7 @@ pub fn run_counted(options: &Options, script: &str) -> Result<String> {
                    -nic none -no-reboot";
     words.extend(counted.split(' ').map(str::to_owned));
     words.extend(["-append".to_owned(), format!("{} nokaslr", kernel_line())]);
-    let emulator = Emulator::start(folder, &words)?;
+    let emulator = folder.start(&words)?;
     let deadline = Instant::now() + WHOLE;
     while emulator.lives() {
         if Instant::now() > deadline {

@@ -72,6 +72,10 @@ impl Silicon {
         self.pace.instructions(cpu)
     }
 
+    pub(crate) fn stale_breakpoints(&self, cpu: usize) -> Result<u64> {
+        self.pace.stale_breakpoints(cpu)
+    }
+
     pub(crate) fn readings(&self) -> Readings {
         locked(&self.shared.readings).clone()
     }

@@ -1,9 +1,12 @@
 //! What goes through the port to the guest and back.
-use crate::desk::desk;
+use crate::desk::{Desk, on_desk};
 
 #[test]
 fn bytes_words_and_codes_arrive_as_they_are() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(arrive);
+}
+
+fn arrive(mut desk: Desk) {
     let bytes: Vec<u8> = (0..=u8::MAX).collect();
     desk.put("/root/all bytes", &bytes).unwrap();
     assert_eq!(desk.run(&["cat", "/root/all bytes"]).unwrap().out, bytes);

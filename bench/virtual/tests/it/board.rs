@@ -1,5 +1,5 @@
 //! What the board gives the kernel, and what powerband sees of it.
-use crate::desk::{Desk, desk};
+use crate::desk::{Desk, on_desk};
 
 const FILES: [&str; 16] = [
     "affected_cpus",
@@ -29,7 +29,10 @@ fn words(text: &str) -> Vec<&str> {
 
 #[test]
 fn the_kernel_drives_the_boards_p_states() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(drives);
+}
+
+fn drives(mut desk: Desk) {
     for cpu in 0..2 {
         let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq");
         assert_eq!(words(&desk.sh(&format!("ls {folder}"))), FILES);
@@ -49,7 +52,10 @@ fn the_kernel_drives_the_boards_p_states() {
 
 #[test]
 fn a_chosen_clock_reaches_the_board_and_paces_the_cpu() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(paces);
+}
+
+fn paces(mut desk: Desk) {
     let ran_at = |desk: &mut Desk, khz: u32, state: u8| {
         desk.powerband(0, &["set", "governor=userspace", &format!("freq={khz}kHz")]);
         assert_eq!(desk.states(), [state; 2]);
@@ -68,7 +74,10 @@ fn a_chosen_clock_reaches_the_board_and_paces_the_cpu() {
 
 #[test]
 fn the_meter_reads_what_the_silicon_wrote() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(reads);
+}
+
+fn reads(mut desk: Desk) {
     let average = "cat /sys/class/hwmon/hwmon0/device/power1_average";
     for power_mw in [7_200, 17_280, 14_400] {
         desk.fix_power(Some(power_mw));
@@ -81,7 +90,10 @@ fn the_meter_reads_what_the_silicon_wrote() {
 
 #[test]
 fn info_sees_policies_governors_and_the_meter() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(sees);
+}
+
+fn sees(mut desk: Desk) {
     let info = desk.json(&["info"]);
     let policies = info["cpu"]["policies"].as_array().unwrap();
     assert_eq!(policies.len(), 2);

@@ -1,95 +1,81 @@
 //! Two guests at the ends of one cable.
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use powerband_bench_virtual::{OVER_THE_CABLE, tools};
+use serde_json::Value;
 
-use powerband_bench_virtual::{Cable, Guest, OVER_THE_CABLE, Options, tools};
-use serde_json::{Value, json};
-
-use crate::desk::{Desk, desk, had};
 use crate::owner::{Owner, typical, verdict};
-
-/// The second guest, held by one test. It stands still while nobody holds it, so that it takes nothing from the others.
-struct Other(MutexGuard<'static, Option<Guest>>);
-
-impl Other {
-    fn guest(&mut self) -> &mut Guest {
-        self.0.as_mut().unwrap()
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        if let Some(guest) = self.0.as_mut() {
-            // An emulator that is gone stands still, too.
-            let _ = guest.qmp("stop", json!({}));
-        }
-    }
-}
-
-/// Both guests; the second is booted by whoever needs it first.
-fn two() -> Option<(Desk, Other)> {
-    static SECOND: Mutex<Option<Guest>> = Mutex::new(None);
-    let mut desk = desk()?;
-    let mut second = SECOND.lock().unwrap_or_else(PoisonError::into_inner);
-    if second.is_none() {
-        let mut options = Options::machine("quadcore").unwrap();
-        options.cable = Some(Cable::Into(desk.cable()));
-        options.tools = tools::for_cables();
-        *second = Some(had(Guest::boot(&options))?);
-    }
-    let mut other = Other(second);
-    other.guest().qmp("cont", json!({})).unwrap();
-    desk.sh("ping -c 3 -W 60 10.0.0.2");
-    Some((desk, other))
-}
-
-/// At 200 packets a second a packet finds the card holding back what comes within 4000 us, and hardly ever within 100. The longest
-/// is above what a ping takes here by itself, which is 1 to 2 ms by the host's speed: less would not be seen.
-const TRY: &str = "try -q -s 10us:both/nic.rx-usecs@eth0=10 -s 100us:both/nic.rx-usecs@eth0=100 \
-                   -s 4000us:both/nic.rx-usecs@eth0=4000 --reference 10us --load ping --for 1s --metric rtt_ms --blocks 20 \
-                   --warmup 0 --settle 0";
-
-/// What was found of the longest time; its pings take longer.
-fn found(report: &Value) -> String {
-    let at = |label: &str| typical(report, label, "rtt_ms");
-    let said = |label: &str| verdict(report, label, "rtt_ms").to_owned();
-    let told = format!("ping at 10, 100 and 4000 us: {:.3}, {:.3} and {:.3} ms", at("10us"), at("100us"), at("4000us"));
-    eprintln!("{told}: {} and {}; {} trials", said("100us"), said("4000us"), report["trials"]);
-    assert!(at("10us") < at("4000us"), "{told}");
-    assert_ne!(said("100us"), "better", "{told}");
-    said("4000us")
-}
+use crate::pair::{Pair, on_pair};
 
 /// What a card reads that nobody has turned.
 const AS_FOUND: &str = "nic.rx-usecs@eth0 = 3 (a mode of e1000e: dynamic, up to 20000 interrupts a second)\n";
 
 #[test]
 fn two_guests_reach_one_another_over_their_cable() {
-    let Some((mut desk, mut other)) = two() else { return };
-    let ran = other.guest().run(&["ping", "-c", "3", "-W", "60", "10.0.0.1"]).unwrap();
+    on_pair(reach);
+}
+
+fn reach(pair: &mut Pair) {
+    let ran = pair.far.run(&["ping", "-c", "3", "-W", "60", "10.0.0.1"]).unwrap();
     assert_eq!(ran.code, 0, "{}", ran.text());
-    let driver = other.guest().run(&["readlink", "/sys/class/net/eth0/device/driver"]).unwrap();
+    let driver = pair.far.run(&["readlink", "/sys/class/net/eth0/device/driver"]).unwrap();
     assert!(driver.text().trim().ends_with("/e1000e"), "{}", driver.text());
-    let read = desk.powerband(0, &["--far", OVER_THE_CABLE, "get", "both/nic.rx-usecs@eth0"]);
-    assert_eq!(read, format!("{AS_FOUND}far/{AS_FOUND}"));
+    assert_eq!(pair.delays(), format!("{AS_FOUND}far/{AS_FOUND}"));
+}
+
+/// The longest time that the driver takes, ms. While it lasts the NIC interrupts once at most, and an answer that comes back
+/// waits for its end: both hold by the guest's own time, however late the host lets it run.
+const HELD_BACK_MS: f64 = 10.0;
+
+/// Pings under the shortest time and the longest.
+fn pings() -> String {
+    format!(
+        "settings = [\"10us: both/nic.rx-usecs@eth0=10\", \"10ms: both/nic.rx-usecs@eth0={}\"]
+         reference = \"10us\"\nmetrics = [\"rtt_ms\", \"nic_interrupts_per_s@eth0\"]\nblocks = 8\nwarmup = 0\nsettle = \"0\"
+         [load]\nkind = \"ping\"\nfor = \"1s\"\nrate = 500\n",
+        HELD_BACK_MS * 1000.0
+    )
+}
+
+/// The NIC holds back as it should: an upper limit of its interrupts and a lower one of the round trips.
+fn holds_back(report: &Value) {
+    let at = |label: &str, metric: &str| typical(report, label, metric);
+    let (rtt, rate) = ("rtt_ms", "nic_interrupts_per_s@eth0");
+    let found = format!(
+        "ping at 10 us and 10 ms: {:.3} and {:.3} ms, {:.0} and {:.0} interrupts/s, {} trials",
+        at("10us", rtt),
+        at("10ms", rtt),
+        at("10us", rate),
+        at("10ms", rate),
+        report["trials"]
+    );
+    eprintln!("{found}");
+    // Without a packet the driver's own watchdog interrupts now and then, at any time.
+    assert!(at("10ms", rate) < 1.2 * 1000.0 / HELD_BACK_MS, "{found}");
+    assert!(at("10ms", rtt) > 0.8 * HELD_BACK_MS, "{found}");
+    assert_eq!((verdict(report, "10ms", rate), verdict(report, "10ms", rtt)), ("better", "worse"), "{found}");
 }
 
 #[test]
-fn a_ping_follows_what_the_cards_hold_back_and_so_says_the_verdict() {
-    let Some((mut desk, mut other)) = two() else { return };
-    let owner = Owner::of(&desk, Some(other.guest()));
-    let on = |rig: &[&'static str]| rig.iter().copied().chain(TRY.split_whitespace()).collect::<Vec<_>>();
-    let from_here = found(&owner.json(&on(&[])));
-    let inside = found(&desk.json(&on(&["--far", OVER_THE_CABLE])));
-    let modelled = found(&owner.json(&on(&["--machine", "sim:pc#1", "--far", "sim:pc"])));
-    assert_eq!([from_here, inside, modelled], ["worse"; 3]);
-    let left = desk.powerband(0, &["--far", OVER_THE_CABLE, "get", "both/nic.rx-usecs@eth0"]);
-    assert_eq!(left.matches(AS_FOUND).count(), 2, "{left}");
+fn interrupts_and_pings_follow_what_the_cards_hold_back_and_so_says_the_verdict() {
+    on_pair(follows);
+}
+
+fn follows(pair: &mut Pair) {
+    let owner = Owner::of(&pair.near, Some(&pair.far));
+    let plan = owner.file("pings.toml", &pings());
+    holds_back(&owner.json(&["run", "-q", &plan]));
+    pair.near.put("/run/pings.toml", pings().as_bytes()).unwrap();
+    holds_back(&pair.json(&["--far", OVER_THE_CABLE, "run", "-q", "/run/pings.toml"]));
+    holds_back(&owner.json(&["--machine", "sim:pc#1", "--far", "sim:pc", "run", "-q", &plan]));
+    assert_eq!(pair.delays().matches(AS_FOUND).count(), 2);
 }
 
 #[test]
 fn a_cards_modes_are_modes_and_its_refusals_are_told_as_on_the_model() {
-    let Some(mut desk) = desk() else { return };
-    let owner = Owner::of(&desk, None);
+    on_pair(refuses);
+}
+
+fn refuses(pair: &mut Pair) {
+    let owner = Owner::of(&pair.near, None);
     let get = |owner: &Owner| owner.run(0, &["get", "nic.rx-usecs@eth0"]).0;
     assert_eq!(get(&owner), AS_FOUND);
     for mode in ["0", "1", "4"] {
@@ -97,7 +83,7 @@ fn a_cards_modes_are_modes_and_its_refusals_are_told_as_on_the_model() {
         assert!(told.contains(&format!("nic.rx-usecs at eth0: {mode}, applied")), "{told}");
     }
     owner.run(0, &["undo", "--all"]);
-    assert_eq!(desk.powerband(0, &["get", "nic.rx-usecs@eth0"]), AS_FOUND);
+    assert_eq!(pair.near.run(&["powerband", "get", "nic.rx-usecs@eth0"]).unwrap().text(), AS_FOUND);
     // A value the card does not take is the asker's mistake; a parameter it has not is not here.
     for (refused, code) in [("nic.rx-usecs@eth0=5", 2), ("nic.rx-usecs@eth0=999999", 2), ("nic.tx-usecs@eth0=5", 4)] {
         let (_, kernel) = owner.run(code, &["set", refused]);
@@ -115,8 +101,11 @@ fn plan(name: &str) -> String {
 
 #[test]
 fn the_plan_of_three_delays_finds_what_a_ping_takes_and_a_delay_the_card_has_not_is_refused() {
-    let Some((desk, mut other)) = two() else { return };
-    let owner = Owner::of(&desk, Some(other.guest()));
+    on_pair(delays);
+}
+
+fn delays(pair: &mut Pair) {
+    let owner = Owner::of(&pair.near, Some(&pair.far));
     let found = |rig: &[&str]| {
         let report = owner.json(&[rig, &["run", &plan("coalesce.toml"), "-q"]].concat());
         let at = |label: &str| typical(&report, label, "rtt_ms");
@@ -141,8 +130,11 @@ fn the_fields_tools_run_between_the_guests_and_are_read() {
         assert!(!std::env::var("CI").is_ok_and(|value| value == "true"), "CI=true lets nothing be skipped");
         return eprintln!("skipped: needs iperf3 and nuttcp");
     }
-    let Some((desk, mut other)) = two() else { return };
-    let owner = Owner::of(&desk, Some(other.guest()));
+    on_pair(tools_run);
+}
+
+fn tools_run(pair: &mut Pair) {
+    let owner = Owner::of(&pair.near, Some(&pair.far));
     let setting = ["-s", "10us:both/nic.rx-usecs@eth0=10", "-s", "1ms:both/nic.rx-usecs@eth0=1000"];
     let once = ["--reference", "10us", "-q", "--blocks", "1", "--warmup", "0", "--settle", "0"];
     let measured = |tool: &[&str]| owner.json(&[&["try"], &setting[..], &once[..], tool].concat());
@@ -158,7 +150,7 @@ fn the_fields_tools_run_between_the_guests_and_are_read() {
             assert!(rtt_ms > 0.0, "{name} at {label}");
         }
     }
-    let left = other.guest().run(&["pidof", "iperf3", "nuttcp"]).unwrap();
+    let left = pair.far.run(&["pidof", "iperf3", "nuttcp"]).unwrap();
     assert_eq!(left.text().trim(), "", "the far ends are ended");
 }
 
@@ -176,8 +168,11 @@ fn answer(report: &Value) -> (String, String, u64) {
 
 #[test]
 fn a_search_over_governors_and_both_cards_finds_what_a_ping_and_a_counter_bear() {
-    let Some((mut desk, mut other)) = two() else { return };
-    let owner = Owner::of(&desk, Some(other.guest()));
+    on_pair(searches);
+}
+
+fn searches(pair: &mut Pair) {
+    let owner = Owner::of(&pair.near, Some(&pair.far));
     let (turns, end, tried) = answer(&owner.json(&WAITS.split_whitespace().collect::<Vec<_>>()));
     assert_eq!(end, "confirmed", "{turns}");
     assert!(["=1000", "=2000"].iter().any(|delay| turns.ends_with(delay)), "{turns}");
@@ -188,6 +183,5 @@ fn a_search_over_governors_and_both_cards_finds_what_a_ping_and_a_counter_bear()
     assert_eq!(end, "confirmed", "{turns}");
     assert!(turns.contains("governor=powersave"), "{turns}");
     // Everything is as it was.
-    let left = desk.powerband(0, &["--far", OVER_THE_CABLE, "get", "both/nic.rx-usecs@eth0"]);
-    assert_eq!(left.matches(AS_FOUND).count(), 2, "{left}");
+    assert_eq!(pair.delays().matches(AS_FOUND).count(), 2);
 }

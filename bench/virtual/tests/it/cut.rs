@@ -1,5 +1,5 @@
 //! The power goes in the middle of a trial.
-use crate::desk::{Desk, desk};
+use crate::desk::{Desk, on_desk};
 use crate::owner::Owner;
 
 /// Work that stays the first time it runs at the setting, and tells of it. On the disk, so that the power cut keeps it.
@@ -46,7 +46,10 @@ fn is_whole(desk: &mut Desk, report: &serde_json::Value, before: &str) {
 
 #[test]
 fn after_a_power_cut_an_experiment_goes_on_where_it_was() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(resumes);
+}
+
+fn resumes(mut desk: Desk) {
     let before = desk.knobs();
     desk.sh("echo 10 >/var/lib/knob; rm -f /var/lib/been");
     let words: Vec<String> = tried().iter().map(|word| format!("'{word}'")).collect();
@@ -64,7 +67,10 @@ fn after_a_power_cut_an_experiment_goes_on_where_it_was() {
 
 #[test]
 fn a_machine_that_loses_its_power_is_lost_and_found_again() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(is_lost);
+}
+
+fn is_lost(mut desk: Desk) {
     let before = desk.knobs();
     desk.sh("echo 10 >/var/lib/knob; rm -f /var/lib/been");
     let owner = Owner::of(&desk, None);

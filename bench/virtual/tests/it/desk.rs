@@ -1,9 +1,8 @@
 //! The guest all tests share, and what they ask of it.
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use powerband_bench_virtual::{BenchError, Cable, Guest, Options, tools};
+use powerband_bench_virtual::{BenchError, Guest, Held, Options, Rig, Shared, repeat_after_hang};
 use serde_json::Value;
 
 /// How long anything may take that is waited for here; far beyond what it takes.
@@ -16,27 +15,62 @@ for file in policy*/scaling_governor policy*/scaling_min_freq policy*/scaling_ma
     if [ -f $file ]; then echo $file: $(cat $file); fi
 done";
 
-/// The shared guest, held by one test, and how its knobs stood after its first boot.
-pub(crate) struct Desk(MutexGuard<'static, Option<(Guest, String)>>);
+/// A guest, and how its knobs were after its first boot.
+pub(crate) struct Known {
+    guest: Guest,
+    knobs: String,
+}
 
-/// The guest, booted by whoever needs it first. Nothing when it cannot be had here; in CI it must.
-pub(crate) fn desk() -> Option<Desk> {
-    static GUEST: Mutex<Option<(Guest, String)>> = Mutex::new(None);
-    let mut shared = GUEST.lock().unwrap_or_else(PoisonError::into_inner);
-    let fresh = shared.is_none();
-    if fresh {
-        let mut options = Options::machine("quadcore").unwrap();
-        options.cable = Some(Cable::Open);
-        options.tools = tools::for_cables();
-        *shared = Some((had(Guest::boot(&options))?, String::new()));
+impl Rig for Known {
+    fn guests(&mut self) -> Vec<&mut Guest> {
+        vec![&mut self.guest]
     }
-    let mut desk = Desk(shared);
+}
+
+/// The guest of all tests that need no other.
+static GUEST: Shared<Known> =
+    Shared::new(|| Ok(Known { guest: Guest::boot(&Options::machine("quadcore")?)?, knobs: String::new() }));
+
+/// The shared guest, held by one test.
+pub(crate) struct Desk(Held<'static, Known>);
+
+/// Runs a test on the shared guest; once more where the guest hung. Nothing when it cannot be had here; in CI it must.
+#[track_caller]
+pub(crate) fn on_desk(test: fn(Desk)) {
+    repeated(&GUEST, || {
+        if let Some(desk) = desk() {
+            test(desk);
+        }
+    });
+}
+
+/// Runs a test on guests of its own, in the same manner.
+#[track_caller]
+pub(crate) fn on_own(boot: fn() -> powerband_bench_virtual::Result<Guest>, test: fn(&mut Guest)) {
+    let own = Shared::new(boot);
+    repeated(&own, || {
+        if let Some(mut guest) = had(own.hold()) {
+            test(&mut guest);
+        }
+    });
+}
+
+/// Runs a test on shared guests; once more where they hung, which is reported past the harness's capture.
+#[track_caller]
+pub(crate) fn repeated<R: Rig>(shared: &Shared<R>, test: impl Fn()) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("a test");
+    repeat_after_hang(name, &mut std::io::stdout(), test, || shared.recover());
+}
+
+fn desk() -> Option<Desk> {
+    let mut desk = Desk(had(GUEST.hold())?);
     desk.fix_power(None);
     // A test that failed may have left anything; the others begin with what a boot gives.
     let knobs = desk.knobs();
-    if fresh {
-        desk.0.as_mut().unwrap().1 = knobs;
-    } else if knobs != desk.0.as_ref().unwrap().1 {
+    if desk.0.knobs.is_empty() {
+        desk.0.knobs = knobs;
+    } else if knobs != desk.0.knobs {
         desk.reset().unwrap();
     }
     Some(desk)
@@ -59,13 +93,13 @@ pub(crate) fn had<T>(made: powerband_bench_virtual::Result<T>) -> Option<T> {
 impl Deref for Desk {
     type Target = Guest;
     fn deref(&self) -> &Guest {
-        &self.0.as_ref().unwrap().0
+        &self.0.guest
     }
 }
 
 impl DerefMut for Desk {
     fn deref_mut(&mut self) -> &mut Guest {
-        &mut self.0.as_mut().unwrap().0
+        &mut self.0.guest
     }
 }
 

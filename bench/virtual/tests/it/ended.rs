@@ -62,3 +62,18 @@ fn a_killed_owner_leaves_nothing() {
     until("emulator and keeper end", || processes().iter().all(|(_, _, group)| *group != keeper).then_some(()));
     assert!(!folder.exists(), "{}", folder.display());
 }
+
+#[test]
+fn an_owner_killed_before_its_emulator_starts_leaves_nothing() {
+    if had(Kernel::get()).is_none() {
+        return;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let names = || fs::read_dir(temporary.path()).unwrap().filter_map(|entry| Some(entry.ok()?.file_name())).next();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
+    let mut owner = command.arg("up").env("TMPDIR", temporary.path()).stdout(Stdio::null()).spawn().unwrap();
+    until("the guest has a folder", names);
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    until("it is removed", || names().is_none().then_some(()));
+}

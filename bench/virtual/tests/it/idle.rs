@@ -1,7 +1,7 @@
 //! Idle states of a real kernel: kept from use, lost, and told of; and a latency that lasts as long as it is held.
 use powerband_bench_virtual::{Guest, Options};
 
-use crate::desk::had;
+use crate::desk::on_own;
 
 const DISABLE: &str = "/sys/devices/system/cpu/cpu1/cpuidle/state2/disable";
 
@@ -24,10 +24,10 @@ fn powerband(guest: &mut Guest, code: i32, words: &[&str]) -> String {
 
 #[test]
 fn an_idle_state_that_is_kept_from_use_and_lost_is_told_of() {
-    let mut options = Options::machine("quadcore").unwrap();
-    options.idle_states = true;
-    let Some(mut guest) = had(Guest::boot(&options)) else { return };
-    let guest = &mut guest;
+    on_own(|| Guest::boot(&Options { idle_states: true, ..Options::machine("quadcore")? }), loses);
+}
+
+fn loses(guest: &mut Guest) {
     let disabled = |guest: &mut Guest| sh(guest, &format!("cat {DISABLE}")).trim().to_owned();
     let info = powerband(guest, 0, &["info", "idle"]);
     assert!(info.contains("driver acpi_idle") && info.contains("C1") && info.contains("C2"), "{info}");

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use powerband_machine::wire::{Call, FromOwner, Hello, Purpose, WIRE_VERSION, frame};
 
-use crate::desk::{Desk, desk};
+use crate::desk::{Desk, on_desk};
 use crate::owner::Owner;
 
 /// Two policies, three knobs each.
@@ -65,25 +65,33 @@ fn kills(desk: &mut Desk, rounds: u32, seed: u64) -> u32 {
 
 #[test]
 fn killed_while_it_holds_six_knobs_nothing_stays() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(six_knobs);
+}
+
+fn six_knobs(mut desk: Desk) {
     assert!(kills(&mut desk, 6, 20_120_417) >= 2);
 }
 
 #[test]
 fn sweep_killed_a_hundred_times_nothing_stays() {
-    let set = |name| std::env::var(name).ok();
-    if set("POWERBAND_SWEEP").is_some_and(|value| value == "1") {
-        let Some(mut desk) = desk() else { return };
-        let seed = set("POWERBAND_SWEEP_SEED").and_then(|text| text.parse().ok()).unwrap_or(1);
-        let turned = kills(&mut desk, 100, seed);
-        eprintln!("something was turned in {turned} of 100 rounds when killed");
-        assert!(turned > 20, "{turned}");
+    if std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1") {
+        on_desk(hundred_kills);
     }
+}
+
+fn hundred_kills(mut desk: Desk) {
+    let seed = std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let turned = kills(&mut desk, 100, seed);
+    eprintln!("something was turned in {turned} of 100 rounds when killed");
+    assert!(turned > 20, "{turned}");
 }
 
 #[test]
 fn at_the_other_end_of_a_port_a_killed_owner_and_a_killed_agent_are_missed() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(missed);
+}
+
+fn missed(mut desk: Desk) {
     let before = desk.knobs();
     let owner = Owner::of(&desk, None);
     let holding = |desk: &mut Desk| {
@@ -108,7 +116,10 @@ fn at_the_other_end_of_a_port_a_killed_owner_and_a_killed_agent_are_missed() {
 
 #[test]
 fn an_agent_ends_whose_owner_dies_before_all_is_answered() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(agent_ends);
+}
+
+fn agent_ends(mut desk: Desk) {
     let mut plug = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
     plug.arg("plug").arg(desk.agent()).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut plug = plug.spawn().unwrap();

@@ -10,6 +10,9 @@ use tempfile::TempDir;
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// And longer than any experiment here.
+const LONGEST: Duration = Duration::from_secs(900);
+
 /// State folder and machines.
 pub(crate) struct Owner {
     state: TempDir,
@@ -50,10 +53,20 @@ impl Owner {
         Running(Some(child))
     }
 
-    /// What it prints, having ended with `code`: standard output, standard error.
+    /// What it prints, having ended with `code`: standard output, standard error. It is ended where it waits for a guest in vain.
     #[track_caller]
     pub(crate) fn run(&self, code: i32, words: &[&str]) -> (String, String) {
-        ended(&self.command(words).output().unwrap(), code)
+        let mut limited = Command::new("timeout");
+        let command = self.command(words);
+        limited.args(["--kill-after=10", &LONGEST.as_secs().to_string()]).arg(command.get_program());
+        limited.args(command.get_args()).stdin(Stdio::null()).current_dir(self.state.path());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        ended(&limited.output().unwrap(), code)
     }
 
     /// The same as JSON, having ended well.

@@ -1,5 +1,5 @@
 //! Turned by powerband, read by the guest's own shell, seen at the board's ports; and back to the letter.
-use crate::desk::desk;
+use crate::desk::{Desk, on_desk};
 
 /// A setting, lines the guest must then show, and the P-states of the board where they are fixed.
 type Case = (&'static [&'static str], &'static [&'static str], Option<[u8; 2]>);
@@ -47,7 +47,10 @@ fn names(settings: &[&str]) -> Vec<String> {
 
 #[test]
 fn what_is_set_lands_and_goes_back_to_the_letter() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(lands);
+}
+
+fn lands(mut desk: Desk) {
     for (settings, expected, states) in CASES {
         let before = desk.knobs();
         let said = desk.json(&[&["set"], settings].concat());
@@ -79,7 +82,10 @@ fn what_is_set_lands_and_goes_back_to_the_letter() {
 
 #[test]
 fn a_value_the_kernel_would_refuse_turns_nothing() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(refused);
+}
+
+fn refused(mut desk: Desk) {
     let before = desk.knobs();
     for setting in ["governor=fastest", "max_freq=-1", "freq=1000MHz"] {
         let ran = desk.run(&["powerband", "set", setting]).unwrap();
@@ -90,7 +96,10 @@ fn a_value_the_kernel_would_refuse_turns_nothing() {
 
 #[test]
 fn with_holds_for_its_command_and_passes_its_code() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(holds);
+}
+
+fn holds(mut desk: Desk) {
     let before = desk.knobs();
     let script = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor; exit 7";
     let out = desk.powerband(7, &["with", "governor=powersave", "--", "sh", "-c", script]);

@@ -1,5 +1,5 @@
 //! A setting on a real kernel is turned whole or not at all, what differs between policies is counted, and clocks witness.
-use crate::desk::{Desk, desk};
+use crate::desk::{Desk, on_desk};
 
 /// Values in the order of turning; the ninth is one that the kernel refuses.
 const TWELVE: [&str; 12] = [
@@ -24,7 +24,10 @@ fn all(desk: &mut Desk) -> String {
 
 #[test]
 fn of_twelve_values_of_which_the_kernel_refuses_the_ninth_none_is_turned() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(ninth_refused);
+}
+
+fn ninth_refused(mut desk: Desk) {
     let before = all(&mut desk);
     let planned = desk.powerband(0, &[&["set", "--dry-run"], &TWELVE[..]].concat());
     let steps: Vec<&str> = planned.lines().filter(|line| !line.starts_with("note: ")).collect();
@@ -40,7 +43,10 @@ fn of_twelve_values_of_which_the_kernel_refuses_the_ninth_none_is_turned() {
 
 #[test]
 fn killed_between_the_eighth_and_the_ninth_none_stays() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(killed_between);
+}
+
+fn killed_between(mut desk: Desk) {
     let before = all(&mut desk);
     let slow = "[knobs.slow]\nget = \"echo 0\"\nset = \"touch /run/begun; sleep 8; : {value}\"\n";
     desk.put("/run/knobs.toml", slow.as_bytes()).unwrap();
@@ -58,7 +64,10 @@ fn killed_between_the_eighth_and_the_ninth_none_stays() {
 
 #[test]
 fn a_governor_at_one_of_two_policies_is_told_as_such() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(one_of_two);
+}
+
+fn one_of_two(mut desk: Desk) {
     desk.sh("echo ondemand >/sys/devices/system/cpu/cpufreq/policy1/scaling_governor");
     let got = desk.powerband(0, &["get", "governor"]);
     assert!(got.contains("cpufreq.governor: schedutil at 1 of 2, ondemand at 1 of 2 sites"), "{got}");
@@ -85,7 +94,10 @@ fn witnessed(desk: &mut Desk, is: impl Fn(&str) -> bool) -> String {
 
 #[test]
 fn a_clock_witnesses_while_its_cpu_works() {
-    let Some(mut desk) = desk() else { return };
+    on_desk(witnesses);
+}
+
+fn witnesses(mut desk: Desk) {
     let kept = "an idle CPU's clock cannot witness; the kernel kept it at 1600 MHz by time_in_state";
     let idle = witnessed(&mut desk, |line| line.contains(kept));
     assert!(idle.contains("reached 4 of 4 sites"), "{idle}");

@@ -163,18 +163,41 @@ pb_kill() {
 # For us alone: the lock, what an earlier owner left of itself, a place for short-lived things.
 pb_own() {
   pb_lock "$1" || return 1
-  for pb_f in "$pb_d"/held.*; do
-    if [ -d "$pb_f" ]; then pb_kill "$pb_f"; rm -rf "$pb_f"; fi
+  for pb_k in "$pb_d"/held.*; do
+    [ -d "$pb_k" ] || continue
+    pb_kill "$pb_k"
+    pb_l=
+    { IFS= read -r pb_l <"$pb_k/place"; }
+    case $pb_l in */powerband-sh.??????) pb_remove "$pb_l" ;; esac
+    rm -rf "$pb_k"
   done
   pb_g=$pb_d/held.$pb_me
   mkdir -m 700 "$pb_g" || { rm -rf "$pb_d/lock"; return 4; }
   pb_tmp=$(mktemp -d "${TMPDIR:-/tmp}/powerband-sh.XXXXXX") || { pb_tmp=$pb_g/tmp; mkdir "$pb_tmp"; }
+  printf '%s\n' "$pb_tmp" >"$pb_g/place"
+  trap pb_ended EXIT
   pb_main=$pb_me pb_mborn=$pb_born pb_ward=
   echo 0 15 >"$pb_g/lease"
 }
 
+# Removes a folder in which a load that was just ended may still write a last file.
+pb_remove() {
+  rm -rf "$1"
+  if [ -e "$1" ]; then sleep 1; rm -rf "$1"; fi
+}
+
 # Lets go of everything, when nothing is held or all is back.
-pb_leave() { rm -rf "$pb_tmp" "$pb_g" "$pb_d/lock"; pb_g=; }
+pb_leave() { pb_remove "$pb_tmp"; rm -rf "$pb_g" "$pb_d/lock"; pb_g=; }
+
+# Our input has ended. Without a watchdog nobody else would remove what is ours; what the ledger has open, the next one restores.
+pb_ended() { if [ -n "$pb_g" ] && [ -z "$pb_ward" ]; then pb_kill "$pb_g"; pb_leave; fi; }
+
+# The end of a watchdog that has nothing to restore: the ledger's folder may have been removed together with our own.
+pb_idle() {
+  while [ -e "$pb_tmp" ] && pb_alive "$pb_main" "$pb_mborn"; do sleep 1; done
+  pb_remove "$pb_tmp"
+  exit 0
+}
 
 # The watchdog: while the owner lives and renews its lease it only sleeps. Its folder gone means farewell.
 pb_guard() {
@@ -186,7 +209,7 @@ pb_guard() {
   exec </dev/null >/dev/null 2>&1 3>&-
   pb_n=0 pb_was=
   while pb_alive "$pb_main" "$pb_mborn"; do
-    [ -d "$pb_g" ] || exit 0
+    [ -d "$pb_g" ] || pb_idle
     pb_now= pb_for=
     { read -r pb_now pb_for <"$pb_g/lease"; }
     if [ "$pb_now" = "$pb_was" ]; then pb_n=$((pb_n + 1)); else pb_n=0 pb_was=$pb_now; fi
@@ -194,9 +217,9 @@ pb_guard() {
     if [ "$pb_n" -gt "$((${pb_for:-15} + 2))" ]; then break; fi
     sleep 1
   done
-  [ -d "$pb_g" ] || exit 0
+  [ -d "$pb_g" ] || pb_idle
   pb_kill "$pb_g"
-  pb_lock "soon putting back what powerband left there" || exit 0
+  pb_lock "soon putting back what powerband left there" || pb_idle
   if [ -d "$pb_g" ]; then pb_back; fi
   pb_leave
   exit 0

@@ -22,11 +22,18 @@ impl Bare {
     fn new(shell: &'static str) -> Bare {
         let bare = Bare { near: Desk::new(), far: Desk::new(), shell };
         fs::write(bare.far.beside("knob"), "there\n").unwrap();
+        fs::create_dir(bare.far.beside("tmp")).unwrap();
         bare
     }
 
     fn way(&self) -> String {
-        format!("env 'POWERBAND_STATE_DIR={}' {}", self.far.state().display(), self.shell)
+        let temporary = self.far.beside("tmp");
+        format!(
+            "env 'POWERBAND_STATE_DIR={}' 'TMPDIR={}' {}",
+            self.far.state().display(),
+            temporary.display(),
+            self.shell
+        )
     }
 
     fn name(&self) -> String {
@@ -42,13 +49,15 @@ impl Bare {
         fs::read_to_string(self.far.state().join("sh/lock/who")).unwrap_or_default()
     }
 
-    /// Whether it is as before us: nothing turned, nothing of ours but an empty ledger or one with everything closed.
+    /// Whether it is as before us: nothing turned, nothing of ours but an empty ledger or one with everything closed, and no
+    /// temporary folder.
     fn is_clean(&self) -> bool {
         let names = fs::read_dir(self.far.state().join("sh")).unwrap().map(|entry| entry.unwrap().file_name());
         let ledger = text(&self.far.state().join("sh/ledger"));
         let (begun, closed) =
             (ledger.matches("\"record\":\"intent\"").count(), ledger.matches("\"record\":\"closed\"").count());
-        self.reads() == "there\n" && begun == closed && names.collect::<Vec<_>>() == ["ledger"]
+        let temporary = fs::read_dir(self.far.beside("tmp")).unwrap().count();
+        self.reads() == "there\n" && begun == closed && names.collect::<Vec<_>>() == ["ledger"] && temporary == 0
     }
 
     fn run(&self, words: &[&str]) -> Ran {
@@ -231,6 +240,45 @@ fn a_killed_owner_and_a_killed_shell_leave_nothing() {
         bare.run(&["set", &format!("{}=9", bare.far.knob("knob"))]).ended(0);
         let ran = bare.run(&["undo"]).ended(0);
         assert!(bare.is_clean(), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_shell_whose_owner_is_killed_before_anything_is_held_leaves_nothing() {
+    for shell in SHELLS {
+        let bare = Bare::new(shell);
+        let words = ["--machine", &bare.name(), "try", "-s", "a:", "-s", "b:", "--warmup", "0", "--settle", "100s"];
+        let settling = bare.near.start(&[&words[..], &["--", "true"]].concat());
+        until("the shell is ours", || !bare.holder().is_empty());
+        settling.signal(Signal::KILL);
+        settling.end();
+        let names = |folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let left =
+            || names(bare.far.state().join("sh")).filter(|name| name != "ledger").chain(names(bare.far.beside("tmp")));
+        until("nothing is left", || left().count() == 0);
+    }
+}
+
+#[test]
+fn what_a_killed_shell_and_its_killed_watchdog_leave_the_next_one_removes() {
+    for shell in SHELLS {
+        let bare = Bare::new(shell);
+        let (held, load) = bare.holding("8");
+        let main = bare.holder().split(' ').next().unwrap().to_owned();
+        let watch = format!("{}/sh/held.{main}/watch", bare.far.state().display());
+        let watchdog = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let watchdog = watchdog.filter(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).any(|word| word == watch.as_bytes())
+        });
+        for pid in watchdog.collect::<Vec<_>>().iter().chain([&main]) {
+            kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+        }
+        held.end().ended(8);
+        assert!(!bare.is_clean(), "nobody was there to restore");
+        // Whatever takes the shell next restores first.
+        bare.run(&["with", &format!("{}=9", bare.far.knob("knob")), "--", "true"]).ended(0);
+        bare.is_over(load);
     }
 }
 
