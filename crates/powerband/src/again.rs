@@ -54,6 +54,7 @@ fn on_rig(shared: &Shared, names: &Names, mut started: Started, measuring: &Meas
     // A page tells how the machine stood then.
     resolved.started.facts = powerband_experiment::facts(rig.world());
     let steps = dry::steps(&resolved, rig.world())?;
+    resolved.started.baseline = dry::baseline(&steps);
     let Some(store) = &mut store else {
         return Ok(dry::print(shared, &resolved, &steps, rig.world()));
     };

@@ -43,6 +43,9 @@ pub(crate) struct Shared {
     /// Print one JSON value of a versioned shape instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Print the full report: every table, caveat and trial that did not count
+    #[arg(short = 'v', long, global = true)]
+    pub(crate) verbose: bool,
     /// File the results are kept in
     #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE")]
     pub(crate) store: Option<PathBuf>,

@@ -59,6 +59,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Ans
     resolved.notes.iter().for_each(|note| output::remark(note));
     margin_by_calibration(&plan, &mut resolved, shared, store.as_ref())?;
     let steps = dry::steps(&resolved, rig.world())?;
+    resolved.started.baseline = dry::baseline(&steps);
     if !measuring.setup.dry_run {
         let notes: BTreeSet<&String> = steps.iter().flat_map(|steps| &steps.notes).collect();
         notes.into_iter().for_each(|note| output::remark(note));

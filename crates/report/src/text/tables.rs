@@ -4,6 +4,7 @@ use comfy_table::{Cell as TableCell, CellAlignment, ColumnConstraint, ContentArr
 use powerband_record::{Level, Metric, Verdict, unit_of};
 
 use super::cell::{Cell, cell, exponent};
+use super::names::name;
 use super::{clean, columns};
 use crate::distribution::printed;
 use crate::sentence::{signed_change, signed_interval, unit_of_change, with_boundary};
@@ -74,7 +75,7 @@ pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool)
         .verdicts(metric)
         .map(|verdict| {
             let mut row = vec![
-                model.label(verdict.setting),
+                name(model, verdict.setting),
                 signed_change(verdict),
                 signed_interval(verdict).unwrap_or_else(|| "-".into()),
             ];
@@ -154,17 +155,22 @@ fn one_line(cell: &Cell) -> String {
     if cell.interval.is_empty() { cell.value.clone() } else { format!("{} {}", cell.value, cell.interval) }
 }
 
+/// A metric's name without its unit.
+pub(crate) fn plain_name(metric: &str) -> &str {
+    let unit = unit_of(metric);
+    // The unit's suffix may hold more than one `_`: the shortest end of the name that means the same unit.
+    let mut ends = metric.rmatch_indices('_').map(|(place, _)| metric.split_at(place));
+    match unit {
+        "" => metric,
+        _ => ends.find(|(_, end)| unit_of(end) == unit).map_or(metric, |(name, _)| name),
+    }
+}
+
 /// What a column is: its name without the unit, then the unit, the boundary of watts and joules, the power of ten.
 pub(crate) fn head(metric: &Metric, power: i32) -> String {
-    let unit = unit_of(&metric.name);
-    // The unit's suffix may hold more than one `_`: the shortest end of the name that means the same unit.
-    let mut ends = metric.name.rmatch_indices('_').map(|(place, _)| metric.name.split_at(place));
-    let name = match unit {
-        "" => metric.name.as_str(),
-        _ => ends.find(|(_, end)| unit_of(end) == unit).map_or(metric.name.as_str(), |(name, _)| name),
-    };
+    let name = plain_name(&metric.name);
     let scale = if power == 0 { String::new() } else { format!("10^{power} ") };
-    let below = with_boundary(&format!("{scale}{unit}"), metric);
+    let below = with_boundary(&format!("{scale}{}", unit_of(&metric.name)), metric);
     let below = below.trim();
     if below.is_empty() { name.to_owned() } else { format!("{name}\n{below}") }
 }
@@ -233,7 +239,7 @@ fn in_tables(labels: &[String], all: &[Column], width: usize) -> Vec<String> {
 
 fn label(model: &Model, number: u32) -> String {
     let mark = if number == 0 && model.settings.len() > 1 { " (reference)" } else { "" };
-    format!("{}{mark}", model.label(number))
+    format!("{}{mark}", name(model, number))
 }
 
 fn table(labels: &[String], of: &[Column], lines: usize, width: usize) -> Vec<String> {
