@@ -187,6 +187,7 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         command_meter: None,
         cool: None,
         record: Vec::new(),
+        baseline: Vec::new(),
         load: serde_json::Value::Null,
         user: None,
         seed: plan.seed.unwrap_or(DEFAULT_SEED),

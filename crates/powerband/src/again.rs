@@ -58,6 +58,7 @@ fn on_rig(shared: &Shared, page: &Path, names: &Names, mut started: Started, arg
     // A page tells how the machine stood then.
     resolved.started.facts = powerband_experiment::facts(rig.world());
     let steps = dry::steps(&resolved, rig.world())?;
+    resolved.started.baseline = dry::baseline(&steps);
     let Some(store) = &mut store else {
         return Ok(dry::print(shared, &resolved, &steps, &listed, rig.world()));
     };

@@ -72,6 +72,9 @@ pub(crate) struct Shared {
     /// Print JSON instead of text (docs/schema)
     #[arg(long, global = true, help_heading = OUTPUT)]
     pub(crate) json: bool,
+    /// Print the full report: every table, caveat and void trial
+    #[arg(short = 'v', long, global = true, help_heading = OUTPUT)]
+    pub(crate) verbose: bool,
     /// File that keeps the results (default: powerband.sqlite in the state folder)
     #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE", help_heading = OUTPUT)]
     pub(crate) store: Option<PathBuf>,

@@ -3,7 +3,7 @@ use powerband_experiment::{Resolved, cover, meters_read};
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
 use powerband_meter::{Courses, MeterInstance};
-use powerband_record::{Better, Recording, SearchPlan, Side, format_duration, format_number, placed};
+use powerband_record::{BaselineValue, Better, Recording, SearchPlan, Side, format_duration, format_number, placed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -56,6 +56,29 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
         all.push(steps);
     }
     Ok(all)
+}
+
+/// What the knobs of all settings read before anything is changed, those that could be read, each once.
+pub(crate) fn baseline(steps: &[Steps]) -> Vec<BaselineValue> {
+    let mut all: Vec<(String, Vec<&str>, Vec<&str>)> = Vec::new();
+    for (side, line) in steps.iter().flat_map(|steps| {
+        steps.near.iter().map(|line| ("", line)).chain(steps.far.iter().map(|line| ("far/", line)))
+    }) {
+        let (Some(from), knob) = (&line.from, format!("{side}{}", line.knob)) else { continue };
+        let place = all.iter().position(|(known, ..)| *known == knob).unwrap_or(all.len());
+        if place == all.len() {
+            all.push((knob, Vec::new(), Vec::new()));
+        }
+        let Some((_, sites, values)) = all.get_mut(place) else { continue };
+        // What a target reads while nothing is changed is the same under every setting.
+        if !sites.contains(&line.site.as_str()) {
+            sites.push(&line.site);
+            if !values.contains(&from.as_str()) {
+                values.push(from);
+            }
+        }
+    }
+    all.into_iter().map(|(knob, _, values)| BaselineValue { knob, value: values.join(",") }).collect()
 }
 
 /// A meter that was found.

@@ -70,6 +70,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     margin_by_calibration(&plan, &mut resolved, shared, store.as_ref())?;
     let steps = dry::steps(&resolved, rig.world())?;
     let listed = commands::of(&resolved, &names, user.as_ref());
+    resolved.started.baseline = dry::baseline(&steps);
     if !measuring.setup.dry_run {
         if words == Words::File || shared.declared.is_some() {
             commands::note(&listed);

@@ -147,10 +147,28 @@ pub(crate) fn words_error(error: &clap::Error) -> ExitCode {
     ExitCode::from(Exit::Usage as u8)
 }
 
-/// Columns to print to: the terminal's as it says in COLUMNS, else 80 and never less than 40.
+/// The words that were typed, with one more option: behind the verb's own, before what follows `--`.
+pub(crate) fn again_with(option: &str) -> String {
+    let mut words: Vec<String> = std::env::args().collect();
+    let place = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    words.insert(place, option.to_owned());
+    if let Some(program) = words.first_mut() {
+        // As it is found by its name: the path of a build is nobody's to type.
+        *program = "powerband".to_owned();
+    }
+    words.iter().map(|word| powerband_report::sentence::quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// Columns to print to: COLUMNS where it is set, else the terminal's, else 80; never fewer than 40.
 pub(crate) fn width() -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    columns.unwrap_or(80).clamp(40, 200)
+    let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    asked.or_else(terminal_width).unwrap_or(80).clamp(40, 200)
+}
+
+/// The columns of the terminal that standard output is; absent where it is none, or does not know.
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// Whether to colour standard output: a terminal that is not `dumb`, and NO_COLOR not set.

@@ -172,6 +172,9 @@ pub struct Started {
     /// What is kept of the machines' CPUs while a load runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub record: Vec<Recording>,
+    /// What the knobs that settings change read before the first trial, each where it could be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<BaselineValue>,
     /// The load, as JSON of its own shape.
     pub load: serde_json::Value,
     /// Number of the user the load runs as; absent where there are no users (simulated machines).
@@ -236,6 +239,15 @@ pub struct Started {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// The value of a knob before an experiment changed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BaselineValue {
+    /// Canonical knob, with `far/` before it on the far machine.
+    pub knob: String,
+    /// Its value, or its values with a comma between where targets differ.
+    pub value: String,
 }
 
 /// One setting of an experiment.

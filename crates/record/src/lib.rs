@@ -33,7 +33,7 @@ pub use command_meter::{CommandMeter, MeterUnit};
 pub use cool::Cool;
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{
-    BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
+    BaselineValue, BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
     PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
 pub use fact::{Change, Fact};

@@ -3,7 +3,7 @@ use powerband_record::{Calibration, Detectable, NoiseAdvice, format_duration, fo
 use serde::{Deserialize, Serialize};
 
 use crate::sentence::{counted, percent};
-use crate::text::{clean, fit, fold};
+use crate::text::{aligned, clean, fit, fold};
 use crate::{End, Model};
 
 /// How many trials are told by their numbers.
@@ -74,6 +74,60 @@ fn minutes(value: f64) -> String {
     // Above an hour the minutes of the hour are still told by format_duration.
     format!("about {}", format_duration(((ns / unit).ceil() * unit) as u64).replace(" 0 s", "").replace(" 0 min", ""))
 }
+
+/// The answer of a calibration in a few sentences, the noise first.
+pub(crate) fn answer(model: &Model) -> Vec<String> {
+    let mut said = Vec::new();
+    for found in model.calibrations.iter().filter(|found| judged(model, found)) {
+        let noise = percent(sigma(found, found.sigma));
+        let reach = found.time_for.first().map_or_else(
+            || "no difference of 10 % or less can be decided".to_owned(),
+            |it| format!("a difference of {} is decided in {}", percent(it.effect), minutes(it.minutes)),
+        );
+        let margin = percent(found.default_margin);
+        said.push(format!("{} varies by {noise} from trial to trial: {reach}; margin from now on: {margin}.", found.metric));
+        said.extend(found.advice.first().map(|&advice| format!("Advice: {}.", sentence(found, advice))));
+    }
+    if said.is_empty() && !matches!(model.end, End::Closed(_)) {
+        said.push(format!("{} so far.", counted(model.blocks, "block")));
+    }
+    said
+}
+
+/// The table of the default report: noise and what can be decided in how long, a line for each metric.
+pub(crate) fn brief(model: &Model, width: usize) -> Vec<String> {
+    let all = &model.calibrations;
+    let effects: Vec<f64> = all.iter().flat_map(|found| found.time_for.iter().map(|it| it.effect)).collect();
+    let effect = |least: f64| effects.iter().copied().filter(|it| *it >= least).fold(f64::INFINITY, f64::min);
+    let mut shown = vec![effect(0.0), effect(0.05)];
+    shown.retain(|effect| effect.is_finite());
+    shown.dedup();
+    let mut rows: Vec<Vec<String>> = vec![["metric", "typical", "noise", "outliers"].map(str::to_owned).to_vec()];
+    if let Some(head) = rows.first_mut() {
+        head.extend(shown.iter().map(|effect| format!("to decide {}", percent(*effect))));
+    }
+    let mut sorted: Vec<&Calibration> = all.iter().collect();
+    sorted.sort_by_key(|found| !judged(model, found));
+    for found in sorted.iter().take(MOST) {
+        let time = |effect: &f64| {
+            let there = found.time_for.iter().find(|it| it.effect == *effect);
+            there.map_or_else(|| "-".to_owned(), |it| minutes(it.minutes).replace("about ", ""))
+        };
+        let typical = format!("{} {}", format_number(found.level), unit_of(&found.metric));
+        let noise = percent(sigma(found, found.sigma));
+        let outliers = format!("{} of {}", found.outliers.len(), found.trials);
+        let row = [found.metric.clone(), typical.trim_end().to_owned(), noise, outliers];
+        rows.push(row.into_iter().chain(shown.iter().map(time)).collect());
+    }
+    let mut lines = aligned(&rows, 1, width, &[0]);
+    if all.len() > MOST {
+        lines.push(format!("{} more metrics with -v", all.len() - MOST));
+    }
+    lines
+}
+
+/// Metrics in the table of the default report.
+const MOST: usize = 8;
 
 /// Everything below the facts.
 pub(crate) fn lines(model: &Model, width: usize) -> Vec<String> {

@@ -169,6 +169,12 @@ impl Comparison {
         }
     }
 
+    /// Prints what a terminal of 24 lines shows at once, the finding last; `all` is what is typed for everything.
+    #[must_use]
+    pub fn brief(&self, width: usize, all: &str) -> String {
+        text::brief(self, width, all)
+    }
+
     /// Prints it for `width` columns.
     #[must_use]
     pub fn render(&self, width: usize) -> String {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::End;
 use crate::json::{JsonError, VERSION, check_version};
 use crate::sentence::{ending, load};
-use crate::text::{fit, fold};
+use crate::text::{UNCHANGED, aligned, fold};
 
 /// One experiment of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -101,20 +101,20 @@ impl List {
             return "no experiment yet; `powerband try` makes one\n".into();
         }
         let head = ["id", "began (UTC)", "machine", "what", "blocks", "outcome"].map(String::from);
-        let rows: Vec<Vec<String>> = self.experiments.iter().map(cells).collect();
-        let mut lines = fit(&head, &rows, width.max(40), 6, &[0, 1, 4]);
+        let rows: Vec<Vec<String>> = [head].into_iter().chain(self.experiments.iter().map(cells)).map(Vec::from).collect();
+        let mut lines = aligned(&rows, 6, width.max(40), &[2, 3, 5]);
         let interrupted = self.experiments.iter().filter(|row| row.state == "interrupted");
         lines.extend(interrupted.flat_map(|row| {
-            fold(&format!("{0} was interrupted; `powerband resume {0}` goes on with it", row.id), width.max(40), 0)
+            fold(&format!("{0} was interrupted; resume it with `powerband resume {0}`", row.id), width.max(40), 0)
         }));
         lines.push(String::new());
         lines.join("\n")
     }
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &Row) -> [String; 6] {
     let what = row.title.clone().or_else(|| row.load.as_ref().map(load)).unwrap_or_else(|| "-".into());
-    vec![
+    [
         row.id.to_string(),
         utc(row.started_unix_s),
         row.machine.clone().unwrap_or_else(|| "-".into()),
@@ -145,6 +145,7 @@ fn outcome(row: &Row) -> String {
 /// What a search looked for and its pick, or how it ended without one.
 fn searched(row: &Row, sought: &str) -> String {
     let end = match (&row.pick, &row.reason, row.state.as_str()) {
+        (Some(pick), _, _) if pick == UNCHANGED => "keep the baseline",
         (Some(pick), _, _) => pick,
         (None, Some(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget), _) => "nothing confirmed",
         (None, Some(CloseReason::Stopped), _) => "stopped",

@@ -109,6 +109,8 @@ pub struct SettingReport {
     pub left: Option<Left>,
     /// How its knobs landed where that was not simply as asked, each kind once.
     pub landings: Vec<Landing>,
+    /// Applying it changed nothing: the machine was at these values already.
+    pub unchanged: bool,
 }
 
 /// When and why a setting left the blocks.

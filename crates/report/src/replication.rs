@@ -14,7 +14,7 @@ pub(crate) mod text;
 pub use crate::published::Check;
 pub use evidence::{Estimate, Evidence, Observed, Tried};
 pub use figure::{Drawn, Line, Spot};
-pub use text::render;
+pub use text::{brief, render};
 
 /// What came of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]

@@ -9,7 +9,7 @@ mod labels;
 mod search;
 
 pub use labels::join_labels;
-pub(crate) use search::{line, taken_back};
+pub(crate) use search::{holds, limits, line, taken_back, undo};
 pub use search::{missed, quoted, typed, typed_for};
 
 /// How many settings are named in one clause before "and N others".
@@ -99,7 +99,7 @@ fn compared(model: &Model) -> Option<String> {
 }
 
 /// With a single setting there is nothing to compare; its first metric is the finding.
-fn only_level(model: &Model) -> Option<String> {
+pub(crate) fn only_level(model: &Model) -> Option<String> {
     let setting = model.settings.first()?;
     let (metric, level) =
         model.started.metrics.iter().zip(&setting.levels).find_map(|(m, l)| Some((m, l.as_ref()?)))?;
@@ -297,7 +297,7 @@ pub fn signed_change(verdict: &SettingVerdict) -> String {
     signed(verdict.change * factor(verdict), decimals_of(verdict))
 }
 
-fn signed(change: f64, decimals: usize) -> String {
+pub(crate) fn signed(change: f64, decimals: usize) -> String {
     if !change.is_finite() {
         return "-".into();
     }
@@ -307,7 +307,7 @@ fn signed(change: f64, decimals: usize) -> String {
 }
 
 /// Decimals of a change and its interval in percent: as many as its largest end needs for three digits, two at most.
-fn decimals_of(verdict: &SettingVerdict) -> usize {
+pub(crate) fn decimals_of(verdict: &SettingVerdict) -> usize {
     let ends = [Some(verdict.change), verdict.low, verdict.high].into_iter().filter_map(finite);
     match ends.map(|end| end.abs() * factor(verdict)).fold(0.0, f64::max) {
         large if large >= 99.95 => 0,
@@ -371,7 +371,7 @@ pub fn ending(end: &End) -> &'static str {
         End::Closed(CloseReason::Budget) => "the time was used up",
         End::Closed(CloseReason::Stopped) => "the user stopped it",
         End::Closed(CloseReason::LoadFailed { .. }) => "the load failed",
-        End::Closed(CloseReason::Failed { .. }) => "it could not go on",
+        End::Closed(CloseReason::Failed { .. }) => "aborted",
     }
 }
 

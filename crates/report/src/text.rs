@@ -1,5 +1,5 @@
-//! A report for a terminal: the finding first, then how it was found; no line longer than the width given, but for what is
-//! to be typed.
+//! Reports for a terminal: the default one that fits its screen ([`brief`]), and the full one. Both end with the answer and
+//! what to type next; no line is longer than the width given, but for what is to be typed.
 use std::collections::BTreeSet;
 
 use powerband_record::{Better, format_duration};
@@ -7,65 +7,50 @@ use powerband_record::{Better, format_duration};
 use crate::calibration;
 use crate::requirements;
 use crate::sentence;
-use crate::{Distribution, End, Model, advice, deciding, no_advice};
+use crate::{Distribution, End, Model};
 
+mod brief;
 pub(crate) mod cell;
 mod fold;
+mod names;
 mod picture;
+mod plain;
 mod plot;
 mod progress;
 mod search;
 mod tables;
 
 pub(crate) use fold::{clean, columns, cut, fold};
+pub(crate) use names::UNCHANGED;
+pub(crate) use plain::aligned;
 pub(crate) use search::is_compared;
 pub(crate) use tables::{fit, head, word};
 
+pub use brief::brief;
 pub use progress::{State, progress};
 
 /// Narrower terminals get lines for this many columns.
 const NARROWEST: usize = 40;
 /// Columns of the names before the facts.
 const NAMES: usize = 10;
-/// A setting that turns nothing.
-const AS_FOUND: &str = "as found";
-/// How many kinds of void trials are told before the rest is counted.
+/// How many kinds of void trials are shown before the rest is counted.
 const KINDS: usize = 8;
 
-/// Prints a report for `width` columns (at least 40), with ANSI colours for the finding and the verdicts if wanted.
+/// Prints the full report for `width` columns (at least 40), with ANSI colours for the answer and the verdicts if wanted.
 #[must_use]
 pub fn render(model: &Model, width: usize, colour: bool) -> String {
     let width = width.max(NARROWEST);
     let mut page = Page { width, lines: vec![] };
-    finding(model, &mut page, colour);
-    page.blank();
     facts(model, &mut page);
     if let Some(plan) = &model.started.search {
         search::facts(model, plan, &mut page);
     }
     page.lines.extend(calibration::lines(model, width));
-    for (place, metric) in model.judged() {
-        if model.verdicts(place).next().is_none() {
-            continue;
-        }
-        page.blank();
-        let wanted = match metric.better {
-            Better::Higher => "high",
-            Better::Lower => "low",
-        };
-        let name = sentence::with_boundary(&metric.name, metric);
-        page.text(&format!("{name} against {} (wanted: {wanted})", model.label(0)), 0);
-        page.lines.extend(tables::verdicts(model, place, width, colour));
-        let plot = plot::draw(model, place, metric, width, colour);
-        if !plot.is_empty() {
-            page.blank();
-            page.lines.extend(plot);
-        }
-    }
+    verdicts(model, &mut page, colour);
     let required = requirements::table(model, width);
     if !required.is_empty() {
         page.blank();
-        page.text("requirements, held against trials", 0);
+        page.text("requirements", 0);
         page.lines.extend(required);
         requirements::note(model).into_iter().for_each(|note| page.item(note));
     }
@@ -85,25 +70,39 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
     }
     distributions(model, &mut page);
     settings(model, &mut page);
-    section(&mut page, "to be known with it", &sentence::notes(model));
+    section(&mut page, "caveats", &brief::caveats(model));
     voids(model, &mut page);
-    page.blank();
-    page.fact("put back", &sentence::restoration(model));
-    for failed in model.restored.iter().flat_map(|restored| &restored.failed) {
-        page.item(failed);
-    }
+    let failed = model.restored.iter().flat_map(|restored| restored.failed.iter().cloned()).collect::<Vec<_>>();
+    section(&mut page, "RESTORE INCOMPLETE", &failed);
     if let Some(cost) = sentence::own_cost(model) {
-        page.fact("own cost", &cost);
+        page.blank();
+        page.fact("overhead", &format!("of powerband: {cost}"));
     }
-    if let Some(header) = &model.header {
-        page.fact("drawn", &format!("by `powerband report {} -o FILE.html`", header.id));
+    page.blank();
+    page.lines.extend(brief::closing(model, width, colour, true));
+    page.lines.join("\n") + "\n"
+}
+
+/// A table and a plot for each decision metric.
+fn verdicts(model: &Model, page: &mut Page, colour: bool) {
+    for (place, metric) in model.judged() {
+        if model.verdicts(place).next().is_none() {
+            continue;
+        }
+        page.blank();
+        let better = match metric.better {
+            Better::Higher => "higher is better",
+            Better::Lower => "lower is better",
+        };
+        let name = sentence::with_boundary(&metric.name, metric);
+        page.text(&format!("{name} compared with {} ({better})", names::reference(model)), 0);
+        page.lines.extend(tables::verdicts(model, place, page.width, colour));
+        let plot = plot::draw(model, place, metric, page.width, colour);
+        if !plot.is_empty() {
+            page.blank();
+            page.lines.extend(plot);
+        }
     }
-    if let Some(words) = model.going_on() {
-        page.fact("go on", &format!("with `{words}`"));
-    }
-    let mut text = page.lines.join("\n");
-    text.push('\n');
-    text
 }
 
 /// Lines so far, and how long they may be.
@@ -132,29 +131,6 @@ impl Page {
     }
 }
 
-/// The finding, and what to type to have what it speaks for.
-fn finding(model: &Model, page: &mut Page, colour: bool) {
-    for line in fold(&format!("{}.", sentence::headline(model)), page.width, 0) {
-        page.lines.push(if colour { format!("\x1b[1m{line}\x1b[0m") } else { line });
-    }
-    let advice = advice(model);
-    if let Some(advice) = &advice {
-        let label = model.label(advice.setting);
-        let changes = Some(advice.gain_and_price()).filter(|it| !it.is_empty()).map(|it| format!("; {it}"));
-        page.text(&clean(&format!("Recommended: {label}, as {}{}.", advice.why, changes.unwrap_or_default())), 0);
-    }
-    if let Some(why) = no_advice(model) {
-        page.text(&clean(&format!("{}.", sentence::capitalised(&why))), 0);
-    }
-    if let Some(words) = advice.and_then(|advice| advice.typed) {
-        // Not folded, so that it can be copied.
-        page.lines.push(format!("To have it: {}", clean(&words)));
-    }
-    if let Some(words) = deciding(model) {
-        page.lines.push(format!("To decide it: {}", clean(&words)));
-    }
-}
-
 fn facts(model: &Model, page: &mut Page) {
     let plan = &model.started;
     let number = model.header.as_ref().map(|header| header.id.to_string());
@@ -164,7 +140,7 @@ fn facts(model: &Model, page: &mut Page) {
         (None, Some(title)) => page.fact("experiment", &format!(" {title}")),
         (None, None) => {}
     }
-    let far = plan.far.as_ref().map(|far| format!(", far end {far}")).unwrap_or_default();
+    let far = plan.far.as_ref().map(|far| format!(", peer {far}")).unwrap_or_default();
     page.fact("machine", &format!("{}{far} ({})", plan.machine, plan.system));
     page.fact("load", &sentence::load(&plan.load));
     let simulated = if model.is_simulated() { " of simulated time" } else { "" };
@@ -189,9 +165,9 @@ fn facts(model: &Model, page: &mut Page) {
         return;
     }
     if !plan.calibration {
-        page.fact("certainty", &sentence::certainty(model));
+        page.fact("margin", &format!("{} ({}): smaller differences count as equal", sentence::percent(plan.margin), plan.margin_source));
     }
-    page.fact("order", &format!("at random inside each block, seed {}", plan.seed));
+    page.fact("order", &format!("random within each block, seed {}", plan.seed));
 }
 
 /// Percentiles of all values together, and a picture of how they lie, one scale for all settings.
@@ -201,7 +177,7 @@ fn distributions(model: &Model, page: &mut Page) {
         let of: Vec<(String, &Distribution)> = (0..)
             .zip(&model.settings)
             .filter(|(number, _)| search::is_compared(model, *number))
-            .filter_map(|(number, setting)| Some((model.label(number), setting.distributions.get(name)?)))
+            .filter_map(|(number, setting)| Some((names::name(model, number), setting.distributions.get(name)?)))
             .collect();
         if of.is_empty() {
             continue;
@@ -213,50 +189,58 @@ fn distributions(model: &Model, page: &mut Page) {
     }
 }
 
-/// What each setting turns, where its label does not say it; then what did not land as asked and who left early.
+/// What each setting changes, where its label does not say it; then values that the driver adjusted, and what stopped early.
 fn settings(model: &Model, page: &mut Page) {
     if model.started.calibration {
         return;
     }
-    let told: Vec<String> = model
+    let baseline = names::baseline_values(model).map(|values| format!(" ({values})")).unwrap_or_default();
+    let shown: Vec<String> = model
         .shown()
         .into_iter()
-        .filter(|&setting| search::is_compared(model, u32::try_from(setting).unwrap_or(u32::MAX)))
-        .map(|setting| &model.settings[setting])
-        .filter(|setting| setting.turns != setting.label && !(setting.turns.is_empty() && setting.label == AS_FOUND))
-        .map(|setting| match setting.turns.as_str() {
-            "" => format!("{}: {AS_FOUND}", setting.label),
-            turns => format!("{}: {turns}", setting.label),
+        .filter_map(|setting| u32::try_from(setting).ok())
+        .filter(|&setting| search::is_compared(model, setting))
+        .filter_map(|setting| Some((setting, model.settings.get(setting as usize)?)))
+        .filter(|(_, report)| report.turns != report.label)
+        .map(|(setting, report)| match report.turns.as_str() {
+            "" => format!("{}: the current settings{baseline}", names::name(model, setting)),
+            turns => format!("{}: {turns}", report.label),
         })
         .collect();
-    section(page, "settings", &told);
-    let landed: Vec<String> = model
-        .settings
-        .iter()
-        .flat_map(|setting| setting.landings.iter().map(move |landing| (setting, landing)))
-        .map(|(setting, landing)| {
-            let site = &landing.site;
-            let trials = sentence::counted(landing.trials, "trial");
-            format!("{}: {}@{} asked {}, {} ({trials})", setting.label, site.knob, site.site, site.asked, site.landed)
-        })
+    section(page, "settings", &shown);
+    let mut adjusted: Vec<(String, Vec<String>, u32)> = Vec::new();
+    for landing in model.settings.iter().flat_map(|setting| &setting.landings) {
+        let (kind, site) = (brief::adjusted(landing), landing.site.site.clone());
+        match adjusted.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, sites, trials)) => {
+                *trials += landing.trials;
+                if !sites.contains(&site) {
+                    sites.push(site);
+                }
+            }
+            None => adjusted.push((kind, vec![site], landing.trials)),
+        }
+    }
+    let adjusted: Vec<String> = adjusted
+        .into_iter()
+        .map(|(kind, sites, trials)| format!("{kind} at {} ({})", few(&sites), sentence::counted(trials, "trial")))
         .collect();
-    section(page, "knobs that did not land as asked", &landed);
+    section(page, "values adjusted by the driver", &adjusted);
     if model.started.search.is_some() {
         return search::left(model, page);
     }
-    let left: Vec<String> = model
-        .settings
-        .iter()
-        .filter_map(|setting| setting.left.as_ref().map(|left| (setting, left)))
-        .map(|(setting, left)| format!("{} after block {}: {}", setting.label, left.block, left.why))
+    let left: Vec<String> = (0_u32..)
+        .zip(&model.settings)
+        .filter_map(|(setting, report)| Some((setting, report.left.as_ref()?)))
+        .map(|(setting, left)| format!("{} after block {}: {}", names::name(model, setting), left.block, left.why))
         .collect();
-    section(page, "left the blocks early", &left);
+    section(page, "stopped early", &left);
 }
 
 fn voids(model: &Model, page: &mut Page) {
     let mut kinds: Vec<(String, Vec<String>)> = vec![];
     for void in &model.voids {
-        let kind = format!("{}: {}", model.label(void.setting), sentence::void(&void.why));
+        let kind = format!("{}: {}", names::name(model, void.setting), sentence::void(&void.why));
         match kinds.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, trials)) => trials.push(void.trial.to_string()),
             None => kinds.push((kind, vec![void.trial.to_string()])),
@@ -271,11 +255,11 @@ fn voids(model: &Model, page: &mut Page) {
         })
         .collect();
     if kinds.len() > KINDS {
-        told.push(format!("and {} other reasons; `powerband export --journal` has them all", kinds.len() - KINDS));
+        told.push(format!("and {} other reasons; `powerband export --journal` lists all", kinds.len() - KINDS));
     }
     let heading = match model.end {
         End::Open | End::Interrupted => "void trials, kept but not counted",
-        End::Closed(_) => "void trials, kept but not counted, repeated in their blocks where there was time",
+        End::Closed(_) => "void trials, kept but not counted, repeated within their blocks where there was time",
     };
     section(page, heading, &told);
 }

@@ -26,6 +26,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         command_meter: None,
         cool: None,
         record: vec![],
+        baseline: vec![],
         load: serde_json::json!({"kind": "idle"}),
         user: None,
         seed,

@@ -30,12 +30,17 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
         _ => return Err(usage("--from-csv is given once, or twice for one file a side")),
     };
     if let Some(path) = &args.output {
-        return page::write(path, &sides_page(shared, args, &found)?, args.force);
+        let answer = page::write(path, &sides_page(shared, args, &found)?, args.force)?;
+        if path.as_os_str() != "-" {
+            output::say(&format!("wrote {}", path.display()));
+        }
+        return Ok(answer);
     }
     if shared.json {
         return output::say_json(&found);
     }
-    output::say(&found.render(output::width()));
+    let width = output::width();
+    output::say(&if shared.verbose { found.render(width) } else { found.brief(width, &output::again_with("-v")) });
     Ok(Exit::Fine as u8)
 }
 

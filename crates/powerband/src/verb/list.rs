@@ -17,7 +17,7 @@ pub(crate) fn run(shared: &Shared) -> Answer {
         return output::say_json(&list);
     }
     if list.experiments.is_empty() {
-        output::say("no experiments yet; begin with e.g. `powerband run plans/router.toml`");
+        output::say("no experiments yet; start one with e.g. `powerband run plans/router.toml`");
     } else {
         output::say(&list.render(output::width()));
     }

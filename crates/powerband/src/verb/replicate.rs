@@ -1,6 +1,6 @@
 //! `replicate`: the published articles, done again on simulated machines.
 use powerband_report::picture::{Picture, replication_pictures};
-use powerband_report::replication::{Replication, Replications, enough, render};
+use powerband_report::replication::{Replication, Replications, brief, enough, render};
 
 use crate::cli::{Replicate, Shared};
 use crate::exit::{Answer, Exit, Failure};
@@ -15,7 +15,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let mut done = Vec::new();
     for article in &articles {
         let replication = replicate::again(article, args.blocks, shared)?;
-        if !shared.json && !alone {
+        if !shared.json && !alone && shared.verbose {
             output::say(&(render(&replication, output::width()) + "\n"));
         }
         done.push(replication);
@@ -43,7 +43,11 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
             not_tried,
         })?;
     } else if !alone {
-        output::say(&summary(&done, sizes, not_tried));
+        let summary = summary(&done, sizes, not_tried);
+        output::say(&match shared.verbose {
+            true => summary,
+            false => brief(&done, &summary, &output::again_with("-v"), output::width()),
+        });
     }
     if fails.is_empty() {
         return Ok(Exit::Fine as u8);

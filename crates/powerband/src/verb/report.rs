@@ -12,7 +12,7 @@ pub(crate) fn run(shared: &Shared, args: &Report) -> Answer {
     let text = page::of_experiment(&store, id)?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("powerband-{id}.html")));
     let answer = page::write(&path, &text, args.force)?;
-    if args.output.is_none() {
+    if path.as_os_str() != "-" {
         output::say(&format!("wrote {}", path.display()));
     }
     Ok(answer)

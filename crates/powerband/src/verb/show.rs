@@ -50,7 +50,8 @@ pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
     if shared.json {
         return output::say_json(&Report::new(&model));
     }
-    output::say(&powerband_report::text::render(&model, output::width(), output::colour()));
+    let render = if shared.verbose { powerband_report::text::render } else { powerband_report::text::brief };
+    output::say(&render(&model, output::width(), output::colour()));
     Ok(Exit::Fine as u8)
 }
 

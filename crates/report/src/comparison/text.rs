@@ -3,7 +3,7 @@ use powerband_record::{Better, Verdict, format_number, unit_of};
 
 use super::{Comparison, How, Row};
 use crate::sentence::{counted, percent};
-use crate::text::{clean, fit, fold, word};
+use crate::text::{aligned, clean, cut, fit, fold, word};
 
 /// More comparisons than this are counted, and only the differences told.
 const TOLD: usize = 6;
@@ -107,6 +107,61 @@ fn how(row: &Row) -> String {
     }
 }
 
+/// Rows in the table of the default text.
+const ROWS: usize = 12;
+/// Lines of the finding, and caveats, in the default text.
+const FINDING: usize = 3;
+const CAVEATS: usize = 2;
+
+/// The default text, the finding last: at most 24 lines of 80 columns. `all` is what is typed for everything.
+pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
+    let mut rows: Vec<&Row> = of.rows.iter().collect();
+    let several = rows.windows(2).any(|pair| pair[0].metric != pair[1].metric);
+    // What differs comes first, where not everything has room.
+    if rows.len() > ROWS {
+        rows.sort_by_key(|row| !matches!(row.verdict, Verdict::Better | Verdict::Worse));
+    }
+    let one: Vec<Vec<String>> = rows.iter().take(ROWS).map(|row| brief_cells(row)).collect();
+    let mut lines = Vec::new();
+    if !one.is_empty() {
+        let head = ["metric", "setting", "against", "change", "interval", "verdict", "by"].map(str::to_owned).to_vec();
+        let table: Vec<Vec<String>> = [head].into_iter().chain(one).collect();
+        let table: Vec<Vec<String>> = table.into_iter().map(|row| row.into_iter().skip(usize::from(!several)).collect()).collect();
+        lines.extend(aligned(&table, if several { 3 } else { 2 }, width, &[0, 1, 2]));
+        if rows.len() > ROWS {
+            lines.push(format!("{} more comparisons with -v", rows.len() - ROWS));
+        }
+        lines.push(String::new());
+    }
+    let finding = fold(&format!("{}.", clean(&of.finding)), width, 0);
+    let cut_short = finding.len() > FINDING;
+    lines.extend(finding.into_iter().take(FINDING));
+    if let Some(last) = lines.last_mut().filter(|_| cut_short) {
+        *last = format!("{}…", cut(last, width.saturating_sub(1)).trim_end_matches('…'));
+    }
+    let rate = format!("Error rate {} for all differences claimed together.", percent(of.alpha));
+    lines.extend(fold(&rate, width, 0));
+    let mut notes: Vec<&String> = of.rows.iter().flat_map(|row| &row.notes).chain(&of.notes).collect();
+    notes.dedup();
+    for note in notes.iter().take(CAVEATS) {
+        lines.push(cut(&format!("Caveat: {}", clean(note)), width));
+    }
+    if notes.len() > CAVEATS {
+        lines.push(format!("{} more caveats with -v", notes.len() - CAVEATS));
+    }
+    lines.push("details:".to_owned());
+    lines.push(clean(all));
+    lines.join("\n") + "\n"
+}
+
+fn brief_cells(row: &Row) -> Vec<String> {
+    let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
+    let change = row.change.map_or_else(|| "-".to_owned(), |change| format!("{} {unit}", shown(row, change)));
+    let between = interval(row).map_or_else(|| "-".to_owned(), |it| it.replace(" .. ", ".."));
+    let (setting, against) = (row.setting.clone(), row.against.clone());
+    vec![row.metric.clone(), setting, against, change, between, word(row.verdict).into(), how(row)]
+}
+
 pub(super) fn render(of: &Comparison, width: usize) -> String {
     let mut lines = fold(&format!("{}.", clean(&of.finding)), width, 0);
     lines.push(String::new());
@@ -119,10 +174,10 @@ pub(super) fn render(of: &Comparison, width: usize) -> String {
         rest = later;
         lines.push(String::new());
         let wanted = match first.better {
-            Better::Higher => "high",
-            Better::Lower => "low",
+            Better::Higher => "higher is better",
+            Better::Lower => "lower is better",
         };
-        lines.extend(fold(&format!("{} (wanted: {wanted}; margin {})", first.metric, margin(first)), width, 0));
+        lines.extend(fold(&format!("{} ({wanted}; margin {})", first.metric, margin(first)), width, 0));
         lines.extend(table(now, width));
         let told = now.iter().filter(|row| row.t.is_some()).map(test);
         told.for_each(|text| lines.extend(fold(&format!("- {}", clean(&text)), width, 2)));
@@ -162,9 +217,14 @@ pub(crate) fn cells(rows: &[Row]) -> ([String; 6], Vec<Vec<String>>) {
 pub(crate) fn test(row: &Row) -> String {
     let number =
         |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".into(), |it| format!("{it:.decimals$}"));
+    let p = match row.p {
+        // Never `0.000`: a probability is not zero.
+        Some(p) if p < 0.000_5 => "p < 0.001".to_owned(),
+        p => format!("p {}", number(p, 3)),
+    };
     let p = match row.p_asked {
-        Some(asked) => format!("p {}, and this look asks for less than {asked:.4}", number(row.p, 3)),
-        None => format!("p {}, which decides nothing here", number(row.p, 3)),
+        Some(asked) => format!("{p}, significance threshold at this look: {asked:.4}"),
+        None => format!("{p}, decides nothing here"),
     };
     let predicted =
         row.predicted.map_or_else(String::new, |predicted| format!("; {}", predicted_words(row, predicted)));

@@ -1,18 +1,21 @@
 //! From events to a model: what the latest event of each kind says, counted and sorted by setting and metric.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_record::{Event, Finding, Level, Metric, Outcome, PlannedTrial, SettingVerdict, Started};
 
 use super::unrecorded::Unrecorded;
 use super::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};
 
-/// The word of a landing that needs no mention.
-const AS_ASKED: [&str; 2] = ["applied", "already so"];
+/// The words of a landing that needs no mention: what was written, and what was there already.
+const APPLIED: &str = "applied";
+const ALREADY: &str = "already so";
 
 struct Gathering {
     model: Model,
     planned: BTreeMap<u32, PlannedTrial>,
     values: Vec<Vec<Vec<f64>>>,  // [setting][metric][valid trial in a block]
+    already: BTreeSet<u32>,      // settings with a value that was there already
+    changed: BTreeSet<u32>,      // settings with a value that was not
     cut: Vec<u32>,               // trials whose load printed more than was kept
     unrecorded: Vec<Unrecorded>, // as `started.record`
     levels: Vec<Level>,          // of the end
@@ -43,6 +46,7 @@ impl Gathering {
             distributions: BTreeMap::new(),
             left: None,
             landings: vec![],
+            unchanged: false,
         };
         let model = Model {
             header: None,
@@ -64,7 +68,8 @@ impl Gathering {
         };
         let values = vec![vec![vec![]; metrics]; started.settings.len()];
         let unrecorded = started.record.iter().map(|_| Unrecorded::default()).collect();
-        Gathering { model, planned: BTreeMap::new(), values, cut: vec![], unrecorded, levels: vec![] }
+        let (already, changed) = Default::default();
+        Gathering { model, planned: BTreeMap::new(), values, already, changed, cut: vec![], unrecorded, levels: vec![] }
     }
 
     /// Every setting an event names must have been planned; what comes after may index without asking.
@@ -98,8 +103,17 @@ impl Gathering {
                 self.passed(trial.at_ns);
                 self.planned.insert(trial.trial, *trial);
             }
-            Event::Landed { trial, site } if !AS_ASKED.contains(&site.landed.as_str()) => {
+            Event::Landed { trial, site } if site.landed == ALREADY => {
                 let Some(planned) = self.planned.get(trial) else { return };
+                self.already.insert(planned.setting);
+            }
+            Event::Landed { trial, site } if site.landed == APPLIED => {
+                let Some(planned) = self.planned.get(trial) else { return };
+                self.changed.insert(planned.setting);
+            }
+            Event::Landed { trial, site } => {
+                let Some(planned) = self.planned.get(trial) else { return };
+                self.changed.insert(planned.setting);
                 let landings = &mut self.model.settings[index(planned.setting)].landings;
                 match landings.iter_mut().find(|landing| landing.site == *site) {
                     Some(landing) => landing.trials += 1,
@@ -209,6 +223,9 @@ impl Gathering {
         }
         for (recording, unrecorded) in self.model.started.record.iter().zip(&self.unrecorded) {
             self.model.notes.extend(unrecorded.notes(recording));
+        }
+        for (number, setting) in (0..).zip(&mut self.model.settings) {
+            setting.unchanged = self.already.contains(&number) && !self.changed.contains(&number);
         }
         // Where the end told no level (it has not come, or came too early), at least what the trials say.
         let metrics = &self.model.started.metrics;

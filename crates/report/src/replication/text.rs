@@ -1,9 +1,9 @@
-//! An article done again, for a terminal: its plans, its table beside ours, its claims.
+//! A replicated article for a terminal: its plans, its table next to ours, its claims.
 use powerband_record::format_duration;
 
 use super::decide::number;
 use super::{Found, Holds, Judged, Point, Replication};
-use crate::text::{fit, fold};
+use crate::text::{clean, cut, fit, fold};
 
 /// Columns of a number of four digits, and of the border beside a cell.
 const NUMBER: usize = 6;
@@ -11,7 +11,73 @@ const PADDING: usize = 3;
 /// Columns of the word before a claim.
 const WORD: usize = 14;
 
-/// Prints it for `width` columns.
+/// Lines of the default text, less what is typed and the prompt.
+const MOST: usize = 22;
+
+/// Prints all articles in as many lines as a small terminal has: how many claims of each hold, and which do not. `summary` and
+/// `all`, what is typed for everything, stand last.
+#[must_use]
+pub fn brief(done: &[Replication], summary: &str, all: &str, width: usize) -> String {
+    let heads: Vec<Vec<String>> = done.iter().map(|one| head(one, width)).collect();
+    let end = fold(summary, width, 0);
+    let taken: usize = heads.iter().map(Vec::len).sum::<usize>() + end.len() + 2;
+    let failing: Vec<Vec<String>> = done.iter().map(|one| failing(one, width)).collect();
+    let mut room = MOST.saturating_sub(taken);
+    let mut lines = Vec::new();
+    for (place, (head, failing)) in heads.into_iter().zip(&failing).enumerate() {
+        lines.extend(head);
+        // Each article leaves the ones after it a line each, where they have something to say.
+        let after = done.len() - place - 1;
+        let fits = failing.len().min(room.saturating_sub(after));
+        let shown = if fits < failing.len() { fits.saturating_sub(1) } else { fits };
+        lines.extend(failing.iter().take(shown).cloned());
+        if shown < failing.len() && fits > 0 {
+            lines.push(format!("  {} more with -v", failing.len() - shown));
+        }
+        room = room.saturating_sub(fits);
+    }
+    lines.extend(end);
+    lines.push("details:".to_owned());
+    lines.push(clean(all));
+    lines.join("\n") + "\n"
+}
+
+/// `router: 9 of 9 claims hold, 10 of 10 numbers within tolerance; 5 plans, 120 trials`.
+fn head(one: &Replication, width: usize) -> Vec<String> {
+    let claims = one.claims.len();
+    let holding = one.claims.iter().filter(|claim| claim.holds == Holds::Yes).count();
+    if let Some(why) = one.put_off() {
+        return fold(&format!("{}: none of its {claims} claims was tried: {why}", one.name), width, 2);
+    }
+    let points: Vec<bool> = one.points.iter().filter_map(Point::holds).collect();
+    let met = points.iter().filter(|holds| **holds).count();
+    let numbers =
+        if points.is_empty() { String::new() } else { format!(", {met} of {} numbers within tolerance", points.len()) };
+    let trials: u32 = one.ran.iter().map(|ran| ran.trials).sum();
+    let line = format!("{}: {holding} of {claims} claims hold{numbers} ({trials} trials)", one.name);
+    vec![cut(&line, width)]
+}
+
+/// A line for each claim that does not hold, and for each number out of its tolerance.
+fn failing(one: &Replication, width: usize) -> Vec<String> {
+    if one.put_off().is_some() {
+        return Vec::new();
+    }
+    let claims = one.claims.iter().filter(|claim| claim.holds != Holds::Yes);
+    let claims = claims.map(|claim| {
+        let measured = claim.checks.iter().map(|check| check.found.as_str()).filter(|found| !found.is_empty());
+        let measured: Vec<&str> = measured.collect();
+        let why = if measured.is_empty() { claim.why.clone().unwrap_or_default() } else { measured.join("; ") };
+        format!("  {} {}: {why}", word(claim.holds), claim.id)
+    });
+    let points = one.points.iter().filter(|point| point.holds() == Some(false)).map(|point| {
+        let deviation = point.off().map_or_else(|| "not measured".to_owned(), |off| format!("{:+.1} %", off * 100.0));
+        format!("  {} of {}: {deviation} from the published {}", point.metric, point.setting, number(point.published))
+    });
+    claims.chain(points).map(|line| cut(&clean(&line), width)).collect()
+}
+
+/// Prints it whole for `width` columns.
 #[must_use]
 pub fn render(replication: &Replication, width: usize) -> String {
     let mut lines = fold(&format!("{}: {}.", replication.name, replication.title), width, 0);
@@ -53,7 +119,7 @@ fn metrics(points: &[Point]) -> Vec<&str> {
 }
 
 fn table(metric: &str, points: &[Point], width: usize) -> Vec<String> {
-    let head = ["setting", "published", "found", "off", "may be", ""].map(String::from);
+    let head = ["setting", "published", "measured", "deviation", "tolerance", ""].map(String::from);
     let percent = |share: f64| format!("{:+.1} %", share * 100.0);
     let row = |point: &Point| {
         let setting = if point.held_out { format!("{} (held out)", point.setting) } else { point.setting.clone() };
@@ -116,7 +182,7 @@ fn said(claim: &Judged, width: usize) -> Vec<String> {
     let word = word(claim.holds);
     let built_in = claim.built_in.as_ref().map(|what| format!("built in: {what}"));
     let found = claim.checks.iter().map(|check| check.found.clone()).collect::<Vec<_>>();
-    let found = (!found.is_empty()).then(|| format!("found: {}", found.join("; ")));
+    let found = (!found.is_empty()).then(|| format!("measured: {}", found.join("; ")));
     let why_off = claim.why_off.as_ref().map(|why| format!("why: {why}"));
     let parts = [Some(format!("{}: {}", claim.id, claim.text)), found, claim.why.clone(), why_off, built_in];
     let mut lines = Vec::new();

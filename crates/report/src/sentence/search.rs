@@ -66,7 +66,7 @@ fn named(model: &Model, name: &str) -> String {
     metric.map_or_else(|| name.to_owned(), |metric| with_boundary(name, metric))
 }
 
-fn limits(plan: &SearchPlan) -> String {
+pub(crate) fn limits(plan: &SearchPlan) -> String {
     and(&plan.requirements.iter().map(Requirement::to_string).collect::<Vec<_>>())
 }
 
@@ -91,7 +91,7 @@ fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Strin
 }
 
 /// `p99_us 486, at most 500 with 99 % certainty`.
-fn holds(limit: &Requirement, typical: f64, certainty: Option<f64>) -> String {
+pub(crate) fn holds(limit: &Requirement, typical: f64, certainty: Option<f64>) -> String {
     let side = match limit.relation {
         Relation::AtMost => "at most",
         Relation::AtLeast => "at least",
@@ -210,7 +210,12 @@ fn of_machines(turns: &str) -> String {
 /// What is typed to take back what [`typed_for`] set; absent where that puts back by itself.
 pub(crate) fn taken_back(model: &Model, typed: &str) -> Option<String> {
     let sets = typed.contains(" set ");
-    sets.then(|| format!("powerband{} undo", machines(model)))
+    sets.then(|| undo(model))
+}
+
+/// What is typed to restore whatever an experiment left changed.
+pub(crate) fn undo(model: &Model) -> String {
+    format!("powerband{} undo", machines(model))
 }
 
 /// The machines of an experiment as options, each behind a blank; nothing for this one alone.

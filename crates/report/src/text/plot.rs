@@ -1,6 +1,7 @@
 //! Small plots of a metric between tables: against the numeric knob that settings differ in, or else a line a setting.
 use powerband_record::{Level, Metric, Verdict};
 
+use super::names::name;
 use super::{columns, cut, fold};
 use crate::Model;
 use crate::picture::knob_axis::{KnobAxis, knob_axis};
@@ -32,15 +33,37 @@ pub(super) fn draw(model: &Model, place: usize, metric: &Metric, width: usize, c
     if plot.levels.len() < LEAST || model.started.search.is_some() {
         return Vec::new();
     }
-    let axis = knob_axis(model).filter(|axis| axis.places.iter().all(|(.., line)| line.is_empty()));
-    let Some((canvas, against)) = (match axis {
-        Some(axis) => plot.against(&axis).map(|canvas| (canvas, format!("against {}; ┄", axis.title))),
+    let Some((canvas, against)) = (match one_line(model) {
+        Some(axis) => plot.against(&axis, HIGH).map(|canvas| (canvas, format!("against {}; ┄", axis.title))),
         None => plot.by_setting().map(|canvas| (canvas, "by setting; ┆".to_owned())),
     }) else {
         return Vec::new();
     };
-    let heading = format!("{} {against} is {}", titled(metric), model.label(0));
+    let heading = format!("{} {against} is {}", titled(metric), name(model, 0));
     fold(&heading, width, 0).into_iter().chain(canvas.lines(colour)).collect()
+}
+
+/// Only the plot along a numeric knob, so many lines high, without a heading; nothing where settings differ in anything else.
+pub(super) fn small(model: &Model, place: usize, width: usize, high: usize, colour: bool) -> Vec<String> {
+    let levels = levels(model, place);
+    let reference = levels.iter().find(|(setting, _)| *setting == 0).map(|(_, level)| level.typical);
+    let plot = Plot { model, place, levels, reference, width };
+    let axis = one_line(model).filter(|_| plot.levels.len() >= LEAST && model.started.search.is_none());
+    let Some((canvas, axis)) = axis.and_then(|axis| Some((plot.against(&axis, high)?, axis))) else { return Vec::new() };
+    let mut lines = canvas.lines(colour);
+    // The last line is the axis with its numbers: the knob's name and unit follow them.
+    if let Some(last) = lines.last_mut() {
+        let title = format!("  {}", axis.title);
+        if columns(last) + columns(&title) <= width {
+            last.push_str(&title);
+        }
+    }
+    lines
+}
+
+/// The numeric knob that settings differ in, where they differ in nothing else.
+fn one_line(model: &Model) -> Option<KnobAxis> {
+    knob_axis(model).filter(|axis| axis.places.iter().all(|(.., line)| line.is_empty()))
 }
 
 struct Plot<'m> {
@@ -71,7 +94,7 @@ impl Plot<'_> {
 
     /// A line for each setting, with a dot and whiskers.
     fn by_setting(&self) -> Option<Canvas> {
-        let label = |setting: u32| cut(&self.model.label(setting), LABELS);
+        let label = |setting: u32| cut(&name(self.model, setting), LABELS);
         let left = self.levels.iter().map(|(setting, _)| columns(&label(*setting))).max()? + 2;
         let wide = self.width.checked_sub(left)?.min(WIDEST);
         let scale = self.scale(wide).filter(|_| self.levels.len() <= MOST && wide >= NARROWEST)?;
@@ -95,20 +118,20 @@ impl Plot<'_> {
     }
 
     /// The typical values over the knob's numbers, with whiskers.
-    fn against(&self, axis: &KnobAxis) -> Option<Canvas> {
-        let y = self.scale(HIGH)?;
+    fn against(&self, axis: &KnobAxis, high: usize) -> Option<Canvas> {
+        let y = self.scale(high)?;
         let names: Vec<(usize, String)> =
-            y.ticks(HIGH - 2).into_iter().filter_map(|tick| Some((cell(&y, tick.value)?, tick.label))).collect();
+            y.ticks(high.saturating_sub(2).max(2)).into_iter().filter_map(|tick| Some((cell(&y, tick.value)?, tick.label))).collect();
         let left = names.iter().map(|(_, name)| columns(name)).max()? + 2;
         let wide = self.width.checked_sub(left)?.min(WIDEST);
         let numbers: Vec<f64> = axis.places.iter().map(|(_, x, _)| *x).collect();
         let x = Scale::new(reach(&numbers), numbers, (0.0, wide.saturating_sub(1) as f64));
         let x = x.filter(|_| wide >= NARROWEST)?;
-        let mut canvas = Canvas::new(left, wide, HIGH);
+        let mut canvas = Canvas::new(left, wide, high);
         // The largest value stands in the first line.
-        let row = |value: f64| cell(&y, value).map(|at| HIGH - 1 - at);
-        for at in 0..HIGH {
-            let name = names.iter().find(|(of, _)| HIGH - 1 - of == at).map_or("", |(_, name)| name);
+        let row = |value: f64| cell(&y, value).map(|at| high - 1 - at);
+        for at in 0..high {
+            let name = names.iter().find(|(of, _)| high - 1 - of == at).map_or("", |(_, name)| name);
             canvas.label(at, &format!("{name:>wide$} {}", if name.is_empty() { '│' } else { '┤' }, wide = left - 2));
         }
         if let Some(at) = self.reference.and_then(row) {

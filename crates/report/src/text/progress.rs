@@ -1,18 +1,25 @@
-//! One short line for each event, for whoever watches an experiment run.
+//! One short line for each event while an experiment runs: where it is, how long it takes yet, and the current estimate.
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    BlockDone, Event, PlannedTrial, SearchStanding, SettingVerdict, Started, Verdict, format_duration, format_number,
-    unit_of,
+    BlockDone, Event, Outcome, PlannedTrial, SearchStanding, SettingVerdict, Started, Verdict, format_duration,
+    format_number, unit_of,
 };
+use powerband_stats::reference_copies;
 
+use super::brief::noun;
+use super::names::{BASELINE, UNCHANGED};
 use super::{clean, cut};
 use crate::End;
 use crate::model::missing;
-use crate::sentence::{counted, ending, finite, line, void, with_boundary};
+use crate::sentence::{
+    counted, ending, finite, line, signed, signed_change, signed_interval, unit_of_change, void, with_boundary,
+};
 
-/// How many columns of a reason are told; the report has it whole.
+/// How many columns of a reason are shown; the report has it whole.
 const REASON: usize = 60;
+/// A limit of so many blocks is none: what limits is the time.
+const NO_LIMIT: u32 = 10_000;
 
 /// What the lines need to remember of the events before.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +27,10 @@ pub struct State {
     started: Option<Started>,
     trials: BTreeMap<u32, PlannedTrial>,
     verdicts: BTreeMap<(u32, String), SettingVerdict>, // latest by setting and metric: decided settings leave
+    values: BTreeMap<u32, (f64, u32)>, // sum and number of the first decision metric in blocks, by setting
+    latest: Option<u32>,               // the setting measured last, the reference apart
+    finished: u32,                     // trials in blocks
+    now_ns: u64,
     block: u32,
     block_ns: u64,
     standing: Option<SearchStanding>,
@@ -33,7 +44,13 @@ impl State {
             Event::TrialStarted(trial) => {
                 self.trials.insert(trial.trial, *trial);
             }
+            Event::TrialDone { trial, at_ns, outcome } => {
+                self.now_ns = self.now_ns.max(*at_ns);
+                self.measured(*trial, outcome);
+            }
+            Event::TrialVoid { at_ns, .. } => self.now_ns = self.now_ns.max(*at_ns),
             Event::BlockDone(block) => {
+                self.now_ns = self.now_ns.max(block.at_ns);
                 (self.block, self.block_ns) = (block.block, block.at_ns);
                 self.standing = block.search.clone().or(self.standing.take());
                 let latest = block.verdicts.iter().map(|v| ((v.setting, v.metric.clone()), v.clone()));
@@ -43,10 +60,25 @@ impl State {
         }
     }
 
+    fn measured(&mut self, trial: u32, outcome: &Outcome) {
+        let Some(trial) = self.trials.get(&trial).filter(|trial| trial.block > 0) else { return };
+        self.finished += 1;
+        let metric = self.started.as_ref().and_then(|started| started.metrics.iter().find(|metric| metric.judged));
+        let Some(value) = metric.and_then(|metric| finite(outcome.metrics.get(&metric.name).copied())) else { return };
+        let (sum, count) = self.values.entry(trial.setting).or_default();
+        (*sum, *count) = (*sum + value, *count + 1);
+        if trial.setting > 0 {
+            self.latest = Some(trial.setting);
+        }
+    }
+
     fn label(&self, setting: u32) -> String {
         let planned = usize::try_from(setting).ok().zip(self.started.as_ref());
         let found = planned.and_then(|(index, started)| started.settings.get(index));
-        found.map_or_else(|| format!("setting {setting}"), |setting| clean(&setting.label))
+        found.map_or_else(
+            || format!("setting {setting}"),
+            |it| if it.turns.is_empty() && it.label == UNCHANGED { BASELINE.into() } else { clean(&it.label) },
+        )
     }
 
     fn open(&self) -> impl Iterator<Item = &SettingVerdict> {
@@ -58,29 +90,62 @@ impl State {
         self.open().filter_map(missing).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
     }
 
-    /// Time left in words: from the prediction, else from the most blocks; absent before the first block. A simulated machine's
-    /// hours are seconds here.
+    /// Time left in words: from the prediction, else from the most blocks or the most time. A simulated machine's hours are
+    /// seconds here.
     #[must_use]
     pub fn time_left(&self) -> Option<String> {
         let started = self.started.as_ref()?;
         let left = if started.machine.starts_with("sim:") { "of its own time left" } else { "left" };
+        let budget = started.budget_ns.map(|budget| budget.saturating_sub(self.now_ns));
         if self.is_search() {
-            return Some(format!("at most {} {left}", short(started.budget_ns?.saturating_sub(self.block_ns))));
+            return Some(format!("at most {} {left}", short(budget?)));
         }
-        let each = self.block_ns.checked_div(self.block.into())?;
+        let each = self.block_length_ns(started)?;
         let most = started.max_blocks.saturating_sub(self.block);
+        let rest = each.saturating_mul(most.into()).saturating_sub(self.now_ns.saturating_sub(self.block_ns));
+        let rest = budget.map_or(rest, |budget| budget.min(rest));
         match self.missing() {
             Some((low, high)) if low < most => {
-                let (low, high) = (each.saturating_mul(low.into()), each.saturating_mul(high.min(most).into()));
-                let span = match high > low {
-                    true => format!("{} to {}", short(low), short(high)),
-                    false => short(low),
-                };
-                Some(format!("about {span} {left}"))
+                let time = |blocks: u32| each.saturating_mul(blocks.into()).min(rest);
+                let (low, high) = (short(time(low)), short(time(high)));
+                Some(if low == high { format!("about {low} {left}") } else { format!("about {low} to {high} {left}") })
             }
-            _ if most > 0 => Some(format!("at most {} {left}", short(each.saturating_mul(most.into())))),
+            _ if rest > 0 => Some(format!("at most {} {left}", short(rest))),
             _ => None,
         }
+    }
+
+    /// How long a block takes: as the finished ones did, before those as the finished trials did.
+    fn block_length_ns(&self, started: &Started) -> Option<u64> {
+        if let Some(each) = self.block_ns.checked_div(self.block.into()) {
+            return Some(each);
+        }
+        let others = started.settings.len().saturating_sub(1);
+        let trials = u64::try_from(others + reference_copies(others)).ok()?;
+        Some(self.now_ns.checked_div(self.finished.into())?.saturating_mul(trials))
+    }
+
+    /// The current estimate: of what is open, else of what was measured last.
+    fn estimate(&self) -> Option<String> {
+        let started = self.started.as_ref().filter(|started| !started.calibration)?;
+        let first = started.metrics.iter().find(|metric| metric.judged)?;
+        let of_first = |it: &&SettingVerdict| it.metric == first.name;
+        let verdict = self.open().find(of_first).or_else(|| self.open().next()).or_else(|| self.verdicts.values().find(of_first));
+        if let Some(verdict) = verdict.filter(|verdict| verdict.change.is_finite()) {
+            let between = signed_interval(verdict).map(|it| format!(" ({})", it.replace(" .. ", ".."))).unwrap_or_default();
+            let (change, unit) = (signed_change(verdict), unit_of_change(verdict));
+            return Some(format!("estimate {}: {} {change} {unit}{between}", self.label(verdict.setting), noun(&verdict.metric)));
+        }
+        let mean = |setting: u32| self.values.get(&setting).map(|(sum, count)| sum / f64::from(*count));
+        let (latest, reference) = (self.latest?, mean(0).filter(|mean| *mean > 0.0)?);
+        let change = 100.0 * (mean(latest)? / reference - 1.0);
+        Some(format!("estimate {}: {} {} %", self.label(latest), noun(&first.name), signed(change, 1)))
+    }
+
+    /// `; about 2 min left; estimate 500MHz: throughput -0.2 % (-4.3..+4.1)`.
+    fn outlook(&self) -> String {
+        let parts = self.time_left().into_iter().chain(self.estimate());
+        parts.map(|part| format!("; {part}")).collect()
     }
 
     fn is_search(&self) -> bool {
@@ -99,11 +164,16 @@ impl State {
         let block = match (trial.block, &self.started) {
             (0, _) => "warm-up".to_owned(),
             (block, Some(_)) if self.is_search() => format!("run {block}"),
-            (block, Some(started)) => format!("block {block} of at most {}", started.max_blocks),
+            (block, Some(started)) => format!("block {block}{}", of_most(started)),
             (block, None) => format!("block {block}"),
         };
         Some(format!("{block}, {}", self.label(trial.setting)))
     }
+}
+
+/// `of 30`, where blocks are what limits it.
+fn of_most(started: &Started) -> String {
+    if started.max_blocks >= NO_LIMIT { String::new() } else { format!(" of {}", started.max_blocks) }
 }
 
 /// A duration to the second above ten seconds: nobody waits by the millisecond.
@@ -122,19 +192,21 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
                 return Some(format!("{settings} to search, on {}", clean(&started.machine)));
             }
             let settings = u32::try_from(started.settings.len()).unwrap_or(u32::MAX);
-            let (settings, blocks) = (counted(settings, "setting"), counted(started.max_blocks, "block"));
-            Some(format!("{settings}, at most {blocks}, on {}", clean(&started.machine)))
+            let blocks = match (started.max_blocks, started.budget_ns) {
+                (NO_LIMIT.., Some(budget)) => format!("at most {}", short(budget)),
+                (blocks, _) => format!("at most {}", counted(blocks, "block")),
+            };
+            Some(format!("{}, {blocks}, on {}", counted(settings, "setting"), clean(&started.machine)))
         }
         Event::TrialStarted(trial) => {
             if let Some(stands) = state.stands() {
                 return Some(format!("{}; {stands}", state.place(trial.trial)?));
             }
-            let left = state.time_left().map(|left| format!("; {left}")).unwrap_or_default();
-            Some(format!("{}{left}", state.place(trial.trial)?))
+            Some(format!("{}{}", state.place(trial.trial)?, state.outlook()))
         }
         Event::Landed { trial, site } => {
             let setting = state.label(state.trials.get(trial)?.setting);
-            let line = format!("{setting}: {}@{} asked {}, {}", site.knob, site.site, site.asked, site.landed);
+            let line = format!("{setting}: {}={} at {}: {}", site.knob, site.asked, site.site, site.landed);
             (!matches!(site.landed.as_str(), "applied" | "already so")).then(|| clean(&line))
         }
         Event::TrialDone { trial, outcome, .. } => {
@@ -144,16 +216,16 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
             Some(format!("{}: {} {}", state.place(*trial)?, metric.name, value.trim_end()))
         }
         Event::TrialVoid { trial, why, .. } => {
-            Some(format!("{}: does not count, {}", state.place(*trial)?, cut(&clean(&void(why)), REASON)))
+            Some(format!("{}: void, {}", state.place(*trial)?, cut(&clean(&void(why)), REASON)))
         }
         Event::BlockDone(block) => Some(block_line(block, state)),
         Event::SettingLeft { setting, block, why } => {
-            Some(format!("{} leaves after block {block}: {}", state.label(*setting), cut(&clean(why), REASON)))
+            Some(format!("{} stops after block {block}: {}", state.label(*setting), cut(&clean(why), REASON)))
         }
         Event::Restored { entries, failed, .. } if failed.is_empty() => {
-            Some(format!("put back: {} undone", counted(*entries, "change")))
+            Some(format!("restored: {}", counted(*entries, "change")))
         }
-        Event::Restored { failed, .. } => Some(clean(&format!("could not put everything back: {}", failed.join("; ")))),
+        Event::Restored { failed, .. } => Some(clean(&format!("RESTORE INCOMPLETE: {}", failed.join("; ")))),
         Event::Closed(finding) => {
             let end = End::Closed(finding.reason.clone());
             Some(format!("{} after {}", ending(&end), counted(finding.blocks, "block")))
@@ -166,7 +238,7 @@ fn block_line(block: &BlockDone, state: &State) -> String {
     if let Some(stands) = state.stands() {
         return stands;
     }
-    let most = state.started.as_ref().map(|started| format!(" of at most {}", started.max_blocks)).unwrap_or_default();
+    let most = state.started.as_ref().map(of_most).unwrap_or_default();
     let head = format!("block {}{most} done", block.block);
     if state.verdicts.is_empty() {
         return head;

@@ -2,10 +2,10 @@
 use powerband_record::{Better, SearchFactorKind, SearchFinding, SearchPlan, SearchShare};
 
 use super::{Page, section};
-use crate::sentence::{certainty, counted, missed};
+use crate::sentence::{counted, missed};
 use crate::{Model, Search};
 
-/// So many settings that were left out are told by name.
+/// So many settings that were left out are named.
 const LEFT: usize = 8;
 
 /// What was searched and how sure the answer is.
@@ -31,12 +31,11 @@ pub(super) fn facts(model: &Model, plan: &SearchPlan, page: &mut Page) {
         None => 0,
     };
     let missed = missed(model).map(|missed| format!("; {missed}")).unwrap_or_default();
-    page.fact("tried", &format!("{}, as found included{missed}", counted(tried, "setting")));
+    page.fact("tried", &format!("{}, the baseline included{missed}", counted(tried, "setting")));
     if let Some(Search::Found(finding)) = &model.search {
         explained(finding, page);
     }
-    page.fact("certainty", &certainty(model));
-    page.fact("order", &format!("as the search asked, seed {}", model.started.seed));
+    page.fact("order", &format!("chosen by the search, seed {}", model.started.seed));
 }
 
 /// Which knob brought how much, and how far the machine's twin can be trusted.
@@ -52,24 +51,24 @@ fn explained(finding: &SearchFinding, page: &mut Page) {
         let shares: Vec<String> = finding.shares.iter().map(share).chain(together).collect();
         page.fact("by knob", &shares.join(", "));
     } else if let Some(why) = &finding.unshared {
-        page.fact("by knob", &format!("not told: {why}"));
+        page.fact("by knob", &format!("unknown: {why}"));
     }
     let error = |value: f64| format!("{:.1} %", value * 100.0);
     for twin in &finding.twins {
         let word = match (twin.used, twin.reliable) {
             (true, true) => "used",
-            (true, false) => "used, and not to be trusted where nothing was measured",
-            _ => "not used, as the model predicts better without it",
+            (true, false) => "used, but unreliable where nothing was measured",
+            _ => "physical laws not used, as the surrogate predicts better without them",
         };
         let errors = [twin.error_laws, twin.error_model, twin.error_both].map(error).join(", ");
         page.fact(
-            "twin",
-            &format!("of {}: {word}; median error of laws, model, both at settings left out: {errors}", twin.metric),
+            "model",
+            &format!("of {}: {word}; median error at held-out settings of the laws, the surrogate model, both: {errors}", twin.metric),
         );
     }
 }
 
-/// Whether the values of a setting are told beside others': of a search, those of the answer and the machine as found.
+/// Whether the values of a setting are compared with others': of a search, those of the answer and the baseline.
 pub(crate) fn is_compared(model: &Model, setting: u32) -> bool {
     let answer = match &model.search {
         Some(Search::Stands(standing)) => standing.setting,

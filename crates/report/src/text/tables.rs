@@ -3,7 +3,8 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell as TableCell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use powerband_record::{Level, Metric, Verdict, unit_of};
 
-use super::cell::{Cell, cell, exponent, scale};
+use super::cell::{Cell, cell, scale};
+use super::names::name;
 use super::{clean, columns};
 use crate::distribution::printed;
 use crate::sentence::{signed_change, signed_interval, unit_of_change, with_boundary};
@@ -74,7 +75,7 @@ pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool)
         .verdicts(metric)
         .map(|verdict| {
             let mut row = vec![
-                model.label(verdict.setting),
+                name(model, verdict.setting),
                 signed_change(verdict),
                 signed_interval(verdict).unwrap_or_else(|| "-".into()),
             ];
@@ -154,15 +155,20 @@ fn one_line(cell: &Cell) -> String {
     if cell.interval.is_empty() { cell.value.clone() } else { format!("{} {}", cell.value, cell.interval) }
 }
 
-/// What a column is: its name without the unit, then the unit with its power of ten, the boundary of watts and joules.
-pub(crate) fn head(metric: &Metric, scaled: &str) -> String {
-    let unit = unit_of(&metric.name);
+/// A metric's name without its unit.
+pub(crate) fn plain_name(metric: &str) -> &str {
+    let unit = unit_of(metric);
     // The unit's suffix may hold more than one `_`: the shortest end of the name that means the same unit.
-    let mut ends = metric.name.rmatch_indices('_').map(|(place, _)| metric.name.split_at(place));
-    let name = match unit {
-        "" => metric.name.as_str(),
-        _ => ends.find(|(_, end)| unit_of(end) == unit).map_or(metric.name.as_str(), |(name, _)| name),
-    };
+    let mut ends = metric.rmatch_indices('_').map(|(place, _)| metric.split_at(place));
+    match unit {
+        "" => metric,
+        _ => ends.find(|(_, end)| unit_of(end) == unit).map_or(metric, |(name, _)| name),
+    }
+}
+
+/// What a column is: its name without the unit, then the unit with its power of ten, the domain of watts and joules.
+pub(crate) fn head(metric: &Metric, scaled: &str) -> String {
+    let name = plain_name(&metric.name);
     let below = with_boundary(scaled, metric);
     let below = below.trim();
     if below.is_empty() { name.to_owned() } else { format!("{name}\n{below}") }
@@ -232,7 +238,7 @@ fn in_tables(labels: &[String], all: &[Column], width: usize) -> Vec<String> {
 
 fn label(model: &Model, number: u32) -> String {
     let mark = if number == 0 && model.settings.len() > 1 { " (reference)" } else { "" };
-    format!("{}{mark}", model.label(number))
+    format!("{}{mark}", name(model, number))
 }
 
 fn table(labels: &[String], of: &[Column], lines: usize, width: usize) -> Vec<String> {

@@ -40,6 +40,7 @@ pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Met
         command_meter: None,
         cool: None,
         record: vec![],
+        baseline: vec![],
         load: serde_json::json!({"kind": "counter", "for_ns": 5 * S}),
         user: None,
         seed: 7,

@@ -34,6 +34,7 @@ fn started() -> Event {
         far_typed: None,
         system: "3.3.7".into(),
         facts: vec![],
+        baseline: vec![],
         load: serde_json::json!({"kind": "stream", "for_ns": 10, "a": 1}),
         user: None,
         seed: u64::MAX,

@@ -1,0 +1,116 @@
+//! The default report: what a terminal of 24 lines of 80 columns shows at once, the answer and what to type last.
+use powerband_record::format_duration;
+
+use super::names::{baseline_values, is_baseline, knobs, labels, name, reference};
+use super::{clean, cut, plot};
+use crate::sentence::{self, counted};
+use crate::{Model, calibration};
+
+mod answer;
+mod caveats;
+mod closing;
+mod search;
+mod table;
+mod words;
+
+pub(super) use caveats::{all as caveats, told as adjusted};
+pub(super) use closing::lines as closing;
+pub(super) use words::noun;
+
+/// Lines at most: a terminal's, less the command that was typed and the prompt that follows.
+const MOST: usize = 22;
+/// Lines of a small chart: its values, its axis and a blank line.
+const CHART: usize = 4;
+
+/// Prints the default report for `width` columns (at least 40).
+#[must_use]
+pub fn brief(model: &Model, width: usize, colour: bool) -> String {
+    let width = width.max(super::NARROWEST);
+    let head = head(model, width);
+    let end = closing(model, width, colour, false);
+    let room = MOST.saturating_sub(head.len() + end.len() + 2);
+    let body = match model.started.calibration {
+        true => calibration::brief(model, width),
+        false => table::draw(model, width, room, colour),
+    };
+    let mut lines = head;
+    let left = room.saturating_sub(body.len());
+    for part in [body, chart(model, width, left, colour), end] {
+        if !part.is_empty() {
+            lines.push(String::new());
+            lines.extend(part);
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What was compared, on what, and how much of it was measured.
+fn head(model: &Model, width: usize) -> Vec<String> {
+    let mut lines = vec![cut(&title(model), width)];
+    let plan = &model.started;
+    let far = plan.far.as_ref().map(|far| format!(" <-> {far}")).unwrap_or_default();
+    let simulated = if model.is_simulated() { ", simulated" } else { "" };
+    let machine = format!("{}{far}{simulated}", plan.machine);
+    let load = clean(&sentence::load(&plan.load));
+    let mut counts = vec![counted(model.blocks, "block"), counted(model.trials, "trial")];
+    if !model.voids.is_empty() {
+        counts.push(format!("{} void", model.voids.len()));
+    }
+    if model.elapsed_ns > 0 {
+        counts.push(format_duration(whole_seconds(model.elapsed_ns)));
+    }
+    let counts = counts.join(", ");
+    let whole = format!("{machine}; {load}; {counts}");
+    lines.push(match super::columns(&whole) <= width {
+        true => whole,
+        false => {
+            let room = width.saturating_sub(super::columns(&machine) + super::columns(&counts) + 4);
+            match room < 12 {
+                true => cut(&format!("{machine}; {counts}"), width),
+                false => format!("{machine}; {}; {counts}", cut(&load, room)),
+            }
+        }
+    });
+    let settings: Vec<u32> = (0..u32::try_from(model.settings.len()).unwrap_or(u32::MAX)).collect();
+    let shared = labels(model, &settings).shared.map(|shared| format!("all other settings: {shared}"));
+    let baseline = baseline_values(model).filter(|_| is_baseline(model, 0)).map(|values| format!("baseline: {values}"));
+    let known: Vec<String> = baseline.into_iter().chain(shared).collect();
+    if !known.is_empty() && !plan.calibration {
+        lines.push(cut(&clean(&known.join("; ")), width));
+    }
+    lines
+}
+
+/// The plan's title, or what it compares.
+fn title(model: &Model) -> String {
+    let plan = &model.started;
+    if let Some(title) = &plan.title {
+        return clean(title);
+    }
+    if plan.calibration {
+        return "Noise of the current settings".into();
+    }
+    let knobs = knobs(model).join(", ");
+    if plan.search.is_some() {
+        return format!("Search over {knobs}");
+    }
+    let others: Vec<u32> = (1..u32::try_from(model.settings.len()).unwrap_or(u32::MAX)).collect();
+    match others.as_slice() {
+        [one] => clean(&format!("{} compared with {}", name(model, *one), reference(model))),
+        several if knobs.is_empty() => format!("{} settings compared with {}", several.len(), reference(model)),
+        several => clean(&format!("{} settings of {knobs} compared with {}", several.len(), reference(model))),
+    }
+}
+
+fn whole_seconds(ns: u64) -> u64 {
+    const S: u64 = 1_000_000_000;
+    if ns >= 10 * S { (ns + S / 2) / S * S } else { ns }
+}
+
+/// A small chart of the first decision metric along a numeric knob, where there is room for one.
+fn chart(model: &Model, width: usize, room: usize, colour: bool) -> Vec<String> {
+    // A blank line before it, and two of its axis.
+    let high = room.saturating_sub(3).min(2 * CHART);
+    let Some((place, _)) = model.judged().next().filter(|_| high >= CHART) else { return Vec::new() };
+    plot::small(model, place, width, high, colour)
+}

@@ -1,0 +1,191 @@
+//! What an experiment answers, in a few sentences with its numbers: the end of every report on a terminal.
+use powerband_record::{CloseReason, Metric, SettingVerdict, Verdict};
+
+use super::super::names::{baseline_values, is_baseline, name, reference};
+use super::table::others;
+use super::words::{clause, interval, noun, shown, size};
+use crate::model::missing;
+use crate::sentence::{self, counted, join_labels, percent};
+use crate::{End, Model, advice, calibration, no_advice, requirements};
+
+/// Settings named in one clause.
+const NAMED: usize = 3;
+/// Metrics besides the decision metrics in one sentence.
+const BESIDES: usize = 2;
+
+/// The sentences, the most important first.
+pub(super) fn sentences(model: &Model) -> Vec<String> {
+    let mut said: Vec<String> = ended(model).into_iter().collect();
+    if model.started.search.is_some() {
+        said.extend(super::search::sentences(model));
+    } else if model.started.calibration {
+        said.extend(calibration::answer(model));
+    } else {
+        said.extend(compared(model));
+        said.extend(requirements::clause(model).map(|clause| format!("Required: {clause}.")));
+    }
+    said
+}
+
+/// What a reader has to know before any finding: that the experiment did not come to its own end.
+fn ended(model: &Model) -> Option<String> {
+    let after = format!("after block {} of {}", model.blocks, model.started.max_blocks);
+    match &model.end {
+        End::Closed(CloseReason::LoadFailed { why }) => Some(format!("The load failed: {why}.")),
+        End::Closed(CloseReason::Failed { why }) => Some(format!("Aborted {after}: {why}.")),
+        End::Closed(CloseReason::Stopped) => Some(format!("Stopped by the user {after}.")),
+        End::Interrupted => Some(format!("Interrupted {after}.")),
+        End::Open => Some(format!("No end is recorded, {after}: it is running, or its process died.")),
+        End::Closed(_) => None,
+    }
+}
+
+fn compared(model: &Model) -> Vec<String> {
+    match advice(model) {
+        Some(advice) => vec![of_setting(model, advice.setting), format!("Chosen because {}.", advice.why)],
+        None => {
+            let knee = sentence::knee(model).map(|knee| format!("{}.", capital(&knee)));
+            let none = no_advice(model).map(|why| format!("{}.", capital(&why)));
+            knee.into_iter().chain(unadvised(model)).chain(none).collect()
+        }
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// `500MHz: same throughput within 5 %, 6.5 % less power, 0.09 ms more round-trip time (against 600MHz).`
+fn of_setting(model: &Model, setting: u32) -> String {
+    let Some(report) = usize::try_from(setting).ok().and_then(|at| model.settings.get(at)) else { return String::new() };
+    let decided: Vec<(&Metric, &SettingVerdict)> =
+        model.judged().filter_map(|(place, metric)| Some((metric, report.verdicts.get(place)?.as_ref()?))).collect();
+    let alone = decided.len() == 1;
+    let clauses = decided.iter().map(|(metric, verdict)| {
+        let differs = verdict.verdict != Verdict::Same;
+        clause(model, metric, verdict, alone && differs)
+    });
+    let clauses: Vec<String> = clauses.chain(besides(model, setting)).collect();
+    if setting == 0 {
+        return format!("{}: nothing cheaper does the same work.", name(model, 0));
+    }
+    format!("{}: {} (compared with {}).", name(model, setting), clauses.join(", "), of_reference(model))
+}
+
+/// The reference with the values of the baseline, where it is that.
+fn of_reference(model: &Model) -> String {
+    match baseline_values(model).filter(|_| is_baseline(model, 0)) {
+        Some(values) => format!("the baseline, {values}"),
+        None => reference(model),
+    }
+}
+
+/// What else differs at a setting, the most important first: power, then latencies.
+fn besides(model: &Model, setting: u32) -> Vec<String> {
+    let levels = |at: u32| usize::try_from(at).ok().and_then(|at| model.settings.get(at)).map(|it| &it.levels);
+    let Some((then, now)) = levels(0).zip(levels(setting)) else { return Vec::new() };
+    others(model)
+        .into_iter()
+        .filter_map(|place| {
+            let metric = model.started.metrics.get(place)?;
+            shown(metric, then.get(place)?.as_ref()?, now.get(place)?.as_ref()?)
+        })
+        .take(BESIDES)
+        .collect()
+}
+
+/// Where nothing is recommended: what each decision metric says of each setting.
+fn unadvised(model: &Model) -> Vec<String> {
+    let others = model.settings.len().saturating_sub(1);
+    if others == 0 {
+        return sentence::only_level(model).map(|level| format!("{level}.")).into_iter().collect();
+    }
+    let any = model.judged().any(|(place, _)| model.verdicts(place).next().is_some());
+    if !any {
+        return vec![nothing(model)];
+    }
+    if others == 1 {
+        return one(model);
+    }
+    model.judged().filter_map(|(place, metric)| by_metric(model, place, metric)).collect()
+}
+
+fn nothing(model: &Model) -> String {
+    match (&model.end, model.blocks) {
+        // No first look comes after the third block (`powerband_stats::first_look`).
+        (End::Closed(CloseReason::Blocks | CloseReason::Budget), few) if few < 3 => {
+            format!("Nothing could be compared: it ended after {}; allow more with --blocks or --budget.", counted(few, "block"))
+        }
+        _ => "Nothing was compared.".to_owned(),
+    }
+}
+
+/// The one setting against the reference.
+fn one(model: &Model) -> Vec<String> {
+    let verdicts = model.judged().filter_map(|(place, metric)| Some((metric, model.verdicts(place).next()?)));
+    let mut said = Vec::new();
+    let mut clauses = Vec::new();
+    for (metric, verdict) in verdicts {
+        if verdict.verdict == Verdict::Undecided {
+            let size = interval(verdict).map(|between| {
+                let way = if verdict.change < 0.0 { "less" } else { "more" };
+                format!(" (estimate {} {way}, {between})", size(verdict))
+            });
+            let more = missing(verdict).map(|blocks| format!("; needs {} more", about(blocks))).unwrap_or_default();
+            said.push(format!(
+                "{}: undecided (inconclusive) after {}{}{more}.",
+                capital(&noun(&metric.name)),
+                counted(verdict.blocks, "block"),
+                size.unwrap_or_default()
+            ));
+        } else {
+            clauses.push(clause(model, metric, verdict, verdict.verdict != Verdict::Same));
+        }
+    }
+    if clauses.is_empty() {
+        return said;
+    }
+    clauses.extend(besides(model, 1));
+    said.insert(0, format!("{}: {} (compared with {}).", name(model, 1), clauses.join(", "), of_reference(model)));
+    said
+}
+
+/// `about 6-20 blocks`.
+pub(super) fn about((low, high): (u32, u32)) -> String {
+    if low == high { format!("about {}", counted(low, "block")) } else { format!("about {low}-{high} blocks") }
+}
+
+/// `Throughput: 125MHz and 250MHz worse than 600MHz; 500MHz same within 5 %.`
+fn by_metric(model: &Model, place: usize, metric: &Metric) -> Option<String> {
+    let all: Vec<&SettingVerdict> = model.verdicts(place).collect();
+    let reference = of_reference(model);
+    let mut clauses = Vec::new();
+    for (verdict, word) in [(Verdict::Better, "better than"), (Verdict::Worse, "worse than")] {
+        let of: Vec<&SettingVerdict> = all.iter().copied().filter(|it| it.verdict == verdict).collect();
+        match of.as_slice() {
+            [] => {}
+            [one] => clauses.push(format!("{} {word} {reference} by {}", name(model, one.setting), size(one))),
+            several => clauses.push(format!("{} {word} {reference}", listed(model, several))),
+        }
+    }
+    let of = |verdict| all.iter().copied().filter(|it: &&SettingVerdict| it.verdict == verdict).collect::<Vec<_>>();
+    let same = of(Verdict::Same);
+    if !same.is_empty() {
+        let margin = percent(model.started.margin);
+        clauses.push(format!("{} the same within {margin}", listed(model, &same)));
+    }
+    let open = of(Verdict::Undecided);
+    if !open.is_empty() {
+        let more = open.iter().filter_map(|it| missing(it)).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+        let more = more.map(|blocks| format!(", {} more needed", about(blocks))).unwrap_or_default();
+        clauses.push(format!("{} undecided (inconclusive{more})", listed(model, &open)));
+    }
+    let noun = capital(&noun(&metric.name));
+    (!clauses.is_empty()).then(|| format!("{noun}: {}.", clauses.join("; ")))
+}
+
+fn listed(model: &Model, of: &[&SettingVerdict]) -> String {
+    let names: Vec<String> = of.iter().map(|it| name(model, it.setting)).collect();
+    join_labels(&names, NAMED)
+}

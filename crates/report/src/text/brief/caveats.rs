@@ -1,0 +1,63 @@
+//! What a reader must know with the answer: values the driver adjusted, settings that gave nothing, and the notes of the journal.
+use super::super::names::name;
+use crate::sentence::{self, counted};
+use crate::{Landing, Model};
+
+/// Adjusted values named in one sentence.
+const NAMED: usize = 2;
+
+/// All of them, a sentence each, the most important first.
+pub(in super::super) fn all(model: &Model) -> Vec<String> {
+    let mut all: Vec<String> = equal(model).into_iter().collect();
+    all.extend(adjusted(model));
+    if model.started.search.is_none() {
+        let left = (0_u32..).zip(&model.settings).filter_map(|(setting, report)| {
+            let left = report.left.as_ref().filter(|_| report.verdicts.iter().flatten().next().is_none())?;
+            Some(format!("{} stopped after block {}: {}", name(model, setting), left.block, left.why))
+        });
+        all.extend(left);
+    }
+    all.extend(sentence::notes(model));
+    if !model.voids.is_empty() {
+        let count = u32::try_from(model.voids.len()).unwrap_or(u32::MAX);
+        let why = model.voids.first().map(|void| sentence::void(&void.why)).unwrap_or_default();
+        all.push(format!("{} did not count (void), the first: {why}", counted(count, "trial")));
+    }
+    all
+}
+
+/// Settings that change nothing: they are what the machine was at.
+fn equal(model: &Model) -> Option<String> {
+    let same: Vec<String> = (0_u32..)
+        .zip(&model.settings)
+        .filter(|(_, report)| report.unchanged)
+        .map(|(setting, _)| name(model, setting))
+        .collect();
+    match same.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} equals the baseline: the machine was at it already")),
+        several => Some(format!("{} equal the baseline: the machine was at them already", several.join(", "))),
+    }
+}
+
+/// Values that the driver changed, each once.
+fn adjusted(model: &Model) -> Option<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for landing in model.settings.iter().flat_map(|setting| &setting.landings) {
+        let kind = told(landing);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let named = kinds.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let more = kinds.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    (!kinds.is_empty()).then(|| format!("values adjusted by the driver: {named}{more}"))
+}
+
+/// `rx-usecs=260 clamped to 259`, whichever the target.
+pub(in super::super) fn told(landing: &Landing) -> String {
+    let site = &landing.site;
+    let knob = site.knob.rsplit_once('.').map_or(site.knob.as_str(), |(_, knob)| knob);
+    format!("{knob}={} {}", site.asked, site.landed)
+}

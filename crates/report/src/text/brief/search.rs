@@ -1,0 +1,113 @@
+//! The answer of a search in a few sentences: the setting, what it brings, how much was tried.
+use powerband_record::{Better, CloseReason, Requirement, SearchEnd, SearchFinding, SearchPlan, SearchShare, format_duration, format_number, unit_of};
+
+use super::super::names::{baseline_values, name};
+use super::words::noun;
+use crate::sentence::{counted, finite, holds, limits};
+use crate::{End, Model, Search};
+
+/// Knobs whose part of the change is told.
+const SHARES: usize = 3;
+
+/// The sentences, the answer first.
+pub(super) fn sentences(model: &Model) -> Vec<String> {
+    let Some(plan) = &model.started.search else { return Vec::new() };
+    let mut said = match &model.search {
+        Some(Search::Found(finding)) => found(model, plan, finding),
+        Some(Search::Stands(standing)) => {
+            let best = standing.setting.map(|setting| name(model, setting));
+            let change = finite(standing.change).map(|change| format!(" ({} {:+.1} %)", noun(&plan.goal.name), change * 100.0));
+            vec![match best {
+                Some(best) => format!("Best so far, not confirmed: {best}{}.", change.unwrap_or_default()),
+                None => "Nothing better than the baseline so far.".to_owned(),
+            }]
+        }
+        None if matches!(model.end, End::Closed(CloseReason::LoadFailed { .. })) => Vec::new(),
+        None => vec!["Nothing was found so far.".to_owned()],
+    };
+    said.extend(tried(model, plan));
+    said
+}
+
+fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<String> {
+    let keeps = limits(plan);
+    let kept = if keeps.is_empty() { String::new() } else { format!(" with {keeps}") };
+    let (least, less) = if plan.goal.better == Better::Lower { ("Lowest", "lower") } else { ("Highest", "higher") };
+    let goal = noun(&plan.goal.name);
+    let baseline = baseline_values(model).map(|values| format!(" ({values})")).unwrap_or_default();
+    match finding.end {
+        SearchEnd::Confirmed => {
+            let label = finding.setting.map_or_else(|| "baseline".to_owned(), |setting| name(model, setting));
+            let mut said = vec![format!("{least} {goal}{kept}: {label}")];
+            said.push(format!("{}, confirmed in {}.", brings(model, plan, finding), counted(finding.confirmed_in, "block")));
+            said.extend(shares(finding));
+            said
+        }
+        SearchEnd::FoundIsBest => vec![format!("No setting with {less} {goal}{kept} than the baseline{baseline} was found.")],
+        SearchEnd::NoneKeeps => {
+            let closest = finding.setting.map(|setting| format!(" {} comes closest.", name(model, setting)));
+            vec![format!("No setting was found that keeps {keeps}.{}", closest.unwrap_or_default())]
+        }
+        SearchEnd::Undecided | SearchEnd::Unfinished => {
+            let why = finding.why.as_deref().unwrap_or("nothing could be shown");
+            let guess = finding.setting.map(|setting| {
+                let change = finding.change.as_ref().map(|it| format!(" ({goal} {:+.1} %)", it.change * 100.0));
+                format!(" Best guess, not confirmed: {}{}.", name(model, setting), change.unwrap_or_default())
+            });
+            vec![format!("Undecided (inconclusive), keep the baseline{baseline}: {why}.{}", guess.unwrap_or_default())]
+        }
+    }
+}
+
+/// `71.2 W instead of 96.5 W (-26.2 %, -28..-24), p99_us 431, at most 500 with 99 % certainty`.
+fn brings(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
+    let place = model.started.metrics.iter().position(|metric| metric.name == plan.goal.name);
+    let level = |setting: u32| {
+        let report = model.settings.get(usize::try_from(setting).ok()?)?;
+        finite(report.levels.get(place?)?.as_ref()?.typical)
+    };
+    let unit = unit_of(&plan.goal.name);
+    let covers = place.and_then(|place| model.started.metrics.get(place)?.boundary.as_deref());
+    let covers = covers.filter(|_| matches!(unit, "W" | "J")).map(|it| format!(" ({it})")).unwrap_or_default();
+    let value = |value: f64| format!("{} {unit}", format_number(value)).trim_end().to_owned();
+    let levels = finding.setting.and_then(|setting| Some((level(setting)?, level(0)?)));
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(change) = &finding.change {
+        let percent = |share: f64| format!("{:+.1}", share * 100.0);
+        let between = match (finite(change.low), finite(change.high)) {
+            (Some(low), Some(high)) if low < high => format!(", {}..{}", percent(low), percent(high)),
+            _ => String::new(),
+        };
+        let size = format!("{} %{between}", percent(change.change));
+        parts.push(match levels {
+            Some((now, then)) => format!("{}{covers} instead of {} ({size})", value(now), value(then)),
+            None => format!("{} {size}", plan.goal.name),
+        });
+    } else if let Some(known) = finding.setting.and_then(|at| plan.goal.known.get(usize::try_from(at).ok()?.checked_sub(1)?)) {
+        parts.push(format!("{} {}", plan.goal.name, format_number(*known)));
+    }
+    let kept = finding.kept.iter().zip(&plan.requirements);
+    parts.extend(kept.map(|(kept, limit): (_, &Requirement)| holds(limit, kept.typical, kept.certainty)));
+    parts.join("; ")
+}
+
+fn shares(finding: &SearchFinding) -> Option<String> {
+    let share = |share: &SearchShare| {
+        let name = if share.factor.is_empty() { "together" } else { &share.factor };
+        format!("{name} {:+.1} %", share.change * 100.0)
+    };
+    let told: Vec<String> = finding.shares.iter().take(SHARES).map(share).collect();
+    (told.len() > 1).then(|| format!("By knob: {}.", told.join(", ")))
+}
+
+/// `22 of 351 settings tried in 31 trials, 11 min 20 s. Chance that another setting is 5 % better: 2 %.`
+fn tried(model: &Model, plan: &SearchPlan) -> Option<String> {
+    let (tried, chance) = match model.search.as_ref()? {
+        Search::Stands(standing) => (standing.tried, standing.better_chance),
+        Search::Found(finding) => (finding.tried, finding.better_chance),
+    };
+    let chance = finite(chance).map(|it| format!(" Chance that another setting is 5 % better: {:.0} %.", it * 100.0));
+    let time = if model.elapsed_ns == 0 { String::new() } else { format!(", {}", format_duration(model.elapsed_ns)) };
+    let trials = counted(model.trials, "trial");
+    Some(format!("{tried} of {} settings tried, {trials}{time}.{}", plan.points.len(), chance.unwrap_or_default()))
+}
