@@ -9,14 +9,8 @@ use std::process::Command;
 
 use crate::desk::{Desk, Ran, text, workspace};
 
-const DOCUMENTS: [&str; 6] = [
-    "README.md",
-    "docs/guide.md",
-    "docs/tune.md",
-    "docs/calibrate.md",
-    "docs/compare.md",
-    "docs/require.md",
-];
+const DOCUMENTS: [&str; 6] =
+    ["README.md", "docs/guide.md", "docs/tune.md", "docs/calibrate.md", "docs/compare.md", "docs/require.md"];
 
 const LEFT_OUT: &str = "[…]";
 
