@@ -49,7 +49,7 @@ impl Calibrating {
             let rules = Rules { alpha: started.alpha / judged as f64, ..Rules::default() };
             match self.one(metric, &rules, started.seed, spending) {
                 Ok(result) => results.extend(result),
-                Err(error) => notes.push(format!("the noise of {} cannot be told: {error}", metric.name)),
+                Err(error) => notes.push(format!("the noise of {} is not known: {error}", metric.name)),
             }
         }
         (results, notes)

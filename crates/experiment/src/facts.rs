@@ -9,8 +9,8 @@ const CPU: &str = "/sys/devices/system/cpu";
 const POLICY: [(&str, &str); 7] = [
     ("scaling_driver", "driver"),
     ("scaling_governor", "governor"),
-    ("cpuinfo_min_freq", "lowest clock, kHz"),
-    ("cpuinfo_max_freq", "highest clock, kHz"),
+    ("cpuinfo_min_freq", "lowest frequency, kHz"),
+    ("cpuinfo_max_freq", "highest frequency, kHz"),
     ("scaling_min_freq", "lower limit, kHz"),
     ("scaling_max_freq", "upper limit, kHz"),
     ("energy_performance_preference", "energy preference"),

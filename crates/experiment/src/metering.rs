@@ -126,7 +126,7 @@ impl Metering {
         let note = |(side, meter): (&Side, &MeterInstance)| {
             let late = format_duration(meter.lag_ns.filter(|&lag_ns| lag_ns > 0)?);
             Some(format!(
-                "{} of the {side} machine comes {late} late, and its readings are put back by that",
+                "{} of the {side} machine has a delay of {late}, and its readings are shifted by that",
                 meter.boundary
             ))
         };

@@ -128,7 +128,7 @@ fn alone(plan: &Plan) -> Result<(), PlanError> {
     let other = [("reference", plan.reference.is_some()), ("knee", plan.knee.is_some()), ("robust", plan.robust)];
     match other.into_iter().find(|(_, there)| *there) {
         Some((key, _)) => Err(search_error(format!(
-            "a search is not told by '{key}': it starts from the machine as found and compares by its own rules; leave it out"
+            "tune does not take '{key}': it starts from the baseline and compares by its own rules; leave it out"
         ))),
         None => Ok(()),
     }

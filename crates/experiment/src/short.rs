@@ -26,7 +26,7 @@ pub(crate) fn bearable(
         if pick.is_some() || metrics.iter().filter(|metric| metric.judged).count() == 1 {
             return Err(refused(metric, meter, length_ns));
         }
-        notes.push(format!("{} is not judged: {}", metric.name, refused(metric, meter, length_ns)));
+        notes.push(format!("{} is not a decision metric: {}", metric.name, refused(metric, meter, length_ns)));
         metrics[place].judged = false;
     }
     metrics.sort_by_key(|metric| !metric.judged);

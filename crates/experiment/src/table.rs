@@ -178,7 +178,7 @@ impl Table {
             }
         }
         if self.found.is_empty() || self.rows.is_empty() {
-            return Err("no row is the machine as found, or none is a setting beside it".into());
+            return Err("no row is the baseline, or none is another setting".into());
         }
         for (place, knob) in about.knob.iter().enumerate() {
             let values = ordered(self.rows.keys().map(|setting| setting[place].clone()).collect());
@@ -195,7 +195,7 @@ impl Table {
             self.knobs.iter().map(|knob| format!("{} ({} values)", knob.name, knob.values.len())).collect();
         let metrics: Vec<&str> = self.metrics.iter().map(|metric| metric.name.as_str()).collect();
         format!(
-            "{} is {}: {}; nothing is turned and nothing runs, a trial draws one of the rows of its setting and counts as {}; knobs: {}; metrics: {}",
+            "{} is {}: {}; nothing is changed and nothing runs; a trial draws one of the rows of its setting and counts as {}; knobs: {}; metrics: {}",
             self.name,
             self.system,
             self.title,

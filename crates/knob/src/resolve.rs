@@ -175,7 +175,7 @@ mod tests {
         }
         assert_eq!(
             unknown("govenor").to_string(),
-            "there is no knob 'govenor'; did you mean 'governor'? `powerband knobs` lists them all"
+            "'govenor' is not a knob; did you mean 'governor'? `powerband knobs` lists them all"
         );
     }
 }

@@ -70,8 +70,8 @@ pub(crate) fn warn() {
     left.sort_by(|a, b| a.machine.cmp(&b.machine));
     for Note { machine, doing } in left {
         output::remark(&format!(
-            "what an interrupted powerband turned at {machine} may be left turned (`{doing}`); \
-             `powerband --machine {} undo --left` puts it back",
+            "an interrupted powerband may have left something changed at {machine} (`{doing}`); \
+             `powerband --machine {} undo --left` restores it",
             quoted(&machine)
         ));
     }

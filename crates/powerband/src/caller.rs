@@ -20,6 +20,6 @@ pub(crate) fn end_with_sudo() -> Result<(), Failure> {
     if powerband_host::end_with_sudo() {
         Ok(())
     } else {
-        Err(Failure::new(Exit::Stopped, "sudo has ended; nothing was turned"))
+        Err(Failure::new(Exit::Stopped, "sudo has ended; nothing was changed"))
     }
 }

@@ -194,6 +194,18 @@ pub(crate) struct Setup {
     /// Print what would be changed and measured, and for how long; change nothing
     #[arg(long, help_heading = COMMON)]
     pub(crate) dry_run: bool,
+    /// Run at most this many warm-up trials (default: 5)
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, help_heading = LOAD)]
+    pub(crate) warmup: Option<u32>,
+    /// Wait this long after setting knobs, before the load starts (default: 1s)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = LOAD)]
+    pub(crate) settle: Option<String>,
+    /// Start each trial only when the hottest thermal zone is at this temperature or below, or after TIME (default: 10m)
+    #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true, help_heading = LOAD)]
+    pub(crate) cool: Option<String>,
+    /// Under sudo: run the load as root (default: as the user who called sudo)
+    #[arg(long, help_heading = LOAD)]
+    pub(crate) as_root: bool,
     /// Decide by this metric: NAME, or parse the output: NAME=regex:PATTERN, NAME=json:$.PATH
     ///
     /// Append :higher or :lower to say which is better, :info to show a metric without deciding by it. NAME is a metric of the
@@ -223,20 +235,8 @@ pub(crate) struct Setup {
     /// page of `report` show them.
     #[arg(long = "record", value_name = "[far/]WHAT[@CPUS][:TIME]", help_heading = METRICS)]
     pub(crate) record: Vec<String>,
-    /// Run at most this many warm-up trials (default: 5)
-    #[arg(short, long, value_name = "N", allow_negative_numbers = true, help_heading = LOAD)]
-    pub(crate) warmup: Option<u32>,
-    /// Wait this long after setting knobs, before the load starts (default: 1s)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = LOAD)]
-    pub(crate) settle: Option<String>,
-    /// Start each trial only when the hottest thermal zone is at this temperature or below, or after TIME (default: 10m)
-    #[arg(long, value_name = "50C[:TIME]", allow_hyphen_values = true, help_heading = LOAD)]
-    pub(crate) cool: Option<String>,
-    /// Under sudo: run the load as root (default: as the user who called sudo)
-    #[arg(long, help_heading = LOAD)]
-    pub(crate) as_root: bool,
     /// Show no progress on the terminal
-    #[arg(short, long, help_heading = OUTPUT)]
+    #[arg(short, long, help_heading = COMMON)]
     pub(crate) quiet: bool,
     /// What runs around trials.
     #[command(flatten)]
@@ -271,7 +271,7 @@ pub(crate) struct Measuring {
     #[arg(long, help_heading = STATISTICS)]
     pub(crate) robust: bool,
     /// Exit with 1 on any of these: better, worse, same, undecided, broken (a requirement)
-    #[arg(long, value_name = "VERDICT", value_delimiter = ',', help_heading = OUTPUT)]
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',', help_heading = STATISTICS)]
     pub(crate) fail_on: Vec<FailOn>,
     /// How many trials.
     #[command(flatten)]

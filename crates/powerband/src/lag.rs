@@ -71,7 +71,7 @@ fn drive(world: &mut dyn World, side: Side, load: &mut Load, watched: &mut [Watc
         while world.now_ns() < until_ns {
             match world.wait(Some(until_ns)) {
                 Wake::Ended(_, process) => load.running.retain(|running| *running != process),
-                Wake::Stop(_) => return Err(Failure::new(Exit::Stopped, "stopped; nothing was turned")),
+                Wake::Stop(_) => return Err(Failure::new(Exit::Stopped, "stopped; nothing was changed")),
                 Wake::Lost(_, why) => return Err(Failure::new(Exit::CannotGoOn, why)),
                 _ => {}
             }

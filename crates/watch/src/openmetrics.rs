@@ -25,7 +25,7 @@ pub fn openmetrics(scene: &Scene, sample: &Sample, cost: Cost) -> String {
     };
     let hertz = |khz: u32| f64::from(khz) * 1e3;
     let clock = of_cpus(&|now| now.clock_khz.map(hertz));
-    say("powerband_cpu_clock_hertz", "hertz", "Clock of the CPU as the kernel tells it.", clock);
+    say("powerband_cpu_clock_hertz", "hertz", "Frequency of the CPU as reported by the kernel.", clock);
     let busy = of_cpus(&|now| now.busy);
     say("powerband_cpu_busy_ratio", "ratio", "Share of the time in which the CPU was busy.", busy);
     let mut idle = Vec::new();
@@ -49,7 +49,7 @@ pub fn openmetrics(scene: &Scene, sample: &Sample, cost: Cost) -> String {
         let labels = |governor: &String| vec![("policy", policy.name.clone()), ("governor", governor.clone())];
         governors.extend(now.governor.as_ref().map(|governor| (labels(governor), 1.0)));
     }
-    say("powerband_clock_limit_hertz", "hertz", "Limit of a policy's clock.", limits);
+    say("powerband_clock_limit_hertz", "hertz", "Frequency limit of a policy.", limits);
     say("powerband_governor", "", "Governor in force, as a label.", governors);
     let meters = scene.meters.iter().zip(&sample.watts).filter_map(|(meter, watts)| {
         let labels = vec![

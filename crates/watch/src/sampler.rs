@@ -232,9 +232,9 @@ impl Sampler {
 fn missing(clocks: &Clocks, idle: &IdleTimes, powers: &Powers) -> Vec<String> {
     let mut missing = Vec::new();
     if clocks.policies().is_empty() {
-        missing.push("no clocks: this machine has no cpufreq".to_owned());
+        missing.push("no frequencies: this machine has no cpufreq".to_owned());
     }
-    missing.extend(clocks.unread.as_ref().map(|why| format!("no clocks: {why}")));
+    missing.extend(clocks.unread.as_ref().map(|why| format!("no frequencies: {why}")));
     if idle.cpus().is_empty() {
         missing.push("no idle states: this machine has no cpuidle".to_owned());
     }

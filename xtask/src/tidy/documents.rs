@@ -60,7 +60,8 @@ pub(super) fn verbs_named(sources: &[Source], documents: &[Document]) -> Vec<Pro
     }
     let readme: Vec<Document> =
         documents.iter().filter(|document| document.path == "README.md").map(commands_of).collect();
-    promised(&readme, "powerband ", |word| verbs.contains(word))
+    // `help` comes with the parser of the command line.
+    promised(&readme, "powerband ", |word| verbs.contains(word) || word == "help")
 }
 
 /// Words behind `prefix` that `is` does not know.

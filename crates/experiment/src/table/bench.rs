@@ -72,7 +72,7 @@ impl Bench for TableBench<'_> {
 
     fn notes(&self) -> Vec<String> {
         vec![format!(
-            "the machine is a table ({}): nothing was turned, and trials drew from its rows",
+            "the machine is a table ({}): nothing was changed, and trials drew from its rows",
             self.table.title
         )]
     }

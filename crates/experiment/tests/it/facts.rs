@@ -35,7 +35,7 @@ fn a_machine_is_told_by_its_clocks_states_and_meters() {
     for what in ["release", "model", "online", "driver", "governor", "upper limit, kHz", "states", "found"] {
         assert!(told(&facts, what).is_some_and(|value| !value.is_empty()), "{what}: {facts:?}");
     }
-    assert_eq!(told(&facts, "highest clock, kHz"), Some("2400000"));
+    assert_eq!(told(&facts, "highest frequency, kHz"), Some("2400000"));
     assert!(told(&facts, "found").unwrap().contains("modelled"), "a meter is told with what it covers");
     let clock = |fact: &&Fact| fact.what.contains("cur_freq") || fact.what.contains("setspeed");
     assert_eq!(facts.iter().find(clock), None, "no clock's frequency is read");

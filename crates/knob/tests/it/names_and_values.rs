@@ -98,7 +98,7 @@ fn what_is_wrong_with_a_value_is_one_sentence() {
         ("cpu_quota=0.25", "cgroup.cpu_quota: 0.25 without a % sign is 0.25 percent of one CPU; did you mean 25%?"),
         ("cpu_quota=0", "cgroup.cpu_quota: 0 is out of range; it takes 1% to 6553600%, a bare number is percent"),
         ("file:x=1", "file:x: the path must begin with '/': write e.g. file:/tmp/x=1"),
-        ("govenor=x", "there is no knob 'govenor'; did you mean 'governor'? `powerband knobs` lists them all"),
+        ("govenor=x", "'govenor' is not a knob; did you mean 'governor'? `powerband knobs` lists them all"),
     ] {
         assert_eq!(values(&mut machine, axis).unwrap_err(), sentence, "{axis}");
     }

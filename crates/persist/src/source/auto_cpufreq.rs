@@ -41,7 +41,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     }
     let values = scene.first_offered(&wanted);
     let sites = scene.target.everywhere();
-    let finding = finding.sets(values, sites).because("by itself, without a configuration");
+    let finding = finding.sets(values, sites).because("by default, without a configuration");
     let chosen = scene.machine().list("/opt/auto-cpufreq").unwrap_or_default();
     if chosen.iter().any(|entry| entry.name == "override.pickle") && finding.standing == Standing::Acts {
         let why = "/opt/auto-cpufreq/override.pickle overrides it by hand".to_owned();

@@ -21,7 +21,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
             let sites = match device {
                 Some(device) => scene.target.at_device(&device.value),
                 None => {
-                    let why = "the connection names no card".to_owned();
+                    let why = "the connection names no device".to_owned();
                     finding = finding.standing(Standing::Unsure { why });
                     scene.target.everywhere()
                 }

@@ -48,7 +48,7 @@ fn interfaces(scene: &mut Scene<'_>, path: &str) {
     let mut device = String::new();
     for (number, line) in joined(&text) {
         let Some((word, rest)) = line.trim().split_once(char::is_whitespace) else { continue };
-        let finding = Finding::new("ifupdown", path).line(number, &line).how("when the card comes up");
+        let finding = Finding::new("ifupdown", path).line(number, &line).how("when the device comes up");
         match word {
             "iface" => rest.split_whitespace().next().unwrap_or_default().clone_into(&mut device),
             "up" | "pre-up" | "post-up" => {
@@ -74,7 +74,7 @@ fn ifcfg(scene: &mut Scene<'_>, path: &str, device: &str) {
         let finding = Finding::new("the network's scripts", path).line(key.line, &key.text);
         for options in key.value.split(';').map(str::trim) {
             let options = options.replace("iface", device).replace("${DEVICE}", device).replace("$DEVICE", device);
-            scene.script(&finding.clone().how("when the card comes up"), &format!("ethtool {options}"));
+            scene.script(&finding.clone().how("when the device comes up"), &format!("ethtool {options}"));
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
                 Some(true) => standings.push((device, Standing::Acts)),
                 Some(false) => {}
                 None => {
-                    let why = "whether it is for this card cannot be told from here".to_owned();
+                    let why = "whether it applies to this device is not known".to_owned();
                     standings.push((device, Standing::Unsure { why }));
                 }
             }
@@ -29,7 +29,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
             let value = key.and_then(|key| value(&wanted, &key.value).map(|value| (key, value)));
             if let Some((key, value)) = value {
                 let finding = Finding::new("udev", path.clone()).line(key.line, &key.text).standing(standing);
-                scene.push(finding.how("when the card appears").sets(vec![value], vec![device]));
+                scene.push(finding.how("when the device appears").sets(vec![value], vec![device]));
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         (Some("intel_pstate" | "amd-pstate-epp"), _) => &["powersave"],
         (driver, _) => {
             let driver = driver.unwrap_or("this driver").to_owned();
-            let why = format!("on {driver} it turns no governor; its profile is {chosen}");
+            let why = format!("on {driver} it sets no governor; its profile is {chosen}");
             return scene.push(finding.standing(Standing::Off { why }));
         }
     };

@@ -24,7 +24,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     let names: Vec<&str> = active.split_whitespace().collect();
     let pattern = of_service("TuneD", &service);
     if names.is_empty() {
-        let why = "it chooses a profile by itself, and which one is not written down".to_owned();
+        let why = "it chooses a profile automatically, and does not record which".to_owned();
         if pattern.standing == Standing::Acts {
             let finding = Finding { path: ACTIVE.to_owned(), ..pattern };
             scene.push(finding.standing(Standing::Unsure { why }));

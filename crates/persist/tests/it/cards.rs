@@ -27,7 +27,7 @@ fn a_link_file_sets_microseconds_on_the_card_it_fits() {
         .file(path, link)
         .file("/usr/lib/systemd/network/99-default.link", "[Match]\nOriginalName=*\n[Link]\nRxCoalesceSec=1ms\n");
     let why = tree.why("rx-usecs@eth0");
-    assert_eq!(why.sentence, "udev (when the card appears) sets 20; it reads 20 now");
+    assert_eq!(why.sentence, "udev (when the device appears) sets 20; it reads 20 now");
     assert_eq!((at(&why, path).line, at(&why, path).phase), (Some(4), Phase::Devices));
     let other = tree.why("rx-usecs@eth1");
     assert!(other.sentence.contains("sets 1000; but it reads 20 now"), "the first that fits: {}", other.sentence);

@@ -157,7 +157,7 @@ fn power_profiles_daemon_keeps_its_state() {
 #[test]
 fn auto_cpufreq_chooses_by_its_configuration_or_by_itself() {
     let why = machine("performance", &["+auto-cpufreq"]).why("governor");
-    assert!(why.sentence.ends_with("sets performance, by itself, without a configuration; it reads performance now"));
+    assert!(why.sentence.ends_with("sets performance, by default, without a configuration; it reads performance now"));
     let config = "[charger]\ngovernor = ondemand\nscaling_max_freq = 2000000\n[battery]\ngovernor = powersave\n";
     let mut tree = machine("ondemand", &["+auto-cpufreq"]).file("/etc/auto-cpufreq.conf", config);
     assert_eq!(at(&tree.why("governor"), "/etc/auto-cpufreq.conf").values, ["ondemand"]);

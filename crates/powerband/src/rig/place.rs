@@ -83,7 +83,7 @@ pub(crate) fn words(line: &str) -> Result<Vec<String>, String> {
             }
             (Some(open), c) if c == open => quote = None,
             (None | Some('"'), '\\') => {
-                let next = chars.next().ok_or_else(|| format!("nothing stands behind the last \\ of: {line}"))?;
+                let next = chars.next().ok_or_else(|| format!("nothing follows the last \\ of: {line}"))?;
                 let word = word.get_or_insert_default();
                 if quote.is_some() && !matches!(next, '"' | '\\' | '$' | '`') {
                     word.push('\\');

@@ -34,11 +34,11 @@ pub(crate) fn run(shared: &Shared) -> Answer {
         open.iter().any(|entry| entry.step == step && entry.turn.hold == Hold::Set)
     });
     if !kept {
-        return Err(Failure::new(Exit::Failed, "it was put back before it could be kept; set it again"));
+        return Err(Failure::new(Exit::Failed, "it was restored before it could be confirmed; set it again"));
     }
     if shared.json {
         return output::say_document(&Kept { kept: step });
     }
-    output::say("kept; take it back with `powerband undo`");
+    output::say("confirmed; undo it with `powerband undo`");
     Ok(Exit::Fine as u8)
 }

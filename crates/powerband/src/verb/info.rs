@@ -215,7 +215,7 @@ impl All {
             lines.unread(&found.unread);
         }
         match self.turned.as_deref() {
-            Some([]) => lines.row("nothing is turned"),
+            Some([]) => lines.row("nothing is changed"),
             rows => rows.unwrap_or_default().iter().for_each(|row| lines.row(&row.line)),
         }
     }
@@ -283,7 +283,7 @@ fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
                 Hold::Held => left::holder_words(rig.kept_of(side)),
                 Hold::Set => (None, "set; `powerband undo` takes it back".into()),
             };
-            let line = format!("turned: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked);
+            let line = format!("changed: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked);
             rows.push(TurnedRow { entry, held_by, line });
         }
     }

@@ -54,9 +54,16 @@ fn write_all(root: &Command, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The generator of a page, with its headline.
+fn manual(command: &Command) -> clap_mangen::Man {
+    clap_mangen::Man::new(command.clone())
+        .source(concat!("powerband ", env!("CARGO_PKG_VERSION")))
+        .manual("User Commands")
+}
+
 /// The page of one verb.
 fn page(verb: &Command) -> Result<String, Failure> {
-    let man = clap_mangen::Man::new(verb.clone());
+    let man = manual(verb);
     let mut text = Vec::new();
     man.render_title(&mut text)
         .and_then(|()| man.render_name_section(&mut text))
@@ -74,7 +81,7 @@ fn page(verb: &Command) -> Result<String, Failure> {
 
 /// The page of the command: what it is for, its verbs in groups, the options all of them take, exit codes.
 fn overview(root: &Command) -> Result<String, Failure> {
-    let man = clap_mangen::Man::new(root.clone());
+    let man = manual(root);
     let mut head = Vec::new();
     man.render_title(&mut head)
         .and_then(|()| man.render_name_section(&mut head))

@@ -95,7 +95,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
             let restored = &Restored::default();
             return output::say_document(&TakenBack { restored, steps_left: 0, undone: Some([]) });
         }
-        output::say("nothing is turned");
+        output::say("nothing is changed");
         return Ok(Exit::Fine as u8);
     }
     let mut restored = Restored::default();
@@ -175,7 +175,7 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
         text += "left by an interrupted powerband; `powerband undo --left` takes it back:\n";
         text.extend(left.iter().map(|(_, entry)| &entry.turn).filter(|turn| tells(turn)).map(line));
     }
-    output::say(if text.is_empty() { "nothing is turned" } else { &text });
+    output::say(if text.is_empty() { "nothing is changed" } else { &text });
     Ok(Exit::Fine as u8)
 }
 

@@ -82,7 +82,7 @@ fn open(shared: &Shared, args: &Watch, names: &Names) -> Result<Rig, Failure> {
         return Err(usage(format!("watch looks at one machine; write --machine {far} for that one")));
     }
     if args.load.is_some() && !names.simulated() {
-        return Err(usage("--load gives a simulated machine something to do; here, start it beside"));
+        return Err(usage("--load is for simulated machines; here, start the load separately"));
     }
     let mut rig = rig::open(names, shared.seed, Purpose::Look)?;
     if args.load == Some(MountLoad::Counter)

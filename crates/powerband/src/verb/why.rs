@@ -88,7 +88,7 @@ fn remarks(finding: &Finding) -> String {
     let how = finding.how.as_ref().filter(|how| !finding.text.contains(how.as_str()));
     let (who, how) = (&finding.who, how.map(|how| format!(", {how}")).unwrap_or_default());
     match &finding.standing {
-        Standing::Acts if finding.values.is_empty() => format!("acts: {who}{how}; what it sets cannot be told"),
+        Standing::Acts if finding.values.is_empty() => format!("acts: {who}{how}; what it sets is not known"),
         Standing::Acts if finding.explains => format!("acts: {who}{value}{how}; what reads now comes from here"),
         Standing::Acts => format!("acts: {who}{value}{how}; it is not what reads now"),
         Standing::Overridden { by } => format!("overridden: {who}{value}{how}; {by} acts after it"),

@@ -73,7 +73,7 @@ fn killed_while_it_waits_it_goes_back_there_and_a_warning_stays_here_until_someb
     }
     let told = two.near.run(&["--machine", &name, "info", "turned"]).ended(0);
     assert_eq!(told.err, "", "it has looked");
-    assert!(told.out.contains("nothing is turned"), "{}", told.out);
+    assert!(told.out.contains("nothing is changed"), "{}", told.out);
     assert_eq!(two.near.run(&["list"]).ended(0).err, "");
 }
 

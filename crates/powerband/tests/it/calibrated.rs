@@ -184,7 +184,7 @@ fn a_real_loop_is_calibrated() {
     assert_eq!(row["false_alarm"]["runs"], 2000);
     assert!(row["false_alarm"]["low"].as_f64().unwrap() <= 0.25, "{row}");
     assert!(row["sigma"].as_f64().unwrap() > 0.0 && row["judged"] == true && row["unit"] == "s");
-    assert_eq!(report["restored"]["entries"], 0, "nothing is turned");
+    assert_eq!(report["restored"]["entries"], 0, "nothing is changed");
 }
 
 #[test]

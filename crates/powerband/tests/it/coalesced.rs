@@ -84,7 +84,7 @@ fn a_killed_owner_leaves_no_card_turned() {
     // `ip` has become powerband: the one that holds it is killed.
     drop(running);
     until("it is back", || rx_frames(&there, &desk) == "0");
-    until("nothing is turned", || desk.turned() == 0);
+    until("nothing is changed", || desk.turned() == 0);
 }
 
 #[test]

@@ -297,7 +297,7 @@ fn what_a_simulated_machine_keeps_is_tidied_too_on_both_sides() {
     assert_eq!(warned.matches("still turned by an interrupted powerband").count(), 2, "{warned}");
     desk.run(&[&rig[..], &["undo", "--left"]].concat()).ended(0);
     let looked = desk.run(&[&rig[..], &["info", "turned"]].concat()).ended(0);
-    assert_eq!((looked.out.lines().last(), looked.err.as_str()), (Some("nothing is turned"), ""));
+    assert_eq!((looked.out.lines().last(), looked.err.as_str()), (Some("nothing is changed"), ""));
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn a_source_three_seconds_late_is_aligned() {
     within(0.005, &against_the_truth(&desk, &acpi, 120, &auto));
     let told = desk.run(&["show", "last"]).ended(0).out;
     let one_line = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(one_line.contains("late, and its readings are put back by that"), "{told}");
+    assert!(one_line.contains("and its readings are shifted by that"), "{told}");
     let counter = machine(&desk, "counter", &zone(late));
     within(0.005, &against_the_truth(&desk, &counter, 30, &["--meter", "psys", "--meter-lag", "auto"]));
     let told = desk.run(&["info", "meters", "--lag", "--machine", &acpi]).ended(0).out;

@@ -3,7 +3,7 @@ use std::fs;
 
 use crate::desk::{Desk, text};
 
-/// Refused with `code` before anything began: the sentence holds `words`, no experiment is kept, nothing is turned.
+/// Refused with `code` before anything began: the sentence holds `words`, no experiment is kept, nothing is changed.
 #[track_caller]
 fn refuses(words: &[&str], code: i32, holds: &[&str]) {
     let desk = Desk::new();

@@ -29,7 +29,7 @@ fn a_real_drivers_range_is_found_and_its_value_is_back() {
     let there = with_taps("probe", 1, &desk);
     let told = there.powerband(&desk, &["info", "net", "--probe"]).ended(0).out;
     assert!(told.contains("t0: rx-frames takes 0 to 64, in steps of 1; more becomes 64"), "{told}");
-    assert!(told.contains("everything is back as it was") && told.contains("rx-frames 5"), "{told}");
+    assert!(told.contains("everything was restored") && told.contains("rx-frames 5"), "{told}");
     assert_eq!((rx_frames(&there, &desk), desk.turned()), (vec!["5".into()], 1));
     let found = there.powerband(&desk, &["info", "net", "--probe", "t0", "--json"]).ended(0).value();
     let parameter = &found["net"]["probed"][0]["parameters"][0];
@@ -49,7 +49,7 @@ fn a_modelled_drivers_holes_are_found() {
     assert!(told.contains("eth0: rx-usecs takes 0 to 1, 3 to 4, 10 to 10000"), "{told}");
     assert!(told.contains("refused 2, "), "{told}");
     assert!(on(&["get", "rx-usecs"]).ended(0).out.contains("nic.rx-usecs@eth0 = 3"));
-    assert!(on(&["info", "turned"]).ended(0).out.contains("nothing is turned"));
+    assert!(on(&["info", "turned"]).ended(0).out.contains("nothing is changed"));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn what_is_set_is_there_for_the_next_process_and_undo_takes_it_back() {
     assert_eq!((&undo["restored"]["undone"], &undo["steps_left"]), (&2.into(), &0.into()));
     assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
     assert!(turned(&desk, &ROUTER).is_empty());
-    assert!(desk.run(&on(&ROUTER, &["undo"])).ended(0).out.contains("nothing is turned"));
+    assert!(desk.run(&on(&ROUTER, &["undo"])).ended(0).out.contains("nothing is changed"));
 }
 
 #[test]

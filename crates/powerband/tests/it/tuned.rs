@@ -57,7 +57,7 @@ fn on_a_table_the_cheapest_setting_is_found_in_a_part_of_the_trials_and_proved()
     for seed in ["1", "2", "3"] {
         let desk = Desk::new();
         let ran = desk.run(&[&["--json", "--seed", seed], &KEEPER[..]].concat()).ended(0);
-        assert!(ran.err.contains("a table of 184 rows, 90 settings") && ran.err.contains("nothing is turned"));
+        assert!(ran.err.contains("a table of 184 rows, 90 settings") && ran.err.contains("nothing is changed"));
         let report = ran.report();
         let found = search(&report);
         assert_eq!(found.end, Some(SearchEnd::Confirmed), "{}", report.finding);

@@ -136,9 +136,9 @@ fn now(lines: &mut Lines, group: &[&Clock]) {
         Some(format!("{}{most}", format_khz(*least)))
     };
     let told = range(|clock| clock.info.current_khz);
-    lines.say(4, &format!("now {}, as the kernel tells (scaling_cur_freq)", or_unknown(told)));
+    lines.say(4, &format!("now {}, reported by the kernel (scaling_cur_freq)", or_unknown(told)));
     if let Some(asked) = range(|clock| clock.hardware_khz) {
-        lines.say(4, &format!("now {asked}, asked of the hardware (cpuinfo_cur_freq)"));
+        lines.say(4, &format!("now {asked}, read from the hardware (cpuinfo_cur_freq)"));
     }
 }
 

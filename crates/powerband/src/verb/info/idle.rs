@@ -22,8 +22,8 @@ pub(super) fn idle(lines: &mut Lines, idle: &Idle) {
         table(lines, &group);
     }
     match idle.cpu_dma_latency_us {
-        Some(NO_REQUEST_US) => lines.say(4, "waking up may take as long as it does: nobody holds /dev/cpu_dma_latency"),
-        Some(us) => lines.say(4, &format!("waking up may take {us} us: somebody holds /dev/cpu_dma_latency")),
+        Some(NO_REQUEST_US) => lines.say(4, "no limit on wake-up latency: no process holds /dev/cpu_dma_latency"),
+        Some(us) => lines.say(4, &format!("wake-up latency limited to {us} us: a process holds /dev/cpu_dma_latency")),
         None => {}
     }
     for limit in &idle.resume_limits {

@@ -53,7 +53,7 @@ pub(super) fn listen(world: &mut dyn World, meters: &[MeterInstance]) -> Result<
             break Ok(());
         }
         match world.wait(Some((now_ns + LOOK_NS).min(began_ns + LISTEN_NS))) {
-            Wake::Stop(_) => break Err(Failure::new(Exit::Stopped, "stopped; nothing was turned")),
+            Wake::Stop(_) => break Err(Failure::new(Exit::Stopped, "stopped; nothing was changed")),
             Wake::Lost(..) => break Err(gone()),
             _ => {}
         }
@@ -140,7 +140,7 @@ fn late(lag: &Lag) -> String {
             let ms = (ns + 500_000) / 1_000_000;
             format!("its numbers come {late} late; --meter-lag {ms}ms lets trials wait for them")
         }
-        (None, why) => format!("how late its numbers come cannot be told: {}", why.as_deref().unwrap_or("unread")),
+        (None, why) => format!("its delay is not known: {}", why.as_deref().unwrap_or("unread")),
     }
 }
 

@@ -67,10 +67,7 @@ pub(super) fn probed(lines: &mut Lines, all: &[Probed]) {
             switches => format!(", with {} off meanwhile", switches.join(" and ")),
         };
         let (names, times) = (names.join(", "), probed.settings);
-        lines.say(
-            0,
-            &format!("probed: {device}: turned {names}, {times} times in all{off}; everything is back as it was"),
-        );
+        lines.say(0, &format!("probed: {device}: set {names}, {times} times in all{off}; everything was restored"));
     }
 }
 

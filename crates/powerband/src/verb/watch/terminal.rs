@@ -24,7 +24,7 @@ impl Drop for Screen {
 }
 
 pub(super) fn run(mut watched: Watched) -> Answer {
-    let remark = watched.pace.still().then(|| "a recording: it stands still".to_owned());
+    let remark = watched.pace.still().then(|| "a recording: it does not change".to_owned());
     let scene = watched.sampler.scene().clone();
     let mut view = View::new(scene, watched.pace.interval_ns, remark, output::colour());
     let mut screen = Screen(ratatui::try_init().map_err(|error| unusable(&error))?);

@@ -145,7 +145,7 @@ fn words(side: Side, at_unix_ms: u64, change: &Change, watch: &Watch) -> String 
     let by: Vec<String> = change.by.iter().map(Writer::to_string).collect();
     let who = match (by.is_empty(), &watch.unseen) {
         (false, _) => format!(", by {}", by.join(" and ")),
-        (true, None) => ", and nobody was seen to write it".to_owned(),
+        (true, None) => ", and no program was seen writing it".to_owned(),
         (true, Some(_)) => String::new(),
     };
     format!("{time} {far}{}@{}: {what}{who}", change.knob, change.site)

@@ -211,7 +211,6 @@ fn levels(model: &Model, rows: &[u32], place: usize, metric: &Metric, with_inter
             false => cell.value,
         }
     };
-    let scale = if power == 0 { String::new() } else { format!("10^{power} ") };
     let covers = metric.boundary.as_deref().filter(|_| matches!(unit_of(&metric.name), "W" | "J"));
     let unit = [scaled, covers.unwrap_or_default().to_owned()];
     let unit = unit.join(" ").trim().to_owned();
