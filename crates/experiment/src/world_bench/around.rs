@@ -26,7 +26,7 @@ pub(super) struct Around {
     set_up: BTreeSet<Line>,
     /// Command lines that are to run after the last trial, in the order their settings came.
     cleanups: Vec<Line>,
-    /// Whether the command may run several times in a trial, and how often if that is given.
+    /// Whether a short command is repeated in a trial by itself, and how often if that is given.
     repeatable: bool,
     given: Option<u32>,
     /// Runs in each trial of a setting, once that is known.
@@ -148,10 +148,9 @@ impl WorldBench<'_> {
         place: &Place,
         journal: &mut dyn Journal,
     ) -> Result<Result<u32, Void>, Fatal> {
-        if !self.around.repeatable {
-            return Ok(Ok(1));
-        }
-        if let Some(runs) = self.around.given.or_else(|| self.around.repeats.get(&trial.setting).copied()) {
+        let known = self.around.repeats.get(&trial.setting).copied();
+        let fixed = if self.around.repeatable { known } else { Some(1) };
+        if let Some(runs) = self.around.given.or(fixed) {
             return Ok(Ok(runs));
         }
         let load = self.variants[trial.setting as usize].load.clone();
@@ -162,7 +161,7 @@ impl WorldBench<'_> {
                 Ok(once_ns) => real_ns = real_ns.min(once_ns),
                 Err(void) => return Ok(Err(void)),
             }
-            if real_ns >= LONG_NS {
+            if real_ns >= 2.0 * LONG_NS {
                 break;
             }
         }

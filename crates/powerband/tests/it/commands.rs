@@ -188,15 +188,14 @@ fn files_are_written_at_the_end_with_the_values_of_each_trial() {
     let md = fs::read_to_string(md).unwrap();
     let lines: Vec<&str> = md.lines().collect();
     assert_eq!(lines.len(), 4, "one table: {md}");
-    assert!(lines[0].contains("real\\_s \\[ms\\]") && lines[2].starts_with("| sleep 0.02 | 2"), "{md}");
-    assert!(lines[2].contains("reference") && lines[3].contains(" worse |"), "{md}");
+    assert!(lines[0].contains("real\\_s \\[ms\\]") && lines[2].starts_with("| sleep 0.02 | "), "{md}");
+    assert!(lines[2].ends_with(" | reference |") && lines[3].starts_with("| sleep 0.05 | "), "{md}");
     let report = powerband_report::json::Report::parse(&fs::read_to_string(json).unwrap()).unwrap();
     assert!(report.settings.iter().all(|setting| setting.measured.len() == 3));
     let csv = fs::read_to_string(csv).unwrap();
     let count = |part: &str| csv.lines().filter(|line| line.contains(part)).count();
     assert_eq!(count(",real_s,s,trial "), 6, "{csv}");
     let runs: usize = report.settings.iter().flat_map(|it| &it.measured).map(|trial| trial.runs_s.len()).sum();
-    assert!(runs > 6);
     assert_eq!(count(",real_s,s,run "), runs);
 }
 
@@ -205,7 +204,7 @@ fn a_plan_compares_commands_as_the_words_do() {
     let desk = Desk::new();
     let plan = desk.beside("plan.toml");
     let text = "try = [\"param.t=0.01,0.02\"]\nruns = 2\nwarmup = 0\nprepare = \"true\"\n[load]\nkind = \"command\"\n\
-                commands = [\"sleep {t}\", [\"sleep\", \"0.0{t}\"]]\nshell = \"none\"\nrepeat = 2\n";
+                commands = [\"sleep {t}\", [\"sleep\", \"0{t}\"]]\nshell = \"none\"\nrepeat = 2\n";
     fs::write(&plan, text).unwrap();
     let report = desk.report(&["run", plan.to_str().unwrap()]);
     assert_eq!(labels(&report)[..2], ["sleep 0.01", "sleep 0.02"]);
