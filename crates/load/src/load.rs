@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use crate::ladder::mixed;
 use crate::{
-    CommandLoad, CommandOutput, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
-    WakeLoad,
+    CommandLoad, CommandOutput, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage,
+    StreamLoad, WakeLoad,
 };
 
 /// What makes the machine work, as a plan spells it: `kind = "counter"`, ….

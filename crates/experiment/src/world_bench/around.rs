@@ -98,7 +98,8 @@ impl WorldBench<'_> {
     /// Runs the command after a trial.
     pub(super) fn conclude(&mut self, setting: u32) -> Result<Result<(), Void>, Fatal> {
         let conclude = self.around.hooks.conclude.clone();
-        conclude.map_or(Ok(Ok(())), |text| self.hook("conclude", &line(&text, &self.variants[setting as usize].changes)))
+        conclude
+            .map_or(Ok(Ok(())), |text| self.hook("conclude", &line(&text, &self.variants[setting as usize].changes)))
     }
 
     /// Runs the commands after the last trial. One that fails is reported and does not keep others from running.
@@ -110,7 +111,9 @@ impl WorldBench<'_> {
                     self.told.insert(format!("the cleanup command '{}' was stopped", cleanup.0));
                 }
                 Ok(Err(void)) => drop(self.told.insert(void.to_string())),
-                Err(fatal) => drop(self.told.insert(format!("the cleanup command '{}' did not run: {fatal}", cleanup.0))),
+                Err(fatal) => {
+                    drop(self.told.insert(format!("the cleanup command '{}' did not run: {fatal}", cleanup.0)))
+                }
             }
         }
     }
@@ -200,9 +203,7 @@ impl WorldBench<'_> {
         if shell_ns > SHELL_SHARE * real_ns {
             let takes = format_duration((shell_ns / 1e4).round() as u64 * 10_000);
             let shell = self.around.shell.name();
-            self.told.insert(format!(
-                "the shell ({shell}) takes {takes} of each run; -N runs commands without one"
-            ));
+            self.told.insert(format!("the shell ({shell}) takes {takes} of each run; -N runs commands without one"));
         }
         Ok(Ok(()))
     }

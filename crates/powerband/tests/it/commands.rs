@@ -32,7 +32,9 @@ fn two_commands_are_compared_however_they_are_typed() {
         assert_eq!(labels(&report), ["sleep 0.02", "sleep 0.2"], "{words:?}");
         let (short, long) = (typical(&report, "sleep 0.02", "real_s"), typical(&report, "sleep 0.2", "real_s"));
         assert!(short >= 0.02 && long >= 0.2, "{short} {long}");
-        assert!(report.finding.contains("'sleep 0.02' is ") && report.finding.contains("times as fast as 'sleep 0.2' ("));
+        assert!(
+            report.finding.contains("'sleep 0.02' is ") && report.finding.contains("times as fast as 'sleep 0.2' (")
+        );
         assert!(report.finding.ends_with(", error rate 5 %)"), "{}", report.finding);
     }
     // The order in which they are typed does not matter for who is the faster one.
@@ -170,7 +172,8 @@ fn input_and_output_go_where_they_are_sent() {
         assert!(["helloerror\n", "hello"].contains(&text.as_str()), "each run writes it anew: {text}");
         assert!(events(&desk, "trial_done").iter().all(|event| event["outcome"]["output"].is_null()));
     }
-    let ran = desk.run(&["try", "echo seen; true", "true; true", "--warmup", "0", "--runs", "1", "--show-output", "-q"]);
+    let ran =
+        desk.run(&["try", "echo seen; true", "true; true", "--warmup", "0", "--runs", "1", "--show-output", "-q"]);
     assert!(ran.ended(0).out.starts_with("seen\n"));
     let missing = ["try", "cat", "sleep 0.1", "--input", "/no/such", "--runs", "1", "--warmup", "0"];
     let sentence = desk.run(&missing).refused(7);
