@@ -144,7 +144,9 @@ fn drop_idle(setting: &mut Setting) {
     let before = setting.assignments.len();
     setting.assignments.retain(acts);
     if setting.assignments.len() < before {
-        setting.name = Some(setting.assignments.iter().filter_map(|it| short(it, &setting.assignments)).collect::<Vec<_>>().join(" "));
+        setting.name = Some(
+            setting.assignments.iter().filter_map(|it| short(it, &setting.assignments)).collect::<Vec<_>>().join(" "),
+        );
     }
 }
 

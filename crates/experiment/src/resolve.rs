@@ -6,8 +6,8 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, BACKGROUND, Background, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement, Setting, Side, Started,
-    parse_duration_ns, parse_frequency_khz, parse_percent,
+    Assignment, BACKGROUND, Background, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement,
+    Setting, Side, Started, parse_duration_ns, parse_frequency_khz, parse_percent,
 };
 
 use crate::asked::Sources;
@@ -112,8 +112,12 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     notes.extend(caveats.iter().cloned());
     let asked = match &plan.tune {
         Some(tune) => {
-            if let Some(of_load) = settings.iter().flat_map(|it| &it.assignments).find(|it| it.knob.of_load().is_some()) {
-                let why = format!("tune searches knobs of machines, and {} is one of the load; compare with try", of_load.knob);
+            if let Some(of_load) = settings.iter().flat_map(|it| &it.assignments).find(|it| it.knob.of_load().is_some())
+            {
+                let why = format!(
+                    "tune searches knobs of machines, and {} is one of the load; compare with try",
+                    of_load.knob
+                );
                 return Err(PlanError::Search(why).into());
             }
             let others = settings.get(1..).unwrap_or_default();
@@ -163,7 +167,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         meters,
         cpus: narrow.cpus.clone(),
         cost_order,
-        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(&settings)),
+        settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(plan, &settings)),
         requirements,
         search,
         notes: caveats,
@@ -259,8 +263,12 @@ fn cool(plan: &Plan, world: &mut dyn World) -> Result<Option<Cool>, PlanError> {
     if told { Ok(Some(cool)) } else { Err(PlanError::NoThermal) }
 }
 
-/// How long a machine takes to settle after any of the settings, ns.
-fn settles_ns(settings: &[Setting]) -> u64 {
+/// How long a machine takes to settle after any of the settings, ns. A calibration settles as experiments that change knobs
+/// do: its noise is meant for them.
+fn settles_ns(plan: &Plan, settings: &[Setting]) -> u64 {
+    if plan.calibration {
+        return powerband_knob::SETTLES_NS;
+    }
     settings.iter().map(powerband_knob::settles_ns).max().unwrap_or_default()
 }
 
@@ -410,9 +418,10 @@ fn min_blocks(plan: &Plan) -> Result<u32, PlanError> {
     let most = max_blocks(plan)?;
     match plan.runs.or(plan.min_runs) {
         Some(0) => Err(quantity("runs", "there must be at least one run")),
-        Some(least) if least > most => {
-            Err(quantity("min-runs", format!("{least} runs do not fit into at most {most} blocks; give --max-runs {least}")))
-        }
+        Some(least) if least > most => Err(quantity(
+            "min-runs",
+            format!("{least} runs do not fit into at most {most} blocks; give --max-runs {least}"),
+        )),
         least => Ok(least.unwrap_or(0)),
     }
 }

@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn a_range_of_a_parameter_has_the_decimals_that_were_typed() {
         let values = |text: &str| steps(text).map(|steps| steps.map(|all| all.join(" ")));
-        for (text, all) in [("1..4", "1 2 3 4"), ("0.3..0.7:0.2", "0.3 0.5 0.7"), ("0..1:0.25", "0.00 0.25 0.50 0.75 1.00")]
+        for (text, all) in
+            [("1..4", "1 2 3 4"), ("0.3..0.7:0.2", "0.3 0.5 0.7"), ("0..1:0.25", "0.00 0.25 0.50 0.75 1.00")]
         {
             assert_eq!(values(text), Some(Ok(all.to_owned())));
         }

@@ -7,7 +7,7 @@ use powerband_record::CpuList;
 use crate::{About, Declared, KnobError, Landed, Policy, Value, resolve_here};
 
 /// How long a machine takes to settle after most knobs, ns.
-pub(crate) const SETTLES_NS: u64 = 1_000_000_000;
+pub const SETTLES_NS: u64 = 1_000_000_000;
 
 /// One knob of the catalogue. Implementations are unit structs or constants: they hold no state of a machine.
 pub trait Knob: Sync + fmt::Debug {

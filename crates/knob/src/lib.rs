@@ -41,7 +41,7 @@ pub use apply::{Applied, Reach, Reached, apply, apply_steps};
 pub use declared::Declared;
 pub use error::{ErrorKind, KnobError};
 pub use expand::{Beside, Expanded, expand};
-pub use knob::{Knob, Named, Selection, Site, Sites, Turning};
+pub use knob::{Knob, Named, SETTLES_NS, Selection, Site, Sites, Turning};
 pub use landed::Landed;
 pub use level::{Level, level};
 pub use look::{Reading, cpufreq, get};

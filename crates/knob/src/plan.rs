@@ -93,9 +93,8 @@ impl fmt::Display for StepLine {
 /// The assignments of a setting that concern one side of the rig; those for `both` concern each.
 #[must_use]
 pub fn for_side(setting: &Setting, side: Side) -> Setting {
-    let concerns = |assignment: &&Assignment| {
-        assignment.knob.of_load().is_none() && assignment.knob.side.each().contains(&side)
-    };
+    let concerns =
+        |assignment: &&Assignment| assignment.knob.of_load().is_none() && assignment.knob.side.each().contains(&side);
     Setting { name: setting.name.clone(), assignments: setting.assignments.iter().filter(concerns).cloned().collect() }
 }
 

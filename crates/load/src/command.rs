@@ -164,6 +164,9 @@ impl CommandLoad {
         if self.far_port.is_some() && self.far_command.is_empty() {
             return Some(LoadError::PortAlone);
         }
+        if self.repeat.is_some() && !self.is_repeatable() {
+            return Some(LoadError::Repeated);
+        }
         let is_empty = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
         let read = |line: &CommandLine| line.argv(&self.shell, str::to_owned).err();
         match self.commands.iter().find_map(read) {

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use crate::ladder::mixed;
 use crate::{
-    CommandLoad, CommandOutput, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
-    WakeLoad,
+    CommandLoad, CommandOutput, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage,
+    StreamLoad, WakeLoad,
 };
 
 /// What makes the machine work, as a plan spells it: `kind = "counter"`, ….
@@ -145,6 +145,11 @@ pub enum LoadError {
     /// One command in two places.
     #[error("a load has either argv or commands; leave one of them out")]
     TwoCommands,
+    /// A number of runs for a command that runs once.
+    #[error(
+        "a command whose output is read, which has a far command or whose cost is modelled runs once in each trial; leave --repeat out"
+    )]
+    Repeated,
     /// A command line that cannot be read.
     #[error("{0}")]
     Command(String),

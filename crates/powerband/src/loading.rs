@@ -57,7 +57,9 @@ fn command(shared: &Shared, args: &Loading, lines: Vec<CommandLine>) -> Result<C
     let output = how.command_output.clone().map(CommandOutput::from).unwrap_or_default();
     let output = if how.show_output { CommandOutput::Inherit } else { output };
     if output == CommandOutput::Inherit && shared.json {
-        return Err(usage("--json prints one JSON value, and the command's output would be among it; leave out --show-output"));
+        return Err(usage(
+            "--json prints one JSON value, and the command's output would be among it; leave out --show-output",
+        ));
     }
     let (argv, commands) = match <[CommandLine; 1]>::try_from(lines) {
         Ok([CommandLine::Words(words)]) => (words, Vec::new()),
@@ -94,7 +96,10 @@ fn lines(args: &Loading, typed: &[String]) -> Result<Vec<CommandLine>, Failure> 
         )));
     }
     if !typed.is_empty() && args.load.is_some() {
-        return Err(usage(format!("'{}' is a command, and --load names another load; leave one of them out", typed[0])));
+        return Err(usage(format!(
+            "'{}' is a command, and --load names another load; leave one of them out",
+            typed[0]
+        )));
     }
     if !args.command.is_empty() {
         return args.command.split(|word| word == BETWEEN).map(behind).collect();

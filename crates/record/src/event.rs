@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Calibration, Change, CommandKnob, CommandMeter, Cool, CpuList, Fact, Hooks, MeterChoice, Metric, Outcome, Recording,
-    Requirement, RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
+    Calibration, Change, CommandKnob, CommandMeter, Cool, CpuList, Fact, Hooks, MeterChoice, Metric, Outcome,
+    Recording, Requirement, RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
 };
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.

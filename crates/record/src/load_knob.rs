@@ -104,10 +104,8 @@ impl Background {
         let Some(list) = text.strip_prefix(SPIN) else {
             return Err(format!("'{text}' is no background load; {forms}"));
         };
-        let cpus: CpuList = list
-            .trim_start_matches("cpu")
-            .parse()
-            .map_err(|error| format!("background={text}: {error}; {forms}"))?;
+        let cpus: CpuList =
+            list.trim_start_matches("cpu").parse().map_err(|error| format!("background={text}: {error}; {forms}"))?;
         if cpus.is_empty() { Err(format!("background={text} has no CPU; {forms}")) } else { Ok(Background::Spin(cpus)) }
     }
 
@@ -182,9 +180,7 @@ impl LoadVariant {
     /// A text with the parameters in their places.
     #[must_use]
     pub fn filled(&self, text: &str) -> String {
-        self.parameters
-            .iter()
-            .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+        self.parameters.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A report as Markdown: the finding, and a table for each metric, to be pasted where tables of pipes are understood.
-use crate::{Model, commands};
 use crate::sentence::{self, signed_change, signed_interval, unit_of_change, with_boundary};
 use crate::text::{clean, word};
+use crate::{Model, commands};
 use powerband_record::{Level, Metric, format_number, unit_of};
 
 /// Prints a report.

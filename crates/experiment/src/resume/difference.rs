@@ -14,7 +14,10 @@ pub(super) fn difference(started: &Started, stands: &[Event], was: &Event, is: &
 fn trial(event: &Event) -> Option<u32> {
     match event {
         Event::TrialStarted(planned) => Some(planned.trial),
-        Event::Landed { trial, .. } | Event::Repeats { trial, .. } | Event::TrialDone { trial, .. } | Event::TrialVoid { trial, .. } => Some(*trial),
+        Event::Landed { trial, .. }
+        | Event::Repeats { trial, .. }
+        | Event::TrialDone { trial, .. }
+        | Event::TrialVoid { trial, .. } => Some(*trial),
         _ => None,
     }
 }

