@@ -24,7 +24,7 @@ mod work;
 mod writer;
 
 pub use arrivals::{Arrivals, Schedule};
-pub use calibration::{BackToBack, Calibration, Detectable, FalseAlarm, NoiseAdvice};
+pub use calibration::{BackToBack, Calibration, Detectable, FalseAlarm, MAX_CALIBRATED_MARGIN, NoiseAdvice};
 pub use command_knob::{CommandKnob, VALUE};
 pub use command_meter::{CommandMeter, MeterUnit};
 pub use cool::Cool;
@@ -35,7 +35,9 @@ pub use event::{
 };
 pub use fact::{Change, Fact};
 pub use meter_choice::MeterChoice;
-pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
+pub use metric::{
+    Better, LOSS_MARGIN_PERCENT, MAX_LOST_PERCENT, Metric, MetricName, canonical_metric, is_loss, unit_of,
+};
 pub use outcome::{ExitStatus, Histogram, Outcome, Output, Usage, Void};
 pub use primes::primes_below;
 pub use quantity::{
