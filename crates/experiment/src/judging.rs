@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use powerband_record::{
-    Better, KneeFinding, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing, Started, Verdict,
+    Better, KneeFinding, LOSS_MARGIN_PERCENT, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing,
+    Started, Verdict, is_loss,
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
 use powerband_stats::{Claim, Judge, Pairs, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
@@ -128,6 +129,11 @@ impl Judging {
                 sheet.trouble = Some(format!("{}: {error}", sheet.metric.name));
             }
         }
+    }
+
+    /// A trial of a setting that is void for what it lost, in percent.
+    pub(crate) fn lost(&mut self, setting: usize, lost_percent: f64) {
+        self.requiring.lost(setting, lost_percent);
     }
 
     /// Looks at all complete blocks.
@@ -266,6 +272,10 @@ impl Sheet {
     /// Logarithms unless a value of the first block has none; the margin then is that share of the reference's level.
     /// It asks only for signs, of all settings alike, so it favours none.
     fn settle_scale(&mut self) {
+        if is_loss(&self.metric.name) {
+            (self.rules.scale, self.rules.margin) = (Scale::Linear, LOSS_MARGIN_PERCENT);
+            return;
+        }
         let values: Vec<(Slot, f64)> = (0..self.table.blocks()).flat_map(|block| self.table.block(block)).collect();
         if values.iter().all(|&(_, value)| value > 0.0) {
             return;

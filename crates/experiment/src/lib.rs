@@ -8,6 +8,7 @@ mod bench;
 mod calibrating;
 mod choice;
 mod cooling;
+mod cost;
 mod courses;
 mod crossing;
 mod error;

@@ -1,5 +1,7 @@
 //! Requirements while an experiment runs: the trials of each setting by requirement, and where each stands after a look.
-use powerband_record::{Histogram, Outcome, Relation, Requirement, RequirementStanding, Standing, Started, unit_of};
+use powerband_record::{
+    Histogram, Outcome, Relation, Requirement, RequirementStanding, Standing, Started, is_loss, unit_of,
+};
 use powerband_stats::limit::{Held, LEAST_TRIALS, Limit, level};
 use powerband_stats::{Contrast, Latencies, Prediction, Rules, Scale, Spending, change_point, drift};
 
@@ -30,6 +32,8 @@ struct Samples {
     factor: f64,
     /// Trials without a histogram behind the metric.
     without: u32,
+    /// What was lost in the latest trials, where all of these were void for it.
+    lost: Vec<f64>,
 }
 
 /// A difference from the reference with the scale it is on and the reference's level.
@@ -62,6 +66,7 @@ impl Requiring {
             let Some(&value) = outcome.metrics.get(metric).filter(|value| value.is_finite()) else { continue };
             let Some(samples) = item.samples.get_mut(setting) else { continue };
             samples.values.push(value);
+            samples.lost.clear();
             let behind = item.share.and_then(|share| behind(&item.requirement.metric, value, share, outcome));
             match behind {
                 Some((histogram, factor)) => {
@@ -70,6 +75,13 @@ impl Requiring {
                 }
                 None => samples.without += 1,
             }
+        }
+    }
+
+    /// A trial that is void for what it lost.
+    pub(crate) fn lost(&mut self, setting: usize, lost_percent: f64) {
+        for item in self.items.iter_mut().filter(|it| !it.requirement.relative && is_loss(&it.requirement.metric)) {
+            item.samples.get_mut(setting).into_iter().for_each(|samples| samples.lost.push(lost_percent));
         }
     }
 
@@ -99,6 +111,10 @@ impl Requiring {
         let mut all = Vec::new();
         for item in &self.items {
             for setting in usize::from(item.requirement.relative)..item.samples.len() {
+                if let Some(broken) = broken_by_loss(item, setting) {
+                    all.push((broken, None));
+                    continue;
+                }
                 let found = if item.requirement.relative {
                     against(&item.requirement.metric, setting).map(|it| self.relative(item, &it, spending))
                 } else {
@@ -205,6 +221,21 @@ fn open(item: &Item, setting: usize) -> RequirementStanding {
         predicted: None,
         this_session: false,
     }
+}
+
+/// A limit on losses that trials in a row were beyond, all of them void for it. Of so many, all beyond a limit that the setting
+/// keeps more often than not is one case in 32.
+fn broken_by_loss(item: &Item, setting: usize) -> Option<RequirementStanding> {
+    let lost = &item.samples.get(setting)?.lost;
+    let Requirement { relation, limit, .. } = item.requirement;
+    let all_beyond = lost.len() >= LEAST_TRIALS as usize && lost.iter().all(|lost| !relation.holds(*lost, limit));
+    all_beyond.then(|| RequirementStanding {
+        standing: Standing::Broken,
+        probability: 0.5_f64.powi(i32::try_from(lost.len()).unwrap_or(i32::MAX)),
+        estimate: Some(lost.iter().sum::<f64>() / lost.len() as f64),
+        trials: u32::try_from(lost.len()).unwrap_or(u32::MAX),
+        ..open(item, setting)
+    })
 }
 
 impl Samples {

@@ -1,18 +1,19 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
 use std::collections::BTreeSet;
 
-use powerband_knob::{Declared, Selection, place_of_word, resolve as resolve_knob, trend};
+use powerband_knob::{Declared, Selection};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
     Assignment, BACKGROUND, Background, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement,
-    Setting, Side, Started, parse_duration_ns, parse_frequency_khz, parse_percent,
+    Setting, Side, Started, parse_duration_ns, parse_percent,
 };
 
 use crate::asked::Sources;
 use crate::choice::{choices, program};
 use crate::cooling;
+use crate::cost::{cost_note, cost_order};
 use crate::courses::recordings;
 use crate::crossing::crossed;
 use crate::metering::Metering;
@@ -108,7 +109,8 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
     let note = plan.knee.as_deref().and_then(|knob| cost_note(knob, &settings, &cost_order, &narrow.declared));
-    let caveats: Vec<String> = note.into_iter().collect();
+    let alone = world.machine(Side::Far).is_none().then(|| plan.load.without_peer().map(str::to_owned)).flatten();
+    let caveats: Vec<String> = note.into_iter().chain(alone).collect();
     notes.extend(caveats.iter().cloned());
     let asked = match &plan.tune {
         Some(tune) => {
@@ -348,42 +350,6 @@ fn costliest_first(plan: &Plan, mut settings: Vec<Setting>, declared: &Declared)
         settings[..=costliest as usize].rotate_right(1);
     }
     Ok(settings)
-}
-
-/// Indices of the settings by the value they give a knob, cheapest first: the end that draws less power, where the knob's
-/// trend is known, else the lowest value.
-fn cost_order(knob: &str, settings: &[Setting], declared: &Declared) -> Result<Vec<u32>, ResolveError> {
-    let meant = |name: &str| declared.find(name).map_or_else(|| resolve_knob(name), Ok);
-    let wanted = meant(knob)?;
-    let falls = trend(&wanted.name).power < 0.0;
-    let mut costs = Vec::new();
-    for (index, setting) in (0u32..).zip(settings) {
-        let same = |a: &&Assignment| meant(&a.knob.name).is_ok_and(|named| named.name == wanted.name);
-        let value = setting.assignments.iter().rev().find(same).and_then(|a| cost(&wanted.name, &a.value));
-        let missing = || PlanError::NoCost { knob: knob.into(), setting: setting.label() };
-        let value = value.ok_or_else(missing)?;
-        costs.push((if falls { -value } else { value }, index));
-    }
-    costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    Ok(costs.into_iter().map(|(_, index)| index).collect())
-}
-
-/// Which end of a knob is taken as the cheap one, where its trend does not say.
-fn cost_note(knob: &str, settings: &[Setting], order: &[u32], declared: &Declared) -> Option<String> {
-    let name = declared.find(knob).map_or_else(|| resolve_knob(knob), Ok).ok()?.name;
-    let unknown = trend(&name).power == 0.0;
-    let label = |index: Option<&u32>| settings.get(*index? as usize).map(Setting::label);
-    let (cheap, dear) = (label(order.first())?, label(order.last())?);
-    unknown.then(|| {
-        format!("which values of {knob} are cheap is not known: {cheap} is taken as the cheapest and {dear} as the costliest setting")
-    })
-}
-
-/// A value as a number: a frequency, a percentage, or plain; of words that have an order, the place in it.
-fn cost(knob: &str, text: &str) -> Option<f64> {
-    let plain = text.trim_end_matches('%').parse::<f64>().ok().filter(|value| value.is_finite());
-    let word = || place_of_word(knob, text).map(|place| place as f64);
-    plain.or_else(|| parse_frequency_khz(text).ok().map(f64::from)).or_else(word)
 }
 
 /// Whether a metric is not simply measured under its own name.

@@ -1,7 +1,7 @@
 //! The loop: warm-up, then blocks of every open setting in random order, a look after each, until all is decided or
 //! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
-use powerband_record::{BlockDone, CloseReason, Event, Finding, Started, Void};
-use powerband_stats::limit::LEAST_BLOCK;
+use powerband_record::{BlockDone, CloseReason, Event, Finding, Requirement, Started, Void, is_loss};
+use powerband_stats::limit::{LEAST_BLOCK, LEAST_TRIALS};
 use powerband_stats::{Patience, Slot, block_order, reference_copies, slots};
 
 use crate::calibrating::{self, Calibrating};
@@ -118,7 +118,7 @@ impl<'a> Blocks<'a> {
             let last = self.given_up.last()?;
             let why = format!("no setting but the reference gave anything valid: {last}");
             return Some(match last {
-                Void::LoadFailed { .. } | Void::NoMetric { .. } => CloseReason::LoadFailed { why },
+                Void::LoadFailed { .. } | Void::NoMetric { .. } | Void::Lossy { .. } => CloseReason::LoadFailed { why },
                 _ => CloseReason::Failed { why },
             });
         }
@@ -173,7 +173,9 @@ impl<'a> Blocks<'a> {
             return Ok(());
         }
         let mut last = Void::Stopped;
-        for _ in 0..TRIES {
+        let mut tries = 0;
+        while tries < self.tries(&last) {
+            tries += 1;
             match trials.one(block, index(slot.setting), index(slot.copy), |_| Ok(()))? {
                 Ok(outcome) => {
                     trials.count(&outcome);
@@ -183,18 +185,39 @@ impl<'a> Blocks<'a> {
                     self.judging.take(slot, &outcome);
                     return Ok(());
                 }
-                Err(why) => last = why,
+                Err(why) => {
+                    if let Void::Lossy { lost_percent, .. } = &why {
+                        self.judging.lost(slot.setting, *lost_percent);
+                    }
+                    last = why;
+                }
             }
         }
         if slot.setting == 0 {
             return Err(End::Close(CloseReason::LoadFailed {
-                why: format!("the reference gave nothing valid {TRIES} times in a row: {last}"),
+                why: format!("the reference gave nothing valid {tries} times in a row: {last}"),
             }));
         }
-        self.given_up.push(last.clone());
+        // Where a limit is set on what is lost, losing too much is an answer.
+        if !self.is_limited(&last) {
+            self.given_up.push(last.clone());
+        }
         let label = &self.started.settings[slot.setting].label;
-        self.notes.push(format!("{label} gave nothing valid {TRIES} times in a row and was left out: {last}"));
-        self.leave(trials, index(slot.setting), block, &format!("void {TRIES} times in a row: {last}"))
+        self.notes.push(format!("{label} gave nothing valid {tries} times in a row and was left out: {last}"));
+        self.leave(trials, index(slot.setting), block, &format!("void {tries} times in a row: {last}"))
+    }
+
+    /// How often in a row a setting may give nothing valid; as often as a limit on losses takes to be broken.
+    fn tries(&self, last: &Void) -> u32 {
+        if self.is_limited(last) { LEAST_TRIALS } else { TRIES }
+    }
+
+    /// Whether a trial is void for losing more than a limit on losses lets it.
+    fn is_limited(&self, void: &Void) -> bool {
+        let Void::Lossy { lost_percent, .. } = void else { return false };
+        let beyond =
+            |it: &Requirement| !it.relative && is_loss(&it.metric) && !it.relation.holds(*lost_percent, it.limit);
+        self.started.requirements.iter().any(beyond)
     }
 
     fn leave(&mut self, trials: &mut Trials<'_>, setting: u32, block: u32, why: &str) -> Result<(), End> {

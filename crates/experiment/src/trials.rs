@@ -157,7 +157,9 @@ impl<'a> Trials<'a> {
                 match why {
                     Void::Stopped => Err(End::Close(CloseReason::Stopped)),
                     // A load that cannot even run as the machine is found would only fail again and again.
-                    Void::LoadFailed { .. } | Void::NoMetric { .. } if setting == 0 && !self.reference_seen => {
+                    Void::LoadFailed { .. } | Void::NoMetric { .. } | Void::Lossy { .. }
+                        if setting == 0 && !self.reference_seen =>
+                    {
                         Err(End::Close(CloseReason::LoadFailed { why: why.to_string() }))
                     }
                     why => Ok(Err(why)),

@@ -198,7 +198,7 @@ impl<'a> Searching<'a> {
                 Err(Void::NotTurned { why }) if setting != 0 => return self.refuse(trials, setting, block, &why),
                 Err(why) => last = why,
             }
-            if matches!(last, Void::LoadFailed { .. }) && setting != 0 {
+            if matches!(last, Void::LoadFailed { .. } | Void::Lossy { .. }) && setting != 0 {
                 break;
             }
         }
@@ -281,7 +281,7 @@ impl<'a> Searching<'a> {
                 }
                 Err(why) => last = why,
             }
-            if matches!(last, Void::LoadFailed { .. }) {
+            if matches!(last, Void::LoadFailed { .. } | Void::Lossy { .. }) {
                 break;
             }
         }

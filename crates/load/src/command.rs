@@ -237,9 +237,19 @@ impl CommandLoad {
         let driver = self.driver();
         let reading = driver.map(|driver| driver.read(finished)).transpose().map_err(|why| Void::LoadFailed { why })?;
         let reading = reading.unwrap_or_default();
+        if let Some(lossy) = reading.as_lossy() {
+            return Err(lossy);
+        }
         let mut values = usage(finished, self.set.runs.max(1));
         values.extend(reading.values);
         Ok(Concluded { values, missing: reading.missing, notes: reading.notes })
+    }
+}
+
+impl CommandLoad {
+    /// A run that failed for what it lost, where its driver can say so.
+    pub(crate) fn lossy(&self, finishes: &Finishes) -> Option<Void> {
+        self.driver()?.read(finishes.get("load")?).ok()?.as_lossy()
     }
 }
 

@@ -14,7 +14,7 @@ mod wrk;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::Finished;
-use powerband_record::{Better, Metric, Output};
+use powerband_record::{Better, MAX_LOST_PERCENT, Metric, Output, Void};
 use serde::{Deserialize, Serialize};
 
 /// Whose output a command prints.
@@ -116,6 +116,8 @@ pub(crate) struct Reading {
     pub(crate) missing: BTreeMap<String, String>,
     /// What one should know about the values.
     pub(crate) notes: BTreeSet<String>,
+    /// Why its times are void although they were read: too much was lost.
+    pub(crate) lossy: Option<String>,
 }
 
 /// No network carries more, in Mbit/s; a larger rate is a slip of the tool.
@@ -354,6 +356,18 @@ impl Reading {
                 Ok(())
             }
         }
+    }
+
+    /// Takes the share that was lost; above [`MAX_LOST_PERCENT`] the times are void, as `why` says.
+    fn put_lost(&mut self, lost_percent: f64, why: impl FnOnce() -> String, printed: &Printed) -> Result<(), String> {
+        self.lossy = (lost_percent > MAX_LOST_PERCENT).then(why);
+        self.put("lost_percent", lost_percent, printed)
+    }
+
+    /// The void that says how much was lost, where that was too much.
+    pub(crate) fn as_lossy(&self) -> Option<Void> {
+        let lost_percent = *self.values.get("lost_percent")?;
+        Some(Void::Lossy { lost_percent, why: self.lossy.clone()? })
     }
 
     fn note(&mut self, sentence: impl Into<String>) {

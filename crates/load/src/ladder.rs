@@ -86,6 +86,10 @@ const CLOSE: f64 = 0.02;
 
 /// Name of what a level reaches.
 const SCORE: &str = "score_per_s";
+/// The slowest level's latency, and that of each level.
+const LATENCY: &str = "p99_us";
+/// Mean of all stretches, idle among them.
+const POWER: &str = "power_w";
 /// Prefix of the idle machine's metrics.
 const IDLE: &str = "idle_";
 
@@ -231,6 +235,9 @@ impl LadderLoad {
         let metric = |name: String, judged| Metric { name, better: Better::Higher, judged, boundary: None };
         let levels = self.levels.iter().map(|level| metric(format!("at_{level}_{SCORE}"), false));
         let mut metrics = vec![metric(SCORE.into(), true)];
+        if self.tells_latency() {
+            metrics.push(Metric { better: Better::Lower, ..metric(LATENCY.into(), true) });
+        }
         metrics.extend(levels);
         metrics.push(metric("full_per_s".into(), false));
         metrics
@@ -240,7 +247,13 @@ impl LadderLoad {
     pub(crate) fn by_meter(&self) -> Vec<Metric> {
         let metric = |name: String, judged| Metric { name, better: Better::Higher, judged, boundary: None };
         let levels = self.levels.iter().map(|level| metric(format!("at_{level}_score_per_w"), false));
-        [metric("score_per_w".into(), true)].into_iter().chain(levels).collect()
+        let power = Metric { better: Better::Lower, ..metric(POWER.into(), true) };
+        [metric("score_per_w".into(), true), power].into_iter().chain(levels).collect()
+    }
+
+    /// Whether there is a level whose latency says something: that of our own order system, below all it can do.
+    fn tells_latency(&self) -> bool {
+        self.command.is_none() && self.levels.iter().any(|level| *level < 100)
     }
 
     /// Names in front of metrics, in the order of `levels`.
@@ -252,6 +265,10 @@ impl LadderLoad {
     /// What follows from all levels: ratios, where watts are known, and the overall figure.
     pub(crate) fn sum_up(&self, full_per_s: f64, measured: &mut BTreeMap<String, f64>) {
         measured.insert("full_per_s".into(), full_per_s);
+        let at = |level: &u32, name: &str| measured.get(&format!("at_{level}_{name}")).copied();
+        // At full load the queue only grows; below, the slowest level is the one that is felt.
+        let latency = self.levels.iter().filter(|level| **level < 100).filter_map(|level| at(level, LATENCY));
+        let latency = latency.reduce(f64::max).filter(|_| self.tells_latency());
         let (mut scores, mut watts) = (0.0, measured.get(&format!("{IDLE}power_w")).copied());
         if !self.idle {
             watts = Some(0.0);
@@ -265,9 +282,12 @@ impl LadderLoad {
                 measured.insert(format!("at_{level}_score_per_w"), score / power);
             }
         }
+        measured.extend(latency.map(|latency| (LATENCY.to_owned(), latency)));
         measured.insert(SCORE.into(), scores / self.levels.len() as f64);
         if let Some(watts) = watts.filter(|watts| *watts > 0.0) {
             measured.insert("score_per_w".into(), scores / watts);
+            let stretches = self.levels.len() + usize::from(self.idle);
+            measured.insert(POWER.into(), watts / stretches as f64);
         }
     }
 }
@@ -369,8 +389,12 @@ mod tests {
             (5.0, 75.0, 100.0)
         );
         with_idle.insert("idle_power_w".into(), 15.0);
+        with_idle.extend([("at_100_p99_us".to_owned(), 9e6), ("at_50_p99_us".to_owned(), 700.0)]);
         ladder.sum_up(100.0, &mut with_idle);
         assert_eq!(with_idle["score_per_w"], 3.0);
+        // The watts of all three stretches; the latency of what is below full load, where a queue does not only grow.
+        assert!((with_idle["power_w"] - 50.0 / 3.0).abs() < 1e-12);
+        assert_eq!(with_idle["p99_us"], 700.0);
     }
 
     #[test]

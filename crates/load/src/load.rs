@@ -346,7 +346,7 @@ impl Load {
                 metric("p90_us", Better::Lower, false),
                 metric("p99_us", Better::Lower, false),
                 metric("max_us", Better::Lower, false),
-                metric("lost_percent", Better::Lower, false),
+                metric("lost_percent", Better::Lower, true),
             ],
             Load::Wake(_) => vec![
                 metric("p50_us", Better::Lower, true),
@@ -367,7 +367,7 @@ impl Load {
                 metric("due_per_s", Better::Higher, false),
                 metric("p50_us", Better::Lower, false),
                 metric("p90_us", Better::Lower, false),
-                metric("p99_us", Better::Lower, false),
+                metric("p99_us", Better::Lower, true),
                 metric("max_us", Better::Lower, false),
             ],
             Load::Ladder(ladder) => ladder.metrics(),
@@ -377,7 +377,7 @@ impl Load {
                 metric("mean_us", Better::Lower, false),
                 metric("p50_us", Better::Lower, false),
                 metric("p90_us", Better::Lower, false),
-                metric("p99_us", Better::Lower, false),
+                metric("p99_us", Better::Lower, true),
                 metric("max_us", Better::Lower, false),
             ],
             Load::Command(command) => command.metrics(),
@@ -419,6 +419,12 @@ impl Load {
     pub fn conclude(&self, finishes: &Finishes) -> Result<Concluded, Void> {
         for (name, finished) in finishes {
             let tolerated = matches!(self, Load::Command(command) if command.ignore_failure);
+            if let (false, Load::Command(command)) = (finished.status.success(), self)
+                && let Some(lossy) = command.lossy(finishes)
+            {
+                // ping(8) fails where no answer came, which says how much was lost.
+                return Err(lossy);
+            }
             if !finished.status.success() && !tolerated {
                 return Err(Void::LoadFailed { why: failure(name, self, finished) });
             }
@@ -460,6 +466,20 @@ impl Load {
     pub fn advice(&self) -> Option<String> {
         match self {
             Load::Command(command) => command.advice(),
+            _ => None,
+        }
+    }
+
+    /// What it means that there is no peer, for loads that are about two ends.
+    #[must_use]
+    pub fn without_peer(&self) -> Option<&'static str> {
+        match self {
+            Load::Stream(_) => Some(
+                "stream has no peer: both of its ends run on this machine, over loopback, so it measures how fast the machine copies to itself, and no network; name a peer with --far",
+            ),
+            Load::Ping(_) => Some(
+                "ping has no peer: this machine answers itself, over loopback, so it measures no network and no NIC; name a peer with --far",
+            ),
             _ => None,
         }
     }

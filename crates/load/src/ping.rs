@@ -2,7 +2,7 @@
 //! and the far one answers, on a single machine both ends are on loopback.
 use std::collections::BTreeMap;
 
-use powerband_record::{Arrivals, CpuList, Protocol, Side, Void, Work};
+use powerband_record::{Arrivals, CpuList, MAX_LOST_PERCENT, Protocol, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles_us;
@@ -118,7 +118,15 @@ pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void
     let number = |key| reported(finishes, "load", key);
     let (sent, received) = (number("sent")?, number("received")?);
     if received <= 0.0 {
-        return Err(Void::LoadFailed { why: format!("none of {sent} pings was answered") });
+        return Err(Void::Lossy { lost_percent: 100.0, why: format!("none of {sent} pings was answered") });
+    }
+    let lost_percent = 100.0 * (sent - received) / sent;
+    if lost_percent > MAX_LOST_PERCENT {
+        let why = format!(
+            "{} of {sent} pings were lost, and what came back says too little of what did not",
+            sent - received
+        );
+        return Err(Void::Lossy { lost_percent, why });
     }
     let [p50, p90, p99] = percentiles_us(finishes, received)?;
     Ok([
@@ -129,7 +137,7 @@ pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void
         ("p90_us".to_owned(), p90),
         ("p99_us".to_owned(), p99),
         ("max_us".to_owned(), number("max_ns")? / 1e3),
-        ("lost_percent".to_owned(), 100.0 * (sent - received) / sent),
+        ("lost_percent".to_owned(), lost_percent),
     ]
     .into())
 }
@@ -151,13 +159,13 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_histogram() {
         let load = Load::builtin("ping", None).unwrap();
-        let report = json!({ "sent": 125, "received": 100, "mean_ns": 20_500.0, "max_ns": 900_000, "rtt_ns": 19_500.0,
+        let report = json!({ "sent": 101, "received": 100, "mean_ns": 20_500.0, "max_ns": 900_000, "rtt_ns": 19_500.0,
             "histogram": [[10_000, 50], [20_000, 40], [30_000, 9], [900_000, 1]] });
         let finishes = finishes(report);
         let metrics = load.conclude(&finishes).unwrap().values;
         assert_eq!((metrics["p50_us"], metrics["p90_us"], metrics["p99_us"]), (10.0, 20.0, 30.0));
         assert_eq!((metrics["rtt_ms"], metrics["mean_us"]), (0.0195, 20.5));
-        assert_eq!((metrics["max_us"], metrics["lost_percent"]), (900.0, 20.0));
+        assert_eq!((metrics["max_us"], metrics["lost_percent"]), (900.0, 100.0 / 101.0));
         assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
         assert_eq!(load.histograms(&finishes)["rtt_ns"].len(), 4);
     }
@@ -166,7 +174,12 @@ mod tests {
     fn what_nobody_answers_is_a_failed_load() {
         let load = Load::builtin("ping", None).unwrap();
         let silent = finishes(json!({ "sent": 3, "received": 0, "mean_ns": 0.0, "max_ns": 0, "histogram": [] }));
-        assert!(matches!(load.conclude(&silent), Err(Void::LoadFailed { why }) if why.contains("none of 3 pings")));
+        let Err(Void::Lossy { lost_percent, why }) = load.conclude(&silent) else { panic!("nobody answered") };
+        assert_eq!((lost_percent, why.as_str()), (100.0, "none of 3 pings was answered"));
+        let lossy = finishes(json!({ "sent": 100, "received": 10, "mean_ns": 1e6, "max_ns": 900_000, "rtt_ns": 1e6,
+            "histogram": [[900_000, 10]] }));
+        let Err(Void::Lossy { lost_percent, why }) = load.conclude(&lossy) else { panic!("90 % were lost") };
+        assert!(lost_percent == 90.0 && why.starts_with("90 of 100 pings were lost"), "{why}");
     }
 
     #[test]

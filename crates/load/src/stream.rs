@@ -200,7 +200,9 @@ impl StreamLoad {
             metric("rtt_ms", Better::Lower, false),
         ];
         let lost = if self.protocol == Transport::Udp { "lost_percent" } else { "retransmits" };
-        metrics.insert(3, metric(lost, Better::Lower, false));
+        // As fast as goes is as lossy as comes: only at a rate that was asked for does loss decide.
+        let decides = self.rate_mbit_s.is_some();
+        metrics.insert(if decides { 1 } else { 3 }, metric(lost, Better::Lower, decides));
         if self.direction == Direction::Both {
             metrics.push(metric("far_to_near_mbit_s", Better::Higher, false));
             metrics.push(metric("near_to_far_mbit_s", Better::Higher, false));

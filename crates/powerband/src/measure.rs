@@ -8,7 +8,8 @@ use powerband_experiment::{
 use powerband_host::with_rights_for;
 use powerband_machine::{User, World};
 use powerband_record::{
-    CloseReason, CommandMeter, Event, ExperimentHeader, Finding, JOURNAL_VERSION, Standing, Verdict, format_duration,
+    CloseReason, CommandMeter, Event, ExperimentHeader, Finding, JOURNAL_VERSION, MAX_CALIBRATED_MARGIN, Standing,
+    Verdict, format_duration, is_loss,
 };
 use powerband_report::sentence::percent;
 use powerband_store::{Noise, Store};
@@ -110,13 +111,27 @@ fn margin_by_calibration(
         return Ok(());
     }
     let mut best: Option<(Noise, String)> = None;
-    for metric in resolved.started.metrics.iter().filter(|metric| metric.judged) {
+    // Losses have a margin of their own.
+    for metric in resolved.started.metrics.iter().filter(|metric| metric.judged && !is_loss(&metric.name)) {
         let noise = store.noise(&host, &resolved.started, metric).map_err(store_failure)?;
         let larger =
             |noise: &Noise| best.as_ref().is_none_or(|(before, _)| noise.default_margin > before.default_margin);
         if let Some(noise) = noise.filter(larger) {
             best = Some((noise, metric.name.clone()));
         }
+    }
+    if let Some((noise, metric)) = best.as_ref().filter(|(noise, _)| noise.default_margin > MAX_CALIBRATED_MARGIN) {
+        let started = &mut resolved.started;
+        let note = format!(
+            "calibration {} found {metric} too noisy to set a margin (it varies by {} from trial to trial): the default of {} is used; --margin gives another",
+            noise.experiment,
+            percent(noise.sigma),
+            percent(started.margin)
+        );
+        output::remark(&note);
+        started.margin_source = "the default, as the calibration was too noisy".into();
+        started.notes.push(note);
+        return Ok(());
     }
     if let Some((noise, metric)) = best {
         resolved.started.margin = noise.default_margin;

@@ -3,6 +3,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::MetricName;
 
+/// The largest margin a calibration may set: above it nearly everything would be called the same.
+pub const MAX_CALIBRATED_MARGIN: f64 = 0.10;
+
 /// The noise of one metric, from trials of the machine as it is. Where `relative`, every deviation is one of logarithms
 /// (0.01 is 1 %), else it is in the metric's own unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -65,7 +68,8 @@ pub struct Calibration {
     pub mde: Vec<Detectable>,
     /// Times in which effects of 1, 3 and 10 % are found in nine of ten cases.
     pub time_for: Vec<Detectable>,
-    /// Twice the noise of a trial relative to its level, at least 0.01: the margin of "same" when none is given.
+    /// Twice the noise of a trial relative to its level, at least 0.01: the margin of "same" when none is given, unless it is
+    /// above [`MAX_CALIBRATED_MARGIN`].
     pub default_margin: f64,
     /// What would help, the most important first.
     pub advice: Vec<NoiseAdvice>,

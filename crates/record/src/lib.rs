@@ -27,7 +27,7 @@ mod work;
 mod writer;
 
 pub use arrivals::{Arrivals, Schedule};
-pub use calibration::{BackToBack, Calibration, Detectable, FalseAlarm, NoiseAdvice};
+pub use calibration::{BackToBack, Calibration, Detectable, FalseAlarm, MAX_CALIBRATED_MARGIN, NoiseAdvice};
 pub use command_knob::{CommandKnob, VALUE};
 pub use command_meter::{CommandMeter, MeterUnit};
 pub use cool::Cool;
@@ -41,7 +41,9 @@ pub use hooks::Hooks;
 pub use invocation::Invocation;
 pub use load_knob::{BACKGROUND, Background, COMMAND, LoadKnob, LoadVariant, PARAMETER};
 pub use meter_choice::MeterChoice;
-pub use metric::{Better, Metric, MetricName, canonical_metric, unit_of};
+pub use metric::{
+    Better, LOSS_MARGIN_PERCENT, MAX_LOST_PERCENT, Metric, MetricName, canonical_metric, is_loss, unit_of,
+};
 pub use outcome::{ExitStatus, Histogram, Outcome, Output, Repeated, Usage, Void};
 pub use primes::primes_below;
 pub use quantity::{

@@ -39,6 +39,18 @@ pub fn canonical_metric(name: &str) -> &str {
     }
 }
 
+/// Above this share of lost packets, in percent, a latency says too little: the slowest packets are those that never came.
+pub const MAX_LOST_PERCENT: f64 = 1.0;
+
+/// Losses that differ by less, in percentage points, count as equal: zero is their usual value, and of zero there is no share.
+pub const LOSS_MARGIN_PERCENT: f64 = 0.5;
+
+/// Whether a metric is a share of packets that were lost: `lost_percent`, `reverse_lost_percent`.
+#[must_use]
+pub fn is_loss(name: &str) -> bool {
+    name.rsplit('/').next().is_some_and(|name| name.ends_with("lost_percent"))
+}
+
 /// The unit a name ends in, before the site it may be of, as people write it (`rate_mbit_s` → `Mbit/s`); empty when it names
 /// none.
 #[must_use]

@@ -128,6 +128,13 @@ pub enum Void {
         /// Why not.
         why: String,
     },
+    /// So many packets were lost that those that came say too little of the others.
+    Lossy {
+        /// Share of what was sent that did not come back.
+        lost_percent: f64,
+        /// One sentence.
+        why: String,
+    },
     /// A machine was lost.
     Lost {
         /// One sentence.
@@ -140,7 +147,9 @@ pub enum Void {
 impl std::fmt::Display for Void {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Void::LoadFailed { why } | Void::NotTurned { why } | Void::Lost { why } => f.write_str(why),
+            Void::LoadFailed { why } | Void::NotTurned { why } | Void::Lossy { why, .. } | Void::Lost { why } => {
+                f.write_str(why)
+            }
             Void::KnobMoved { knob, expected, found, by } if by.is_empty() => {
                 write!(f, "{knob} was moved by someone else during the trial: set to {expected}, found at {found}")
             }

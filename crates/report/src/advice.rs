@@ -1,5 +1,5 @@
 //! What a reader may do about a finding: the setting that is recommended, what it gains at which price, and what to type to have it.
-use powerband_record::{Better, CloseReason, SearchEnd, Standing, Verdict, format_number};
+use powerband_record::{Better, CloseReason, KneeFinding, SearchEnd, Standing, Verdict, format_number};
 
 use crate::model::missing;
 use crate::sentence::{self, join_labels};
@@ -76,8 +76,20 @@ pub fn no_advice(model: &Model) -> Option<String> {
         2 => format!("{} is not shown to be better than {}", model.label(1), baseline(model)),
         _ => format!("no setting is shown to be better than {}", baseline(model)),
     };
-    let why = first.filter(|_| model.knee.is_none()).and_then(but).unwrap_or_else(nothing);
+    let why = match &model.knee {
+        Some(found) => no_knee(model, found),
+        None => first.and_then(but).unwrap_or_else(nothing),
+    };
     Some(format!("no setting is recommended: {why}"))
+}
+
+/// Why the search for a knee recommends nothing.
+fn no_knee(model: &Model, found: &KneeFinding) -> String {
+    match found.knee {
+        Some(knee) => format!("{} {}", model.label(knee), obstacle(model, knee).unwrap_or_default()),
+        None if found.none => "every cheaper setting loses".into(),
+        None => "the knee is not decided".into(),
+    }
 }
 
 fn baseline(model: &Model) -> String {
@@ -175,7 +187,7 @@ fn changes(model: &Model, at: u32) -> Vec<Changed> {
         let found = setting.verdicts.get(place)?.as_ref()?;
         let price = loses(found.change, metric.better) && found.verdict != Verdict::Better;
         let same = if found.verdict == Verdict::Same {
-            format!(", same within {}", sentence::percent(model.started.margin))
+            format!(", same within {}", sentence::margin_of(model, &metric.name))
         } else {
             String::new()
         };

@@ -1,5 +1,7 @@
 //! What a calibration found, in words: the noise of each metric, what can be seen in how long, and what would help.
-use powerband_record::{Calibration, Detectable, NoiseAdvice, format_duration, format_number, unit_of};
+use powerband_record::{
+    Calibration, Detectable, MAX_CALIBRATED_MARGIN, NoiseAdvice, format_duration, format_number, is_loss, unit_of,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::sentence::{counted, percent};
@@ -41,6 +43,11 @@ fn judged(model: &Model, found: &Calibration) -> bool {
     model.judged().any(|(_, metric)| metric.name == found.metric)
 }
 
+/// Whether the margin it would set is above what a margin may be.
+fn is_too_noisy(found: &Calibration) -> bool {
+    found.default_margin > MAX_CALIBRATED_MARGIN && !is_loss(&found.metric)
+}
+
 /// Noise relative to the level.
 fn sigma(found: &Calibration, value: f64) -> f64 {
     if found.relative || found.level == 0.0 { value } else { value / found.level.abs() }
@@ -57,7 +64,8 @@ pub(crate) fn headline(model: &Model) -> Option<String> {
             let time =
                 |it: &Detectable| format!("a difference of {} is found in {}", percent(it.effect), minutes(it.minutes));
             let reach = found.time_for.first().map_or_else(|| "no difference of 10 % can be found".to_owned(), time);
-            format!("{} varies by {noise} from trial to trial: {reach}", found.metric)
+            let too_noisy = if is_too_noisy(found) { ", which is too noisy to set a margin" } else { "" };
+            format!("{} varies by {noise} from trial to trial{too_noisy}: {reach}", found.metric)
         })
         .collect();
     match (clauses.is_empty(), &model.end) {
@@ -214,10 +222,18 @@ pub(crate) fn reach(all: &[Calibration]) -> (Vec<String>, Vec<Vec<String>>) {
 
 /// The sentences about one metric.
 pub(crate) fn told(found: &Calibration) -> Vec<String> {
-    let mut told = vec![format!(
-        "margin from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
-        percent(found.default_margin)
-    )];
+    let mut told = vec![match is_too_noisy(found) {
+        _ if is_loss(&found.metric) => "losses have a margin of their own, in percentage points".to_owned(),
+        false => format!(
+            "margin from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
+            percent(found.default_margin)
+        ),
+        true => format!(
+            "too noisy: twice its noise is {}, and a margin above {} would call nearly everything the same; it sets no margin, so the default stays",
+            percent(found.default_margin),
+            percent(MAX_CALIBRATED_MARGIN)
+        ),
+    }];
     told.push(match found.false_alarm {
         None => "false alarms: too few blocks to check".to_owned(),
         Some(it) if it.low > SUSPICIOUS => format!(
@@ -241,7 +257,12 @@ pub(crate) fn told(found: &Calibration) -> Vec<String> {
         told.push(format!("its level changed after block {after}"));
     }
     told.extend(found.advice.iter().map(|&advice| format!("advice: {}", sentence(found, advice))));
-    if found.advice.is_empty() {
+    if found.advice.is_empty() && is_too_noisy(found) {
+        told.push(
+            "advice: neither outliers nor drift explain the noise: measure more work in a trial (--for, or a longer command), pin the load (--pin), end what else runs"
+                .into(),
+        );
+    } else if found.advice.is_empty() {
         told.push("advice: none; compare".into());
     }
     told

@@ -12,6 +12,7 @@ use thiserror::Error;
 mod along;
 mod csv;
 mod decide;
+mod loads;
 mod measured;
 mod several;
 pub(crate) mod text;

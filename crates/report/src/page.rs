@@ -91,5 +91,5 @@ fn about(model: &Model) -> String {
     let id = model.header.as_ref().map(|header| format!(" · experiment {}", header.id)).unwrap_or_default();
     let machine = &model.started.machine;
     let simulated = if model.is_simulated() { ", a simulated machine" } else { "" };
-    format!("powerband{id} · {machine}{simulated} · {}", sentence::load(&model.started.load))
+    format!("powerband{id} · {machine}{simulated} · {}", sentence::load_of(model))
 }

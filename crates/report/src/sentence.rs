@@ -1,5 +1,8 @@
 //! Findings in words: the sentence a report begins with, and the single lines that text and JSON share.
-use powerband_record::{CloseReason, Metric, SettingVerdict, Verdict, Void, format_duration, format_number, unit_of};
+use powerband_record::{
+    CloseReason, LOSS_MARGIN_PERCENT, Metric, SettingVerdict, Verdict, Void, format_duration, format_number, is_loss,
+    unit_of,
+};
 use serde_json::Value;
 
 use crate::model::missing;
@@ -83,9 +86,14 @@ fn compared(model: &Model) -> Option<String> {
     if let Some(knee) = knee(model) {
         return Some(knee);
     }
-    let several = model.judged().count() > 1;
+    // Where nothing is lost to speak of, nothing is said of losses.
+    let said = |(place, metric): &(usize, &Metric)| {
+        !is_loss(&metric.name) || model.verdicts(*place).any(|it| it.verdict != Verdict::Same)
+    };
+    let several = model.judged().filter(said).count() > 1;
     let metrics: Vec<String> = model
         .judged()
+        .filter(said)
         .filter_map(|(place, metric)| {
             let clauses = comparisons(model, place)?;
             Some(if several { format!("in {}, {clauses}", with_boundary(&metric.name, metric)) } else { clauses })
@@ -203,7 +211,7 @@ fn comparisons(model: &Model, metric: usize) -> Option<String> {
         [] => {}
         some => {
             let verb = if some.len() == 1 { "is" } else { "are" };
-            let margin = percent(model.started.margin);
+            let margin = margin_of(model, &some[0].metric);
             clauses.push(format!("{} {verb} the same as {reference} within {margin}", labels(some)));
         }
     }
@@ -314,6 +322,15 @@ pub(crate) fn decimals_of(verdict: &SettingVerdict) -> usize {
         middle if middle >= 0.995 => 1,
         _ => 2,
     }
+}
+
+/// Below which difference a metric counts as the same: `5 %`; of losses, whose share of nothing is none, in percentage points.
+#[must_use]
+pub(crate) fn margin_of(model: &Model, metric: &str) -> String {
+    if is_loss(metric) {
+        return format!("{} percentage points", format_number(LOSS_MARGIN_PERCENT));
+    }
+    percent(model.started.margin)
 }
 
 /// A share in percent with its unit: `5 %`, `12.3 %`.
@@ -492,6 +509,20 @@ fn command_line(line: &Value) -> String {
         Value::Array(words) => words.iter().map(text).collect::<Vec<_>>().join(" "),
         line => text(line),
     }
+}
+
+/// The load of an experiment in a few words; without a peer it has no direction, and says where it runs.
+#[must_use]
+pub fn load_of(model: &Model) -> String {
+    let kind = model.started.load.get("kind").and_then(Value::as_str);
+    if model.started.far.is_some() || !matches!(kind, Some("stream" | "ping")) {
+        return load(&model.started.load);
+    }
+    let mut alone = model.started.load.clone();
+    if let Value::Object(fields) = &mut alone {
+        fields.remove("direction");
+    }
+    format!("{}, over loopback (no peer)", load(&alone))
 }
 
 /// The number, unless it is none.

@@ -142,7 +142,7 @@ fn facts(model: &Model, page: &mut Page) {
     }
     let far = plan.far.as_ref().map(|far| format!(", peer {far}")).unwrap_or_default();
     page.fact("machine", &format!("{}{far} ({})", plan.machine, plan.system));
-    page.fact("load", &sentence::load(&plan.load));
+    page.fact("load", &sentence::load_of(model));
     let simulated = if model.is_simulated() { " of simulated time" } else { "" };
     let time = if model.elapsed_ns == 0 {
         String::new()

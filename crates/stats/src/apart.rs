@@ -79,7 +79,7 @@ pub struct ApartLook {
     pub p: f64,
     /// The p that was asked for.
     pub level: f64,
-    /// Interval at that level.
+    /// Interval at that level; of a "same" the one inside the margin.
     pub interval: (f64, f64),
     /// Blocks (of both together in step), or sessions of each side, after which it would be decided.
     pub predicted: Option<Prediction>,
@@ -137,7 +137,9 @@ impl Apart {
             (true, false) => Claim::Lower,
             (false, false) => Claim::Open,
         };
-        ApartLook { claim, p, level, interval: self.interval(level), predicted: None }
+        // "Same" is two one-sided tests: the interval that lies inside the margin is the one at their level.
+        let interval = self.interval(if within { 2.0 * same_level } else { level });
+        ApartLook { claim, p, level, interval, predicted: None }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Limits on levels and differences while an experiment runs: seldom wrong, apart enough, and decided before a setting leaves.
 use powerband_experiment::{FormulaBench, run};
-use powerband_record::{CloseReason, Event, Finding, PlannedTrial, Requirement, Standing, Started};
+use powerband_record::{
+    Better, CloseReason, Event, Finding, Metric, PlannedTrial, Requirement, Standing, Started, Verdict, Void,
+};
 
 use crate::{count, noisy, started};
 
@@ -93,4 +95,87 @@ fn sweep_limits_that_are_exactly_met_are_seldom_decided() {
         let wrong = wrong(limit, &factors, runs);
         assert!(wrong.iter().all(|wrong| *wrong <= allowed), "{limit}: {wrong:?} of {runs}, at most {allowed} each");
     }
+}
+
+/// Drops that seldom come: a reference that is zero in its first blocks, or throughout, has no share to be held against.
+fn drops(started: &Started, at: impl Fn(&PlannedTrial) -> f64) -> (Finding, Vec<Event>) {
+    let mut started = started.clone();
+    started.metrics.push(Metric { name: "drops".into(), better: Better::Lower, judged: false, boundary: None });
+    let mut rates = noisy(started.seed, 0.01, vec![1.0, 1.1]);
+    let mut bench = FormulaBench::new(1_000_000_000, |trial: &PlannedTrial| {
+        let mut outcome = rates(trial)?;
+        outcome.metrics.insert("drops".into(), at(trial));
+        Ok(outcome)
+    });
+    let mut journal = Vec::new();
+    (run(&started, &mut bench, &mut journal).unwrap(), journal)
+}
+
+#[test]
+fn a_limit_against_a_reference_of_zero_stays_open_and_says_why() {
+    let mut started = limited(21, &["drops<=+10%"]);
+    started.max_blocks = 6;
+    let always_zero = |trial: &PlannedTrial| f64::from(trial.setting * (trial.trial % 3));
+    let zero_at_first = |trial: &PlannedTrial| if trial.block < 3 { 0.0 } else { f64::from(2 + trial.trial % 2) };
+    let zero_later = |trial: &PlannedTrial| if trial.block < 3 { 3.0 } else { 0.0 };
+    for (which, values) in [
+        ("always", &always_zero as &dyn Fn(&PlannedTrial) -> f64),
+        ("at first", &zero_at_first),
+        ("later", &zero_later),
+    ] {
+        let (finding, journal) = drops(&started, values);
+        assert_eq!(finding.reason, CloseReason::Blocks, "{which}: nothing that is open is decided");
+        assert!(standings(&finding, 1).contains(&Standing::Open), "{which}: {:?}", finding.requirements);
+        // A number that is none is written as null, and is never read again.
+        for event in &journal {
+            let text = serde_json::to_string(event).unwrap();
+            assert_eq!(&serde_json::from_str::<Event>(&text).unwrap(), event, "{which}: {text}");
+        }
+    }
+    let (finding, _) = drops(&started, always_zero);
+    let note = "drops<=+10% stays open: drops is 0 at the reference, of which no share can be taken";
+    assert!(finding.notes.iter().any(|told| told.starts_with(note)), "{:?}", finding.notes);
+    assert!(finding.requirements.iter().all(|it| it.estimate.is_none()));
+}
+
+/// A ping that loses as much as is told at its second setting.
+fn losing(started: &Started, lost_percent: impl Fn(u32) -> f64) -> Finding {
+    let mut started = started.clone();
+    started.metrics.push(Metric { name: "lost_percent".into(), better: Better::Lower, judged: true, boundary: None });
+    let mut rates = noisy(started.seed, 0.01, vec![1.0, 1.1]);
+    let mut bench = FormulaBench::new(1_000_000_000, |trial: &PlannedTrial| {
+        let mut outcome = rates(trial)?;
+        let lost_percent = if trial.setting == 0 { 0.0 } else { lost_percent(trial.trial) };
+        if lost_percent > 1.0 {
+            return Err(Void::Lossy { lost_percent, why: format!("{lost_percent} of 100 were lost") });
+        }
+        outcome.metrics.insert("lost_percent".into(), lost_percent);
+        Ok(outcome)
+    });
+    run(&started, &mut bench, &mut Vec::new()).unwrap()
+}
+
+#[test]
+fn a_setting_that_loses_its_packets_breaks_a_limit_on_losses_and_is_no_answer_without_one() {
+    let finding = losing(&limited(31, &["lost_percent<=1"]), |_| 90.0);
+    assert_eq!((finding.reason.clone(), finding.voids), (CloseReason::Decided, 5));
+    assert_eq!(standings(&finding, 1), [Standing::Broken]);
+    assert_eq!(finding.requirements.iter().find(|it| it.setting == 1).unwrap().estimate, Some(90.0));
+    let finding = losing(&limited(31, &[]), |_| 90.0);
+    let CloseReason::LoadFailed { why } = &finding.reason else { panic!("{:?}", finding.reason) };
+    assert!(why.ends_with("90 of 100 were lost") && finding.voids == 3, "{why}");
+    // One bad trial now and then is repeated, and says nothing of the limit.
+    let finding = losing(&limited(31, &["lost_percent<=1"]), |trial| if trial % 7 == 3 { 40.0 } else { 0.0 });
+    assert_eq!(standings(&finding, 1), [Standing::Holds]);
+    assert!(finding.voids > 0);
+}
+
+#[test]
+fn where_nothing_is_lost_the_losses_are_the_same() {
+    let finding = losing(&limited(32, &[]), |_| 0.0);
+    assert_eq!(finding.reason, CloseReason::Decided);
+    let verdict = |metric: &str| finding.verdicts.iter().find(|it| it.metric == metric).map(|it| it.verdict);
+    assert_eq!((verdict("rate_mbit_s"), verdict("lost_percent")), (Some(Verdict::Better), Some(Verdict::Same)));
+    let some = losing(&limited(32, &[]), |trial| 0.8 + 0.01 * f64::from(trial % 3));
+    assert_eq!(some.verdicts.iter().find(|it| it.metric == "lost_percent").unwrap().verdict, Verdict::Worse);
 }

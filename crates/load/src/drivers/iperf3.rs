@@ -36,9 +36,13 @@ pub(super) fn call(words: &[String]) -> Call {
         metrics.push(judged("reverse_rate_mbit_s", Better::Higher));
     }
     match (udp, bidir) {
-        (true, false) => metrics.extend(shown(["jitter_ms", "lost_percent"])),
+        (true, false) => {
+            metrics.push(judged("lost_percent", Better::Lower));
+            metrics.extend(shown(["jitter_ms"]));
+        }
         (true, true) => {
-            metrics.extend(shown(["jitter_ms", "reverse_jitter_ms", "lost_percent", "reverse_lost_percent"]));
+            metrics.extend(["lost_percent", "reverse_lost_percent"].map(|name| judged(name, Better::Lower)));
+            metrics.extend(shown(["jitter_ms", "reverse_jitter_ms"]));
         }
         (false, false) => metrics.extend(shown(["retransmits", "rtt_ms"])),
         (false, true) => metrics.extend(shown(["retransmits", "reverse_retransmits", "rtt_ms"])),

@@ -9,8 +9,9 @@ use super::{Call, Printed, Reading, figure, judged, shown};
 const VALUED: &str = "cCdIiFlmMNpQsStTWw";
 
 pub(super) fn call() -> Call {
-    let rest = shown(["rtt_min_ms", "rtt_max_ms", "rtt_mdev_ms", "lost_percent"]);
-    Call { metrics: std::iter::once(judged("rtt_ms", Better::Lower)).chain(rest).collect(), unreadable: None }
+    let rest = shown(["rtt_min_ms", "rtt_max_ms", "rtt_mdev_ms"]);
+    let decide = ["rtt_ms", "lost_percent"].map(|name| judged(name, Better::Lower)).into_iter();
+    Call { metrics: decide.chain(rest).collect(), unreadable: None }
 }
 
 pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, String> {
@@ -22,8 +23,11 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
     };
     let sent = count("packets transmitted")?;
     let received = count("received")?;
-    if sent == 0.0 || received == 0.0 {
-        return Err(format!("no answer came to ping's {sent} packets"));
+    let mut reading = Reading::default();
+    let lost_percent = if sent > 0.0 { 100.0 * (sent - received) / sent } else { 100.0 };
+    if received == 0.0 {
+        reading.put_lost(lost_percent, || format!("no answer came to ping's {sent} packets"), printed)?;
+        return Ok(reading);
     }
     if received > sent {
         return Err(format!("ping says that {received} of {sent} packets came back"));
@@ -33,14 +37,16 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
     if asked.is_some_and(|asked| sent < asked) {
         return Err(format!("ping sent {sent} of the {} packets asked for", asked.unwrap_or_default()));
     }
-    let mut reading = Reading::default();
     if let Some(doubled) = counts.split(',').map(str::trim).find(|part| part.ends_with("duplicates")) {
         reading.note(format!(
             "ping saw duplicates ({doubled} in one trial): two hosts answer, or the network doubles packets"
         ));
     }
     round_trips(&mut reading, printed)?;
-    reading.put("lost_percent", 100.0 * (sent - received) / sent, printed)?;
+    let lossy = || {
+        format!("ping lost {} of {sent} packets, and what came back says too little of what did not", sent - received)
+    };
+    reading.put_lost(lost_percent, lossy, printed)?;
     Ok(reading)
 }
 

@@ -10,24 +10,13 @@ use super::{Call, Printed, Reading, brief, falls_short, figure, judged, shown, u
 /// Short options that take a value.
 const VALUED: &str = "fFipmtrbnx";
 
-/// Where more than this share of messages was lost, those that came say too little of the rest, per cent.
-const MOST_LOST_PERCENT: f64 = 1.0;
-
 pub(super) fn call(words: &[String]) -> Call {
     let options = Options::of(words, VALUED, None);
     let verb = options.operands.first().map(String::as_str);
     let readable = matches!(verb, Some("ping-pong" | "pp" | "under-load" | "ul"));
-    let rest = [
-        "p90_us",
-        "p99_us",
-        "max_us",
-        "mean_us",
-        "min_us",
-        "lost_percent",
-        "duplicated_messages",
-        "out_of_order_messages",
-    ];
-    let metrics = std::iter::once(judged("p50_us", Better::Lower)).chain(shown(rest)).collect();
+    let rest = ["p90_us", "p99_us", "max_us", "mean_us", "min_us", "duplicated_messages", "out_of_order_messages"];
+    let decide = ["p50_us", "lost_percent"].map(|name| judged(name, Better::Lower)).into_iter();
+    let metrics = decide.chain(shown(rest)).collect();
     let why = "of sockperf, ping-pong and under-load are read; the others measure no latency here";
     Call { metrics, unreadable: (!readable).then(|| why.to_owned()) }
 }
@@ -120,12 +109,12 @@ fn losses(reading: &mut Reading, text: &str, valid: &str, printed: &Printed) -> 
     };
     let (dropped, doubled, disordered) = (count("dropped")?, count("duplicated")?, count("out-of-order")?);
     let lost_percent = 100.0 * dropped / sent;
-    if lost_percent > MOST_LOST_PERCENT {
-        return Err(format!(
+    let lossy = || {
+        format!(
             "sockperf lost {dropped} of {sent} messages, and what came says too little of what did not; send fewer (--mps)"
-        ));
-    }
-    reading.put("lost_percent", lost_percent, printed)?;
+        )
+    };
+    reading.put_lost(lost_percent, lossy, printed)?;
     reading.put("duplicated_messages", doubled, printed)?;
     reading.put("out_of_order_messages", disordered, printed)
 }

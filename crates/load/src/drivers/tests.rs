@@ -53,6 +53,14 @@ fn assert_void(line: &str, stdout: &str, words: &str) {
     assert!(!why.contains('\n') && !why.ends_with('.'), "one sentence: '{why}'");
 }
 
+/// What is read is void for what was lost, and says how much that is.
+#[track_caller]
+fn assert_lossy(line: &str, stdout: &str, percent: f64, words: &str) {
+    let reading = read(line, stdout).unwrap();
+    let Some(Void::Lossy { lost_percent, why }) = reading.as_lossy() else { panic!("not void: {reading:?}") };
+    assert!((lost_percent - percent).abs() < 1e-9 && why.contains(words), "{lost_percent} %: {why}");
+}
+
 #[test]
 fn iperf3_gives_what_was_received() {
     let reading = read("iperf3 -c b -t 1 --json", printed!("iperf3-tcp.json")).unwrap();
@@ -215,7 +223,9 @@ fn a_ping_that_is_none_says_why() {
     let (call, good) = ("ping -c 3 b", printed!("ping-iputils.txt"));
     let alone = "PING b (10.0.0.2) 56(84) bytes of data.\n\n--- b ping statistics ---\n\
                  2 packets transmitted, 0 received, +2 errors, 100% packet loss, time 1020ms\n\n";
-    assert_void(call, alone, "no answer came to ping's 2 packets");
+    assert_lossy(call, alone, 100.0, "no answer came to ping's 2 packets");
+    let lossy = good.replace("3 packets transmitted, 3 received", "30 packets transmitted, 3 received");
+    assert_lossy("ping b", &lossy, 90.0, "ping lost 27 of 30 packets");
     assert_void("ping -c 5 b", good, "sent 3 of the 5 packets");
     assert!(read("ping -c 5 -w 1 b", good).is_ok(), "what ends by its deadline was asked to");
     assert_void(call, good.split("---").next().unwrap(), "without its count");
@@ -299,7 +309,7 @@ fn sockperf_is_read_without_its_colours() {
         [("mean_us", 41.206), ("p99_us", 58.021)],
     );
     let lost = good.replace("# dropped messages = 0", "# dropped messages = 60");
-    assert_void(call, &lost, "lost 60 of 5432 messages");
+    assert_lossy(call, &lost, 6000.0 / 5432.0, "sockperf lost 60 of 5432 messages");
     let few = good.replace("# dropped messages = 0", "# dropped messages = 5");
     assert_values(&read(call, &few).unwrap(), [("lost_percent", 500.0 / 5432.0)]);
     assert_void(

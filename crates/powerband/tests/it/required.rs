@@ -62,7 +62,7 @@ fn the_percentile_is_that_of_all_values_together() {
     let report = desk.report(&[&PING[..], &["--require", "p99_us<=100000"]].concat());
     for setting in &report.settings {
         let p99_us = setting.distributions["rtt_ns"].percentiles["p99"].value / 1e3;
-        let estimate = setting.requirements[0].estimate;
+        let estimate = setting.requirements[0].estimate.unwrap();
         assert!((estimate / p99_us - 1.0).abs() < 0.005, "{estimate} {p99_us}");
         assert_eq!(setting.requirements[0].standing, Standing::Holds);
     }

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Comparison, Measured};
-use crate::sentence;
 
 /// What the experiments were made along.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -81,7 +80,7 @@ impl Comparison {
         let loads: Vec<_> =
             of.iter().filter_map(|one| one.origin.as_ref().map(|origin| (origin.id, &origin.load))).collect();
         let Some(along) = Along::of(&loads).filter(|_| loads.len() == of.len()) else {
-            return self.with_other_loads(&loads);
+            return self;
         };
         let told: Vec<String> =
             along.values.iter().map(|(id, value)| format!("{} in experiment {id}", format_number(*value))).collect();
@@ -98,17 +97,6 @@ impl Comparison {
         let unit = if along.unit.is_empty() { String::new() } else { format!(" {}", along.unit) };
         let finding = format!("{} experiments along {}, {low} to {high}{unit}; {}", of.len(), along.name, self.finding);
         Comparison { along: Some(along), notes, finding, ..self }
-    }
-
-    /// Says that experiments ran different loads, where they did.
-    fn with_other_loads(mut self, loads: &[(i64, &Value)]) -> Comparison {
-        if loads.windows(2).any(|pair| pair[0].1 != pair[1].1) {
-            let told: Vec<String> =
-                loads.iter().map(|(id, load)| format!("experiment {id} {}", sentence::load(load))).collect();
-            self.notes
-                .push(format!("they ran different loads, so a difference may be the loads': {}", told.join("; ")));
-        }
-        self
     }
 }
 

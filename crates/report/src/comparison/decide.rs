@@ -1,7 +1,7 @@
 //! Which comparison fits what was measured, and what it comes to.
 use std::sync::Arc;
 
-use powerband_record::{Better, Metric, Verdict};
+use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss};
 use powerband_stats::apart::{Apart, ApartLook, LEAST_SESSIONS, sessions, through_reference, welch};
 use powerband_stats::{Claim, Judge, Rules, Scale, SettingLook, Spending};
 
@@ -142,7 +142,7 @@ fn in_blocks(
 ) -> Result<Vec<Row>, CompareError> {
     let table = measured.table(reference, others, &metric.name)?;
     let values: Vec<f64> = (0..table.blocks()).flat_map(|block| table.block(block).map(|(_, value)| value)).collect();
-    let rules = scaled(rules, &values, &measured.values(reference, &metric.name));
+    let rules = scaled(rules, metric, &values, &measured.values(reference, &metric.name));
     let mut judge = Judge::new(others.len(), rules.clone(), Arc::clone(spending))?;
     let too_few = |why: &powerband_stats::Error| {
         let row = |&other: &usize| Row {
@@ -187,7 +187,10 @@ fn in_blocks(
 }
 
 /// Logarithms where every value has one, else the metric's own unit and the margin as a share of the reference's level.
-fn scaled(rules: &Rules, values: &[f64], reference: &[f64]) -> Rules {
+fn scaled(rules: &Rules, metric: &Metric, values: &[f64], reference: &[f64]) -> Rules {
+    if is_loss(&metric.name) {
+        return Rules { scale: Scale::Linear, margin: LOSS_MARGIN_PERCENT, ..rules.clone() };
+    }
     if values.iter().all(|value| *value > 0.0) {
         return rules.clone();
     }
@@ -222,12 +225,20 @@ fn blank(metric: &Metric, setting: String, against: String, how: How, margin: f6
 fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLook, rules: &Rules) -> Row {
     let finite = |value: f64| value.is_finite().then_some(value);
     let row = blank(metric, setting, against, How::Blocks, rules.margin);
+    // "Same" is two one-sided tests: the interval that lies inside the margin is the one at their level.
+    let interval = match look.claim {
+        Claim::Same | Claim::SameButDifferent if !rules.robust => {
+            let (low, high) = look.contrast.interval(2.0 * look.same_level);
+            (rules.shown(low), rules.shown(high))
+        }
+        _ => look.shown_interval,
+    };
     let mut row = Row {
         verdict: verdict(look.claim, metric.better),
         absolute: rules.scale == Scale::Linear,
         change: finite(look.shown_effect),
-        low: finite(look.shown_interval.0),
-        high: finite(look.shown_interval.1),
+        low: finite(interval.0),
+        high: finite(interval.1),
         t: finite(look.contrast.t()),
         df: finite(look.contrast.df),
         p: finite(look.p),
@@ -300,7 +311,7 @@ fn by_reference(
 fn both_scaled(rules: &Rules, a: &Measured, b: &Measured, metric: &Metric) -> Rules {
     let values =
         |it: &Measured| -> Vec<f64> { it.trials.iter().filter_map(|t| t.values.get(&metric.name).copied()).collect() };
-    scaled(rules, &[values(a), values(b)].concat(), &a.values(0, &metric.name))
+    scaled(rules, metric, &[values(a), values(b)].concat(), &a.values(0, &metric.name))
 }
 
 /// `governor=ondemand of experiment 3`.
@@ -348,7 +359,7 @@ fn unblocked(
     rules: &Rules,
     sharing: usize,
 ) -> Row {
-    let rules = scaled(rules, &[pooled[0].as_slice(), &pooled[1]].concat(), &pooled[0]);
+    let rules = scaled(rules, metric, &[pooled[0].as_slice(), &pooled[1]].concat(), &pooled[0]);
     let on_scale = |values: &[f64]| -> Vec<f64> {
         values.iter().map(|value| if rules.scale == Scale::Log { value.ln() } else { *value }).collect()
     };

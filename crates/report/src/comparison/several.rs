@@ -2,15 +2,19 @@
 use powerband_record::Metric;
 
 use super::decide::{asked, between, within};
+use super::loads::differing;
 use super::{Ask, CompareError, Comparison, Measured, Row, Side, chosen};
 
-/// Each side against the first. Settings of one experiment are judged in its blocks (Holm); of others every side has the same
+/// Each side against the first; where they ran different loads, each within itself. Settings of one experiment are judged in its blocks (Holm); of others every side has the same
 /// share of the error rate, so that whatever the comparisons have in common all claims together keep it (Bonferroni).
 ///
 /// # Errors
 /// [`CompareError`] when it is not said what to compare, or numbers cannot be judged.
 pub fn several(sides: &[Side<'_>], ask: &Ask) -> Result<Comparison, CompareError> {
     let [first, others @ ..] = sides else { return Err(CompareError::NoMetric("nothing was given".into())) };
+    if let Some(found) = differing(sides, ask) {
+        return found;
+    }
     if let [second] = others {
         return between(*first, *second, ask);
     }

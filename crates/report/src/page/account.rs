@@ -62,7 +62,7 @@ impl Account {
 pub(super) fn measured(model: &Model) -> String {
     let plan = &model.started;
     let mut body = facts(&[
-        ("Load", sentence::load(&plan.load)),
+        ("Load", sentence::load_of(model)),
         ("Its user", plan.user.map(|user| format!("number {user}")).unwrap_or_default()),
         (
             "Meter by program",

@@ -63,7 +63,7 @@ fn side(model: &Model) -> String {
     let told = facts(&[
         ("Finding", sentence::headline(model)),
         ("Machine", format!("{} ({})", model.started.machine, model.started.system)),
-        ("Load", sentence::load(&model.started.load)),
+        ("Load", sentence::load_of(model)),
         ("Begun", header.map(|header| format!("{} UTC", listing::utc(header.started_unix_s))).unwrap_or_default()),
         ("Measured", format!("{}, {}", counted(model.blocks, "block"), counted(model.trials, "valid trial"))),
     ]);

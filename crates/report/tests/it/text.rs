@@ -183,10 +183,17 @@ fn knees_in_one_sentence() {
         "undecided: the knee may be 500 MHz (probability 0.87)"
     );
     assert_eq!(said(&|knee| knee.knee = None), "undecided: no setting stands out as the knee");
-    assert_eq!(said(&|knee| knee.alike.clear()), "500 MHz is the knee: 125 and 250 MHz fall short by more than 5 %");
+    assert_eq!(
+        said(&|knee| knee.alike.clear()),
+        "500 MHz is the knee: 125 and 250 MHz fall short of the best by more than 5 %"
+    );
     assert_eq!(
         said(&|knee| (knee.knee, knee.alike, knee.inferior) = (Some(4), vec![], vec![])),
-        "125 MHz is the knee: it is within 5 % of every other"
+        "125 MHz is the knee: it is within 5 % of every other; but it is worse in rate_mbit_s, so it is not recommended"
+    );
+    assert_eq!(
+        said(&|knee| (knee.knee, knee.none) = (None, true)),
+        "there is no knee: 125, 250, 500 and 550 MHz each lose more than 5 %, so nothing cheaper than 600 MHz does"
     );
 }
 

@@ -1,6 +1,7 @@
 //! What in a journal's report contradicts its own table, by rules that hold for every experiment. Knows nothing of how a report
 //! is made: it reads the model, the headline and the recommendation.
 use powerband_record::{Better, CloseReason, Event, SettingVerdict, Standing, Verdict};
+use powerband_report::comparison::Row;
 use powerband_report::json::Report;
 use powerband_report::{Advice, End, Model, advice, no_advice, sentence};
 
@@ -225,4 +226,21 @@ fn words(model: &Model) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// Rows of a comparison whose interval does not say what their verdict says.
+pub(crate) fn outside_margin(rows: &[Row]) -> Vec<String> {
+    const ROUNDING: f64 = 1e-9;
+    // Ranks have neither a t nor an interval of their own level.
+    let holds = |row: &&Row| match (row.low.zip(row.high), row.verdict) {
+        (Some((low, high)), Verdict::Same) if !row.absolute && row.t.is_some() => {
+            high <= row.margin + ROUNDING && low >= 1.0 / (1.0 + row.margin) - 1.0 - ROUNDING
+        }
+        (Some((low, high)), Verdict::Better | Verdict::Worse) => low > -ROUNDING || high < ROUNDING,
+        _ => true,
+    };
+    let told = |row: &Row| {
+        format!("{} is {:?} by {:?} .. {:?}, margin {}", row.setting, row.verdict, row.low, row.high, row.margin)
+    };
+    rows.iter().filter(|row| !holds(row)).map(told).collect()
 }

@@ -105,10 +105,10 @@ pub(crate) fn experiment(seed: u64) -> Vec<Event> {
         .collect();
     metrics.sort_by_key(|(metric, ..)| !metric.judged);
     let margin = dice.one(&[0.005, 0.01, 0.02, 0.05, 0.1]);
-    let sigmas: Vec<f64> = metrics.iter().map(|_| margin * dice.one(&[0.1, 0.3, 0.6, 1.0, 2.0])).collect();
+    let sigmas: Vec<f64> = metrics.iter().map(|_| margin * dice.one(&[0.05, 0.1, 0.3, 0.6, 1.5])).collect();
     let steps = [0.0, 0.0, 0.5, -0.5, 0.9, -0.9, 1.2, -1.2, 3.0, -3.0, 10.0, -10.0];
     let falling = dice.chance(0.3);
-    let mut factors = |dice: &mut Dice| -> Vec<f64> {
+    let factors = |dice: &mut Dice| -> Vec<f64> {
         let all = (0..settings).map(|at| {
             let step = if falling { -dice.one(&[0.0, 0.3, 2.0, 5.0]) * at as f64 } else { dice.one(&steps) };
             if at == 0 { 1.0 } else { (step * margin).exp() }
@@ -117,7 +117,7 @@ pub(crate) fn experiment(seed: u64) -> Vec<Event> {
     };
     let factors: Vec<Vec<f64>> = metrics.iter().map(|_| factors(&mut dice)).collect();
     let mut started = plan(settings, metrics.iter().map(|(metric, ..)| metric.clone()).collect());
-    (started.seed, started.margin, started.max_blocks) = (seed, margin, dice.one(&[4, 6, 8, 12, 16]));
+    (started.seed, started.margin, started.max_blocks) = (seed, margin, dice.one(&[4, 8, 12, 16, 24]));
     started.robust = dice.chance(0.1);
     if dice.chance(0.4) && !started.robust && !metrics[0].2 {
         // The reference is the costliest, or it is the cheapest.

@@ -63,7 +63,13 @@ fn experiments_under_more_and_more_customers_are_a_curve_for_each_setting() {
     let (found, all) = side_by_side(&journals);
     let along = found.along.as_ref().unwrap();
     assert_eq!((along.name.as_str(), along.value(3), along.value(7)), ("customers", Some(500.0), Some(2000.0)));
-    assert!(found.rows.iter().all(|row| row.verdict == Verdict::Undecided), "nothing parts load from day");
+    let of = |label: &str| label.rsplit_once(" of ").map(|(_, experiment)| experiment.to_owned());
+    assert!(
+        found.rows.iter().all(|row| of(&row.setting) == of(&row.against)),
+        "only within one load: {:?}",
+        found.rows
+    );
+    assert!(found.finding.contains("; different loads, not comparable with one another: experiment 7 ("));
     assert!(found.finding.starts_with("3 experiments along customers, 500 to 2000; "), "{}", found.finding);
     let ids: Vec<&str> = all.iter().map(|picture| picture.id.as_str()).collect();
     assert_eq!(ids, ["curve-requests-per-s", "curve-power-w", "curve-requests-per-s-over-power-w"]);
