@@ -49,6 +49,7 @@ errnos! {
     EROFS = 30, "read-only file system";
     EPIPE = 32, "broken pipe";
     ERANGE = 34, "numerical result out of range";
+    ENAMETOOLONG = 36, "file name too long";
     ENOSYS = 38, "function not implemented";
     ENOTEMPTY = 39, "directory not empty";
     ELOOP = 40, "too many levels of symbolic links";

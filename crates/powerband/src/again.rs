@@ -47,9 +47,11 @@ fn on_rig(shared: &Shared, page: &Path, names: &Names, mut started: Started, arg
     let listed = commands::of(&resolved, names, user.as_ref());
     if dry_run {
         commands::start_nothing(page, names, args.trust)?;
-    } else if !names.simulated() {
+    } else if !names.simulated()
         // A page may come from anybody.
-        commands::trust(page, &resolved, &listed, args.trust)?;
+        && let Err(refused) = commands::trust(page, &resolved, &listed, args.trust)
+    {
+        return Ok(Err(refused));
     }
     // The store first: without a place for results nothing may be turned.
     let mut store = if dry_run { None } else { Some(open_store(shared)?) };

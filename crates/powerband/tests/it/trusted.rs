@@ -2,13 +2,12 @@
 //! the user who called sudo; files without an end are given up; nothing they hold reaches a terminal as a sequence.
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, Ran, Started, root, text, until};
+use crate::desk::{Desk, Ran, root, text, until};
 
 /// The user nobody.
 const NOBODY: &str = "65534";
@@ -23,9 +22,9 @@ impl Strange {
     fn new(more: &str) -> Strange {
         let desk = Desk::new();
         let traces = desk.beside("traces");
-        for folder in [desk.beside(""), traces.clone()] {
-            fs::create_dir_all(&folder).unwrap();
-            fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        fs::create_dir(&traces).unwrap();
+        for (folder, mode) in [(desk.beside(""), 0o755), (traces.clone(), 0o777)] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
         }
         let level = desk.beside("level");
         fs::write(&level, "low\n").unwrap();
