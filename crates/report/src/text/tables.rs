@@ -207,10 +207,9 @@ pub(super) fn percentiles(name: &str, of: &[(String, &Distribution)], width: usi
         .enumerate()
         .map(|(place, name)| {
             let levels: Vec<&Level> = rows.iter().filter_map(|row| row.get(place)).collect();
-            let power = exponent(&levels);
-            let scale = if power == 0 { String::new() } else { format!("10^{power} ") };
+            let (power, unit) = scale(unit, &levels);
             let cells = levels.into_iter().map(|level| cell(level, power)).collect();
-            Column { head: format!("{name}\n{scale}{unit}").trim().to_owned(), cells }
+            Column { head: format!("{name}\n{unit}").trim().to_owned(), cells }
         })
         .collect();
     let labels: Vec<String> = of.iter().map(|(label, _)| label.clone()).collect();
