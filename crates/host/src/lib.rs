@@ -32,6 +32,7 @@ mod in_place;
 mod input;
 mod interrupts;
 mod ledger_file;
+mod leading;
 mod local;
 mod lock;
 mod netlink;

@@ -66,6 +66,10 @@ pub(crate) struct Shared {
     /// TOML file that defines extra knobs as [knobs.NAME] (a plan, or part of one)
     #[arg(long = "knobs", global = true, value_name = "FILE", help_heading = MACHINE)]
     pub(crate) declared: Option<PathBuf>,
+    /// Time limit of each answer of a machine behind ssh:, cmd: or sh:, e.g. 60s on a slow link (default: 10s)
+    #[arg(long, global = true, value_name = "TIME", default_value = "10s", hide_default_value = true)]
+    #[arg(env = "POWERBAND_PEER_TIMEOUT", value_parser = answer_time_ns, help_heading = MACHINE)]
+    pub(crate) peer_timeout: u64,
     /// Seed of the random order and of a simulated machine's noise (default: 1, or the plan's)
     #[arg(long, global = true, value_name = "N", help_heading = MACHINE)]
     pub(crate) seed: Option<u64>,
@@ -81,6 +85,13 @@ pub(crate) struct Shared {
     /// Print help (-h: summary, --help: all)
     #[arg(short, long, global = true, action = clap::ArgAction::Help, help_heading = OUTPUT)]
     help: Option<bool>,
+}
+
+fn answer_time_ns(text: &str) -> Result<u64, String> {
+    match powerband_record::parse_duration_ns(text) {
+        Ok(0) => Err("no machine answers in no time; write e.g. 60s".into()),
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
 }
 
 /// What to do.
