@@ -1,6 +1,6 @@
 //! Running a load's parts on the machines of a World: start in order, hear who is ready, wait for the ends, stop on request.
 //! A machine that is to be metered and has no part of the load idles beside it, metered.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_load::{Finishes, Load, Part, Rig, Server};
 use powerband_machine::{Job, ProcessId, SpawnError, User, Wake, Watch, World};
@@ -37,6 +37,8 @@ pub(crate) struct Ran {
     pub(crate) finishes: Finishes,
     /// What was read around them.
     pub(crate) around: Around,
+    /// How many processes they left running, which were ended then.
+    pub(crate) left_behind: u32,
 }
 
 /// What the near parts of a load run in.
@@ -75,6 +77,8 @@ pub(crate) struct Execution<'w> {
     /// What parts said they listen on.
     ports: BTreeMap<&'static str, u16>,
     finishes: Finishes,
+    /// Where parts were started.
+    sides: BTreeSet<Side>,
     place: Place,
     /// What is to be read, and what was.
     watches: BTreeMap<Side, Vec<Watch>>,
@@ -104,6 +108,7 @@ impl<'w> Execution<'w> {
             running: BTreeMap::new(),
             ports: BTreeMap::new(),
             finishes: Finishes::new(),
+            sides: BTreeSet::new(),
             place,
             watches,
             around: Around::new(),
@@ -117,7 +122,29 @@ impl<'w> Execution<'w> {
         if !matches!(result, Ok(Ok(()))) {
             execution.end_all();
         }
-        Ok(result?.map(|()| Ran { finishes: execution.finishes, around: execution.around }))
+        let left_behind = execution.end_left_behind();
+        let Execution { finishes, around, .. } = execution;
+        Ok(result?.and_then(|()| left_behind.map(|left_behind| Ran { finishes, around, left_behind })))
+    }
+
+    /// Ends what the parts left running, so that the next trial does not run beside it; answers how many there were.
+    fn end_left_behind(&mut self) -> Result<u32, Void> {
+        let (lost, mut processes, mut alive) = (self.world.lost().map(|(lost, _)| lost), 0_u32, Vec::new());
+        for &side in self.sides.iter().filter(|side| Some(**side) != lost) {
+            let Some(machine) = self.world.machine(side) else { continue };
+            let left = machine.left_behind(true);
+            processes = processes.saturating_add(left.processes);
+            alive.extend(left.alive);
+        }
+        if alive.is_empty() {
+            return Ok(processes);
+        }
+        let why = format!(
+            "the load left processes behind that could not be ended: {}; the next trial would run next to them, so end \
+             them first, and let the load wait for what it starts",
+            alive.join(", ")
+        );
+        Err(Void::LoadFailed { why })
     }
 
     fn drive(&mut self, load: &Load, rig: &Rig, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
@@ -222,6 +249,7 @@ impl<'w> Execution<'w> {
             });
         };
         let process = machine.spawn(&job)?;
+        self.sides.insert(part.side);
         self.running.insert(part.name, (part.side, process));
         Ok(())
     }

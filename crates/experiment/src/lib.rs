@@ -16,6 +16,7 @@ mod facts;
 mod judging;
 mod knee;
 mod left_out;
+mod leftovers;
 mod levels;
 mod listening;
 mod metering;

@@ -12,6 +12,7 @@ use powerband_record::{Cool, Event, Fact, Metric, Outcome, PlannedTrial, SearchP
 
 use crate::asked::Values;
 use crate::cooling::Cooling;
+use crate::leftovers::Leftovers;
 use crate::metering::{Metering, sides_of};
 use crate::strangers::Strangers;
 use crate::stretches::Stretches;
@@ -56,6 +57,7 @@ pub struct WorldBench<'w> {
     left: BTreeSet<String>,
     /// What one should know about what the load printed.
     told: BTreeSet<String>,
+    leftovers: Leftovers,
 }
 
 /// How long a load whose length nobody knows is expected to run at first, ns.
@@ -100,6 +102,7 @@ impl<'w> WorldBench<'w> {
             differs: Vec::new(),
             left: BTreeSet::new(),
             told: BTreeSet::new(),
+            leftovers: Leftovers::default(),
         }
     }
 
@@ -368,7 +371,7 @@ impl Bench for WorldBench<'_> {
 
     fn notes(&self) -> Vec<String> {
         let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
-        let told = self.told.iter().cloned();
+        let told = self.told.iter().cloned().chain(self.leftovers.note());
         self.metering.notes().into_iter().chain(self.strangers.notes()).chain(cooling).chain(told).collect()
     }
 

@@ -97,6 +97,8 @@ fn spawn_many(folder: &Path) {
     for _ in 0..20 {
         world.machine(Side::Near).expect("near").spawn(&bad).expect_err("no such program");
     }
+    let left = world.machine(Side::Near).expect("near").left_behind(true);
+    assert_eq!(left, powerband_machine::LeftBehind::default(), "nothing was left");
     let children = std::fs::read_to_string("/proc/thread-self/children").expect("proc");
     println!("{before} {} [{}]", descriptors(), children.trim());
 }

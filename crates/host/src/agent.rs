@@ -215,6 +215,8 @@ fn answer(machine: &mut dyn Machine, call: Call) -> Value {
             machine.end(process, force);
             Value::Null
         }
+        Call::Unguarded => value(machine.unguarded()),
+        Call::LeftBehind(end) => value(machine.left_behind(end)),
         Call::Lease(_) => Value::Null,
     }
 }

@@ -63,6 +63,11 @@ impl Caller {
         lookup::user(&lookup::This, self.uid, self.gid)
     }
 
+    /// His number.
+    pub(crate) fn uid(&self) -> u32 {
+        self.uid
+    }
+
     /// Whether `path`, or where it would be made, is his own.
     fn owns(&self, path: &Path, owner: &dyn Fn(&Path) -> Option<u32>) -> bool {
         path.ancestors().find_map(owner) == Some(self.uid)

@@ -59,6 +59,7 @@ impl Child {
         };
         let (pid, started_ns) = run_shim(program, &instructions, control_end, (out_end, err_end), before)
             .map_err(|(step, errno)| spawn_error(step, errno, job, &instructions))?;
+        crate::descendants::started(pid);
         let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(error) => {
@@ -110,6 +111,7 @@ impl Child {
         // It has ended and is ours alone to reap, so both failures would mean that somebody else reaped it.
         let (status, usage) =
             crate::raw::reap(self.pid, true).ok().flatten().unwrap_or((ExitStatus::Code(-1), Usage::default()));
+        crate::descendants::ended(self.pid);
         let (stdout, out_cut) = self.stdout.map(Capture::finish).unwrap_or_default();
         let (stderr, err_cut) = self.stderr.map(Capture::finish).unwrap_or_default();
         Finished {
@@ -138,6 +140,7 @@ impl Child {
             let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
             let _ = rustix::event::poll(&mut fds, Some(&crate::time_until(deadline)));
         }
+        crate::descendants::ended(self.pid);
     }
 }
 
@@ -260,6 +263,7 @@ fn hear(mut ours: &UnixStream, before: &mut dyn FnMut()) -> Result<Vec<Answer>, 
 fn kill_and_reap(pid: Pid) {
     let _ = rustix::process::kill_process(pid, Signal::KILL);
     let _ = crate::raw::reap(pid, true);
+    crate::descendants::ended(pid);
 }
 
 fn spawn_error(step: Step, errno: Errno, job: &Job, instructions: &Instructions) -> SpawnError {

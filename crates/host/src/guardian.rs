@@ -3,6 +3,7 @@
 //! The owner holds the only writing end of a pipe that is the guardian's standard input. While it lives it says there
 //! which loads run; when the pipe ends without a farewell the owner is dead, however it died.
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -15,6 +16,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 
+use crate::claim::{Claim, Claimed, claim, name_of_folder};
+use crate::in_place::is_at;
+use crate::ledger_file::FileLedger;
 use crate::lock::{Lock, LockError};
 
 /// The hidden verb under which the command calls [`stand_guard`]; the ledger's folder follows as one argument.
@@ -39,6 +43,8 @@ enum Told {
     Runs(Load),
     /// It has ended.
     Ended(i32),
+    /// Another file took the place of the ledger's.
+    Replaced,
     /// The owner ends well and nothing is held.
     Farewell,
 }
@@ -64,6 +70,8 @@ impl Load {
 pub(crate) struct Guard {
     folder: PathBuf,
     ward: Option<Ward>,
+    /// Why the last attempt to have one failed.
+    missing: Option<String>,
 }
 
 /// A guardian that runs.
@@ -78,7 +86,7 @@ impl Guard {
     /// For the ledger of `folder`; starts nothing yet.
     pub(crate) fn new(folder: &Path) -> Guard {
         // The guardian stands in another folder than we do.
-        Guard { folder: std::path::absolute(folder).unwrap_or_else(|_| folder.into()), ward: None }
+        Guard { folder: std::path::absolute(folder).unwrap_or_else(|_| folder.into()), ward: None, missing: None }
     }
 
     /// Sees to it that one watches, and that it knows what runs. Without one (no process to be had) everything goes on:
@@ -88,9 +96,13 @@ impl Guard {
             if matches!(ward.process.try_wait(), Ok(None)) {
                 return;
             }
+            crate::descendants::ended(Pid::from_child(&ward.process));
             self.ward = None;
         }
-        self.ward = Ward::start(program, &self.folder);
+        match Ward::start(program, &self.folder) {
+            Ok(ward) => (self.ward, self.missing) = (Some(ward), None),
+            Err(why) => self.missing = Some(why),
+        }
         loads.for_each(|load| self.runs(load));
     }
 
@@ -102,6 +114,16 @@ impl Guard {
     /// A load has ended.
     pub(crate) fn ended(&mut self, pid: Pid) {
         self.tell(&Told::Ended(pid.as_raw_nonzero().get()));
+    }
+
+    /// Another file took the place of the ledger's.
+    pub(crate) fn ledger_replaced(&mut self) {
+        self.tell(&Told::Replaced);
+    }
+
+    /// Why there is none although one is needed.
+    pub(crate) fn missing(&self) -> Option<&str> {
+        self.missing.as_deref()
     }
 
     /// Number of its process.
@@ -143,32 +165,37 @@ impl Guard {
 
 impl Ward {
     /// Starts one and waits until it is out of the way of whatever may end us.
-    fn start(program: &Path, folder: &Path) -> Option<Ward> {
-        let (read, pipe) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+    fn start(program: &Path, folder: &Path) -> Result<Ward, String> {
+        let kernel = |error: rustix::io::Errno| crate::errno(error).to_string();
+        let (read, pipe) = pipe_with(PipeFlags::CLOEXEC).map_err(kernel)?;
         // A guardian that is stopped must not stop us.
-        rustix::fs::fcntl_setfl(&pipe, OFlags::NONBLOCK).ok()?;
-        let (ready, says_ready) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+        rustix::fs::fcntl_setfl(&pipe, OFlags::NONBLOCK).map_err(kernel)?;
+        let (ready, says_ready) = pipe_with(PipeFlags::CLOEXEC).map_err(kernel)?;
         let mut command = Command::new(program);
         command.arg0("powerband").arg(GUARDIAN_VERB).arg(folder);
         command.stdin(read).stdout(says_ready).stderr(Stdio::null());
-        let mut process = command.spawn().ok()?;
+        let mut process = command.spawn().map_err(|error| crate::io_errno(&error).to_string())?;
+        crate::descendants::started(Pid::from_child(&process));
         // With it go our copies of its ends.
         drop(command);
-        let Ok(pidfd) = rustix::process::pidfd_open(Pid::from_child(&process), PidfdFlags::empty()) else {
+        let pid = Pid::from_child(&process);
+        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|error| {
             let _ = process.kill().and_then(|()| process.wait());
-            return None;
-        };
+            crate::descendants::ended(pid);
+            kernel(error)
+        })?;
         let mut ward = Ward { process, pidfd, pipe };
         if is_said(&ready) {
-            return Some(ward);
+            return Ok(ward);
         }
         ward.end();
-        None
+        Err(format!("it was not ready within {} s", READY_NS / 1_000_000_000))
     }
 
     /// Killed before its pipe is closed, or it would take us for dead.
     fn end(&mut self) {
         let _ = self.process.kill().and_then(|()| self.process.wait());
+        crate::descendants::ended(Pid::from_child(&self.process));
     }
 }
 
@@ -185,12 +212,23 @@ fn is_said(ready: &OwnedFd) -> bool {
     false
 }
 
+/// What a guardian restores from, and what keeps others away meanwhile.
+#[derive(Debug)]
+pub struct Takeover {
+    /// The dead owner's ledger, wherever it is by now.
+    pub ledger: FileLedger,
+    _lock: Option<Lock>,
+    _claim: Option<Claim>,
+}
+
 /// The guardian's side: watches over the owner of `folder`, which started us. When it is gone without a farewell, ends what it
-/// ran and answers the lock; whoever holds that puts back. `None` when there is nothing to do, because the
+/// ran and answers its ledger; whoever holds that restores. `None` when there is nothing to do, because the
 /// owner ended well or another owner was faster.
 #[must_use]
-pub fn stand_guard(folder: &Path) -> Option<Lock> {
+pub fn stand_guard(folder: &Path) -> Option<Takeover> {
     crate::raw::close_inherited();
+    // Held open: a folder that is deleted, moved or replaced takes no entry away.
+    let ledger = FileLedger::open_to_follow(folder);
     let owner = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
     crate::raw::ignore_stop_signals();
     // Refused only to the leader of a group, which a child is not.
@@ -202,9 +240,29 @@ pub fn stand_guard(folder: &Path) -> Option<Lock> {
     // Keeps no file system busy.
     let _ = rustix::process::chdir("/");
     say_ready();
-    let loads = listen(rustix::stdio::stdin(), owner)?;
+    let (loads, ledger) = listen(rustix::stdio::stdin(), owner, (folder, ledger))?;
     end_loads(&loads, crate::now_ns() + KILLING_NS);
-    take_over(folder, owner)
+    match ledger.filter(|ledger| !is_at(ledger, &folder.join("ledger"))) {
+        Some(ledger) => Some(take_over_displaced(folder, ledger)),
+        None => {
+            let lock = take_over(folder, owner)?;
+            Some(Takeover { ledger: FileLedger::new(folder), _lock: Some(lock), _claim: None })
+        }
+    }
+}
+
+/// Another powerband may have begun in a new folder of that name by now: it knows nothing of these entries and is not waited
+/// for.
+fn take_over_displaced(folder: &Path, ledger: File) -> Takeover {
+    let deadline_ns = crate::now_ns() + LOCKED_NS;
+    let claim = loop {
+        match claim(&name_of_folder(folder)) {
+            Claimed::Ours(claim) => break Some(claim),
+            Claimed::Theirs { .. } if crate::now_ns() < deadline_ns => crate::pause_until(crate::now_ns() + 2_000_000),
+            _ => break None,
+        }
+    };
+    Takeover { ledger: FileLedger::in_file(folder, ledger), _lock: None, _claim: claim }
 }
 
 /// One byte; after it nothing of ours may reach anybody.
@@ -216,8 +274,12 @@ fn say_ready() {
     }
 }
 
-/// What runs when the owner is gone; `None` after a farewell. A stopped owner is gone once its lease is over.
-fn listen(pipe: BorrowedFd<'_>, owner: i32) -> Option<Vec<Load>> {
+/// What runs when the owner is gone, and its ledger; `None` after a farewell. A stopped owner is gone once its lease is over.
+fn listen(
+    pipe: BorrowedFd<'_>,
+    owner: i32,
+    (folder, mut ledger): (&Path, Option<File>),
+) -> Option<(Vec<Load>, Option<File>)> {
     let (mut loads, mut heard, mut was_stopped) = (BTreeMap::new(), Vec::new(), false);
     loop {
         let look = crate::time_until(crate::now_ns() + LOOK_NS);
@@ -234,13 +296,14 @@ fn listen(pipe: BorrowedFd<'_>, owner: i32) -> Option<Vec<Load>> {
         match rustix::io::read(pipe, &mut chunk) {
             Err(rustix::io::Errno::INTR) => continue,
             // A line the owner died in stays unread.
-            Ok(0) | Err(_) => return Some(loads.into_values().collect()),
+            Ok(0) | Err(_) => return Some((loads.into_values().collect(), ledger)),
             Ok(got) => heard.extend_from_slice(&chunk[..got]),
         }
         while let Some(end) = heard.iter().position(|&byte| byte == b'\n') {
             match serde_json::from_slice(&heard.drain(..=end).collect::<Vec<u8>>()) {
                 Ok(Told::Runs(load)) => drop(loads.insert(load.pid, load)),
                 Ok(Told::Ended(pid)) => drop(loads.remove(&pid)),
+                Ok(Told::Replaced) => ledger = FileLedger::open_to_follow(folder).or(ledger),
                 Ok(Told::Farewell) => return None,
                 Err(_) => {}
             }
@@ -317,8 +380,8 @@ pub(crate) struct Stat {
     pub(crate) ended: bool,
     /// By a signal (SIGSTOP, Ctrl-Z), not by a debugger.
     stopped: bool,
-    parent: i32,
-    session: i32,
+    pub(crate) parent: i32,
+    pub(crate) session: i32,
     /// When it began, clock ticks since the boot.
     pub(crate) start_ticks: u64,
 }

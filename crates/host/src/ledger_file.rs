@@ -2,13 +2,14 @@
 use std::cell::RefCell;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use powerband_machine::{Errno, LedgerError, LedgerStore};
 use rustix::fs::FallocateFlags;
 
+use crate::in_place::{Anchor, is_at};
 use crate::{errno, io_errno};
 
 /// Room kept for what must still be written once something is turned, bytes.
@@ -22,16 +23,79 @@ pub struct FileLedger(Rc<RefCell<Inner>>);
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    /// The folder as it was when the ledger was read; `None` where there was none yet.
+    folder: Option<Anchor>,
     file: Option<File>,
     bytes: u64,
     reserved: u64,
+    /// How often another file took the place of the one before.
+    replaced: u32,
+    /// Whether it is read from the open file, wherever that is now.
+    follows_file: bool,
 }
 
 impl FileLedger {
     /// The ledger of `folder`; touches nothing yet.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        FileLedger(Rc::new(RefCell::new(Inner { path: folder.join("ledger"), file: None, bytes: 0, reserved: 0 })))
+        FileLedger(Rc::new(RefCell::new(Inner {
+            path: folder.join("ledger"),
+            folder: None,
+            file: None,
+            bytes: 0,
+            reserved: 0,
+            replaced: 0,
+            follows_file: false,
+        })))
+    }
+
+    /// The ledger in an open file that is no longer at its place in `folder`.
+    pub(crate) fn in_file(folder: &Path, file: File) -> Self {
+        let ledger = FileLedger::new(folder);
+        {
+            let mut inner = ledger.0.borrow_mut();
+            inner.bytes = file.metadata().map_or(0, |found| found.len());
+            (inner.file, inner.follows_file) = (Some(file), true);
+        }
+        ledger
+    }
+
+    /// Opens what a guardian needs to read the ledger even when its folder is gone.
+    pub(crate) fn open_to_follow(folder: &Path) -> Option<File> {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        OpenOptions::new().read(true).append(true).custom_flags(flags).open(folder.join("ledger")).ok()
+    }
+
+    /// Whether folder and file are those that were read and written so far, with what we wrote in them.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.0.borrow().is_in_place()
+    }
+
+    /// How often another file took the place of the one before.
+    pub(crate) fn replaced(&self) -> u32 {
+        self.0.borrow().replaced
+    }
+
+    /// Writes what a deleted ledger holds to its place again. Where another one is meanwhile, its lines are kept beside
+    /// that for a person to look at. A ledger that was only moved is whole where it is.
+    pub(crate) fn save_deleted(&self) {
+        let inner = self.0.borrow();
+        let Some(file) = inner.file.as_ref().filter(|file| file.metadata().is_ok_and(|found| found.nlink() == 0)) else {
+            return;
+        };
+        let mut bytes = vec![0; usize::try_from(inner.bytes).unwrap_or(0)];
+        let path = inner.path.clone();
+        if file.read_exact_at(&mut bytes, 0).is_err() || make_folder(&path).is_err() {
+            return;
+        }
+        drop(inner);
+        let fresh = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        // Nobody is there to be told, and there is no third place.
+        let _ = match fresh {
+            Ok(mut file) => file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|error| io_errno(&error)),
+            Err(_) => self.clone().set_aside(&bytes),
+        };
+        crate::files::sync_folder_of(&path);
     }
 
     /// Where damaged lines of the ledger of `folder` are kept, until a person has looked at them and deletes it.
@@ -50,6 +114,9 @@ impl FileLedger {
     pub(crate) fn reserve(&self, entry_bytes: u64) -> Result<(), Errno> {
         let mut inner = self.0.borrow_mut();
         inner.open()?;
+        if !inner.is_in_place() {
+            return Err(Errno::ESTALE);
+        }
         let wanted = inner.bytes + entry_bytes + RESERVE_BYTES;
         if wanted <= inner.reserved {
             return Ok(());
@@ -67,8 +134,17 @@ impl FileLedger {
 }
 
 impl Inner {
+    fn is_in_place(&self) -> bool {
+        let folder_is = self.folder.as_ref().is_none_or(Anchor::is_in_place);
+        let is_whole = |file: &File| file.metadata().is_ok_and(|found| found.len() == self.bytes);
+        folder_is && self.file.as_ref().is_none_or(|file| is_at(file, &self.path) && is_whole(file))
+    }
+
     fn open(&mut self) -> Result<&mut File, Errno> {
         if self.file.is_none() {
+            if self.folder.as_ref().is_some_and(|folder| !folder.is_in_place()) {
+                return Err(Errno::ESTALE);
+            }
             make_folder(&self.path)?;
             let file = OpenOptions::new()
                 .append(true)
@@ -82,6 +158,7 @@ impl Inner {
             self.bytes = file.metadata().map_err(|error| io_errno(&error))?.len();
             self.reserved = 0;
             self.file = Some(file);
+            self.folder = self.folder.take().or_else(|| Anchor::of(self.path.parent()?));
         }
         self.file.as_mut().ok_or(Errno::EBADF)
     }
@@ -122,7 +199,7 @@ impl Inner {
         };
         write().map_err(|error| io_errno(&error))?;
         crate::files::sync_folder_of(&self.path);
-        self.file = None;
+        (self.file, self.replaced) = (None, self.replaced + 1);
         Ok(())
     }
 
@@ -159,9 +236,16 @@ impl LedgerStore for FileLedger {
     fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
         let place = self.place();
         let mut bytes = Vec::new();
+        let mut inner = self.0.borrow_mut();
+        if let Some(file) = inner.file.as_ref().filter(|_| inner.follows_file) {
+            bytes.resize(usize::try_from(inner.bytes).unwrap_or(0), 0);
+            let read = file.read_exact_at(&mut bytes, 0);
+            return read.map(|()| bytes).map_err(|error| LedgerError::Unreadable { place, errno: io_errno(&error) });
+        }
+        inner.folder = inner.folder.take().or_else(|| Anchor::of(inner.path.parent()?));
         // Never waits, not even for the other end of a named pipe.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let opened = OpenOptions::new().read(true).custom_flags(flags).open(&self.0.borrow().path);
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(&inner.path);
         let read = match opened {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(bytes),
             Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {

@@ -18,14 +18,17 @@ mod agent;
 mod caller;
 mod capture;
 mod child;
+mod claim;
 mod coalescing;
 mod confirmation;
+mod descendants;
 mod facts;
 mod files;
 mod folders;
 mod followed;
 mod group;
 mod guardian;
+mod in_place;
 mod interrupts;
 mod ledger_file;
 mod local;
@@ -53,7 +56,7 @@ pub use facts::{
     ObserverUsage, address_towards, boot_id, hostname, observer_usage, state_folder, store_folder, unix_time_ms,
     unix_time_s,
 };
-pub use guardian::{GUARDIAN_VERB, stand_guard};
+pub use guardian::{GUARDIAN_VERB, Takeover, stand_guard};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    LedgerError, LedgerStore, LeftBehind, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -12,6 +12,7 @@ use rustix::process::Signal;
 use crate::actions::{Actor, Effect, Refusal};
 use crate::child::Child;
 use crate::coalescing::read_place;
+use crate::descendants::Adoption;
 use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
 use crate::watching::{OpenFiles, Watching};
@@ -32,6 +33,8 @@ pub struct LocalMachine {
     /// While anything is watched.
     writers: Option<Writers>,
     running: BTreeMap<u64, Running>,
+    /// From the first load to the question what the loads left.
+    adoption: Option<Adoption>,
     ended: BTreeMap<u64, Finished>,
     next: u64,
 }
@@ -68,6 +71,7 @@ impl LocalMachine {
             guard: None,
             writers: None,
             running: BTreeMap::new(),
+            adoption: None,
             ended: BTreeMap::new(),
             next: 0,
         })
@@ -93,6 +97,11 @@ impl LocalMachine {
     pub fn guarded(mut self) -> Self {
         self.guard = Some(Guard::new(&self.store.folder()));
         self
+    }
+
+    fn unusable(&self, errno: Errno) -> LedgerError {
+        let place = self.store.place();
+        if errno == Errno::ESTALE { LedgerError::Displaced { place } } else { LedgerError::Unwritable { place, errno } }
     }
 
     fn ensure_guardian(&mut self) {
@@ -155,16 +164,21 @@ impl Machine for LocalMachine {
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
-        if turn.hold == Hold::Held {
-            self.ensure_guardian();
-        }
         // Written once as the intent; what came of it and its closing are shorter.
         let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
         self.store
             .reserve(entry_bytes)
-            .map_err(|errno| LedgerError::Unwritable { place: self.store.place(), errno })?;
+            .map_err(|errno| self.unusable(errno))?;
+        // It opens the ledger that is there now.
+        if turn.hold == Hold::Held {
+            self.ensure_guardian();
+        }
+        let replaced = self.store.replaced();
         let Self { ledger, buffer, .. } = self;
         let entry = ledger.intend(turn, &mut |path| read_place(path, buffer))?;
+        if let (true, Some(guard)) = (self.store.replaced() != replaced, &mut self.guard) {
+            guard.ledger_replaced();
+        }
         let (refusal, effect) = self.perform(turn);
         let errno = refusal.as_ref().map(|refusal| refusal.errno);
         if let Err(why) = self.ledger.done(entry, errno, effect.reads_back.clone()) {
@@ -187,6 +201,9 @@ impl Machine for LocalMachine {
     }
 
     fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
+        if !self.store.is_in_place() {
+            return Err(self.unusable(Errno::ESTALE));
+        }
         self.ledger.keep(entries)
     }
 
@@ -227,6 +244,7 @@ impl Machine for LocalMachine {
                 errno: refusal.errno,
             })?),
         };
+        self.adoption = self.adoption.take().or_else(Adoption::begin);
         let mut around: Vec<Watching> = job.around.iter().map(Watching::new).collect();
         let Self { program, files, .. } = self;
         let child =
@@ -248,6 +266,23 @@ impl Machine for LocalMachine {
     fn finished(&mut self, process: ProcessId) -> Option<Finished> {
         self.ended.remove(&process.0)
     }
+
+    fn unguarded(&self) -> Option<String> {
+        self.guard.as_ref().and_then(Guard::missing).map(str::to_owned)
+    }
+
+    fn left_behind(&mut self, end: bool) -> LeftBehind {
+        let Some(adoption) = &self.adoption else { return LeftBehind::default() };
+        if !end {
+            let processes = u32::try_from(adoption.count()).unwrap_or(u32::MAX);
+            return LeftBehind { processes, alive: Vec::new() };
+        }
+        let left = adoption.end_all();
+        if self.running.is_empty() {
+            self.adoption = None;
+        }
+        left
+    }
 }
 
 impl Member for LocalMachine {
@@ -261,8 +296,8 @@ impl Member for LocalMachine {
         fds.extend(self.files.fds().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let all = self.running.values().flat_map(|running| running.child.fds());
         fds.extend(all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        let guardian = self.guard.as_ref().and_then(Guard::fd);
-        fds.extend(guardian.map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let others = [self.adoption.as_ref().map(Adoption::fd), self.guard.as_ref().and_then(Guard::fd)];
+        fds.extend(others.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)));
     }
 
     fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
@@ -307,6 +342,11 @@ impl Member for LocalMachine {
                 news.push(News::Ended(ProcessId(number)));
             }
         }
+        if let Some(adoption) = &self.adoption
+            && ready.next().is_some_and(|flags| !flags.is_empty())
+        {
+            adoption.reap();
+        }
         // The last is the guardian's end.
         if ready.next().is_some_and(|flags| !flags.is_empty()) {
             self.ensure_guardian();
@@ -326,6 +366,9 @@ impl Member for LocalMachine {
     }
 
     fn end_loads(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
         for (_, Running { child, .. }) in std::mem::take(&mut self.running) {
             let pid = child.pid();
             child.abandon();
@@ -333,12 +376,16 @@ impl Member for LocalMachine {
                 guard.ended(pid);
             }
         }
+        self.left_behind(true);
     }
 }
 
 impl Drop for LocalMachine {
     fn drop(&mut self) {
         self.end_loads();
+        if !self.ledger.open().is_empty() {
+            self.store.save_deleted();
+        }
         if let Some(guard) = self.guard.take() {
             let held = self.ledger.open().iter().any(|entry| entry.turn.hold == Hold::Held);
             guard.dismiss(held);

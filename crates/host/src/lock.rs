@@ -9,6 +9,7 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::claim::{Claim, Claimed, claim, name_of_folder};
 use crate::{errno, io_errno};
 
 /// How long one that lets go within moments is waited for, ns.
@@ -37,6 +38,9 @@ impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.pid == 0 {
             return f.write_str("another powerband holds this machine");
+        }
+        if self.since_unix_s == 0 {
+            return write!(f, "powerband {} is {}", self.pid, self.doing);
         }
         let (hour, minute) = (self.since_unix_s / 3600 % 24, self.since_unix_s / 60 % 60);
         write!(f, "powerband {} is {} since {hour:02}:{minute:02} UTC", self.pid, self.doing)
@@ -83,6 +87,8 @@ pub struct Lock {
     file: File,
     path: PathBuf,
     holder: Holder,
+    /// Keeps others out also when the folder is deleted and made again.
+    _claim: Option<Claim>,
 }
 
 impl Lock {
@@ -118,9 +124,10 @@ impl Lock {
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
+                    let claim = claim_folder(folder)?;
                     let (pid, since_unix_s) = (std::process::id(), crate::unix_time_s());
                     let holder = Holder { pid, since_unix_s, doing: shortened(doing), soon, to_confirm: None };
-                    let mut lock = Lock { file, path, holder };
+                    let mut lock = Lock { file, path, holder, _claim: claim };
                     lock.write();
                     return Ok(lock);
                 }
@@ -159,6 +166,12 @@ impl Lock {
             self.file.set_len(0).and_then(|()| self.file.rewind()).and_then(|()| self.file.write_all(text.as_bytes()));
     }
 
+    /// Whether the lock's file is still the one in the folder: else the folder was deleted, moved or replaced.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        crate::in_place::is_at(&self.file, &self.path)
+    }
+
     /// The lock's file.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -170,6 +183,24 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Only a courtesy: a stale text is not believed.
         let _ = self.file.set_len(0);
+    }
+}
+
+/// The folder's name, beside its file: one whose folder was deleted or moved under it still has that. One that lets go
+/// just now is waited for a moment.
+pub(crate) fn claim_folder(folder: &Path) -> Result<Option<Claim>, LockError> {
+    let name = name_of_folder(folder);
+    let until_ns = crate::now_ns() + UNNAMED_PATIENCE_NS;
+    loop {
+        match claim(&name) {
+            Claimed::Ours(claim) => return Ok(Some(claim)),
+            Claimed::Unknown => return Ok(None),
+            Claimed::Theirs { .. } if crate::now_ns() < until_ns => crate::pause_until(crate::now_ns() + 5_000_000),
+            Claimed::Theirs { pid } => {
+                let doing = format!("using {}, which was deleted or moved since", folder.display());
+                return Err(LockError::Held(Holder { pid, doing, ..Holder::default() }));
+            }
+        }
     }
 }
 

@@ -166,6 +166,19 @@ pub(crate) fn close_all_at_exec() {
     }
 }
 
+/// Process and user at the other end of a Unix socket; the process is 0 when it is in a namespace that we do not see.
+#[expect(unsafe_code, reason = "rustix's form has no place for a process 0")]
+pub(crate) fn peer_of(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: pointer and length describe one live structure of numbers, which the kernel fills in.
+    let answer = unsafe {
+        let into = (&raw mut peer).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, into, &raw mut length)
+    };
+    if answer == 0 { Ok((u32::try_from(peer.pid).unwrap_or(0), peer.uid)) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Lets a netlink socket's refusals carry words.
 pub(crate) fn want_extended_acks(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_netlink_option(socket, libc::NETLINK_EXT_ACK, 1)

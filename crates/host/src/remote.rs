@@ -9,7 +9,7 @@ use powerband_machine::wire::{
     Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Welcome, first_message, message,
 };
 use powerband_machine::{
-    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, Machine, OpenEntry,
+    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind, Machine, OpenEntry,
     ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
@@ -406,6 +406,14 @@ impl Machine for RemoteMachine {
 
     fn finished(&mut self, process: ProcessId) -> Option<Finished> {
         self.ended.remove(&process.0)
+    }
+
+    fn unguarded(&self) -> Option<String> {
+        self.call(Call::Unguarded).flatten()
+    }
+
+    fn left_behind(&mut self, end: bool) -> LeftBehind {
+        self.call(Call::LeftBehind(end)).unwrap_or_default()
     }
 }
 

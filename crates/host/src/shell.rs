@@ -14,7 +14,7 @@ use std::rc::Rc;
 use powerband_machine::wire::Purpose;
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched,
+    LedgerError, LeftBehind, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -355,6 +355,10 @@ impl Machine for ShellMachine {
 
     fn finished(&mut self, process: ProcessId) -> Option<Finished> {
         self.jobs.finished(process)
+    }
+
+    fn left_behind(&mut self, end: bool) -> LeftBehind {
+        self.jobs.left_behind(&self.hand, end)
     }
 }
 

@@ -160,11 +160,9 @@ impl HostWorld {
         let now_ns = crate::now_ns();
         let ready: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
         drop(fds);
-        for (_, member) in &mut self.members {
-            member.tend();
-        }
         // Interrupted by a signal: its byte is in the pipe, and the next poll finds it.
         if polled.is_err() {
+            self.tend();
             return false;
         }
         if ready[..ends[0]].iter().any(|flags| !flags.is_empty()) {
@@ -180,7 +178,13 @@ impl HostWorld {
                 News::Lost(why) => Wake::Lost(*side, why),
             }));
         }
+        // Only now: tending may open and close what was polled.
+        self.tend();
         input.is_some() && ready.last().is_some_and(|flags| !flags.is_empty())
+    }
+
+    fn tend(&mut self) {
+        self.members.iter_mut().for_each(|(_, member)| member.tend());
     }
 }
 

@@ -58,6 +58,7 @@ errnos! {
     ENOTCONN = 107, "transport endpoint is not connected";
     ETIMEDOUT = 110, "connection timed out";
     ECONNREFUSED = 111, "connection refused";
+    ESTALE = 116, "stale file handle";
 }
 
 impl std::fmt::Display for Errno {

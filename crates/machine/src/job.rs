@@ -70,6 +70,15 @@ pub struct Finished {
     pub around: Vec<Vec<Sample>>,
 }
 
+/// Processes that work which has ended left running.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftBehind {
+    /// How many there were.
+    pub processes: u32,
+    /// Some of those that run on although they were to be ended, as `1234 (name)`.
+    pub alive: Vec<String>,
+}
+
 /// Why work could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

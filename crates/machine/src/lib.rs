@@ -20,7 +20,7 @@ pub use action::{Acted, Action, CpuQuota, Hold, Turn};
 pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
 pub use command::{CommandPlace, LinesPlace};
 pub use errno::Errno;
-pub use job::{Finished, Job, ProcessId, SpawnError, User, Watch};
+pub use job::{Finished, Job, LeftBehind, ProcessId, SpawnError, User, Watch};
 pub use ledger::{Damage, EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};
 pub use machine::{Entry, Handle, Identity, LATENCY_DEVICE, LastChange, Machine, Sample};
 pub use noting::{Noting, Unread};

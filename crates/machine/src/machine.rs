@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, OpenEntry, ProcessId,
+    Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, LeftBehind, OpenEntry, ProcessId,
     SpawnError, Turn, Undone, Unwatched, Written,
 };
 
@@ -170,4 +170,16 @@ pub trait Machine {
 
     /// What is known of a process once [`crate::Wake::Ended`] has named it; only once.
     fn finished(&mut self, process: ProcessId) -> Option<Finished>;
+
+    /// Why nothing restores what is held if its owner is killed: the guardian process could not be started. `None` while one
+    /// runs, or none is needed.
+    fn unguarded(&self) -> Option<String> {
+        None
+    }
+
+    /// Counts what work that has ended left running, and ends it where `end` says so. Not to be called while any other
+    /// work runs: what that leaves is not told apart.
+    fn left_behind(&mut self, _end: bool) -> LeftBehind {
+        LeftBehind::default()
+    }
 }

@@ -2,7 +2,7 @@
 use serde::Serialize;
 
 use crate::{
-    Acted, Coalescing, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError,
+    Acted, Coalescing, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
     Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 
@@ -128,5 +128,13 @@ impl Machine for Noting<'_> {
 
     fn finished(&mut self, process: ProcessId) -> Option<Finished> {
         self.machine.finished(process)
+    }
+
+    fn unguarded(&self) -> Option<String> {
+        self.machine.unguarded()
+    }
+
+    fn left_behind(&mut self, end: bool) -> LeftBehind {
+        self.machine.left_behind(end)
     }
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::{EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 /// The longest frame, bytes without its length: two outputs of a load of 1 MiB each, escaped, fit.
 pub const MOST_FRAME_BYTES: usize = 16 << 20;
 /// How long the command is silent when nothing is measured, ns.
@@ -133,6 +133,10 @@ pub enum Call {
     Spawn(Box<Job>),
     /// `end`, and whether to force: nothing.
     End(ProcessId, bool),
+    /// `unguarded`: `Option<String>`.
+    Unguarded,
+    /// `left_behind`, and whether to end it: `LeftBehind`.
+    LeftBehind(bool),
     /// From now on the agent gives up when it hears nothing for this long, ns: nothing.
     Lease(u64),
 }
@@ -141,8 +145,8 @@ impl Call {
     /// Whether only somebody who holds the machine may ask for it.
     #[must_use]
     pub fn turns(&self) -> bool {
-        use Call::{Act, End, Keep, SetDamageAside, Spawn, Undo};
-        matches!(self, Act(_) | Undo(..) | Keep(_) | SetDamageAside | Spawn(_) | End(..))
+        use Call::{Act, End, Keep, LeftBehind, SetDamageAside, Spawn, Undo};
+        matches!(self, Act(_) | Undo(..) | Keep(_) | SetDamageAside | Spawn(_) | End(..) | LeftBehind(_))
     }
 }
 
@@ -234,6 +238,14 @@ impl Frames {
         let mut frame = std::mem::replace(&mut self.bytes, rest);
         frame.drain(..4);
         Ok(Some(frame))
+    }
+
+    /// How many bytes of the frame that has begun are still to come, as far as that is known.
+    #[must_use]
+    pub fn missing_bytes(&self) -> usize {
+        let Some(length) = self.bytes.first_chunk::<4>() else { return 0 };
+        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        length.saturating_add(4).saturating_sub(self.bytes.len())
     }
 
     /// Whether the stream may not end here: half a frame has come.

@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use powerband_host::{FileLedger, LocalMachine, stand_guard};
+use powerband_host::{LocalMachine, stand_guard};
 use powerband_knob::restore;
 
 use crate::left;
@@ -12,8 +12,8 @@ use crate::left;
 /// turns or measures says so: there is nobody here to tell.
 pub(crate) fn main(folder: Option<&OsString>) -> ExitCode {
     let Some(folder) = folder.map(Path::new) else { return ExitCode::FAILURE };
-    let Some(_lock) = stand_guard(folder) else { return ExitCode::SUCCESS };
-    let Ok(mut machine) = LocalMachine::new(FileLedger::new(folder)) else { return ExitCode::FAILURE };
+    let Some(taken) = stand_guard(folder) else { return ExitCode::SUCCESS };
+    let Ok(mut machine) = LocalMachine::new(taken.ledger.clone()) else { return ExitCode::FAILURE };
     let entries = left::held(&machine);
     let restored = restore(&mut machine, &entries, false);
     if restored.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -162,11 +162,28 @@ pub(crate) fn conclude(
     fail_on: &[FailOn],
 ) -> Answer {
     let finished = finish_header(store, id);
+    if !store.is_in_place() && !matches!(finding, Err(Fatal::CannotRestore { .. })) {
+        return Err(displaced(store, id));
+    }
     // What ended the experiment is told before what only its header suffers from.
     let finding = finding.map_err(|fatal| fatal_failure(fatal, id))?;
     finished?;
     verb::show::print(shared, store, id)?;
     verdict_code(&finding, fail_on, id)
+}
+
+/// The store was deleted, moved or replaced under an experiment: saves what was measured.
+fn displaced(store: &mut Store, id: i64) -> Failure {
+    let was = format!("the store {} was deleted, moved or replaced during the experiment", store.path().display());
+    let path = store.path().to_owned();
+    let sentence = match with_rights_for(&path, || store.save_displaced()) {
+        Ok(saved) => format!(
+            "{was}; every setting is restored, and what was measured is in {0}: `powerband --store {0} show {id}`",
+            saved.display()
+        ),
+        Err(error) => format!("{was}; every setting is restored, but what was measured is lost: {error}"),
+    };
+    Failure::new(Exit::CannotGoOn, sentence)
 }
 
 /// What is said on the command line wins over the plan.

@@ -175,6 +175,20 @@ impl Rig {
         }
     }
 
+    /// That the folders of the ledgers here are those we locked. What we changed is restored either way; what others find
+    /// there now is not what we wrote.
+    ///
+    /// # Errors
+    /// A sentence that names the folder that was deleted, moved or replaced meanwhile.
+    pub(crate) fn in_place(&self) -> Result<(), Failure> {
+        let Some(lock) = self.locks.iter().find(|lock| !lock.is_in_place()) else { return Ok(()) };
+        let folder = lock.path().parent().unwrap_or(lock.path()).display();
+        let sentence = format!(
+            "the state folder {folder} was deleted, moved or replaced while powerband used it; every setting is restored"
+        );
+        Err(Failure::new(Exit::CannotGoOn, sentence))
+    }
+
     /// Lets go of the machines, then of the locks.
     pub(crate) fn close(self) {
         drop(self);

@@ -31,6 +31,13 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Not the file that was opened: somebody deleted, moved or replaced it since. What was written so far is kept by us until
+    /// it is saved.
+    #[error("{path} was deleted, moved or replaced while powerband wrote to it", path = path.display())]
+    Displaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// Written by a newer powerband.
     #[error(
         "{path} was written by a newer powerband (store version {found}, this one knows {known}); update powerband, or name another place with --store",

@@ -1,7 +1,7 @@
 //! The file itself: how it is made, recognised, migrated and set up for a connection.
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -69,6 +69,22 @@ fn use_log(connection: &Connection, path: &Path, wait: Duration) -> Result<(), S
             }
         }
     }
+}
+
+/// Device and inode of the file at a path.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Writes everything a connection sees to a new file.
+pub(crate) fn copy_to(db: &Connection, path: &Path) -> Result<(), StoreError> {
+    create(path)?;
+    let text = path.to_str().ok_or_else(|| StoreError::CannotCreate {
+        path: path.to_owned(),
+        why: "its name is not UTF-8".into(),
+    })?;
+    // Into a file that is there and empty, so that it has the mode of a store.
+    db.execute("VACUUM INTO ?1", [text]).map(drop).map_err(|error| StoreError::from_sqlite(path, &error))
 }
 
 fn create(path: &Path) -> Result<(), StoreError> {

@@ -16,6 +16,8 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    /// The file as it was opened: device and inode.
+    file: Option<(u64, u64)>,
     pub(crate) db: Connection,
 }
 
@@ -31,13 +33,33 @@ impl Store {
     }
 
     fn open_waiting(path: &Path, wait: Duration) -> Result<Store, StoreError> {
-        Ok(Store { path: path.to_owned(), db: schema::open(path, wait)? })
+        let db = schema::open(path, wait)?;
+        Ok(Store { path: path.to_owned(), file: schema::identity(path), db })
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the file is still the one that was opened: not deleted, moved or replaced.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        schema::identity(&self.path) == self.file
+    }
+
+    /// Writes everything to the store's place again when its file is gone from there, next to it when another file is there
+    /// now. Answers where it is.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be written there.
+    pub fn save_displaced(&mut self) -> Result<PathBuf, StoreError> {
+        let taken = self.path.try_exists().unwrap_or(true);
+        let aside = self.path.with_extension(format!("saved-{}.sqlite", std::process::id()));
+        let path = if taken { aside } else { self.path.clone() };
+        schema::copy_to(&self.db, &path)?;
+        Ok(path)
     }
 
     /// Begins an experiment; the header's `id` is replaced by the number answered.
@@ -67,10 +89,13 @@ impl Store {
     /// [`Event::Closed`], is synced to the disk with everything before it.
     ///
     /// # Errors
-    /// [`StoreError::Full`] (nothing of the earlier events is lost, and it can be tried again),
+    /// [`StoreError::Displaced`], [`StoreError::Full`] (nothing of the earlier events is lost, and it can be tried again),
     /// [`StoreError::NoExperiment`], [`StoreError::Unstorable`] when a required number is not finite,
     /// [`StoreError::Locked`], [`StoreError::Io`].
     pub fn append(&mut self, id: i64, event: &Event) -> Result<(), StoreError> {
+        if !self.is_in_place() {
+            return Err(StoreError::Displaced { path: self.path.clone() });
+        }
         if !matches!(event, Event::Closed(_)) {
             return self.append_one(id, event);
         }

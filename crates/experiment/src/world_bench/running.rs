@@ -39,6 +39,7 @@ impl WorldBench<'_> {
             Ok(ran) => ran,
             Err(void) => return Ok(Err(void)),
         };
+        self.leftovers.add(ran.left_behind);
         let histograms = stage.load.histograms(&ran.finishes);
         Ok(stage.conclude(&ran.finishes).map(|mut concluded| {
             concluded.values.extend(metered.values);

@@ -278,9 +278,41 @@ pb_load() {
   pb_ended="$pb_up $pb_fine"
   pb_around "$pb_n"
   rm -f "$pb_tmp/watch.$pb_n.on"
-  rm -f "$pb_g/load.$pb_n"
+  mv "$pb_g/load.$pb_n" "$pb_g/left.$pb_n"
   { read -r pb_l; read -r pb_l; } <"$pb_o.times"
   printf '[%s E %s %s %s %s %s]\n' "$pb_m" "$pb_n" "$pb_c" "$pb_began" "$pb_ended" "$pb_l" >&3
+}
+
+# Who lives in the sessions of loads that have ended, in pb_w. A session's number goes to no new process while anybody is
+# in it, so one that is a process's again has nobody.
+pb_left() {
+  pb_w= pb_ss=
+  for pb_f in "$pb_g"/left.*; do
+    { read -r pb_p pb_s <"$pb_f"; } || continue
+    [ -e "/proc/$pb_p" ] || pb_ss="$pb_ss $pb_p "
+  done
+  [ -n "$pb_ss" ] || return 0
+  for pb_f in /proc/[0-9]*/stat; do
+    { read -r pb_l <"$pb_f"; } || continue
+    pb_p=${pb_l%% *}
+    set -- ${pb_l##*) }
+    case $1 in Z | X) continue ;; esac
+    case $pb_ss in *" $4 "*) pb_w="$pb_w $pb_p" ;; esac
+  done
+}
+
+# Ends them: asks, and kills those that are there a second later. Who is left then is in pb_w.
+pb_clear() {
+  kill -TERM $pb_w
+  pb_left
+  for pb_s in TERM KILL KILL; do
+    if [ -z "$pb_w" ]; then break; fi
+    sleep 1
+    pb_left
+    if [ -n "$pb_w" ]; then kill -$pb_s $pb_w; fi
+  done
+  pb_left
+  rm -f "$pb_g"/left.*
 }
 
 # Signals a load and its group.

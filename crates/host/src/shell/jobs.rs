@@ -1,7 +1,7 @@
 //! Loads behind a shell: what is typed to start them, and what is known when they have ended.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Finished, Handle, Job, ProcessId, Sample, SpawnError};
+use powerband_machine::{Errno, Finished, Handle, Job, LeftBehind, ProcessId, Sample, SpawnError};
 use powerband_record::{ExitStatus, Output, Usage, Work};
 
 use super::hand::{Hand, words};
@@ -156,6 +156,18 @@ impl Jobs {
     /// What is known of one that has ended.
     pub(super) fn finished(&mut self, process: ProcessId) -> Option<Finished> {
         self.ended.remove(&process.0)
+    }
+
+    /// What loads that have ended left running in their sessions; ended where `end` says so.
+    pub(super) fn left_behind(&mut self, hand: &Hand, end: bool) -> LeftBehind {
+        let listed = |script: &str| {
+            let (_, [words]) = hand.turn::<1>(&[], script)?;
+            Some(String::from_utf8_lossy(&words).split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let Some(found) = listed("pb_left; pb_t \"$pb_w\"") else { return LeftBehind::default() };
+        let processes = u32::try_from(found.len()).unwrap_or(u32::MAX);
+        let alive = if end && processes > 0 { listed("pb_clear; pb_t \"$pb_w\"") } else { None };
+        LeftBehind { processes, alive: alive.unwrap_or_default() }
     }
 
     /// Ends everything at once.

@@ -32,6 +32,12 @@ pub enum LedgerError {
         /// Why.
         why: String,
     },
+    /// It was deleted, moved, replaced or altered by somebody else since it was read.
+    #[error("{place} was deleted, moved or altered while powerband used it; nothing more is changed")]
+    Displaced {
+        /// Which ledger.
+        place: String,
+    },
     /// The machine that keeps it can no longer be reached. What it was asked for last may have been done; what is held there
     /// it puts back by itself.
     #[error("{machine} is lost: {why}")]
@@ -49,7 +55,7 @@ impl LedgerError {
     pub fn errno(&self) -> Option<Errno> {
         match self {
             LedgerError::Unreadable { errno, .. } | LedgerError::Unwritable { errno, .. } => Some(*errno),
-            LedgerError::Untrusted { .. } | LedgerError::Lost { .. } => None,
+            LedgerError::Untrusted { .. } | LedgerError::Displaced { .. } | LedgerError::Lost { .. } => None,
         }
     }
 }

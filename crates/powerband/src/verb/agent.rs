@@ -17,7 +17,8 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
         remove_carried();
     }
     let agent = Agent::at_stdio().map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
-    let (mut opened, _lock) = match open(agent.hello()) {
+    // Dropped in the opposite order: the machine and its guardian go before the lock does.
+    let (_lock, mut opened) = match open(agent.hello()) {
         Ok(opened) => opened,
         Err(failure) => {
             let exit = failure.exit as u8;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
 }
 
 /// As every command opens this machine; whoever turns has the lock for as long as it serves.
-fn open(hello: &Hello) -> Result<(Opened, Option<Lock>), Failure> {
+fn open(hello: &Hello) -> Result<(Option<Lock>, Opened), Failure> {
     let looks = hello.purpose == Purpose::Look;
     let folder = if looks { powerband_host::state_folder().unwrap_or_default() } else { rig::state_folder()? };
     let lock = if looks { None } else { Some(rig::lock(&folder, &format!("{} for another machine", hello.doing))?) };
@@ -54,7 +55,7 @@ fn open(hello: &Hello) -> Result<(Opened, Option<Lock>), Failure> {
     if matches!(hello.purpose, Purpose::Turn | Purpose::Measure) {
         left::clear(&mut world, &[Kept { side: Side::Near, folder: folder.clone(), away: None }])?;
     }
-    Ok((Opened { world, folder: folder.display().to_string(), held }, lock))
+    Ok((lock, Opened { world, folder: folder.display().to_string(), held }))
 }
 
 /// What is still held when the owner is gone.

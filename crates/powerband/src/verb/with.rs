@@ -46,7 +46,22 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let witnesses = Witnesses::begin(world, &in_force);
     let ran = execute(world, args, group, user, witnesses);
     put_back(world, &in_force)?;
-    rig::lost(world).map_or(ran, Err)
+    remark_left_behind(world);
+    rig::lost(world).map_or(Ok(()), Err)?;
+    rig.in_place()?;
+    ran
+}
+
+/// What the command started and did not wait for is the caller's own: it runs on, and the caller learns of it.
+fn remark_left_behind(world: &mut dyn World) {
+    let left = world.machine(Side::Near).map_or(0, |machine| machine.left_behind(false).processes);
+    match left {
+        0 => {}
+        1 => output::remark("the command left a process running; it runs on with the restored settings"),
+        left => output::remark(&format!(
+            "the command left {left} processes running; they run on with the restored settings"
+        )),
+    }
 }
 
 fn execute(

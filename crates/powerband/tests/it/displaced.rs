@@ -1,0 +1,135 @@
+//! The state folder, the ledger or the store is deleted, moved or replaced while a command uses it.
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::desk::{Desk, Started, text, until};
+use crate::guarded::guardians;
+
+/// What becomes of the folder.
+const CHANGES: [(&str, &str); 4] = [
+    ("deleted", "rm -rf \"$0\""),
+    ("moved", "mv \"$0\" \"$0.elsewhere\""),
+    ("replaced", "rm -rf \"$0\"; mkdir -m 700 \"$0\""),
+    ("replaced by a copy", "mv \"$0\" \"$0.elsewhere\"; cp -rp \"$0.elsewhere\" \"$0\""),
+];
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    fs::write(desk.beside("knob"), "before\n").unwrap();
+    fs::write(desk.beside("other"), "before\n").unwrap();
+    desk
+}
+
+/// A command that holds a knob, once its load runs.
+fn holding(desk: &Desk) -> Started {
+    let (set, runs) = (format!("{}=1", desk.knob("knob")), desk.beside("runs"));
+    let script = "touch \"$0\"; exec sleep 1000 >/dev/null 2>&1";
+    let running = desk.start(&["with", &set, "--", "sh", "-c", script, &runs.display().to_string()]);
+    until("the load runs", || runs.exists());
+    running
+}
+
+fn change(how: &str, state: &Path) {
+    let done = std::process::Command::new("sh").args(["-c", how]).arg(state).status().unwrap();
+    assert!(done.success());
+}
+
+#[test]
+fn a_command_whose_state_folder_goes_away_restores_and_says_so() {
+    for (what, how) in CHANGES {
+        let desk = desk();
+        let set = format!("{}=1", desk.knob("knob"));
+        let state = desk.state().display().to_string();
+        let why = desk.run(&["with", &set, "--", "sh", "-c", how, &state]).refused(8);
+        assert!(why.contains(&format!("the state folder {state} was deleted, moved or replaced")), "{what}: {why}");
+        assert_eq!(text(&desk.beside("knob")), "before\n", "{what}");
+        until("the guardian has ended", || guardians(&desk).is_empty());
+    }
+}
+
+#[test]
+fn a_killed_command_whose_state_folder_went_away_is_still_restored() {
+    for (what, how) in CHANGES {
+        let desk = desk();
+        let running = holding(&desk);
+        change(how, &desk.state());
+        assert_eq!(text(&desk.beside("knob")), "1\n", "{what}");
+        running.signal(Signal::KILL);
+        running.end();
+        until(&format!("the guardian restored it, {what}"), || text(&desk.beside("knob")) == "before\n");
+        until("the guardian has ended", || guardians(&desk).is_empty());
+    }
+}
+
+#[test]
+fn deleting_the_folder_does_not_drop_the_lock() {
+    for (what, how) in CHANGES {
+        let desk = desk();
+        let running = holding(&desk);
+        change(how, &desk.state());
+        let other = format!("{}=1", desk.knob("other"));
+        let why = desk.run(&["set", &other]).refused(8);
+        assert!(why.contains(&format!("powerband {} is", running.pid())), "{what}: {why}");
+        assert_eq!(text(&desk.beside("other")), "before\n", "{what}");
+        running.signal(Signal::TERM);
+        let ran = running.end();
+        assert_eq!(ran.code, Some(8), "{what}: {}", ran.err);
+        assert_eq!(text(&desk.beside("knob")), "before\n", "{what}");
+        desk.run(&["set", &other]).ended(0);
+    }
+}
+
+#[test]
+fn what_was_set_before_can_still_be_undone() {
+    let desk = desk();
+    desk.run(&["set", &format!("{}=1", desk.knob("other"))]).ended(0);
+    let set = format!("{}=1", desk.knob("knob"));
+    desk.run(&["with", &set, "--", "sh", "-c", "rm -rf \"$0\"", &desk.state().display().to_string()]).refused(8);
+    assert_eq!((text(&desk.beside("knob")).as_str(), text(&desk.beside("other")).as_str()), ("before\n", "1\n"));
+    desk.run(&["undo"]).ended(0);
+    assert_eq!(text(&desk.beside("other")), "before\n");
+}
+
+/// `try` with a load that does `how` in its third run.
+fn tried(desk: &Desk, how: &str) -> String {
+    let setting = format!("{}=0,1", desk.knob("knob"));
+    let script = format!("echo run >> \"$1\"; [ $(grep -c . \"$1\") = 3 ] || exit 0; {how}");
+    let (state, runs) = (desk.state().display().to_string(), desk.beside("runs").display().to_string());
+    let words = ["try", &setting, "--warmup", "0", "--blocks", "4", "--settle", "0", "--", "sh", "-c", &script];
+    let why = desk.run(&[&words[..], &[&state, &runs]].concat()).refused(8);
+    assert_eq!(text(&desk.beside("knob")), "before\n", "{why}");
+    assert!(text(Path::new(&runs)).lines().count() <= 4, "nothing is measured any more: {why}");
+    until("the guardian has ended", || guardians(desk).is_empty());
+    why
+}
+
+#[test]
+fn an_experiment_whose_store_goes_away_keeps_what_was_measured() {
+    let ways = [("folder", "rm -rf \"$0\""), ("store", "rm \"$0\"/powerband.sqlite*"), ("move", "mv \"$0\" \"$0.moved\"")];
+    for (what, how) in ways {
+        let desk = desk();
+        let why = tried(&desk, how);
+        assert!(why.contains("the store ") && why.contains("every setting is restored"), "{what}: {why}");
+        let store = desk.state().join("powerband.sqlite").display().to_string();
+        assert!(why.contains(&format!("what was measured is in {store}: `powerband --store {store} show 1`")), "{why}");
+        let shown = desk.json(&["show", "1"]);
+        assert!(!shown["settings"].as_array().unwrap().is_empty(), "{what}");
+    }
+    // What somebody else put there meanwhile stays.
+    let desk = desk();
+    let why = tried(&desk, "rm \"$0\"/powerband.sqlite*; echo mine > \"$0/powerband.sqlite\"");
+    assert_eq!(text(&desk.state().join("powerband.sqlite")), "mine\n");
+    let saved = why.rsplit_once("--store ").and_then(|(_, rest)| rest.split_once(" show")).unwrap().0;
+    desk.run(&["--store", saved, "show", "1"]).ended(0);
+}
+
+#[test]
+fn a_ledger_that_somebody_else_altered_is_noticed_before_the_next_change() {
+    for how in [": > \"$0/ledger\"", "rm \"$0/ledger\"", "mv \"$0/ledger\" \"$0/old\"", "echo >> \"$0/ledger\""] {
+        let desk = desk();
+        let why = tried(&desk, how);
+        assert!(why.contains("ledger was deleted, moved or altered while powerband used it"), "{how}: {why}");
+    }
+}

@@ -1,0 +1,76 @@
+//! What a load leaves running at the end of a trial: ended before the next one starts, counted, and reported.
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::desk::{Desk, text};
+
+/// Ten shells that spin, however they leave their parent; a number of each in the file `$0`.
+const SPINNERS: [(&str, &str); 3] = [
+    ("children", "for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'while :; do :; done' & echo $! >> $0; done; sleep 0.02"),
+    ("sessions", "for i in 1 2 3 4 5 6 7 8 9 10; do setsid sh -c 'while :; do :; done' & echo $! >> $0; done; sleep 0.02"),
+    (
+        "double forks that ignore a polite request",
+        "for i in 1 2 3 4 5 6 7 8 9 10; do (setsid sh -c 'trap \"\" TERM; echo $$ >> '$0'; while :; do :; done' &) & done; \
+         until [ \"$(grep -c . $0)\" -ge $(($(cat $0.trials | wc -l) * 10)) ]; do sleep 0.01; done",
+    ),
+];
+
+fn lives(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
+}
+
+#[test]
+fn what_a_load_leaves_running_is_ended_before_the_next_trial_and_reported() {
+    for (manner, spin) in SPINNERS {
+        let desk = Desk::new();
+        let pids = desk.beside("pids");
+        // A trial that finds one of an earlier trial alive fails.
+        let script = format!(
+            "echo trial >> $0.trials; touch $0; while read pid; do if [ -e /proc/$pid ] && ! grep -q '^State:.Z' /proc/$pid/status; \
+             then echo \"$pid runs on\" >&2; exit 1; fi; done < $0; {spin}"
+        );
+        let knob = format!("{}=0,1", desk.knob("knob"));
+        let words = ["try", &knob, "--warmup", "0", "--blocks", "2", "--settle", "0", "--", "sh", "-c", &script];
+        let ran = desk.run(&[&["--json"], &words[..], &[&pids.display().to_string()]].concat());
+        let survivors: Vec<String> = text(&pids).lines().filter(|pid| lives(pid)).map(str::to_owned).collect();
+        for pid in &survivors {
+            let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
+        }
+        assert_eq!(survivors, Vec::<String>::new(), "{manner}");
+        let report = ran.ended(0).value();
+        let trials = text(&desk.beside("pids.trials")).lines().count();
+        assert!(trials >= 4, "{trials}");
+        let note = format!("the load left 10 processes behind after each of {trials} runs; they were ended before the next trial");
+        let notes = report["notes"].as_array().unwrap();
+        assert!(notes.iter().any(|it| it == note.as_str()), "{manner}: {notes:?}");
+        assert!(desk.run(&["show", "last"]).ended(0).out.contains("10 processes behind"), "{manner}");
+    }
+}
+
+#[test]
+fn with_leaves_what_its_command_starts_and_says_so() {
+    let desk = Desk::new();
+    let knob = format!("{}=1", desk.knob("knob"));
+    let script = "sleep 300 >/dev/null 2>&1 & echo $!; setsid sleep 300 >/dev/null 2>&1 & echo $!";
+    let ran = desk.run(&["with", &knob, "--", "sh", "-c", script]).ended(0);
+    let alive: Vec<bool> = ran.out.lines().map(lives).collect();
+    for pid in ran.out.lines() {
+        let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
+    }
+    assert_eq!(alive, [true, true], "{}", ran.err);
+    assert!(ran.err.contains("left 2 processes running"), "{}", ran.err);
+    let quiet = desk.run(&["with", &knob, "--", "sh", "-c", "sleep 0.01 & wait"]).ended(0);
+    assert_eq!(quiet.err, "");
+}
+
+#[test]
+fn a_load_may_make_any_number_of_orphans() {
+    // Each orphan that ends is reaped at once, as init would: they must not add up to a limit of processes.
+    let desk = Desk::new();
+    let knob = format!("{}=1", desk.knob("knob"));
+    let zombies = "for i in $(seq 200); do (setsid true &); done; sleep 0.3; \
+                   cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z '$PPID' ' | grep -qx '[0-9]'";
+    let ran = desk.run(&["with", &knob, "--", "sh", "-c", zombies]);
+    assert_eq!(ran.code, Some(0), "fewer than ten wait to be reaped: {}{}", ran.out, ran.err);
+}
