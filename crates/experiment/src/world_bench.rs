@@ -58,6 +58,8 @@ pub struct WorldBench<'w> {
     /// What one should know about what the load printed.
     told: BTreeSet<String>,
     leftovers: Leftovers,
+    /// Where it was asked whether a guardian watches.
+    guard_asked: BTreeSet<Side>,
 }
 
 /// How long a load whose length nobody knows is expected to run at first, ns.
@@ -103,6 +105,7 @@ impl<'w> WorldBench<'w> {
             left: BTreeSet::new(),
             told: BTreeSet::new(),
             leftovers: Leftovers::default(),
+            guard_asked: BTreeSet::new(),
         }
     }
 
@@ -126,6 +129,11 @@ impl<'w> WorldBench<'w> {
                 Ok(applied) => {
                     self.strangers.may_touch(side, &applied);
                     in_force.push((side, applied));
+                    if self.guard_asked.insert(side)
+                        && let Some(why) = machine.unguarded()
+                    {
+                        self.told.insert(without_guardian(side, &why));
+                    }
                 }
                 Err(error @ KnobError::Ledger(_)) => return Err(Fatal::Ledger { why: error.to_string() }),
                 Err(error) if error.kind() == ErrorKind::CannotRestore => {
@@ -317,6 +325,15 @@ impl WorldBench<'_> {
             }
         }
     }
+}
+
+/// That nobody restores what is held if its owner is killed.
+fn without_guardian(side: Side, why: &str) -> String {
+    let whose = if side == Side::Far { "the far machine's powerband" } else { "powerband" };
+    format!(
+        "no guardian process could be started ({why}): had {whose} been killed, its settings would have stayed until the next \
+         powerband command"
+    )
 }
 
 impl Bench for WorldBench<'_> {

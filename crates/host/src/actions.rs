@@ -128,7 +128,7 @@ pub(crate) fn run(argv: &[String], limit: usize, with_errors: bool) -> Result<St
     if !in_time {
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     }
-    let ended = crate::raw::reap(pid, true).map_err(|error| io_errno(&error))?;
+    let ended = crate::child::reap_within(pid, crate::child::KILLING_NS);
     let said = output.finish().0.trim().to_owned();
     match ended {
         _ if !in_time => Err(Refusal {

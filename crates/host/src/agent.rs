@@ -118,29 +118,36 @@ impl Agent {
             folder: opened.folder.clone(),
             held: opened.held.clone(),
         };
-        let mut said = self.mouth.say(&FromAgent::Welcome(Box::new(welcome)), until_ns);
+        let mut said = self.say(&FromAgent::Welcome(Box::new(welcome)), until_ns);
         loop {
             if let Err(silence) = said {
                 return if silence == Silence::TooLate { Parting::Silent } else { Parting::Ended };
             }
-            said = match opened.world.wait_or_input(self.ear.fd().as_fd(), until_ns) {
+            let heard_ns = self.ear.heard_ns();
+            let came = match opened.world.wait_or_input(self.ear.fd().as_fd(), until_ns) {
                 Heard::Wake(Wake::Deadline) => return Parting::Silent,
                 Heard::Wake(Wake::Stop(_)) => return Parting::Stopped,
                 Heard::Wake(wake) => self.tell(&mut opened.world, wake, until_ns),
-                Heard::Input => match self.take_calls(&mut opened.world, &mut lease_ns) {
-                    Ok(()) => {
-                        until_ns = crate::now_ns() + lease_ns;
-                        Ok(())
-                    }
-                    Err(Silence::Wire(error)) => return Parting::Nonsense(error.to_string()),
-                    Err(silence) => Err(silence),
-                },
+                Heard::Input => self.ear.listen(),
             };
+            // Calls are also heard while something is said, and are not to be waited for then.
+            said = came.and_then(|()| self.take_calls(&mut opened.world, &mut lease_ns));
+            if let Err(Silence::Wire(error)) = &said {
+                return Parting::Nonsense(error.to_string());
+            }
+            if self.ear.heard_ns() != heard_ns {
+                until_ns = crate::now_ns() + lease_ns;
+            }
         }
     }
 
+    /// Hears meanwhile: its owner may be in the middle of something long.
+    fn say(&mut self, message: &FromAgent, until_ns: u64) -> Result<(), Silence> {
+        self.mouth.say_hearing(message, until_ns, &mut self.ear)
+    }
+
     /// News of the machine.
-    fn tell(&self, world: &mut HostWorld, wake: Wake, until_ns: u64) -> Result<(), Silence> {
+    fn tell(&mut self, world: &mut HostWorld, wake: Wake, until_ns: u64) -> Result<(), Silence> {
         let news = match wake {
             Wake::Said(_, process, value) => FromAgent::Said(process, value),
             Wake::Ended(side, process) => {
@@ -150,12 +157,11 @@ impl Agent {
             }
             _ => return Ok(()),
         };
-        self.mouth.say(&news, until_ns)
+        self.say(&news, until_ns)
     }
 
     /// Does what has come, in order.
     fn take_calls(&mut self, world: &mut HostWorld, lease_ns: &mut u64) -> Result<(), Silence> {
-        self.ear.listen()?;
         while let Some(json) = self.ear.heard()? {
             let FromOwner::Call(number, call) = message(&json)? else {
                 return Err(nonsense("a second hello"));
@@ -173,7 +179,7 @@ impl Agent {
                     None => Value::Null,
                 },
             };
-            self.mouth.say(&FromAgent::Answer(number, answer), crate::now_ns() + *lease_ns)?;
+            self.say(&FromAgent::Answer(number, answer), crate::now_ns() + *lease_ns)?;
         }
         Ok(())
     }

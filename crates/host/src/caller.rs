@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use powerband_machine::User;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Gid, Pid, Signal};
 use thiserror::Error;
 
 /// Who called sudo, by sudo's own word.
@@ -63,6 +63,16 @@ impl Caller {
         lookup::user(&lookup::This, self.uid, self.gid)
     }
 
+    /// The caller, where the file at `path` could be moved away and replaced by them: by the path as it is written, or by
+    /// where its folder really is.
+    pub(crate) fn commanding(path: &Path) -> Option<Caller> {
+        let caller = Caller::of_sudo()?;
+        let written = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        let real = written.parent().and_then(|folder| folder.canonicalize().ok());
+        let commands = |path: &Path| caller.commands(path, &owner);
+        (commands(&written) || real.is_some_and(|real| commands(&real))).then_some(caller)
+    }
+
     /// His number.
     pub(crate) fn uid(&self) -> u32 {
         self.uid
@@ -107,6 +117,11 @@ pub(crate) fn distrusted(uid: u32, gid: u32, mode: u32) -> Option<String> {
 pub fn with_rights_for<T>(path: &Path, act: impl FnOnce() -> T) -> T {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let Some(caller) = Caller::of_sudo().filter(|caller| caller.owns(&absolute, &owner)) else { return act() };
+    with_rights_of(caller, act)
+}
+
+/// Does something with this caller's rights on files. `act` stays on this thread.
+pub(crate) fn with_rights_of<T>(caller: Caller, act: impl FnOnce() -> T) -> T {
     let _rights = FileRights::of(caller);
     act()
 }
@@ -114,6 +129,8 @@ pub fn with_rights_for<T>(path: &Path, act: impl FnOnce() -> T) -> T {
 /// Another user's rights on files, until dropped.
 struct FileRights {
     gid_before: u32,
+    /// Root's further groups give rights as well.
+    groups_before: Vec<Gid>,
     parent: Option<Pid>,
     /// A change of rights takes this order away.
     at_parents_death: Option<Signal>,
@@ -123,9 +140,12 @@ impl FileRights {
     fn of(caller: Caller) -> FileRights {
         let before = FileRights {
             gid_before: rustix::process::getegid().as_raw(),
+            groups_before: rustix::process::getgroups().unwrap_or_default(),
             parent: rustix::process::getppid(),
             at_parents_death: rustix::process::parent_process_death_signal().ok().flatten(),
         };
+        // Where that is refused (a user namespace without setgroups) there are none to give up either.
+        let _ = rustix::thread::set_thread_groups(&[Gid::from_raw(caller.gid)]);
         // A root who may become nobody else (no CAP_SETUID) goes on as himself.
         crate::raw::set_file_rights(caller.uid, caller.gid);
         before
@@ -135,6 +155,7 @@ impl FileRights {
 impl Drop for FileRights {
     fn drop(&mut self) {
         crate::raw::set_file_rights(0, self.gid_before);
+        let _ = rustix::thread::set_thread_groups(&self.groups_before);
         if let (Some(signal), Some(parent)) = (self.at_parents_death, self.parent)
             && !end_with(parent, signal)
         {

@@ -21,6 +21,9 @@ use crate::{errno, io_errno};
 /// The shim takes a few milliseconds; more than this means that it hangs.
 const SHIM_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long one that is killed may take to die, ns.
+pub(crate) const KILLING_NS: u64 = 2_000_000_000;
+
 /// A load that runs, or ran and was not yet asked for.
 #[derive(Debug)]
 pub(crate) struct Child {
@@ -144,6 +147,21 @@ impl Child {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_does_not_end_is_not_waited_for_longer_than_said() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert_eq!(reap_within(pid, 1_000_000), None);
+        child.kill().unwrap();
+        assert!(matches!(reap_within(pid, 60_000_000_000), Some((ExitStatus::Signal(9), _))));
+        assert_eq!(reap_within(pid, 60_000_000_000), None, "nobody is left to wait for");
+    }
+}
+
 /// A pipe whose writing end `user` can also open by name (/dev/stdout, /proc/self/fd/N), as a load does.
 fn pipe_for(user: Option<&User>) -> Result<(Drain, OwnedFd), Errno> {
     let (drain, end) = pipe().map_err(errno)?;
@@ -189,14 +207,20 @@ fn run_shim(
     let mut child = shim.spawn().map_err(failed)?;
     // With it go our copies of the pipes' writing ends.
     drop(shim);
-    let answers = instruct(&mut ours, instructions, control).and_then(|()| hear(&ours, before));
-    if answers.is_err() {
+    let mut answers = Vec::new();
+    let heard = instruct(&mut ours, instructions, control).and_then(|()| hear(&ours, before, &mut answers));
+    if heard.is_err() {
         // It hangs or is no shim; once it is dead `wait` returns.
         let _ = child.kill();
     }
     let ended = child.wait();
-    let answers = answers.map_err(|errno| (Step::Start, errno))?;
-    ended.map_err(failed)?;
+    let heard = heard.map_err(|errno| (Step::Start, errno)).and_then(|()| ended.map_err(failed).map(drop));
+    if let Err(why) = heard {
+        // A load that began all the same is nobody's.
+        let pids = answers.iter().filter_map(|answer| if let Answer::Pid(pid) = answer { Pid::from_raw(*pid) } else { None });
+        pids.for_each(kill_and_reap);
+        return Err(why);
+    }
     let pid = answers.iter().find_map(|answer| match answer {
         Answer::Pid(pid) => Pid::from_raw(*pid),
         _ => None,
@@ -241,8 +265,7 @@ fn instruct(ours: &mut UnixStream, instructions: &Instructions, control: Option<
 
 /// Everything the shim and the load-to-be answer, until the load is executed or both have ended. One that waits has our
 /// word once `before` is done.
-fn hear(mut ours: &UnixStream, before: &mut dyn FnMut()) -> Result<Vec<Answer>, Errno> {
-    let mut answers = Vec::new();
+fn hear(mut ours: &UnixStream, before: &mut dyn FnMut(), answers: &mut Vec<Answer>) -> Result<(), Errno> {
     for line in BufReader::new(ours).lines() {
         let line = line.map_err(|error| match io_errno(&error) {
             Errno::EAGAIN => Errno::ETIMEDOUT,
@@ -257,13 +280,28 @@ fn hear(mut ours: &UnixStream, before: &mut dyn FnMut()) -> Result<Vec<Answer>, 
             Err(_) => {}
         }
     }
-    Ok(answers)
+    Ok(())
 }
 
+/// Kills a load that never became one, with whatever it has started in its session's first group.
 fn kill_and_reap(pid: Pid) {
+    let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     let _ = rustix::process::kill_process(pid, Signal::KILL);
-    let _ = crate::raw::reap(pid, true);
+    reap_within(pid, KILLING_NS);
     crate::descendants::ended(pid);
+}
+
+/// Reaps a child as soon as it has ended; one that the kernel does not let go (it waits for a dead disk, say) is left then.
+pub(crate) fn reap_within(pid: Pid, for_ns: u64) -> Option<(ExitStatus, Usage)> {
+    let deadline_ns = crate::now_ns() + for_ns;
+    let mut pause_ns = 100_000;
+    loop {
+        match crate::raw::reap(pid, false) {
+            Ok(None) if crate::now_ns() < deadline_ns => crate::pause_until(crate::now_ns() + pause_ns),
+            reaped => return reaped.ok().flatten(),
+        }
+        pause_ns = (pause_ns * 2).min(20_000_000);
+    }
 }
 
 fn spawn_error(step: Step, errno: Errno, job: &Job, instructions: &Instructions) -> SpawnError {

@@ -48,6 +48,24 @@ fn owner_of(address: &SocketAddr) -> Claimed {
     if may_have_it { Claimed::Theirs { pid } } else { Claimed::Unknown }
 }
 
+/// How long one that lets go within moments is waited for, ns.
+const PATIENCE_NS: u64 = 3_000_000_000;
+
+/// That this process is the one that changes this machine's kernel; who is, where another process has that claim. `None` where
+/// the kernel has no such names.
+pub(crate) fn claim_machine() -> Result<Option<Claim>, String> {
+    let until_ns = crate::now_ns() + PATIENCE_NS;
+    loop {
+        match claim("powerband/machine") {
+            Claimed::Ours(claim) => return Ok(Some(claim)),
+            Claimed::Unknown => return Ok(None),
+            Claimed::Theirs { .. } if crate::now_ns() < until_ns => crate::pause_until(crate::now_ns() + 5_000_000),
+            Claimed::Theirs { pid: 0 } => return Err("another powerband".into()),
+            Claimed::Theirs { pid } => return Err(format!("powerband {pid}")),
+        }
+    }
+}
+
 /// The name for a ledger's folder, wherever links to it lead.
 pub(crate) fn name_of_folder(folder: &Path) -> String {
     let path = folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.into());

@@ -3,8 +3,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use powerband_machine::{Entry, Errno, LastChange};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 
+use crate::caller::Caller;
 use crate::{errno, io_errno};
 
 /// The smallest page there is; no attribute is longer than one.
@@ -148,7 +149,7 @@ fn read_stream(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
 /// Writes `text`: to the kernel as one command, to an ordinary file as its whole new content.
 pub(crate) fn write(path: &str, text: &str) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    match rustix::fs::open(path, flags, Mode::empty()) {
+    match open_guarded(path, flags, Mode::empty()) {
         Ok(file) if belongs_to_kernel(&file) => command(file, text),
         Ok(file) => replace_content(path, file, text),
         Err(rustix::io::Errno::NOENT) => create(path, text),
@@ -156,9 +157,46 @@ pub(crate) fn write(path: &str, text: &str) -> Result<(), Errno> {
     }
 }
 
+/// Opens a file to be written or made. Under sudo, one in a folder of the caller's is opened with the caller's rights, so that no
+/// link of theirs leads root where only root may write. Root's own file there is opened where no link is on the way and the
+/// file has no second name.
+fn open_guarded(path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, rustix::io::Errno> {
+    use rustix::io::Errno;
+    let open = || rustix::fs::open(path, flags, mode);
+    let Some(caller) = Caller::commanding(Path::new(path)) else { return open() };
+    match crate::caller::with_rights_of(caller, open) {
+        Err(Errno::ACCESS | Errno::PERM) => {}
+        opened => return opened,
+    }
+    let direct = rustix::fs::openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS).map_err(|_| Errno::ACCESS)?;
+    if rustix::fs::fstat(&direct)?.st_nlink > 1 { Err(Errno::ACCESS) } else { Ok(direct) }
+}
+
+/// Takes a name out of its folder, with the same care.
+fn unlink_guarded(path: &str) -> Result<(), rustix::io::Errno> {
+    use rustix::io::Errno;
+    let unlink = || rustix::fs::unlink(path);
+    let Some(caller) = Caller::commanding(Path::new(path)) else { return unlink() };
+    match crate::caller::with_rights_of(caller, unlink) {
+        Err(Errno::ACCESS | Errno::PERM) => {}
+        unlinked => return unlinked,
+    }
+    let (Some(folder), Some(name)) = (Path::new(path).parent(), Path::new(path).file_name()) else {
+        return Err(Errno::ACCESS);
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let direct = rustix::fs::openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    rustix::fs::unlinkat(direct.map_err(|_| Errno::ACCESS)?, name, AtFlags::empty())
+}
+
+/// Whether we may write a file that is there.
+pub(crate) fn is_writable(path: &str) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
 /// Removes an ordinary file, durably.
 pub(crate) fn remove(path: &str) -> Result<(), Errno> {
-    rustix::fs::unlink(path).map_err(errno)?;
+    unlink_guarded(path).map_err(errno)?;
     sync_folder_of(Path::new(path));
     Ok(())
 }
@@ -242,15 +280,14 @@ fn replace_content(path: &str, file: OwnedFd, text: &str) -> Result<(), Errno> {
 
 fn create(path: &str, text: &str) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let open = || rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).map_err(errno);
-    let file = crate::caller::with_rights_for(Path::new(path), open)?;
+    let file = open_guarded(path, flags, Mode::from_raw_mode(0o644)).map_err(errno)?;
     let written = write_at_start(&file, text.as_bytes())
         .and_then(|()| rustix::fs::fsync(&file).map_err(errno))
         .and_then(|()| crate::raw::close(file).map_err(|error| io_errno(&error)));
     match written {
         Ok(()) => sync_folder_of(Path::new(path)),
         // Half a file is worse than none.
-        Err(_) => drop(rustix::fs::unlink(path)),
+        Err(_) => drop(unlink_guarded(path)),
     }
     written
 }

@@ -31,6 +31,7 @@ mod guardian;
 mod in_place;
 mod interrupts;
 mod ledger_file;
+mod leading;
 mod local;
 mod lock;
 mod netlink;

@@ -11,6 +11,7 @@ use rustix::process::Signal;
 
 use crate::actions::{Actor, Effect, Refusal};
 use crate::child::Child;
+use crate::claim::{Claim, claim_machine};
 use crate::coalescing::read_place;
 use crate::descendants::Adoption;
 use crate::guardian::{Guard, Load};
@@ -30,6 +31,8 @@ pub struct LocalMachine {
     files: OpenFiles,
     buffer: Vec<u8>,
     guard: Option<Guard>,
+    /// That we are the one who changes this kernel, from the first such change on.
+    claim: Option<Claim>,
     /// While anything is watched.
     writers: Option<Writers>,
     running: BTreeMap<u64, Running>,
@@ -69,6 +72,7 @@ impl LocalMachine {
             files: OpenFiles::default(),
             buffer: Vec::new(),
             guard: None,
+            claim: None,
             writers: None,
             running: BTreeMap::new(),
             adoption: None,
@@ -131,6 +135,19 @@ impl LocalMachine {
     }
 }
 
+/// Whether an action changes what every process of this machine shares, and not just a file somebody named.
+fn is_kernels(action: &Action) -> bool {
+    match action {
+        // A file that we may not write the kernel refuses by itself.
+        Action::WriteFile { path, .. } | Action::RemoveFile { path } => {
+            ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root)) && crate::files::is_writable(path)
+        }
+        Action::Coalesce { .. } | Action::HoldFile { .. } | Action::ReleaseFile { .. } => true,
+        // A group is its maker's own, and nobody knows what a program changes.
+        _ => false,
+    }
+}
+
 impl Machine for LocalMachine {
     fn identity(&self) -> &Identity {
         &self.identity
@@ -169,6 +186,9 @@ impl Machine for LocalMachine {
         self.store
             .reserve(entry_bytes)
             .map_err(|errno| self.unusable(errno))?;
+        if self.claim.is_none() && is_kernels(&turn.action) {
+            self.claim = claim_machine().map_err(|holder| LedgerError::Busy { holder })?;
+        }
         // It opens the ledger that is there now.
         if turn.hold == Hold::Held {
             self.ensure_guardian();

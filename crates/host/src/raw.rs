@@ -136,6 +136,20 @@ pub(crate) fn ignore_stop_signals() {
     }
 }
 
+/// The descriptors of this process from a number upwards, however many it may have; without /proc, all there could be.
+fn descriptors_from(first: i32) -> Vec<i32> {
+    let names = std::fs::read_dir("/proc/self/fd").map(|entries| entries.flatten().map(|entry| entry.file_name()));
+    match names {
+        Ok(names) => {
+            names.filter_map(|name| name.to_str()?.parse().ok()).filter(|&fd: &i32| fd >= first).collect()
+        }
+        Err(_) => {
+            let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+            (first..most.and_then(|most| i32::try_from(most).ok()).unwrap_or(1 << 20)).collect()
+        }
+    }
+}
+
 /// Closes every descriptor from 3 upwards. Only for the beginning of a process, when none of them is our own.
 #[expect(unsafe_code, reason = "rustix has no close_range")]
 pub(crate) fn close_inherited() {
@@ -144,7 +158,7 @@ pub(crate) fn close_inherited() {
     unsafe {
         if libc::syscall(libc::SYS_close_range, first, last, flags) != 0 {
             // Before Linux 5.9.
-            for fd in 3..1024 {
+            for fd in descriptors_from(3) {
                 libc::close(fd);
             }
         }
@@ -159,11 +173,25 @@ pub(crate) fn close_all_at_exec() {
     unsafe {
         if libc::syscall(libc::SYS_close_range, first, last, flag) != 0 {
             // Before Linux 5.11.
-            for fd in 3..1024 {
+            for fd in descriptors_from(3) {
                 libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
             }
         }
     }
+}
+
+/// Has the kernel ask a child to end (SIGTERM) when the thread that starts it ends, however that ends.
+#[expect(unsafe_code, reason = "what runs between fork and exec may only call what is safe there")]
+pub(crate) fn end_with_us(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    let owner = rustix::process::getpid();
+    let order = move || {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+        // We may have ended before the order was given.
+        if rustix::process::getppid() == Some(owner) { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+    };
+    // SAFETY: two system calls on numbers; nothing is allocated and no lock is taken.
+    unsafe { command.pre_exec(order) };
 }
 
 /// Process and user at the other end of a Unix socket; the process is 0 when it is in a namespace that we do not see.
@@ -306,4 +334,19 @@ pub(crate) fn perf_counter(device_type: u32, [config, config1, config2]: [u64; 3
 
 fn timeval_ns(time: libc::timeval) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_usec).unwrap_or(0) * 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_descriptor_is_found_however_high() {
+        let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(4096);
+        let high = i32::try_from(most.min(1 << 16)).unwrap() - 1;
+        let open = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), high).unwrap();
+        assert_eq!(open.as_raw_fd(), high);
+        assert!(high >= 1023 && descriptors_from(3).contains(&high));
+        assert!(descriptors_from(high).iter().all(|&fd| fd >= high));
+    }
 }

@@ -2,8 +2,6 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 
 use powerband_machine::wire::{
     Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Welcome, first_message, message,
@@ -13,25 +11,20 @@ use powerband_machine::{
     ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::io_errno;
-use crate::talk::{Ear, Mouth, Silence};
+use crate::leading::Leading;
+use crate::talk::{Ear, Mouth, Silence, Stoppable};
 use crate::world::{Member, News};
 
-/// How long an agent may take to come up, ns: ssh connects, what was left there is put back first.
-const FIRST_WORD_NS: u64 = 60_000_000_000;
-/// How long a call may take, ns.
-const CALL_NS: u64 = 10_000_000_000;
-/// How long one that turns something may take, ns: a program of ten seconds among them.
-const TURN_NS: u64 = 25_000_000_000;
+/// How much longer than any other answer one may take that changes something, ns: a program of ten seconds among them.
+pub(crate) const CHANGE_NS: u64 = 15_000_000_000;
 /// How long the answer to "are you there" may take, ns.
 const SIGN_OF_LIFE_NS: u64 = 5_000_000_000;
 /// How long the agent has to put back and end once we let go, ns.
 const PARTING_NS: u64 = 10_000_000_000;
-/// How long one that is killed may take to die, ns.
+/// How long one whose connection ended may take to end, ns.
 const DYING_NS: u64 = 1_000_000_000;
 
 /// Why there is no machine at the far end.
@@ -58,6 +51,24 @@ pub enum RemoteError {
         /// Its sentence.
         why: String,
     },
+    /// It did not answer in time.
+    #[error(
+        "{name} did not answer within {within}; try it by hand: {by_hand}; where it is only slow, add --peer-timeout 60s"
+    )]
+    Silent {
+        /// The machine as named.
+        name: String,
+        /// How long it had.
+        within: String,
+        /// A command that shows what is wrong.
+        by_hand: String,
+    },
+    /// We were asked to stop meanwhile.
+    #[error("stopped while waiting for {name}")]
+    Stopped {
+        /// The machine as named.
+        name: String,
+    },
     /// Nothing sensible came.
     #[error("cannot reach {name}: {why}; try it by hand: {by_hand}")]
     Unreachable {
@@ -68,6 +79,15 @@ pub enum RemoteError {
         /// A command that shows what is wrong.
         by_hand: String,
     },
+}
+
+impl RemoteError {
+    /// From a few words on what went wrong on the way there.
+    pub(crate) fn unreachable(name: &str, why: String, by_hand: String) -> RemoteError {
+        let name = name.to_owned();
+        let stopped = why == Silence::Stopped.to_string();
+        if stopped { RemoteError::Stopped { name } } else { RemoteError::Unreachable { name, why, by_hand } }
+    }
 }
 
 /// A machine at a far end. Dropping it lets the agent put back what it holds and end.
@@ -83,12 +103,14 @@ pub struct RemoteMachine {
 /// The connection; once lost it stays so.
 #[derive(Debug)]
 struct Link {
-    child: Child,
+    leading: Leading,
     mouth: Option<Mouth>,
     ear: Ear,
     last: u64,
     /// Why it is lost, and whether the World was told.
     lost: Option<(String, bool)>,
+    /// How long an answer may take, ns.
+    answer_ns: u64,
     /// News that came while an answer was waited for.
     news: VecDeque<FromAgent>,
     /// How long we may be silent, ns.
@@ -100,23 +122,35 @@ struct Link {
 }
 
 impl RemoteMachine {
-    /// Starts `words`, which lead to an agent, and introduces us. `name` is how the machine is named.
+    /// Starts `words`, which lead to an agent, and introduces us. `name` is how the machine is named; each answer may take
+    /// `answer_ns`.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub fn connect(name: &str, words: &[String], hello: Hello) -> Result<RemoteMachine, RemoteError> {
+    pub fn connect(
+        name: &str,
+        words: &[String],
+        hello: Hello,
+        answer_ns: u64,
+    ) -> Result<RemoteMachine, RemoteError> {
+        let _stoppable = Stoppable::begin();
         let unreachable = |why: String| RemoteError::Unreachable {
             name: name.into(),
             why,
             by_hand: format!("{} < /dev/null", words.join(" ")),
         };
         let (program, arguments) = words.split_first().ok_or_else(|| unreachable("there is no command".into()))?;
-        let mut link = Link::start(program, arguments).map_err(|errno| RemoteError::NotStarted {
+        let mut link = Link::start(program, arguments, answer_ns).map_err(|errno| RemoteError::NotStarted {
             name: name.into(),
             program: program.clone(),
             errno,
         })?;
-        match link.introduce(hello) {
+        let introduced = link.introduce(hello);
+        if !matches!(introduced, Ok(FromAgent::Welcome(_) | FromAgent::Refused(_)) | Err(Silence::Ended)) {
+            // No agent is there that would have anything to restore.
+            link.leading.end();
+        }
+        match introduced {
             Ok(FromAgent::Welcome(welcome)) => {
                 let identity = Identity { name: name.into(), ..welcome.identity.clone() };
                 let watched = link.ear.fd().try_clone().map_err(|error| unreachable(error.to_string()))?;
@@ -128,7 +162,12 @@ impl RemoteMachine {
                 Err(RemoteError::Refused { name: name.into(), exit: refusal.exit, why: refusal.why })
             }
             Ok(_) => Err(unreachable("its first word is no welcome".into())),
-            Err(Silence::TooLate) => Err(unreachable("it says nothing".into())),
+            Err(Silence::TooLate) => Err(RemoteError::Silent {
+                name: name.into(),
+                within: powerband_record::format_duration(answer_ns),
+                by_hand: format!("{} < /dev/null", words.join(" ")),
+            }),
+            Err(Silence::Stopped) => Err(RemoteError::Stopped { name: name.into() }),
             Err(Silence::Ended) => Err(unreachable(link.ending("it ended before it said anything"))),
             Err(silence) => Err(unreachable(silence.to_string())),
         }
@@ -181,17 +220,13 @@ fn not_an_answer(error: serde_json::Error) -> Silence {
 }
 
 impl Link {
-    fn start(program: &str, arguments: &[String]) -> Result<Link, Errno> {
-        let mut command = Command::new(program);
-        // A group of its own: Ctrl-C is for us, and the agent is told by us.
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|error| io_errno(&error))?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.ok_or(Errno::EPIPE)?;
+    fn start(program: &str, arguments: &[String], answer_ns: u64) -> Result<Link, Errno> {
+        let (leading, input, output) = Leading::start(program, arguments)?;
         Ok(Link {
-            child,
-            mouth: Some(Mouth::new(OwnedFd::from(input))),
-            ear: Ear::new(OwnedFd::from(output)),
+            leading,
+            mouth: Some(Mouth::new(input)),
+            ear: Ear::new(output),
+            answer_ns,
             last: 0,
             lost: None,
             news: VecDeque::new(),
@@ -202,7 +237,7 @@ impl Link {
     }
 
     fn introduce(&mut self, hello: Hello) -> Result<FromAgent, Silence> {
-        let until_ns = crate::now_ns() + FIRST_WORD_NS;
+        let until_ns = crate::now_ns() + self.answer_ns;
         // One that ended has perhaps said why.
         let said = self.say(&FromOwner::Hello(hello), until_ns);
         let first = self.ear.hear(until_ns).map_err(|silence| match silence {
@@ -215,11 +250,11 @@ impl Link {
 
     fn say(&mut self, message: &FromOwner, until_ns: u64) -> Result<(), Silence> {
         self.spoke_ns = crate::now_ns();
-        self.mouth.as_ref().ok_or(Silence::Ended)?.say(message, until_ns)
+        self.mouth.as_ref().ok_or(Silence::Ended)?.say_hearing(message, until_ns, &mut self.ear)
     }
 
     fn ask(&mut self, call: Call) -> Result<serde_json::Value, Silence> {
-        let until_ns = crate::now_ns() + if call.turns() { TURN_NS } else { CALL_NS };
+        let until_ns = crate::now_ns() + self.answer_ns + if call.turns() { CHANGE_NS } else { 0 };
         self.last += 1;
         let number = self.last;
         self.say(&FromOwner::Call(number, call), until_ns)?;
@@ -229,9 +264,7 @@ impl Link {
                 FromAgent::Answer(answered, value) if answered == number => {
                     self.unanswered = None;
                     // News that came in the same breath are not to be polled for.
-                    while let Some(json) = self.ear.heard()? {
-                        self.take(message(&json)?)?;
-                    }
+                    self.take_heard()?;
                     return Ok(value);
                 }
                 other => self.take(other)?,
@@ -253,6 +286,11 @@ impl Link {
     /// Takes what poll(2) said is there.
     fn listen(&mut self) -> Result<(), Silence> {
         self.ear.listen()?;
+        self.take_heard()
+    }
+
+    /// Takes what was heard already, perhaps while something was said.
+    fn take_heard(&mut self) -> Result<(), Silence> {
         while let Some(json) = self.ear.heard()? {
             self.take(message(&json)?)?;
         }
@@ -261,8 +299,10 @@ impl Link {
 
     /// The same when nobody polled: whether there is anything after all.
     fn listen_at_once(&mut self) -> Result<(), Silence> {
-        let json = self.ear.hear(crate::now_ns())?;
-        self.take(message(&json)?)
+        if self.ear.has_something() {
+            return self.listen();
+        }
+        Err(Silence::TooLate)
     }
 
     /// Renews the lease without waiting for the answer.
@@ -271,7 +311,8 @@ impl Link {
         self.last += 1;
         self.unanswered = Some((self.last, until_ns));
         let lease = Call::Lease(self.silent_ns.saturating_add(LEASE_MARGIN_NS));
-        self.say(&FromOwner::Call(self.last, lease), until_ns)
+        self.say(&FromOwner::Call(self.last, lease), until_ns)?;
+        self.take_heard()
     }
 
     fn lose(&mut self, silence: &Silence) {
@@ -283,36 +324,14 @@ impl Link {
             other => other.to_string(),
         };
         self.mouth = None;
-        self.kill();
+        self.leading.end();
         self.lost = Some((why, false));
     }
 
     /// How the child ended, when it has.
     fn ending(&mut self, what: &str) -> String {
         self.mouth = None;
-        self.wait(DYING_NS);
-        match self.child.try_wait() {
-            Ok(Some(status)) => format!("{what} ({status})"),
-            _ => what.into(),
-        }
-    }
-
-    /// Waits for the child's end.
-    fn wait(&mut self, for_ns: u64) {
-        let Ok(pidfd) = rustix::process::pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()) else { return };
-        let until_ns = crate::now_ns() + for_ns;
-        while crate::now_ns() < until_ns && matches!(self.child.try_wait(), Ok(None)) {
-            let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
-            let _ = rustix::event::poll(&mut fds, Some(&crate::time_until(until_ns)));
-        }
-    }
-
-    /// Kills the child and its group, and reaps it.
-    fn kill(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-            self.wait(DYING_NS);
-        }
+        self.leading.end_within(DYING_NS).map_or_else(|| what.into(), |status| format!("{what} ({status})"))
     }
 }
 
@@ -324,8 +343,8 @@ impl Drop for Link {
     fn drop(&mut self) {
         // The end of its input lets the agent go.
         self.mouth = None;
-        self.wait(PARTING_NS);
-        self.kill();
+        self.leading.wait(PARTING_NS);
+        self.leading.end();
     }
 }
 
@@ -468,6 +487,11 @@ impl Member for RemoteMachine {
             return;
         }
         let tended = match link.unanswered {
+            // Part of a long message on a slow connection is a sign of life as well.
+            Some((_, until_ns)) if until_ns <= now_ns && link.ear.heard_ns() + SIGN_OF_LIFE_NS > now_ns => {
+                link.unanswered = Some((link.last, link.ear.heard_ns() + SIGN_OF_LIFE_NS));
+                Ok(())
+            }
             Some((_, until_ns)) if until_ns <= now_ns => Err(Silence::TooLate),
             None if link.spoke_ns + link.silent_ns <= now_ns => link.renew(),
             _ => Ok(()),

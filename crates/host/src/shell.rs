@@ -24,6 +24,7 @@ use self::link::Link;
 use self::quote::assignment;
 use self::store::ShellLedger;
 use crate::remote::RemoteError;
+use crate::talk::Stoppable;
 use crate::world::{Member, News};
 
 /// What the shell there learns of us.
@@ -55,18 +56,20 @@ struct Facts {
 
 impl ShellMachine {
     /// Starts `words`, which lead to a shell, and takes the lock there unless one only looks. `name` is how the machine is
-    /// named, `doing` what others are told who find it locked.
+    /// named, `doing` what others are told who find it locked; each answer may take `answer_ns`.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub fn connect(name: &str, words: &[String], purpose: Purpose, doing: &str) -> Result<ShellMachine, RemoteError> {
-        let unreachable = |why: String| RemoteError::Unreachable {
-            name: name.into(),
-            why,
-            by_hand: format!("echo uname | {}", words.join(" ")),
-        };
+    pub fn connect(
+        name: &str,
+        words: &[String],
+        (purpose, doing): (Purpose, &str),
+        answer_ns: u64,
+    ) -> Result<ShellMachine, RemoteError> {
+        let _stoppable = Stoppable::begin();
+        let unreachable = |why| RemoteError::unreachable(name, why, format!("echo uname | {}", words.join(" ")));
         let (program, arguments) = words.split_first().ok_or_else(|| unreachable("there is no command".into()))?;
-        let mut link = Link::start(program, arguments).map_err(|errno| RemoteError::NotStarted {
+        let mut link = Link::start(program, arguments, answer_ns).map_err(|errno| RemoteError::NotStarted {
             name: name.into(),
             program: program.clone(),
             errno,

@@ -1,20 +1,16 @@
 //! The way to a machine by ssh: the user's own client and configuration; this very program is carried there, run, and gone.
-use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 
 use powerband_machine::Errno;
 use powerband_machine::wire::Hello;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
-use rustix::process::{Pid, Signal};
 
 use crate::io_errno;
+use crate::leading::Leading;
 use crate::remote::{RemoteError, RemoteMachine};
+use crate::talk::{Silence, Stoppable, wait_for};
 
-/// How long connecting may take, ns.
-const CONNECT_NS: u64 = 60_000_000_000;
 /// How long carrying the program may stand still, ns.
 const STILL_NS: u64 = 30_000_000_000;
 /// At most so much is read of what the far end answers, bytes.
@@ -32,6 +28,8 @@ pub struct Ssh {
     pub name: String,
     /// `HOST` or `USER@HOST`.
     pub host: String,
+    /// How long each answer may take, ns.
+    pub answer_ns: u64,
 }
 
 impl Ssh {
@@ -40,6 +38,7 @@ impl Ssh {
     /// # Errors
     /// [`RemoteError`].
     pub fn connect(&self, hello: Hello) -> Result<RemoteMachine, RemoteError> {
+        let _stoppable = Stoppable::begin();
         if self.host.starts_with('-') || self.host.is_empty() {
             return Err(self.unreachable("this is no host's name".into()));
         }
@@ -49,11 +48,11 @@ impl Ssh {
         let folder = self.carry(&program, &name)?;
         // The agent removes both as it begins, so that whatever happens nothing of ours stays there.
         let run = format!("exec '{folder}/{name}' agent --carried");
-        RemoteMachine::connect(&self.name, &self.words(&run), hello).inspect_err(|_| self.remove(&folder, &name))
+        RemoteMachine::connect(&self.name, &self.words(&run), hello, self.answer_ns).inspect_err(|_| self.remove(&folder, &name))
     }
 
     fn unreachable(&self, why: String) -> RemoteError {
-        RemoteError::Unreachable { name: self.name.clone(), why, by_hand: format!("ssh {} true", self.host) }
+        RemoteError::unreachable(&self.name, why, format!("ssh {} true", self.host))
     }
 
     /// The user's client: no terminal there, and no questions here, as nobody sees them.
@@ -67,24 +66,20 @@ impl Ssh {
     /// Answers the folder there.
     fn carry(&self, program: &[u8], name: &str) -> Result<String, RemoteError> {
         let words = self.words(&UNPACK.replace("NAME", name));
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let child = command.spawn().map_err(|error| RemoteError::NotStarted {
-            name: self.name.clone(),
-            program: words[0].clone(),
-            errno: io_errno(&error),
+        let (leading, input, output) = Leading::start(&words[0], &words[1..]).map_err(|errno| {
+            RemoteError::NotStarted { name: self.name.clone(), program: words[0].clone(), errno }
         })?;
-        let mut way = Way { child, heard: String::new() };
+        let mut way = Way { leading, input: Some(input), output, heard: String::new() };
         let carried = self.carry_on(&mut way, program);
         if let (Err(_), Some(folder)) = (&carried, way.told("powerband-folder")) {
-            way.end();
+            way.leading.end();
             self.remove(&folder, name);
         }
         carried
     }
 
     fn carry_on(&self, way: &mut Way, program: &[u8]) -> Result<String, RemoteError> {
-        let until_ns = crate::now_ns() + CONNECT_NS;
+        let until_ns = crate::now_ns() + self.answer_ns;
         let arch = way.wait_for("powerband-arch", until_ns).map_err(|why| self.unreachable(why))?;
         if arch != std::env::consts::ARCH {
             let ours = std::env::consts::ARCH;
@@ -110,11 +105,9 @@ impl Ssh {
     /// What an agent that never began could not remove itself; as good as it goes.
     fn remove(&self, folder: &str, name: &str) {
         let words = self.words(&format!("rm -f '{folder}/{name}'; rmdir '{folder}'"));
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        if let Ok(child) = command.spawn() {
-            let mut way = Way { child, heard: String::new() };
-            way.wait_for_end(crate::now_ns() + STILL_NS);
+        if let Ok((leading, input, _output)) = Leading::start(&words[0], &words[1..]) {
+            drop(input);
+            leading.wait(self.answer_ns);
         }
     }
 }
@@ -126,7 +119,9 @@ fn fnv(bytes: &[u8]) -> u64 {
 
 /// An ssh that runs a script there; killed when dropped.
 struct Way {
-    child: Child,
+    leading: Leading,
+    input: Option<OwnedFd>,
+    output: OwnedFd,
     heard: String,
 }
 
@@ -142,23 +137,19 @@ impl Way {
             if let Some(told) = self.told(word) {
                 return Ok(told);
             }
-            let Some(output) = &mut self.child.stdout else { return Err("it says nothing".into()) };
-            let mut fds = [PollFd::new(&*output, PollFlags::IN)];
-            let polled = rustix::event::poll(&mut fds, Some(&crate::time_until(until_ns)));
-            if crate::now_ns() >= until_ns {
-                return Err("it says nothing in time".into());
-            }
-            if !matches!(polled, Ok(1..)) {
-                continue;
+            match wait_for(&self.output, PollFlags::IN, until_ns) {
+                Ok(()) => {}
+                Err(Silence::TooLate) => return Err("it did not answer in time; where it is only slow, add --peer-timeout 60s".into()),
+                Err(silence) => return Err(silence.to_string()),
             }
             let mut chunk = [0; 4096];
-            match output.read(&mut chunk) {
+            match rustix::io::read(&self.output, &mut chunk) {
                 Ok(got @ 1..) if self.heard.len() < ANSWER_BYTES => {
                     self.heard += &String::from_utf8_lossy(&chunk[..got]);
                 }
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
                 _ => {
-                    self.wait_for_end(crate::now_ns() + 1_000_000_000);
-                    let ended = self.child.try_wait().ok().flatten().map(|status| format!(" ({status})"));
+                    let ended = self.leading.end_within(1_000_000_000).map(|status| format!(" ({status})"));
                     return Err(format!("it ended before it said {word}{}", ended.unwrap_or_default()));
                 }
             }
@@ -167,8 +158,7 @@ impl Way {
 
     /// Everything into its standard input, then its end.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        let input = self.child.stdin.take().ok_or(Errno::EPIPE)?;
-        let input = OwnedFd::from(input);
+        let input = self.input.take().ok_or(Errno::EPIPE)?;
         let flags = rustix::fs::fcntl_getfl(&input).map_err(crate::errno)?;
         rustix::fs::fcntl_setfl(&input, flags | OFlags::NONBLOCK).map_err(crate::errno)?;
         let mut left = bytes;
@@ -188,26 +178,13 @@ impl Way {
         }
         Ok(())
     }
-
-    fn wait_for_end(&mut self, until_ns: u64) {
-        while matches!(self.child.try_wait(), Ok(None)) && crate::now_ns() < until_ns {
-            crate::pause_until(crate::now_ns() + 5_000_000);
-        }
-    }
-
-    fn end(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-            self.wait_for_end(crate::now_ns() + 1_000_000_000);
-        }
-    }
 }
 
 impl Drop for Way {
     fn drop(&mut self) {
         // After a good end only its last breath is missing.
-        self.child.stdin = None;
-        self.wait_for_end(crate::now_ns() + 500_000_000);
-        self.end();
+        self.input = None;
+        self.leading.wait(500_000_000);
+        self.leading.end();
     }
 }

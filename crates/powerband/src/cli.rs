@@ -37,6 +37,10 @@ pub(crate) struct Shared {
     /// The machine at the other end of the cable; `cmd@ADDRESS:COMMAND` says where the near one reaches it
     #[arg(long, global = true, value_name = "MACHINE")]
     pub(crate) far: Option<String>,
+    /// How long each answer of a machine behind `ssh:`, `cmd:` or `sh:` may take, e.g. 60s for a slow link
+    #[arg(long, global = true, value_name = "TIME", default_value = "10s", env = "POWERBAND_PEER_TIMEOUT")]
+    #[arg(value_parser = answer_time_ns)]
+    pub(crate) peer_timeout: u64,
     /// Seed of the orders and of a simulated machine's noise
     #[arg(long, global = true, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -52,6 +56,13 @@ pub(crate) struct Shared {
     /// Only these CPUs, e.g. 1 or 0-3,8
     #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST")]
     pub(crate) cpus: Option<CpuList>,
+}
+
+fn answer_time_ns(text: &str) -> Result<u64, String> {
+    match powerband_record::parse_duration_ns(text) {
+        Ok(0) => Err("no machine answers in no time; write e.g. 60s".into()),
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
 }
 
 /// What to do.

@@ -25,23 +25,36 @@ use place::Place;
 pub(crate) struct Names {
     near: String,
     far: Option<String>,
+    /// How long each answer of one that is reached over a connection may take, ns.
+    answer_ns: u64,
 }
+
+/// That long where nobody says otherwise, ns.
+const ANSWER_NS: u64 = 10_000_000_000;
 
 impl Names {
     /// Of a verb without a plan.
     pub(crate) fn plain(shared: &Shared) -> Self {
-        Names { near: shared.machine.clone().unwrap_or_else(|| "local".into()), far: shared.far.clone() }
+        let near = shared.machine.clone().unwrap_or_else(|| "local".into());
+        Names { near, far: shared.far.clone(), answer_ns: ANSWER_NS }.answering_within(shared)
     }
 
     /// Of a plan; the command line wins.
     pub(crate) fn of(shared: &Shared, plan: &Plan) -> Self {
         let written = Names::written(plan);
-        Names { near: shared.machine.clone().unwrap_or(written.near), far: shared.far.clone().or(written.far) }
+        let (near, far) = (shared.machine.clone().unwrap_or(written.near), shared.far.clone().or(written.far));
+        Names { near, far, ..written }.answering_within(shared)
     }
 
     /// Of a plan alone.
     pub(crate) fn written(plan: &Plan) -> Self {
-        Names { near: plan.machine.clone().unwrap_or_else(|| "local".into()), far: plan.far.clone() }
+        let near = plan.machine.clone().unwrap_or_else(|| "local".into());
+        Names { near, far: plan.far.clone(), answer_ns: ANSWER_NS }
+    }
+
+    /// With the time for answers that the command line gives.
+    pub(crate) fn answering_within(self, shared: &Shared) -> Self {
+        Names { answer_ns: shared.peer_timeout, ..self }
     }
 
     /// Of an experiment that was begun.
@@ -50,6 +63,7 @@ impl Names {
         Names {
             near: typed(&started.machine_typed, &started.machine),
             far: started.far.as_ref().map(|far| typed(&started.far_typed, far)),
+            answer_ns: ANSWER_NS,
         }
     }
 
@@ -223,6 +237,15 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
         }
         (None, _) => far::open(names, purpose),
     }
+}
+
+/// Several hosts in one name: a rig has two machines, each with an option of its own.
+fn several_hosts(name: &str, host: &str) -> Failure {
+    let mut hosts = host.split(',').map(|one| one.trim().trim_start_matches("ssh:"));
+    let (first, second) = (hosts.next().unwrap_or_default(), hosts.next().unwrap_or_default());
+    usage(format!(
+        "'{name}' names several hosts, and each machine of a rig has an option of its own: write --machine ssh:{first} --far ssh:{second}"
+    ))
 }
 
 /// A slip of the keyboard.

@@ -48,8 +48,14 @@ pb_put() {
   pb_w=$( { printf %s "$2" | cat >"$1"; } 2>&1 )
 }
 
-# Makes a file survive a power cut, as far as there is a way.
-pb_s() { sync "$1" || sync; }
+# Makes a file and its name survive a power cut. A sync that takes names says when that fails; another syncs everything.
+pb_s() {
+  if [ -z "$pb_named" ]; then if sync / ; then pb_named=yes; else pb_named=no; fi; fi
+  case $pb_named in
+    yes) sync "$1" "${1%/*}/" ;;
+    *) sync ;;
+  esac || { pb_w='Input/output error'; return 1; }
+}
 
 # A program, its words, at most 10 s: its exit status in pb_c, what it printed in pb_w.
 pb_do() {

@@ -232,7 +232,7 @@ pub(super) fn work(action: &Action) -> Result<(Vec<String>, String), Errno> {
                 return Err(Errno::EINVAL);
             }
             let lines = [assignment("pb_a", path), assignment("pb_v", text)].concat();
-            let sync = if is_kernels(path) { "" } else { " && pb_s \"$pb_a\"" };
+            let sync = if is_kernels(path) { "" } else { " && { pb_s \"$pb_a\" || pb_c=1; }" };
             Ok((lines, format!("pb_put \"$pb_a\" \"$pb_v\"; pb_c=$?; [ $pb_c = 0 ]{sync}")))
         }
         Action::RemoveFile { path } => {

@@ -2,30 +2,24 @@
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 
 use powerband_machine::Errno;
 use powerband_machine::wire::{IDLE_SILENCE_NS, LEASE_MARGIN_NS, WireError};
-use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::event::PollFlags;
 
 use super::quote::{Code, assignment};
-use crate::io_errno;
+use crate::leading::Leading;
+use crate::remote::CHANGE_NS;
 use crate::talk::{Mouth, Silence, wait_for};
 
-/// How long a shell may take to answer the first time, ns: ssh connects meanwhile.
-const FIRST_WORD_NS: u64 = 30_000_000_000;
 /// So often it is asked again meanwhile, ns: a console may lose what comes before it listens.
 const ASK_AGAIN_NS: u64 = 3_000_000_000;
-/// How long a call may take, ns.
-const CALL_NS: u64 = 10_000_000_000;
-/// How long one that turns something or waits for a lock may take, ns.
-const TURN_NS: u64 = 25_000_000_000;
 /// How long the answer to a sign of life may take, ns.
 const SIGN_OF_LIFE_NS: u64 = 5_000_000_000;
-/// How long one that is killed or whose input ended may take to die, ns.
+/// How long one whose input ended may take to end, ns.
 const DYING_NS: u64 = 1_000_000_000;
+/// More than this no start-up file and no booting console prints before a shell answers, bytes.
+const MOST_BEFORE_BYTES: usize = 1 << 20;
 /// More than this never comes in one answer, bytes.
 const MOST_BYTES: usize = 16 << 20;
 /// More than this is not typed before it was answered, bytes: a console keeps no more.
@@ -55,11 +49,13 @@ pub(super) struct Answer {
 /// The connection; once lost it stays so.
 #[derive(Debug)]
 pub(super) struct Link {
-    child: Child,
+    leading: Leading,
     mouth: Option<Mouth>,
     output: OwnedFd,
     heard: Vec<u8>,
     mark: String,
+    /// How long an answer may take, ns.
+    answer_ns: u64,
     pub(super) code: Code,
     /// Whether it knows our functions.
     taught: bool,
@@ -75,16 +71,13 @@ pub(super) struct Link {
 
 impl Link {
     /// Starts the program that leads there.
-    pub(super) fn start(program: &str, arguments: &[String]) -> Result<Link, Errno> {
-        let mut command = Command::new(program);
-        // A group of its own: Ctrl-C is for us.
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|error| io_errno(&error))?;
-        let (input, output) = child.stdin.take().zip(child.stdout.take()).ok_or(Errno::EPIPE)?;
+    pub(super) fn start(program: &str, arguments: &[String], answer_ns: u64) -> Result<Link, Errno> {
+        let (leading, input, output) = Leading::start(program, arguments)?;
         Ok(Link {
-            child,
-            mouth: Some(Mouth::new(OwnedFd::from(input))),
-            output: OwnedFd::from(output),
+            leading,
+            mouth: Some(Mouth::new(input)),
+            output,
+            answer_ns,
             heard: Vec::new(),
             mark: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
             code: Code::Hex,
@@ -115,16 +108,16 @@ impl Link {
              [ -t 0 ] && command -v sh && {{ sh; exec 1>&3 2>&1 3>&-; stty echo; }}\n\
              stty -echo; pb_m={one}; pb_m=${{pb_m}}{other}; set +m"
         );
-        self.ask(&quiet, CALL_NS).map_err(silent)?;
+        self.ask(&quiet, self.answer_ns).map_err(silent)?;
         let word = format!("{}y", self.mark.replace('0', "x"));
-        let echoed = self.ask(&format!(": {word}"), CALL_NS).map_err(silent)?;
+        let echoed = self.ask(&format!(": {word}"), self.answer_ns).map_err(silent)?;
         if position(&echoed.body, word.as_bytes()).is_some() {
             return Err("it prints what is typed and has no stty to stop that".into());
         }
         let chosen = "eval \"$pb_src\"; pb_lc=$LC_ALL LC_ALL=C; export LC_ALL; pb_g= pb_for=15; pb_code=none; \
                       for pb_f in od hexdump base64; do command -v $pb_f && { pb_code=$pb_f; break; }; done; \
                       echo \"($pb_code)\" >&3; printf 'a\\0\\377\\n' | pb_e >&3";
-        let answer = self.ask_after(&assignment("pb_src", lessons), chosen, CALL_NS).map_err(silent)?;
+        let answer = self.ask_after(&assignment("pb_src", lessons), chosen, self.answer_ns).map_err(silent)?;
         let text = String::from_utf8_lossy(&answer.body);
         let code = text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).and_then(|(it, _)| Code::of(it));
         match code.filter(|code| code.fields(&answer.body) == Some(vec![vec![b'a', 0, 0xff, b'\n']])) {
@@ -138,7 +131,7 @@ impl Link {
 
     /// Asks until the mark comes back.
     fn wake(&mut self) -> Result<(), String> {
-        let until_ns = crate::now_ns() + FIRST_WORD_NS;
+        let until_ns = crate::now_ns() + self.answer_ns;
         let mut text = Vec::new();
         let silence = loop {
             let ask_ns = until_ns.min(crate::now_ns() + ASK_AGAIN_NS);
@@ -160,18 +153,24 @@ impl Link {
             text.extend(std::mem::take(&mut self.heard));
             match heard {
                 Ok(()) => return Ok(()),
-                Err(Silence::TooLate) if crate::now_ns() < until_ns => {}
+                Err(Silence::TooLate) if crate::now_ns() < until_ns && text.len() <= MOST_BEFORE_BYTES => {}
                 Err(silence) => break silence,
             }
         };
         let printed = String::from_utf8_lossy(&text).into_owned();
         let shown: String = printed.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("").into();
         let shown: String = shown.chars().filter(|c| !c.is_control()).take(80).collect();
-        let what = if silence == Silence::TooLate {
-            format!("no shell answers there within {} s", FIRST_WORD_NS / 1_000_000_000)
-        } else {
-            self.ending("it ended before a shell answered")
+        // Whatever it is, there is nothing of ours in it.
+        let what = match silence {
+            Silence::TooLate => format!(
+                "no shell answered within {}; where it is only slow, add --peer-timeout 60s",
+                powerband_record::format_duration(self.answer_ns)
+            ),
+            Silence::Wire(_) => "it prints without end and is no shell".into(),
+            Silence::Stopped => silence.to_string(),
+            _ => self.ending("it ended before a shell answered"),
         };
+        self.leading.end();
         Err(if shown.is_empty() { what } else { format!("{what}; it prints '{shown}'") })
     }
 
@@ -185,7 +184,7 @@ impl Link {
         let mut typed = String::new();
         for line in lines {
             if typed.len() + line.len() + script.len() > TYPED_BYTES && !typed.is_empty() {
-                self.ask(&typed, CALL_NS)?;
+                self.ask(&typed, self.answer_ns)?;
                 typed.clear();
             }
             typed += line;
@@ -215,12 +214,12 @@ impl Link {
 
     /// A call: `lines` that put texts into variables, then what is to be done with them.
     pub(super) fn call(&mut self, lines: &[String], script: &str) -> Result<Answer, Silence> {
-        self.ask_after(lines, script, CALL_NS)
+        self.ask_after(lines, script, self.answer_ns)
     }
 
     /// A call that turns something, or waits for somebody who does.
     pub(super) fn turn(&mut self, lines: &[String], script: &str) -> Result<Answer, Silence> {
-        self.ask_after(lines, script, TURN_NS)
+        self.ask_after(lines, script, self.answer_ns + CHANGE_NS)
     }
 
     /// The next answer, with its number.
@@ -246,7 +245,7 @@ impl Link {
             Ok(0) | Err(_) => Err(Silence::Ended),
             Ok(got) => {
                 self.heard.extend_from_slice(&chunk[..got]);
-                let is_enough = self.heard.len() > MOST_BYTES;
+                let is_enough = self.heard.len() > if self.taught { MOST_BYTES } else { MOST_BEFORE_BYTES };
                 if is_enough { Err(Silence::Wire(WireError::TooLong(self.heard.len()))) } else { Ok(()) }
             }
         }
@@ -327,36 +326,14 @@ impl Link {
             other => other.to_string(),
         };
         self.mouth = None;
-        self.kill();
+        self.leading.end();
         self.lost = Some((why, false));
     }
 
     /// How the child ended, when it has.
     fn ending(&mut self, what: &str) -> String {
         self.mouth = None;
-        self.wait(DYING_NS);
-        match self.child.try_wait() {
-            Ok(Some(status)) => format!("{what} ({status})"),
-            _ => what.into(),
-        }
-    }
-
-    /// Waits for the child's end.
-    fn wait(&mut self, for_ns: u64) {
-        let Ok(pidfd) = rustix::process::pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()) else { return };
-        let until_ns = crate::now_ns() + for_ns;
-        while crate::now_ns() < until_ns && matches!(self.child.try_wait(), Ok(None)) {
-            let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
-            let _ = rustix::event::poll(&mut fds, Some(&crate::time_until(until_ns)));
-        }
-    }
-
-    /// Kills the child and its group, and reaps it.
-    fn kill(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-            self.wait(DYING_NS);
-        }
+        self.leading.end_within(DYING_NS).map_or_else(|| what.into(), |status| format!("{what} ({status})"))
     }
 }
 
@@ -364,8 +341,8 @@ impl Drop for Link {
     fn drop(&mut self) {
         // The end of its input lets a shell go that is behind a pipe.
         self.mouth = None;
-        self.wait(DYING_NS);
-        self.kill();
+        self.leading.wait(DYING_NS);
+        self.leading.end();
     }
 }
 

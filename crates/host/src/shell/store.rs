@@ -25,7 +25,7 @@ impl ShellLedger {
         let (text, format) = text.strip_suffix('\n').map_or((text.as_str(), "%s"), |text| (text, "%s\\n"));
         let script = format!(
             "pb_w=$( {{ printf '{format}' \"$pb_v\" | cat {how}\"$pb_d/{file}\"; }} 2>&1 ); pb_c=$?; \
-             [ $pb_c = 0 ] && pb_s \"$pb_d/{file}\"; pb_t \"$pb_w\"; [ $pb_c = 0 ]"
+             if [ $pb_c = 0 ]; then pb_s \"$pb_d/{file}\" || pb_c=1; fi; pb_t \"$pb_w\"; [ $pb_c = 0 ]"
         );
         let (status, [words]) = self.hand.turn(&assignment("pb_v", text), &script).ok_or(Errno::ENOLINK)?;
         if status == 0 { Ok(()) } else { Err(errno_of(&String::from_utf8_lossy(&words))) }
@@ -68,10 +68,10 @@ impl LedgerStore for ShellLedger {
     fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         let moved = if bytes.is_empty() {
             // Emptying needs no second file, and works on a full disk.
-            self.hand.turn::<1>(&[], "pb_w=$( { : >\"$pb_d/ledger\"; } 2>&1 ); pb_c=$?; pb_s \"$pb_d/ledger\"; pb_t \"$pb_w\"; [ $pb_c = 0 ]")
+            self.hand.turn::<1>(&[], "pb_w=$( { : >\"$pb_d/ledger\"; } 2>&1 ); pb_c=$?; [ $pb_c != 0 ] || pb_s \"$pb_d/ledger\" || pb_c=1; pb_t \"$pb_w\"; [ $pb_c = 0 ]")
         } else {
             self.write(bytes, ">", "ledger.new")?;
-            self.hand.turn::<1>(&[], "pb_w=$(mv \"$pb_d/ledger.new\" \"$pb_d/ledger\" 2>&1); pb_c=$?; pb_s \"$pb_d/ledger\"; pb_t \"$pb_w\"; [ $pb_c = 0 ]")
+            self.hand.turn::<1>(&[], "pb_w=$(mv \"$pb_d/ledger.new\" \"$pb_d/ledger\" 2>&1); pb_c=$?; [ $pb_c != 0 ] || pb_s \"$pb_d/ledger\" || pb_c=1; pb_t \"$pb_w\"; [ $pb_c = 0 ]")
         };
         let (status, [words]) = moved.ok_or(Errno::ENOLINK)?;
         if status != 0 {

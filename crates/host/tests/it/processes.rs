@@ -206,3 +206,21 @@ fn a_program_that_is_no_shim_is_found_out() {
     let refused = powerband_machine::Machine::spawn(&mut machine, &command(&["true"])).unwrap_err();
     assert!(matches!(refused, SpawnError::Refused { .. }), "{refused}");
 }
+
+#[test]
+fn a_load_of_a_shim_that_hangs_is_nobodys_and_is_ended() {
+    let place = tempfile::tempdir().unwrap();
+    let (shim, file) = (place.path().join("shim"), place.path().join("pid"));
+    // It says which process the load is, and then nothing any more.
+    let script = format!(
+        "#!/bin/sh\nread -r line\nsetsid sleep 1000 >/dev/null 2>&1 </dev/null &\necho $! > {}\necho \"{{\\\"pid\\\":$!}}\" >&0\nexec sleep 1000\n",
+        file.display()
+    );
+    std::fs::write(&shim, script).unwrap();
+    let made = std::process::Command::new("chmod").arg("755").arg(&shim).status().unwrap();
+    assert!(made.success());
+    let machine = powerband_host::LocalMachine::new(powerband_host::FileLedger::new(place.path())).unwrap();
+    let refused = powerband_machine::Machine::spawn(&mut machine.with_program(&shim), &command(&["true"])).unwrap_err();
+    assert!(refused.to_string().contains("timed out"), "{refused}");
+    assert_gone(std::fs::read_to_string(&file).unwrap().trim());
+}

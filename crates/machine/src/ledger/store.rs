@@ -32,6 +32,12 @@ pub enum LedgerError {
         /// Why.
         why: String,
     },
+    /// Another process changes the same machine, and has another ledger.
+    #[error("{holder} changes this machine and keeps its state in another folder; nothing is changed, try again when it has ended")]
+    Busy {
+        /// Who, as a sentence begins.
+        holder: String,
+    },
     /// It was deleted, moved, replaced or altered by somebody else since it was read.
     #[error("{place} was deleted, moved or altered while powerband used it; nothing more is changed")]
     Displaced {
@@ -55,7 +61,7 @@ impl LedgerError {
     pub fn errno(&self) -> Option<Errno> {
         match self {
             LedgerError::Unreadable { errno, .. } | LedgerError::Unwritable { errno, .. } => Some(*errno),
-            LedgerError::Untrusted { .. } | LedgerError::Displaced { .. } | LedgerError::Lost { .. } => None,
+            LedgerError::Untrusted { .. } | LedgerError::Busy { .. } | LedgerError::Displaced { .. } | LedgerError::Lost { .. } => None,
         }
     }
 }

@@ -12,7 +12,7 @@ use powerband_machine::{Machine, World};
 use powerband_record::{Side, Work};
 
 use super::place::{Place, words};
-use super::{Names, Purpose, Rig, ledger_failure, lock_all, state_folder, unknown_machine};
+use super::{Names, Purpose, Rig, ledger_failure, lock_all, several_hosts, state_folder, unknown_machine};
 use crate::away::{self, Noted};
 use crate::exit::{Exit, Failure, usage};
 use crate::left::{self, Kept};
@@ -21,7 +21,8 @@ use crate::left::{self, Kept};
 pub(super) fn open(names: &Names, purpose: Purpose) -> Result<Rig, Failure> {
     let near = Place::of(&names.near).ok_or_else(|| unknown_machine(&names.near))?;
     let far = names.far.as_deref().map(|far| Place::of(far).ok_or_else(|| unknown_machine(far))).transpose()?;
-    let mut opening = Opening { purpose, kept: Vec::new(), locks: Vec::new(), here: Vec::new(), noted: Vec::new() };
+    let answer_ns = names.answer_ns;
+    let mut opening = Opening { purpose, answer_ns, kept: Vec::new(), locks: Vec::new(), here: Vec::new(), noted: Vec::new() };
     let mut near = opening.machine(Side::Near, &names.near, &near)?;
     let mut far = match names.far.as_deref().zip(far.as_ref()) {
         Some((name, place)) => Some(opening.machine(Side::Far, name, place)?),
@@ -41,6 +42,8 @@ pub(super) fn open(names: &Names, purpose: Purpose) -> Result<Rig, Failure> {
 /// What there is so far.
 struct Opening {
     purpose: Purpose,
+    /// How long each answer of one that is reached over a connection may take, ns.
+    answer_ns: u64,
     kept: Vec<Kept>,
     locks: Vec<Lock>,
     /// Those of `kept` that are ours to clear; an agent clears its own.
@@ -66,10 +69,12 @@ impl Opening {
             Place::Recorded(folder) => return self.recorded(name, folder),
             Place::Behind { address, command } => {
                 let words = words(command).map_err(usage)?;
-                (RemoteMachine::connect(name, &words, hello(self.purpose)), address)
+                (RemoteMachine::connect(name, &words, hello(self.purpose), self.answer_ns), address)
             }
+            Place::Ssh { host, .. } if host.contains(',') => return Err(several_hosts(name, host)),
             Place::Ssh { address, host } => {
-                (Ssh { name: name.into(), host: host.into() }.connect(hello(self.purpose)), address)
+                let ssh = Ssh { name: name.into(), host: host.into(), answer_ns: self.answer_ns };
+                (ssh.connect(hello(self.purpose)), address)
             }
         };
         let remote = remote.map_err(remote_failure)?;
@@ -93,7 +98,7 @@ impl Opening {
     /// Its ledger is read from here, so it is ours to clear.
     fn shell(&mut self, side: Side, name: &str, address: Option<&str>, command: &str) -> Result<Member, Failure> {
         let words = words(command).map_err(usage)?;
-        let shell = ShellMachine::connect(name, &words, self.purpose, &holder()).map_err(remote_failure)?;
+        let shell = ShellMachine::connect(name, &words, (self.purpose, &holder()), self.answer_ns).map_err(remote_failure)?;
         let away = left::Away { machine: name.into(), held: shell.held().map(str::to_owned) };
         let kept = Kept { side, folder: shell.folder().into(), away: Some(away) };
         self.kept.push(kept.clone());
@@ -220,6 +225,7 @@ fn holder() -> String {
 fn remote_failure(error: RemoteError) -> Failure {
     let exit = match &error {
         RemoteError::NotStarted { .. } => Exit::Usage,
+        RemoteError::Stopped { .. } => Exit::Stopped,
         RemoteError::Refused { exit, .. } => {
             let known = [Exit::Usage, Exit::Denied, Exit::Unsupported, Exit::CannotRestore];
             known.into_iter().find(|known| *known as u8 == *exit).unwrap_or(Exit::CannotGoOn)

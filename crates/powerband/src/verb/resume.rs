@@ -28,7 +28,7 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let keep = standing(&events).map_err(|error| refused(error.to_string()))?;
     let Some(Event::Started(started)) = events.first() else { return Err(refused("it has no beginning".into())) };
     check_header(&seen).map_err(&refused)?;
-    let names = Names::begun(started);
+    let names = Names::begun(started).answering_within(shared);
     check_words(shared, &names, id)?;
     if names.table().is_some() {
         enter(&seen, &names).map_err(&refused)?;

@@ -11,7 +11,7 @@ use crate::cli::{Set, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
-use crate::verb::with::put_back;
+use crate::verb::with::{put_back, unguarded};
 use crate::witness;
 
 /// How often somebody who waits for a confirmation looks up, ns: stop signals and a lost guardian are noticed then.
@@ -93,6 +93,14 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let mut told = turn(&mut rig, &setting, shared, args.dry_run)?;
     let waits = within_ns.filter(|_| told.applied.iter().any(|(_, applied)| !applied.entries.is_empty()));
     if let (Some(within_ns), false) = (waits, args.dry_run) {
+        if let Some(why) = unguarded(rig.world(), &told.applied) {
+            put_back(rig.world(), &told.applied)?;
+            let sentence = format!(
+                "--confirm-within needs a guardian process, which restores the settings if powerband is killed, and none could \
+                 be started: {why}; every setting is restored"
+            );
+            return Err(Failure::new(Exit::CannotGoOn, sentence));
+        }
         return confirmed(&mut rig, shared, &told, &confirmation, within_ns);
     }
     if !args.dry_run {

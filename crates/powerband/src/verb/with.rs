@@ -41,6 +41,11 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
             }
         }
     }
+    if let Some(why) = unguarded(world, &in_force) {
+        output::remark(&format!(
+            "no guardian process could be started ({why}): if powerband is killed, its settings stay until the next powerband command"
+        ));
+    }
     let near = in_force.iter().find(|(side, _)| *side == Side::Near);
     let group = near.and_then(|(_, applied)| applied.group.clone());
     let witnesses = Witnesses::begin(world, &in_force);
@@ -50,6 +55,11 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     rig::lost(world).map_or(Ok(()), Err)?;
     rig.in_place()?;
     ran
+}
+
+/// Why nobody would restore one of these settings if its owner were killed.
+pub(super) fn unguarded(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Option<String> {
+    in_force.iter().find_map(|(side, _)| world.machine(*side)?.unguarded())
 }
 
 /// What the command started and did not wait for is the caller's own: it runs on, and the caller learns of it.

@@ -330,3 +330,39 @@ fn a_killed_sudo_leaves_nothing() {
         sudo
     });
 }
+
+#[test]
+fn no_link_of_the_callers_leads_root_where_only_root_may_write() {
+    if !root() {
+        return;
+    }
+    let called = Called::new();
+    let (secret, shared) = (called.desk.beside("secret"), called.desk.beside("shared"));
+    // One that only root may write, and one that root's group may.
+    for (path, mode) in [(&secret, 0o600), (&shared, 0o660)] {
+        fs::write(path, "root's\n").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        std::os::unix::fs::symlink(path, called.home.join(name)).unwrap();
+        let set = format!("file:{}=1", called.at(name));
+        let why = called.run(&["set", &set]).refused(3);
+        assert!(why.contains("permission denied"), "{why}");
+        assert_eq!(text(path), "root's\n", "{mode:o}");
+    }
+    // A folder of the caller's that is a link of theirs by the time it is written to.
+    let folder = called.desk.beside("folder");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file"), "root's\n").unwrap();
+    std::os::unix::fs::symlink(&folder, called.home.join("folder")).unwrap();
+    called.run(&["set", &format!("file:{}=1", called.at("folder/file"))]).refused(3);
+    called.run(&["set", &format!("file:{}=1", called.at("folder/fresh"))]).refused(3);
+    assert!(text(&folder.join("file")) == "root's\n" && !folder.join("fresh").exists());
+    // What is the caller's own, and root's own file in the caller's folder, are written as before.
+    called.run(&["with", &called.knob(), "--", "true"]).ended(0);
+    let roots = called.home.join("roots");
+    fs::write(&roots, "0\n").unwrap();
+    fs::set_permissions(&roots, fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = called.run(&["with", "--as-root", &format!("file:{}=1", roots.display()), "--", "cat", &called.at("roots")]);
+    assert_eq!(ran.ended(0).out, "1\n");
+    assert_eq!(text(&roots), "0\n");
+}

@@ -119,6 +119,8 @@ impl Desk {
     pub(crate) fn furnish(&self, command: &mut Command) {
         command.current_dir(workspace()).stdin(Stdio::null());
         command.env("POWERBAND_STATE_DIR", self.state());
+        // A machine that is busy with tests takes its time to answer.
+        command.env("POWERBAND_PEER_TIMEOUT", "60s");
         for name in ["POWERBAND_MACHINE", "POWERBAND_STORE", "COLUMNS", "NO_COLOR"] {
             command.env_remove(name);
         }

@@ -305,11 +305,14 @@ fn what_is_no_shell_costs_one_sentence() {
         ("sh:false", 8, "ended before a shell answered"),
         ("sh:echo hello", 8, "it prints 'hello'"),
         ("sh:sh 'a", 2, "is not closed"),
-        ("sh:cat", 8, "no shell answers"),
-        ("sh:sleep 1000", 8, "no shell answers"),
+        ("sh:cat", 8, "no shell answered"),
+        ("sh:sleep 1000", 8, "no shell answered"),
         ("sh:sh -c 'read l; read l; read l; echo; echo [x R 1 0]; cat /dev/zero'", 8, "cannot reach"),
     ]
-    .map(|(far, code, says)| (desk.start(&["--far", far, "get", "far/file:/etc/hostname"]), code, says));
+    .map(|(far, code, says)| {
+        let words = ["--peer-timeout", "20s", "--far", far, "get", "far/file:/etc/hostname"];
+        (desk.start(&words), code, says)
+    });
     for (started, code, says) in cases {
         let sentence = started.end().refused(code);
         assert!(sentence.contains(says), "{sentence}");
