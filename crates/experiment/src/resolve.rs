@@ -6,7 +6,7 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, BACKGROUND, Background, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement,
+    BACKGROUND, Background, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement,
     Setting, Side, Started, parse_duration_ns, parse_percent,
 };
 

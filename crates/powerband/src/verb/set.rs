@@ -94,7 +94,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let waits = within_ns.filter(|_| told.applied.iter().any(|(_, applied)| !applied.entries.is_empty()));
     if let (Some(within_ns), false) = (waits, args.dry_run) {
         if let Some(why) = unguarded(rig.world(), &told.applied) {
-            put_back(rig.world(), &told.applied)?;
+            put_back(rig.world(), &told.applied, &names)?;
             let sentence = format!(
                 "--confirm-within needs a guardian process, which restores the settings if powerband is killed, and none could \
                  be started: {why}; every setting is restored"
