@@ -71,7 +71,7 @@ fn completions_and_the_manual_know_every_verb() {
     for verb in VERBS {
         assert!(manual.contains(&format!("powerband\\-{verb}")), "{verb} is not in the overview");
         let page = desk.run(&["man", verb]).ended(0).out;
-        assert!(page.contains(&format!(".TH powerband-{verb} 1")), "{page}");
+        assert!(page.contains(&format!(".TH powerband-{verb} 1")) && page.is_ascii(), "{page}");
         for part in [".SH SYNOPSIS", ".SH EXAMPLES", ".SH MACHINE", "\\-\\-json"] {
             assert!(page.contains(part), "{verb}: {part}\n{page}");
         }
