@@ -348,7 +348,7 @@ pub(crate) struct Try {
     ///
     /// Lists of values are crossed. Ranges: rx-usecs=10..100:10. Knobs of the load: env.NAME=a,b sets an environment variable,
     /// background=none,spin@cpu1 runs a second load during each trial.
-    #[arg(value_name = "KNOB[@TARGET]=V1,V2,…|COMMAND")]
+    #[arg(value_name = "KNOB[@TARGET]=V1,V2...|COMMAND")]
     pub(crate) words: Vec<String>,
     /// Add a whole setting, with or without a name: 'tuned:governor=conservative up_threshold=98'
     ///
@@ -370,7 +370,7 @@ pub(crate) struct Try {
 #[derive(Args, Debug)]
 pub(crate) struct Tune {
     /// Knobs and their values; lists are crossed, up to 5000 settings: max_freq=all rx-usecs=10..400
-    #[arg(value_name = "KNOB[@TARGET]=V1,V2,…")]
+    #[arg(value_name = "KNOB[@TARGET]=V1,V2...")]
     pub(crate) axes: Vec<String>,
     /// Find the lowest value of a metric (power_w, energy_j, p99_us) or of one of the knobs
     #[arg(long, value_name = "METRIC|KNOB", conflicts_with = "maximize", required_unless_present = "maximize", help_heading = COMMON)]
@@ -552,7 +552,7 @@ pub(crate) struct Completions {
 pub(crate) struct Man {
     /// Verb whose page to print (default: the overview of powerband)
     pub(crate) verb: Option<String>,
-    /// Write every page into this folder: powerband.1, powerband-try.1, …
+    /// Write every page into this folder: powerband.1, powerband-try.1 and so on
     #[arg(long, value_name = "DIR", conflicts_with = "verb", help_heading = OUTPUT)]
     pub(crate) dir: Option<PathBuf>,
 }

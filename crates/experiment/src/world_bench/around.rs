@@ -110,9 +110,11 @@ impl WorldBench<'_> {
                 Ok(Err(Void::Stopped)) => {
                     self.told.insert(format!("the cleanup command '{}' was stopped", cleanup.0));
                 }
-                Ok(Err(void)) => drop(self.told.insert(void.to_string())),
+                Ok(Err(void)) => {
+                    self.told.insert(void.to_string());
+                }
                 Err(fatal) => {
-                    drop(self.told.insert(format!("the cleanup command '{}' did not run: {fatal}", cleanup.0)))
+                    self.told.insert(format!("the cleanup command '{}' did not run: {fatal}", cleanup.0));
                 }
             }
         }

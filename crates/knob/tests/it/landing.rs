@@ -33,7 +33,7 @@ fn a_whole_setting_is_turned_in_order() {
         ]
     );
     assert_eq!(applied.group.as_deref(), Some(machine.groups[0].as_str()));
-    assert_eq!(applied.reach[0].to_string(), "cpufreq.governor: turned policies 2 of 2");
+    assert_eq!(applied.reach[0].to_string(), "cpufreq.governor: set on policies 2 of 2");
     assert_eq!(applied.inexact().len(), 2);
     assert_eq!(applied.sites[4].record().landed, "clamped to 2000 MHz");
     assert!(verify(&mut machine, &applied).is_empty());

@@ -25,7 +25,7 @@ fn a_sibling_in_the_clock_domain_that_asks_for_more_overrides() {
     let applied = turn(&mut machine, "freq@policy0=1600MHz");
     assert_eq!(
         applied.sites[0].landed.to_string(),
-        "accepted, but 2400 MHz is in force: overridden by policy1, which shares its clock (cpus 0-1) and asks for 2400 MHz"
+        "accepted, but 2400 MHz is in force: overridden by policy1, which shares its frequency (cpus 0-1) and asks for 2400 MHz"
     );
     // Once both ask for it, it is in force: what counts is how all of them stand at the end.
     let applied = turn(&mut machine, "freq=1600MHz");
@@ -49,7 +49,7 @@ fn old_kernels_name_the_clock_domain_otherwise() {
     let applied = turn(&mut machine, "freq@policy0=1600MHz");
     assert_eq!(applied.sites.len(), 1, "{:?}", applied.sites);
     assert!(
-        applied.sites[0].landed.to_string().contains("policy1, which shares its clock (cpus 0-1)"),
+        applied.sites[0].landed.to_string().contains("policy1, which shares its frequency (cpus 0-1)"),
         "{:?}",
         applied.sites
     );
@@ -60,8 +60,7 @@ fn a_sibling_that_may_ask_for_more_is_a_note() {
     let mut machine = one_domain();
     let applied = turn(&mut machine, "max_freq@policy0=1600MHz");
     assert_eq!(applied.sites[0].landed, Landed::Applied);
-    let note =
-        "policy1, which shares its clock (cpus 0-1) and may ask for 2400 MHz: the clock of policy0 goes up with it";
+    let note = "policy1, which shares its frequency (cpus 0-1) and may ask for 2400 MHz: the frequency of policy0 rises with it";
     assert_eq!(applied.notes, [note]);
     // Where each CPU has a clock of its own, nobody is in the way.
     let mut machine = cpufreq(2, 1, Rules::default());

@@ -128,9 +128,9 @@ fn without_a_name_all_cards_count_and_ports_of_one_device_interrupt_once() {
     assert_eq!(told("packets_per_interrupt", &mut machine, change), (both, Ok(10.0)));
     let open = |name: &str, machine: &mut Fake| AskedFigure::named(name).unwrap().open(machine, None).unwrap_err();
     let why = open("packets_per_interrupt@usb0", &mut machine);
-    assert_eq!(why, "nothing tells which interrupts are those of usb0");
+    assert_eq!(why, "nothing shows which interrupts belong to usb0");
     let why = open("packets_per_interrupt@eth9", &mut machine);
-    assert_eq!(why, "'eth9' is no network card; there are: eth0, eth1, usb0");
+    assert_eq!(why, "'eth9' is not a NIC; there are: eth0, eth1, usb0");
     for odd in ["packets_per_interrupt@", "packets_per_interrupt@..", "packets_per_interrupt@a/b", "idle_share@eth0"] {
         assert!(AskedFigure::named(odd).is_none(), "{odd}");
     }

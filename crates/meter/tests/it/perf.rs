@@ -176,7 +176,7 @@ fn what_cannot_be_believed_or_opened_is_absent_with_its_reason() {
     for event in ["energy-pkg", "energy-psys"] {
         machine.put(&format!("{FOLDER}/events/{event}.unit"), "furlongs");
     }
-    assert!(absent(&find_all(&mut machine)).why.contains("tells its unit and scale"));
+    assert!(absent(&find_all(&mut machine)).why.contains("has a unit and a scale"));
 }
 
 /// Two CPUs that count, and one that is offline.

@@ -26,7 +26,7 @@ pub(crate) struct Compare {
     ///
     /// An experiment is its number, or last. Several with commas are sessions of one side: 3,5,7. With --from-csv: the two
     /// settings to compare.
-    #[arg(value_name = "ID[,ID…][:SETTING]")]
+    #[arg(value_name = "ID[,ID...][:SETTING]")]
     pub(crate) sides: Vec<String>,
     /// Read measurements from a table with the columns setting, metrics and, if any, block and session; twice: one per side
     #[arg(long, value_name = "FILE", help_heading = COMMON)]

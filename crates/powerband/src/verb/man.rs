@@ -76,7 +76,7 @@ fn page(verb: &Command) -> Result<String, Failure> {
     let mut options = Vec::new();
     man.render_options_section(&mut options).map_err(|error| Failure::new(Exit::Failed, error))?;
     text += &String::from_utf8_lossy(&options);
-    Ok(text + ".SH SEE ALSO\n.BR powerband (1)\n")
+    Ok(ascii(&(text + ".SH SEE ALSO\n.BR powerband (1)\n")))
 }
 
 /// The page of the command: what it is for, its verbs in groups, the options all of them take, exit codes.
@@ -102,7 +102,7 @@ fn overview(root: &Command) -> Result<String, Failure> {
     text += &String::from_utf8_lossy(&options);
     let codes = root.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let codes = codes.trim_start_matches("Exit codes: ");
-    Ok(format!("{text}.SH EXIT STATUS\n{}\n", escaped(codes)))
+    Ok(ascii(&format!("{text}.SH EXIT STATUS\n{}\n", escaped(codes))))
 }
 
 /// Examples, as they are typed.
@@ -111,6 +111,12 @@ fn examples(verb: &str) -> String {
         format!(".PP\n{}:\n.PP\n.RS 4\n.nf\n{}\n.fi\n.RE\n", escaped(what), escaped(words))
     };
     format!(".SH EXAMPLES\n{}", cli::examples_of(verb).iter().map(line).collect::<String>())
+}
+
+/// Roff with every other letter by its code point, as it is read in any locale.
+fn ascii(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\[u{:04X}]", c as u32) };
+    text.chars().map(plain).collect()
 }
 
 /// Text for roff: backslashes, hyphens as typed, and no line that begins a request.

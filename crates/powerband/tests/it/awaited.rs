@@ -69,7 +69,10 @@ fn killed_while_it_waits_it_goes_back_there_and_a_warning_stays_here_until_someb
     until("it is back there", || two.is_clean());
     for words in [&["list"][..], &["info", "turned"]] {
         let told = two.near.run(words).ended(0).err;
-        assert!(told.contains(&format!("at {name} may be left turned")) && told.contains("undo --left"), "{told}");
+        assert!(
+            told.contains(&format!("may have left something changed at {name}")) && told.contains("undo --left"),
+            "{told}"
+        );
     }
     let told = two.near.run(&["--machine", &name, "info", "turned"]).ended(0);
     assert_eq!(told.err, "", "it has looked");
@@ -88,7 +91,7 @@ fn what_is_left_where_an_experiment_lost_its_far_end_is_told_and_put_back() {
     rustix::process::kill_process(two.agent(), Signal::KILL).unwrap();
     running.end().ended(8);
     let told = two.near.run(&["show"]).ended(0).err;
-    assert!(told.contains("may be left turned") && told.contains("try -s a:"), "{told}");
+    assert!(told.contains("may have left something changed") && told.contains("try -s a:"), "{told}");
     until("its guardian has put it back", || two.is_clean());
     two.near.run(&["--machine", &far, "undo", "--left"]).ended(0);
     assert_eq!(two.near.run(&["show"]).ended(0).err, "");

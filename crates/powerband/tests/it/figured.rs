@@ -105,7 +105,7 @@ fn the_interrupts_of_this_machines_card_are_counted() {
     };
     let metric = format!("nic_interrupts_per_s@{card}");
     let ran = desk.run(&[&IDLE[..], &["100ms", "--metric", &metric, "--json"], &QUICK].concat());
-    if ran.err.contains("nothing tells which interrupts") {
+    if ran.err.contains("nothing shows which interrupts") {
         eprintln!("skipped: {}", ran.err);
         return;
     }
@@ -115,7 +115,7 @@ fn the_interrupts_of_this_machines_card_are_counted() {
         assert!(outcome["metrics"][&metric].as_f64().unwrap() >= 0.0, "{outcome}");
     }
     let why = desk.run(&[&IDLE[..], &["100ms", "--metric", "nic_interrupts_per_s@lo"], &QUICK].concat()).refused(4);
-    assert!(why.contains("'lo' is no network card; there are: "), "{why}");
+    assert!(why.contains("'lo' is not a NIC; there are: "), "{why}");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn what_a_machine_does_not_tell_is_refused_before_any_time_is_spent() {
         (&["--metric", "temperature_c"][..], 4, "'temperature_c' cannot be told of the near machine: no thermal zone"),
         (&["--metric", "x=count/softirqs_per_s"], 4, "/proc/softirqs"),
         (&["--metric", "measured_mhz"], 4, "the kernel's perf counts no aperf here"),
-        (&["--metric", "nic_interrupts_per_s@eth1"], 4, "'eth1' is no network card; there are: eth0"),
+        (&["--metric", "nic_interrupts_per_s@eth1"], 4, "'eth1' is not a NIC; there are: eth0"),
         (&["--metric", "clock_mhz@eth0"], 2, "nothing measures 'clock_mhz@eth0' here"),
         (&["--metric", "far/clock_mhz"], 2, "there is none; name it with --far"),
         (&["--metric", "both/clock_mhz"], 2, "nothing measures 'both/clock_mhz' here; there are: count_per_s, count,"),

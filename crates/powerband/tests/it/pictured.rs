@@ -77,7 +77,7 @@ fn what_cannot_be_watched_is_said() {
         (&["watch", "--json", "--log", "rows.csv"], "call the file rows.csv.jsonl"),
         (&["watch", "--log", "-", "--interval", "10ms"], "ten times a second"),
         (&["watch", "--log", "-", "--interval", "soon"], "--interval: "),
-        (&["watch", "--log", "-", "--load", "counter"], "--load gives a simulated machine something to do"),
+        (&["watch", "--log", "-", "--load", "counter"], "--load is for simulated machines"),
         (&["watch", "--log", "-", "-c", "4000"], "there is no cpu 4000 here"),
         (&["watch", "--log", "-", "--far", "sim:pc"], "watch looks at one machine"),
     ] {

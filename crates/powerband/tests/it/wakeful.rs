@@ -41,7 +41,10 @@ fn what_only_a_program_can_hold_is_not_set() {
     let desk = Desk::new();
     for words in [&["set", "cpu_dma_latency=37"][..], &["set", "cpu_dma_latency=37", "--confirm-within", "60s"]] {
         let sentence = desk.run(words).refused(2);
-        assert!(sentence.contains("forgets it as soon as nobody holds it; use it with `powerband with`"), "{sentence}");
+        assert!(
+            sentence.contains("drops it as soon as no process holds it; use it with `powerband with`"),
+            "{sentence}"
+        );
     }
     assert!(desk.json(&["info", "turned"])["turned"].as_array().unwrap().is_empty());
 }
