@@ -4,11 +4,19 @@ use std::fmt::Write;
 use crate::catalogue::ALL;
 use crate::{About, KnobError, resolve};
 
-/// One line a knob, names aligned.
+/// Knobs of the load, which are no part of the catalogue: `try` and plans take them.
+const OF_LOAD: [(&str, &str); 3] = [
+    ("env.NAME", "environment variable of the load (try and plans)"),
+    ("param.NAME", "what replaces {NAME} in the commands (try and plans)"),
+    ("background", "what runs next to the load: none, spin@cpu1, 'cmd:COMMAND' (try and plans)"),
+];
+
+/// One line a knob, names aligned; those of the load last.
 #[must_use]
 pub fn list() -> String {
-    let width = ALL.iter().map(|knob| knob.about().name.len()).max().unwrap_or_default();
-    ALL.iter().map(|knob| format!("{:width$}  {}\n", knob.about().name, knob.about().summary)).collect()
+    let all = || ALL.iter().map(|knob| (knob.about().name, knob.about().summary)).chain(OF_LOAD);
+    let width = all().map(|(name, _)| name.len()).max().unwrap_or_default();
+    all().map(|(name, summary)| format!("{name:width$}  {summary}\n")).collect()
 }
 
 /// The whole catalogue as Markdown: name and text of a page for each family of knobs, in the catalogue's order.

@@ -33,6 +33,9 @@ pub enum KnobError {
         /// The name most like it.
         nearest: Option<String>,
     },
+    /// A knob of the load, which machines do not have.
+    #[error("{0} is a knob of the load, not of a machine; compare with it: powerband try {0}=V1,V2 -- COMMAND")]
+    OfLoad(String),
     /// A short name that several knobs share, and no governor that decides.
     #[error("'{name}' is a knob of several governors: {}; type the full name", .names.join(", "))]
     Ambiguous {
@@ -160,6 +163,7 @@ impl KnobError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unknown { .. }
+            | Self::OfLoad(_)
             | Self::Ambiguous { .. }
             | Self::NoSite { .. }
             | Self::Value { .. }

@@ -1,5 +1,6 @@
 //! Names: from what was typed to one knob of the catalogue, dashes and short names forgiven, with a guess for the rest.
 use powerband_machine::Machine;
+use powerband_record::{KnobRef, Side};
 
 use crate::catalogue::ALL;
 use crate::policy::policies;
@@ -80,7 +81,11 @@ fn plain(name: &str) -> String {
 }
 
 fn unknown(name: &str) -> KnobError {
-    KnobError::Unknown { name: name.to_owned(), nearest: nearest(name) }
+    let reference = KnobRef { side: Side::Near, name: name.to_owned(), site: None };
+    match reference.of_load() {
+        Some(_) => KnobError::OfLoad(reference.name),
+        None => KnobError::Unknown { name: name.to_owned(), nearest: nearest(name) },
+    }
 }
 
 /// Folders of /proc/sys, by which a sysctl is known that was typed without its family.

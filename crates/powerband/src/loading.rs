@@ -148,7 +148,7 @@ pub(crate) fn sorted(words: &[String]) -> Result<(Vec<String>, Vec<String>), Fai
 
 /// Whether a knob of this name is known without a plan.
 fn is_knob(reference: &KnobRef) -> bool {
-    reference.of_load().is_some() || !matches!(resolve(&reference.name), Err(KnobError::Unknown { .. }))
+    !matches!(resolve(&reference.name), Err(KnobError::Unknown { .. }))
 }
 
 /// The words of the command's far end.

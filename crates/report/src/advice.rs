@@ -243,6 +243,9 @@ fn labels(model: &Model, settings: &[u32]) -> String {
 /// Most blocks that are advised: above it another way is wanted, longer trials or a larger margin.
 const BEARABLE: u32 = 1_000;
 
+/// Options that say how many blocks there are.
+const COUNTS: [&str; 7] = ["--blocks", "--runs", "-r", "--min-runs", "-m", "--max-runs", "-M"];
+
 /// The words it was called with and as many blocks as would decide what is undecided; where it ended for its most blocks only.
 #[must_use]
 pub fn deciding(model: &Model) -> Option<String> {
@@ -263,8 +266,9 @@ pub fn deciding(model: &Model) -> Option<String> {
     let mut skipped = false;
     for word in ours {
         let value = std::mem::take(&mut skipped);
-        skipped = word == "--blocks";
-        if !value && !skipped && !word.starts_with("--blocks=") {
+        skipped = COUNTS.contains(&word.as_str());
+        let joined = COUNTS.iter().any(|option| word.starts_with(&format!("{option}=")));
+        if !value && !skipped && !joined {
             words.push(sentence::quoted(word));
         }
     }

@@ -38,6 +38,16 @@ pub(crate) fn times_as_fast(model: &Model, verdict: &SettingVerdict) -> Option<S
     ))
 }
 
+/// `10 runs each`, `2 to 10 runs each`: how often commands ran within a trial, where one ran several times.
+pub(crate) fn runs(model: &Model) -> Option<String> {
+    let all = || model.values.iter().map(|trial| trial.runs.len().max(1));
+    match (all().min()?, all().max()?) {
+        (1, 1) => None,
+        (least, most) if least == most => Some(format!("{most} runs each")),
+        (least, most) => Some(format!("{least} to {most} runs each")),
+    }
+}
+
 /// A power of ten and the unit in which times of these levels are read: s, ms or us.
 pub(crate) fn unit_of_time(levels: &[&Level]) -> (f64, &'static str) {
     let largest = levels.iter().filter_map(|level| finite(level.typical)).map(f64::abs).fold(0.0, f64::max);

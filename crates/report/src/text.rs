@@ -7,7 +7,7 @@ use powerband_record::{Better, format_duration};
 use crate::calibration;
 use crate::requirements;
 use crate::sentence;
-use crate::{Distribution, End, Model};
+use crate::{Distribution, End, Model, commands};
 
 mod brief;
 pub(crate) mod cell;
@@ -157,7 +157,8 @@ fn facts(model: &Model, page: &mut Page) {
         trials += &format!(", {} void", model.voids.len());
     }
     let (blocks, end) = (sentence::counted(model.blocks, "block"), sentence::ended(model));
-    page.fact("measured", &format!("{blocks}{time}: {trials}; {end}"));
+    let runs = commands::runs(model).map(|runs| format!(" of {runs}")).unwrap_or_default();
+    page.fact("measured", &format!("{blocks}{time}: {trials}{runs}; {end}"));
     if let Some(times) = sentence::resumptions(model) {
         page.fact("resumed", &times);
     }

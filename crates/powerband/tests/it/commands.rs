@@ -148,6 +148,16 @@ fn parameters_cross_with_each_other_and_with_commands() {
 }
 
 #[test]
+fn a_machine_has_no_knob_of_the_load() {
+    let desk = Desk::new();
+    for verb in [&["set", "env.A=1"][..], &["get", "env.A"], &["with", "env.A=1", "--", "true"]] {
+        let sentence = desk.run(verb).refused(2);
+        assert!(sentence.contains("knob of the load") && sentence.contains("powerband try env.A=V1,V2"), "{sentence}");
+    }
+    assert!(desk.run(&["knobs"]).ended(0).out.contains("\nenv.NAME "));
+}
+
+#[test]
 fn exactly_so_many_trials_run_as_are_asked_for() {
     let desk = Desk::new();
     // Decided after the first look, and measured on.

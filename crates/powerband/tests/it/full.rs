@@ -73,7 +73,7 @@ fn results_are_kept_up_to_the_last_finished_trial() {
     let desk = Desk::new();
     // What a trial prints is kept: 20 kB each.
     let script = "fill 240
-        pb try -s a: -s b:file:$knob=1 --settle 0 --warmup 0 --blocks 40 --margin 0.0001% --alpha 0.001% -- \\
+        pb try -s a: -s b:file:$knob=1 --settle 0 --warmup 0 --blocks 40 --repeat 1 --margin 0.0001% --alpha 0.001% -- \\
             sh -c \"echo ran >> $disk/../ran; head -c 20000 /dev/zero | tr '\\\\0' x\" >&- 2>$disk/../why; echo code $?
         cat $knob; echo; stat -c %s $disk/state/ledger
         rm $disk/fill; pb export --journal last > $disk/../kept

@@ -142,7 +142,9 @@ fn hanging(desk: &Desk, hang: usize) -> crate::desk::Started {
     let words =
         ["try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "5", "--warmup", "2", "--margin", "0.0001%"];
     fs::write(desk.beside("knob"), "0\n").unwrap();
-    let running = desk.start(&[&words[..], &["--quiet", "--", "sh", "-c", &script]].concat());
+    // Each trial is told by its one run.
+    let load = ["--quiet", "--repeat", "1", "--", "sh", "-c", &script];
+    let running = desk.start(&[&words[..], &load].concat());
     until("the load hangs", || fs::exists(desk.beside("hung")).unwrap());
     running
 }

@@ -4,7 +4,7 @@ use powerband_record::format_duration;
 use super::names::{baseline_values, is_baseline, knobs, labels, name, reference};
 use super::{clean, cut, plot};
 use crate::sentence::{self, counted};
-use crate::{Model, calibration};
+use crate::{Model, calibration, commands};
 
 mod answer;
 mod caveats;
@@ -53,6 +53,7 @@ fn head(model: &Model, width: usize) -> Vec<String> {
     let machine = format!("{}{far}{simulated}", plan.machine);
     let load = clean(&sentence::load(&plan.load));
     let mut counts = vec![counted(model.blocks, "block"), counted(model.trials, "trial")];
+    counts.extend(commands::runs(model));
     if !model.voids.is_empty() {
         counts.push(format!("{} void", model.voids.len()));
     }

@@ -6,7 +6,7 @@ use super::table::others;
 use super::words::{clause, interval, noun, shown, size};
 use crate::model::missing;
 use crate::sentence::{self, counted, join_labels, percent};
-use crate::{End, Model, advice, calibration, no_advice, requirements};
+use crate::{End, Model, advice, calibration, commands, no_advice, requirements};
 
 /// Settings named in one clause.
 const NAMED: usize = 3;
@@ -41,6 +41,12 @@ fn ended(model: &Model) -> Option<String> {
 }
 
 fn compared(model: &Model) -> Vec<String> {
+    let times = times_as_fast(model);
+    if !times.is_empty() {
+        let open = model.judged().flat_map(|(place, _)| model.verdicts(place)).any(|it| !differs(it));
+        let rest = if open { unadvised(model) } else { Vec::new() };
+        return times.into_iter().chain(rest).collect();
+    }
     match advice(model) {
         Some(advice) => vec![of_setting(model, advice.setting), format!("Chosen because {}.", advice.why)],
         None => {
@@ -49,6 +55,17 @@ fn compared(model: &Model) -> Vec<String> {
             knee.into_iter().chain(unadvised(model)).chain(none).collect()
         }
     }
+}
+
+/// What the comparison of commands comes to: how many times as fast one is as another.
+fn times_as_fast(model: &Model) -> Vec<String> {
+    let times = model.judged().filter(|(_, metric)| commands::are_compared(model, &metric.name));
+    let verdicts = times.flat_map(|(place, _)| model.verdicts(place)).filter(|verdict| differs(verdict));
+    verdicts.filter_map(|verdict| Some(format!("{}.", commands::times_as_fast(model, verdict)?))).take(NAMED).collect()
+}
+
+fn differs(verdict: &SettingVerdict) -> bool {
+    matches!(verdict.verdict, Verdict::Better | Verdict::Worse)
 }
 
 fn capital(text: &str) -> String {
