@@ -127,6 +127,8 @@ pub fn repeat_after_hang(name: &str, report: &mut dyn Write, test: impl Fn(), re
     let Some(consoles) = recover() else { resume_unwind(failure) };
     let text = failure.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| failure.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
+    // Without the console, which the consoles below have whole.
+    let text = text.lines().next().unwrap_or_default();
     // On lines of its own: the name of the running test may be on this one. Where nobody reads it the test goes on all the same.
     let _ = writeln!(report, "\nrepeated once after a hang: {name}\n{text}\n{consoles}");
     let _ = report.flush();

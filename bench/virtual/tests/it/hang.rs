@@ -10,6 +10,8 @@ use crate::desk::had;
 
 /// Longer than a guest needs to crash, and too short for what never ends.
 const LIMIT: Duration = Duration::from_secs(5);
+/// Longer than a healthy guest needs to answer.
+const ANSWER: Duration = Duration::from_secs(30);
 /// The kernel gives up, and nothing runs any more.
 const CRASH: &str = "echo before the crash >/dev/console; echo c >/proc/sysrq-trigger";
 
@@ -25,7 +27,7 @@ fn run(shared: &Shared<Guest>, hangs: u32, hang: impl Fn(&mut Guest)) -> (String
         }
         assert_eq!(guest.script("echo $((20 + 3))").unwrap().text(), "23\n");
     };
-    let repeated = || repeat_after_hang("some::test", &mut report, test, || shared.recover_within(LIMIT));
+    let repeated = || repeat_after_hang("some::test", &mut report, test, || shared.recover_within(ANSWER));
     let passed = catch_unwind(AssertUnwindSafe(repeated)).is_ok();
     (String::from_utf8(report).unwrap(), runs.get(), passed)
 }
@@ -41,10 +43,8 @@ fn a_guest_that_hangs_is_brought_back_and_its_test_repeated_once() {
 
     // A command outlasts its limit because the kernel has crashed.
     let (report, runs, passed) = run(&shared, 1, |guest| drop(guest.script_within(CRASH, LIMIT).unwrap()));
-    assert!(
-        report.starts_with("\nrepeated once after a hang: some::test\nthe guest did not answer in time"),
-        "{report}"
-    );
+    assert!(report.starts_with("\nrepeated once after a hang: some::test\n"), "{report}");
+    assert!(report.contains("the guest did not answer in time"), "{report}");
     assert_eq!((runs, passed), (2, true), "{report}");
     let all = shared.hold().unwrap().console();
     let first = all.lines().next().unwrap().to_owned();
