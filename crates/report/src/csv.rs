@@ -89,12 +89,16 @@ fn number(value: impl Into<Option<f64>>) -> String {
     finite(value).map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// A text as a cell: characters that are not seen show as their code points, and what a spreadsheet would take for a
-/// formula (CWE-1236) is marked as text by an apostrophe, numbers excepted. In quotes where a comma, a quote or a line end
-/// asks for it.
-pub(crate) fn cell(text: &str) -> String {
+/// A text that is harmless in a cell: characters that are not seen show as their code points, and what a spreadsheet would
+/// take for a formula (CWE-1236) is marked as text by an apostrophe, numbers excepted.
+pub(crate) fn harmless(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && text.parse::<f64>().is_err();
-    let field = &format!("{}{}", if is_formula { "'" } else { "" }, crate::escape::seen(text));
+    format!("{}{}", if is_formula { "'" } else { "" }, crate::escape::seen(text))
+}
+
+/// A [`harmless`] text in quotes where a comma, a quote or a line end asks for them.
+fn cell(text: &str) -> String {
+    let field = &harmless(text);
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

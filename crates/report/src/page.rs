@@ -7,11 +7,12 @@ use powerband_record::Event;
 
 use crate::comparison::Comparison;
 use crate::json::Report;
-use crate::picture::Picture;
+use crate::picture::{Picture, claims_picture};
 use crate::replication::Replication;
 use crate::{Model, sentence};
 
 mod account;
+mod answer;
 mod compared;
 mod data;
 mod figure;
@@ -39,15 +40,15 @@ pub fn experiment(model: &Model, events: &[Event], pictures: &[Picture]) -> Resu
     let (lead, others) = figure::parted(model, pictures);
     let sections = [
         Section::new("verdict", "Verdict", verdict::section(model, lead)),
-        Section::new("notes", "To be known with it", html::list(&sentence::notes(model))),
+        Section::new("notes", "Caveats", html::list(&sentence::notes(model))),
         Section::new("settings", "Settings", settings::section(model)),
-        Section::new("pictures", "Pictures", figure::figures(others)),
-        Section::new("measured", "What was measured, and with what", account::measured(model)),
-        Section::new("plan", "The plan", account::plan(model)),
-        Section::new("machine", "The machine", account::machine(model, &account)),
-        Section::new("trials", "Trials that do not count", account::trials(model, &account)),
-        Section::new("cost", "What measuring cost", account::cost(model)),
-        Section::new("origin", "Where it comes from", account::origin(model)),
+        Section::new("pictures", "Charts", figure::figures(others)),
+        Section::new("measured", "Metrics", account::measured(model)),
+        Section::new("plan", "Plan", account::plan(model)),
+        Section::new("machine", "Machine", account::machine(model, &account)),
+        Section::new("trials", "Void trials", account::trials(model, &account)),
+        Section::new("cost", "Overhead", account::cost(model)),
+        Section::new("origin", "Provenance", account::origin(model)),
     ];
     document(&title(model), &about(model), &sections, &data)
 }
@@ -68,14 +69,15 @@ pub fn comparison(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Re
 /// # Errors
 /// As [`experiment`].
 pub fn replication(articles: &[Replication], pictures: &[Vec<Picture>]) -> Result<String, serde_json::Error> {
-    let all: Vec<Picture> = pictures.iter().flatten().cloned().collect();
+    let summary = claims_picture(articles);
+    let all: Vec<Picture> = summary.iter().chain(pictures.iter().flatten()).cloned().collect();
     let mut data = Data::new("replication", &all);
     data.replications = Some(serde_json::to_value(articles)?);
     let title = match articles {
         [one] => one.title.clone(),
-        _ => "Published experiments, done again".to_owned(),
+        _ => "Published experiments, repeated".to_owned(),
     };
-    document(&title, "powerband replicate", &replicated::sections(articles, pictures), &data)
+    document(&title, "powerband replicate", &replicated::sections(articles, summary.as_ref(), pictures), &data)
 }
 
 /// What an experiment is called.

@@ -41,6 +41,7 @@ mod strips;
 mod surface;
 mod tail;
 
+pub(crate) use compared::SUMMARY;
 pub use dense::{Dense, DenseLine};
 
 /// Width of a drawing in its own units; letters are twelve of them high, so that they can be read where it is 360 pixels wide.
@@ -110,7 +111,13 @@ pub fn pictures(model: &Model, courses: Option<&Courses>) -> Vec<Picture> {
 /// The pictures of an article done again; those that it has data for.
 #[must_use]
 pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
-    named_once(again::claims(again).into_iter().chain(figure::pictures(again)).chain(again::points(again)).collect())
+    named_once(figure::pictures(again).into_iter().chain(again::points(again)).collect())
+}
+
+/// The picture of all claims of some articles.
+#[must_use]
+pub fn claims_picture(articles: &[Replication]) -> Option<Picture> {
+    again::claims(articles)
 }
 
 /// The pictures of a comparison and the experiments it is of, each once: metrics as curves over what the experiments were made
@@ -118,10 +125,14 @@ pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
 #[must_use]
 pub fn comparison_pictures(of: &Comparison, models: &[Model]) -> Vec<Picture> {
     let curves = of.along.as_ref().map(|along| curve::pictures(of, along, models)).unwrap_or_default();
+    let summary = compared::summary(of);
     if !curves.is_empty() {
-        return named_once(curves);
+        return named_once(summary.into_iter().chain(curves).collect());
     }
-    named_once(compared::levels(of, models).into_iter().chain(compared::differences(of)).collect())
+    // Differences in one metric are the summary.
+    let differences = compared::differences(of);
+    let differences = if differences.len() > 1 || summary.is_none() { differences } else { Vec::new() };
+    named_once(summary.into_iter().chain(compared::levels(of, models)).chain(differences).collect())
 }
 
 /// What a picture is drawn from, besides its drawing.

@@ -44,6 +44,10 @@ pub struct Answer {
     /// Found size over published size, where a size was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
+    /// Deviation from what was published as a share of its tolerance: up to 1 the check holds. Of a direction that is claimed
+    /// without a size, the tolerance is two standard errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<f64>,
 }
 
 /// A claim and what came of it.
@@ -169,6 +173,14 @@ impl Point {
     pub fn holds(&self) -> Option<bool> {
         let tolerance = self.tolerance?;
         Some(self.off().is_some_and(|off| off.abs() <= tolerance))
+    }
+}
+
+impl Judged {
+    /// The largest deviation of its checks, see [`Answer::deviation`].
+    #[must_use]
+    pub fn deviation(&self) -> Option<f64> {
+        self.checks.iter().filter_map(|check| check.deviation).max_by(f64::total_cmp)
     }
 }
 

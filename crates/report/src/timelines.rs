@@ -5,7 +5,7 @@ use powerband_record::{Event, MeterQuantity, Side, Timeline, TimelineError};
 use serde::Serialize;
 
 use crate::courses::watts_between;
-use crate::csv::cell;
+use crate::csv::harmless;
 use crate::json::VERSION;
 use crate::text::{fit, fold};
 
@@ -116,6 +116,7 @@ impl Timelines {
     /// Every reading as a line of a table for spreadsheets (RFC 4180).
     #[must_use]
     pub fn csv(&self) -> String {
+        let quoted = |text: &str| format!("\"{}\"", harmless(text).replace('"', "\"\""));
         // Columns beside a meter's are there where something is in them.
         let any = |of: fn(&Row) -> bool| self.timelines.iter().any(of);
         let beside: Vec<(&str, Values)> = [
@@ -130,9 +131,9 @@ impl Timelines {
         beside.iter().for_each(|(name, _)| text = format!("{text},{name}"));
         text += if stretched { ",stretch\r\n" } else { "\r\n" };
         for row in &self.timelines {
-            let named = [&row.setting, &row.meter, &row.boundary].map(|name| cell(name));
+            let named = [&row.setting, &row.meter, &row.boundary].map(|name| quoted(name));
             let [setting, meter, boundary] = named;
-            let stretch = row.stretch.as_deref().map(cell).unwrap_or_default();
+            let stretch = row.stretch.as_deref().map(quoted).unwrap_or_default();
             let (trial, block, side) = (row.trial, row.block, row.side);
             for (place, at_s) in row.time_s.iter().enumerate() {
                 let value = |of: &[Option<f64>]| of.get(place).copied().flatten().map(|value| format!("{value:.6}"));

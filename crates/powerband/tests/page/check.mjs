@@ -117,7 +117,7 @@ const misshapen = (picture, marks) => {
       if (!row || Math.abs(Number(row[number("mean")]) - Number(x)) > 1e-3 * Math.abs(x) + 1e-9) told.push(`has no mean ${x} ${whose} in its numbers`);
     } else if (mark.matches(".pb-strip")) {
       // Its mean height is its mean value, as a share of what fills a strip (told in the description).
-      const full = Number(/a full strip is ([\d.]+)/.exec(document.querySelector(`#picture-${picture.id} figcaption`).textContent)?.[1]);
+      const full = Number(/a full strip is ([\d.]+)/.exec(document.querySelector(`#picture-${picture.id} svg desc`).textContent)?.[1]);
       const [ground, top] = [Number(mark.dataset.y0), Number(mark.dataset.y1)];
       const path = corners(mark);
       let sum = 0;
@@ -193,9 +193,9 @@ const drawn = () => {
   // The pages made by hand are of a machine that was found otherwise at the end: what, as it was and as it is.
   if (/(?:made-up-|hostile)/.test(location.pathname)) {
     const rows = [...document.querySelectorAll("#machine tr")].filter((row) => row.checkVisibility()).map((row) => [...row.cells].map((cell) => cell.textContent));
-    for (const [part, what, was] of [["clocks", "governor", "ondemand"], ["clocks", "boost", "1"], ["idle states", "", "not there"]])
+    for (const [part, what, was] of [["clocks", "governor", "ondemand"], ["clocks", "boost", "1"], ["idle states", "", "absent"]])
       if (!rows.some((row) => row.length === 4 && row[0] === part && row[1].includes(what) && row[2] === was)) told.push(`it does not tell that ${part}, ${what} changed from ${was}`);
-    if (!rows.some((row) => row[1] === "boost" && row[3] === "not there")) told.push("it does not tell what is gone");
+    if (!rows.some((row) => row[1] === "boost" && row[3] === "absent")) told.push("it does not tell what is gone");
   }
   if (window.hostile !== undefined) told.push("a name ran as a script");
   return told;
@@ -285,7 +285,7 @@ async function plotted(page, say) {
     if (await page.evaluate(() => document.querySelector(".dense"))) say("a plot of many readings is not there");
     return;
   }
-  if (await page.evaluate(() => [...document.querySelectorAll(".dense")].some((plot) => / Each column stands for /.test(plot.closest("figure").querySelector("figcaption p").innerText))))
+  if (await page.evaluate(() => [...document.querySelectorAll(".dense")].some((plot) => / Each column stands for /.test(plot.closest("figure").querySelector("details p").textContent))))
     say("what is true of the drawing alone stands above a plot");
   const shown = () => page.evaluate(() => {
     const figure = document.querySelector(".dense").closest("figure");

@@ -63,9 +63,9 @@ pub(super) fn measured(model: &Model) -> String {
     let plan = &model.started;
     let mut body = facts(&[
         ("Load", sentence::load_of(model)),
-        ("Its user", plan.user.map(|user| format!("number {user}")).unwrap_or_default()),
+        ("User", plan.user.map(|user| format!("number {user}")).unwrap_or_default()),
         (
-            "Meter by program",
+            "Meter command",
             plan.command_meter
                 .as_ref()
                 .map(|meter| format!("{}, by `{}`", meter.boundary, meter.command))
@@ -74,19 +74,19 @@ pub(super) fn measured(model: &Model) -> String {
     ]);
     let row = |metric: &powerband_record::Metric| {
         let wanted = match metric.better {
-            Better::Higher => "high",
-            Better::Lower => "low",
+            Better::Higher => "higher is better",
+            Better::Lower => "lower is better",
         };
         let from = plan.picks.iter().find_map(|pick| pick.strip_prefix(&format!("{}=", metric.name)));
         vec![
             metric.name.clone(),
             powerband_record::unit_of(&metric.name).to_owned(),
-            if metric.judged { format!("wanted: {wanted}") } else { "shown only".into() },
+            if metric.judged { wanted.to_owned() } else { "no".into() },
             metric.boundary.clone().unwrap_or_default(),
             from.unwrap_or_default().to_owned(),
         ]
     };
-    let head = ["metric", "unit", "judged", "its meter covers", "taken from"];
+    let head = ["metric", "unit", "decision metric", "domain of the meter", "taken from"];
     body += &Table::of_words("Metrics", &head, plan.metrics.iter().map(row).collect()).render();
     body
 }
@@ -98,15 +98,15 @@ pub(super) fn plan(model: &Model) -> String {
     let required: Vec<String> = plan.requirements.iter().map(ToString::to_string).collect();
     let mut told = vec![
         ("Settings", if plan.search.is_some() { String::new() } else { plan.settings.len().to_string() }),
-        ("Order", if plan.search.is_some() { String::new() } else { "at random inside each block".into() }),
-        (if plan.search.is_some() { "Most runs" } else { "Most blocks" }, plan.max_blocks.to_string()),
-        ("Most time", plan.budget_ns.map(format_duration).unwrap_or_default()),
+        ("Order", if plan.search.is_some() { String::new() } else { "random within each block".into() }),
+        (if plan.search.is_some() { "Run limit" } else { "Block limit" }, plan.max_blocks.to_string()),
+        ("Time limit", plan.budget_ns.map(format_duration).unwrap_or_default()),
         ("Settling", format_duration(plan.settle_ns)),
         ("Warm-up", format!("at most {}", counted(plan.warmup, "trial"))),
         ("Error rate", percent(plan.alpha)),
         ("Margin", percent(plan.margin)),
         ("Required", required.join(", ")),
-        ("Recorded meanwhile", plan.record.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        ("Recorded", plan.record.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         ("Knee by cost", order.join(" < ")),
     ];
     if let Some(search) = &plan.search {
@@ -118,7 +118,7 @@ pub(super) fn plan(model: &Model) -> String {
     }
     let mut body = facts(&told);
     if let Some(header) = &model.header {
-        body += &paragraph("The words it was called with:");
+        body += &paragraph("Command line:");
         body += &typed(&header.command_line.iter().map(|word| sentence::quoted(word)).collect::<Vec<_>>().join(" "));
     }
     body
@@ -130,11 +130,11 @@ pub(super) fn machine(model: &Model, account: &Account) -> String {
     let typed = |typed: &Option<String>, name: &str| typed.clone().unwrap_or_else(|| name.to_owned());
     let mut body = facts(&[
         ("Machine", typed(&plan.machine_typed, &plan.machine)),
-        ("Far machine", plan.far.as_ref().map(|far| typed(&plan.far_typed, far)).unwrap_or_default()),
-        ("Runs", plan.system.clone()),
-        ("Called on host", model.header.as_ref().map(|header| header.host.clone()).unwrap_or_default()),
-        ("Turned on CPUs", plan.cpus.as_ref().map(ToString::to_string).unwrap_or_default()),
-        ("Put back", sentence::restoration(model)),
+        ("Peer machine", plan.far.as_ref().map(|far| typed(&plan.far_typed, far)).unwrap_or_default()),
+        ("System", plan.system.clone()),
+        ("Host", model.header.as_ref().map(|header| header.host.clone()).unwrap_or_default()),
+        ("CPUs", plan.cpus.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("Restored", sentence::restoration(model)),
     ]);
     body += &list(&model.restored.iter().flat_map(|restored| restored.failed.clone()).collect::<Vec<_>>());
     let row = |(label, site, trials): &(String, ReachedSite, u32)| {
@@ -142,17 +142,17 @@ pub(super) fn machine(model: &Model, account: &Account) -> String {
         let reads = site.reads_back.clone().unwrap_or_else(|| "cannot be read".into());
         vec![label.clone(), knob, at, site.asked.clone(), reads, site.landed.clone(), trials.to_string()]
     };
-    let head = ["setting", "knob", "at", "asked", "reads back", "landed", "trials"];
-    let landed = Table::of_words("Where the knobs stood", &head, account.landed.iter().map(row).collect()).render();
+    let head = ["setting", "knob", "target", "requested", "effective", "result", "trials"];
+    let landed = Table::of_words("Effective values", &head, account.landed.iter().map(row).collect()).render();
     if !landed.is_empty() {
-        body += &format!("<details>\n<summary>Where the knobs stood in each setting</summary>\n{landed}</details>\n");
+        body += &format!("<details>\n<summary>Effective values by setting</summary>\n{landed}</details>\n");
     }
     let moved = model.voids.iter().filter(|void| matches!(void.why, Void::KnobMoved { .. }));
     let moved: Vec<String> = moved.map(|void| format!("trial {}: {}", void.trial, sentence::void(&void.why))).collect();
     body += &known(&plan.facts);
-    body += "<h3>What changed meanwhile</h3>\n";
+    body += "<h3>Changes during the experiment</h3>\n";
     body += &match moved.is_empty() {
-        true => paragraph("Nobody else was seen to turn a knob of this experiment."),
+        true => paragraph("No other process was seen to write to a knob of this experiment."),
         false => list(&moved),
     };
     let changed = model.restored.as_ref().map_or(&[][..], |restored| &restored.changed);
@@ -161,24 +161,24 @@ pub(super) fn machine(model: &Model, account: &Account) -> String {
 
 /// Part and name of what is known of a machine.
 fn told_of(side: Side, part: &str) -> String {
-    if side == Side::Far { format!("far machine, {part}") } else { part.to_owned() }
+    if side == Side::Far { format!("peer, {part}") } else { part.to_owned() }
 }
 
 /// The machines as they were found.
 fn known(facts: &[Fact]) -> String {
     let row = |fact: &Fact| vec![told_of(fact.side, &fact.part), fact.what.clone(), fact.value.clone()];
-    let caption = "As it was found, before anything was turned";
-    Table::of_words(caption, &["part", "what", "found"], facts.iter().map(row).collect()).render()
+    let caption = "State before the experiment";
+    Table::of_words(caption, &["part", "what", "value"], facts.iter().map(row).collect()).render()
 }
 
 /// What was not as it was when it began, once everything had been put back.
 fn differences(changed: &[Change]) -> String {
-    let stood = |value: &Option<String>| value.clone().unwrap_or_else(|| "not there".into());
+    let stood = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".into());
     let row = |change: &Change| {
         vec![told_of(change.side, &change.part), change.what.clone(), stood(&change.was), stood(&change.is)]
     };
-    let caption = "Not as it was when it began, everything of ours put back";
-    Table::of_words(caption, &["part", "what", "was", "is"], changed.iter().map(row).collect()).render()
+    let caption = "Different after everything was restored";
+    Table::of_words(caption, &["part", "what", "before", "after"], changed.iter().map(row).collect()).render()
 }
 
 /// Trials that do not count, settings that left, values that are missing.
@@ -189,7 +189,7 @@ pub(super) fn trials(model: &Model, account: &Account) -> String {
         vec![void.trial.to_string(), block, model.label(void.setting), sentence::void(&void.why)]
     };
     let voids = Table::of_words(
-        "Void trials: kept, never in a mean",
+        "Void trials (kept, not counted)",
         &["trial", "block", "setting", "why"],
         model.voids.iter().map(row).collect(),
     );
@@ -200,7 +200,7 @@ pub(super) fn trials(model: &Model, account: &Account) -> String {
     let left = model.settings.iter().filter_map(|setting| setting.left.as_ref().map(|left| (setting, left)));
     let left: Vec<Vec<String>> =
         left.map(|(of, left)| vec![of.label.clone(), left.block.to_string(), left.why.clone()]).collect();
-    body += &Table::of_words("Settings that left the blocks early", &["setting", "after block", "why"], left).render();
+    body += &Table::of_words("Settings that stopped early", &["setting", "after block", "why"], left).render();
     let refused = account.refused.iter();
     let refused =
         refused.map(|((metric, why), trials)| format!("{metric} is missing in {}: {why}", counted(*trials, "trial")));
@@ -213,7 +213,7 @@ pub(super) fn trials(model: &Model, account: &Account) -> String {
 
 /// What measuring cost.
 pub(super) fn cost(model: &Model) -> String {
-    sentence::own_cost(model).map(|cost| paragraph(&format!("powerband itself took {cost}."))).unwrap_or_default()
+    sentence::own_cost(model).map(|cost| paragraph(&format!("powerband itself used {cost}."))).unwrap_or_default()
 }
 
 /// Seed, versions, time, and how to do it again.
@@ -221,20 +221,20 @@ pub(super) fn origin(model: &Model) -> String {
     let mut told = vec![("Seed", model.started.seed.to_string())];
     if let Some(header) = &model.header {
         told.push(("Experiment", header.id.to_string()));
-        told.push(("Begun", format!("{} UTC", listing::utc(header.started_unix_s))));
+        told.push(("Started", format!("{} UTC", listing::utc(header.started_unix_s))));
         told.push(("Version", format!("powerband {}, journal {}", header.powerband, header.journal_version)));
     }
     let whose = if model.is_simulated() { " of simulated time" } else { "" };
-    told.push(("Took", format_duration(model.elapsed_ns) + whose));
+    told.push(("Duration", format_duration(model.elapsed_ns) + whose));
     told.push(("Resumed", sentence::resumptions(model).unwrap_or_default()));
     facts(&told)
         + &format!(
-            "<p>This page holds the plan as it was resolved. To do the same again on the same machine, with the same \
-             seed, save it and type:</p>\n{}",
+            "<p>This page contains the resolved plan. To repeat the experiment on the same machine with the same seed, save the \
+             page and run:</p>\n{}",
             typed("powerband run --again FILE.html")
         )
         + &format!(
             "<p>{}</p>\n",
-            text("A simulated machine gives the same numbers; a real one gives new ones to set beside these.")
+            text("A simulated machine gives the same numbers, a real one new numbers to compare with these.")
         )
 }

@@ -6,18 +6,20 @@ use super::settings;
 use super::verdict;
 use crate::comparison::Comparison;
 use crate::comparison::text::{cells, margin, test};
-use crate::picture::Picture;
+use crate::picture::{Picture, SUMMARY};
 use crate::sentence::{self, counted, percent};
 use crate::{Model, list as listing};
 
 pub(super) fn sections(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Vec<Section> {
-    let rate = format!("error rate {} for all differences claimed together", percent(of.alpha));
-    let verdict = verdict::finding(&of.finding) + &facts(&[("How sure", rate)]);
+    let rate = format!("{} for all differences claimed together", percent(of.alpha));
+    let (lead, others): (Vec<&Picture>, Vec<&Picture>) = pictures.iter().partition(|picture| picture.id == SUMMARY);
+    let words = verdict::finding(&of.finding) + &facts(&[("Error rate", rate)]);
+    let verdict = verdict::led(&words, lead.first().copied());
     let sides: String = models.iter().map(side).collect();
     let sides = if sides.is_empty() { sides } else { format!("<div class=\"sides\">\n{sides}</div>\n") };
     let mut shown = [
         Section::new("differences", "Differences", differences(of)),
-        Section::new("pictures", "Pictures", figures(pictures)),
+        Section::new("pictures", "Charts", figures(others)),
     ];
     // What was made along a number is there for its curves.
     if of.along.is_some() {
@@ -29,7 +31,7 @@ pub(super) fn sections(of: &Comparison, models: &[Model], pictures: &[Picture]) 
         first,
         second,
         Section::new("sides", "Side by side", sides),
-        Section::new("notes", "To be known with it", list(&of.notes)),
+        Section::new("notes", "Caveats", list(&of.notes)),
     ]
 }
 
@@ -48,7 +50,7 @@ fn differences(of: &Comparison) -> String {
             let mut notes: Vec<String> = rows.iter().flat_map(|row| row.notes.clone()).collect();
             notes.dedup();
             let tests = match tests.len() > FEW_TESTS {
-                true => format!("<details>\n<summary>The tests behind it</summary>\n{}</details>\n", list(&tests)),
+                true => format!("<details>\n<summary>Statistics</summary>\n{}</details>\n", list(&tests)),
                 false => list(&tests),
             };
             Table::of_words(&caption, &head, cells).render() + &tests + &list(&notes)

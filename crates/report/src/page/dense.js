@@ -79,8 +79,8 @@
     drawing.after(holder);
     holder.append(hint);
     drawing.classList.add("plotted");
-    // What the caption says of columns is true of the drawing, which stays for paper.
-    const words = drawing.closest("figure").querySelector("figcaption p");
+    // What the words say of columns is true of the drawing, which stays for paper.
+    const words = drawing.closest("figure").querySelector("details p");
     const [told, ofColumns] = words.textContent.split(/(?= Each column stands for )/);
     if (ofColumns) {
       const onPaper = document.createElement("span");

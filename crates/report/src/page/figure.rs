@@ -1,4 +1,4 @@
-//! Pictures on a page: each a figure with its caption, and its numbers as a table to open.
+//! Pictures on a page: each a figure with its caption, and its data as a table to open.
 use super::html::{Table, text};
 use crate::Model;
 use crate::picture::Picture;
@@ -33,11 +33,10 @@ pub(super) fn figures<'a>(pictures: impl IntoIterator<Item = &'a Picture>) -> St
 /// How high a figure stands in a column, about, in units of its drawing's width.
 fn about_high(picture: &Picture) -> f64 {
     const FRAME: f64 = 0.25;
-    const LETTERS: f64 = 1300.0;
     let size = picture.svg.split_once("viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
     let size = size.and_then(|(size, _)| size.split_once(' '));
     let size = size.and_then(|(wide, high)| Some((wide.parse::<f64>().ok()?, high.parse::<f64>().ok()?)));
-    size.map_or(1.0, |(wide, high)| high / wide) + picture.desc.len() as f64 / LETTERS + FRAME
+    size.map_or(1.0, |(wide, high)| high / wide) + FRAME
 }
 
 /// One of them.
@@ -49,16 +48,13 @@ pub(super) fn figure(picture: &Picture) -> String {
 fn placed(picture: &Picture, side: &str) -> String {
     let side = if side.is_empty() { String::new() } else { format!(" class=\"{side}\"") };
     let head: Vec<&str> = picture.columns.iter().map(String::as_str).collect();
-    let table = Table::of_words(&format!("Numbers of: {}", picture.title), &head, picture.rows.clone()).render();
-    let numbers = if table.is_empty() {
-        String::new()
-    } else {
-        format!("<details>\n<summary>Its numbers</summary>\n{table}</details>\n")
-    };
+    let table = Table::of_words(&format!("Data: {}", picture.title), &head, picture.rows.clone()).render();
     let (id, title, desc) = (text(&picture.id), text(&picture.title), text(&picture.desc));
+    // The drawing has the same words for readers who do not see it.
+    let data = format!("<details>\n<summary>Data</summary>\n<p>{desc}</p>\n{table}</details>\n");
     format!(
-        "<figure id=\"picture-{id}\"{side}>\n<figcaption><h3>{title}</h3><p>{desc}</p></figcaption>\n\
-         <div class=\"picture\">{}</div>\n{numbers}</figure>\n",
+        "<figure id=\"picture-{id}\"{side}>\n<figcaption><h3>{title}</h3></figcaption>\n\
+         <div class=\"picture\">{}</div>\n{data}</figure>\n",
         picture.svg
     )
 }

@@ -1,41 +1,42 @@
 //! The sections of a page of articles done again: how many claims hold, then each article's claims, pictures, figures.
 use super::figure::figures;
 use super::frame::Section;
-use super::html::{Cell, Row, Table, list, paragraph, text};
+use super::html::{Cell, Row, Table, facts, list, paragraph, text};
+use super::verdict::{finding, led};
 use crate::picture::Picture;
 use crate::replication::decide::number;
-use crate::replication::text::word;
+use crate::replication::text::{summed, word};
 use crate::replication::{Found, Holds, Judged, Point, Replication};
 use crate::sentence::counted;
 
-pub(super) fn sections(articles: &[Replication], pictures: &[Vec<Picture>]) -> Vec<Section> {
+pub(super) fn sections(articles: &[Replication], summary: Option<&Picture>, pictures: &[Vec<Picture>]) -> Vec<Section> {
     let bodies: String = articles
         .iter()
         .enumerate()
         .map(|(at, article)| article_of(article, pictures.get(at).map_or(&[], Vec::as_slice)))
         .collect();
-    vec![Section::new("verdict", "Verdict", verdict(articles)), Section::new("articles", "The articles", bodies)]
+    vec![Section::new("verdict", "Verdict", verdict(articles, summary)), Section::new("articles", "Articles", bodies)]
 }
 
-fn verdict(articles: &[Replication]) -> String {
-    let claims = || articles.iter().flat_map(|article| &article.claims);
-    let count = |holds: Holds| claims().filter(|claim| claim.holds == holds).count();
+fn verdict(articles: &[Replication], summary: Option<&Picture>) -> String {
     let points = || articles.iter().flat_map(|article| &article.points).filter_map(Point::holds);
-    let mut finding = format!("{} of {} claims hold", count(Holds::Yes), claims().count());
-    // Not every article published numbers that are to be met.
-    if points().next().is_some() {
-        let within = points().filter(|holds| *holds).count();
-        finding += &format!("; {within} of {} published points are within their tolerance", points().count());
-    }
-    finding.push('.');
+    let within = points().filter(|holds| *holds).count();
+    let sizes: (usize, usize) =
+        articles.iter().map(Replication::sizes).fold((0, 0), |all, of| (all.0 + of.0, all.1 + of.1));
+    let of = |(all, within): (usize, usize)| if all == 0 { String::new() } else { format!("{within} of {all}") };
+    let sure = facts(&[
+        // Not every article published numbers that are to be met.
+        ("Numbers within tolerance", of((points().count(), within))),
+        ("Sizes within their factor", of(sizes)),
+    ]);
     let kinds = [Holds::Yes, Holds::OffSize, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
     let head = ["article", "holds", "size off", "tie", "does not hold", "not tried", "undecidable"];
     let row = |article: &Replication| {
         let of = |holds| article.claims.iter().filter(|claim| claim.holds == holds).count().to_string();
         std::iter::once(article.name.clone()).chain(kinds.map(of)).collect()
     };
-    format!("<p class=\"finding\">{}</p>\n", text(&finding))
-        + &Table::of_words("Claims by what came of them", &head, articles.iter().map(row).collect()).render()
+    let table = Table::of_words("Claims by result", &head, articles.iter().map(row).collect()).render();
+    led(&(finding(&summed(articles)) + &sure + &table), summary)
 }
 
 fn article_of(article: &Replication, pictures: &[Picture]) -> String {
@@ -49,12 +50,15 @@ fn article_of(article: &Replication, pictures: &[Picture]) -> String {
         let count = counted(u32::try_from(article.claims.len()).unwrap_or(u32::MAX), "claim");
         return body + &paragraph(&format!("Of its {count} none was tried: {why}")) + "</section>\n";
     }
-    let head = ["claim", "came out", "it says", "found"].map(String::from).to_vec();
+    let head = ["claim", "result", "it says", "measured"].map(String::from).to_vec();
     let rows = article.claims.iter().map(claim).collect();
     body += &Table { caption: format!("Claims of {}", article.name), head, rows, picks: false }.render();
     body += &figures(pictures).replace("<h3>", "<h4>").replace("</h3>", "</h4>");
-    body += &points(article).render();
-    article.tables.iter().for_each(|found| body += &table(found).render());
+    let tables: String = article.tables.iter().map(|found| table(found).render()).collect();
+    let numbers = points(article).render() + &tables;
+    if !numbers.is_empty() {
+        body += &format!("<details>\n<summary>Data of {}</summary>\n{numbers}</details>\n", text(&article.name));
+    }
     body + "</section>\n"
 }
 
@@ -93,8 +97,8 @@ fn points(article: &Replication) -> Table {
             point.holds().map_or("", |holds| if holds { "holds" } else { "fails" }).into(),
         ]
     };
-    let head = ["setting", "metric", "published", "found", "off", "may be", "came out"];
-    let caption = format!("Published numbers of {} beside those found", article.name);
+    let head = ["setting", "metric", "published", "measured", "deviation", "tolerance", "result"];
+    let caption = format!("Published and measured numbers of {}", article.name);
     Table::of_words(&caption, &head, article.points.iter().map(row).collect())
 }
 

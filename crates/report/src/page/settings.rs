@@ -1,4 +1,4 @@
-//! The tables of settings: what was judged with its verdicts, what was measured besides, requirements, noise.
+//! The tables of settings: decision metrics with their verdicts, other metrics, requirements, noise.
 use powerband_record::{Level, Verdict, unit_of};
 
 use super::html::{Cell, Row, Table, list, paragraph, text};
@@ -51,28 +51,35 @@ fn judged(model: &Model) -> Table {
     let mut rows = rows(model);
     let mut columns = vec!["setting".to_owned()];
     let mut compared = false;
-    for (place, metric) in model.judged() {
-        if let Some((unit, cells)) = levels(model, place, &rows) {
-            columns.push(head(metric, &unit).replace('\n', ", "));
-            rows.iter_mut().zip(cells).for_each(|((_, row), cell)| row.cells.push(cell));
-        }
-        let Some(first) = model.verdicts(place).next() else { continue };
+    // Verdicts first, of every metric: a narrow screen shows the first columns.
+    let several = model.judged().filter(|(place, _)| model.verdicts(*place).next().is_some()).count() > 1;
+    for (place, metric) in model.judged().filter(|(place, _)| model.verdicts(*place).next().is_some()) {
         compared = true;
-        let unit = unit_of_change(first);
-        columns.push(format!("change, {unit}"));
-        columns.push("verdict".into());
+        columns.push(if several { metric.name.clone() } else { "verdict".into() });
         for (at, row) in &mut rows {
             let verdict = model.settings[*at].verdicts.get(place).and_then(Option::as_ref);
-            let change = verdict.map(|it| match signed_interval(it) {
-                Some(interval) => format!("{} ({interval})", signed_change(it)),
-                None => signed_change(it),
-            });
-            let value = verdict.map(|it| it.change);
-            row.cells.push(Cell::number(&change.unwrap_or_default(), value));
             row.cells.push(match verdict.map(|it| it.verdict) {
                 Some(verdict) => Cell::marked(word(verdict), class(verdict)),
                 None => Cell::words(""),
             });
+        }
+    }
+    for (place, metric) in model.judged() {
+        if let Some(first) = model.verdicts(place).next() {
+            let of = if several { format!("{}: ", metric.name) } else { String::new() };
+            columns.push(format!("{of}change, {}", unit_of_change(first)));
+            for (at, row) in &mut rows {
+                let verdict = model.settings[*at].verdicts.get(place).and_then(Option::as_ref);
+                let change = verdict.map(|it| match signed_interval(it) {
+                    Some(interval) => format!("{} ({interval})", signed_change(it)),
+                    None => signed_change(it),
+                });
+                row.cells.push(Cell::number(&change.unwrap_or_default(), verdict.map(|it| it.change)));
+            }
+        }
+        if let Some((unit, cells)) = levels(model, place, &rows) {
+            columns.push(head(metric, &unit).replace('\n', ", "));
+            rows.iter_mut().zip(cells).for_each(|((_, row), cell)| row.cells.push(cell));
         }
     }
     if !model.started.requirements.is_empty() {
@@ -82,7 +89,6 @@ fn judged(model: &Model) -> Table {
             row.cells.push(Cell::words(&stands.unwrap_or_default()));
         }
     }
-    // Last, as a narrow screen shows the first columns.
     if model.settings.iter().any(|setting| setting.turns != setting.label && !setting.turns.is_empty()) {
         columns.push("turns".into());
         for (at, row) in &mut rows {
@@ -90,9 +96,9 @@ fn judged(model: &Model) -> Table {
             row.cells.push(Cell::words(if turns.is_empty() { AS_FOUND } else { turns }));
         }
     }
-    let against = if model.settings.len() > 1 { format!(", against {}", model.label(0)) } else { String::new() };
-    let changes = if compared { ", changes of the blocks that their verdicts rest on" } else { "" };
-    let caption = format!("What was judged{against}: levels of all valid trials with 95 % intervals{changes}");
+    let against = if model.settings.len() > 1 { format!(", compared with {}", model.label(0)) } else { String::new() };
+    let changes = if compared { "changes within blocks and " } else { "" };
+    let caption = format!("Decision metrics{against}: {changes}typical values with 95 % intervals");
     Table {
         caption,
         head: columns,
@@ -123,13 +129,13 @@ fn besides(model: &Model) -> Table {
     if columns.len() == 1 {
         rows.clear();
     }
-    let caption = "Measured besides, not judged".into();
+    let caption = "Other metrics".into();
     Table { caption, head: columns, rows: rows.into_iter().map(|(_, row)| row).collect(), picks: false }
 }
 
 fn required(model: &Model) -> String {
     let (head, rows) = requirements::rows(model);
-    let table = Table::of_words("Requirements, held against trials", &head, rows).render();
+    let table = Table::of_words("Requirements", &head, rows).render();
     table + &requirements::note(model).map(paragraph).unwrap_or_default()
 }
 

@@ -7,7 +7,7 @@ use super::palette::{BAD, FAINT, GOOD, PLAIN, Shape};
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
 use super::{Caption, Picture};
-use crate::replication::text::word;
+use crate::replication::text::{summed, word};
 use crate::replication::{Holds, Judged, Point, Replication};
 use crate::sentence::percent;
 
@@ -104,62 +104,56 @@ fn row(point: &Point) -> Option<Row> {
     Some(Row { label, setting: None, marks: vec![mark], ribbon, behind })
 }
 
-/// Every claim with the sizes it was checked by: found over published, and whether it holds.
-pub(super) fn claims(again: &Replication) -> Option<Picture> {
-    let rows: Vec<Row> = again.claims.iter().map(claim).collect();
-    let table = again.claims.iter().map(|claim| {
-        let found: Vec<&str> = claim.checks.iter().map(|check| check.found.as_str()).collect();
-        vec![claim.id.clone(), claim.text.clone(), word(claim.holds).to_owned(), found.join("; ")]
-    });
-    let count = |wanted: Holds| again.claims.iter().filter(|claim| claim.holds == wanted).count();
-    let counts = [Holds::Yes, Holds::OffSize, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
-    let counts =
-        counts.into_iter().filter(|holds| count(*holds) > 0).map(|holds| format!("{}: {}", word(holds), count(holds)));
-    let counts: Vec<String> = counts.collect();
-    let (sizes, within) = again.sizes();
-    let factors = match sizes {
-        0 => String::new(),
-        _ => format!(" Of {sizes} sizes {within} are within their factor."),
+/// A deviation larger than this many tolerances is drawn at it.
+const FARTHEST: f64 = 3.0;
+
+/// How far every claim of some articles is from what was published, in tolerances.
+pub(super) fn claims(articles: &[Replication]) -> Option<Picture> {
+    let all = || articles.iter().flat_map(|article| article.claims.iter().map(move |claim| (article, claim)));
+    let several = articles.len() > 1;
+    let name = |article: &Replication, claim: &Judged| match several {
+        true => format!("{}: {}", article.name, claim.id),
+        false => claim.id.clone(),
     };
-    let title = "Published claims, and whether they hold".to_owned();
-    let desc = format!("{} claims of {}; {}.{factors}", again.claims.len(), again.title, counts.join(", "));
+    let rows: Vec<Row> = all().map(|(article, claim)| row_of(claim, name(article, claim))).collect();
+    let table = all().map(|(article, claim)| {
+        let deviation = claim.deviation().map(format_number).unwrap_or_default();
+        vec![name(article, claim), word(claim.holds).to_owned(), deviation]
+    });
     let kinds = [Holds::Yes, Holds::OffSize, Holds::No, Holds::Undecidable];
-    let legend = kinds.into_iter().filter(|kind| again.claims.iter().any(|claim| same_sign(claim.holds, *kind)));
+    let drawn = |kind: Holds| all().any(|(_, claim)| claim.deviation().is_some() && same_sign(claim.holds, kind));
+    let title = "Deviation of every claim from the article".to_owned();
+    let desc = format!(
+        "Deviation as a share of the tolerance: up to 1 a claim holds. Where an article claims a direction without a size, the \
+         tolerance is two standard errors. Claims without a mark have no deviation. {}.",
+        summed(articles)
+    );
     let drawing = Rows {
         title: title.clone(),
         desc: desc.clone(),
-        axis: "size found / size published (1: no size was checked)".to_owned(),
-        reach: Reach::Log,
-        rule: Some((1.0, "published".to_owned())),
-        ribbon: Some((1.0 / 1.5, 1.5)),
-        legend: legend.map(|kind| key(sign_word(kind), sign(kind))).collect(),
+        axis: format!("deviation / tolerance (drawn up to {FARTHEST})"),
+        reach: Reach::Values,
+        rule: Some((0.0, "as published".to_owned())),
+        ribbon: Some((0.0, 1.0)),
+        legend: kinds.into_iter().filter(|kind| drawn(*kind)).map(|kind| key(sign_word(kind), sign(kind))).collect(),
         rows,
     };
-    let svg = if again.claims.is_empty() { None } else { drawing.draw() };
-    Caption { id: format!("claims-{}", again.name), title, desc }.hang(
-        svg,
-        &["claim", "says", "holds", "found"],
-        table.collect(),
-    )
+    let any = all().any(|(_, claim)| claim.deviation().is_some());
+    let svg = if any { drawing.draw() } else { None };
+    Caption { id: "claims-all".into(), title, desc }.hang(svg, &["claim", "came out", "deviation"], table.collect())
 }
 
-fn claim(claim: &Judged) -> Row {
-    let mark = |value: f64, holds: Holds, found: &str| RowMark {
-        value,
+fn row_of(claim: &Judged, label: String) -> Row {
+    let mark = |deviation: f64| RowMark {
+        value: deviation.min(FARTHEST),
         interval: None,
-        look: sign(holds),
+        look: sign(claim.holds),
         label: String::new(),
-        state: Some(word(holds)),
-        told: format!("{}: {}. {} {found}", claim.id, word(holds), claim.text),
+        state: Some(word(claim.holds)),
+        told: format!("{label}: {}, {} of its tolerance. {}", word(claim.holds), percent(deviation), claim.text),
     };
-    let sized =
-        claim.checks.iter().filter_map(|check| Some((check, check.factor.filter(|it| *it > 0.0 && it.is_finite())?)));
-    let mut marks: Vec<RowMark> = sized.map(|(check, factor)| mark(factor, check.holds, &check.found)).collect();
-    if marks.is_empty() {
-        let found = claim.checks.first().map_or("", |check| check.found.as_str());
-        marks.push(mark(1.0, claim.holds, found));
-    }
-    Row { label: claim.id.clone(), setting: None, marks, ribbon: None, behind: word(claim.holds).to_owned() }
+    let marks = claim.deviation().map(mark).into_iter().collect();
+    Row { label, setting: None, marks, ribbon: None, behind: word(claim.holds).to_owned() }
 }
 
 fn sign(holds: Holds) -> Look {

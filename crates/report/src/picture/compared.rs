@@ -153,6 +153,66 @@ pub(super) fn differences(of: &Comparison) -> Vec<Picture> {
     of.rows.chunk_by(|a, b| a.metric == b.metric).filter_map(|rows| differences_of(rows, of.alpha)).collect()
 }
 
+/// Name of the picture of all differences.
+pub(crate) const SUMMARY: &str = "summary";
+
+/// The differences of all metrics in one picture, those in percent.
+pub(super) fn summary(of: &Comparison) -> Option<Picture> {
+    let shown: Vec<&comparison::Row> =
+        of.rows.iter().filter(|row| !row.absolute && row.change.is_some_and(f64::is_finite)).collect();
+    let against = common_against(&of.rows);
+    let several = of.rows.iter().any(|row| Some(&row.metric) != of.rows.first().map(|first| &first.metric));
+    let label = |row: &comparison::Row| {
+        let metric = if several { format!("{}: ", row.metric) } else { String::new() };
+        let against = if against.is_some() { String::new() } else { format!(" against {}", row.against) };
+        format!("{metric}{}{against}", row.setting)
+    };
+    let ends = |row: &comparison::Row| row.low.zip(row.high).map(|(low, high)| (low * 100.0, high * 100.0));
+    let rows = shown.iter().take(SETTINGS).map(|row| {
+        let (word, change) = (crate::text::word(row.verdict), row.change.unwrap_or_default() * 100.0);
+        let mark = RowMark {
+            value: change,
+            interval: ends(row),
+            look: look(1, Some(row.verdict)),
+            label: String::new(),
+            state: Some(word),
+            told: format!("{}: {}, {word}", label(row), told_with(change, ends(row), "%")),
+        };
+        Row { label: label(row), setting: None, marks: vec![mark], ribbon: None, behind: word.to_owned() }
+    });
+    let rows: Vec<Row> = rows.collect();
+    let table = shown.iter().map(|row| {
+        let change = cells(row.change.unwrap_or_default() * 100.0, ends(row));
+        [label(row)].into_iter().chain(change).chain([crate::text::word(row.verdict).to_owned()]).collect()
+    });
+    let margin = shown.first().map(|row| row.margin * 100.0);
+    let margin =
+        margin.filter(|margin| *margin > 0.0 && shown.iter().all(|row| (row.margin * 100.0 - margin).abs() < 1e-9));
+    let title = match &against {
+        Some(against) => format!("All differences from {against}"),
+        None => "All differences".to_owned(),
+    };
+    let counts: Vec<comparison::Row> = shown.iter().map(|row| (*row).clone()).collect();
+    let desc =
+        format!("Change in percent with its interval: {}. The shaded band is the margin.", text::counts(&counts));
+    let drawing = Rows {
+        title: title.clone(),
+        desc: desc.clone(),
+        axis: "change, %".to_owned(),
+        reach: Reach::Values,
+        rule: Some((0.0, "no difference".to_owned())),
+        ribbon: margin.map(|margin| (-margin, margin)),
+        legend: Vec::new(),
+        rows,
+    };
+    let svg = if drawing.rows.is_empty() { None } else { drawing.draw() };
+    Caption { id: SUMMARY.into(), title, desc }.hang(
+        svg,
+        &["what", "change, %", "low", "high", "verdict"],
+        table.collect(),
+    )
+}
+
 fn differences_of(all: &[comparison::Row], alpha: f64) -> Option<Picture> {
     let first = all.first()?;
     let shown: Vec<&comparison::Row> =

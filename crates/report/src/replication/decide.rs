@@ -24,7 +24,7 @@ pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answe
 fn tried(check: &Check, evidence: &Evidence) -> Answer {
     let Check::Tried { what } = check else { return not_tried("it names no plan".into()) };
     match evidence.tried.get(what) {
-        Some(tried) => answer(tried.so, tried.seen.clone()),
+        Some(tried) => answer(tried.so, tried.seen.clone(), None),
         None => not_tried(format!("{what} was not tried")),
     }
 }
@@ -41,8 +41,9 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
         Check::Ratio { metric, of: [a, b], value, tolerance, .. } => {
             let (value, tolerance) = (value.or(claim.ratio)?, tolerance.or(claim.tolerance)?);
             let found = ratio([a, b], metric)?;
-            let so = (found.mean - value).abs() <= tolerance;
-            answer(so, format!("{metric} of {a} over {b}: {} ({value} ± {tolerance})", with_error(found)))
+            let share = (found.mean - value).abs() / tolerance;
+            let told = format!("{metric} of {a} over {b}: {} ({value} ± {tolerance})", with_error(found));
+            answer(share <= 1.0, told, Some(share))
         }
         Check::Change { metric, of: [a, b], value, .. } => {
             let found = run.joined([a, b], metric, |a, b| a / b - 1.0)?;
@@ -71,7 +72,7 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let falls = steps.iter().any(|step| step.mean < -TIE * step.error && step.mean < 0.0);
             let named = settings.iter().zip(means?).map(|(setting, mean)| format!("{setting} {}", number(mean)));
             let told = format!("{metric}: {}", named.collect::<Vec<_>>().join(", "));
-            answer(!falls && whole.mean > TIE * whole.error, told)
+            answer(!falls && whole.mean > TIE * whole.error, told, rise(whole, &steps))
         }
         Check::Proportional { metric, settings, to, within, .. } => {
             let within = within.or(claim.tolerance)?;
@@ -80,17 +81,18 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let mean = shares.iter().sum::<f64>() / shares.len() as f64;
             let worst = shares.iter().map(|share| (share / mean - 1.0).abs()).fold(0.0, f64::max);
             let told = format!("{metric} off by {:.2} % at most (may be {:.2} %)", worst * 100.0, within * 100.0);
-            answer(worst <= within, told)
+            answer(worst <= within, told, Some(worst / within))
         }
         Check::Level { metric, setting, value, within, .. } => {
             let found = run.mean(setting, metric)?;
             let told = format!("{metric} of {setting}: {} ({})", number(found.mean), number(*value));
-            answer((found.mean / value - 1.0).abs() <= *within, told)
+            let off = (found.mean / value - 1.0).abs();
+            answer(off <= *within, told, Some(off / within))
         }
         Check::AtLeast { metric, setting, value, .. } => {
             let found = run.mean(setting, metric)?;
             let told = format!("{metric} of {setting}: {} (at least {})", number(found.mean), number(*value));
-            answer(found.mean >= *value, told)
+            answer(found.mean >= *value, told, Some(value / found.mean).filter(|share| *share > 0.0))
         }
         Check::RisingAcross { .. } | Check::AlikeAcross { .. } | Check::Tried { .. } => return None,
     })
@@ -122,12 +124,10 @@ fn across(check: &Check, plans: &[&str], runs: &[&Observed]) -> Option<Answer> {
             Answer { found: told, ..alike(metric, &ratios, *within) }
         }
         _ => {
-            let falls = means.windows(2).any(|pair| {
-                let step = apart(&pair[0], &pair[1]);
-                step.mean < 0.0 && step.mean < -TIE * step.error
-            });
+            let steps: Vec<Estimate> = means.windows(2).map(|pair| apart(&pair[0], &pair[1])).collect();
+            let falls = steps.iter().any(|step| step.mean < 0.0 && step.mean < -TIE * step.error);
             let whole = apart(first, last);
-            answer(!falls && whole.mean > TIE * whole.error, told)
+            answer(!falls && whole.mean > TIE * whole.error, told, rise(whole, &steps))
         }
     })
 }
@@ -156,7 +156,14 @@ fn above(
     let but = if not_above.is_empty() { String::new() } else { format!("; not in {}", not_above.join(", ")) };
     let what = if let [metric] = metrics { metric.clone() } else { format!("{count} of {} metrics", metrics.len()) };
     let found = format!("{setting} is {side} {} in {what} (at least {least}){but}", others.join(", "));
-    Answer { holds, found, factor: None }
+    // By how much each metric misses, the best first: as many as are asked for decide.
+    let mut missed: Vec<f64> = by_metric
+        .iter()
+        .map(|apart| apart.iter().map(|apart| -in_errors(*apart)).fold(f64::NEG_INFINITY, f64::max))
+        .collect();
+    missed.sort_by(f64::total_cmp);
+    let deviation = least.checked_sub(1).and_then(|last| missed.get(last)).map(|missed| (1.0 + missed).max(0.0));
+    Answer { holds, found, factor: None, deviation: deviation.filter(|it| it.is_finite()) }
 }
 
 /// Whether all ratios are one, within a distance that two standard errors more do not leave.
@@ -174,7 +181,21 @@ fn alike(names: &str, ratios: &[Estimate], within: f64) -> Answer {
     } else {
         Holds::Tie
     };
-    Answer { holds, found: told, factor: None }
+    let deviation = ratios.iter().map(|ratio| (far(ratio) + TIE * ratio.error) / within).max_by(f64::total_cmp);
+    Answer { holds, found: told, factor: None, deviation: deviation.filter(|it| it.is_finite()) }
+}
+
+/// A mean in units of what counts as a difference, two standard errors.
+fn in_errors(found: Estimate) -> f64 {
+    if found.error > 0.0 { found.mean / (TIE * found.error) } else { found.mean.signum() }
+}
+
+/// How near a rise is to being none, or one of its steps to being a fall.
+fn rise(whole: Estimate, steps: &[Estimate]) -> Option<f64> {
+    let clear = in_errors(whole);
+    let whole = if clear > 0.0 { 1.0 / clear } else { 2.0 - clear };
+    let falls = steps.iter().map(|step| -in_errors(*step)).fold(0.0, f64::max);
+    Some(whole.max(falls)).filter(|it| it.is_finite())
 }
 
 /// A size of which the sign must be right; by which factor it is off is told, and decides of a size alone.
@@ -186,15 +207,17 @@ fn sized(found: Estimate, published: f64, factor: f64, told: String) -> Answer {
         off if off.max(off.recip()) <= factor => Holds::Yes,
         _ => Holds::OffSize,
     };
-    Answer { holds, found: told, factor: Some(off) }
+    let share = if off >= 1.0 { (off - 1.0) / (factor - 1.0) } else { (1.0 - off) / (1.0 - factor.recip()) };
+    Answer { holds, found: told, factor: Some(off), deviation: Some(share).filter(|it| it.is_finite()) }
 }
 
-fn answer(so: bool, found: String) -> Answer {
-    Answer { holds: if so { Holds::Yes } else { Holds::No }, found, factor: None }
+fn answer(so: bool, found: String, deviation: Option<f64>) -> Answer {
+    let deviation = deviation.filter(|it| it.is_finite());
+    Answer { holds: if so { Holds::Yes } else { Holds::No }, found, factor: None, deviation }
 }
 
 fn not_tried(found: String) -> Answer {
-    Answer { holds: Holds::NotTried, found, factor: None }
+    Answer { holds: Holds::NotTried, found, factor: None, deviation: None }
 }
 
 fn percent(found: Estimate) -> String {
@@ -221,6 +244,18 @@ mod tests {
 
     /// What a claim with one check comes to, of settings `a`, `b` and `c`.
     fn holds(claim: &str, check: &str, values: [&[f64]; 3]) -> Holds {
+        let answer = decided(claim, check, values);
+        let deviation = answer.deviation.unwrap_or(f64::NAN);
+        // What is drawn and what is said agree; of a size within the noise only its distance is known.
+        match answer.holds {
+            Holds::Yes => assert!((0.0..=1.0).contains(&deviation), "{answer:?}"),
+            Holds::No | Holds::OffSize => assert!(deviation > 1.0, "{answer:?}"),
+            _ => {}
+        }
+        answer.holds
+    }
+
+    fn decided(claim: &str, check: &str, values: [&[f64]; 3]) -> Answer {
         let text = format!(
             "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n[machine]\n[experiment]\nplans = ['p']\n\
              [[experiment.load]]\nname = 'l'\nwhat = 'w'\nmetrics = ['m']\n[[claim]]\nid = 'c'\nkind = 'approx'\ntext = 't'\n\
@@ -229,7 +264,7 @@ mod tests {
         let published = Published::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let settings = [("a", values[0]), ("b", values[1]), ("c", values[2])];
         let claim = &published.claims[0];
-        decide(claim, &claim.checks[0], &evidence("p", "m", &settings)).holds
+        decide(claim, &claim.checks[0], &evidence("p", "m", &settings))
     }
 
     const TENS: &[f64] = &[10.0, 10.1, 9.9, 10.0];

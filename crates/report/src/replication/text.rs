@@ -177,6 +177,31 @@ pub(crate) fn word(holds: Holds) -> &'static str {
     }
 }
 
+/// How many claims hold, and of the others what came of them, by name where they are few.
+pub(crate) fn summed(articles: &[Replication]) -> String {
+    const NAMED: usize = 6;
+    let claims = || articles.iter().flat_map(|article| &article.claims);
+    let of = |wanted: Holds| claims().filter(|claim| claim.holds == wanted).map(|claim| claim.id.as_str()).collect();
+    let mut summed =
+        format!("{} of {} claims hold", claims().filter(|it| it.holds == Holds::Yes).count(), claims().count());
+    for (holds, one, several) in [
+        (Holds::OffSize, "has the right direction and another size", "have the right direction and another size"),
+        (Holds::Tie, "is within the noise", "are within the noise"),
+        (Holds::No, "does not hold", "do not hold"),
+        (Holds::NotTried, "was not tried", "were not tried"),
+        (Holds::Undecidable, "is not decided by the published evidence", "are not decided by the published evidence"),
+    ] {
+        let ids: Vec<&str> = of(holds);
+        let names = if ids.len() <= NAMED { format!(" ({})", ids.join(", ")) } else { String::new() };
+        match ids.len() {
+            0 => {}
+            1 => summed += &format!("; 1 {one}{names}"),
+            count => summed += &format!("; {count} {several}{names}"),
+        }
+    }
+    summed
+}
+
 /// A claim: what came of it, what it says, what was found.
 fn said(claim: &Judged, width: usize) -> Vec<String> {
     let word = word(claim.holds);

@@ -6,7 +6,7 @@ use powerband_record::{
     SearchFinding, SearchGoal, SearchPlan, SearchRole,
 };
 use powerband_report::courses::Courses;
-use powerband_report::picture::replication_pictures;
+use powerband_report::picture::{claims_picture, replication_pictures};
 use powerband_report::published::ClaimKind;
 use powerband_report::replication::{Answer, Drawn, Holds, Judged, Line, Point, Replication, Spot};
 
@@ -146,12 +146,12 @@ fn article() -> Replication {
         tolerance,
         held_out: setting == "c",
     };
-    let claim = |id: &str, holds, factor| Judged {
+    let claim = |id: &str, holds, deviation| Judged {
         id: id.into(),
         kind: ClaimKind::Finding,
         text: "Faster is more.".into(),
         holds,
-        checks: vec![Answer { holds, found: "1.2 times (1.1)".into(), factor }],
+        checks: vec![Answer { holds, found: "1.2 times (1.1)".into(), factor: None, deviation }],
         built_in: None,
         why_off: None,
         why: None,
@@ -164,8 +164,8 @@ fn article() -> Replication {
         tables: vec![],
         figures: vec![],
         claims: vec![
-            claim("faster", Holds::Yes, Some(1.1)),
-            claim("cooler", Holds::No, None),
+            claim("faster", Holds::Yes, Some(0.4)),
+            claim("cooler", Holds::No, Some(7.0)),
             claim("open", Holds::Undecidable, None),
         ],
     }
@@ -184,9 +184,16 @@ fn an_article_done_again_shows_points_and_claims() {
         .collect();
     assert_eq!(states, ["holds", "off"]);
     assert!(points.desc.contains("1 of 2 points within their tolerance"), "{}", points.desc);
-    assert_eq!(lies_where_it_says(find(&all, "claims-router")), 3);
     let nothing = Replication { points: vec![], claims: vec![], ..article() };
     assert_eq!(replication_pictures(&nothing), []);
+    assert_eq!(claims_picture(&[nothing]), None);
+    let again = Replication { name: "again".into(), ..article() };
+    let claims = claims_picture(&[article(), again]).unwrap();
+    assert_eq!((lies_where_it_says(&claims), claims.rows.len()), (4, 6), "an open claim has a row and no mark");
+    assert_eq!(claims.rows[1], ["router: cooler", "does not hold", "7"], "the data has what the drawing cuts off");
+    let said =
+        "2 of 6 claims hold; 2 do not hold (cooler, cooler); 2 are not decided by the published evidence (open, open)";
+    assert!(claims.desc.contains(said), "{}", claims.desc);
 }
 
 #[test]
