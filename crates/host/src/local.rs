@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use powerband_machine::{
     Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, LeftBehind, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    LedgerError, LedgerStore, LeftBehind, LinesPlace, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -183,9 +184,7 @@ impl Machine for LocalMachine {
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         // Written once as the intent; what came of it and its closing are shorter.
         let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
-        self.store
-            .reserve(entry_bytes)
-            .map_err(|errno| self.unusable(errno))?;
+        self.store.reserve(entry_bytes).map_err(|errno| self.unusable(errno))?;
         if self.claim.is_none() && is_kernels(&turn.action) {
             self.claim = claim_machine().map_err(|holder| LedgerError::Busy { holder })?;
         }
