@@ -219,7 +219,8 @@ fn run_shim(
     let heard = heard.map_err(|errno| (Step::Start, errno)).and_then(|()| ended.map_err(failed).map(drop));
     if let Err(why) = heard {
         // A load that began all the same is nobody's.
-        let pids = answers.iter().filter_map(|answer| if let Answer::Pid(pid) = answer { Pid::from_raw(*pid) } else { None });
+        let pids =
+            answers.iter().filter_map(|answer| if let Answer::Pid(pid) = answer { Pid::from_raw(*pid) } else { None });
         pids.for_each(kill_and_reap);
         return Err(why);
     }

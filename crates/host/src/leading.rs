@@ -31,7 +31,9 @@ impl Leading {
         let pipes = child.stdin.take().zip(child.stdout.take());
         let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
         match (pidfd, pipes) {
-            (Ok(pidfd), Some((input, output))) => Ok((Leading { child, pidfd, ended: None }, input.into(), output.into())),
+            (Ok(pidfd), Some((input, output))) => {
+                Ok((Leading { child, pidfd, ended: None }, input.into(), output.into()))
+            }
             (pidfd, _) => {
                 let _ = child.kill().and_then(|()| child.wait());
                 Err(pidfd.map_err(errno).err().unwrap_or(Errno::EPIPE))

@@ -80,7 +80,8 @@ impl FileLedger {
     /// that for a person to look at. A ledger that was only moved is whole where it is.
     pub(crate) fn save_deleted(&self) {
         let inner = self.0.borrow();
-        let Some(file) = inner.file.as_ref().filter(|file| file.metadata().is_ok_and(|found| found.nlink() == 0)) else {
+        let Some(file) = inner.file.as_ref().filter(|file| file.metadata().is_ok_and(|found| found.nlink() == 0))
+        else {
             return;
         };
         let mut bytes = vec![0; usize::try_from(inner.bytes).unwrap_or(0)];

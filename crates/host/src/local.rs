@@ -245,9 +245,7 @@ impl Machine for LocalMachine {
             self.hand_down(turn)?;
         }
         let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
-        self.store
-            .reserve(entry_bytes)
-            .map_err(|errno| self.unusable(errno))?;
+        self.store.reserve(entry_bytes).map_err(|errno| self.unusable(errno))?;
         if self.claim.is_none() && is_kernels(&turn.action) {
             self.claim = claim_machine().map_err(|holder| LedgerError::Busy { holder })?;
         }

@@ -151,9 +151,7 @@ pub(crate) fn ignore_stop_signals() {
 fn descriptors_from(first: i32) -> Vec<i32> {
     let names = std::fs::read_dir("/proc/self/fd").map(|entries| entries.flatten().map(|entry| entry.file_name()));
     match names {
-        Ok(names) => {
-            names.filter_map(|name| name.to_str()?.parse().ok()).filter(|&fd: &i32| fd >= first).collect()
-        }
+        Ok(names) => names.filter_map(|name| name.to_str()?.parse().ok()).filter(|&fd: &i32| fd >= first).collect(),
         Err(_) => {
             let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
             (first..most.and_then(|most| i32::try_from(most).ok()).unwrap_or(1 << 20)).collect()

@@ -7,8 +7,8 @@ use powerband_machine::wire::{
     Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Welcome, first_message, message,
 };
 use powerband_machine::{
-    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind, Machine, OpenEntry,
-    ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
+    Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
@@ -127,12 +127,7 @@ impl RemoteMachine {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub fn connect(
-        name: &str,
-        words: &[String],
-        hello: Hello,
-        answer_ns: u64,
-    ) -> Result<RemoteMachine, RemoteError> {
+    pub fn connect(name: &str, words: &[String], hello: Hello, answer_ns: u64) -> Result<RemoteMachine, RemoteError> {
         let _stoppable = Stoppable::begin();
         let unreachable = |why: String| RemoteError::Unreachable {
             name: name.into(),

@@ -48,7 +48,8 @@ impl Ssh {
         let folder = self.carry(&program, &name)?;
         // The agent removes both as it begins, so that whatever happens nothing of ours stays there.
         let run = format!("exec '{folder}/{name}' agent --carried");
-        RemoteMachine::connect(&self.name, &self.words(&run), hello, self.answer_ns).inspect_err(|_| self.remove(&folder, &name))
+        RemoteMachine::connect(&self.name, &self.words(&run), hello, self.answer_ns)
+            .inspect_err(|_| self.remove(&folder, &name))
     }
 
     fn unreachable(&self, why: String) -> RemoteError {
@@ -66,9 +67,8 @@ impl Ssh {
     /// Answers the folder there.
     fn carry(&self, program: &[u8], name: &str) -> Result<String, RemoteError> {
         let words = self.words(&UNPACK.replace("NAME", name));
-        let (leading, input, output) = Leading::start(&words[0], &words[1..]).map_err(|errno| {
-            RemoteError::NotStarted { name: self.name.clone(), program: words[0].clone(), errno }
-        })?;
+        let (leading, input, output) = Leading::start(&words[0], &words[1..])
+            .map_err(|errno| RemoteError::NotStarted { name: self.name.clone(), program: words[0].clone(), errno })?;
         let mut way = Way { leading, input: Some(input), output, heard: String::new() };
         let carried = self.carry_on(&mut way, program);
         if let (Err(_), Some(folder)) = (&carried, way.told("powerband-folder")) {
@@ -139,7 +139,9 @@ impl Way {
             }
             match wait_for(&self.output, PollFlags::IN, until_ns) {
                 Ok(()) => {}
-                Err(Silence::TooLate) => return Err("it did not answer in time; where it is only slow, add --peer-timeout 60s".into()),
+                Err(Silence::TooLate) => {
+                    return Err("it did not answer in time; where it is only slow, add --peer-timeout 60s".into());
+                }
                 Err(silence) => return Err(silence.to_string()),
             }
             let mut chunk = [0; 4096];

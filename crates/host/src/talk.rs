@@ -197,12 +197,7 @@ pub(crate) fn wait_for(end: &OwnedFd, what: PollFlags, deadline_ns: u64) -> Resu
     STOPS.with_borrow(|stops| wait_or_stop(end, what, deadline_ns, stops.as_ref()))
 }
 
-fn wait_or_stop(
-    end: &OwnedFd,
-    what: PollFlags,
-    deadline_ns: u64,
-    stops: Option<&StopPipes>,
-) -> Result<(), Silence> {
+fn wait_or_stop(end: &OwnedFd, what: PollFlags, deadline_ns: u64, stops: Option<&StopPipes>) -> Result<(), Silence> {
     loop {
         let mut fds = vec![PollFd::from_borrowed_fd(end.as_fd(), what)];
         fds.extend(stops.into_iter().flat_map(StopPipes::fds).map(|fd| PollFd::new(fd, PollFlags::IN)));

@@ -227,3 +227,55 @@ impl World for HostWorld {
         self.members.iter().find_map(|(side, member)| member.lost().map(|why| (*side, why)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::os::fd::OwnedFd;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// A member with a readable pipe that tending takes away, as a meter that is closed is.
+    struct Changing {
+        pipes: Vec<(OwnedFd, OwnedFd)>,
+        /// What it was given each time something was collected: how many answers, for how many descriptors.
+        collected: Rc<RefCell<Vec<(usize, usize)>>>,
+    }
+
+    impl Member for Changing {
+        fn machine(&mut self) -> &mut dyn Machine {
+            unreachable!("nobody asks for it")
+        }
+
+        fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+            fds.extend(self.pipes.iter().map(|(read, _)| PollFd::new(read, PollFlags::IN)));
+        }
+
+        fn collect(&mut self, _now_ns: u64, ready: &[PollFlags], _news: &mut Vec<News>) {
+            self.collected.borrow_mut().push((ready.len(), self.pipes.len()));
+        }
+
+        fn next_due_ns(&self) -> Option<u64> {
+            Some(0)
+        }
+
+        fn tend(&mut self) {
+            self.pipes.pop();
+        }
+    }
+
+    #[test]
+    fn what_is_collected_belongs_to_what_was_polled() {
+        let collected = Rc::default();
+        let pipes = (0..3).map(|_| rustix::pipe::pipe().unwrap()).collect();
+        let member = Changing { pipes, collected: Rc::clone(&collected) };
+        let stops = StopPipes::new().unwrap();
+        let members: Vec<(Side, Box<dyn Member>)> = vec![(Side::Near, Box::new(member))];
+        let mut world = HostWorld { members, stops, queue: VecDeque::new(), told_overdue: false };
+        for _ in 0..3 {
+            world.gather(Some(0), None);
+        }
+        assert_eq!(*collected.borrow(), [(3, 3), (2, 2), (1, 1)]);
+    }
+}

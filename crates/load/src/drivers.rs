@@ -138,12 +138,26 @@ pub(crate) fn driver(argv: &[String], reads: Reads) -> Option<Driver> {
 }
 
 /// Load tools that print figures nobody reads here: without a word their run time would pass for what they measure.
-const UNREAD: [&str; 12] =
-    ["ab", "fio", "fping", "h2load", "hey", "iperf", "memtier_benchmark", "netperf", "oha", "qperf", "sysbench", "vegeta"];
+const UNREAD: [&str; 12] = [
+    "ab",
+    "fio",
+    "fping",
+    "h2load",
+    "hey",
+    "iperf",
+    "memtier_benchmark",
+    "netperf",
+    "oha",
+    "qperf",
+    "sysbench",
+    "vegeta",
+];
 
 /// What is worth saying about a command before it runs: how to have it read.
 pub(crate) fn advice(argv: &[String], reads: Reads) -> Option<String> {
-    if let Some(name) = argv.first().map(|word| basename(word)).filter(|name| reads == Reads::Auto && UNREAD.contains(name)) {
+    if let Some(name) =
+        argv.first().map(|word| basename(word)).filter(|name| reads == Reads::Auto && UNREAD.contains(name))
+    {
         return Some(format!(
             "the output of {name} is not read: its run time is measured, and what --metric NAME=regex:PATTERN picks"
         ));

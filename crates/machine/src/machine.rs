@@ -2,8 +2,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, LeftBehind, OpenEntry, ProcessId,
-    SpawnError, Turn, Undone, Unwatched, Written,
+    Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, LeftBehind, OpenEntry,
+    ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 
 /// What a machine is.

@@ -2,8 +2,8 @@
 use serde::Serialize;
 
 use crate::{
-    Acted, Coalescing, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
-    Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    Acted, Coalescing, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError,
+    LeftBehind, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
 };
 
 /// A file that is there and could not be read, or holds what it should not.

@@ -110,10 +110,8 @@ fn passed_on(stop: StopSignal) -> Option<Signal> {
 /// Covers what there is of this machine with what there is of the other; a folder the other does not have with nothing.
 fn cover() -> Result<(), MountError> {
     for place in COVERED {
-        let refused = |error: rustix::io::Errno| MountError::Refused {
-            folder: place.into(),
-            errno: Errno(error.raw_os_error()),
-        };
+        let refused =
+            |error: rustix::io::Errno| MountError::Refused { folder: place.into(), errno: Errno(error.raw_os_error()) };
         let other = format!("{CPU}{place}");
         if !Path::new(place).exists() {
             continue;

@@ -66,7 +66,9 @@ pub enum MountError {
         why: String,
     },
     /// No mount namespace can be had.
-    #[error("cannot make a mount namespace: {errno}; write `sudo powerband …`, or allow user namespaces (sysctl user.max_user_namespaces)")]
+    #[error(
+        "cannot make a mount namespace: {errno}; write `sudo powerband …`, or allow user namespaces (sysctl user.max_user_namespaces)"
+    )]
     Namespace {
         /// Why.
         errno: Errno,
@@ -134,7 +136,8 @@ impl Mount {
         config.acl = if rustix::process::geteuid().is_root() { SessionACL::All } else { SessionACL::Owner };
         let (ask, asks) = channel();
         let failed = |error: std::io::Error| refused(Errno(error.raw_os_error().unwrap_or(Errno::EIO.0)));
-        let session = Session::new(Window::new(extent.root(), ask), folder, &config).and_then(Session::spawn).map_err(failed)?;
+        let session =
+            Session::new(Window::new(extent.root(), ask), folder, &config).and_then(Session::spawn).map_err(failed)?;
         let device = device(folder).map_err(|error| refused(Errno(error.raw_os_error())))?;
         Ok(Mount { folder: folder.into(), device, session, asks })
     }

@@ -133,13 +133,7 @@ impl Window {
     }
 
     /// The kernel has looked whether the caller may do that.
-    fn change_owner(
-        &self,
-        path: &str,
-        mode: Option<u32>,
-        uid: Option<u32>,
-        gid: Option<u32>,
-    ) -> Result<(), Errno> {
+    fn change_owner(&self, path: &str, mode: Option<u32>, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
         if mode.or(uid).or(gid).is_some() {
             let entry = self.entry(path)?;
             let Owner { uid: old_uid, gid: old_gid, mode: old_mode } = self.owner(path, &entry);
@@ -353,15 +347,7 @@ impl Filesystem for Window {
         reply.error(refusal(Errno::EPERM));
     }
 
-    fn mkdir(
-        &self,
-        _request: &Request,
-        _parent: INodeNo,
-        _name: &OsStr,
-        _mode: u32,
-        _umask: u32,
-        reply: ReplyEntry,
-    ) {
+    fn mkdir(&self, _request: &Request, _parent: INodeNo, _name: &OsStr, _mode: u32, _umask: u32, reply: ReplyEntry) {
         reply.error(refusal(Errno::EPERM));
     }
 

@@ -61,9 +61,10 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
 /// What the knobs of all settings read before anything is changed, those that could be read, each once.
 pub(crate) fn baseline(steps: &[Steps]) -> Vec<BaselineValue> {
     let mut all: Vec<(String, Vec<&str>, Vec<&str>)> = Vec::new();
-    for (side, line) in steps.iter().flat_map(|steps| {
-        steps.near.iter().map(|line| ("", line)).chain(steps.far.iter().map(|line| ("far/", line)))
-    }) {
+    for (side, line) in steps
+        .iter()
+        .flat_map(|steps| steps.near.iter().map(|line| ("", line)).chain(steps.far.iter().map(|line| ("far/", line))))
+    {
         let (Some(from), knob) = (&line.from, format!("{side}{}", line.knob)) else { continue };
         let place = all.iter().position(|(known, ..)| *known == knob).unwrap_or(all.len());
         if place == all.len() {

@@ -33,8 +33,8 @@ pub use command_meter::{CommandMeter, MeterUnit};
 pub use cool::Cool;
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{
-    BaselineValue, BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level, Owner,
-    PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
+    BaselineValue, BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level,
+    Owner, PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
 pub use fact::{Change, Fact};
 pub use hooks::Hooks;

@@ -93,7 +93,10 @@ pub(crate) fn answer(model: &Model) -> Vec<String> {
             |it| format!("a difference of {} is decided in {}", percent(it.effect), minutes(it.minutes)),
         );
         let margin = percent(found.default_margin);
-        said.push(format!("{} varies by {noise} from trial to trial: {reach}; margin from now on: {margin}.", found.metric));
+        said.push(format!(
+            "{} varies by {noise} from trial to trial: {reach}; margin from now on: {margin}.",
+            found.metric
+        ));
         said.extend(found.advice.first().map(|&advice| format!("Advice: {}.", sentence(found, advice))));
     }
     if said.is_empty() && !matches!(model.end, End::Closed(_)) {

@@ -101,7 +101,8 @@ impl List {
             return "no experiment yet; `powerband try` makes one\n".into();
         }
         let head = ["id", "began (UTC)", "machine", "what", "blocks", "outcome"].map(String::from);
-        let rows: Vec<Vec<String>> = [head].into_iter().chain(self.experiments.iter().map(cells)).map(Vec::from).collect();
+        let rows: Vec<Vec<String>> =
+            [head].into_iter().chain(self.experiments.iter().map(cells)).map(Vec::from).collect();
         let mut lines = aligned(&rows, 6, width.max(40), &[2, 3, 5]);
         let interrupted = self.experiments.iter().filter(|row| row.state == "interrupted");
         lines.extend(interrupted.flat_map(|row| {

@@ -79,10 +79,9 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
 /// Writes everything a connection sees to a new file.
 pub(crate) fn copy_to(db: &Connection, path: &Path) -> Result<(), StoreError> {
     create(path)?;
-    let text = path.to_str().ok_or_else(|| StoreError::CannotCreate {
-        path: path.to_owned(),
-        why: "its name is not UTF-8".into(),
-    })?;
+    let text = path
+        .to_str()
+        .ok_or_else(|| StoreError::CannotCreate { path: path.to_owned(), why: "its name is not UTF-8".into() })?;
     // Into a file that is there and empty, so that it has the mode of a store.
     db.execute("VACUUM INTO ?1", [text]).map(drop).map_err(|error| StoreError::from_sqlite(path, &error))
 }

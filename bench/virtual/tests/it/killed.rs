@@ -123,8 +123,13 @@ fn agent_ends(mut desk: Desk) {
     let mut plug = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
     plug.arg("plug").arg(desk.agent()).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut plug = plug.spawn().unwrap();
-    let hello =
-        Hello { wire: WIRE_VERSION, powerband: "0".into(), purpose: Purpose::Look, doing: "asking for much".into(), owner: None };
+    let hello = Hello {
+        wire: WIRE_VERSION,
+        powerband: "0".into(),
+        purpose: Purpose::Look,
+        doing: "asking for much".into(),
+        owner: None,
+    };
     let calls = (1..2_000).map(|number| FromOwner::Call(number, Call::List("/sys/devices/system/cpu".into())));
     let said = std::iter::once(FromOwner::Hello(hello)).chain(calls).flat_map(|said| frame(&said).unwrap());
     plug.stdin.as_mut().unwrap().write_all(&said.collect::<Vec<u8>>()).unwrap();

@@ -279,9 +279,15 @@ fn over_kinds(event: &str, counts: &[&Count], reading: &mut Reading) -> Result<O
     let mut sum = 0.0;
     for count in &counted {
         let value = super::figure(&count.value);
-        sum += value.ok_or_else(|| format!("perf's count of {} is '{}', which is no number", count.event, short(&count.value)))?;
+        sum += value.ok_or_else(|| {
+            format!("perf's count of {} is '{}', which is no number", count.event, short(&count.value))
+        })?;
         if let Some(running) = count.running.filter(|&running| running > 0.0 && running < 100.0) {
-            reading.note(format!("perf counted {} for {} % of the time only and scaled it up", count.event, brief(running)));
+            reading.note(format!(
+                "perf counted {} for {} % of the time only and scaled it up",
+                count.event,
+                brief(running)
+            ));
         }
     }
     if counts.len() > 1 {

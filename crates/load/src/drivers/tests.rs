@@ -402,7 +402,8 @@ fn perf_sums_what_the_kinds_of_core_of_a_hybrid_cpu_counted() {
     assert_values(&read_both("perf stat -j -e cycles true", "", json).unwrap(), [("cycles", 105.0)]);
     let one = read_both("perf stat -x, -e cpu_core/cycles/,cpu_atom/cycles/ true", "", text).unwrap();
     assert_values(&one, [("cpu_core_cycles", 250.0), ("cpu_atom_cycles", 100.0)]);
-    let none = "<not supported>,,cpu_atom/cycles/,0,0.00,,\n<not supported>,,cpu_core/cycles/,0,0.00,,\n3,,cs,1,100.00,,\n";
+    let none =
+        "<not supported>,,cpu_atom/cycles/,0,0.00,,\n<not supported>,,cpu_core/cycles/,0,0.00,,\n3,,cs,1,100.00,,\n";
     let reading = read_both("perf stat -x, -e cycles,cs true", "", none).unwrap();
     assert!(reading.missing["cycles"].contains("cannot count cycles"), "{reading:?}");
 }

@@ -33,7 +33,9 @@ pub enum LedgerError {
         why: String,
     },
     /// Another process changes the same machine, and has another ledger.
-    #[error("{holder} changes this machine and keeps its state in another folder; nothing is changed, try again when it has ended")]
+    #[error(
+        "{holder} changes this machine and keeps its state in another folder; nothing is changed, try again when it has ended"
+    )]
     Busy {
         /// Who, as a sentence begins.
         holder: String,
@@ -61,7 +63,10 @@ impl LedgerError {
     pub fn errno(&self) -> Option<Errno> {
         match self {
             LedgerError::Unreadable { errno, .. } | LedgerError::Unwritable { errno, .. } => Some(*errno),
-            LedgerError::Untrusted { .. } | LedgerError::Busy { .. } | LedgerError::Displaced { .. } | LedgerError::Lost { .. } => None,
+            LedgerError::Untrusted { .. }
+            | LedgerError::Busy { .. }
+            | LedgerError::Displaced { .. }
+            | LedgerError::Lost { .. } => None,
         }
     }
 }

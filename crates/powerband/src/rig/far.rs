@@ -22,7 +22,8 @@ pub(super) fn open(names: &Names, purpose: Purpose) -> Result<Rig, Failure> {
     let near = Place::of(&names.near).ok_or_else(|| unknown_machine(&names.near))?;
     let far = names.far.as_deref().map(|far| Place::of(far).ok_or_else(|| unknown_machine(far))).transpose()?;
     let answer_ns = names.answer_ns;
-    let mut opening = Opening { purpose, answer_ns, kept: Vec::new(), locks: Vec::new(), here: Vec::new(), noted: Vec::new() };
+    let mut opening =
+        Opening { purpose, answer_ns, kept: Vec::new(), locks: Vec::new(), here: Vec::new(), noted: Vec::new() };
     let mut near = opening.machine(Side::Near, &names.near, &near)?;
     let mut far = match names.far.as_deref().zip(far.as_ref()) {
         Some((name, place)) => Some(opening.machine(Side::Far, name, place)?),
@@ -98,7 +99,8 @@ impl Opening {
     /// Its ledger is read from here, so it is ours to clear.
     fn shell(&mut self, side: Side, name: &str, address: Option<&str>, command: &str) -> Result<Member, Failure> {
         let words = words(command).map_err(usage)?;
-        let shell = ShellMachine::connect(name, &words, (self.purpose, &holder()), self.answer_ns).map_err(remote_failure)?;
+        let shell =
+            ShellMachine::connect(name, &words, (self.purpose, &holder()), self.answer_ns).map_err(remote_failure)?;
         let away = left::Away { machine: name.into(), held: shell.held().map(str::to_owned) };
         let kept = Kept { side, folder: shell.folder().into(), away: Some(away) };
         self.kept.push(kept.clone());

@@ -362,7 +362,8 @@ fn no_link_of_the_callers_leads_root_where_only_root_may_write() {
     let roots = called.home.join("roots");
     fs::write(&roots, "0\n").unwrap();
     fs::set_permissions(&roots, fs::Permissions::from_mode(0o600)).unwrap();
-    let ran = called.run(&["with", "--as-root", &format!("file:{}=1", roots.display()), "--", "cat", &called.at("roots")]);
+    let ran =
+        called.run(&["with", "--as-root", &format!("file:{}=1", roots.display()), "--", "cat", &called.at("roots")]);
     assert_eq!(ran.ended(0).out, "1\n");
     assert_eq!(text(&roots), "0\n");
 }

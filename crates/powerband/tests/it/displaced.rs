@@ -107,7 +107,8 @@ fn tried(desk: &Desk, how: &str) -> String {
 
 #[test]
 fn an_experiment_whose_store_goes_away_keeps_what_was_measured() {
-    let ways = [("folder", "rm -rf \"$0\""), ("store", "rm \"$0\"/powerband.sqlite*"), ("move", "mv \"$0\" \"$0.moved\"")];
+    let ways =
+        [("folder", "rm -rf \"$0\""), ("store", "rm \"$0\"/powerband.sqlite*"), ("move", "mv \"$0\" \"$0.moved\"")];
     for (what, how) in ways {
         let desk = desk();
         let why = tried(&desk, how);
@@ -127,9 +128,26 @@ fn an_experiment_whose_store_goes_away_keeps_what_was_measured() {
 
 #[test]
 fn a_ledger_that_somebody_else_altered_is_noticed_before_the_next_change() {
-    for how in ["rm \"$0/ledger\"", "mv \"$0/ledger\" \"$0/old\"", "cp \"$0/ledger\" \"$0/new\"; mv \"$0/new\" \"$0/ledger\""] {
+    for how in
+        ["rm \"$0/ledger\"", "mv \"$0/ledger\" \"$0/old\"", "cp \"$0/ledger\" \"$0/new\"; mv \"$0/new\" \"$0/ledger\""]
+    {
         let desk = desk();
         let why = tried(&desk, how);
         assert!(why.contains("ledger was deleted, moved or altered while powerband used it"), "{how}: {why}");
+    }
+}
+
+#[test]
+fn what_is_set_does_not_stay_when_its_undo_has_no_place_any_more() {
+    let desk = desk();
+    let knobs = desk.beside("knobs.toml");
+    let gone = format!("[knobs.gone]\nget = \"echo 0\"\nset = \"rm -rf {} # {{value}}\"\n", desk.state().display());
+    fs::write(&knobs, gone).unwrap();
+    let set = format!("{}=1", desk.knob("knob"));
+    for words in [[&*set, "gone=1"], ["gone=1", &*set]] {
+        let why = desk.run(&[&["set", "--knobs", &knobs.display().to_string()], &words[..]].concat()).refused(8);
+        assert!(why.contains("ledger was deleted, moved or altered"), "{words:?}: {why}");
+        assert_eq!(text(&desk.beside("knob")), "before\n", "{words:?}");
+        until("the guardian has ended", || guardians(&desk).is_empty());
     }
 }

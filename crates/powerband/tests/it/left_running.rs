@@ -8,7 +8,10 @@ use crate::desk::{Desk, text};
 /// Ten shells that spin, however they leave their parent; a number of each in the file `$0`.
 const SPINNERS: [(&str, &str); 3] = [
     ("children", "for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'while :; do :; done' & echo $! >> $0; done; sleep 0.02"),
-    ("sessions", "for i in 1 2 3 4 5 6 7 8 9 10; do setsid sh -c 'while :; do :; done' & echo $! >> $0; done; sleep 0.02"),
+    (
+        "sessions",
+        "for i in 1 2 3 4 5 6 7 8 9 10; do setsid sh -c 'while :; do :; done' & echo $! >> $0; done; sleep 0.02",
+    ),
     (
         "double forks that ignore a polite request",
         "for i in 1 2 3 4 5 6 7 8 9 10; do (setsid sh -c 'trap \"\" TERM; echo $$ >> '$0'; while :; do :; done' &) & done; \
@@ -41,7 +44,9 @@ fn what_a_load_leaves_running_is_ended_before_the_next_trial_and_reported() {
         let report = ran.ended(0).value();
         let trials = text(&desk.beside("pids.trials")).lines().count();
         assert!(trials >= 4, "{trials}");
-        let note = format!("the load left 10 processes behind after each of {trials} runs; they were ended before the next trial");
+        let note = format!(
+            "the load left 10 processes behind after each of {trials} runs; they were ended before the next trial"
+        );
         let notes = report["notes"].as_array().unwrap();
         assert!(notes.iter().any(|it| it == note.as_str()), "{manner}: {notes:?}");
         assert!(desk.run(&["show", "last"]).ended(0).out.contains("10 processes behind"), "{manner}");

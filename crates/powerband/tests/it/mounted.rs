@@ -299,7 +299,8 @@ fn lscpu_counts_the_simulated_machines_threads_cores_and_sockets() {
 #[test]
 fn lstopo_draws_the_simulated_machines_topology() {
     let kinds = ["pu", "core", "package", "numanode"];
-    let script = "for k in pu core package numanode; do echo $k $(lstopo-no-graphics --no-io --only $k 2>&1 | wc -l); done";
+    let script =
+        "for k in pu core package numanode; do echo $k $(lstopo-no-graphics --no-io --only $k 2>&1 | wc -l); done";
     for (machine, [cpus, threads, cores, packages, nodes]) in TOPOLOGIES {
         if machine == "omap3530" {
             continue;
@@ -326,7 +327,9 @@ echo $SYSTEMD_DEVICE_VERIFY_SYSFS
 exit 7
 "#;
     let program = env!("CARGO_BIN_EXE_powerband");
-    let Some(ran) = entered("laptop", &["env", &format!("P={program}"), "LC_ALL=C", "sh", "-c", script]) else { return };
+    let Some(ran) = entered("laptop", &["env", &format!("P={program}"), "LC_ALL=C", "sh", "-c", script]) else {
+        return;
+    };
     let ran = ran.ended(7);
     holds(
         &ran.out,

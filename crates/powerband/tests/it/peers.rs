@@ -37,9 +37,7 @@ fn a_peer_that_does_not_answer_costs_one_sentence() {
         ("sh:sleep 98760", "no shell answered within 1 s"),
         ("sh:yes", "it prints without end and is no shell; it prints 'y'"),
     ]
-    .map(|(far, says)| {
-        (desk.start(&["--peer-timeout", "1s", "--far", far, "get", "far/file:/etc/hostname"]), says)
-    });
+    .map(|(far, says)| (desk.start(&["--peer-timeout", "1s", "--far", far, "get", "far/file:/etc/hostname"]), says));
     for (started, says) in cases {
         let sentence = started.end().refused(8);
         assert!(sentence.contains(says), "{sentence}");
@@ -98,8 +96,11 @@ fn behind_a_shell_a_sync_that_fails_is_heard() {
     fs::create_dir(&programs).unwrap();
     let sync = programs.join("sync");
     // As if the disk failed from the first synced name on; a sync of everything cannot fail.
-    fs::write(&sync, "#!/bin/sh\n[ \"$*\" = / ] || [ $# = 0 ] || { echo 'sync: error syncing: Input/output error' >&2; exit 1; }\n")
-        .unwrap();
+    fs::write(
+        &sync,
+        "#!/bin/sh\n[ \"$*\" = / ] || [ $# = 0 ] || { echo 'sync: error syncing: Input/output error' >&2; exit 1; }\n",
+    )
+    .unwrap();
     fs::set_permissions(&sync, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let far = format!(
         "sh:env PATH={}:/usr/bin:/bin POWERBAND_STATE_DIR={} dash",

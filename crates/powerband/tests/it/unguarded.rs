@@ -60,12 +60,14 @@ fn two_state_folders_do_not_change_one_kernel_at_the_same_time() {
     let (one, two, there) = (Desk::new(), Desk::new(), Namespace::new("claimed"));
     let before = there.read("/proc/sys/net/core/somaxconn");
     let runs = one.beside("runs");
-    let script = ["sh", "-c", "touch \"$0\"; sleep 1000 >/dev/null 2>&1", &runs.display().to_string()].map(str::to_owned);
+    let script =
+        ["sh", "-c", "touch \"$0\"; sleep 1000 >/dev/null 2>&1", &runs.display().to_string()].map(str::to_owned);
     let script: Vec<&str> = script.iter().map(String::as_str).collect();
     let holds = [&["with", "sysctl.net.core.somaxconn=1234", "--"], &script[..]].concat();
     let running = Started::of(&mut there.command(&one, &holds));
     until("it runs", || runs.exists());
-    for words in [&["set", "sysctl.net.core.somaxconn=77"][..], &["with", "sysctl.net.core.somaxconn=77", "--", "true"]] {
+    for words in [&["set", "sysctl.net.core.somaxconn=77"][..], &["with", "sysctl.net.core.somaxconn=77", "--", "true"]]
+    {
         let why = there.powerband(&two, words).refused(8);
         assert!(why.contains(&format!("powerband {} changes this machine", running.pid())), "{why}");
         assert_eq!(there.read("/proc/sys/net/core/somaxconn"), "1234");

@@ -126,7 +126,8 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
     if !one.is_empty() {
         let head = ["metric", "setting", "against", "change", "interval", "verdict", "by"].map(str::to_owned).to_vec();
         let table: Vec<Vec<String>> = [head].into_iter().chain(one).collect();
-        let table: Vec<Vec<String>> = table.into_iter().map(|row| row.into_iter().skip(usize::from(!several)).collect()).collect();
+        let table: Vec<Vec<String>> =
+            table.into_iter().map(|row| row.into_iter().skip(usize::from(!several)).collect()).collect();
         lines.extend(aligned(&table, if several { 3 } else { 2 }, width, &[0, 1, 2]));
         if rows.len() > ROWS {
             lines.push(format!("{} more comparisons with -v", rows.len() - ROWS));

@@ -76,7 +76,8 @@ pub(super) fn baseline_values(model: &Model) -> Option<String> {
     // As it was typed: the journal has the whole name of each knob.
     let short = |whole: &str| {
         let plain = |typed: &str| typed.split('@').next().unwrap_or(typed).to_owned();
-        let same = |typed: &String| whole == *typed || whole.strip_suffix(typed.as_str()).is_some_and(|it| it.ends_with('.'));
+        let same =
+            |typed: &String| whole == *typed || whole.strip_suffix(typed.as_str()).is_some_and(|it| it.ends_with('.'));
         typed.iter().map(|it| plain(it)).find(same).unwrap_or_else(|| whole.to_owned())
     };
     let baseline = model.started.baseline.iter();

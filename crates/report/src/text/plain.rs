@@ -12,9 +12,8 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: usize, width: usize, shrink: &
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |place: usize| rows.iter().filter_map(|row| row.get(place)).map(|text| columns(&clean(text))).max();
     let mut widths: Vec<usize> = (0..count).map(|place| wide(place).unwrap_or(0)).collect();
-    let excess = |widths: &[usize]| {
-        (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(width)
-    };
+    let excess =
+        |widths: &[usize]| (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(width);
     while excess(&widths) > 0 {
         let widest = shrink.iter().copied().filter_map(|place| widths.get(place).map(|wide| (*wide, place))).max();
         let Some((wide, place)) = widest.filter(|(wide, _)| *wide > LEAST) else { break };

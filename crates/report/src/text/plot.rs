@@ -49,7 +49,9 @@ pub(super) fn small(model: &Model, place: usize, width: usize, high: usize, colo
     let reference = levels.iter().find(|(setting, _)| *setting == 0).map(|(_, level)| level.typical);
     let plot = Plot { model, place, levels, reference, width };
     let axis = one_line(model).filter(|_| plot.levels.len() >= LEAST && model.started.search.is_none());
-    let Some((canvas, axis)) = axis.and_then(|axis| Some((plot.against(&axis, high)?, axis))) else { return Vec::new() };
+    let Some((canvas, axis)) = axis.and_then(|axis| Some((plot.against(&axis, high)?, axis))) else {
+        return Vec::new();
+    };
     let mut lines = canvas.lines(colour);
     // The last line is the axis with its numbers: the knob's name and unit follow them.
     if let Some(last) = lines.last_mut() {
@@ -120,8 +122,11 @@ impl Plot<'_> {
     /// The typical values over the knob's numbers, with whiskers.
     fn against(&self, axis: &KnobAxis, high: usize) -> Option<Canvas> {
         let y = self.scale(high)?;
-        let names: Vec<(usize, String)> =
-            y.ticks(high.saturating_sub(2).max(2)).into_iter().filter_map(|tick| Some((cell(&y, tick.value)?, tick.label))).collect();
+        let names: Vec<(usize, String)> = y
+            .ticks(high.saturating_sub(2).max(2))
+            .into_iter()
+            .filter_map(|tick| Some((cell(&y, tick.value)?, tick.label)))
+            .collect();
         let left = names.iter().map(|(_, name)| columns(name)).max()? + 2;
         let wide = self.width.checked_sub(left)?.min(WIDEST);
         let numbers: Vec<f64> = axis.places.iter().map(|(_, x, _)| *x).collect();

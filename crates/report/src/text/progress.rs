@@ -130,11 +130,17 @@ impl State {
         let started = self.started.as_ref().filter(|started| !started.calibration)?;
         let first = started.metrics.iter().find(|metric| metric.judged)?;
         let of_first = |it: &&SettingVerdict| it.metric == first.name;
-        let verdict = self.open().find(of_first).or_else(|| self.open().next()).or_else(|| self.verdicts.values().find(of_first));
+        let verdict =
+            self.open().find(of_first).or_else(|| self.open().next()).or_else(|| self.verdicts.values().find(of_first));
         if let Some(verdict) = verdict.filter(|verdict| verdict.change.is_finite()) {
-            let between = signed_interval(verdict).map(|it| format!(" ({})", it.replace(" .. ", ".."))).unwrap_or_default();
+            let between =
+                signed_interval(verdict).map(|it| format!(" ({})", it.replace(" .. ", ".."))).unwrap_or_default();
             let (change, unit) = (signed_change(verdict), unit_of_change(verdict));
-            return Some(format!("estimate {}: {} {change} {unit}{between}", self.label(verdict.setting), noun(&verdict.metric)));
+            return Some(format!(
+                "estimate {}: {} {change} {unit}{between}",
+                self.label(verdict.setting),
+                noun(&verdict.metric)
+            ));
         }
         let mean = |setting: u32| self.values.get(&setting).map(|(sum, count)| sum / f64::from(*count));
         let (latest, reference) = (self.latest?, mean(0).filter(|mean| *mean > 0.0)?);

@@ -63,7 +63,10 @@ fn explained(finding: &SearchFinding, page: &mut Page) {
         let errors = [twin.error_laws, twin.error_model, twin.error_both].map(error).join(", ");
         page.fact(
             "model",
-            &format!("of {}: {word}; median error at held-out settings of the laws, the surrogate model, both: {errors}", twin.metric),
+            &format!(
+                "of {}: {word}; median error at held-out settings of the laws, the surrogate model, both: {errors}",
+                twin.metric
+            ),
         );
     }
 }

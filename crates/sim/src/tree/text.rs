@@ -14,7 +14,6 @@ use crate::schedule::Times;
 /// One unit of /proc/stat, ns (USER_HZ is 100).
 const STAT_UNIT_NS: u64 = 10_000_000;
 
-
 impl Board {
     pub(super) fn show(&mut self, show: Show) -> String {
         let profile = &self.profile;
@@ -130,9 +129,9 @@ impl Board {
         let profile = &self.profile;
         let in_package = self.cpus_of(Shared::Package(cpu));
         let cores: BTreeSet<u32> = in_package.as_slice().iter().map(|&cpu| profile.core_of(cpu)).collect();
-        let signature = profile.signature.map_or_else(String::new, |[family, model, _]| {
-            format!("cpu family\t: {family}\nmodel\t\t: {model}\n")
-        });
+        let signature = profile
+            .signature
+            .map_or_else(String::new, |[family, model, _]| format!("cpu family\t: {family}\nmodel\t\t: {model}\n"));
         let stepping = profile.signature.map_or_else(String::new, |[.., stepping]| format!("stepping\t: {stepping}\n"));
         let flags = [
             ("fpu tsc msr cx8 cmov mmx sse sse2", true),

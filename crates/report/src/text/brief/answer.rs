@@ -75,7 +75,9 @@ fn capital(text: &str) -> String {
 
 /// `500MHz: same throughput within 5 %, 6.5 % less power, 0.09 ms more round-trip time (against 600MHz).`
 fn of_setting(model: &Model, setting: u32) -> String {
-    let Some(report) = usize::try_from(setting).ok().and_then(|at| model.settings.get(at)) else { return String::new() };
+    let Some(report) = usize::try_from(setting).ok().and_then(|at| model.settings.get(at)) else {
+        return String::new();
+    };
     let decided: Vec<(&Metric, &SettingVerdict)> =
         model.judged().filter_map(|(place, metric)| Some((metric, report.verdicts.get(place)?.as_ref()?))).collect();
     let alone = decided.len() == 1;
@@ -132,7 +134,10 @@ fn nothing(model: &Model) -> String {
     match (&model.end, model.blocks) {
         // No first look comes after the third block (`powerband_stats::first_look`).
         (End::Closed(CloseReason::Blocks | CloseReason::Budget), few) if few < 3 => {
-            format!("Nothing could be compared: it ended after {}; allow more with --blocks or --budget.", counted(few, "block"))
+            format!(
+                "Nothing could be compared: it ended after {}; allow more with --blocks or --budget.",
+                counted(few, "block")
+            )
         }
         _ => "Nothing was compared.".to_owned(),
     }

@@ -50,7 +50,11 @@ fn sureness(model: &Model) -> String {
         parts.push(format!("Error rate {} for the answer.", percent(plan.alpha)));
     } else if !plan.calibration {
         let ranks = if plan.robust { ", compared by ranks" } else { "" };
-        parts.push(format!("Error rate {} over all comparisons, equal within {}{ranks}.", percent(plan.alpha), percent(plan.margin)));
+        parts.push(format!(
+            "Error rate {} over all comparisons, equal within {}{ranks}.",
+            percent(plan.alpha),
+            percent(plan.margin)
+        ));
     }
     parts.push(restored(model));
     parts.join(" ")
@@ -73,11 +77,17 @@ fn restored(model: &Model) -> String {
 fn caveats(model: &Model, width: usize) -> Vec<String> {
     let all = super::caveats::all(model);
     let told = if all.len() > CAVEATS { 1 } else { all.len() };
-    let mut lines: Vec<String> =
-        all.iter().take(told).flat_map(|caveat| shortened(fold(&format!("Caveat: {}", clean(caveat)), width, 2))).collect();
+    let mut lines: Vec<String> = all
+        .iter()
+        .take(told)
+        .flat_map(|caveat| shortened(fold(&format!("Caveat: {}", clean(caveat)), width, 2)))
+        .collect();
     let more = all.len() - told;
     if more > 0 {
-        lines.push(format!("{} more with -v (see details).", counted(u32::try_from(more).unwrap_or(u32::MAX), "caveat")));
+        lines.push(format!(
+            "{} more with -v (see details).",
+            counted(u32::try_from(more).unwrap_or(u32::MAX), "caveat")
+        ));
     }
     lines
 }

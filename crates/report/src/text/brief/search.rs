@@ -1,5 +1,8 @@
 //! The answer of a search in a few sentences: the setting, what it brings, how much was tried.
-use powerband_record::{Better, CloseReason, Requirement, SearchEnd, SearchFinding, SearchPlan, SearchShare, format_duration, format_number, unit_of};
+use powerband_record::{
+    Better, CloseReason, Requirement, SearchEnd, SearchFinding, SearchPlan, SearchShare, format_duration,
+    format_number, unit_of,
+};
 
 use super::super::names::{baseline_values, name};
 use super::words::noun;
@@ -16,7 +19,8 @@ pub(super) fn sentences(model: &Model) -> Vec<String> {
         Some(Search::Found(finding)) => found(model, plan, finding),
         Some(Search::Stands(standing)) => {
             let best = standing.setting.map(|setting| name(model, setting));
-            let change = finite(standing.change).map(|change| format!(" ({} {:+.1} %)", noun(&plan.goal.name), change * 100.0));
+            let change =
+                finite(standing.change).map(|change| format!(" ({} {:+.1} %)", noun(&plan.goal.name), change * 100.0));
             vec![match best {
                 Some(best) => format!("Best so far, not confirmed: {best}{}.", change.unwrap_or_default()),
                 None => "Nothing better than the baseline so far.".to_owned(),
@@ -39,11 +43,17 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<Strin
         SearchEnd::Confirmed => {
             let label = finding.setting.map_or_else(|| "baseline".to_owned(), |setting| name(model, setting));
             let mut said = vec![format!("{least} {goal}{kept}: {label}")];
-            said.push(format!("{}, confirmed in {}.", brings(model, plan, finding), counted(finding.confirmed_in, "block")));
+            said.push(format!(
+                "{}, confirmed in {}.",
+                brings(model, plan, finding),
+                counted(finding.confirmed_in, "block")
+            ));
             said.extend(shares(finding));
             said
         }
-        SearchEnd::FoundIsBest => vec![format!("No setting with {less} {goal}{kept} than the baseline{baseline} was found.")],
+        SearchEnd::FoundIsBest => {
+            vec![format!("No setting with {less} {goal}{kept} than the baseline{baseline} was found.")]
+        }
         SearchEnd::NoneKeeps => {
             let closest = finding.setting.map(|setting| format!(" {} comes closest.", name(model, setting)));
             vec![format!("No setting was found that keeps {keeps}.{}", closest.unwrap_or_default())]
@@ -83,7 +93,9 @@ fn brings(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
             Some((now, then)) => format!("{}{covers} instead of {} ({size})", value(now), value(then)),
             None => format!("{} {size}", plan.goal.name),
         });
-    } else if let Some(known) = finding.setting.and_then(|at| plan.goal.known.get(usize::try_from(at).ok()?.checked_sub(1)?)) {
+    } else if let Some(known) =
+        finding.setting.and_then(|at| plan.goal.known.get(usize::try_from(at).ok()?.checked_sub(1)?))
+    {
         parts.push(format!("{} {}", plan.goal.name, format_number(*known)));
     }
     let kept = finding.kept.iter().zip(&plan.requirements);

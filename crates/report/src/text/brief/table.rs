@@ -16,8 +16,20 @@ const GAP: usize = 2;
 const LABEL: usize = 14;
 /// Metrics that decide nothing, most important first, as their names begin or end.
 const IMPORTANT: [&str; 14] = [
-    "power_w", "energy_j", "per_j", "per_w", "p99_us", "rtt", "p50_us", "mean_us", "rate_mbit_s", "per_s", "count",
-    "max_us", "real_s", "_c",
+    "power_w",
+    "energy_j",
+    "per_j",
+    "per_w",
+    "p99_us",
+    "rtt",
+    "p50_us",
+    "mean_us",
+    "rate_mbit_s",
+    "per_s",
+    "count",
+    "max_us",
+    "real_s",
+    "_c",
 ];
 /// Columns of other metrics at most.
 const OTHERS: usize = 4;
@@ -116,7 +128,8 @@ fn chosen(model: &Model, rows: &[u32], named: &Labels, width: usize) -> Vec<Colu
     'search: for count in (1..=decisive.len()).rev() {
         let details = [Detail::Full, Detail::Plain, Detail::Short, Detail::Verdict];
         for (label, detail) in details.iter().map(|it| (label, it)).chain([(label.min(LABEL), &Detail::Verdict)]) {
-            chosen = decisive[..count].iter().flat_map(|(place, it)| judged(model, rows, *place, it, *detail)).collect();
+            chosen =
+                decisive[..count].iter().flat_map(|(place, it)| judged(model, rows, *place, it, *detail)).collect();
             chosen.extend(required.iter().map(|cells| column(["required", ""], cells.clone(), true)));
             if takes(&chosen, label) <= width {
                 break 'search;
@@ -140,7 +153,9 @@ fn chosen(model: &Model, rows: &[u32], named: &Labels, width: usize) -> Vec<Colu
 pub(super) fn others(model: &Model) -> Vec<usize> {
     let metrics = &model.started.metrics;
     // Over trials of one length energy says what power says.
-    let repeats = |name: &str| name.ends_with("energy_j") && metrics.iter().any(|it| it.name == name.replace("energy_j", "power_w"));
+    let repeats = |name: &str| {
+        name.ends_with("energy_j") && metrics.iter().any(|it| it.name == name.replace("energy_j", "power_w"))
+    };
     let mut others: Vec<(usize, &Metric)> =
         metrics.iter().enumerate().filter(|(_, metric)| !metric.judged && !repeats(&metric.name)).collect();
     others.sort_by_key(|(_, metric)| importance(&metric.name));
@@ -161,10 +176,8 @@ fn column(heads: [&str; 2], cells: Vec<String>, left: bool) -> Column {
 
 /// Value and verdict of a decision metric.
 fn judged(model: &Model, rows: &[u32], place: usize, metric: &Metric, detail: Detail) -> Vec<Column> {
-    let verdicts: Vec<Option<&SettingVerdict>> = rows
-        .iter()
-        .map(|setting| model.settings.get(*setting as usize)?.verdicts.get(place)?.as_ref())
-        .collect();
+    let verdicts: Vec<Option<&SettingVerdict>> =
+        rows.iter().map(|setting| model.settings.get(*setting as usize)?.verdicts.get(place)?.as_ref()).collect();
     let any = verdicts.iter().any(Option::is_some);
     let mut of = Vec::new();
     if detail != Detail::Verdict || !any {
@@ -214,7 +227,11 @@ fn levels(model: &Model, rows: &[u32], place: usize, metric: &Metric, with_inter
     let covers = metric.boundary.as_deref().filter(|_| matches!(unit_of(&metric.name), "W" | "J"));
     let unit = [scaled, covers.unwrap_or_default().to_owned()];
     let unit = unit.join(" ").trim().to_owned();
-    Some(Column { heads: [plain_name(&metric.name).to_owned(), unit], cells: of.into_iter().map(printed).collect(), left: false })
+    Some(Column {
+        heads: [plain_name(&metric.name).to_owned(), unit],
+        cells: of.into_iter().map(printed).collect(),
+        left: false,
+    })
 }
 
 /// Whether each row keeps what is required; nothing where nothing is.
@@ -223,14 +240,7 @@ fn required(model: &Model, rows: &[u32]) -> Option<Vec<String>> {
     rows.iter().map(|setting| requirements::cell(model, *setting)).collect()
 }
 
-fn printed(
-    model: &Model,
-    rows: &[u32],
-    named: &Labels,
-    all: &[Column],
-    width: usize,
-    colour: bool,
-) -> Vec<String> {
+fn printed(model: &Model, rows: &[u32], named: &Labels, all: &[Column], width: usize, colour: bool) -> Vec<String> {
     let takes: usize = all.iter().map(|it| GAP + it.width()).sum();
     let longest = named.cells.iter().map(|cell| columns(cell)).chain([columns(&named.head)]).max().unwrap_or(0);
     let label = longest.min(width.saturating_sub(2 + takes).max(LABEL.min(longest)));

@@ -75,7 +75,9 @@ pub(crate) fn clause(model: &Model, metric: &Metric, verdict: &SettingVerdict, w
         Verdict::Better | Verdict::Worse => {
             format!("{} {} {noun}{between}", size(verdict), direction(verdict.change))
         }
-        Verdict::Undecided => format!("{noun} undecided{}", interval(verdict).map(|it| format!(" ({it})")).unwrap_or_default()),
+        Verdict::Undecided => {
+            format!("{noun} undecided{}", interval(verdict).map(|it| format!(" ({it})")).unwrap_or_default())
+        }
     }
 }
 
