@@ -82,7 +82,7 @@ pub(crate) enum Verb {
     /// Turn knobs for the length of one command
     With(With),
     /// Compare settings by measuring
-    Try(Try),
+    Try(Box<Try>),
     /// Find the best of many settings in few trials: the least watts, say, that keep a limit on latency
     Tune(Tune),
     /// Measure the noise of the machine as it is: what can be seen in how long, and what would help
