@@ -6,8 +6,8 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    BACKGROUND, Background, CommandMeter, Cool, CpuList, Hooks, Metric, PlannedSetting, Requirement, Setting, Side,
-    Started, parse_duration_ns, parse_percent,
+    Assignment, BACKGROUND, Background, CommandMeter, Cool, CpuList, Metric, PlannedSetting, Requirement, Setting,
+    Side, Started, parse_duration_ns, parse_percent,
 };
 
 use crate::asked::Sources;
@@ -114,21 +114,12 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     notes.extend(caveats.iter().cloned());
     let asked = match &plan.tune {
         Some(tune) => {
-            if let Some(of_load) = settings.iter().flat_map(|it| &it.assignments).find(|it| it.knob.of_load().is_some())
-            {
-                let why = format!(
-                    "tune searches knobs of machines, and {} is one of the load; compare with try",
-                    of_load.knob
-                );
-                return Err(PlanError::Search(why).into());
-            }
+            of_machines(&settings)?;
             let others = settings.get(1..).unwrap_or_default();
             Some(Asked::of(plan, tune, others, Space::of(others, world, &narrow)?)?)
         }
         None => None,
     };
-    let hooks = plan.hooks();
-    let variants = variants(&plan.load, &hooks, &settings)?;
     let meters = choices(plan)?;
     let command_meter = program(plan)?.cloned();
     let declared = command_meter.as_ref().map(instance).transpose()?;
@@ -173,10 +164,21 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         requirements,
         search,
         notes: caveats,
-        hooks,
         ..rules(plan)?
     };
+    let variants = variants(&plan.load, &started.hooks, &settings)?;
     Ok(Resolved { started, settings, load: plan.load.clone(), variants, picks, narrow, notes })
+}
+
+/// A search knows knobs of machines alone.
+fn of_machines(settings: &[Setting]) -> Result<(), PlanError> {
+    let all = settings.iter().flat_map(|setting| &setting.assignments);
+    match all.map(|assignment| &assignment.knob).find(|knob| knob.of_load().is_some()) {
+        Some(knob) => Err(PlanError::Search(format!(
+            "tune searches knobs of machines, and {knob} is one of the load; compare with try"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The part of an experiment that the plan alone says: by which rules it is judged and when it ends.
@@ -211,7 +213,7 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         robust: plan.robust,
         max_blocks: max_blocks(plan)?,
         min_blocks: min_blocks(plan)?,
-        hooks: Hooks::default(),
+        hooks: plan.hooks(),
         budget_ns: duration("budget", plan.budget.as_deref())?,
         settle_ns: 0,
         warmup: plan.warmup.unwrap_or(DEFAULT_WARMUP),

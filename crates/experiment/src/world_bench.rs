@@ -205,11 +205,6 @@ impl<'w> WorldBench<'w> {
         trial: &PlannedTrial,
         journal: &mut dyn Journal,
     ) -> Result<Result<Outcome, Void>, Fatal> {
-        let place = self.place(in_force, trial.setting);
-        let runs = match self.repeats(trial, &place, journal)? {
-            Ok(runs) => runs,
-            Err(void) => return Ok(Err(void)),
-        };
         for (side, applied) in in_force.iter_mut() {
             if let Some(machine) = self.world.machine(*side) {
                 applied.look_again(machine);
@@ -222,6 +217,11 @@ impl<'w> WorldBench<'w> {
                 journal.record(&Event::Landed { trial: trial.trial, site })?;
             }
         }
+        let place = self.place(in_force, trial.setting);
+        let runs = match self.repeats(trial, &place, journal)? {
+            Ok(runs) => runs,
+            Err(void) => return Ok(Err(void)),
+        };
         let draw = u64::from(trial.block) * 2 + u64::from(trial.copy);
         let draw = self.seed.wrapping_mul(DRAWS).wrapping_add(draw);
         let load = self.variants[trial.setting as usize].load.clone().repeated(runs);

@@ -3,14 +3,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::Finished;
-use powerband_record::{Better, CpuList, Histogram, LoadVariant, Metric, Repeated, Side, Void, Work};
+use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::ladder::mixed;
 use crate::{
-    CommandLoad, CommandOutput, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage,
-    StreamLoad, WakeLoad,
+    CommandLoad, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
+    WakeLoad,
 };
 
 /// What makes the machine work, as a plan spells it: `kind = "counter"`, ….
@@ -228,64 +228,6 @@ impl Load {
             Load::Command(_) => "command",
             Load::Idle(_) => "idle",
         }
-    }
-
-    /// The load as a setting changes it. Environment variables and background loads do not concern its parts here.
-    ///
-    /// # Errors
-    /// [`LoadError::Variant`] for a command, a variable or a parameter that this load does not have.
-    pub fn of_variant(&self, variant: &LoadVariant) -> Result<Load, LoadError> {
-        if let Load::Command(command) = self {
-            return command.of_variant(variant).map(Load::Command).map_err(LoadError::Variant);
-        }
-        let of_commands = variant.command.as_ref().map(|_| "command".to_owned());
-        let env = variant.env.first().map(|(name, _)| format!("env.{name}"));
-        match of_commands.or(env) {
-            Some(knob) => Err(LoadError::Variant(format!(
-                "{knob} is for commands, and the load is '{}'; put a command behind --",
-                self.kind()
-            ))),
-            None => Ok(self.clone()),
-        }
-    }
-
-    /// The command lines there are, by their text.
-    #[must_use]
-    pub fn command_lines(&self) -> Vec<String> {
-        match self {
-            Load::Command(command) if command.commands.is_empty() => vec![command.argv.join(" ")],
-            Load::Command(command) => command.commands.iter().map(crate::CommandLine::text).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Whether a trial may run it several times: a command that nothing is read from.
-    #[must_use]
-    pub fn is_repeatable(&self) -> bool {
-        matches!(self, Load::Command(command) if command.is_repeatable())
-    }
-
-    /// The same, run so often within a trial.
-    #[must_use]
-    pub fn repeated(mut self, runs: u32) -> Load {
-        if let Load::Command(command) = &mut self {
-            command.set.runs = runs;
-        }
-        self
-    }
-
-    /// The runs of a command that was repeated.
-    #[must_use]
-    pub fn runs(&self, finishes: &Finishes) -> Option<Repeated> {
-        let Load::Command(CommandLoad { set, .. }) = self else { return None };
-        let finished = finishes.get("load").filter(|_| set.repeats())?;
-        Some(Repeated { runs: set.runs, real_s: crate::command::real_times(finished) })
-    }
-
-    /// Whether its output goes to where our own goes.
-    #[must_use]
-    pub fn shows_output(&self) -> bool {
-        matches!(self, Load::Command(command) if command.output == CommandOutput::Inherit)
     }
 
     /// One line for people.
@@ -640,3 +582,4 @@ pub(crate) mod duration {
 
 #[cfg(test)]
 mod tests;
+mod variant;

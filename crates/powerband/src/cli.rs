@@ -120,7 +120,7 @@ pub(crate) enum Verb {
     /// Set knobs while one command runs, then restore them
     With(With),
     /// Compare settings by measuring
-    Try(Try),
+    Try(Box<Try>),
     /// Find the best of many settings, e.g. the lowest power within a latency limit
     Tune(Tune),
     /// Measure the noise, and the smallest difference that can be detected in a given time

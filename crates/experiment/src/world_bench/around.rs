@@ -105,18 +105,13 @@ impl WorldBench<'_> {
     /// Runs the commands after the last trial. One that fails is reported and does not keep others from running.
     pub(super) fn clean_up(&mut self) {
         for cleanup in std::mem::take(&mut self.around.cleanups) {
-            match self.hook("cleanup", &cleanup) {
-                Ok(Ok(())) => {}
-                Ok(Err(Void::Stopped)) => {
-                    self.told.insert(format!("the cleanup command '{}' was stopped", cleanup.0));
-                }
-                Ok(Err(void)) => {
-                    self.told.insert(void.to_string());
-                }
-                Err(fatal) => {
-                    self.told.insert(format!("the cleanup command '{}' did not run: {fatal}", cleanup.0));
-                }
-            }
+            let why = match self.hook("cleanup", &cleanup) {
+                Ok(Ok(())) => continue,
+                Ok(Err(Void::Stopped)) => format!("the cleanup command '{}' was stopped", cleanup.0),
+                Ok(Err(void)) => void.to_string(),
+                Err(fatal) => format!("the cleanup command '{}' did not run: {fatal}", cleanup.0),
+            };
+            self.told.insert(why);
         }
     }
 

@@ -55,7 +55,7 @@ impl WorldBench<'_> {
         Place {
             group: near.and_then(|(_, applied)| applied.group.clone()),
             user: self.user.clone(),
-            background: changes.map(|changes| background(changes)).unwrap_or_default(),
+            background: changes.map(background).unwrap_or_default(),
         }
     }
 

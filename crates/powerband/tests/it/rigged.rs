@@ -111,7 +111,7 @@ fn settings_of_the_far_machine_are_compared() {
     let seen = two.near.beside("seen");
     let script = format!("cat {} >> {}; echo >> {}", two.far.beside("knob").display(), seen.display(), seen.display());
     let words = ["--far", &far, "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--blocks", "2"];
-    let report = two.near.report(&[&words[..], &["--", "sh", "-c", &script]].concat());
+    let report = two.near.report(&[&words[..], &["--repeat", "1", "--", "sh", "-c", &script]].concat());
     assert_eq!(report.settings.len(), 2);
     let seen: Vec<String> = text(&seen).lines().map(str::to_owned).collect();
     assert_eq!(seen.iter().filter(|line| *line == "7").count(), 2, "{seen:?}");

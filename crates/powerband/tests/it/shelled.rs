@@ -186,6 +186,8 @@ fn the_settings_of_a_namespace_are_compared_through_its_shell() {
             "0",
             "--blocks",
             "2",
+            "--repeat",
+            "1",
         ];
         let report = run(&[&["--json"], &words[..], &["--", "sh", "-c", &script]].concat()).ended(0).report();
         assert_eq!(report.settings.len(), 2);

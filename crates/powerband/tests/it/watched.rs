@@ -38,7 +38,8 @@ fn end(mut child: Child) {
     child.wait().unwrap();
 }
 
-const TRY: [&str; 9] = ["try", "--settle", "0", "--blocks", "2", "--warmup", "0", "--json", "--quiet"];
+const TRY: [&str; 11] =
+    ["try", "--repeat", "1", "--settle", "0", "--blocks", "2", "--warmup", "0", "--json", "--quiet"];
 
 fn words<'w>(knobs: &[&'w str], load: &'w str) -> Vec<&'w str> {
     [&TRY[..], knobs, &["--", "sh", "-c", load]].concat()
