@@ -60,9 +60,11 @@ impl Child {
                 (Some(Control::new(drain)), Some(end))
             }
         };
+        let starting = crate::descendants::starting();
         let (pid, started_ns) = run_shim(program, &instructions, control_end, (out_end, err_end), before)
             .map_err(|(step, errno)| spawn_error(step, errno, job, &instructions))?;
         crate::descendants::started(pid);
+        drop(starting);
         let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(error) => {
