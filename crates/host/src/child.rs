@@ -149,21 +149,6 @@ impl Child {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_that_does_not_end_is_not_waited_for_longer_than_said() {
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let pid = Pid::from_child(&child);
-        assert_eq!(reap_within(pid, 1_000_000), None);
-        child.kill().unwrap();
-        assert!(matches!(reap_within(pid, 60_000_000_000), Some((ExitStatus::Signal(9), _))));
-        assert_eq!(reap_within(pid, 60_000_000_000), None, "nobody is left to wait for");
-    }
-}
-
 /// A pipe whose writing end `user` can also open by name (/dev/stdout, /proc/self/fd/N), as a load does.
 fn pipe_for(user: Option<&User>) -> Result<(Drain, OwnedFd), Errno> {
     let (drain, end) = pipe().map_err(errno)?;
@@ -344,5 +329,21 @@ pub(crate) fn is_absent(program: &str, errno: Errno) -> bool {
         Errno::ENOENT => true,
         Errno::EACCES if !program.contains('/') => !std::env::var_os("PATH").is_some_and(stands_in),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_does_not_end_is_not_waited_for_longer_than_said() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert_eq!(reap_within(pid, 1_000_000), None);
+        child.kill().unwrap();
+        assert!(matches!(reap_within(pid, 60_000_000_000), Some((ExitStatus::Signal(9), _))));
+        assert_eq!(reap_within(pid, 60_000_000_000), None, "nobody is left to wait for");
+        assert!(child.wait().is_err(), "it was reaped");
     }
 }
