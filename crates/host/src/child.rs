@@ -60,9 +60,11 @@ impl Child {
                 (Some(Control::new(drain)), Some(end))
             }
         };
+        let starting = crate::descendants::starting();
         let (pid, started_ns) = run_shim(program, &instructions, control_end, (out_end, err_end), before)
             .map_err(|(step, errno)| spawn_error(step, errno, job, &instructions))?;
         crate::descendants::started(pid);
+        drop(starting);
         let pidfd = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(error) => {
@@ -144,21 +146,6 @@ impl Child {
             let _ = rustix::event::poll(&mut fds, Some(&crate::time_until(deadline)));
         }
         crate::descendants::ended(self.pid);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_that_does_not_end_is_not_waited_for_longer_than_said() {
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let pid = Pid::from_child(&child);
-        assert_eq!(reap_within(pid, 1_000_000), None);
-        child.kill().unwrap();
-        assert!(matches!(reap_within(pid, 60_000_000_000), Some((ExitStatus::Signal(9), _))));
-        assert_eq!(reap_within(pid, 60_000_000_000), None, "nobody is left to wait for");
     }
 }
 
@@ -349,5 +336,21 @@ pub(crate) fn is_absent(program: &str, errno: Errno) -> bool {
         Errno::ENOENT => true,
         Errno::EACCES if !program.contains('/') => !std::env::var_os("PATH").is_some_and(stands_in),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_does_not_end_is_not_waited_for_longer_than_said() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert_eq!(reap_within(pid, 1_000_000), None);
+        child.kill().unwrap();
+        assert!(matches!(reap_within(pid, 60_000_000_000), Some((ExitStatus::Signal(9), _))));
+        assert_eq!(reap_within(pid, 60_000_000_000), None, "nobody is left to wait for");
+        assert!(child.wait().is_err(), "it was reaped");
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use powerband_machine::LeftBehind;
 use rustix::process::{Pid, Signal};
@@ -26,6 +26,15 @@ const MAX_NAMED: usize = 3;
 /// Numbers of the children this process started itself, and that are not reaped yet.
 static STARTED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
+/// Held for reading from the start of a child until its number is known, and for writing while children are reaped that
+/// nobody knows: one that ends at once must not be taken for an adopted one by another thread.
+static STARTING: RwLock<()> = RwLock::new(());
+
+/// Until it is dropped nobody reaps a child whose number is not known yet.
+pub(crate) fn starting() -> RwLockReadGuard<'static, ()> {
+    STARTING.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A child was started by us.
 pub(crate) fn started(pid: Pid) {
     started_children().insert(pid.as_raw_nonzero().get());
@@ -37,7 +46,7 @@ pub(crate) fn ended(pid: Pid) {
 }
 
 fn started_children() -> std::sync::MutexGuard<'static, BTreeSet<i32>> {
-    STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// From its making until it is dropped this process adopts what its loads leave running.
@@ -66,7 +75,7 @@ impl Adoption {
     /// Reaps adopted children that have ended, as init would: a load may leave any number of them.
     pub(crate) fn reap(&self) {
         while rustix::io::read(&self.end, &mut [0; 64]).is_ok_and(|got| got > 0) {}
-        adopted(&own_children()).for_each(reap_if_ended);
+        reap_adopted();
     }
 
     /// How many processes are left now.
@@ -118,7 +127,7 @@ fn wait_until_none(signal: Option<Signal>, for_ns: u64) -> BTreeSet<i32> {
 
 /// Adopted children and all their descendants that live.
 fn left() -> BTreeSet<i32> {
-    adopted(&own_children()).for_each(reap_if_ended);
+    reap_adopted();
     let all = every_process();
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for (&pid, stat) in &all {
@@ -141,7 +150,12 @@ fn adopted(children: &[i32]) -> impl Iterator<Item = i32> {
     let started = started_children().clone();
     let own = rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
     let is_adopted = move |pid: &i32| !started.contains(pid) && stat(*pid).is_some_and(|stat| stat.session != own);
-    children.to_vec().into_iter().filter(is_adopted)
+    children.iter().copied().filter(is_adopted)
+}
+
+fn reap_adopted() {
+    let _nobody_starts = STARTING.write().unwrap_or_else(PoisonError::into_inner);
+    adopted(&own_children()).for_each(reap_if_ended);
 }
 
 fn reap_if_ended(pid: i32) {

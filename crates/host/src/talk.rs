@@ -14,6 +14,9 @@ use crate::signals::StopPipes;
 /// takes at this speed beyond the deadline.
 const SLOWEST_BYTES_S: u64 = 16 << 10;
 
+/// One of which nothing more comes for this long stands still however long its message is, ns.
+const STALLED_NS: u64 = 10_000_000_000;
+
 /// At most this much is read at once, bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -139,11 +142,15 @@ impl Ear {
 
     /// The next message, until `deadline_ns` at the latest, or as long as it takes at the slowest speed once it has begun.
     pub(crate) fn hear(&mut self, deadline_ns: u64) -> Result<Vec<u8>, Silence> {
+        let mut until_ns = deadline_ns;
         loop {
             if let Some(json) = self.heard()? {
                 return Ok(json);
             }
-            wait_for(&self.end, PollFlags::IN, deadline_ns.saturating_add(time_of(self.frames.missing_bytes())))?;
+            // By the whole length, known with its first bytes; what is missing later is less.
+            until_ns = until_ns.max(deadline_ns.saturating_add(time_of(self.frames.missing_bytes())));
+            let stalled_ns = deadline_ns.max(self.heard_ns.saturating_add(STALLED_NS));
+            wait_for(&self.end, PollFlags::IN, until_ns.min(stalled_ns))?;
             self.listen()?;
         }
     }
@@ -267,15 +274,16 @@ mod tests {
     fn a_long_message_on_a_slow_line_is_no_silence() {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         let bytes = frame(&"x".repeat(256 << 10)).unwrap();
+        // It has begun, and the time for an answer is over.
+        rustix::io::write(&writer, &bytes[..16 << 10]).unwrap();
         let slow = std::thread::spawn(move || {
-            for part in bytes.chunks(16 << 10) {
+            for part in bytes[16 << 10..].chunks(16 << 10) {
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 let _ = rustix::io::write(&writer, part);
             }
         });
-        // Everything takes 340 ms at least, and an answer may take 50.
         let mut ear = Ear::new(reader);
-        let heard = ear.hear(crate::now_ns() + 50_000_000).map(|json| json.len());
+        let heard = ear.hear(crate::now_ns()).map(|json| json.len());
         slow.join().unwrap();
         assert_eq!(heard, Ok((256 << 10) + 2));
         // Of one that has not begun, the deadline is the deadline.

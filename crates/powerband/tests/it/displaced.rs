@@ -141,7 +141,9 @@ fn a_ledger_that_somebody_else_altered_is_noticed_before_the_next_change() {
 fn what_is_set_does_not_stay_when_its_undo_has_no_place_any_more() {
     let desk = desk();
     let knobs = desk.beside("knobs.toml");
-    let gone = format!("[knobs.gone]\nget = \"echo 0\"\nset = \"rm -rf {} # {{value}}\"\n", desk.state().display());
+    let (state, value) = (desk.state().display().to_string(), desk.beside("value").display().to_string());
+    fs::write(&value, "0\n").unwrap();
+    let gone = format!("[knobs.gone]\nget = \"cat {value}\"\nset = \"rm -rf {state}; echo {{value}} > {value}\"\n");
     fs::write(&knobs, gone).unwrap();
     let set = format!("{}=1", desk.knob("knob"));
     for words in [[&*set, "gone=1"], ["gone=1", &*set]] {
