@@ -43,7 +43,9 @@ pub enum Fatal {
         why: String,
     },
     /// Something that was turned could not be put back.
-    #[error("RESTORE INCOMPLETE: {what}; `powerband undo --left` tries again, `powerband undo --list` shows what is left")]
+    #[error(
+        "RESTORE INCOMPLETE: {what}; `powerband undo --left` tries again, `powerband undo --list` shows what is left"
+    )]
     CannotRestore {
         /// Knobs and sites with the reason.
         what: String,

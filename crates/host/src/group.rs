@@ -177,8 +177,7 @@ impl Hierarchy {
 
     /// Whether a file of a group names the controller.
     fn has(&self, folder: &Path, file: &str) -> bool {
-        fs::read_to_string(folder.join(file))
-            .is_ok_and(|all| all.split_whitespace().any(|one| one == self.controller))
+        fs::read_to_string(folder.join(file)).is_ok_and(|all| all.split_whitespace().any(|one| one == self.controller))
     }
 
     /// Version 2: the group that is to hand the controller down so that groups can be made, `None` where there is nothing to

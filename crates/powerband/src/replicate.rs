@@ -113,7 +113,10 @@ fn observed(
         _ => None,
     });
     if let Some(failed) = unrestored {
-        return Err(incomplete::failure(failed, &format!("it was the plan {name}, on simulated machines that are gone")));
+        return Err(incomplete::failure(
+            failed,
+            &format!("it was the plan {name}, on simulated machines that are gone"),
+        ));
     }
     surveyed.map_err(|why| match why {
         Void::Stopped => Failure::new(Exit::Stopped, "stopped; nothing was turned but on simulated machines"),

@@ -51,7 +51,20 @@ mod tests {
                 step: None,
             };
             let (id, boot_id, origin) = (EntryId(id), words(), Origin::default());
-            (id, OpenEntry { id, step: id, boot_id, origin, turn, acted: true, errno: None, reads_back: None, read_before: None })
+            (
+                id,
+                OpenEntry {
+                    id,
+                    step: id,
+                    boot_id,
+                    origin,
+                    turn,
+                    acted: true,
+                    errno: None,
+                    reads_back: None,
+                    read_before: None,
+                },
+            )
         };
         let open: BTreeMap<EntryId, OpenEntry> = (1..).zip(undos).map(entry).collect();
         order(&open.keys().copied().collect::<Vec<_>>(), &open).iter().map(|id| id.0).collect()

@@ -161,7 +161,8 @@ fn round(entry: &OpenEntry, undo: &Action, read: Read<'_>, act: &mut dyn FnMut(&
     let Some(first) = now() else { return };
     let mut asked = before.clone();
     // Name, what read before, and what reads now that this was requested.
-    let differing = |(name, &was): (&String, &u32)| Some((name.clone(), was, first.get(name).filter(|now| *now != was)?));
+    let differing =
+        |(name, &was): (&String, &u32)| Some((name.clone(), was, first.get(name).filter(|now| *now != was)?));
     let mut apart: Vec<(String, u32, u32)> = before.0.iter().filter_map(differing).collect();
     let furthest = apart.iter().map(|(_, was, reads)| was.abs_diff(*reads)).max();
     for step in 1..=furthest.unwrap_or(0).min(ROUNDED) {
@@ -199,7 +200,8 @@ fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>
             };
             // Without a reading we were interrupted between acting and writing down what came of it.
             let ours = entry.reads_back.as_ref().unwrap_or(written);
-            let is_foreign = is_spared && now != ours.trim_end() && !(is_late && is_torn(now, &entry.turn.action, undo));
+            let is_foreign =
+                is_spared && now != ours.trim_end() && !(is_late && is_torn(now, &entry.turn.action, undo));
             is_foreign.then(|| Undone::Foreign { found: now.clone(), ours: ours.clone() })
         }
         // What cannot be compared may be somebody else's.

@@ -141,7 +141,11 @@ fn a_refusal_is_believed_only_where_what_reads_back_is_what_was_there() {
         let id = ledger.intend(&turn, &mut nothing).unwrap();
         ledger.done(id, errno, reads.map(str::to_owned), &mut |_| panic!("it was written down")).unwrap();
         let later = Ledger::load(Box::new(store), "boot").unwrap();
-        assert_eq!((ledger.open().is_empty(), later.open().is_empty()), (closed, closed), "{errno:?} {reads:?} {turn:?}");
+        assert_eq!(
+            (ledger.open().is_empty(), later.open().is_empty()),
+            (closed, closed),
+            "{errno:?} {reads:?} {turn:?}"
+        );
     }
 }
 
@@ -160,7 +164,8 @@ fn what_was_refused_in_part_is_restored() {
 fn a_place_that_refuses_the_undo_as_it_refused_the_action_is_as_before() {
     // A limit that one may not write; a file that could not be made, behind a link that leads nowhere.
     let limit = Turn { before: None, ..turn("/sys/limit", "2000", "1000", Hold::Held) };
-    let made = Turn { undo: Some(Action::RemoveFile { path: "/etc/new".into() }), ..turn("/etc/new", "", "1", Hold::Held) };
+    let made =
+        Turn { undo: Some(Action::RemoveFile { path: "/etc/new".into() }), ..turn("/etc/new", "", "1", Hold::Held) };
     for (turn, reads, errno) in [
         (&limit, Ok("2000"), Errno::EACCES),
         (&limit, Ok("1000"), Errno::EIO),
@@ -202,12 +207,9 @@ impl LedgerStore for Full {
 
 #[test]
 fn what_cannot_be_written_down_is_taken_back_unless_a_refusal_can_be_believed() {
-    for (errno, reads, times) in [
-        (None, "1", 1),
-        (Some(Errno::EINVAL), "0", 0),
-        (Some(Errno::EINVAL), "1", 1),
-        (Some(Errno::EINVAL), "half", 1),
-    ] {
+    for (errno, reads, times) in
+        [(None, "1", 1), (Some(Errno::EINVAL), "0", 0), (Some(Errno::EINVAL), "1", 1), (Some(Errno::EINVAL), "half", 1)]
+    {
         let mut ledger = Ledger::load(Box::new(Full(MemoryLedger::default(), 1)), "boot").unwrap();
         let id = ledger.intend(&turn("/etc/a", "0", "1", Hold::Held), &mut nothing).unwrap();
         let mut taken_back = 0;
@@ -296,7 +298,8 @@ fn values_of_one_request_that_a_driver_rounds_come_back_together() {
         let reads = |[rx, tx]: [u32; 2]| format!("{tx} {rx}");
         // As the request has its parameters, not as the alphabet.
         let place = "coalesce:eth0/tx-usecs,rx-usecs";
-        let turn = Turn { action: set([100, 1_000]), undo: Some(set(before)), ..turn(place, &reads(before), "", Hold::Held) };
+        let turn =
+            Turn { action: set([100, 1_000]), undo: Some(set(before)), ..turn(place, &reads(before), "", Hold::Held) };
         let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
         let id = ledger.intend(&turn, &mut nothing).unwrap();
         let asked = crate::Coalescing([("rx-usecs".to_owned(), 100), ("tx-usecs".to_owned(), 1_000)].into());

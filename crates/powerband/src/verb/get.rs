@@ -76,7 +76,8 @@ fn unreadable(readings: &[Row]) -> Option<Failure> {
     let mut all = readings.iter().filter_map(|row| Some((&row.reading, row.reading.unreadable.as_ref()?)));
     let (reading, (path, errno)) = all.next()?;
     let denied = matches!(*errno, Errno::EACCES | Errno::EPERM);
-    let (exit, next) = if denied { (Exit::Denied, "; run it as root: `sudo powerband …`") } else { (Exit::Unsupported, "") };
+    let (exit, next) =
+        if denied { (Exit::Denied, "; run it as root: `sudo powerband …`") } else { (Exit::Unsupported, "") };
     let others = match all.count() {
         0 => String::new(),
         others => format!(", and {others} more"),

@@ -6,9 +6,9 @@ use powerband_record::{Assignment, ExitStatus, Setting, Side, Work};
 use crate::caller;
 use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::{incomplete, output};
 use crate::rig::{self, Purpose};
 use crate::witness::Witnesses;
+use crate::{incomplete, output};
 
 /// Time a command has to end after it was asked to, ns.
 const GRACE_NS: u64 = 5_000_000_000;
@@ -118,11 +118,7 @@ fn wait(world: &mut dyn World, process: ProcessId, witnesses: Witnesses) -> (Opt
 ///
 /// # Errors
 /// As [`incomplete::check`] says.
-pub(super) fn put_back(
-    world: &mut dyn World,
-    in_force: &[(Side, Applied)],
-    names: &rig::Names,
-) -> Result<(), Failure> {
+pub(super) fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)], names: &rig::Names) -> Result<(), Failure> {
     let mut all = Restored::default();
     for (side, applied) in in_force.iter().rev() {
         if rig::is_lost(world, *side) {

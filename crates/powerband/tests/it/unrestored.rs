@@ -31,11 +31,8 @@ impl Bench {
             Wrong::Differs => format!("echo 5 > {}; exit 0", valve.display()),
         };
         let script = desk.beside("turn");
-        let lines = format!(
-            "if [ $1 = 0 ] && [ -e {} ]; then {answer}; fi\necho $1 > {}\n",
-            broken.display(),
-            valve.display()
-        );
+        let lines =
+            format!("if [ $1 = 0 ] && [ -e {} ]; then {answer}; fi\necho $1 > {}\n", broken.display(), valve.display());
         fs::write(&script, lines).unwrap();
         let knobs = desk.beside("knobs.toml");
         let declared = format!(
@@ -70,9 +67,23 @@ impl Bench {
 fn verbs() -> Vec<(&'static str, fn(&Bench) -> Ran)> {
     vec![
         ("with", |it| it.run(&["with", "valve=1", "--", "sh", "-c", &it.load()])),
-        ("try", |it| it.run(&["try", "valve=0,1", "--settle", "0", "--blocks", "1", "-q", "--", "sh", "-c", &it.load()])),
+        ("try", |it| {
+            it.run(&["try", "valve=0,1", "--settle", "0", "--blocks", "1", "-q", "--", "sh", "-c", &it.load()])
+        }),
         ("tune", |it| {
-            it.run(&["tune", "valve=0,1,2", "--minimize", "real_s", "--settle", "0", "-q", "--", "sh", "-c", &it.load()])
+            it.run(&[
+                "tune",
+                "valve=0,1,2",
+                "--minimize",
+                "real_s",
+                "--settle",
+                "0",
+                "-q",
+                "--",
+                "sh",
+                "-c",
+                &it.load(),
+            ])
         }),
         ("run", |it| {
             let plan = it.desk.beside("plan.toml");
@@ -87,7 +98,21 @@ fn verbs() -> Vec<(&'static str, fn(&Bench) -> Ran)> {
         ("resume", |it| {
             let (go, load) = (it.desk.beside("go"), it.load());
             let load = format!("if [ -e {} ]; then {load}; else sleep .2; fi", go.display());
-            let words = ["try", "--knobs", &it.knobs, "valve=0,1", "--settle", "0", "--blocks", "9", "-q", "--", "sh", "-c", &load];
+            let words = [
+                "try",
+                "--knobs",
+                &it.knobs,
+                "valve=0,1",
+                "--settle",
+                "0",
+                "--blocks",
+                "9",
+                "-q",
+                "--",
+                "sh",
+                "-c",
+                &load,
+            ];
             let running = it.desk.start(&words);
             until("a trial is done", || it.desk.json(&["list"])["experiments"][0]["trials"].as_u64().unwrap_or(0) >= 1);
             running.signal(Signal::INT);
@@ -130,9 +155,11 @@ fn what_is_not_restored_decides_the_exit_code_of_every_verb() {
             let ran = run(&bench);
             let said = format!("{wrong:?}, {verb}:\n{}\n{}", ran.out, ran.err);
             assert_eq!(ran.code, Some(6), "{said}");
-            let line = ran.err.lines().find(|line| line.contains("RESTORE INCOMPLETE")).unwrap_or_else(|| panic!("{said}"));
+            let line =
+                ran.err.lines().find(|line| line.contains("RESTORE INCOMPLETE")).unwrap_or_else(|| panic!("{said}"));
             assert!(line.contains("valve"), "{said}");
-            let typed = if wrong == Wrong::Differs && !line.contains("undo") { "`powerband set valve=0`" } else { "undo" };
+            let typed =
+                if wrong == Wrong::Differs && !line.contains("undo") { "`powerband set 'valve=0'`" } else { "undo" };
             assert!(line.contains(typed), "{said}");
             // What the sentence says is true.
             let reads = text(&bench.desk.beside("valve"));

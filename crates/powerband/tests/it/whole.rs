@@ -77,7 +77,11 @@ fn what_the_kernel_stored_before_it_refused_is_restored() {
             assert_eq!((there.read(&path), desk.turned()), (before.clone(), 0), "{setting}: {}", ran.err);
             let changed = ran.err.contains(&format!("the kernel had changed it to '{stored}"));
             let unchanged = ran.err.contains("nothing is changed");
-            assert!(changed && ran.err.contains("is restored") || stored == value && unchanged, "{setting}: {}", ran.err);
+            assert!(
+                changed && ran.err.contains("is restored") || stored == value && unchanged,
+                "{setting}: {}",
+                ran.err
+            );
         }
     }
 }

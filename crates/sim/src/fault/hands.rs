@@ -76,7 +76,9 @@ impl Hands<'_> {
             Strike::Nothing => {}
             Strike::Dead(_) => return Err((Errno::EIO, None)),
             Strike::Fault(Fault::ClampedLate, stream) => clamped = Some(stream),
-            Strike::Fault(fault @ (Fault::RefusedInPart | Fault::RefusedTooLate), stream) => late = Some((fault, stream)),
+            Strike::Fault(fault @ (Fault::RefusedInPart | Fault::RefusedTooLate), stream) => {
+                late = Some((fault, stream))
+            }
             Strike::Fault(fault @ (Fault::RefusedOnce | Fault::RefusedOften | Fault::RefusedLasting), mut stream) => {
                 if let Some(place) = place(action) {
                     let writes = match fault {

@@ -215,7 +215,10 @@ fn what_was_refused_in_part_or_too_late_is_restored() {
                     assert_eq!(snapshot(scene.near()), before, "{fault:?} of {path} in step {after}: {said}");
                     assert!(scene.near().open_entries().is_empty(), "{fault:?} of {path} in step {after}: {said}");
                 }
-                assert!(struck > 0 || fault == Fault::RefusedInPart && path.starts_with("/sys/"), "{fault:?} of {path}");
+                assert!(
+                    struck > 0 || fault == Fault::RefusedInPart && path.starts_with("/sys/"),
+                    "{fault:?} of {path}"
+                );
             }
         }
     }

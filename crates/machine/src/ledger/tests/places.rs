@@ -104,9 +104,7 @@ fn an_entry_without_an_origin_reads_as_before() {
 fn machines_with_one_ledger_each_see_their_own() {
     let store = Shared::default();
     let name = |host: &str| Origin::machine_name(host, "installed together");
-    let on = |host: &str, boot: &str| {
-        Ledger::load(Box::new(store.clone()), boot).unwrap().on_machine(name(host))
-    };
+    let on = |host: &str, boot: &str| Ledger::load(Box::new(store.clone()), boot).unwrap().on_machine(name(host));
     let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|path| (path.to_owned(), "0".to_owned())).into();
     let mut one = on("one", "boot1");
     let ids: Vec<EntryId> =
@@ -134,7 +132,10 @@ fn machines_with_one_ledger_each_see_their_own() {
 
 #[test]
 fn what_a_dead_owner_held_is_not_written_over_edits_of_a_later_boot() {
-    let held = |before: &str, asked: &str| Turn { before: Some(before.trim_end().into()), ..turn("/etc/a", before, asked, Hold::Held) };
+    let held = |before: &str, asked: &str| Turn {
+        before: Some(before.trim_end().into()),
+        ..turn("/etc/a", before, asked, Hold::Held)
+    };
     let (long, short) = ("600 and more\n", "1\n");
     for (now, boot, left, foreign) in [
         // In the boot it was held in, what somebody else writes is a disturbance.
@@ -156,7 +157,11 @@ fn what_a_dead_owner_held_is_not_written_over_edits_of_a_later_boot() {
             let mut later = Ledger::load(Box::new(store), boot).unwrap();
             let undone = undo(&mut later, &mut files, id, false);
             assert_eq!(matches!(undone, Undone::Foreign { .. }), foreign, "{now:?} in {boot}: {undone:?}");
-            assert_eq!((files["/etc/a"].as_str(), later.open().len()), (left, usize::from(foreign)), "{now:?} in {boot}");
+            assert_eq!(
+                (files["/etc/a"].as_str(), later.open().len()),
+                (left, usize::from(foreign)),
+                "{now:?} in {boot}"
+            );
             undo(&mut later, &mut files, id, true);
             assert_eq!((files["/etc/a"].as_str(), later.open().len()), (long, 0));
         }
