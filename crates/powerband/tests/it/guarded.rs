@@ -216,7 +216,7 @@ fn when_both_are_killed_the_next_command_puts_back() {
         let (setting, load): (String, &[&str]) =
             if words[0] == "set" { (other, &[]) } else { (format!("b:{other}"), &["--", "true"]) };
         let ran = desk.run(&[words, &[&setting], load].concat()).ended(0);
-        assert!(ran.err.contains("put back 1 settings"), "{}", ran.err);
+        assert!(ran.err.contains("restored 1 settings"), "{}", ran.err);
         assert_eq!(text(&path), "as found \n\n");
     }
 }
