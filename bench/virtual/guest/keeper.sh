@@ -2,7 +2,7 @@
 # the emulator is ended and its folder is removed. The folder's name is the first answer; at a line of input the emulator is
 # started by the words in it, and its process is the second.
 # usage: keeper.sh TEMPORARY-FOLDER
-trap '' HUP INT TERM
+trap '' HUP INT PIPE TERM
 folder=$(mktemp -d "$1/powerband-bench-XXXXXX") || exit 1
 echo "$folder"
 if read -r _; then

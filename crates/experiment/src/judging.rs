@@ -118,6 +118,13 @@ impl Judging {
         }
     }
 
+    /// Forgets what a block that was not finished has brought.
+    pub(crate) fn keep_blocks(&mut self, blocks: u32) {
+        for sheet in &mut self.sheets {
+            sheet.table = sheet.table.prefix(blocks as usize);
+        }
+    }
+
     /// A valid trial.
     pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome) {
         self.requiring.take(slot.setting, outcome);

@@ -2,7 +2,7 @@
 //! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Requirement, Started, Void, is_loss};
 use powerband_stats::limit::{LEAST_BLOCK, LEAST_TRIALS};
-use powerband_stats::{Patience, Slot, block_order, reference_copies, slots};
+use powerband_stats::{Patience, Slot, block_order, next_look, reference_copies, slots};
 
 use crate::calibrating::{self, Calibrating};
 use crate::judging::{Judging, Look};
@@ -45,6 +45,8 @@ struct Blocks<'a> {
     blocks: u32,
     longest_block_ns: u64,
     look: Look,
+    /// The block of the latest look.
+    looked_at: u32,
     notes: Vec<String>,
 }
 
@@ -60,13 +62,18 @@ impl Course for Blocks<'_> {
         let results = calibrating.map(|it| it.results(self.started, self.judging.spending()));
         let (calibrations, untold) = results.unwrap_or_default();
         self.notes.extend(untold);
+        let levels = self.judging.levels();
+        if self.looked_at < self.blocks {
+            self.judging.keep_blocks(self.blocks);
+            self.look_at_all();
+        }
         self.notes.extend(self.judging.notes());
         Found {
             blocks: self.blocks,
             verdicts: self.look.verdicts,
             requirements: self.look.requirements,
             calibrations,
-            levels: self.judging.levels(),
+            levels,
             knee: self.look.knee,
             search: None,
             notes: self.notes,
@@ -86,6 +93,7 @@ impl<'a> Blocks<'a> {
             blocks: 0,
             longest_block_ns: 0,
             look: Look::default(),
+            looked_at: 0,
             notes: Vec::new(),
         }
     }
@@ -225,10 +233,11 @@ impl<'a> Blocks<'a> {
         trials.leave(setting, block, why)
     }
 
-    /// Looks at the blocks so far, tells, and lets decided settings go.
+    /// Looks at the blocks so far when that is due, tells, and lets decided settings go.
     fn look(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
-        if self.calibrating.is_none() {
-            self.look = self.judging.look();
+        let due = self.blocks >= next_look(self.looked_at) || self.blocks == self.started.max_blocks;
+        if due {
+            self.look_at_all();
         }
         let done = BlockDone {
             block: self.blocks,
@@ -247,7 +256,14 @@ impl<'a> Blocks<'a> {
                 self.leave(trials, setting, self.blocks, &why)?;
             }
         }
-        self.set_aside(trials)
+        if due { self.set_aside(trials) } else { Ok(()) }
+    }
+
+    fn look_at_all(&mut self) {
+        self.looked_at = self.blocks;
+        if self.calibrating.is_none() {
+            self.look = self.judging.look();
+        }
     }
 
     /// Settings that two looks in a row predict to need more blocks than there are make room for the others.

@@ -45,6 +45,10 @@ pub(crate) struct Fit {
     pub(crate) starts: Vec<usize>,
     /// Trials of each setting.
     pub(crate) counts: Vec<usize>,
+    /// Places of the observations setting by setting, each setting's in order.
+    by_setting: Vec<usize>,
+    /// Where each setting's places begin there, and one past the last.
+    setting_starts: Vec<usize>,
     factor: Vec<f64>,
     means: Vec<f64>,
     work: Vec<f64>,
@@ -88,8 +92,30 @@ impl Fit {
         }
         self.used.clone_from(&self.raw);
         self.factorise();
+        self.sort_by_setting();
         self.solve();
         Ok(())
+    }
+
+    /// Places of a setting's observations, in order.
+    pub(crate) fn of(&self, setting: usize) -> &[usize] {
+        &self.by_setting[self.setting_starts[setting]..self.setting_starts[setting + 1]]
+    }
+
+    /// Counts where each setting's places begin, then puts each place behind those of its setting before it.
+    fn sort_by_setting(&mut self) {
+        self.setting_starts.clear();
+        self.setting_starts.push(0);
+        for count in &self.counts {
+            self.setting_starts.push(self.setting_starts[self.setting_starts.len() - 1] + count);
+        }
+        let mut next = self.setting_starts.clone();
+        self.by_setting.clear();
+        self.by_setting.resize(self.observations.len(), 0);
+        for (place, seen) in self.observations.iter().enumerate() {
+            self.by_setting[next[seen.setting]] = place;
+            next[seen.setting] += 1;
+        }
     }
 
     /// Blocks used.

@@ -251,24 +251,27 @@ impl Judge {
 
     /// Mean square of each setting's residuals against that of the others'.
     fn mark_unstable(&mut self) {
+        let all = self.sum_of_squares();
         for setting in 1..=self.settings {
             if self.states[setting - 1].claimed.is_none() {
-                self.states[setting - 1].unstable = self.spread_stands_out(setting);
+                self.states[setting - 1].unstable = self.spread_stands_out(setting, all);
             }
         }
     }
 
-    fn spread_stands_out(&self, setting: usize) -> bool {
+    /// Sum of the squared residuals of all settings.
+    fn sum_of_squares(&self) -> f64 {
+        self.fit.residuals.iter().fold(0.0, |sum, e| sum + e * e)
+    }
+
+    /// Whether a setting's share of `all` squared residuals is more than its trials'.
+    fn spread_stands_out(&self, setting: usize, all: f64) -> bool {
         let fit = &self.fit;
         let trials = fit.counts[setting];
         if self.settings < 2 || trials < 3 || fit.df <= 0.0 {
             return false;
         }
-        let (mut own, mut all) = (0.0, 0.0);
-        for (seen, e) in fit.observations.iter().zip(&fit.residuals) {
-            all += e * e;
-            own += if seen.setting == setting { e * e } else { 0.0 };
-        }
+        let own = fit.of(setting).iter().fold(0.0, |sum, &place| sum + fit.residuals[place] * fit.residuals[place]);
         let own_df = fit.df * trials as f64 / fit.raw.len() as f64;
         let others_df = fit.df - own_df;
         others_df > 0.0 && stands_out(own / own_df, own_df, (all - own) / others_df, others_df)

@@ -69,6 +69,6 @@ pub use pairs::Pairs;
 pub use predict::{Patience, Prediction, trials_left};
 pub use random::{Draws, Purpose};
 pub use rules::{Rules, Scale, Spend};
-pub use spending::Spending;
+pub use spending::{Spending, next_look};
 pub use table::Table;
 pub use verdict::{Claim, Look, SettingLook};

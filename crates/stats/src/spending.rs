@@ -15,6 +15,18 @@ const COMPUTED_BLOCKS: u32 = 200;
 /// continuation spends less than it may.
 const CONTINUED_EXPONENT: f64 = 1.5;
 
+/// Further looks come each time the blocks have grown by one in so many.
+const GROWN_BY_ONE_IN: u32 = 100;
+
+/// The block of the look after the one at `block`: the next one as far as boundaries are computed, then one percent later. A
+/// look reads all blocks, so the work of all looks together grows with the blocks and not with their square. What is
+/// left out was never spent, so the error rate holds.
+#[must_use]
+pub fn next_look(block: u32) -> u32 {
+    let step = if block < COMPUTED_BLOCKS { 1 } else { block / GROWN_BY_ONE_IN };
+    block.saturating_add(step)
+}
+
 impl Spend {
     /// Error spent by the look after `block`, the first look being after block `first`; `alpha` is all there is.
     #[must_use]
@@ -180,4 +192,31 @@ fn quadrature(end: f64) -> Vec<(f64, f64)> {
         nodes.extend(NODES.iter().map(|&(at, weight)| (middle + half * at, half * weight)));
     }
     nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks read by all looks up to a number of blocks.
+    fn blocks_read(blocks: u32) -> u64 {
+        std::iter::successors(Some(1), |&block| Some(next_look(block)))
+            .take_while(|&block| block <= blocks)
+            .map(u64::from)
+            .sum()
+    }
+
+    #[test]
+    fn every_block_is_looked_at_as_far_as_boundaries_are_computed() {
+        assert!((1..COMPUTED_BLOCKS).all(|block| next_look(block) == block + 1));
+        assert!((COMPUTED_BLOCKS..100_000).all(|block| f64::from(next_look(block)) <= 1.01 * f64::from(block)));
+    }
+
+    #[test]
+    fn the_work_of_all_looks_grows_with_the_blocks() {
+        for blocks in [2_500, 5_000, 10_000, 20_000, 40_000] {
+            let ratio = blocks_read(2 * blocks) as f64 / blocks_read(blocks) as f64;
+            assert!(ratio < 2.1, "{blocks}: {ratio}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ mod ends;
 mod facts;
 #[cfg(test)]
 mod faults;
+mod looks;
 mod required;
 mod resumed;
 mod tuned;

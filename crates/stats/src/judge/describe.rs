@@ -74,7 +74,7 @@ impl Judge {
             clipped_share: 1.0 - self.winsor.kept_share(),
             clipped: clipped.filter(|(_, c)| **c).map(|(seen, _)| (seen.block, seen.slot)).collect(),
             settings: settings.collect(),
-            reference_unstable: self.spread_stands_out(0),
+            reference_unstable: self.spread_stands_out(0, self.sum_of_squares()),
             drift: drift(&fit.block_levels),
             change_point: change_point(&fit.block_levels),
         }
@@ -114,17 +114,12 @@ impl Judge {
 
     /// What a setting's trials, as measured, leave unexplained.
     fn raw_residuals(&self, setting: usize) -> Vec<f64> {
-        let seen = self.fit.observations.iter().enumerate().filter(|(_, seen)| seen.setting == setting);
-        seen.map(|(index, _)| self.fit.raw[index] - self.fit.fitted(index)).collect()
+        self.fit.of(setting).iter().map(|&place| self.fit.raw[place] - self.fit.fitted(place)).collect()
     }
 
     fn clipped_share(&self, setting: usize) -> f64 {
-        let own = self.fit.observations.iter().zip(&self.winsor.clipped).filter(|(seen, _)| seen.setting == setting);
-        let (mut trials, mut clipped) = (0_u32, 0_u32);
-        for (_, c) in own {
-            trials += 1;
-            clipped += u32::from(*c);
-        }
-        if trials == 0 { 0.0 } else { f64::from(clipped) / f64::from(trials) }
+        let places = self.fit.of(setting);
+        let clipped = places.iter().filter(|&&place| self.winsor.clipped[place]).count();
+        if places.is_empty() { 0.0 } else { clipped as f64 / places.len() as f64 }
     }
 }
