@@ -102,7 +102,7 @@
     if (boxes.length < 2) continue;
     const bar = document.createElement("div");
     bar.className = "picks";
-    bar.append("In the pictures:");
+    bar.append("In the charts:");
     for (const [name, on] of [["all", true], ["none", false]]) {
       const button = document.createElement("button");
       button.type = "button";

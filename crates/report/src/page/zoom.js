@@ -22,7 +22,7 @@
       bar.append(made);
       return made;
     };
-    const larger = button("larger");
+    const larger = button("Enlarge");
     larger.setAttribute("aria-pressed", "false");
     larger.addEventListener("click", () => {
       const before = larger.getBoundingClientRect().top;

@@ -72,8 +72,11 @@ fn experiments_under_more_and_more_customers_are_a_curve_for_each_setting() {
     assert!(found.finding.contains("; different loads, not comparable with one another: experiment 7 ("));
     assert!(found.finding.starts_with("3 experiments along customers, 500 to 2000; "), "{}", found.finding);
     let ids: Vec<&str> = all.iter().map(|picture| picture.id.as_str()).collect();
-    assert_eq!(ids, ["curve-requests-per-s", "curve-power-w", "curve-requests-per-s-over-power-w"]);
-    for picture in &all {
+    assert_eq!(ids, ["summary", "curve-requests-per-s", "curve-power-w", "curve-requests-per-s-over-power-w"]);
+    // One picture of every difference, in both metrics.
+    assert_eq!(lies_where_it_says(&all[0]), found.rows.len());
+    let all = &all[1..];
+    for picture in all {
         assert_eq!(lies_where_it_says(picture), 6, "{}", picture.id);
     }
     // What is done for a watt: of each trial, so that what both have in common is not counted as noise.
