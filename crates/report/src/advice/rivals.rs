@@ -41,10 +41,10 @@ fn gain(model: &Model, at: u32, place: usize) -> Option<f64> {
 
 /// Each of the others against `best` in every decision metric; nothing where the journal has no trials in blocks.
 ///
-/// Whichever came off best was chosen by these very trials: the error rate is shared by all pairs there are, not only by those
-/// with it.
+/// All settings are in the comparison, as together they say more of the noise. Whichever came off best was chosen by these very
+/// trials: the error rate is shared by all pairs there are, not only by those with it.
 fn compared(model: &Model, best: u32, of: &[u32]) -> Vec<(u32, Row)> {
-    let others: Vec<u32> = of.iter().copied().filter(|at| *at != best).collect();
+    let others: Vec<u32> = (0..).take(model.settings.len()).filter(|at| *at != best).collect();
     let index = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     let measured = Measured::of_model(model);
     let spending = Arc::clone(SPENDING.get_or_init(|| Arc::new(Spending::new())));
@@ -55,8 +55,10 @@ fn compared(model: &Model, best: u32, of: &[u32]) -> Vec<(u32, Row)> {
         return Vec::new();
     }
     let Ok(found) = within(&measured, index(best), &places, &ask) else { return Vec::new() };
-    // The rows of a metric come in the order of the settings.
-    found.rows.into_iter().enumerate().filter_map(|(at, row)| Some((*others.get(at % others.len())?, row))).collect()
+    // The rows of a metric come in the order of the settings; one without a change had too few blocks in common.
+    let rows = found.rows.into_iter().enumerate();
+    let rows = rows.filter_map(|(at, row)| Some((*others.get(at % others.len())?, row)));
+    rows.filter(|(at, row)| of.contains(at) && row.change.is_some()).collect()
 }
 
 /// A setting that is shown to be better than the one it is compared with, and worse in nothing.
@@ -99,7 +101,7 @@ fn words(model: &Model, best: u32, of: &[u32], rows: &[(u32, Row)], metric: &str
         words += &format!("; in the blocks they share it {}", clauses.join(", "));
     }
     if !unknown.is_empty() {
-        words += &format!("; it was not compared with {}", labels(model, &unknown));
+        words += &format!("; they share too few blocks to compare it with {}", labels(model, &unknown));
     }
     for at in others {
         if let Some(metric) = said(at).1 {
