@@ -49,8 +49,9 @@ pub(crate) fn cell(level: &Level, exponent: i32) -> Cell {
     let places = most.min(decimals(magnitude(half), 2));
     let value = format!("{typical:.places$}");
     // The ends of an interval of logarithms are not equally far from the middle; small differences are not told.
-    let interval = if ((low + high) / 2.0 - typical).abs() > 0.1 * half {
-        format!("{low:.places$}..{high:.places$}")
+    let (from, to) = (format!("{low:.places$}"), format!("{high:.places$}"));
+    let interval = if from != to && ((low + high) / 2.0 - typical).abs() > 0.1 * half {
+        format!("{from}..{to}")
     } else {
         match format!("{half:.places$}") {
             none if none.bytes().all(|b| matches!(b, b'0' | b'.')) => {

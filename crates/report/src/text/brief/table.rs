@@ -3,7 +3,7 @@
 use powerband_record::{Level, Metric, SettingVerdict, Verdict, unit_of};
 
 use super::super::cell::{cell, exponent};
-use super::super::names::{Labels, is_baseline, labels, reference};
+use super::super::names::{Labels, labels};
 use super::super::plot::ansi;
 use super::super::tables::{plain_name, word};
 use super::super::{columns, cut, is_compared};
@@ -48,15 +48,21 @@ enum Detail {
     Verdict,
 }
 
-/// The table in at most `room` lines, three at least; the last says what was left out.
-pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Vec<String> {
+/// A table, and how many settings it leaves out.
+pub(super) struct Drawn {
+    pub(super) lines: Vec<String>,
+    pub(super) left_out: usize,
+}
+
+/// The table in at most `room` lines, four at least; the last says what was left out.
+pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Drawn {
     let all: Vec<u32> = (0_u32..)
         .zip(&model.settings)
         .filter(|(setting, report)| is_compared(model, *setting) && (*setting == 0 || is_known(report)))
         .map(|(setting, _)| setting)
         .collect();
     if all.is_empty() || model.started.metrics.is_empty() {
-        return Vec::new();
+        return Drawn { lines: Vec::new(), left_out: 0 };
     }
     let heads = 2;
     let left_out = all.len() + heads > room.max(heads + 1);
@@ -70,7 +76,7 @@ pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Ve
         let id = model.header.as_ref().map(|header| format!(": powerband show {} -v", header.id)).unwrap_or_default();
         lines.push(cut(&format!("  {rest} more settings{id}"), width));
     }
-    lines
+    Drawn { lines, left_out: all.len() - rows.len() }
 }
 
 fn is_known(report: &crate::SettingReport) -> bool {
@@ -173,17 +179,13 @@ fn judged(model: &Model, rows: &[u32], place: usize, metric: &Metric, detail: De
     if !any {
         return of;
     }
-    let head = if is_baseline(model, 0) { "baseline".to_owned() } else { reference(model) };
     let words = rows.iter().zip(&verdicts).map(|(setting, verdict)| match verdict {
         Some(verdict) => word(verdict.verdict).to_owned(),
         None if *setting == 0 => "reference".to_owned(),
         None => "-".to_owned(),
     });
-    let (first, second) = match detail {
-        Detail::Verdict => (plain_name(&metric.name).to_owned(), format!("vs {head}")),
-        _ => (format!("vs {head}"), String::new()),
-    };
-    of.push(Column { heads: [cut(&first, LABEL), cut(&second, LABEL)], cells: words.collect(), left: true });
+    let first = if detail == Detail::Verdict { plain_name(&metric.name) } else { "verdict" };
+    of.push(column([&cut(first, LABEL), ""], words.collect(), true));
     let unit = verdicts.iter().flatten().next().map_or("%", |it| unit_of_change(it));
     let size = |verdict: &Option<&SettingVerdict>| match (verdict, detail) {
         (None, _) => String::new(),
@@ -202,10 +204,18 @@ fn levels(model: &Model, rows: &[u32], place: usize, metric: &Metric, with_inter
     if there.is_empty() {
         return None;
     }
-    let power = exponent(&there);
-    let printed = |level: Option<&Level>| {
+    let (by, unit) = time_unit(unit_of(&metric.name), &there);
+    let scaled = |level: &Level| Level {
+        typical: level.typical * by,
+        low: level.low.map(|it| it * by),
+        high: level.high.map(|it| it * by),
+        ..level.clone()
+    };
+    let of: Vec<Option<Level>> = of.into_iter().map(|level| level.map(scaled)).collect();
+    let power = exponent(&of.iter().flatten().collect::<Vec<_>>());
+    let printed = |level: Option<Level>| {
         let Some(level) = level else { return "-".to_owned() };
-        let cell = cell(level, power);
+        let cell = cell(&level, power);
         match with_interval && !cell.interval.is_empty() {
             true => format!("{} {}", cell.value, cell.interval),
             false => cell.value,
@@ -213,9 +223,20 @@ fn levels(model: &Model, rows: &[u32], place: usize, metric: &Metric, with_inter
     };
     let scale = if power == 0 { String::new() } else { format!("10^{power} ") };
     let covers = metric.boundary.as_deref().filter(|_| matches!(unit_of(&metric.name), "W" | "J"));
-    let unit = [format!("{scale}{}", unit_of(&metric.name)).trim().to_owned(), covers.unwrap_or_default().to_owned()];
+    let unit = [format!("{scale}{unit}").trim().to_owned(), covers.unwrap_or_default().to_owned()];
     let unit = unit.join(" ").trim().to_owned();
     Some(Column { heads: [plain_name(&metric.name).to_owned(), unit], cells: of.into_iter().map(printed).collect(), left: false })
+}
+
+/// Seconds below one are milliseconds or microseconds, so that nothing reads `0 s`; what to multiply by, and the unit.
+fn time_unit(unit: &'static str, levels: &[&Level]) -> (f64, &'static str) {
+    let largest = levels.iter().map(|level| level.typical.abs()).filter(|it| it.is_finite()).fold(0.0, f64::max);
+    match unit {
+        "s" if largest > 0.0 && largest < 1e-3 => (1e6, "us"),
+        "s" if largest > 0.0 && largest < 1.0 => (1e3, "ms"),
+        "us" if largest >= 1e5 => (1e-3, "ms"),
+        unit => (1.0, unit),
+    }
 }
 
 /// Whether each row keeps what is required; nothing where nothing is.
