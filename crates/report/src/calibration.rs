@@ -97,8 +97,10 @@ pub(crate) fn answer(model: &Model) -> Vec<String> {
             "{} varies by {noise} from trial to trial: {reach}; margin from now on: {margin}.",
             found.metric
         ));
-        said.extend(found.advice.first().map(|&advice| format!("Advice: {}.", sentence(found, advice))));
     }
+    let advised = model.calibrations.iter().filter(|found| judged(model, found));
+    let first = advised.filter_map(|found| Some((found, *found.advice.first()?))).next();
+    said.extend(first.map(|(found, advice)| format!("Advice for {}: {}.", found.metric, sentence(found, advice))));
     if said.is_empty() && !matches!(model.end, End::Closed(_)) {
         said.push(format!("{} so far.", counted(model.blocks, "block")));
     }
@@ -254,7 +256,8 @@ pub(crate) fn told(found: &Calibration) -> Vec<String> {
         } else {
             "would have claimed nothing"
         };
-        told.push(format!("one half first and the other after it, Welch's test {claims} (p {:.3})", halves.p));
+        let p = if halves.p < 0.000_5 { "p < 0.001".to_owned() } else { format!("p {:.3}", halves.p) };
+        told.push(format!("one half first and the other after it, Welch's test {claims} ({p})"));
     }
     if let Some(after) = found.changed_after {
         told.push(format!("its level changed after block {after}"));

@@ -79,7 +79,7 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
         page.fact("overhead", &format!("of powerband: {cost}"));
     }
     page.blank();
-    page.lines.extend(brief::closing(model, width, colour, true));
+    page.lines.extend(brief::closing(model, width, colour, brief::Room::Listed));
     page.lines.join("\n") + "\n"
 }
 

@@ -14,11 +14,11 @@ mod table;
 mod words;
 
 pub(super) use caveats::{all as caveats, told as adjusted};
-pub(super) use closing::lines as closing;
+pub(super) use closing::{Room, lines as closing};
 pub(super) use words::noun;
 
-/// Lines at most: a terminal's, less the command that was typed and the prompt that follows.
-const MOST: usize = 22;
+/// Lines at most: a terminal's, less the prompt that follows.
+const MOST: usize = 23;
 /// Lines of a small chart: its values, its axis and a blank line.
 const CHART: usize = 4;
 
@@ -27,14 +27,8 @@ const CHART: usize = 4;
 pub fn brief(model: &Model, width: usize, colour: bool) -> String {
     let width = width.max(super::NARROWEST);
     let head = head(model, width);
-    let end = closing(model, width, colour, false);
-    let room = MOST.saturating_sub(head.len() + end.len() + 2);
-    let body = match model.started.calibration {
-        true => calibration::brief(model, width),
-        false => table::draw(model, width, room, colour),
-    };
+    let (end, body, left) = fitting(model, width, colour, MOST.saturating_sub(head.len() + 2));
     let mut lines = head;
-    let left = room.saturating_sub(body.len());
     for part in [body, chart(model, width, left, colour), end] {
         if !part.is_empty() {
             lines.push(String::new());
@@ -44,6 +38,29 @@ pub fn brief(model: &Model, width: usize, colour: bool) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The end, the table and how many lines are left: the end says less where that brings the whole table.
+fn fitting(model: &Model, width: usize, colour: bool, room: usize) -> (Vec<String>, Vec<String>, usize) {
+    let of = |said: Room| {
+        let end = closing(model, width, colour, said);
+        let room = room.saturating_sub(end.len());
+        let table = match model.started.calibration {
+            true => table::Drawn { lines: calibration::brief(model, width), left_out: 0 },
+            false => table::draw(model, width, room, colour),
+        };
+        let left = room.saturating_sub(table.lines.len());
+        (end, table, left)
+    };
+    let (mut best, mut least) = (of(Room::Ample), usize::MAX);
+    for said in [Room::Ample, Room::Scarce, Room::Least] {
+        let tried = of(said);
+        if tried.1.left_out < least {
+            least = tried.1.left_out;
+            best = tried;
+        }
+    }
+    (best.0, best.1.lines, best.2)
+}
+
 /// What was compared, on what, and how much of it was measured.
 fn head(model: &Model, width: usize) -> Vec<String> {
     let mut lines = vec![cut(&title(model), width)];
@@ -51,7 +68,7 @@ fn head(model: &Model, width: usize) -> Vec<String> {
     let far = plan.far.as_ref().map(|far| format!(" <-> {far}")).unwrap_or_default();
     let simulated = if model.is_simulated() { ", simulated" } else { "" };
     let machine = format!("{}{far}{simulated}", plan.machine);
-    let load = clean(&sentence::load(&plan.load));
+    let load = clean(&short_load(&plan.load));
     let mut counts = vec![counted(model.blocks, "block"), counted(model.trials, "trial")];
     counts.extend(commands::runs(model));
     if !model.voids.is_empty() {
@@ -100,6 +117,17 @@ fn title(model: &Model) -> String {
         [one] => clean(&format!("{} compared with {}", name(model, *one), reference(model))),
         several if knobs.is_empty() => format!("{} settings compared with {}", several.len(), reference(model)),
         several => clean(&format!("{} settings of {knobs} compared with {}", several.len(), reference(model))),
+    }
+}
+
+/// A load in two or three words: `stream 10s`, or the command.
+fn short_load(load: &serde_json::Value) -> String {
+    let kind = load.get("kind").and_then(serde_json::Value::as_str).filter(|_| load.get("argv").is_none());
+    let Some(kind) = kind else { return sentence::load(load) };
+    match (load.get("for").and_then(serde_json::Value::as_str), load.get("title").and_then(serde_json::Value::as_str)) {
+        (Some(length), _) => format!("{kind} {length}"),
+        (None, Some(title)) => format!("{kind}: {title}"),
+        (None, None) => kind.to_owned(),
     }
 }
 

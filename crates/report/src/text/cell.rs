@@ -19,12 +19,14 @@ pub(crate) fn exponent(levels: &[&Level]) -> i32 {
     }
 }
 
-/// The power of ten a column is divided by, and its unit with it: seconds below one are read in ms or us.
+/// The power of ten a column is divided by, and its unit with it: seconds below one are read in ms or us, so that nothing reads
+/// `0 s`, and large numbers of us in ms.
 pub(crate) fn scale(unit: &str, levels: &[&Level]) -> (i32, String) {
     let largest = levels.iter().filter_map(|level| finite(level.typical)).map(f64::abs).fold(0.0, f64::max);
     match (unit, exponent(levels)) {
         ("s", _) if largest > 0.0 && largest < 1e-3 => (-6, "us".into()),
         ("s", _) if largest > 0.0 && largest < 1.0 => (-3, "ms".into()),
+        ("us", _) if largest >= 1e5 => (3, "ms".into()),
         (unit, 0) => (0, unit.into()),
         (unit, power) => (power, format!("10^{power} {unit}").trim_end().to_owned()),
     }
@@ -60,8 +62,9 @@ pub(crate) fn cell(level: &Level, exponent: i32) -> Cell {
     let places = most.min(decimals(magnitude(half), 2));
     let value = format!("{typical:.places$}");
     // The ends of an interval of logarithms are not equally far from the middle; small differences are not told.
-    let interval = if ((low + high) / 2.0 - typical).abs() > 0.1 * half {
-        format!("{low:.places$}..{high:.places$}")
+    let (from, to) = (format!("{low:.places$}"), format!("{high:.places$}"));
+    let interval = if from != to && ((low + high) / 2.0 - typical).abs() > 0.1 * half {
+        format!("{from}..{to}")
     } else {
         match format!("{half:.places$}") {
             none if none.bytes().all(|b| matches!(b, b'0' | b'.')) => {

@@ -1,9 +1,9 @@
 //! What an experiment answers, in a few sentences with its numbers: the end of every report on a terminal.
-use powerband_record::{CloseReason, Metric, SettingVerdict, Verdict};
+use powerband_record::{CloseReason, Level, Metric, SettingVerdict, Verdict};
 
 use super::super::names::{baseline_values, is_baseline, name, reference};
 use super::table::others;
-use super::words::{clause, interval, noun, shown, size};
+use super::words::{Kind, clause, interval, kind, noun, shown, size};
 use crate::model::missing;
 use crate::sentence::{self, counted, join_labels, percent};
 use crate::{End, Model, advice, calibration, commands, no_advice, requirements};
@@ -47,14 +47,14 @@ fn compared(model: &Model) -> Vec<String> {
         let rest = if open { unadvised(model) } else { Vec::new() };
         return times.into_iter().chain(rest).collect();
     }
-    match advice(model) {
-        Some(advice) => vec![of_setting(model, advice.setting), format!("Chosen because {}.", advice.why)],
-        None => {
-            let knee = sentence::knee(model).map(|knee| format!("{}.", capital(&knee)));
-            let none = no_advice(model).map(|why| format!("{}.", capital(&why)));
-            knee.into_iter().chain(unadvised(model)).chain(none).collect()
-        }
-    }
+    let Some(advice) = advice(model) else {
+        let knee = sentence::knee(model).map(|knee| format!("{}.", capital(&knee)));
+        let none = no_advice(model).map(|why| format!("{}.", capital(&why)));
+        return knee.into_iter().chain(unadvised(model)).chain(none).collect();
+    };
+    // Where there was a choice, what it was made by.
+    let why = (better(model) > 1 && model.knee.is_none()).then(|| format!("Chosen because {}.", advice.why));
+    [of_setting(model, advice.setting)].into_iter().chain(why).collect()
 }
 
 /// What the comparison of commands comes to: how many times as fast one is as another.
@@ -68,7 +68,13 @@ fn differs(verdict: &SettingVerdict) -> bool {
     matches!(verdict.verdict, Verdict::Better | Verdict::Worse)
 }
 
-fn capital(text: &str) -> String {
+/// How many settings are better than the reference in something.
+fn better(model: &Model) -> usize {
+    let is_better = |it: &&crate::SettingReport| it.verdicts.iter().flatten().any(|it| it.verdict == Verdict::Better);
+    model.settings.iter().filter(is_better).count()
+}
+
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
@@ -86,32 +92,36 @@ fn of_setting(model: &Model, setting: u32) -> String {
         clause(model, metric, verdict, alone && differs)
     });
     let clauses: Vec<String> = clauses.chain(besides(model, setting)).collect();
+    let knee = if model.knee.as_ref().is_some_and(|knee| knee.knee == Some(setting)) { " (the knee)" } else { "" };
     if setting == 0 {
-        return format!("{}: nothing cheaper does the same work.", name(model, 0));
+        return format!("{}{knee}: nothing cheaper does the same work.", name(model, 0));
     }
-    format!("{}: {} (compared with {}).", name(model, setting), clauses.join(", "), of_reference(model))
+    format!("{}{knee}: {}, compared with {}.", name(model, setting), clauses.join(", "), of_reference(model))
 }
 
 /// The reference with the values of the baseline, where it is that.
 fn of_reference(model: &Model) -> String {
     match baseline_values(model).filter(|_| is_baseline(model, 0)) {
-        Some(values) => format!("the baseline, {values}"),
+        Some(values) => format!("the baseline ({values})"),
         None => reference(model),
     }
 }
 
-/// What else differs at a setting, the most important first: power, then latencies.
+/// What else differs at a setting, one metric of each kind that nothing was decided of: power, then latencies.
 fn besides(model: &Model, setting: u32) -> Vec<String> {
     let levels = |at: u32| usize::try_from(at).ok().and_then(|at| model.settings.get(at)).map(|it| &it.levels);
     let Some((then, now)) = levels(0).zip(levels(setting)) else { return Vec::new() };
-    others(model)
-        .into_iter()
-        .filter_map(|place| {
-            let metric = model.started.metrics.get(place)?;
-            shown(metric, then.get(place)?.as_ref()?, now.get(place)?.as_ref()?)
-        })
-        .take(BESIDES)
-        .collect()
+    let mut kinds: Vec<Kind> = model.judged().map(|(_, metric)| kind(&metric.name)).chain([Kind::Other]).collect();
+    let mut said = Vec::new();
+    for place in others(model) {
+        let Some(metric) = model.started.metrics.get(place).filter(|it| !kinds.contains(&kind(&it.name))) else { continue };
+        let level = |of: &[Option<Level>]| of.get(place).cloned().flatten();
+        let Some(clause) = level(then).zip(level(now)).and_then(|(then, now)| shown(metric, &then, &now)) else { continue };
+        kinds.push(kind(&metric.name));
+        said.push(clause);
+    }
+    said.truncate(BESIDES);
+    said
 }
 
 /// Where nothing is recommended: what each decision metric says of each setting.
@@ -127,7 +137,39 @@ fn unadvised(model: &Model) -> Vec<String> {
     if others == 1 {
         return one(model);
     }
-    model.judged().filter_map(|(place, metric)| by_metric(model, place, metric)).collect()
+    let judged: Vec<(usize, &Metric)> = model.judged().filter(|(place, _)| model.verdicts(*place).next().is_some()).collect();
+    match judged.as_slice() {
+        [(place, metric)] => by_metric(model, *place, metric).into_iter().collect(),
+        several => by_pattern(model, several),
+    }
+}
+
+/// Settings with the same verdicts together: `ondemand and conservative: same requests/s, better power, worse mean latency`.
+fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
+    let mut groups: Vec<(Vec<Option<Verdict>>, Vec<u32>)> = Vec::new();
+    for (setting, report) in (0_u32..).zip(&model.settings).skip(1) {
+        let verdict = |(place, _): &(usize, &Metric)| Some(report.verdicts.get(*place)?.as_ref()?.verdict);
+        let pattern: Vec<Option<Verdict>> = judged.iter().map(verdict).collect();
+        if pattern.iter().all(Option::is_none) {
+            continue;
+        }
+        match groups.iter_mut().find(|(known, _)| *known == pattern) {
+            Some((_, settings)) => settings.push(setting),
+            None => groups.push((pattern, vec![setting])),
+        }
+    }
+    let sentence = |(pattern, settings): &(Vec<Option<Verdict>>, Vec<u32>)| {
+        let names: Vec<String> = settings.iter().map(|setting| name(model, *setting)).collect();
+        let clauses = pattern.iter().zip(judged).filter_map(|(verdict, (_, metric))| {
+            Some(match (*verdict)? {
+                Verdict::Undecided => format!("{} undecided (inconclusive)", noun(&metric.name)),
+                verdict => format!("{} {}", super::super::word(verdict), noun(&metric.name)),
+            })
+        });
+        let clauses = clauses.collect::<Vec<_>>().join(", ");
+        format!("{}: {clauses}, compared with {}.", join_labels(&names, NAMED), of_reference(model))
+    };
+    groups.iter().map(sentence).collect()
 }
 
 fn nothing(model: &Model) -> String {
@@ -154,7 +196,7 @@ fn one(model: &Model) -> Vec<String> {
                 let way = if verdict.change < 0.0 { "less" } else { "more" };
                 format!(" (estimate {} {way}, {between})", size(verdict))
             });
-            let more = missing(verdict).map(|blocks| format!("; needs {} more", about(blocks))).unwrap_or_default();
+            let more = missing(verdict).map(|blocks| format!("; needs {}", about(blocks))).unwrap_or_default();
             said.push(format!(
                 "{}: undecided (inconclusive) after {}{}{more}.",
                 capital(&noun(&metric.name)),
@@ -169,13 +211,13 @@ fn one(model: &Model) -> Vec<String> {
         return said;
     }
     clauses.extend(besides(model, 1));
-    said.insert(0, format!("{}: {} (compared with {}).", name(model, 1), clauses.join(", "), of_reference(model)));
+    said.insert(0, format!("{}: {}, compared with {}.", name(model, 1), clauses.join(", "), of_reference(model)));
     said
 }
 
-/// `about 6-20 blocks`.
-pub(super) fn about((low, high): (u32, u32)) -> String {
-    if low == high { format!("about {}", counted(low, "block")) } else { format!("about {low}-{high} blocks") }
+/// `about 6-20 more blocks`.
+fn about((low, high): (u32, u32)) -> String {
+    if low == high { format!("about {}", counted(low, "more block")) } else { format!("about {low}-{high} more blocks") }
 }
 
 /// `Throughput: 125MHz and 250MHz worse than 600MHz; 500MHz same within 5 %.`
@@ -200,7 +242,7 @@ fn by_metric(model: &Model, place: usize, metric: &Metric) -> Option<String> {
     let open = of(Verdict::Undecided);
     if !open.is_empty() {
         let more = open.iter().filter_map(|it| missing(it)).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
-        let more = more.map(|blocks| format!(", {} more needed", about(blocks))).unwrap_or_default();
+        let more = more.map(|blocks| format!(", needs {}", about(blocks))).unwrap_or_default();
         clauses.push(format!("{} undecided (inconclusive{more})", listed(model, &open)));
     }
     let noun = capital(&noun(&metric.name));

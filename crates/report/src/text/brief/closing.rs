@@ -2,8 +2,8 @@
 //! matters most as the very last line.
 use powerband_record::{CloseReason, format_duration};
 
-use super::super::{clean, fold};
-use super::answer;
+use super::super::{clean, columns, cut, fold};
+use super::answer::{self, capital};
 use crate::sentence::{self, counted, percent, quoted};
 use crate::{End, Model, advice, deciding};
 
@@ -12,22 +12,54 @@ const CAVEATS: usize = 2;
 /// Lines of one sentence.
 const LINES: usize = 3;
 
-/// The last lines of a report. With `all`, the caveats were listed above.
-pub(in super::super) fn lines(model: &Model, width: usize, colour: bool, all: bool) -> Vec<String> {
+/// How much is said, where a table wants room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) enum Room {
+    /// Caveats were listed above.
+    Listed,
+    /// Everything, and the first caveats.
+    Ample,
+    /// Caveats are counted.
+    Scarce,
+    /// The first sentences of the answer only.
+    Least,
+}
+
+/// Sentences of the answer where room is least.
+const FEW: usize = 2;
+
+/// The last lines of a report.
+pub(in super::super) fn lines(model: &Model, width: usize, colour: bool, room: Room) -> Vec<String> {
     let mut lines = Vec::new();
-    for (place, sentence) in answer::sentences(model).iter().enumerate() {
-        let folded = shortened(fold(sentence, width, 0));
-        lines.extend(folded.into_iter().map(|line| match colour && place == 0 {
-            true => format!("\x1b[1m{line}\x1b[0m"),
-            false => line,
-        }));
+    let mut sentences = answer::sentences(model);
+    if room == Room::Least && sentences.len() > FEW {
+        sentences.truncate(FEW);
     }
-    lines.extend(shortened(fold(&sureness(model), width, 0)));
-    if !all {
-        lines.extend(caveats(model, width));
+    for (place, sentence) in sentences.iter().enumerate() {
+        lines.extend(painted(shortened(fold(sentence, width, 0)), colour && place == 0, "1"));
+    }
+    let incomplete = model.restored.as_ref().is_some_and(|done| !done.failed.is_empty());
+    if let Some(rate) = error_rate(model) {
+        let whole = if incomplete { rate } else { format!("{rate} {}", restored(model)) };
+        lines.extend(fold(&whole, width, 0));
+    } else if !incomplete {
+        lines.extend(fold(&restored(model), width, 0));
+    }
+    if incomplete {
+        lines.extend(painted(shortened(fold(&restored(model), width, 0)), colour, "31"));
+    }
+    match room {
+        Room::Listed => {}
+        Room::Ample => lines.extend(caveats(model, width, CAVEATS)),
+        Room::Scarce | Room::Least => lines.extend(caveats(model, width, 0)),
     }
     lines.extend(commands(model, width));
     lines
+}
+
+fn painted(lines: Vec<String>, colour: bool, ansi: &str) -> Vec<String> {
+    let paint = |line: String| if colour { format!("\x1b[{ansi}m{line}\x1b[0m") } else { line };
+    lines.into_iter().map(paint).collect()
 }
 
 /// At most so many lines, the last with a sign that there was more.
@@ -42,22 +74,15 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// The error rate, and what was restored.
-fn sureness(model: &Model) -> String {
-    let mut parts = Vec::new();
+/// The error rate, and what counts as equal; nothing where nothing is decided.
+fn error_rate(model: &Model) -> Option<String> {
     let plan = &model.started;
     if plan.search.is_some() {
-        parts.push(format!("Error rate {} for the answer.", percent(plan.alpha)));
-    } else if !plan.calibration {
-        let ranks = if plan.robust { ", compared by ranks" } else { "" };
-        parts.push(format!(
-            "Error rate {} over all comparisons, equal within {}{ranks}.",
-            percent(plan.alpha),
-            percent(plan.margin)
-        ));
+        return Some(format!("Error rate {} for the answer.", percent(plan.alpha)));
     }
-    parts.push(restored(model));
-    parts.join(" ")
+    let ranks = if plan.robust { ", compared by ranks" } else { "" };
+    let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
+    (!plan.calibration).then(|| format!("Error rate {alpha} over all differences, and for each \"same\" (within {margin}){ranks}."))
 }
 
 /// What was restored, in a sentence.
@@ -74,51 +99,67 @@ fn restored(model: &Model) -> String {
 }
 
 /// What to know with the answer: the first of it, and how much more there is.
-fn caveats(model: &Model, width: usize) -> Vec<String> {
+fn caveats(model: &Model, width: usize, most: usize) -> Vec<String> {
     let all = super::caveats::all(model);
-    let told = if all.len() > CAVEATS { 1 } else { all.len() };
-    let mut lines: Vec<String> = all
-        .iter()
-        .take(told)
-        .flat_map(|caveat| shortened(fold(&format!("Caveat: {}", clean(caveat)), width, 2)))
-        .collect();
-    let more = all.len() - told;
-    if more > 0 {
-        lines.push(format!(
-            "{} more with -v (see details).",
-            counted(u32::try_from(more).unwrap_or(u32::MAX), "caveat")
-        ));
+    let told = if all.len() > most { most.min(1) } else { all.len() };
+    let caveat = |text: &String| shortened(fold(&format!("Caveat: {}", clean(text)), width, 2));
+    let mut lines: Vec<String> = all.iter().take(told).flat_map(caveat).collect();
+    let rest = counted(u32::try_from(all.len() - told).unwrap_or(u32::MAX), if told > 0 { "more caveat" } else { "caveat" });
+    if all.len() > told {
+        let first = all.first().filter(|_| told == 0).map(|first| format!(": {}", clean(first))).unwrap_or_default();
+        lines.push(cut(&format!("{}{first}", capital(&rest)), width));
     }
     lines
 }
 
-/// What to type: details, the page, and last what is most likely wanted.
+/// What to type: the page, details, and last what is most likely wanted.
 fn commands(model: &Model, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let stored = model.header.as_ref().map(|header| {
         let store = store(&header.command_line);
-        let show = format!("powerband{store} show {} -v", header.id);
-        (show, format!("powerband{store} report {}", header.id))
+        (format!("powerband{store} show {} -v", header.id), format!("powerband{store} report {}", header.id))
     });
     let wanted = wanted(model);
-    if let Some((show, page)) = &stored {
-        match &wanted {
-            Some(_) => lines.push(format!("details  {show}     page  {page}")),
-            None => lines.push(format!("page     {page}")),
-        }
+    match (&wanted, &stored) {
+        (Some(_), Some((show, page))) => lines.extend(columns_or_lines(["details", show], ["page", page], width)),
+        (None, Some((_, page))) => lines.extend(columns_or_lines(["page", page], ["details:", ""], width)),
+        _ => {}
     }
-    match (wanted, stored) {
-        (Some((what, command)), _) => {
-            lines.extend(fold(&what, width, 0));
-            lines.push(clean(&command));
-        }
-        (None, Some((show, _))) => {
-            lines.push("details:".to_owned());
-            lines.push(show);
-        }
-        (None, None) => {}
+    if let Some((what, _)) = &wanted {
+        lines.extend(fold(what, width, 0));
+    }
+    if let Some(command) = wanted.map(|(_, command)| command).or(stored.map(|(show, _)| show)) {
+        lines.extend(continued(&clean(&command), width));
     }
     lines
+}
+
+/// Two names with what they stand for, next to each other where both have room.
+fn columns_or_lines(first: [&str; 2], second: [&str; 2], width: usize) -> Vec<String> {
+    let (first, second) = (first.join("  "), second.join("  "));
+    let both = format!("{first}     {}", second.trim_end());
+    if columns(&both) <= width { vec![both] } else { vec![first, second.trim_end().to_owned()] }
+}
+
+/// A command in lines that a shell takes for one, each with a sign at its end but the last.
+fn continued(command: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut quoted = false;
+    for word in command.split(' ') {
+        let line = lines.last().map_or("", String::as_str);
+        // Two columns for the sign; inside quotes a line may not end.
+        if !quoted && !line.trim().is_empty() && columns(line) + 1 + columns(word) + 2 > width && columns(command) > width {
+            lines.push("  ".to_owned());
+        }
+        let Some(line) = lines.last_mut() else { continue };
+        if !line.trim().is_empty() || quoted {
+            line.push(' ');
+        }
+        line.push_str(word);
+        quoted ^= word.matches('\'').count() % 2 == 1;
+    }
+    let last = lines.len() - 1;
+    lines.into_iter().enumerate().map(|(place, line)| if place < last { format!("{line} \\") } else { line }).collect()
 }
 
 /// What it is good for to type a command, and the command.
@@ -134,7 +175,7 @@ fn wanted(model: &Model) -> Option<(String, String)> {
     if let Some((advice, command)) = advised.as_ref().and_then(|it| Some((it, it.typed.clone()?))) {
         let label = super::super::names::name(model, advice.setting);
         return Some(match sentence::taken_back(model, &command) {
-            Some(undo) => (format!("apply {label} (to undo it: {undo}):"), command),
+            Some(undo) => (format!("apply {label} (undo it with `{undo}`):"), command),
             None => (format!("run a command with {label}:"), command),
         });
     }

@@ -3,7 +3,7 @@
 use powerband_record::{Level, Metric, SettingVerdict, Verdict, unit_of};
 
 use super::super::cell::{cell, scale};
-use super::super::names::{Labels, is_baseline, labels, reference};
+use super::super::names::{Labels, labels};
 use super::super::plot::ansi;
 use super::super::tables::{plain_name, word};
 use super::super::{columns, cut, is_compared};
@@ -60,15 +60,21 @@ enum Detail {
     Verdict,
 }
 
-/// The table in at most `room` lines, three at least; the last says what was left out.
-pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Vec<String> {
+/// A table, and how many settings it leaves out.
+pub(super) struct Drawn {
+    pub(super) lines: Vec<String>,
+    pub(super) left_out: usize,
+}
+
+/// The table in at most `room` lines, four at least; the last says what was left out.
+pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Drawn {
     let all: Vec<u32> = (0_u32..)
         .zip(&model.settings)
         .filter(|(setting, report)| is_compared(model, *setting) && (*setting == 0 || is_known(report)))
         .map(|(setting, _)| setting)
         .collect();
     if all.is_empty() || model.started.metrics.is_empty() {
-        return Vec::new();
+        return Drawn { lines: Vec::new(), left_out: 0 };
     }
     let heads = 2;
     let left_out = all.len() + heads > room.max(heads + 1);
@@ -82,7 +88,7 @@ pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Ve
         let id = model.header.as_ref().map(|header| format!(": powerband show {} -v", header.id)).unwrap_or_default();
         lines.push(cut(&format!("  {rest} more settings{id}"), width));
     }
-    lines
+    Drawn { lines, left_out: all.len() - rows.len() }
 }
 
 fn is_known(report: &crate::SettingReport) -> bool {
@@ -186,17 +192,13 @@ fn judged(model: &Model, rows: &[u32], place: usize, metric: &Metric, detail: De
     if !any {
         return of;
     }
-    let head = if is_baseline(model, 0) { "baseline".to_owned() } else { reference(model) };
     let words = rows.iter().zip(&verdicts).map(|(setting, verdict)| match verdict {
         Some(verdict) => word(verdict.verdict).to_owned(),
         None if *setting == 0 => "reference".to_owned(),
         None => "-".to_owned(),
     });
-    let (first, second) = match detail {
-        Detail::Verdict => (plain_name(&metric.name).to_owned(), format!("vs {head}")),
-        _ => (format!("vs {head}"), String::new()),
-    };
-    of.push(Column { heads: [cut(&first, LABEL), cut(&second, LABEL)], cells: words.collect(), left: true });
+    let first = if detail == Detail::Verdict { plain_name(&metric.name) } else { "verdict" };
+    of.push(column([&cut(first, LABEL), ""], words.collect(), true));
     let unit = verdicts.iter().flatten().next().map_or("%", |it| unit_of_change(it));
     let size = |verdict: &Option<&SettingVerdict>| match (verdict, detail) {
         (None, _) => String::new(),

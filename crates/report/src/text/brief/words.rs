@@ -46,9 +46,40 @@ fn is_percentile(name: &str) -> bool {
     name.strip_prefix('p').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// `less` or `more`.
-fn direction(change: f64) -> &'static str {
-    if change < 0.0 { "less" } else { "more" }
+/// `less` or `more`; of what is not an amount `lower` or `higher`.
+fn direction(noun: &str, change: f64) -> &'static str {
+    let level = ["latency", "round-trip time", "frequency", "temperature"].iter().any(|it| noun.ends_with(it));
+    match (level, change < 0.0) {
+        (true, true) => "lower",
+        (true, false) => "higher",
+        (false, true) => "less",
+        (false, false) => "more",
+    }
+}
+
+/// Kinds of metrics: what is told of one need not be told of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Watts, joules, work for them.
+    Power,
+    /// How long something takes.
+    Time,
+    /// How much is done.
+    Rate,
+    /// Anything else.
+    Other,
+}
+
+/// Of which kind a metric is.
+pub(crate) fn kind(metric: &str) -> Kind {
+    match unit_of(metric) {
+        _ if metric.starts_with("at_") => Kind::Other,
+        "W" | "J" | "1/J" | "1/W" => Kind::Power,
+        "s" | "ms" | "us" | "ns" => Kind::Time,
+        "Mbit/s" => Kind::Rate,
+        "1/s" if ["requests", "orders", "count", "score", "work", "transactions"].contains(&plain_name(metric)) => Kind::Rate,
+        _ => Kind::Other,
+    }
 }
 
 /// A size without its sign: `6.5 %`, or in the metric's own unit.
@@ -73,7 +104,7 @@ pub(crate) fn clause(model: &Model, metric: &Metric, verdict: &SettingVerdict, w
     match verdict.verdict {
         Verdict::Same => format!("same {noun} within {}{between}", percent(model.started.margin)),
         Verdict::Better | Verdict::Worse => {
-            format!("{} {} {noun}{between}", size(verdict), direction(verdict.change))
+            format!("{} {} {noun}{between}", size(verdict), direction(&noun, verdict.change))
         }
         Verdict::Undecided => {
             format!("{noun} undecided{}", interval(verdict).map(|it| format!(" ({it})")).unwrap_or_default())
@@ -91,16 +122,34 @@ pub(crate) fn shown(metric: &Metric, reference: &Level, of: &Level) -> Option<St
     }
     let (difference, noun) = (now - then, noun(&metric.name));
     let size = match unit_of(&metric.name) {
-        unit @ ("s" | "ms" | "us" | "ns") => format!("{} {unit}", two_digits(difference.abs())),
+        unit @ ("s" | "ms" | "us" | "ns") => length(difference.abs(), unit),
         _ if then > 0.0 => format!("{} %", two_digits(100.0 * difference.abs() / then)),
         unit => format!("{} {unit}", two_digits(difference.abs())).trim_end().to_owned(),
     };
-    Some(format!("{size} {} {noun}", direction(difference)))
+    Some(format!("{size} {} {noun}", direction(&noun, difference)))
+}
+
+/// A length of time in the unit that suits it.
+fn length(value: f64, unit: &str) -> String {
+    let ns = value * match unit {
+        "s" => 1e9,
+        "ms" => 1e6,
+        "us" => 1e3,
+        _ => 1.0,
+    };
+    let (by, unit) = match ns {
+        ns if ns >= 1e9 => (1e9, "s"),
+        ns if ns >= 1e5 => (1e6, "ms"),
+        ns if ns >= 1e2 => (1e3, "us"),
+        _ => (1.0, "ns"),
+    };
+    format!("{} {unit}", two_digits(ns / by))
 }
 
 /// Two significant digits: more is not known of a difference of two estimates.
 fn two_digits(value: f64) -> String {
     let magnitude = if value > 0.0 { value.log10().floor() as i32 } else { 0 };
     let decimals = usize::try_from((1 - magnitude).clamp(0, 9)).unwrap_or(0);
-    format!("{value:.decimals$}")
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
