@@ -235,7 +235,7 @@ fn what_a_meter_could_not_measure_is_said() {
     let judged = desk.run(&[&words[..], &["--metric", "watts"], &QUICK].concat());
     assert!(judged.code != Some(0));
     let said = format!("{}{}", judged.out, judged.err);
-    assert!(said.contains("once a second is assumed"), "{said}");
+    assert!(said.contains("once per second is assumed"), "{said}");
 
     // A counter that is not there any more at the end.
     fs::write(chip.join("energy1_input"), "1000000\n").unwrap();
