@@ -136,7 +136,7 @@ fn sites_are_narrowed_and_shared_clocks_are_named() {
         lines(&mut machine, "governor@cpu1=performance", &Selection::everywhere()).unwrap(),
         [
             "cpufreq.governor at policy0 (cpus 0-3): ondemand → performance",
-            "note: policy0 drives cpus 0-3 together, so cpufreq.governor turns all 4 of them",
+            "note: policy0 drives cpus 0-3 together, so cpufreq.governor applies to all 4 of them",
         ]
     );
     let two = Selection::cpus(cpus("4-11,900"));

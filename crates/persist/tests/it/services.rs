@@ -144,7 +144,7 @@ fn power_profiles_daemon_keeps_its_state() {
     let why = profiles("amd-pstate-epp", "performance", "performance");
     assert!(why.sentence.contains("sets one of performance, powersave"), "{}", why.sentence);
     let why = profiles("acpi-cpufreq", "performance", "power-saver");
-    assert!(matches!(&at(&why, state).standing, Standing::Off { why } if why.contains("it turns no governor")));
+    assert!(matches!(&at(&why, state).standing, Standing::Off { why } if why.contains("it sets no governor")));
 
     let asleep = machine("schedutil", &["power-profiles-daemon"]);
     let bus = "/usr/share/dbus-1/system-services/net.hadess.PowerProfiles.service";

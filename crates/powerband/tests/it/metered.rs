@@ -227,7 +227,7 @@ fn what_a_meter_could_not_measure_is_said() {
     let notes: Vec<_> = shown.notes.iter().filter(|note| note.starts_with("energy_j and power_w were not")).collect();
     let [note] = notes.as_slice() else { panic!("{:?}", shown.notes) };
     assert!(note.contains(&format!("in {0} of {0} trials: the load ran for", shown.trials)), "{note}");
-    assert!(note.contains("makes a number every 1000 ms") && note.contains("once a second is assumed"), "{note}");
+    assert!(note.contains("makes a number every 1000 ms") && note.contains("once per second is assumed"), "{note}");
     let text = desk.run(&["show", "last"]).ended(0).out;
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(note.as_str()), "{text}");
 
@@ -235,7 +235,7 @@ fn what_a_meter_could_not_measure_is_said() {
     let judged = desk.run(&[&words[..], &["--metric", "watts"], &QUICK].concat());
     assert!(judged.code != Some(0));
     let said = format!("{}{}", judged.out, judged.err);
-    assert!(said.contains("once a second is assumed"), "{said}");
+    assert!(said.contains("once per second is assumed"), "{said}");
 
     // A counter that is not there any more at the end.
     fs::write(chip.join("energy1_input"), "1000000\n").unwrap();
