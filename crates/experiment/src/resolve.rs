@@ -6,8 +6,8 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    Assignment, BACKGROUND, Background, CommandMeter, Cool, CpuList, Metric, PlannedSetting, Requirement, Setting,
-    Side, Started, parse_duration_ns, parse_percent,
+    BACKGROUND, Background, CommandMeter, Cool, CpuList, Metric, PlannedSetting, Requirement, Setting, Side, Started,
+    parse_duration_ns, parse_percent,
 };
 
 use crate::asked::Sources;

@@ -114,9 +114,13 @@ fn besides(model: &Model, setting: u32) -> Vec<String> {
     let mut kinds: Vec<Kind> = model.judged().map(|(_, metric)| kind(&metric.name)).chain([Kind::Other]).collect();
     let mut said = Vec::new();
     for place in others(model) {
-        let Some(metric) = model.started.metrics.get(place).filter(|it| !kinds.contains(&kind(&it.name))) else { continue };
+        let Some(metric) = model.started.metrics.get(place).filter(|it| !kinds.contains(&kind(&it.name))) else {
+            continue;
+        };
         let level = |of: &[Option<Level>]| of.get(place).cloned().flatten();
-        let Some(clause) = level(then).zip(level(now)).and_then(|(then, now)| shown(metric, &then, &now)) else { continue };
+        let Some(clause) = level(then).zip(level(now)).and_then(|(then, now)| shown(metric, &then, &now)) else {
+            continue;
+        };
         kinds.push(kind(&metric.name));
         said.push(clause);
     }
@@ -137,7 +141,8 @@ fn unadvised(model: &Model) -> Vec<String> {
     if others == 1 {
         return one(model);
     }
-    let judged: Vec<(usize, &Metric)> = model.judged().filter(|(place, _)| model.verdicts(*place).next().is_some()).collect();
+    let judged: Vec<(usize, &Metric)> =
+        model.judged().filter(|(place, _)| model.verdicts(*place).next().is_some()).collect();
     match judged.as_slice() {
         [(place, metric)] => by_metric(model, *place, metric).into_iter().collect(),
         several => by_pattern(model, several),
@@ -217,7 +222,11 @@ fn one(model: &Model) -> Vec<String> {
 
 /// `about 6-20 more blocks`.
 fn about((low, high): (u32, u32)) -> String {
-    if low == high { format!("about {}", counted(low, "more block")) } else { format!("about {low}-{high} more blocks") }
+    if low == high {
+        format!("about {}", counted(low, "more block"))
+    } else {
+        format!("about {low}-{high} more blocks")
+    }
 }
 
 /// `Throughput: 125MHz and 250MHz worse than 600MHz; 500MHz same within 5 %.`

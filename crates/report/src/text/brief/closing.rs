@@ -82,7 +82,8 @@ fn error_rate(model: &Model) -> Option<String> {
     }
     let ranks = if plan.robust { ", compared by ranks" } else { "" };
     let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
-    (!plan.calibration).then(|| format!("Error rate {alpha} over all differences, and for each \"same\" (within {margin}){ranks}."))
+    (!plan.calibration)
+        .then(|| format!("Error rate {alpha} over all differences, and for each \"same\" (within {margin}){ranks}."))
 }
 
 /// What was restored, in a sentence.
@@ -104,7 +105,8 @@ fn caveats(model: &Model, width: usize, most: usize) -> Vec<String> {
     let told = if all.len() > most { most.min(1) } else { all.len() };
     let caveat = |text: &String| shortened(fold(&format!("Caveat: {}", clean(text)), width, 2));
     let mut lines: Vec<String> = all.iter().take(told).flat_map(caveat).collect();
-    let rest = counted(u32::try_from(all.len() - told).unwrap_or(u32::MAX), if told > 0 { "more caveat" } else { "caveat" });
+    let rest =
+        counted(u32::try_from(all.len() - told).unwrap_or(u32::MAX), if told > 0 { "more caveat" } else { "caveat" });
     if all.len() > told {
         let first = all.first().filter(|_| told == 0).map(|first| format!(": {}", clean(first))).unwrap_or_default();
         lines.push(cut(&format!("{}{first}", capital(&rest)), width));
@@ -148,7 +150,11 @@ fn continued(command: &str, width: usize) -> Vec<String> {
     for word in command.split(' ') {
         let line = lines.last().map_or("", String::as_str);
         // Two columns for the sign; inside quotes a line may not end.
-        if !quoted && !line.trim().is_empty() && columns(line) + 1 + columns(word) + 2 > width && columns(command) > width {
+        if !quoted
+            && !line.trim().is_empty()
+            && columns(line) + 1 + columns(word) + 2 > width
+            && columns(command) > width
+        {
             lines.push("  ".to_owned());
         }
         let Some(line) = lines.last_mut() else { continue };

@@ -77,7 +77,9 @@ pub(crate) fn kind(metric: &str) -> Kind {
         "W" | "J" | "1/J" | "1/W" => Kind::Power,
         "s" | "ms" | "us" | "ns" => Kind::Time,
         "Mbit/s" => Kind::Rate,
-        "1/s" if ["requests", "orders", "count", "score", "work", "transactions"].contains(&plain_name(metric)) => Kind::Rate,
+        "1/s" if ["requests", "orders", "count", "score", "work", "transactions"].contains(&plain_name(metric)) => {
+            Kind::Rate
+        }
         _ => Kind::Other,
     }
 }
@@ -131,12 +133,13 @@ pub(crate) fn shown(metric: &Metric, reference: &Level, of: &Level) -> Option<St
 
 /// A length of time in the unit that suits it.
 fn length(value: f64, unit: &str) -> String {
-    let ns = value * match unit {
-        "s" => 1e9,
-        "ms" => 1e6,
-        "us" => 1e3,
-        _ => 1.0,
-    };
+    let ns = value
+        * match unit {
+            "s" => 1e9,
+            "ms" => 1e6,
+            "us" => 1e3,
+            _ => 1.0,
+        };
     let (by, unit) = match ns {
         ns if ns >= 1e9 => (1e9, "s"),
         ns if ns >= 1e5 => (1e6, "ms"),
