@@ -108,7 +108,7 @@ fn colours_change_nothing_but_colours() {
 #[test]
 fn verdict_words_stand_for_verdicts_only() {
     // No setting of this experiment has a verdict, so none of the words may be there.
-    let text = text::render(&model(&stopped()), 80, false).replace("each \"same\"", "");
+    let text = text::render(&model(&stopped()), 80, false).replace("\"same\" and", "");
     for word in ["better", "worse", "same", "undecided"] {
         assert!(!text.contains(word), "{word} in {text}");
     }
