@@ -71,7 +71,7 @@ impl Groups {
 
     /// Version 2: the file that has to be written before a group can have a quota, with what is written and what takes that
     /// back; `None` where groups have one already, or never will. Moves us into a group of our own where that is needed.
-    pub(crate) fn to_hand_down(&mut self) -> Option<(String, String, String)> {
+    pub(crate) fn ask_to_hand_down(&mut self) -> Option<(String, String, String)> {
         let hierarchy = self.hierarchy().ok()?;
         let found = hierarchy.folder_to_hand_down();
         let (on, off) = (format!("+{}", hierarchy.controller), format!("-{}", hierarchy.controller));
@@ -79,7 +79,7 @@ impl Groups {
         Some((found.ok()??.join(HANDS_DOWN).display().to_string(), on, off))
     }
 
-    /// The kernel refused what [`Groups::to_hand_down`] answered.
+    /// The kernel refused what [`Groups::ask_to_hand_down`] answered.
     pub(crate) fn not_handed_down(&mut self, errno: Option<Errno>) {
         self.refused = errno;
     }

@@ -137,7 +137,7 @@ impl LocalMachine {
 
     /// Version 2 of control groups: lets the groups below ours have a quota, by an entry of its own before the group's.
     fn hand_down(&mut self, turn: &Turn) -> Result<(), LedgerError> {
-        let Some((path, on, off)) = self.actor.groups.to_hand_down() else { return Ok(()) };
+        let Some((path, on, off)) = self.actor.groups.ask_to_hand_down() else { return Ok(()) };
         let write = |text: String| Action::WriteFile { path: path.clone(), text };
         let before = self.read(&path).ok().map(|text| text.trim_end().to_owned());
         let acted = self.act(&Turn {

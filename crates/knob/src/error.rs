@@ -118,7 +118,7 @@ pub enum KnobError {
         /// Its own words, or what to do about it, as the sentence goes on; may be empty.
         advice: String,
         /// What it had changed it to all the same.
-        changed_to: Option<String>,
+        changed_to: Option<Box<str>>,
     },
     /// The kernel accepted the value and something else is in force.
     #[error(
@@ -192,7 +192,7 @@ impl KnobError {
         if let (Self::Refused { changed_to, .. }, Some(before), Some(reads)) = (&mut self, before, reads)
             && before.trim() != reads.trim()
         {
-            *changed_to = Some(reads.split_whitespace().collect::<Vec<_>>().join(" "));
+            *changed_to = Some(reads.split_whitespace().collect::<Vec<_>>().join(" ").into());
         }
         self
     }
