@@ -50,6 +50,26 @@ fn turning_the_kernel_takes_rights() {
 }
 
 #[test]
+fn what_cannot_be_read_is_no_good_end_of_get() {
+    let desk = Desk::new();
+    fs::write(desk.beside("bytes"), b"\xff\xfe").unwrap();
+    fs::write(desk.beside("text"), "1\n").unwrap();
+    let (bytes, readable) = (desk.knob("bytes"), desk.knob("text"));
+    let why = desk.run(&["get", &bytes]).refused(4);
+    assert!(why.contains(&format!("cannot read {bytes}")) && why.contains("EILSEQ"), "{why}");
+    // What can be read is printed all the same.
+    let ran = desk.run(&["get", "--json", &readable, &bytes]).ended(4);
+    assert_eq!(ran.value()["readings"][0]["reading"]["value"], "1");
+    if root() {
+        let desk = desk_of_nobody();
+        fs::write(desk.beside("secret"), "1\n").unwrap();
+        fs::set_permissions(desk.beside("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+        let why = as_nobody(&desk, &["get", &desk.knob("secret")]).refused(3);
+        assert!(why.contains("EACCES") && why.contains("sudo powerband"), "{why}");
+    }
+}
+
+#[test]
 fn a_ledger_one_may_not_read_is_no_reason_to_warn() {
     if !root() {
         return;

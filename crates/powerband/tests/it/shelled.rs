@@ -143,8 +143,8 @@ fn awkward_texts_and_names_arrive_as_they_are() {
         assert_eq!(said.ended(0).out, "it's|$(x)||two\nlines|ä|");
         assert!(bare.is_clean());
         fs::write(bare.far.beside("bytes"), b"\xff\xfe\0").unwrap();
-        let shown = bare.run(&["get", &bare.far.knob("bytes")]).ended(0).out;
-        assert!(shown.contains("EILSEQ"), "{shown}");
+        let shown = bare.run(&["get", &bare.far.knob("bytes")]).ended(4);
+        assert!(shown.out.contains("EILSEQ") && shown.err.contains("EILSEQ"), "{}\n{}", shown.out, shown.err);
     }
 }
 
