@@ -285,7 +285,14 @@ async function plotted(page, say) {
     if (await page.evaluate(() => document.querySelector(".dense"))) say("a plot of many readings is not there");
     return;
   }
-  if (await page.evaluate(() => [...document.querySelectorAll(".dense")].some((plot) => / Each column stands for /.test(plot.closest("figure").querySelector("details p").textContent))))
+  const paperWordsSeen = () => [...document.querySelectorAll(".dense")].some((plot) => {
+    const data = plot.closest("figure").querySelector("details");
+    data.open = true;
+    const seen = / Each column stands for /.test(data.querySelector("p").innerText);
+    data.open = false;
+    return seen;
+  });
+  if (await page.evaluate(paperWordsSeen))
     say("what is true of the drawing alone stands above a plot");
   const shown = () => page.evaluate(() => {
     const figure = document.querySelector(".dense").closest("figure");

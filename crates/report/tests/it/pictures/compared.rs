@@ -87,7 +87,7 @@ fn experiments_under_more_and_more_customers_are_a_curve_for_each_setting() {
     // Where the ratio is judged itself, it is not drawn twice.
     let metrics = ["requests_per_j", "power_w"];
     let (_, all) = side_by_side(&[(1, shop(500, &metrics)), (2, shop(1000, &metrics))]);
-    assert_eq!(all.len(), 2);
+    assert_eq!(all.len(), 3, "the summary and a curve a metric");
 }
 
 #[test]
