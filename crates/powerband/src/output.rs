@@ -89,9 +89,10 @@ pub(crate) fn words_error(error: &clap::Error) -> ExitCode {
         say(&error.to_string());
         return ExitCode::SUCCESS;
     }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    // The second is what clap says where options were given but no command.
+    if matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
         complain(
-            "there is no verb; `powerband info` looks, `powerband try` measures, `powerband --help` shows them all",
+            "no command given; `powerband info` shows the machine, `powerband try` compares settings, `powerband --help` lists all commands",
         );
         return ExitCode::from(Exit::Usage as u8);
     }
