@@ -323,7 +323,7 @@ impl Sheet {
             notes.push(BELOW_MARGIN.to_owned());
         }
         if look.clipped_share > 0.0 {
-            notes.push(format!("{:.0} % of its trials pulled in as outliers", 100.0 * look.clipped_share));
+            notes.push(format!("{:.0} % of its trials winsorized as outliers", 100.0 * look.clipped_share));
         }
         let finite = |value: f64| value.is_finite().then_some(value);
         // "Same" is two one-sided tests: the interval that lies inside the margin is the one at their level.
@@ -413,6 +413,6 @@ impl Sheet {
         if look.clipped.len() > CLIPPED_TOLD {
             told.push(format!("{} others", look.clipped.len() - CLIPPED_TOLD));
         }
-        (!told.is_empty()).then(|| format!("{}: pulled in as outliers: {}", self.metric.name, told.join(", ")))
+        (!told.is_empty()).then(|| format!("{}: outliers winsorized: {}", self.metric.name, told.join(", ")))
     }
 }

@@ -5,7 +5,7 @@ use powerband_record::{Better, KneeFinding, SettingVerdict, Started, Verdict};
 use powerband_stats::{Goal, Knee, KneeLook, Quest, Rules, Spending, Table};
 
 /// Beside a "same" whose difference was shown as well.
-pub(crate) const BELOW_MARGIN: &str = "a difference is there, below the margin";
+pub(crate) const BELOW_MARGIN: &str = "significant, but below the margin";
 
 /// Seeks the knee on the first judged metric.
 pub(crate) struct KneeSeeker {

@@ -280,7 +280,7 @@ impl<'a> Blocks<'a> {
             let others = self.places.iter().skip(1).filter(|&&place| place == Place::Open).count() > 1;
             if self.patience.gives_up(setting, predicted, self.blocks_affordable(trials)) && others {
                 self.places[setting] = Place::Aside;
-                let why = "set aside: predicted to need more than there is".to_owned();
+                let why = "deferred: predicted to exceed the block limit".to_owned();
                 trials.journal.record(&Event::SettingLeft { setting: index(setting), block: self.blocks, why })?;
             }
         }

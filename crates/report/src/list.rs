@@ -143,7 +143,7 @@ fn outcome(row: &Row) -> String {
     [end, decided.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// What a search looked for and its pick, or how it ended without one.
+/// The pick of a search, or how it ended without one, and what it looked for.
 fn searched(row: &Row, sought: &str) -> String {
     let end = match (&row.pick, &row.reason, row.state.as_str()) {
         (Some(pick), _, _) if pick == UNCHANGED => "keep the baseline",
@@ -153,7 +153,7 @@ fn searched(row: &Row, sought: &str) -> String {
         (None, Some(reason), _) => ending(&End::Closed(reason.clone())),
         (None, None, state) => state,
     };
-    format!("{sought}: {end}")
+    format!("{end} ({sought})")
 }
 
 /// Unix seconds as `2026-11-21 05:50`, by the proleptic Gregorian calendar.

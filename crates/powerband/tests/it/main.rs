@@ -62,6 +62,7 @@ mod resumed;
 mod rigged;
 mod rights;
 mod router;
+mod screen;
 mod shelled;
 mod simulated;
 mod told;

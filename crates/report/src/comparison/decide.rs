@@ -248,7 +248,7 @@ fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLo
         ..row
     };
     if look.claim == Claim::SameButDifferent {
-        row.notes.push("a difference is there, below the margin".into());
+        row.notes.push("significant, but below the margin".into());
     }
     if look.unstable {
         row.notes.push(format!("{} is unstable: noisier than the others, or of two minds", row.setting));

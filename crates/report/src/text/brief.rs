@@ -13,7 +13,7 @@ mod search;
 mod table;
 mod words;
 
-pub(super) use caveats::{all as caveats, told as adjusted};
+pub(super) use caveats::{listed as caveats, told as adjusted};
 pub(super) use closing::{Room, lines as closing};
 pub(super) use words::noun;
 
@@ -92,7 +92,8 @@ fn head(model: &Model, width: usize) -> Vec<String> {
     let settings: Vec<u32> = (0..u32::try_from(model.settings.len()).unwrap_or(u32::MAX)).collect();
     let shared = labels(model, &settings).shared.map(|shared| format!("all other settings: {shared}"));
     let baseline = baseline_values(model).filter(|_| is_baseline(model, 0)).map(|values| format!("baseline: {values}"));
-    let known: Vec<String> = baseline.into_iter().chain(shared).collect();
+    let equal = caveats::equal(model).filter(|_| baseline.is_none());
+    let known: Vec<String> = baseline.into_iter().chain(equal).chain(shared).collect();
     if !known.is_empty() && !plan.calibration {
         lines.push(cut(&clean(&known.join("; ")), width));
     }

@@ -13,7 +13,7 @@ use super::{clean, cut};
 use crate::End;
 use crate::model::missing;
 use crate::sentence::{
-    counted, ending, finite, line, signed, signed_change, signed_interval, unit_of_change, void, with_boundary,
+    counted, ending, finite, line, signed, signed_change, unit_of_change, void, with_boundary,
 };
 
 /// How many columns of a reason are shown; the report has it whole.
@@ -30,6 +30,7 @@ pub struct State {
     values: BTreeMap<u32, (f64, u32)>, // sum and number of the first decision metric in blocks, by setting
     latest: Option<u32>,               // the setting measured last, the reference apart
     finished: u32,                     // trials in blocks
+    from_ns: Option<u64>,              // when the first block began
     now_ns: u64,
     block: u32,
     block_ns: u64,
@@ -43,6 +44,9 @@ impl State {
             Event::Started(started) => self.started = Some((**started).clone()),
             Event::TrialStarted(trial) => {
                 self.trials.insert(trial.trial, *trial);
+                if trial.block > 0 {
+                    self.from_ns.get_or_insert(trial.at_ns);
+                }
             }
             Event::TrialDone { trial, at_ns, outcome } => {
                 self.now_ns = self.now_ns.max(*at_ns);
@@ -95,14 +99,14 @@ impl State {
     #[must_use]
     pub fn time_left(&self) -> Option<String> {
         let started = self.started.as_ref()?;
-        let left = if started.machine.starts_with("sim:") { "of its own time left" } else { "left" };
+        let left = if started.machine.starts_with("sim:") { "of simulated time left" } else { "left" };
         let budget = started.budget_ns.map(|budget| budget.saturating_sub(self.now_ns));
         if self.is_search() {
             return Some(format!("at most {} {left}", short(budget?)));
         }
         let each = self.block_length_ns(started)?;
         let most = started.max_blocks.saturating_sub(self.block);
-        let rest = each.saturating_mul(most.into()).saturating_sub(self.now_ns.saturating_sub(self.block_ns));
+        let rest = each.saturating_mul(most.into()).saturating_sub(self.now_ns.saturating_sub(self.block_ns.max(self.from_ns.unwrap_or_default())));
         let rest = budget.map_or(rest, |budget| budget.min(rest));
         match self.missing() {
             Some((low, high)) if low < most => {
@@ -117,12 +121,13 @@ impl State {
 
     /// How long a block takes: as the finished ones did, before those as the finished trials did.
     fn block_length_ns(&self, started: &Started) -> Option<u64> {
-        if let Some(each) = self.block_ns.checked_div(self.block.into()) {
+        let from_ns = self.from_ns?;
+        if let Some(each) = self.block_ns.saturating_sub(from_ns).checked_div(self.block.into()) {
             return Some(each);
         }
         let others = started.settings.len().saturating_sub(1);
         let trials = u64::try_from(others + reference_copies(others)).ok()?;
-        Some(self.now_ns.checked_div(self.finished.into())?.saturating_mul(trials))
+        Some(self.now_ns.saturating_sub(from_ns).checked_div(self.finished.into())?.saturating_mul(trials))
     }
 
     /// The current estimate: of what is open, else of what was measured last.
@@ -133,14 +138,8 @@ impl State {
         let verdict =
             self.open().find(of_first).or_else(|| self.open().next()).or_else(|| self.verdicts.values().find(of_first));
         if let Some(verdict) = verdict.filter(|verdict| verdict.change.is_finite()) {
-            let between =
-                signed_interval(verdict).map(|it| format!(" ({})", it.replace(" .. ", ".."))).unwrap_or_default();
             let (change, unit) = (signed_change(verdict), unit_of_change(verdict));
-            return Some(format!(
-                "estimate {}: {} {change} {unit}{between}",
-                self.label(verdict.setting),
-                noun(&verdict.metric)
-            ));
+            return Some(format!("estimate {}: {} {change} {unit}", self.label(verdict.setting), noun(&verdict.metric)));
         }
         let mean = |setting: u32| self.values.get(&setting).map(|(sum, count)| sum / f64::from(*count));
         let (latest, reference) = (self.latest?, mean(0).filter(|mean| *mean > 0.0)?);
@@ -148,7 +147,7 @@ impl State {
         Some(format!("estimate {}: {} {} %", self.label(latest), noun(&first.name), signed(change, 1)))
     }
 
-    /// `; about 2 min left; estimate 500MHz: throughput -0.2 % (-4.3..+4.1)`.
+    /// `; about 2 min left; estimate 500MHz: throughput -0.2 %`.
     fn outlook(&self) -> String {
         let parts = self.time_left().into_iter().chain(self.estimate());
         parts.map(|part| format!("; {part}")).collect()
@@ -167,13 +166,16 @@ impl State {
 
     fn place(&self, trial: u32) -> Option<String> {
         let trial = self.trials.get(&trial)?;
-        let block = match (trial.block, &self.started) {
+        Some(format!("{}, {}", self.block_of(trial), self.label(trial.setting)))
+    }
+
+    fn block_of(&self, trial: &PlannedTrial) -> String {
+        match (trial.block, &self.started) {
             (0, _) => "warm-up".to_owned(),
             (block, Some(_)) if self.is_search() => format!("run {block}"),
             (block, Some(started)) => format!("block {block}{}", of_most(started)),
             (block, None) => format!("block {block}"),
-        };
-        Some(format!("{block}, {}", self.label(trial.setting)))
+        }
     }
 }
 
@@ -182,10 +184,17 @@ fn of_most(started: &Started) -> String {
     if started.max_blocks >= NO_LIMIT { String::new() } else { format!(" of {}", started.max_blocks) }
 }
 
-/// A duration to the second above ten seconds: nobody waits by the millisecond.
+/// A duration as coarse as a forecast is: seconds below a minute, tens of them below ten, then minutes.
 fn short(ns: u64) -> String {
     const S: u64 = 1_000_000_000;
-    format_duration(if ns >= 10 * S { ns.saturating_add(S / 2) / S * S } else { ns })
+    let rounded = |step: u64| (ns.saturating_add(step / 2)) / step * step;
+    let whole = match ns / S {
+        0..10 => ns,
+        10..60 => rounded(S),
+        60..600 => rounded(10 * S),
+        _ => rounded(60 * S),
+    };
+    format_duration(whole).replace(" 0 s", "").replace(" 0 min", "")
 }
 
 /// The line for an event that `state` has [seen](State::see); none where there is nothing to say.
@@ -208,7 +217,8 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
             if let Some(stands) = state.stands() {
                 return Some(format!("{}; {stands}", state.place(trial.trial)?));
             }
-            Some(format!("{}{}", state.place(trial.trial)?, state.outlook()))
+            // Where the line has no room for everything, what runs now can be spared.
+            Some(format!("{}{}; now {}", state.block_of(trial), state.outlook(), state.label(trial.setting)))
         }
         Event::Landed { trial, site } => {
             let setting = state.label(state.trials.get(trial)?.setting);

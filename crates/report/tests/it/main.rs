@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may stop where it stands")]
 #![expect(clippy::print_stdout, reason = "rates that were measured are worth seeing")]
 
+mod brief;
 mod chance;
 mod consistent;
 mod courses;

@@ -1,15 +1,14 @@
 //! What a reader must know with the answer: values the driver adjusted, settings that gave nothing, and the notes of the journal.
-use super::super::names::name;
-use crate::sentence::{self, counted};
+use super::super::names::{BASELINE, UNCHANGED, baseline_values, is_baseline, name};
+use crate::sentence::{self, counted, join_labels};
 use crate::{Landing, Model};
 
 /// Adjusted values named in one sentence.
 const NAMED: usize = 2;
 
 /// All of them, a sentence each, the most important first.
-pub(in super::super) fn all(model: &Model) -> Vec<String> {
-    let mut all: Vec<String> = equal(model).into_iter().collect();
-    all.extend(adjusted(model));
+pub(super) fn all(model: &Model) -> Vec<String> {
+    let mut all: Vec<String> = adjusted(model).into_iter().collect();
     if model.started.search.is_none() {
         let left = (0_u32..).zip(&model.settings).filter_map(|(setting, report)| {
             let left = report.left.as_ref().filter(|_| report.verdicts.iter().flatten().next().is_none())?;
@@ -17,7 +16,7 @@ pub(in super::super) fn all(model: &Model) -> Vec<String> {
         });
         all.extend(left);
     }
-    all.extend(sentence::notes(model));
+    all.extend(notes(model));
     if !model.voids.is_empty() {
         let count = u32::try_from(model.voids.len()).unwrap_or(u32::MAX);
         let why = model.voids.first().map(|void| sentence::void(&void.why)).unwrap_or_default();
@@ -26,17 +25,33 @@ pub(in super::super) fn all(model: &Model) -> Vec<String> {
     all
 }
 
+/// The notes of the journal.
+fn notes(model: &Model) -> Vec<String> {
+    // They have the label that a reference without a name has there.
+    let named = |note: String| match is_baseline(model, 0) {
+        true => note.replace(UNCHANGED, BASELINE),
+        false => note,
+    };
+    sentence::notes(model).into_iter().map(named).collect()
+}
+
+/// What the full report lists nowhere else.
+pub(in super::super) fn listed(model: &Model) -> Vec<String> {
+    equal(model).into_iter().chain(notes(model)).collect()
+}
+
 /// Settings that change nothing: they are what the machine was at.
-fn equal(model: &Model) -> Option<String> {
+pub(super) fn equal(model: &Model) -> Option<String> {
     let same: Vec<String> = (0_u32..)
         .zip(&model.settings)
         .filter(|(_, report)| report.unchanged)
         .map(|(setting, _)| name(model, setting))
         .collect();
+    let values = baseline_values(model).map(|values| format!(" ({values})")).unwrap_or_default();
     match same.as_slice() {
         [] => None,
-        [one] => Some(format!("{one} equals the baseline: the machine was at it already")),
-        several => Some(format!("{} equal the baseline: the machine was at them already", several.join(", "))),
+        [one] => Some(format!("{one} equals the baseline{values}")),
+        several => Some(format!("{} equal the baseline{values}", join_labels(several, NAMED + 1))),
     }
 }
 

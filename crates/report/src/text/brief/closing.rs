@@ -74,7 +74,7 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// The error rate, and what counts as equal; nothing where nothing is decided.
+/// The error rate and the margin; nothing where nothing is decided.
 fn error_rate(model: &Model) -> Option<String> {
     let plan = &model.started;
     if plan.search.is_some() {
@@ -181,7 +181,7 @@ fn wanted(model: &Model) -> Option<(String, String)> {
     if let Some((advice, command)) = advised.as_ref().and_then(|it| Some((it, it.typed.clone()?))) {
         let label = super::super::names::name(model, advice.setting);
         return Some(match sentence::taken_back(model, &command) {
-            Some(undo) => (format!("apply {label} (undo it with `{undo}`):"), command),
+            Some(undo) => (format!("apply {label} (undo: {undo}):"), command),
             None => (format!("run a command with {label}:"), command),
         });
     }

@@ -1,0 +1,118 @@
+//! What is printed fits a terminal of 24 lines of 80 columns, and its last line can be typed.
+use std::fs;
+use std::process::Command;
+
+use crate::desk::{Desk, Ran, workspace};
+
+/// Plans whose simulated hours take longer than the others' together: one block of them is enough here.
+const LONG: [&str; 3] = ["governors-ladder", "governors-gathered", "governors-shop-2000"];
+
+/// It fits, and its last command is one of ours.
+#[track_caller]
+fn fits(desk: &Desk, out: &str) {
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines.len() <= 24, "{} lines:\n{out}", lines.len());
+    for line in &lines {
+        assert!(line.chars().count() <= 80, "{} columns: {line}\n{out}", line.chars().count());
+    }
+    assert!(!out.contains("as found") && !out.contains("put back") && !out.contains("p 0.000"), "{out}");
+    // A command may go on over lines, each but the last with a sign at its end.
+    let begin = lines.len() - 1 - lines.iter().rev().skip(1).take_while(|line| line.ends_with('\\')).count();
+    let command = lines[begin..].join("\n");
+    let typed = |command: &str| {
+        let mut shell = Command::new("sh");
+        desk.furnish(&mut shell);
+        let words = command.strip_prefix("powerband ").unwrap_or_else(|| panic!("no command of ours: {command}\n{out}"));
+        let binary = env!("CARGO_BIN_EXE_powerband");
+        shell.arg("-c").arg(format!("exec '{binary}' {words}")).current_dir(workspace());
+        Ran::of(&shell.output().unwrap())
+    };
+    let begins = |verb: &str| command.contains(&format!(" {verb} "));
+    if begins("with") {
+        // The load is the reader's to name.
+        typed(&command.replace("-- COMMAND", "-- true")).ended(0);
+    } else if begins("set") {
+        typed(&format!("{command} --dry-run")).ended(0);
+    } else {
+        typed(&command).ended(0);
+    }
+}
+
+#[test]
+fn every_plan_fits_a_terminal_and_ends_with_a_command() {
+    let mut plans: Vec<String> = fs::read_dir(workspace().join("plans"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    plans.sort();
+    assert!(plans.len() > 20, "{plans:?}");
+    for plan in plans {
+        let desk = Desk::new();
+        let path = format!("plans/{plan}.toml");
+        // With `--json` nothing else may be said; the report is asked for afterwards, as it was printed.
+        let mut words = vec!["run", path.as_str()];
+        if LONG.contains(&plan.as_str()) {
+            words.extend(["--blocks", "1"]);
+        }
+        desk.run(&words);
+        let shown = desk.run(&["show"]).ended(0).out;
+        if shown.contains("\ndecide it") {
+            // To decide it takes as long again: the words are those it was begun with, held by another test.
+            assert!(shown.lines().count() <= 24 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        } else {
+            fits(&desk, &shown);
+        }
+    }
+}
+
+#[test]
+fn typical_runs_fit_a_terminal() {
+    let desk = Desk::new();
+    let runs: [&[&str]; 4] = [
+        &["--machine", "sim:x3650", "try", "--load", "shop", "governor=ondemand", "up_threshold=20..95:5", "--blocks", "3"],
+        &["--machine", "sim:omap3530", "calibrate", "--load", "counter", "--for", "2s"],
+        &["--machine", "table:machines/tables/keeper.csv", "tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--require", "p99_us<=200"],
+        &["--machine", "sim:quadcore", "try", "--load", "counter", "--for", "1s", "governor=powersave,performance"],
+    ];
+    for words in runs {
+        let printed = desk.run(words).ended(0).out;
+        if !printed.contains("\ndecide it") {
+            fits(&desk, &printed);
+        }
+        let full = desk.run(&["show", "-v"]).ended(0).out;
+        assert!(full.lines().count() > printed.lines().count(), "-v says more:\n{full}");
+        let last = |text: &str| text.lines().last().map(str::to_owned);
+        assert_eq!(last(&full), last(&printed), "both end with the same command");
+    }
+    fits(&desk, &desk.run(&["compare", "1", "2"]).out.replace("powerband compare 1 2 -v", "powerband show"));
+}
+
+#[test]
+fn a_list_has_a_line_for_each_experiment() {
+    let desk = Desk::new();
+    for _ in 0..2 {
+        desk.run(&["run", "plans/router-idle.toml"]).ended(0);
+    }
+    let list = desk.run(&["list"]).ended(0).out;
+    assert_eq!(list.lines().count(), 3, "{list}");
+}
+
+#[test]
+fn options_without_a_command_are_answered_in_one_line() {
+    let desk = Desk::new();
+    for words in [&[][..], &["--machine", "sim:pc"], &["--json"], &["-v"]] {
+        let why = desk.run(words).refused(2);
+        assert!(why.starts_with("no command given; "), "{why}");
+    }
+}
+
+#[test]
+fn the_file_of_a_page_is_named() {
+    let desk = Desk::new();
+    desk.run(&["run", "plans/router-idle.toml"]).ended(0);
+    let page = desk.beside("idle.html");
+    let page = page.to_str().unwrap();
+    assert_eq!(desk.run(&["report", "-o", page]).ended(0).out, format!("wrote {page}\n"));
+}
