@@ -65,7 +65,9 @@ pub(crate) fn baseline(steps: &[Steps]) -> Vec<BaselineValue> {
         .iter()
         .flat_map(|steps| steps.near.iter().map(|line| ("", line)).chain(steps.far.iter().map(|line| ("far/", line))))
     {
-        let (Some(from), knob) = (&line.from, format!("{side}{}", line.knob)) else { continue };
+        // What a kernel says in angle brackets is that there is no value: `<unsupported>`.
+        let Some(from) = line.from.as_ref().filter(|from| !from.starts_with('<')) else { continue };
+        let knob = format!("{side}{}", line.knob);
         let place = all.iter().position(|(known, ..)| *known == knob).unwrap_or(all.len());
         if place == all.len() {
             all.push((knob, Vec::new(), Vec::new()));

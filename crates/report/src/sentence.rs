@@ -1,7 +1,7 @@
 //! Findings in words: the sentence a report begins with, and the single lines that text and JSON share.
 use powerband_record::{
-    CloseReason, LOSS_MARGIN_PERCENT, Metric, SettingVerdict, Verdict, Void, format_duration, format_number, is_loss,
-    unit_of,
+    CloseReason, LOSS_MARGIN_PERCENT, Metric, SettingVerdict, Started, Verdict, Void, format_duration, format_number,
+    is_loss, unit_of,
 };
 use serde_json::Value;
 
@@ -409,13 +409,7 @@ pub fn certainty(model: &Model) -> String {
     if plan.search.is_some() {
         return format!("error rate {} for the answer, whichever of the settings it is", percent(plan.alpha));
     }
-    let source = match plan.margin_source.as_str() {
-        "plan" => "from the plan",
-        "option" => "from --margin",
-        "calibration" => "from a calibration of this machine with this load",
-        "default" => "the default",
-        other => other,
-    };
+    let source = margin_source(plan);
     let ranks = if plan.robust { "; judged by ranks" } else { "" };
     let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
     let knee = if plan.cost_order.is_empty() {
@@ -427,6 +421,17 @@ pub fn certainty(model: &Model) -> String {
         "error rate {alpha} for all differences claimed together, {alpha} for each \"same\" and each requirement{knee}; \
          margin {margin} ({source}), smaller differences count as equal{ranks}"
     )
+}
+
+/// Where the margin comes from, in words.
+pub(crate) fn margin_source(plan: &Started) -> &str {
+    match plan.margin_source.as_str() {
+        "plan" => "from the plan",
+        "option" => "from --margin",
+        "calibration" => "from a calibration of this machine with this load",
+        "default" => "the default",
+        other => other,
+    }
 }
 
 /// What was put back, and what was not.

@@ -166,10 +166,7 @@ fn facts(model: &Model, page: &mut Page) {
         return;
     }
     if !plan.calibration {
-        page.fact(
-            "margin",
-            &format!("{} ({}): smaller differences count as equal", sentence::percent(plan.margin), plan.margin_source),
-        );
+        page.fact("certainty", &sentence::certainty(model));
     }
     page.fact("order", &format!("random within each block, seed {}", plan.seed));
 }

@@ -88,7 +88,7 @@ fn a_simulated_machine_is_calibrated() {
     assert!(names(&report["calibration"]).len() > judged.len(), "what is only shown is calibrated as well");
     assert!(report["settings"].as_array().unwrap().iter().all(|setting| setting["verdicts"] == serde_json::json!({})));
     assert_eq!(desk.json(&["show", "last"])["calibration"], report["calibration"]);
-    let text = desk.run(&["show"]).ended(0).out;
+    let text = desk.run(&["show", "-v"]).ended(0).out;
     assert!(
         text.contains("varies by") && text.contains("false alarms:") && text.contains("margin from now on"),
         "{text}"
@@ -132,7 +132,7 @@ fn margins_come_from_the_calibration_of_this_machine_and_load() {
     let report = after.value();
     assert_eq!((report["margin"].as_f64(), report["margin_source"].as_str()), (Some(largest), Some("calibration")));
     assert!(after.err.contains("from calibration 2"), "{}", after.err);
-    let text = desk.run(&["show"]).ended(0).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = desk.run(&["show", "-v"]).ended(0).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("from a calibration of this machine with this load"), "{text}");
     // Not with a margin of one's own, another load, another machine.
     let given = on(&[&settings[..], &load, &["--margin", "5%"]].concat());

@@ -15,7 +15,7 @@ fn machine(desk: &Desk) -> String {
 /// What each trial ended at, °C, in the order they ran, and the notes of the report.
 fn ran(desk: &Desk, machine: &str, more: &[&str]) -> (Vec<f64>, String) {
     let words = ["try", "governor=performance,powersave", "--machine", machine, "--load", "counter", "--for", "20s"];
-    let quick = ["--metric", "temperature_c", "--blocks", "3", "--warmup", "0"];
+    let quick = ["--metric", "temperature_c", "--blocks", "3", "--warmup", "0", "-v"];
     let told = desk.run(&[&words[..], &quick, more].concat()).ended(0).out;
     let events = desk.journal().into_iter().map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
     let done = events.filter(|event| event["event"] == "trial_done");

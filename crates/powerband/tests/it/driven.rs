@@ -240,13 +240,13 @@ fn cyclictest_is_read_and_what_it_holds_is_told() {
         trial.agrees("mean_us", trial.told("Avg:"));
         trial.agrees("max_us", trial.told("Max:"));
     }
-    let told = desk.run(&["show", "last"]).ended(0).out.replace("\n  ", " ");
+    let told = desk.run(&["show", "last", "-v"]).ended(0).out.replace("\n  ", " ");
     assert!(told.contains("cyclictest held /dev/cpu_dma_latency at 0 us"), "{told}");
     let whole = ["--", "cyclictest", "-q", "-D", "1", "-h", "20000", "--laptop", "--json=/dev/stdout"];
     for trial in driven(&desk, &whole) {
         assert!(trial.metric("min_us") <= trial.metric("p50_us") && trial.metric("p50_us") <= trial.metric("max_us"));
     }
-    let told = desk.run(&["show", "last"]).ended(0).out;
+    let told = desk.run(&["show", "last", "-v"]).ended(0).out;
     assert!(!told.contains("cpu_dma_latency at"), "{told}");
 }
 

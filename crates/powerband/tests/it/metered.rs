@@ -183,7 +183,7 @@ fn what_is_metered_lasts_as_long_as_the_load_however_slow_the_way_there() {
     assert_eq!(covers("power_w").as_deref(), Some("board total"));
     assert_eq!(covers("far/power_w").as_deref(), Some("far wall total"));
     assert_eq!(covers("both/energy_j").as_deref(), Some("near board total + far wall total"));
-    let shown = desk.run(&["show", "last"]).ended(0).out;
+    let shown = desk.run(&["show", "last", "-v"]).ended(0).out;
     assert!(shown.contains("near board total + far wall total"), "{shown}");
 }
 
@@ -228,7 +228,7 @@ fn what_a_meter_could_not_measure_is_said() {
     let [note] = notes.as_slice() else { panic!("{:?}", shown.notes) };
     assert!(note.contains(&format!("in {0} of {0} trials: the load ran for", shown.trials)), "{note}");
     assert!(note.contains("makes a number every 1000 ms") && note.contains("once per second is assumed"), "{note}");
-    let text = desk.run(&["show", "last"]).ended(0).out;
+    let text = desk.run(&["show", "last", "-v"]).ended(0).out;
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(note.as_str()), "{text}");
 
     // Where it is judged, there is no experiment without it.

@@ -96,7 +96,7 @@ fn a_source_three_seconds_late_is_aligned() {
     assert!(worst > 0.005, "as they come its numbers are wrong: {unaligned:?}");
     let auto = ["--meter", "power_meter power1", "--meter-lag", "auto"];
     within(0.005, &against_the_truth(&desk, &acpi, 120, &auto));
-    let told = desk.run(&["show", "last"]).ended(0).out;
+    let told = desk.run(&["show", "last", "-v"]).ended(0).out;
     let one_line = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one_line.contains("and its readings are shifted by that"), "{told}");
     let counter = machine(&desk, "counter", &zone(late));
@@ -175,7 +175,7 @@ fn spikes_are_left_out_and_counted() {
     let spiky = ", wrong = { spike_share = 0.02 }";
     let power = machine(&desk, "spiky", &sensor("ina226", "power1_input", 100.0, spiky));
     within(0.005, &against_the_truth(&desk, &power, 60, &["--meter", "hwmon"]));
-    let told = desk.run(&["show", "last"]).ended(0).out;
+    let told = desk.run(&["show", "last", "-v"]).ended(0).out;
     let one_line = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one_line.contains("readings beyond what can be drawn were left out, in "), "{told}");
 }

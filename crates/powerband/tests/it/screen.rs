@@ -22,7 +22,8 @@ fn fits(desk: &Desk, out: &str) {
     let typed = |command: &str| {
         let mut shell = Command::new("sh");
         desk.furnish(&mut shell);
-        let words = command.strip_prefix("powerband ").unwrap_or_else(|| panic!("no command of ours: {command}\n{out}"));
+        let words =
+            command.strip_prefix("powerband ").unwrap_or_else(|| panic!("no command of ours: {command}\n{out}"));
         let binary = env!("CARGO_BIN_EXE_powerband");
         shell.arg("-c").arg(format!("exec '{binary}' {words}")).current_dir(workspace());
         Ran::of(&shell.output().unwrap())
@@ -71,9 +72,29 @@ fn every_plan_fits_a_terminal_and_ends_with_a_command() {
 fn typical_runs_fit_a_terminal() {
     let desk = Desk::new();
     let runs: [&[&str]; 4] = [
-        &["--machine", "sim:x3650", "try", "--load", "shop", "governor=ondemand", "up_threshold=20..95:5", "--blocks", "3"],
+        &[
+            "--machine",
+            "sim:x3650",
+            "try",
+            "--load",
+            "shop",
+            "governor=ondemand",
+            "up_threshold=20..95:5",
+            "--blocks",
+            "3",
+        ],
         &["--machine", "sim:omap3530", "calibrate", "--load", "counter", "--for", "2s"],
-        &["--machine", "table:machines/tables/keeper.csv", "tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--require", "p99_us<=200"],
+        &[
+            "--machine",
+            "table:machines/tables/keeper.csv",
+            "tune",
+            "freq=all",
+            "rx-usecs=all",
+            "--minimize",
+            "watts",
+            "--require",
+            "p99_us<=200",
+        ],
         &["--machine", "sim:quadcore", "try", "--load", "counter", "--for", "1s", "governor=powersave,performance"],
     ];
     for words in runs {

@@ -66,7 +66,7 @@ fn on_a_table_the_cheapest_setting_is_found_in_a_part_of_the_trials_and_proved()
         assert!(watts(f, u) <= best * 1.05, "{} W of {best}", watts(f, u));
         assert!(found.tried < 30 && report.settings.len() == found.tried as usize, "{} of 90 tried", found.tried);
         assert!(found.typed.is_none(), "a table is not turned: {:?}", found.typed);
-        let told = desk.run(&["show"]).ended(0).out;
+        let told = desk.run(&["show", "-v"]).ended(0).out;
         for words in ["confirmed in", "at most 200", "freq (9) × rx-usecs (10)", "expected loss", "5 % better exists"]
         {
             assert!(told.replace('\n', " ").contains(words), "{words} in {told}");

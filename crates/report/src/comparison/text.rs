@@ -155,11 +155,17 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
     lines.join("\n") + "\n"
 }
 
+/// `a of experiment 4` as `compare` takes it: `4:a`.
+fn as_typed(label: &str) -> String {
+    let split = label.rsplit_once(" of experiment ").filter(|(_, id)| id.bytes().all(|b| b.is_ascii_digit()));
+    split.map_or_else(|| label.to_owned(), |(setting, id)| format!("{id}:{setting}"))
+}
+
 fn brief_cells(row: &Row) -> Vec<String> {
     let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
     let change = row.change.map_or_else(|| "-".to_owned(), |change| format!("{} {unit}", shown(row, change)));
     let between = interval(row).map_or_else(|| "-".to_owned(), |it| it.replace(" .. ", ".."));
-    let (setting, against) = (row.setting.clone(), row.against.clone());
+    let (setting, against) = (as_typed(&row.setting), as_typed(&row.against));
     vec![row.metric.clone(), setting, against, change, between, word(row.verdict).into(), how(row)]
 }
 

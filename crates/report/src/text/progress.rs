@@ -12,9 +12,7 @@ use super::names::{BASELINE, UNCHANGED};
 use super::{clean, cut};
 use crate::End;
 use crate::model::missing;
-use crate::sentence::{
-    counted, ending, finite, line, signed, signed_change, unit_of_change, void, with_boundary,
-};
+use crate::sentence::{counted, ending, finite, line, signed, signed_change, unit_of_change, void, with_boundary};
 
 /// How many columns of a reason are shown; the report has it whole.
 const REASON: usize = 60;
@@ -104,9 +102,13 @@ impl State {
         if self.is_search() {
             return Some(format!("at most {} {left}", short(budget?)));
         }
-        let each = self.block_length_ns(started)?;
+        let Some(each) = self.block_length_ns(started) else {
+            return budget.map(|budget| format!("at most {} {left}", short(budget)));
+        };
         let most = started.max_blocks.saturating_sub(self.block);
-        let rest = each.saturating_mul(most.into()).saturating_sub(self.now_ns.saturating_sub(self.block_ns.max(self.from_ns.unwrap_or_default())));
+        let rest = each
+            .saturating_mul(most.into())
+            .saturating_sub(self.now_ns.saturating_sub(self.block_ns.max(self.from_ns.unwrap_or_default())));
         let rest = budget.map_or(rest, |budget| budget.min(rest));
         match self.missing() {
             Some((low, high)) if low < most => {
@@ -139,7 +141,11 @@ impl State {
             self.open().find(of_first).or_else(|| self.open().next()).or_else(|| self.verdicts.values().find(of_first));
         if let Some(verdict) = verdict.filter(|verdict| verdict.change.is_finite()) {
             let (change, unit) = (signed_change(verdict), unit_of_change(verdict));
-            return Some(format!("estimate {}: {} {change} {unit}", self.label(verdict.setting), noun(&verdict.metric)));
+            return Some(format!(
+                "estimate {}: {} {change} {unit}",
+                self.label(verdict.setting),
+                noun(&verdict.metric)
+            ));
         }
         let mean = |setting: u32| self.values.get(&setting).map(|(sum, count)| sum / f64::from(*count));
         let (latest, reference) = (self.latest?, mean(0).filter(|mean| *mean > 0.0)?);

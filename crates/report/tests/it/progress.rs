@@ -34,3 +34,17 @@ fn every_line_is_one_short_line() {
         assert!(!line.chars().any(char::is_control), "{line:?}");
     }
 }
+
+#[test]
+fn time_left_is_known_from_the_first_trial_where_time_is_what_limits() {
+    let mut events = governors();
+    if let Event::Started(started) = &mut events[0] {
+        (started.max_blocks, started.budget_ns) = (10_000, Some(900_000_000_000));
+    }
+    let all = lines(&events);
+    assert!(!all.iter().any(|line| line.contains("10000")), "no limit of blocks is none: {all:?}");
+    let running: Vec<&String> = all.iter().filter(|line| line.contains("; now ")).collect();
+    assert!(running.iter().all(|line| line.contains(" left")), "{running:?}");
+    let estimates = running.iter().filter(|line| line.contains("; estimate ")).count();
+    assert!(estimates > running.len() / 2, "{running:?}");
+}

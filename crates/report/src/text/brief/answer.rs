@@ -164,6 +164,9 @@ fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
         }
     }
     let sentence = |(pattern, settings): &(Vec<Option<Verdict>>, Vec<u32>)| {
+        if let [one] = settings.as_slice() {
+            return of_setting(model, *one);
+        }
         let names: Vec<String> = settings.iter().map(|setting| name(model, *setting)).collect();
         let clauses = pattern.iter().zip(judged).filter_map(|(verdict, (_, metric))| {
             Some(match (*verdict)? {

@@ -158,9 +158,11 @@ fn chosen(model: &Model, rows: &[u32], named: &Labels, width: usize) -> Vec<Colu
 /// The metrics that decide nothing, the most important first.
 pub(super) fn others(model: &Model) -> Vec<usize> {
     let metrics = &model.started.metrics;
-    // Over trials of one length energy says what power says.
-    let repeats = |name: &str| {
-        name.ends_with("energy_j") && metrics.iter().any(|it| it.name == name.replace("energy_j", "power_w"))
+    // Over trials of one length energy says what power says, and a count what its rate says.
+    let there = |name: &str| metrics.iter().any(|it| it.name == name);
+    let repeats = |name: &str| match name {
+        "count" => there("count_per_s"),
+        name => name.ends_with("energy_j") && there(&name.replace("energy_j", "power_w")),
     };
     let mut others: Vec<(usize, &Metric)> =
         metrics.iter().enumerate().filter(|(_, metric)| !metric.judged && !repeats(&metric.name)).collect();
