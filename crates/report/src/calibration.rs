@@ -92,11 +92,11 @@ pub(crate) fn answer(model: &Model) -> Vec<String> {
             || "no difference of 10 % or less can be decided".to_owned(),
             |it| format!("a difference of {} is decided in {}", percent(it.effect), minutes(it.minutes)),
         );
-        let margin = percent(found.default_margin);
-        said.push(format!(
-            "{} varies by {noise} from trial to trial: {reach}; margin from now on: {margin}.",
-            found.metric
-        ));
+        let margin = match is_too_noisy(found) {
+            true => "too noisy to set a margin".to_owned(),
+            false => format!("margin from now on: {}", percent(found.default_margin)),
+        };
+        said.push(format!("{} varies by {noise} from trial to trial: {reach}; {margin}.", found.metric));
     }
     let advised = model.calibrations.iter().filter(|found| judged(model, found));
     let first = advised.filter_map(|found| Some((found, *found.advice.first()?))).next();

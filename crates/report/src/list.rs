@@ -114,7 +114,8 @@ impl List {
 }
 
 fn cells(row: &Row) -> [String; 6] {
-    let what = row.title.clone().or_else(|| row.load.as_ref().map(load)).unwrap_or_else(|| "-".into());
+    let loaded = || row.title.clone().or_else(|| row.load.as_ref().map(load));
+    let what = row.sought.clone().or_else(loaded).unwrap_or_else(|| "-".into());
     [
         row.id.to_string(),
         utc(row.started_unix_s),
@@ -126,8 +127,8 @@ fn cells(row: &Row) -> [String; 6] {
 }
 
 fn outcome(row: &Row) -> String {
-    if let Some(sought) = &row.sought {
-        return searched(row, sought);
+    if row.sought.is_some() {
+        return searched(row).into();
     }
     let decided = match (&row.knee, row.decided, row.open) {
         (Some(knee), _, _) => format!("knee {knee}"),
@@ -143,17 +144,16 @@ fn outcome(row: &Row) -> String {
     [end, decided.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// The pick of a search, or how it ended without one, and what it looked for.
-fn searched(row: &Row, sought: &str) -> String {
-    let end = match (&row.pick, &row.reason, row.state.as_str()) {
+/// The pick of a search, or how it ended without one.
+fn searched(row: &Row) -> &str {
+    match (&row.pick, &row.reason, row.state.as_str()) {
         (Some(pick), _, _) if pick == UNCHANGED => "keep the baseline",
         (Some(pick), _, _) => pick,
         (None, Some(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget), _) => "nothing confirmed",
         (None, Some(CloseReason::Stopped), _) => "stopped",
         (None, Some(reason), _) => ending(&End::Closed(reason.clone())),
         (None, None, state) => state,
-    };
-    format!("{end} ({sought})")
+    }
 }
 
 /// Unix seconds as `2026-11-21 05:50`, by the proleptic Gregorian calendar.

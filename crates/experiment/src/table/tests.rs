@@ -118,7 +118,7 @@ fn what_is_wrong_with_the_files_is_one_line() {
         (&ROWS.replace("watts", "power") as &str, BESIDE, "no column 'watts'"),
         (&ROWS.replace("900", "many"), BESIDE, "line 5: 'many' in p99_us is no number"),
         (ROWS, &BESIDE.replace("2s", "soon"), "t.toml: trial"),
-        (ROWS, &BESIDE.replace("auto", "never"), "as found"),
+        (ROWS, &BESIDE.replace("auto", "never"), "baseline"),
         (ROWS, &BESIDE.replace("judged", "jugded"), "line 12"),
     ] {
         let error = Table::parse("table:t.csv", ("t.csv", rows), ("t.toml", beside)).unwrap_err().to_string();

@@ -117,7 +117,7 @@ fn the_scenes_hold_what_they_are_named_for() {
     let ended =
         |journal: &[Event], how: &CloseReason| matches!(journal.last(), Some(Event::Closed(f)) if f.reason == *how);
     assert!(ended(&journals[2], &CloseReason::Budget));
-    assert!(left("set aside", &journals[3]) > 0);
+    assert!(left("deferred", &journals[3]) > 0);
     assert!(left("void 3 times", &journals[4]) > 0);
 }
 

@@ -182,7 +182,7 @@ pb_own() {
   pb_tmp=$(mktemp -d "${TMPDIR:-/tmp}/powerband-sh.XXXXXX") || { pb_tmp=$pb_g/tmp; mkdir "$pb_tmp"; }
   printf '%s\n' "$pb_tmp" >"$pb_g/place"
   trap pb_ended EXIT
-  trap 'exit 1' HUP PIPE
+  trap 'exit 1' HUP PIPE TERM
   pb_main=$pb_me pb_mborn=$pb_born pb_ward=
   echo 0 15 >"$pb_g/lease"
 }

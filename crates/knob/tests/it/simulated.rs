@@ -10,6 +10,10 @@ use powerband_sim::{Profile, SimWorld};
 fn texts(machine: &mut dyn Machine, folder: &str, into: &mut BTreeMap<String, String>) {
     for entry in machine.list(folder).unwrap() {
         let path = format!("{folder}/{}", entry.name);
+        // A link leads to what is listed elsewhere, or back.
+        if entry.link.is_some() {
+            continue;
+        }
         if entry.folder && entry.name != "stats" {
             texts(machine, &path, into);
         } else if !["scaling_cur_freq", "cpuinfo_cur_freq", "reset"].contains(&entry.name.as_str())

@@ -189,10 +189,10 @@ fn udp(
         return Err(format!("iperf3 says that {lost} of {packets} packets were lost"));
     }
     let whole = sent.or(both).ok_or_else(|| format!("iperf3's result has neither {} nor {}", way.sent, way.both))?;
-    whole.fulfils(asked, printed)?;
     if received.or(both).is_some_and(|sum| sum.bytes == 0.0) {
         return Err("iperf3 says that nothing was received".into());
     }
+    whole.fulfils(asked, printed)?;
     // Before 3.10 there is one sum, of what was sent: it is what was received only where nothing was lost.
     let rate = received.or(both.filter(|_| lost == 0.0)).map(|sum| sum.mbit_s);
     let why = "this iperf3 says only what was sent, and some of it was lost; 3.10 and later say what was received";

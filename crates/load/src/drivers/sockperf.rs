@@ -105,7 +105,7 @@ fn losses(reading: &mut Reading, text: &str, valid: &str, printed: &Printed) -> 
     // Versions 2 count packets, later ones messages.
     let count = |kind: &str| {
         let named = ["messages", "packets"].into_iter().find_map(|what| behind(text, &format!("{kind} {what} =")));
-        named.and_then(figure).ok_or_else(|| format!("sockperf prints no number of {kind} messages"))
+        named.and_then(figure).ok_or_else(|| format!("sockperf says of no {kind} messages"))
     };
     let (dropped, doubled, disordered) = (count("dropped")?, count("duplicated")?, count("out-of-order")?);
     let lost_percent = 100.0 * dropped / sent;

@@ -10,22 +10,29 @@ pub(crate) struct Commands {
     #[arg(long = "command", value_name = "CMD", conflicts_with_all = ["load", "command"], help_heading = "Load")]
     pub(crate) commands: Vec<String>,
     /// Run command lines by this shell, e.g. 'bash --norc', or none to split them into words (default: sh)
-    #[arg(short = 'S', long, value_name = "SHELL", conflicts_with = "load", help_heading = "Load")]
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "SHELL",
+        conflicts_with = "load",
+        help_heading = "Load",
+        hide_short_help = true
+    )]
     pub(crate) shell: Option<String>,
     /// Run command lines without a shell, as --shell=none
-    #[arg(short = 'N', conflicts_with = "shell", help_heading = "Load")]
+    #[arg(short = 'N', conflicts_with = "shell", help_heading = "Load", hide_short_help = true)]
     pub(crate) no_shell: bool,
     /// Run a command so often within each trial (default: as often as takes 100 ms; once with --prepare or --conclude)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "load", help_heading = "Load")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "load", help_heading = "Load", hide_short_help = true)]
     pub(crate) repeat: Option<u32>,
     /// Read the command's standard input from this file (default: null, an empty input)
-    #[arg(long, value_name = "FILE|null", conflicts_with = "load", help_heading = "Load")]
+    #[arg(long, value_name = "FILE|null", conflicts_with = "load", help_heading = "Load", hide_short_help = true)]
     pub(crate) input: Option<String>,
     /// Send the command's output to a file, to null or to inherit, the terminal (default: captured in the journal)
     #[arg(long = "output", value_name = "WHERE", conflicts_with = "load", help_heading = "Load")]
     pub(crate) command_output: Option<String>,
     /// Show the command's output, as --output=inherit
-    #[arg(long, conflicts_with_all = ["load", "command_output"], help_heading = "Load")]
+    #[arg(long, conflicts_with_all = ["load", "command_output"], help_heading = "Load", hide_short_help = true)]
     pub(crate) show_output: bool,
 }
 
@@ -44,13 +51,13 @@ pub(crate) struct Around {
     #[arg(short, long, value_name = "CMD", help_heading = "Load")]
     pub(crate) prepare: Option<String>,
     /// Run this command line after each trial, unmeasured
-    #[arg(long, value_name = "CMD", help_heading = "Load")]
+    #[arg(long, value_name = "CMD", help_heading = "Load", hide_short_help = true)]
     pub(crate) conclude: Option<String>,
     /// Run this command line once before the first trial of each setting; once in all if it has no parameter
-    #[arg(long, value_name = "CMD", help_heading = "Load")]
+    #[arg(long, value_name = "CMD", help_heading = "Load", hide_short_help = true)]
     pub(crate) setup: Option<String>,
     /// Run this command line once after the last trial, also after Ctrl-C; once for each value of its parameters
-    #[arg(long, value_name = "CMD", help_heading = "Load")]
+    #[arg(long, value_name = "CMD", help_heading = "Load", hide_short_help = true)]
     pub(crate) cleanup: Option<String>,
 }
 
@@ -72,13 +79,13 @@ pub(crate) struct Runs {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Exports {
     /// Write the result to this file as one Markdown table
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", help_heading = super::COMMON)]
     pub(crate) export_markdown: Option<PathBuf>,
     /// Write the result and the values of each trial to this file as JSON
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", help_heading = super::COMMON)]
     pub(crate) export_json: Option<PathBuf>,
     /// Write the result and the values of each trial to this file as CSV
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", help_heading = super::COMMON)]
     pub(crate) export_csv: Option<PathBuf>,
 }
 
@@ -92,7 +99,14 @@ pub(crate) struct Parameters {
     #[arg(short = 'P', long, num_args = 3, value_names = ["NAME", "MIN", "MAX"], allow_negative_numbers = true, help_heading = "Load")]
     pub(crate) parameter_scan: Vec<String>,
     /// Step of --parameter-scan (default: 1)
-    #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", help_heading = "Load")]
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "STEP",
+        requires = "parameter_scan",
+        help_heading = "Load",
+        hide_short_help = true
+    )]
     pub(crate) parameter_step_size: Option<String>,
 }
 

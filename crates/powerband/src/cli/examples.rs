@@ -22,7 +22,7 @@ const HELP: (&str, &str) = ("help", "Print the help of a verb");
 const USAGE: [(&str, &str); 2] = [
     (
         "try",
-        "powerband try KNOB=V1,V2... [OPTIONS] -- COMMAND\n       \
+        "powerband try KNOB=V1,V2... [OPTIONS] -- COMMAND\n       powerband try 'COMMAND A' 'COMMAND B' [OPTIONS]\n       \
          powerband try -s [NAME:]SETTING -s [NAME:]SETTING... [OPTIONS] --load NAME",
     ),
     ("tune", "powerband tune KNOB=V1,V2... --minimize METRIC [--require METRIC<=LIMIT] [OPTIONS] -- COMMAND"),
@@ -42,6 +42,7 @@ const EXAMPLES: [(&str, &[Example]); 26] = [
                 "Find the lowest frequency that loses nothing, on a simulated board",
                 "powerband try governor=userspace freq=all --knee freq --load counter --machine sim:omap3530",
             ),
+            ("Compare two commands", "powerband try 'sleep 0.01' 'sleep 0.011'"),
             (
                 "Check for false positives: compare the current settings with themselves",
                 "powerband try -s a: -s b: -- ./bench",

@@ -39,9 +39,10 @@ fn busy(name: &str, file: &str, value: &str) -> Result<Vec<f64>, Failure> {
 }
 
 fn cpus(machine: &mut Booted) -> Result<u32, Failure> {
-    let present = machine.read(&format!("{CPUS}/present"))?;
-    let last = present.rsplit(['-', ',']).next().and_then(|last| last.parse::<u32>().ok());
-    Ok(last.map_or(1, |last| last + 1))
+    // Kernels before 2.6.24 have no file that lists them.
+    let names = machine.list(CPUS)?;
+    let is_cpu = |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
+    Ok(u32::try_from(names.iter().filter(|name| is_cpu(name)).count()).unwrap_or(1))
 }
 
 /// Transactions a second of the order system.

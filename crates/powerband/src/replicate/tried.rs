@@ -65,6 +65,14 @@ impl Booted {
         Ok(text.trim().to_owned())
     }
 
+    /// The names in a folder.
+    pub(super) fn list(&mut self, folder: &str) -> Result<Vec<String>, Failure> {
+        let name = self.name.clone();
+        let entries = self.machine()?.list(folder);
+        let entries = entries.map_err(|errno| Failure::new(Exit::Failed, format!("sim:{name} {folder}: {errno}")))?;
+        Ok(entries.into_iter().map(|entry| entry.name).collect())
+    }
+
     /// Writes to a cpufreq file of a CPU, as any program could, waits until it has had its effect, and answers the refusal.
     pub(super) fn write(&mut self, cpu: u32, file: &str, text: &str) -> Result<Option<Errno>, Failure> {
         self.write_to(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}"), text)

@@ -1,6 +1,6 @@
 //! `set`: turn knobs until `undo`, or until nobody has confirmed them in time.
 use powerband_host::Confirmation;
-use powerband_knob::{Applied, StepLine, apply_steps, describe_steps, for_side, plan};
+use powerband_knob::{Applied, KnobError, StepLine, apply_steps, describe_steps, for_side, plan};
 use powerband_machine::{EntryId, Hold, StopSignal, Wake, World};
 use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns};
 use powerband_report::sentence::quoted;
@@ -80,10 +80,18 @@ struct Told {
     witnesses: Vec<Heard>,
 }
 
-pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
+/// A setting of machines, as it was typed: those have no knobs of a load.
+pub(super) fn typed(settings: &[String]) -> Result<Setting, Failure> {
     let assignments =
-        args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
-    let setting = Setting { name: None, assignments };
+        settings.iter().map(|text| Assignment::parse(text)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
+    match assignments.iter().find(|assignment| assignment.knob.of_load().is_some()) {
+        Some(of_load) => Err(rig::knob_failure(KnobError::OfLoad(of_load.knob.name.clone()))),
+        None => Ok(Setting { name: None, assignments }),
+    }
+}
+
+pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
+    let setting = typed(&args.settings)?;
     let within_ns = args.confirm_within.as_deref().map(confirmation_time_ns).transpose()?;
     let purpose = if args.dry_run { Purpose::Rehearse } else { Purpose::Turn };
     let names = rig::Names::plain(shared);

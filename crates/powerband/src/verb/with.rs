@@ -1,11 +1,11 @@
 //! `with`: turn knobs for the length of one command, whose own exit code is ours.
 use powerband_knob::{Applied, Restored, apply, for_side, restore};
 use powerband_machine::{Finished, Hold, Job, ProcessId, User, Wake, World};
-use powerband_record::{Assignment, ExitStatus, Setting, Side, Work};
+use powerband_record::{ExitStatus, Side, Work};
 
 use crate::caller;
 use crate::cli::{Shared, With};
-use crate::exit::{Answer, Exit, Failure, usage};
+use crate::exit::{Answer, Exit, Failure};
 use crate::rig::{self, Purpose};
 use crate::witness::Witnesses;
 use crate::{incomplete, output};
@@ -14,9 +14,7 @@ use crate::{incomplete, output};
 const GRACE_NS: u64 = 5_000_000_000;
 
 pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
-    let assignments =
-        args.settings.iter().map(|text| Assignment::parse(text)).collect::<Result<_, _>>().map_err(usage)?;
-    let setting = Setting { name: None, assignments };
+    let setting = super::set::typed(&args.settings)?;
     let names = rig::Names::plain(shared);
     let user = if names.here() { caller::user_of_loads(args.as_root)? } else { None };
     let mut rig = rig::open(&names, shared.seed, Purpose::Measure)?;

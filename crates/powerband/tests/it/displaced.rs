@@ -97,7 +97,9 @@ fn tried(desk: &Desk, how: &str) -> String {
     let setting = format!("{}=0,1", desk.knob("knob"));
     let script = format!("echo run >> \"$1\"; [ $(grep -c . \"$1\") = 3 ] || exit 0; {how}");
     let (state, runs) = (desk.state().display().to_string(), desk.beside("runs").display().to_string());
-    let words = ["try", &setting, "--warmup", "0", "--blocks", "4", "--settle", "0", "--", "sh", "-c", &script];
+    let words = [
+        "try", &setting, "--warmup", "0", "--blocks", "4", "--settle", "0", "--repeat", "1", "--", "sh", "-c", &script,
+    ];
     let why = desk.run(&[&words[..], &[&state, &runs]].concat()).refused(8);
     assert_eq!(text(&desk.beside("knob")), "before\n", "{why}");
     assert!(text(Path::new(&runs)).lines().count() <= 4, "nothing is measured any more: {why}");

@@ -34,7 +34,9 @@ fn what_a_load_leaves_running_is_ended_before_the_next_trial_and_reported() {
              then echo \"$pid runs on\" >&2; exit 1; fi; done < $0; {spin}"
         );
         let knob = format!("{}=0,1", desk.knob("knob"));
-        let words = ["try", &knob, "--warmup", "0", "--blocks", "2", "--settle", "0", "--", "sh", "-c", &script];
+        let words = [
+            "try", &knob, "--warmup", "0", "--blocks", "2", "--settle", "0", "--repeat", "1", "--", "sh", "-c", &script,
+        ];
         let ran = desk.run(&[&["--json"], &words[..], &[&pids.display().to_string()]].concat());
         let survivors: Vec<String> = text(&pids).lines().filter(|pid| lives(pid)).map(str::to_owned).collect();
         for pid in &survivors {

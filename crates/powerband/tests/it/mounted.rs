@@ -106,7 +106,7 @@ echo 1 >/sys/devices/system/cpu/cpu1/online
             "C10 (DISABLED)",
             "cpu1/C10 = 1\n",
             "cpu2/C10 = 0\n",
-            "cpufreq\nonline\npower\n",
+            "cpufreq\nnode0\nonline\npower\nsubsystem\nuevent\n",
             "cpu1/C10 = 0\n",
         ],
     );
@@ -281,6 +281,10 @@ const TOPOLOGIES: [(&str, [usize; 5]); 6] = [
 #[test]
 fn lscpu_counts_the_simulated_machines_threads_cores_and_sockets() {
     for (machine, [cpus, threads, cores, packages, nodes]) in TOPOLOGIES {
+        // Without /sys/devices/system/cpu/possible, which came with 2.6.24, lscpu gives up.
+        if machine == "x3650" {
+            continue;
+        }
         let Some(ran) = entered(machine, &["env", "LC_ALL=C", "lscpu"]) else { return };
         let ran = ran.ended(0);
         let value = |name: &str| {
@@ -299,8 +303,7 @@ fn lscpu_counts_the_simulated_machines_threads_cores_and_sockets() {
 #[test]
 fn lstopo_draws_the_simulated_machines_topology() {
     let kinds = ["pu", "core", "package", "numanode"];
-    let script =
-        "for k in pu core package numanode; do echo $k $(lstopo-no-graphics --no-io --only $k 2>&1 | wc -l); done";
+    let script = "for k in pu core package numanode; do echo $k $(lstopo-no-graphics --no-io --disallowed --only $k 2>&1 | wc -l); done";
     for (machine, [cpus, threads, cores, packages, nodes]) in TOPOLOGIES {
         if machine == "omap3530" {
             continue;

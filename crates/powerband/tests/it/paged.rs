@@ -17,7 +17,7 @@ fn a_page_is_run_again_to_the_same_numbers() {
     let elsewhere = Desk::new();
     let again = elsewhere.run(&["run", "--again", &file]).ended(0);
     assert_eq!(first, elsewhere.journal(), "event by event");
-    assert!(again.out.contains("experiment 1, "), "{}", again.out);
+    assert!(again.out.contains("powerband show 1 -v"), "{}", again.out);
 }
 
 #[test]

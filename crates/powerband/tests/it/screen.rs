@@ -121,11 +121,11 @@ fn a_list_has_a_line_for_each_experiment() {
 }
 
 #[test]
-fn options_without_a_command_are_answered_in_one_line() {
+fn options_without_a_command_are_answered_by_a_screen_of_examples() {
     let desk = Desk::new();
     for words in [&[][..], &["--machine", "sim:pc"], &["--json"], &["-v"]] {
-        let why = desk.run(words).refused(2);
-        assert!(why.starts_with("no command given; "), "{why}");
+        let why = desk.run(words).ended(2).err;
+        assert!(why.contains("Usage: powerband VERB") && why.lines().count() <= 24, "{why}");
     }
 }
 

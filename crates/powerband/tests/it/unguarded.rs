@@ -41,7 +41,7 @@ fn a_missing_guardian_is_remarked_once() {
         let ran = with_descriptors(&desk, most, &["with", &set, "--", "true"]);
         // With one less than restoring takes it says so, and the next command does it.
         if ran.code == Some(6) {
-            assert!(ran.err.contains("could not put back"), "{}", ran.err);
+            assert!(ran.err.contains("RESTORE INCOMPLETE"), "{}", ran.err);
             desk.run(&["undo", "--left"]).ended(0);
         }
         assert_eq!(text(&desk.beside("knob")), "before\n", "{most}: {}", ran.err);

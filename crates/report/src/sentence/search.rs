@@ -188,6 +188,10 @@ pub fn typed_for(model: &Model, setting: u32) -> Option<String> {
     if machine.starts_with("table:") || turns.is_empty() {
         return None;
     }
+    // Both ends may be one simulated machine; as two they cannot be set.
+    if has_one_machine(model) && ["far/", "both/"].iter().any(|side| turns.contains(side)) {
+        return None;
+    }
     let machines = machines(model);
     let cpus = model.started.cpus.as_ref().map(|cpus| format!(" -c {cpus}")).unwrap_or_default();
     let declared = model.started.knobs.keys().any(|knob| turns.contains(knob.as_str()));
@@ -218,12 +222,18 @@ pub(crate) fn undo(model: &Model) -> String {
     format!("powerband{} undo", machines(model))
 }
 
+/// Whether the peer is the near machine once more, under the same name.
+fn has_one_machine(model: &Model) -> bool {
+    model.started.far.as_ref() == Some(&model.started.machine)
+}
+
 /// The machines of an experiment as options, each behind a blank; nothing for this one alone.
 fn machines(model: &Model) -> String {
     let at = |option: &str, name: &str| format!(" {option} {}", quoted(name));
     let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
     let near = if machine == "local" { String::new() } else { at("--machine", machine) };
     let far = model.started.far_typed.as_deref().or(model.started.far.as_deref());
+    let far = far.filter(|_| !has_one_machine(model));
     near + &far.map(|far| at("--far", far)).unwrap_or_default()
 }
 

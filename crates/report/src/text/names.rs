@@ -6,7 +6,7 @@ use crate::Model;
 /// Label in the journal of a setting that changes nothing and has no name.
 pub(crate) const UNCHANGED: &str = "as found";
 /// What such a setting is called.
-pub(super) const BASELINE: &str = "baseline";
+pub(crate) const BASELINE: &str = "baseline";
 
 /// Whether a setting is the machine's current settings, under no name of its own.
 pub(super) fn is_baseline(model: &Model, setting: u32) -> bool {
