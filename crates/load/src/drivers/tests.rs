@@ -324,7 +324,7 @@ fn sockperf_is_read_without_its_colours() {
     assert_void(call, &format!("sockperf: ERROR: out of cheese\n{good}"), "sockperf says: ERROR: out of cheese");
     assert_void("sockperf pp -t 5", good, "ran for 1 s of the 5 s asked for");
     assert_void(call, good.split("# dropped").next().unwrap(), "no dropped messages");
-    assert_void(call, &good.replace("=   49.327", "=   49,327"), "'=   49,327'");
+    assert_void(call, &good.replace("=   49.327", "=   49,327"), "'= 49,327'");
     assert_void(call, &good.replace("=   49.327", "=   nan"), "nan");
     assert_void(call, &good.replace("=   49.327", "=  490.327"), "out of order");
     assert_void(call, &format!("{good}{good}"), "more than one line");

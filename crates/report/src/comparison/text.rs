@@ -134,7 +134,7 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
         }
         lines.push(String::new());
     }
-    let finding = fold(&format!("{}.", clean(&of.finding)), width, 0);
+    let finding = fold(&format!("{}.", clean(&of.finding).replace(UNCHANGED, BASELINE)), width, 0);
     let cut_short = finding.len() > FINDING;
     lines.extend(finding.into_iter().take(FINDING));
     if let Some(last) = lines.last_mut().filter(|_| cut_short) {

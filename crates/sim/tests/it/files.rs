@@ -19,7 +19,7 @@ fn the_cpu_folder_is_the_kernels() {
         ("present", "0-3\n"),
         ("online", "0-3\n"),
         ("offline", "4-7\n"),
-        ("kernel_max", "1023\n"),
+        ("kernel_max", "511\n"),
         ("cpu2/topology/core_id", "2\n"),
         ("cpu2/topology/physical_package_id", "0\n"),
         ("cpu1/cpufreq/scaling_available_frequencies", "2400000 2133000 1867000 1600000 \n"),
@@ -61,6 +61,10 @@ fn everything_listed_can_be_read_or_says_why_not() {
         while let Some(folder) = folders.pop() {
             for entry in near(&mut world).list(&folder).unwrap() {
                 let path = format!("{}/{}", folder.trim_end_matches('/'), entry.name);
+                // A link leads to what is listed elsewhere, or back.
+                if entry.link.is_some() {
+                    continue;
+                }
                 if entry.folder {
                     assert_eq!(near(&mut world).read(&path), Err(Errno::EISDIR), "{path}");
                     folders.push(path);

@@ -192,7 +192,7 @@ fn what_was_refused_in_part_or_too_late_is_restored() {
         for (path, setting) in [
             (SWAPPINESS, "sysctl.vm.swappiness=10"),
             ("/etc/kept.conf", "file:/etc/kept.conf='something longer'"),
-            ("/tmp/new.conf", "file:/tmp/new.conf=1"),
+            ("/tmp/new.conf", "file:/tmp/new.conf='1 2'"),
             ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "max_freq=500000"),
             ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "governor=powersave"),
         ] {
