@@ -66,11 +66,14 @@ fn the_kernel_takes_refuses_and_shows_what_is_in_force() {
     let before = std::fs::read_to_string(OWN_KNOB).unwrap();
     let acted = stage.near().act(&turn(OWN_KNOB, "137", &before)).unwrap();
     assert_eq!((acted.errno, acted.reads_back.as_deref()), (None, Some("137")));
-    let refused = stage.near().act(&turn(OWN_KNOB, "5000", &before)).unwrap();
+    let refused = stage.near().act(&turn(OWN_KNOB, "5000", "137")).unwrap();
     assert_eq!((refused.errno, refused.reads_back.as_deref()), (Some(Errno::EINVAL), Some("137")));
     let absent = stage.near().act(&turn("/proc/sys/kernel/no_such_knob", "1", "0")).unwrap();
     assert!(matches!(absent.errno, Some(Errno::ENOENT | Errno::EACCES)), "{absent:?}");
-    let read_only = stage.near().act(&turn("/proc/version", "1", "0")).unwrap();
+    // Nothing reads there, so that alone proves nothing.
+    assert_eq!(stage.near().undo(absent.entry, false).unwrap(), Undone::AlreadyBack);
+    let version = std::fs::read_to_string("/proc/version").unwrap();
+    let read_only = stage.near().act(&turn("/proc/version", "1", &version)).unwrap();
     assert!(matches!(read_only.errno, Some(Errno::EACCES | Errno::EIO)), "{read_only:?}");
     assert_eq!(stage.near().open_entries().len(), 1, "what was refused needs no undo");
     assert_eq!(stage.near().undo(acted.entry, false).unwrap(), Undone::Undone);
