@@ -153,7 +153,7 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
         Event::Restored { entries, failed, .. } if failed.is_empty() => {
             Some(format!("put back: {} undone", counted(*entries, "change")))
         }
-        Event::Restored { failed, .. } => Some(clean(&format!("could not put everything back: {}", failed.join("; ")))),
+        Event::Restored { failed, .. } => Some(clean(&format!("RESTORE INCOMPLETE: {}", failed.join("; ")))),
         Event::Closed(finding) => {
             let end = End::Closed(finding.reason.clone());
             Some(format!("{} after {}", ending(&end), counted(finding.blocks, "block")))
