@@ -191,14 +191,14 @@ fn what_was_refused_in_part_or_too_late_is_restored() {
     for fault in [Fault::RefusedInPart, Fault::RefusedTooLate] {
         for (path, setting) in [
             (SWAPPINESS, "sysctl.vm.swappiness=10"),
-            ("/etc/kept.conf", "file:/etc/kept.conf='something longer'"),
-            ("/tmp/new.conf", "file:/tmp/new.conf='1 2'"),
+            ("/etc/kept.conf", "file:/etc/kept.conf=something-longer"),
+            ("/tmp/new.conf", "file:/tmp/new.conf=1234"),
             ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "max_freq=500000"),
             ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "governor=powersave"),
         ] {
             for hold in [Hold::Held, Hold::Set] {
                 let mut struck = 0;
-                for after in 1..12 {
+                for after in 1..30 {
                     let mut scene = Scene::new("omap3530", "governor=ondemand up_threshold=70");
                     scene.by_hand("/etc/kept.conf", "as found\n");
                     let before = snapshot(scene.near());
