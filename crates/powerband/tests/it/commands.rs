@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::desk::{Desk, typical};
 
 /// Trials that take no longer than they have to.
-const QUICK: [&str; 4] = ["--warmup", "0", "--runs", "3"];
+const QUICK: [&str; 4] = ["--warmup", "0", "--runs", "5"];
 
 fn events(desk: &Desk, name: &str) -> Vec<Value> {
     let events = desk.journal().into_iter().map(|line| serde_json::from_str::<Value>(&line).unwrap());

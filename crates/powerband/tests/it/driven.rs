@@ -178,7 +178,7 @@ fn nuttcp_is_read() {
     for trial in driven(&desk, &[&far[..], &["{far}"]].concat()) {
         trial.agrees("rate_mbit_s", trial.told("rate_Mbps="));
         trial.agrees("rtt_ms", trial.told("rtt_ms="));
-        assert!(trial.metric("tx_percent") > 0.0 && trial.metric("retransmits") >= 0.0, "{}", trial.metrics);
+        assert!(trial.metric("tx_percent") >= 0.0 && trial.metric("retransmits") >= 0.0, "{}", trial.metrics);
     }
     for trial in driven(&desk, &[&far[..], &["-u", "-R5m", "{far}"]].concat()) {
         assert!((4.9..5.6).contains(&trial.metric("rate_mbit_s")), "{}", trial.metrics);
