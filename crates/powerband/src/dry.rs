@@ -222,8 +222,7 @@ pub(crate) fn print(
     match &started.search {
         Some(search) => text += &sought(search, &time(started.budget_ns).unwrap_or_default()),
         None => {
-            text +=
-                &format!("margin {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
+            text += &format!("margin {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
             text += &format!("{trials} trials a block, at most {} blocks", started.max_blocks);
             text += &time(longest_ns).map(|time| format!("{time}; usually decided sooner")).unwrap_or_default();
         }
