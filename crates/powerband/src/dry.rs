@@ -206,9 +206,9 @@ pub(crate) fn print(
     }
     text += &all_steps(steps, started.search.is_some());
     text += &format!(
-        "judged by {}; also shown: {}\n",
+        "decision metrics: {}; other metrics: {}\n",
         judged.join(", "),
-        if shown.is_empty() { "nothing".into() } else { shown.join(", ") }
+        if shown.is_empty() { "none".into() } else { shown.join(", ") }
     );
     let found = |it: &Found| format!("{} {}", it.side, it.meter.boundary);
     text += &format!(
@@ -222,8 +222,7 @@ pub(crate) fn print(
     match &started.search {
         Some(search) => text += &sought(search, &time(started.budget_ns).unwrap_or_default()),
         None => {
-            text +=
-                &format!("same means within {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
+            text += &format!("margin {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
             text += &format!("{trials} trials a block, at most {} blocks", started.max_blocks);
             text += &time(longest_ns).map(|time| format!("{time}; usually decided sooner")).unwrap_or_default();
         }
@@ -236,7 +235,7 @@ pub(crate) fn print(
 fn all_steps(steps: &[Steps], searched: bool) -> String {
     let mut text = String::new();
     for (index, steps) in steps.iter().enumerate() {
-        let role = if index == 0 && !searched { " (the reference)" } else { "" };
+        let role = if index == 0 && !searched { " (reference)" } else { "" };
         text += &format!("{}{role}\n", steps.label);
         for (side, lines) in [("", &steps.near), ("far: ", &steps.far)] {
             text.extend(lines.iter().map(|line| format!("    {side}{}\n", words(line))));

@@ -134,7 +134,9 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
         }
         lines.push(String::new());
     }
-    let finding = fold(&format!("{}.", clean(&of.finding).replace(UNCHANGED, BASELINE)), width, 0);
+    let labels = of.rows.iter().flat_map(|row| [&row.setting, &row.against]);
+    let named = labels.fold(of.finding.clone(), |finding, label| finding.replace(label, &as_typed(label)));
+    let finding = fold(&format!("{}.", clean(&named)), width, 0);
     let cut_short = finding.len() > FINDING;
     lines.extend(finding.into_iter().take(FINDING));
     if let Some(last) = lines.last_mut().filter(|_| cut_short) {

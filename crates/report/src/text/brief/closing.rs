@@ -82,7 +82,8 @@ fn error_rate(model: &Model) -> Option<String> {
     }
     let ranks = if plan.robust { ", compared by ranks" } else { "" };
     let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
-    (!plan.calibration)
+    let decided = model.settings.iter().flat_map(|it| &it.verdicts).any(Option::is_some);
+    (decided && !plan.calibration)
         .then(|| format!("Error rate {alpha} over all differences, and for each \"same\" (within {margin}){ranks}."))
 }
 
