@@ -148,7 +148,8 @@ fn left() -> BTreeSet<i32> {
 /// Those of our children that we did not start: they are in another session, as every load is in its own.
 fn adopted(children: &[i32]) -> impl Iterator<Item = i32> {
     let started = started_children().clone();
-    let own = rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
+    // Below an init that made no session, as in a container or an initramfs, it has number 0, which getsid cannot return.
+    let own = stat(own_pid()).map_or(0, |stat| stat.session);
     let is_adopted = move |pid: &i32| !started.contains(pid) && stat(*pid).is_some_and(|stat| stat.session != own);
     children.iter().copied().filter(is_adopted)
 }

@@ -41,6 +41,8 @@ impl Owner {
         let mut command = Command::new(&self.program);
         command.args(with_machines(&words, Some(&self.near), self.far.as_deref())).stdin(Stdio::null());
         command.env("POWERBAND_STATE_DIR", self.state.path().join("state")).current_dir(self.state.path());
+        // An emulated kernel answers late next to compilers.
+        command.env("POWERBAND_PEER_TIMEOUT", "60s");
         for name in ["POWERBAND_MACHINE", "POWERBAND_STORE"] {
             command.env_remove(name);
         }

@@ -1,9 +1,10 @@
 //! What a load leaves running at the end of a trial: ended before the next one starts, counted, and reported.
 use std::fs;
+use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::{Desk, text};
+use crate::desk::{Desk, Ran, root, text};
 
 /// Ten shells that spin, however they leave their parent; a number of each in the file `$0`.
 const SPINNERS: [(&str, &str); 3] = [
@@ -80,4 +81,20 @@ fn a_load_may_make_any_number_of_orphans() {
                    cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z '$PPID' ' | grep -qx '[0-9]'";
     let ran = desk.run(&["with", &knob, "--", "sh", "-c", zombies]);
     assert_eq!(ran.code, Some(0), "fewer than ten wait to be reaped: {}{}", ran.out, ran.err);
+}
+
+#[test]
+fn a_process_whose_session_is_outside_its_pid_namespace_changes_and_measures() {
+    if !root() {
+        return;
+    }
+    let desk = Desk::new();
+    fs::write(desk.beside("knob"), "0\n").unwrap();
+    let set = format!("{}=1", desk.knob("knob"));
+    // As in a container that was entered: the session has number 0 there.
+    let mut command = Command::new("unshare");
+    desk.furnish(&mut command);
+    command.args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_powerband"), "with", &set, "--", "true"]);
+    Ran::of(&command.output().unwrap()).ended(0);
+    assert_eq!(text(&desk.beside("knob")), "0\n");
 }
