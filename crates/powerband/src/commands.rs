@@ -57,16 +57,29 @@ pub(crate) fn of(resolved: &Resolved, names: &Names, user: Option<&User>) -> Vec
     listed
 }
 
-/// The commands of a load, each with its machine.
+/// The commands of the loads of all settings, then those that run around and next to them; each with its machine, and once.
 fn parts(resolved: &Resolved, far: bool) -> Vec<(Side, &'static str, String)> {
     let ends = Ends { near: "{near}".into(), far: far.then(|| "{far}".into()) };
-    let command = |work: &Work| match work {
-        Work::Command { argv, .. } => Some(argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
-        _ => None,
-    };
     let named = |name| if name == "load" { "load" } else { "load's peer" };
-    let all = resolved.load.parts(&ends);
-    all.iter().filter_map(|part| Some((part.side, named(part.name), command(&part.work)?))).collect()
+    let parts = resolved.variants.iter().flat_map(|variant| variant.load.parts(&ends));
+    let loads = parts.filter_map(|part| Some((part.side, named(part.name), command(&part.work)?)));
+    let mut all = Vec::new();
+    for listed in loads.chain(resolved.commands_around()) {
+        if !all.contains(&listed) {
+            all.push(listed);
+        }
+    }
+    all
+}
+
+/// A command as a shell takes it, with the variables it gets and the files it reads and writes.
+fn command(work: &Work) -> Option<String> {
+    let Work::Command { argv, invocation, .. } = work else { return None };
+    let env = invocation.env.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+    let input = invocation.input.iter().map(|file| format!("< {}", quoted(file)));
+    let output = invocation.output.iter().map(|file| format!("> {}", quoted(file)));
+    let words = argv.iter().map(|word| quoted(word));
+    Some(env.chain(words).chain(input).chain(output).collect::<Vec<_>>().join(" "))
 }
 
 /// The machines a knob is set on; the near one where no setting names it.

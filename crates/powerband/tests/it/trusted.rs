@@ -121,6 +121,46 @@ fn a_dry_run_of_a_page_or_a_plan_lists_its_commands_and_executes_none() {
 }
 
 #[test]
+fn what_ran_was_listed_before_whichever_way_it_is_part_of_a_plan() {
+    let desk = Desk::new();
+    let traces = desk.beside("traces");
+    fs::create_dir(&traces).unwrap();
+    let trace = |name: &str| format!("touch {}/{name}", traces.display());
+    let text = format!(
+        "try = [\"env.A=1\", \"background=none,'cmd:{}; sleep 5'\"]\nruns = 1\nwarmup = 0\nprepare = \"{}\"\nconclude = \"{}\"\n\
+         setup = \"{}\"\ncleanup = \"{}\"\n[load]\nkind = \"command\"\nrepeat = 1\ncommands = [\"{}; sleep 0.2\", \"{}; sleep 0.2\"]\n",
+        trace("background"),
+        trace("prepare"),
+        trace("conclude"),
+        trace("setup"),
+        trace("cleanup"),
+        trace("one"),
+        trace("two"),
+    );
+    let plan = desk.beside("plan.toml").display().to_string();
+    fs::write(&plan, text).unwrap();
+    let left = || {
+        let names = fs::read_dir(&traces).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.collect::<std::collections::BTreeSet<String>>()
+    };
+    desk.run(&["run", &plan, "-q"]).ended(0);
+    let ran = left();
+    assert_eq!(ran.len(), 7, "{ran:?}");
+    ran.iter().for_each(|name| fs::remove_file(traces.join(name)).unwrap());
+    let page = desk.beside("a.html").display().to_string();
+    desk.run(&["report", "-o", &page]).ended(0);
+    for words in [&["run", &plan, "--dry-run"][..], &["run", "--again", &page, "--dry-run"]] {
+        let listed = desk.run(words).ended(0).out;
+        for name in &ran {
+            assert!(listed.contains(&trace(name)), "{words:?} does not list {name}: {listed}");
+        }
+        assert!(listed.contains("A=1") && left().is_empty(), "{words:?}: {listed}");
+    }
+    let why = desk.run(&["run", "--again", &page]).refused(2);
+    assert!(why.contains("--trust") && left().is_empty(), "{why}");
+}
+
+#[test]
 fn commands_have_the_rights_of_the_caller_until_they_are_undone() {
     if !root() {
         return;
