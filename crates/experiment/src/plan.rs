@@ -22,7 +22,7 @@ pub struct Plan {
     pub far: Option<String>,
     /// What makes the machine work.
     pub load: Load,
-    /// Assignments every setting but "as found" shares, e.g. `governor=userspace`.
+    /// Assignments every setting but the baseline shares, e.g. `governor=userspace`.
     #[serde(default)]
     pub with: String,
     /// Axes that are crossed, e.g. `freq=500MHz,600MHz`.

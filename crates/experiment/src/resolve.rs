@@ -6,8 +6,8 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    BACKGROUND, Background, CommandMeter, Cool, CpuList, Metric, PlannedSetting, Requirement, Setting, Side, Started,
-    parse_duration_ns, parse_percent,
+    BACKGROUND, BASELINE, Background, CommandMeter, Cool, CpuList, Metric, PlannedSetting, Requirement, Setting, Side,
+    Started, parse_duration_ns, parse_percent,
 };
 
 use crate::asked::Sources;
@@ -320,26 +320,28 @@ pub(crate) fn most_settings(plan: &Plan) -> usize {
 
 /// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.
 pub(crate) fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, PlanError> {
-    let mut labels = BTreeSet::new();
-    for setting in &settings {
-        let label = setting.label();
-        if !labels.insert(label.clone()) {
-            return Err(if setting.name.is_some() { PlanError::TwiceNamed(label) } else { PlanError::Twice(label) });
-        }
-    }
-    let reference = match &plan.reference {
+    let named = plan.reference.as_ref();
+    // The baseline need not be among the settings: it is added.
+    let reference = match named.filter(|name| *name != BASELINE || settings.iter().any(|it| it.label() == BASELINE)) {
         Some(name) => {
             let known = || settings.iter().map(Setting::label).collect::<Vec<_>>().join(", ");
             let found = settings.iter().position(|setting| setting.label() == *name || setting.turns() == *name);
             Some(found.ok_or_else(|| PlanError::NoReference { name: name.clone(), known: known() })?)
         }
-        None if plan.knee.is_some() && !settings.is_empty() => Some(0),
+        None if plan.knee.is_some() && named.is_none() && !settings.is_empty() => Some(0),
         None => settings.iter().position(Setting::is_neutral),
     };
     match reference {
         Some(index) => settings[..=index].rotate_right(1),
         None if !settings.is_empty() => settings.insert(0, baseline(&settings)),
         None => {}
+    }
+    let mut labels = BTreeSet::new();
+    for setting in &settings {
+        let label = setting.label();
+        if !labels.insert(label.clone()) {
+            return Err(if setting.name.is_some() { PlanError::TwiceNamed(label) } else { PlanError::Twice(label) });
+        }
     }
     if settings.len() < 2 { Err(PlanError::NothingToCompare) } else { Ok(settings) }
 }

@@ -56,7 +56,7 @@ pub use search::{
     SearchChange, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept, SearchPhase,
     SearchPlan, SearchRole, SearchShare, SearchStanding, SearchTwin,
 };
-pub use setting::{Assignment, Axis, KnobRef, Setting, SettingError, Side, split_words};
+pub use setting::{Assignment, Axis, BASELINE, KnobRef, Setting, SettingError, Side, split_words};
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
 pub use work::{Demand, Protocol, ShopServer, Work};
 pub use writer::Writer;

@@ -82,6 +82,9 @@ pub struct Setting {
     pub assignments: Vec<Assignment>,
 }
 
+/// Label of the setting that changes nothing and has no name: the current settings.
+pub const BASELINE: &str = "baseline";
+
 /// Why a text is not a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -203,12 +206,12 @@ impl Setting {
         Ok(Setting { name, assignments })
     }
 
-    /// Its name, or what it turns, or `as found`.
+    /// Its name, or what it sets, or [`BASELINE`].
     #[must_use]
     pub fn label(&self) -> String {
         match &self.name {
             Some(name) => name.clone(),
-            None if self.assignments.is_empty() => "as found".into(),
+            None if self.assignments.is_empty() => BASELINE.into(),
             None => self.turns(),
         }
     }

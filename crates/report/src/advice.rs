@@ -1,5 +1,5 @@
 //! What a reader may do about a finding: the setting that is recommended, what it gains at which price, and what to type to have it.
-use powerband_record::{Better, CloseReason, KneeFinding, SearchEnd, Standing, Verdict, format_number};
+use powerband_record::{BASELINE, Better, CloseReason, KneeFinding, SearchEnd, Standing, Verdict, format_number};
 
 use crate::model::missing;
 use crate::sentence::{self, join_labels};
@@ -94,7 +94,7 @@ fn no_knee(model: &Model, found: &KneeFinding) -> String {
 
 fn baseline(model: &Model) -> String {
     match model.label(0) {
-        label if label == "as found" => "the baseline".to_owned(),
+        label if label == BASELINE => "the baseline".to_owned(),
         label => label,
     }
 }

@@ -1,11 +1,11 @@
 //! A list of experiments, a row each: as a table and as JSON.
-use powerband_record::CloseReason;
+use powerband_record::{BASELINE, CloseReason};
 use serde::{Deserialize, Serialize};
 
 use crate::End;
 use crate::json::{JsonError, VERSION, check_version};
 use crate::sentence::{ending, load};
-use crate::text::{UNCHANGED, aligned, fold};
+use crate::text::{aligned, fold};
 
 /// One experiment of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -51,7 +51,7 @@ pub struct Row {
     /// What a search sought (`least power_w`), where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sought: Option<String>,
-    /// Label of the setting that a search confirmed; `as found` where nothing is better.
+    /// Label of the setting that a search confirmed; `baseline` where nothing is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pick: Option<String>,
     /// Seconds of the World's clock it took, once it has ended.
@@ -147,7 +147,7 @@ fn outcome(row: &Row) -> String {
 /// The pick of a search, or how it ended without one.
 fn searched(row: &Row) -> &str {
     match (&row.pick, &row.reason, row.state.as_str()) {
-        (Some(pick), _, _) if pick == UNCHANGED => "keep the baseline",
+        (Some(pick), _, _) if pick == BASELINE => "keep the baseline",
         (Some(pick), _, _) => pick,
         (None, Some(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget), _) => "nothing confirmed",
         (None, Some(CloseReason::Stopped), _) => "stopped",

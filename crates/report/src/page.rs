@@ -12,7 +12,6 @@ use crate::replication::Replication;
 use crate::{Model, sentence};
 
 mod account;
-mod answer;
 mod compared;
 mod data;
 mod figure;

@@ -1,7 +1,7 @@
 //! Findings in words: the sentence a report begins with, and the single lines that text and JSON share.
 use powerband_record::{
-    CloseReason, LOSS_MARGIN_PERCENT, Metric, SettingVerdict, Started, Verdict, Void, format_duration, format_number,
-    is_loss, unit_of,
+    BASELINE, CloseReason, LOSS_MARGIN_PERCENT, Metric, SettingVerdict, Started, Verdict, Void, format_duration,
+    format_number, is_loss, unit_of,
 };
 use serde_json::Value;
 
@@ -19,7 +19,6 @@ pub use search::{missed, quoted, typed, typed_for};
 const NAMED: usize = 3;
 
 /// Label of a setting that turns nothing and has no name.
-const AS_FOUND: &str = "as found";
 
 /// What must be known with the verdicts, those of single settings among them, a sentence each.
 #[must_use]
@@ -180,7 +179,7 @@ pub fn knee(model: &Model) -> Option<String> {
 /// What is found on one metric, a clause for each verdict there is.
 fn comparisons(model: &Model, metric: usize) -> Option<String> {
     let reference = match model.label(0) {
-        label if label == AS_FOUND => "the machine as found".to_owned(),
+        label if label == BASELINE => "the baseline".to_owned(),
         label => label,
     };
     let all: Vec<&SettingVerdict> = model.verdicts(metric).collect();

@@ -21,10 +21,11 @@ mod search;
 mod tables;
 
 pub(crate) use fold::{clean, columns, cut, fold};
-pub(crate) use names::{BASELINE, UNCHANGED};
 pub(crate) use plain::aligned;
 pub(crate) use search::is_compared;
 pub(crate) use tables::{fit, head, word};
+
+pub(crate) use brief::gains;
 
 pub use brief::brief;
 pub use progress::{State, progress};

@@ -46,7 +46,7 @@ fn axes_take_the_values_of_the_table_and_trials_its_rows() {
     let table = table();
     let resolved = resolve_table(&plan(&["mhz=2000..3000", "delay=1"]), &table).unwrap();
     let labels: Vec<&str> = resolved.started.settings.iter().map(|setting| setting.label.as_str()).collect();
-    assert_eq!(labels, ["as found", "mhz=2000", "mhz=3000"]);
+    assert_eq!(labels, ["baseline", "mhz=2000", "mhz=3000"]);
     assert_eq!(resolved.started.metrics[0].name, "power_w");
     let mut journal = Vec::new();
     run(&resolved.started, &mut TableBench::new(&table, &resolved.started).unwrap(), &mut journal).unwrap();

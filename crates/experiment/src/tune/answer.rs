@@ -186,10 +186,10 @@ fn confirmed(values: &Values<'_>, it: &Confirmed, base: SearchFinding) -> Search
 fn undecided(why: Why) -> &'static str {
     match why {
         Why::NotShown => {
-            "what looked best could not be shown to keep what is required and to be better than the machine as found"
+            "what looked best could not be shown to keep what is required and to be better than the baseline"
         }
         Why::Time => "the time ran short before anything could be confirmed",
-        Why::StartFails => "the load fails on the machine as found",
+        Why::StartFails => "the load fails at the baseline",
         _ => "nothing could be shown",
     }
 }

@@ -101,7 +101,7 @@ impl Gain {
 /// The player whose value the goal is, and what the answer changes of it.
 fn known(plan: &SearchPlan, players: &Players, point: usize) -> Result<(usize, f64), String> {
     let goal = &plan.goal;
-    let found = goal.found.ok_or_else(|| format!("as found the machine has no {} to compare with", goal.name))?;
+    let found = goal.found.ok_or_else(|| format!("the baseline has no {} to compare with", goal.name))?;
     let is_goal = |factor: &usize| match &plan.factors[*factor].kind {
         SearchFactorKind::Numbers(values) => plan.points.iter().zip(&goal.known).all(|(point, known)| {
             point.get(*factor).copied().flatten().and_then(|level| values.get(usize::from(level))) == Some(known)
@@ -110,7 +110,7 @@ fn known(plan: &SearchPlan, players: &Players, point: usize) -> Result<(usize, f
     };
     let own = players.factors.iter().position(|factors| factors.iter().any(is_goal));
     let change = goal.known.get(point).copied().unwrap_or(found) / found - 1.0;
-    own.map(|own| (own, change)).ok_or_else(|| format!("{} is the same as found", goal.name))
+    own.map(|own| (own, change)).ok_or_else(|| format!("{} is the same at the baseline", goal.name))
 }
 
 /// The setting that has these levels and leaves all else as found.

@@ -40,7 +40,7 @@ fn search(limit: f64, clocks: &[f64], seed: u64) -> Started {
         let place = |at: usize| usize::from(point[at].unwrap());
         format!("freq={} rx-usecs={}", clocks[place(0)], DELAYS[place(1)])
     };
-    let labels: Vec<String> = std::iter::once("as found".to_owned()).chain(points.iter().map(label)).collect();
+    let labels: Vec<String> = std::iter::once("baseline".to_owned()).chain(points.iter().map(label)).collect();
     let settings = labels.into_iter().map(|label| PlannedSetting { turns: label.clone(), label }).collect();
     let requirement = Requirement { metric: "p99_us".into(), relation: Relation::AtMost, limit, relative: false };
     let plan = SearchPlan {

@@ -1,4 +1,5 @@
 //! `list`: the experiments kept, newest last.
+use powerband_record::BASELINE;
 use powerband_report::list::{List, Row};
 use powerband_store::{State, Summary};
 
@@ -32,7 +33,7 @@ fn row(summary: Summary) -> Row {
     };
     let pick = summary.search.as_ref().and_then(|search| match search.end.as_deref() {
         Some("confirmed") => search.answer.clone(),
-        Some("found_is_best") => Some("as found".into()),
+        Some("found_is_best") => Some(BASELINE.into()),
         _ => None,
     });
     Row {

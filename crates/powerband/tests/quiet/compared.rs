@@ -64,7 +64,7 @@ fn less_quota_counts_less_and_no_group_is_left() {
     let report = told_apart(&desk, &words, apart);
     assert!(apart(&report), "{:?}", rates(&report));
     assert_eq!(report.settings.len(), 4);
-    assert_eq!(report.settings[0].label, "as found");
+    assert_eq!(report.settings[0].label, "baseline");
     assert!(report.blocks >= 1 && report.blocks <= 6);
     assert!(report.restored.as_ref().is_some_and(|restored| restored.failed.is_empty() && restored.entries > 0));
     assert_eq!(left_behind(&before), Vec::<PathBuf>::new());

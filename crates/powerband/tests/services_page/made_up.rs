@@ -24,7 +24,7 @@ pub(crate) fn page(settings: u32, hostile: bool) -> String {
 fn label(setting: u32, hostile: bool) -> String {
     match hostile {
         true => HOSTILE[setting as usize % HOSTILE.len()].to_owned(),
-        false if setting == 0 => "as found".to_owned(),
+        false if setting == 0 => "baseline".to_owned(),
         false => format!("governor=userspace freq={}MHz", 500 + 10 * setting),
     }
 }

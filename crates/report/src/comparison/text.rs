@@ -3,7 +3,7 @@ use powerband_record::{Better, Verdict, format_number, unit_of};
 
 use super::{Comparison, How, Row};
 use crate::sentence::{counted, percent};
-use crate::text::{BASELINE, UNCHANGED, aligned, clean, cut, fit, fold, word};
+use crate::text::{aligned, clean, cut, fit, fold, word};
 
 /// More comparisons than this are counted, and only the differences told.
 const TOLD: usize = 6;
@@ -160,12 +160,7 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
 /// `a of experiment 4` as `compare` takes it: `4:a`.
 fn as_typed(label: &str) -> String {
     let split = label.rsplit_once(" of experiment ").filter(|(_, id)| id.bytes().all(|b| b.is_ascii_digit()));
-    split.map_or_else(|| plain(label).to_owned(), |(setting, id)| format!("{id}:{}", plain(setting)))
-}
-
-/// The settings that were in force have the name they have in every report.
-fn plain(label: &str) -> &str {
-    if label == UNCHANGED { BASELINE } else { label }
+    split.map_or_else(|| label.to_owned(), |(setting, id)| format!("{id}:{setting}"))
 }
 
 fn brief_cells(row: &Row) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! The tables of settings: decision metrics with their verdicts, other metrics, requirements, noise.
-use powerband_record::{Level, Verdict, unit_of};
+use powerband_record::{BASELINE, Level, Verdict, unit_of};
 
 use super::html::{Cell, Row, Table, list, paragraph, text};
 use crate::sentence::{signed_change, signed_interval, unit_of_change};
@@ -8,7 +8,6 @@ use crate::text::{head, word};
 use crate::{Model, calibration, requirements};
 
 /// A setting that turns nothing.
-const AS_FOUND: &str = "as found";
 
 /// The section's body.
 pub(super) fn section(model: &Model) -> String {
@@ -93,7 +92,7 @@ fn judged(model: &Model) -> Table {
         columns.push("turns".into());
         for (at, row) in &mut rows {
             let turns = &model.settings[*at].turns;
-            row.cells.push(Cell::words(if turns.is_empty() { AS_FOUND } else { turns }));
+            row.cells.push(Cell::words(if turns.is_empty() { BASELINE } else { turns }));
         }
     }
     let against = if model.settings.len() > 1 { format!(", compared with {}", model.label(0)) } else { String::new() };

@@ -95,13 +95,13 @@ fn labels_keep_to_their_room() {
 
 #[test]
 fn labels_too_long_lose_what_all_have() {
-    let labels = ["as found", "governor=conservative up_threshold=1 x=2", "governor=conservative up_threshold=9 x=2"];
-    assert_eq!(told_apart(&labels, 20), ["as found", "up_threshold=1", "up_threshold=9"]);
+    let labels = ["baseline", "governor=conservative up_threshold=1 x=2", "governor=conservative up_threshold=9 x=2"];
+    assert_eq!(told_apart(&labels, 20), ["baseline", "up_threshold=1", "up_threshold=9"]);
     assert_eq!(told_apart(&labels, 60), labels, "with room enough they stay");
     let alike = ["governor=conservative up_threshold=1", "governor=conservative up_threshold=1"];
     assert_eq!(told_apart(&alike, 20), alike, "nothing tells these apart");
-    let several = ["as found", "up_threshold=24 freq_step=5", "up_threshold=27 freq_step=50"];
-    let cut = ["as found", "up_t…=24 freq…=5", "up_t…=27 freq…=50"];
+    let several = ["baseline", "up_threshold=24 freq_step=5", "up_threshold=27 freq_step=50"];
+    let cut = ["baseline", "up_t…=24 freq…=5", "up_t…=27 freq…=50"];
     assert_eq!(told_apart(&several, 18), cut, "values are what tells these apart");
 }
 

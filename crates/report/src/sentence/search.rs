@@ -1,10 +1,10 @@
 //! What a search found, in words: the sentence, how sure it is that nothing was missed, and what to type next.
 use powerband_record::{
-    Better, CloseReason, Relation, Requirement, SearchChange, SearchEnd, SearchFinding, SearchPlan, SearchStanding,
-    Setting, format_number, unit_of,
+    BASELINE, Better, CloseReason, Relation, Requirement, SearchChange, SearchEnd, SearchFinding, SearchPlan,
+    SearchStanding, Setting, format_number, unit_of,
 };
 
-use super::{AS_FOUND, and, finite, percent, with_boundary};
+use super::{and, finite, percent, with_boundary};
 use crate::{End, Model, Search};
 
 /// Most of the certainties that are told as they are; above it is "more than".
@@ -38,9 +38,9 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
     let limits = limits(plan);
     match finding.end {
         SearchEnd::Confirmed => confirmed(model, plan, finding),
-        SearchEnd::FoundIsBest if limits.is_empty() => format!("no setting was found with {goal} than as found"),
+        SearchEnd::FoundIsBest if limits.is_empty() => format!("no setting was found with {goal} than the baseline"),
         SearchEnd::FoundIsBest => {
-            format!("no setting was found that has {goal} than the machine as found and keeps {limits}")
+            format!("no setting was found that has {goal} than the baseline and keeps {limits}")
         }
         SearchEnd::NoneKeeps => {
             let closest = finding.setting.map(|setting| format!("; {} comes closest", model.label(setting)));
@@ -49,7 +49,7 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
         SearchEnd::Undecided | SearchEnd::Unfinished => {
             let why = finding.why.as_deref().unwrap_or("nothing could be shown");
             let guess = guess(model, plan, finding).map(|guess| format!("; best guess, not confirmed: {guess}"));
-            format!("undecided, keep the machine as found: {why}{}", guess.unwrap_or_default())
+            format!("undecided, keep the baseline: {why}{}", guess.unwrap_or_default())
         }
     }
 }
@@ -75,7 +75,7 @@ fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Strin
     match &finding.change {
         Some(change) => {
             let (name, change) = (named(model, &plan.goal.name), changed(model, plan, change));
-            parts.push(format!("{name} {change} against the machine as found"));
+            parts.push(format!("{name} {change} compared with the baseline"));
         }
         None => {
             let known = finding.setting.and_then(|at| plan.goal.known.get(usize::try_from(at).ok()?.checked_sub(1)?));
@@ -85,7 +85,7 @@ fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Strin
     for (kept, limit) in finding.kept.iter().zip(&plan.requirements) {
         parts.push(holds(limit, kept.typical, kept.certainty));
     }
-    let label = finding.setting.map_or_else(|| AS_FOUND.to_owned(), |setting| model.label(setting));
+    let label = finding.setting.map_or_else(|| BASELINE.to_owned(), |setting| model.label(setting));
     let blocks = super::blocks(finding.confirmed_in);
     format!("{label}: {}, confirmed in {blocks}", parts.join(", "))
 }
@@ -110,7 +110,7 @@ pub(crate) fn holds(limit: &Requirement, typical: f64, certainty: Option<f64>) -
     format!("{} {}, {side} {}{sure}", limit.metric, format_number(typical), format_number(limit.limit))
 }
 
-/// `-12.3 % (-12.9 .. -11.8)`, with the same in the goal's own unit where its level at the machine as found is known.
+/// `-12.3 % (-12.9 .. -11.8)`, with the same in the goal's own unit where its level at the baseline is known.
 fn changed(model: &Model, plan: &SearchPlan, change: &SearchChange) -> String {
     let shares = one_or_three(change, |share| format!("{:+.1}", share * 100.0), " %");
     let place = model.started.metrics.iter().position(|metric| metric.name == plan.goal.name);
@@ -148,7 +148,7 @@ pub(crate) fn line(label: Option<String>, plan: &SearchPlan, standing: &SearchSt
     let best = match (label, finite(standing.change)) {
         (Some(label), Some(change)) => format!("best so far {label} ({} {:+.1} %)", plan.goal.name, change * 100.0),
         (Some(label), None) => format!("best so far {label}"),
-        (None, _) => "nothing better than as found yet".to_owned(),
+        (None, _) => "nothing better than the baseline yet".to_owned(),
     };
     let doubt = doubt(standing.expected_loss, standing.better_chance).map(|doubt| format!(", {doubt}"));
     format!("{best}{}, {} of {} settings tried", doubt.unwrap_or_default(), standing.tried, plan.points.len())

@@ -1,7 +1,7 @@
 //! The default report: what a terminal of 24 lines of 80 columns shows at once, the answer and what to type last.
 use powerband_record::format_duration;
 
-use super::names::{baseline_values, is_baseline, knobs, labels, name, reference};
+use super::names::{baseline_values, is_baseline, knobs, labels, reference};
 use super::{clean, cut, plot};
 use crate::sentence::{self, counted};
 use crate::{Model, calibration, commands};
@@ -13,6 +13,7 @@ mod search;
 mod table;
 mod words;
 
+pub(crate) use answer::gains;
 pub(super) use caveats::{listed as caveats, told as adjusted};
 pub(super) use closing::{Room, lines as closing};
 pub(super) use words::noun;
@@ -115,7 +116,7 @@ fn title(model: &Model) -> String {
     }
     let others: Vec<u32> = (1..u32::try_from(model.settings.len()).unwrap_or(u32::MAX)).collect();
     match others.as_slice() {
-        [one] => clean(&format!("{} compared with {}", name(model, *one), reference(model))),
+        [one] => clean(&format!("{} compared with {}", model.label(*one), reference(model))),
         several if knobs.is_empty() => format!("{} settings compared with {}", several.len(), reference(model)),
         several => clean(&format!("{} settings of {knobs} compared with {}", several.len(), reference(model))),
     }

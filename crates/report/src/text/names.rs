@@ -1,22 +1,12 @@
 //! What settings are called on a terminal: the baseline with its values, what labels share said once.
-use powerband_record::Setting;
+use powerband_record::{BASELINE, Setting};
 
 use crate::Model;
-
-/// Label in the journal of a setting that changes nothing and has no name.
-pub(crate) const UNCHANGED: &str = "as found";
-/// What such a setting is called.
-pub(crate) const BASELINE: &str = "baseline";
 
 /// Whether a setting is the machine's current settings, under no name of its own.
 pub(super) fn is_baseline(model: &Model, setting: u32) -> bool {
     let found = usize::try_from(setting).ok().and_then(|at| model.settings.get(at));
-    found.is_some_and(|it| it.turns.is_empty() && it.label == UNCHANGED)
-}
-
-/// The name of a setting.
-pub(super) fn name(model: &Model, setting: u32) -> String {
-    if is_baseline(model, setting) { BASELINE.to_owned() } else { model.label(setting) }
+    found.is_some_and(|it| it.turns.is_empty() && it.label == BASELINE)
 }
 
 /// The reference in a sentence: `600MHz`, `the baseline`.
@@ -36,7 +26,7 @@ pub(super) struct Labels {
 
 /// The labels of these settings, with what they share taken out.
 pub(super) fn labels(model: &Model, settings: &[u32]) -> Labels {
-    let plain: Vec<String> = settings.iter().map(|setting| name(model, *setting)).collect();
+    let plain: Vec<String> = settings.iter().map(|setting| model.label(*setting)).collect();
     let words = |label: &str| -> Option<Vec<(String, String)>> {
         let pair = |word: &str| word.split_once('=').map(|(knob, value)| (knob.to_owned(), value.to_owned()));
         label.split_whitespace().map(pair).collect()

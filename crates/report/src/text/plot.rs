@@ -1,7 +1,6 @@
 //! Small plots of a metric between tables: against the numeric knob that settings differ in, or else a line a setting.
 use powerband_record::{Level, Metric, Verdict};
 
-use super::names::name;
 use super::{columns, cut, fold};
 use crate::Model;
 use crate::picture::knob_axis::{KnobAxis, knob_axis};
@@ -39,7 +38,7 @@ pub(super) fn draw(model: &Model, place: usize, metric: &Metric, width: usize, c
     }) else {
         return Vec::new();
     };
-    let heading = format!("{} {against} is {}", titled(metric), name(model, 0));
+    let heading = format!("{} {against} is {}", titled(metric), model.label(0));
     fold(&heading, width, 0).into_iter().chain(canvas.lines(colour)).collect()
 }
 

@@ -8,7 +8,6 @@ use powerband_record::{
 use powerband_stats::reference_copies;
 
 use super::brief::noun;
-use super::names::{BASELINE, UNCHANGED};
 use super::{clean, cut};
 use crate::End;
 use crate::model::missing;
@@ -77,10 +76,7 @@ impl State {
     fn label(&self, setting: u32) -> String {
         let planned = usize::try_from(setting).ok().zip(self.started.as_ref());
         let found = planned.and_then(|(index, started)| started.settings.get(index));
-        found.map_or_else(
-            || format!("setting {setting}"),
-            |it| if it.turns.is_empty() && it.label == UNCHANGED { BASELINE.into() } else { clean(&it.label) },
-        )
+        found.map_or_else(|| format!("setting {setting}"), |it| clean(&it.label))
     }
 
     fn open(&self) -> impl Iterator<Item = &SettingVerdict> {

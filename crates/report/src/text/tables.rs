@@ -4,7 +4,6 @@ use comfy_table::{Cell as TableCell, CellAlignment, ColumnConstraint, ContentArr
 use powerband_record::{Level, Metric, Verdict, unit_of};
 
 use super::cell::{Cell, cell, scale};
-use super::names::name;
 use super::{clean, columns};
 use crate::distribution::printed;
 use crate::sentence::{signed_change, signed_interval, unit_of_change, with_boundary};
@@ -75,7 +74,7 @@ pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool)
         .verdicts(metric)
         .map(|verdict| {
             let mut row = vec![
-                name(model, verdict.setting),
+                model.label(verdict.setting),
                 signed_change(verdict),
                 signed_interval(verdict).unwrap_or_else(|| "-".into()),
             ];
@@ -237,7 +236,7 @@ fn in_tables(labels: &[String], all: &[Column], width: usize) -> Vec<String> {
 
 fn label(model: &Model, number: u32) -> String {
     let mark = if number == 0 && model.settings.len() > 1 { " (reference)" } else { "" };
-    format!("{}{mark}", name(model, number))
+    format!("{}{mark}", model.label(number))
 }
 
 fn table(labels: &[String], of: &[Column], lines: usize, width: usize) -> Vec<String> {

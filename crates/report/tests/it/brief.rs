@@ -33,7 +33,7 @@ fn two_metrics_of_one_setting_one_of_them_open() {
 fn many(count: u32) -> Vec<Event> {
     let labels: Vec<String> = (1..count).map(|number| format!("governor=ondemand up_threshold={number}")).collect();
     let settings: Vec<(&str, &str)> =
-        [("as found", "")].into_iter().chain(labels.iter().map(|label| (label.as_str(), label.as_str()))).collect();
+        [("baseline", "")].into_iter().chain(labels.iter().map(|label| (label.as_str(), label.as_str()))).collect();
     let lower = powerband_record::Better::Lower;
     let metrics = vec![metric("real_s", lower, true, None), metric("power_w", lower, true, Some("wall"))];
     let mut plan = started("local", &settings, metrics);

@@ -274,7 +274,7 @@ pub(crate) fn governors() -> Vec<Event> {
 
 /// Ctrl-C in the second block, after trials that do not count.
 pub(crate) fn stopped() -> Vec<Event> {
-    let settings = [("as found", ""), ("boost off", "boost=0")];
+    let settings = [("baseline", ""), ("boost off", "boost=0")];
     let metrics = vec![metric("real_s", Better::Lower, true, None)];
     let mut journal = Journal::new(Started {
         load: serde_json::json!({"kind": "command", "argv": ["make", "-j8", "all"]}),

@@ -33,7 +33,7 @@ fn named(mut events: Vec<Event>, name: &str) -> Vec<Event> {
 fn the_verdict_comes_first_and_the_sections_in_their_order() {
     let (model, page) = page(&journals::router());
     let finding = page.split("<p class=\"finding\">").nth(1).unwrap().split("</p>").next().unwrap();
-    assert_eq!(finding, "500 MHz: same throughput, 2.2 % more power.");
+    assert_eq!(finding, "500 MHz: same throughput within 5 %, 2.2 % more power.");
     let in_full = format!("<p>{}.</p>", sentence::headline(&model));
     assert!(page.contains(&in_full), "{in_full}");
     let facts = page.split("<dl class=\"facts\">").nth(1).unwrap().split("</dl>").next().unwrap();

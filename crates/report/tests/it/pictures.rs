@@ -321,7 +321,7 @@ fn hundred() -> Picture {
         .flat_map(|governor| (1..=20).map(move |delay| format!("governor={governor} nic.rx-usecs={}", 10 * delay)));
     let settings: Vec<String> = turned.collect();
     let settings: Vec<(&str, &str)> =
-        [("as found", "")].into_iter().chain(settings.iter().map(|turns| (turns.as_str(), turns.as_str()))).collect();
+        [("baseline", "")].into_iter().chain(settings.iter().map(|turns| (turns.as_str(), turns.as_str()))).collect();
     let mut journal = Journal::new(started("sim:pc", &settings, vec![metric("rtt_ms", Better::Lower, true, None)]));
     for (setting, _) in (0..).zip(&settings) {
         // The last points of all lines lie around what the machine does as found.
@@ -363,7 +363,7 @@ fn more_lines_than_three_have_a_panel_each_and_words_keep_clear_of_points() {
         assert_eq!((lines.len(), own.len(), points.len()), (5, 1, 20));
         let named = panel.attribute("data-title").unwrap();
         assert!(named.starts_with(own[0].attribute("data-label").unwrap()), "{named}");
-        let words = inside("pb-text").into_iter().find(|it| it.text() == Some("as found")).unwrap();
+        let words = inside("pb-text").into_iter().find(|it| it.text() == Some("baseline")).unwrap();
         let (x, y) = (number(&words, "x").unwrap(), number(&words, "y").unwrap());
         let left = if words.attribute("text-anchor") == Some("end") { x - 50.0 } else { x };
         for point in points {

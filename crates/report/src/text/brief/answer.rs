@@ -1,7 +1,7 @@
 //! What an experiment answers, in a few sentences with its numbers: the end of every report on a terminal.
 use powerband_record::{CloseReason, Level, Metric, SettingVerdict, Verdict};
 
-use super::super::names::{baseline_values, is_baseline, name, reference};
+use super::super::names::{baseline_values, is_baseline, reference};
 use super::table::others;
 use super::words::{Kind, clause, interval, kind, noun, shown, size};
 use crate::model::missing;
@@ -81,8 +81,18 @@ pub(super) fn capital(text: &str) -> String {
 
 /// `500MHz: same throughput within 5 %, 6.5 % less power, 0.09 ms more round-trip time (against 600MHz).`
 fn of_setting(model: &Model, setting: u32) -> String {
+    let knee = if model.knee.as_ref().is_some_and(|knee| knee.knee == Some(setting)) { " (the knee)" } else { "" };
+    if setting == 0 {
+        return format!("{}{knee}: nothing cheaper does the same work.", model.label(0));
+    }
+    let gains = gains(model, setting).join(", ");
+    format!("{}{knee}: {gains}, compared with {}.", model.label(setting), of_reference(model))
+}
+
+/// What a setting gains and costs against the reference, a clause each: the decision metrics, then what else differs.
+pub(crate) fn gains(model: &Model, setting: u32) -> Vec<String> {
     let Some(report) = usize::try_from(setting).ok().and_then(|at| model.settings.get(at)) else {
-        return String::new();
+        return Vec::new();
     };
     let decided: Vec<(&Metric, &SettingVerdict)> =
         model.judged().filter_map(|(place, metric)| Some((metric, report.verdicts.get(place)?.as_ref()?))).collect();
@@ -91,12 +101,7 @@ fn of_setting(model: &Model, setting: u32) -> String {
         let differs = verdict.verdict != Verdict::Same;
         clause(model, metric, verdict, alone && differs)
     });
-    let clauses: Vec<String> = clauses.chain(besides(model, setting)).collect();
-    let knee = if model.knee.as_ref().is_some_and(|knee| knee.knee == Some(setting)) { " (the knee)" } else { "" };
-    if setting == 0 {
-        return format!("{}{knee}: nothing cheaper does the same work.", name(model, 0));
-    }
-    format!("{}{knee}: {}, compared with {}.", name(model, setting), clauses.join(", "), of_reference(model))
+    clauses.chain(besides(model, setting)).collect()
 }
 
 /// The reference with the values of the baseline, where it is that.
@@ -167,7 +172,7 @@ fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
         if let [one] = settings.as_slice() {
             return of_setting(model, *one);
         }
-        let names: Vec<String> = settings.iter().map(|setting| name(model, *setting)).collect();
+        let names: Vec<String> = settings.iter().map(|setting| model.label(*setting)).collect();
         let clauses = pattern.iter().zip(judged).filter_map(|(verdict, (_, metric))| {
             Some(match (*verdict)? {
                 Verdict::Undecided => format!("{} undecided (inconclusive)", noun(&metric.name)),
@@ -219,7 +224,7 @@ fn one(model: &Model) -> Vec<String> {
         return said;
     }
     clauses.extend(besides(model, 1));
-    said.insert(0, format!("{}: {}, compared with {}.", name(model, 1), clauses.join(", "), of_reference(model)));
+    said.insert(0, format!("{}: {}, compared with {}.", model.label(1), clauses.join(", "), of_reference(model)));
     said
 }
 
@@ -241,7 +246,7 @@ fn by_metric(model: &Model, place: usize, metric: &Metric) -> Option<String> {
         let of: Vec<&SettingVerdict> = all.iter().copied().filter(|it| it.verdict == verdict).collect();
         match of.as_slice() {
             [] => {}
-            [one] => clauses.push(format!("{} {word} {reference} by {}", name(model, one.setting), size(one))),
+            [one] => clauses.push(format!("{} {word} {reference} by {}", model.label(one.setting), size(one))),
             several => clauses.push(format!("{} {word} {reference}", listed(model, several))),
         }
     }
@@ -262,6 +267,6 @@ fn by_metric(model: &Model, place: usize, metric: &Metric) -> Option<String> {
 }
 
 fn listed(model: &Model, of: &[&SettingVerdict]) -> String {
-    let names: Vec<String> = of.iter().map(|it| name(model, it.setting)).collect();
+    let names: Vec<String> = of.iter().map(|it| model.label(it.setting)).collect();
     join_labels(&names, NAMED)
 }

@@ -1,5 +1,5 @@
 //! What a reader must know with the answer: values the driver adjusted, settings that gave nothing, and the notes of the journal.
-use super::super::names::{BASELINE, UNCHANGED, baseline_values, is_baseline, name};
+use super::super::names::{baseline_values, is_baseline};
 use crate::sentence::{self, counted, join_labels};
 use crate::{Landing, Model};
 
@@ -12,7 +12,7 @@ pub(super) fn all(model: &Model) -> Vec<String> {
     if model.started.search.is_none() {
         let left = (0_u32..).zip(&model.settings).filter_map(|(setting, report)| {
             let left = report.left.as_ref().filter(|_| report.verdicts.iter().flatten().next().is_none())?;
-            Some(format!("{} stopped after block {}: {}", name(model, setting), left.block, left.why))
+            Some(format!("{} stopped after block {}: {}", model.label(setting), left.block, left.why))
         });
         all.extend(left);
     }
@@ -25,19 +25,9 @@ pub(super) fn all(model: &Model) -> Vec<String> {
     all
 }
 
-/// The notes of the journal.
-fn notes(model: &Model) -> Vec<String> {
-    // They have the label that a reference without a name has there.
-    let named = |note: String| match is_baseline(model, 0) {
-        true => note.replace(UNCHANGED, BASELINE),
-        false => note,
-    };
-    sentence::notes(model).into_iter().map(named).collect()
-}
-
 /// What the full report lists nowhere else.
 pub(in super::super) fn listed(model: &Model) -> Vec<String> {
-    equal(model).into_iter().chain(notes(model)).collect()
+    equal(model).into_iter().chain(sentence::notes(model)).collect()
 }
 
 /// Settings that change nothing: they are what the machine was at.
@@ -45,7 +35,7 @@ pub(super) fn equal(model: &Model) -> Option<String> {
     let same: Vec<String> = (0_u32..)
         .zip(&model.settings)
         .filter(|(_, report)| report.unchanged)
-        .map(|(setting, _)| name(model, setting))
+        .map(|(setting, _)| model.label(setting))
         .collect();
     let values = baseline_values(model).map(|values| format!(" ({values})")).unwrap_or_default();
     match same.as_slice() {

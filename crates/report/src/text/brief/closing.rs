@@ -180,7 +180,7 @@ fn wanted(model: &Model) -> Option<(String, String)> {
     }
     let advised = advice(model);
     if let Some((advice, command)) = advised.as_ref().and_then(|it| Some((it, it.typed.clone()?))) {
-        let label = super::super::names::name(model, advice.setting);
+        let label = model.label(advice.setting);
         return Some(match sentence::taken_back(model, &command) {
             Some(undo) => (format!("apply {label} (undo: {undo}):"), command),
             None => (format!("run a command with {label}:"), command),

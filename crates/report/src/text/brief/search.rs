@@ -4,7 +4,7 @@ use powerband_record::{
     format_number, unit_of,
 };
 
-use super::super::names::{baseline_values, name};
+use super::super::names::baseline_values;
 use super::words::noun;
 use crate::sentence::{counted, finite, holds, limits};
 use crate::{End, Model, Search};
@@ -18,7 +18,7 @@ pub(super) fn sentences(model: &Model) -> Vec<String> {
     let mut said = match &model.search {
         Some(Search::Found(finding)) => found(model, plan, finding),
         Some(Search::Stands(standing)) => {
-            let best = standing.setting.map(|setting| name(model, setting));
+            let best = standing.setting.map(|setting| model.label(setting));
             let change =
                 finite(standing.change).map(|change| format!(" ({} {:+.1} %)", noun(&plan.goal.name), change * 100.0));
             vec![match best {
@@ -41,7 +41,7 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<Strin
     let baseline = baseline_values(model).map(|values| format!(" ({values})")).unwrap_or_default();
     match finding.end {
         SearchEnd::Confirmed => {
-            let label = finding.setting.map_or_else(|| "baseline".to_owned(), |setting| name(model, setting));
+            let label = finding.setting.map_or_else(|| "baseline".to_owned(), |setting| model.label(setting));
             let mut said = vec![format!("{least} {goal}{kept}: {label}")];
             said.push(format!(
                 "{}, confirmed in {}.",
@@ -55,14 +55,14 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<Strin
             vec![format!("No setting with {less} {goal}{kept} than the baseline{baseline} was found.")]
         }
         SearchEnd::NoneKeeps => {
-            let closest = finding.setting.map(|setting| format!(" {} comes closest.", name(model, setting)));
+            let closest = finding.setting.map(|setting| format!(" {} comes closest.", model.label(setting)));
             vec![format!("No setting was found that keeps {keeps}.{}", closest.unwrap_or_default())]
         }
         SearchEnd::Undecided | SearchEnd::Unfinished => {
             let why = finding.why.as_deref().unwrap_or("nothing could be shown");
             let guess = finding.setting.map(|setting| {
                 let change = finding.change.as_ref().map(|it| format!(" ({goal} {:+.1} %)", it.change * 100.0));
-                format!(" Best guess, not confirmed: {}{}.", name(model, setting), change.unwrap_or_default())
+                format!(" Best guess, not confirmed: {}{}.", model.label(setting), change.unwrap_or_default())
             });
             vec![format!("Undecided (inconclusive), keep the baseline{baseline}: {why}.{}", guess.unwrap_or_default())]
         }

@@ -12,7 +12,7 @@ use crate::journals::started;
 const MARGIN: f64 = 0.03;
 
 /// Labels of the settings, the reference first.
-const LABELS: [&str; 4] = ["as found", "b", "c", "d"];
+const LABELS: [&str; 4] = ["baseline", "b", "c", "d"];
 
 /// A day's experiment: settings at these logarithms against a reference at 0, judged until all are decided, and its journal
 /// read again.

@@ -19,7 +19,7 @@ fn factor(name: &str, values: &[f64], role: Option<SearchRole>) -> SearchFactor 
 
 pub(crate) fn searched() -> Vec<Event> {
     let settings = [
-        ("as found", ""),
+        ("baseline", ""),
         ("s1", "max_freq=1GHz"),
         ("s2", "max_freq=2GHz"),
         ("s3", "max_freq=1GHz rx-usecs=9"),
@@ -124,7 +124,7 @@ fn a_calibration_shows_what_minutes_can_show() {
     };
     let plan = Started {
         calibration: true,
-        ..started("sim:pc", &[("as found", ""), ("the same", "")], vec![metric("real_s", Better::Lower, true, None)])
+        ..started("sim:pc", &[("baseline", ""), ("the same", "")], vec![metric("real_s", Better::Lower, true, None)])
     };
     let mut journal = Journal::new(plan);
     (0..4).for_each(|trial| journal.valid(1 + trial / 2, trial % 2, &[("real_s", 3.0)]));
