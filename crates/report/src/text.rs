@@ -179,7 +179,7 @@ fn distributions(model: &Model, page: &mut Page) {
         let of: Vec<(String, &Distribution)> = (0..)
             .zip(&model.settings)
             .filter(|(number, _)| search::is_compared(model, *number))
-            .filter_map(|(number, setting)| Some((names::name(model, number), setting.distributions.get(name)?)))
+            .filter_map(|(number, setting)| Some((model.label(number), setting.distributions.get(name)?)))
             .collect();
         if of.is_empty() {
             continue;
@@ -205,7 +205,7 @@ fn settings(model: &Model, page: &mut Page) {
         .filter_map(|setting| Some((setting, model.settings.get(setting as usize)?)))
         .filter(|(_, report)| report.turns != report.label)
         .map(|(setting, report)| match report.turns.as_str() {
-            "" => format!("{}: the current settings{baseline}", names::name(model, setting)),
+            "" => format!("{}: the current settings{baseline}", model.label(setting)),
             turns => format!("{}: {turns}", report.label),
         })
         .collect();
@@ -234,7 +234,7 @@ fn settings(model: &Model, page: &mut Page) {
     let left: Vec<String> = (0_u32..)
         .zip(&model.settings)
         .filter_map(|(setting, report)| Some((setting, report.left.as_ref()?)))
-        .map(|(setting, left)| format!("{} after block {}: {}", names::name(model, setting), left.block, left.why))
+        .map(|(setting, left)| format!("{} after block {}: {}", model.label(setting), left.block, left.why))
         .collect();
     section(page, "stopped early", &left);
 }
@@ -242,7 +242,7 @@ fn settings(model: &Model, page: &mut Page) {
 fn voids(model: &Model, page: &mut Page) {
     let mut kinds: Vec<(String, Vec<String>)> = vec![];
     for void in &model.voids {
-        let kind = format!("{}: {}", names::name(model, void.setting), sentence::void(&void.why));
+        let kind = format!("{}: {}", model.label(void.setting), sentence::void(&void.why));
         match kinds.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, trials)) => trials.push(void.trial.to_string()),
             None => kinds.push((kind, vec![void.trial.to_string()])),

@@ -95,7 +95,7 @@ impl Plot<'_> {
 
     /// A line for each setting, with a dot and whiskers.
     fn by_setting(&self) -> Option<Canvas> {
-        let label = |setting: u32| cut(&name(self.model, setting), LABELS);
+        let label = |setting: u32| cut(&self.model.label(setting), LABELS);
         let left = self.levels.iter().map(|(setting, _)| columns(&label(*setting))).max()? + 2;
         let wide = self.width.checked_sub(left)?.min(WIDEST);
         let scale = self.scale(wide).filter(|_| self.levels.len() <= MOST && wide >= NARROWEST)?;

@@ -1,5 +1,5 @@
 //! What a reader must know with the answer: values the driver adjusted, settings that gave nothing, and the notes of the journal.
-use super::super::names::{baseline_values, is_baseline};
+use super::super::names::baseline_values;
 use crate::sentence::{self, counted, join_labels};
 use crate::{Landing, Model};
 
@@ -16,7 +16,7 @@ pub(super) fn all(model: &Model) -> Vec<String> {
         });
         all.extend(left);
     }
-    all.extend(notes(model));
+    all.extend(sentence::notes(model));
     if !model.voids.is_empty() {
         let count = u32::try_from(model.voids.len()).unwrap_or(u32::MAX);
         let why = model.voids.first().map(|void| sentence::void(&void.why)).unwrap_or_default();
