@@ -6,8 +6,8 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    BACKGROUND, BASELINE, Background, CommandMeter, Cool, CpuList, Metric, PlannedSetting, Requirement, Setting, Side,
-    Started, parse_duration_ns, parse_percent,
+    BACKGROUND, BASELINE, Background, CommandMeter, Cool, CpuList, LoadKnob, Metric, PlannedSetting, Requirement,
+    Setting, Side, Started, parse_duration_ns, parse_percent,
 };
 
 use crate::asked::Sources;
@@ -329,7 +329,7 @@ pub(crate) fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<
             Some(found.ok_or_else(|| PlanError::NoReference { name: name.clone(), known: known() })?)
         }
         None if plan.knee.is_some() && named.is_none() && !settings.is_empty() => Some(0),
-        None => settings.iter().position(Setting::is_neutral),
+        None => settings.iter().position(Setting::is_neutral).or_else(|| only_the_load_differs(&settings).then_some(0)),
     };
     match reference {
         Some(index) => settings[..=index].rotate_right(1),
@@ -344,6 +344,17 @@ pub(crate) fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<
         }
     }
     if settings.len() < 2 { Err(PlanError::NothingToCompare) } else { Ok(settings) }
+}
+
+/// Whether several commands, or values of their parameters, are compared and all else is the same for each: the first of them
+/// is the reference then.
+fn only_the_load_differs(settings: &[Setting]) -> bool {
+    let others = |setting: &Setting| {
+        let mut all = setting.assignments.clone();
+        all.retain(|it| !matches!(it.knob.of_load(), Some(LoadKnob::Command | LoadKnob::Parameter(_))));
+        all
+    };
+    settings.len() > 1 && settings.windows(2).all(|pair| others(&pair[0]) == others(&pair[1]))
 }
 
 /// Where a knee is sought and nothing else is said, the others are compared with the costliest setting.

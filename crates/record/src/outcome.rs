@@ -144,6 +144,9 @@ pub enum Void {
     Stopped,
 }
 
+/// So many writers are named in a sentence.
+const NAMED: usize = 3;
+
 impl std::fmt::Display for Void {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -154,8 +157,10 @@ impl std::fmt::Display for Void {
                 write!(f, "{knob} was moved by someone else during the trial: set to {expected}, found at {found}")
             }
             Void::KnobMoved { knob, expected, found, by } => {
-                let by: Vec<String> = by.iter().map(Writer::to_string).collect();
-                write!(f, "{knob} was written by {} during the trial", by.join(" and "))?;
+                let others = by.len().saturating_sub(NAMED);
+                let mut named: Vec<String> = by.iter().take(NAMED).map(Writer::to_string).collect();
+                named.extend((others > 0).then(|| format!("{others} other processes")));
+                write!(f, "{knob} was written by {} during the trial", named.join(" and "))?;
                 if expected == found {
                     return write!(f, "; it reads {found}, as before");
                 }

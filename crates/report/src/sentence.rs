@@ -18,8 +18,6 @@ pub use search::{missed, quoted, typed, typed_for};
 /// How many settings are named in one clause before "and N others".
 const NAMED: usize = 3;
 
-/// Label of a setting that turns nothing and has no name.
-
 /// What must be known with the verdicts, those of single settings among them, a sentence each.
 #[must_use]
 pub fn notes(model: &Model) -> Vec<String> {

@@ -7,7 +7,7 @@ use crate::cargo::top;
 use crate::metadata::target_folder;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 39] = [
+const PACKAGES: [(&str, &str); 40] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -35,6 +35,7 @@ const PACKAGES: [(&str, &str); 39] = [
     ("wrk", "wrk"),
     ("cyclictest", "rt-tests"),
     ("perf", "linux-perf"),
+    ("lstopo-no-graphics", "hwloc-nox"),
     ("flex", "flex"),
     ("bison", "bison"),
     ("bc", "bc"),

@@ -68,6 +68,7 @@ impl Tier {
                 "wrk",
                 "cyclictest",
                 "perf",
+                "lstopo-no-graphics",
             ],
             Tier::Services => {
                 &["cc", "make", "apache2", "libphp.so", "mysqli.so", "mariadbd", "unshare", "node", "npm", "chromium"]

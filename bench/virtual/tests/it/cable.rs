@@ -89,7 +89,9 @@ fn refuses(pair: &mut Pair) {
         let (_, kernel) = owner.run(code, &["set", refused]);
         let (_, model) = owner.run(code, &["--machine", "sim:pc", "set", refused]);
         assert!(kernel.contains("invalid argument (EINVAL)"), "{kernel}");
-        assert_eq!(kernel, model);
+        // Each names its own machine in the command that finds the values.
+        let sentence = |text: &str| text.split('`').step_by(2).collect::<String>();
+        assert_eq!(sentence(&kernel), sentence(&model));
     }
     assert_eq!(get(&owner), AS_FOUND);
 }

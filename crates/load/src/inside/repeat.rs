@@ -1,8 +1,9 @@
 //! A command that runs several times within one trial: each run is timed by itself.
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use powerband_record::Invocation;
 use rustix::time::ClockId;
@@ -10,21 +11,30 @@ use serde_json::{Value, json};
 
 use super::{CONTROL_FD_VARIABLE, Failure, now_ns};
 
+/// So many runs that have ended are left unreaped: who wrote a file is looked up in /proc a moment later.
+const UNREAPED: usize = 64;
+
 /// Runs it as often as the invocation says; reports real, user and system time in ns and the largest resident set in KiB.
 /// Ends this process with the status of the run that failed, as if that one had been all.
 pub(super) fn run(argv: &[String], invocation: &Invocation) -> Result<Value, Failure> {
     let Some((program, arguments)) = argv.split_first() else { return Err(Failure::Work("an empty command".into())) };
     let cannot = || Failure::of(format!("cannot run '{program}'"));
     let mut runs = Vec::new();
+    let mut ended: VecDeque<Child> = VecDeque::new();
     for _ in 0..invocation.runs {
         let mut command = Command::new(program);
         command.args(arguments).env_remove(CONTROL_FD_VARIABLE).envs(&invocation.env);
         redirect(&mut command, invocation)?;
         let began_ns = now_ns(ClockId::Monotonic);
         let child = command.spawn().map_err(cannot())?;
-        let (status, usage) = reap(child.id()).map_err(cannot())?;
+        let (code, usage) = wait(child.id()).map_err(cannot())?;
         let real_ns = now_ns(ClockId::Monotonic).saturating_sub(began_ns);
-        let code = exit_code(status);
+        ended.push_back(child);
+        if ended.len() > UNREAPED
+            && let Some(mut oldest) = ended.pop_front()
+        {
+            oldest.wait().map_err(cannot())?;
+        }
         if code != 0 && !invocation.any_status {
             std::process::exit(code);
         }
@@ -49,28 +59,32 @@ fn redirect(command: &mut Command, invocation: &Invocation) -> Result<(), Failur
     Ok(())
 }
 
-/// 128 and its number for a signal, as shells have it.
-fn exit_code(status: i32) -> i32 {
-    if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) }
-}
-
 fn timeval_ns(time: libc::timeval) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_usec).unwrap_or(0) * 1_000
 }
 
-/// Waits for a child: how it ended, and what it and those it waited for cost.
-#[expect(unsafe_code, reason = "rustix has no wait4, and waitid answers no usage")]
-fn reap(pid: u32) -> io::Result<(i32, libc::rusage)> {
-    let pid = i32::try_from(pid).map_err(io::Error::other)?;
-    let mut status = 0;
+/// Waits until a child has ended and leaves it unreaped: its exit status, 128 and the number of a signal as shells have it,
+/// and what it and those it waited for cost.
+#[expect(unsafe_code, reason = "neither rustix nor libc has the usage that waitid(2) answers to its fifth argument")]
+fn wait(pid: u32) -> io::Result<(i32, libc::rusage)> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let flags = libc::WEXITED | libc::WNOWAIT;
     loop {
-        // SAFETY: both pointers are to live variables of the right type; zeroed is a valid rusage.
-        match unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) } {
-            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            -1 => return Err(io::Error::last_os_error()),
-            // SAFETY: the kernel filled it in.
-            _ => return Ok((status, unsafe { usage.assume_init() })),
+        let (info, usage) = (info.as_mut_ptr(), usage.as_mut_ptr());
+        // SAFETY: both pointers are to live variables of the types this call fills in.
+        if unsafe { libc::syscall(libc::SYS_waitid, libc::P_PID, pid, info, flags, usage) } == 0 {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
         }
     }
+    // SAFETY: the kernel filled both in, the first as for SIGCHLD; all zeroes are valid, too.
+    let (signalled, status, usage) = unsafe {
+        let info = info.assume_init();
+        (info.si_code != libc::CLD_EXITED, info.si_status(), usage.assume_init())
+    };
+    Ok((if signalled { 128 + status } else { status }, usage))
 }

@@ -127,7 +127,7 @@ fn what_ran_was_listed_before_whichever_way_it_is_part_of_a_plan() {
     fs::create_dir(&traces).unwrap();
     let trace = |name: &str| format!("touch {}/{name}", traces.display());
     let text = format!(
-        "try = [\"env.A=1\", \"background=none,'cmd:{}; sleep 5'\"]\nruns = 1\nwarmup = 0\nprepare = \"{}\"\nconclude = \"{}\"\n\
+        "try = [\"env.A=1\", \"background=none,cmd:{}; sleep 5\"]\nruns = 1\nwarmup = 0\nprepare = \"{}\"\nconclude = \"{}\"\n\
          setup = \"{}\"\ncleanup = \"{}\"\n[load]\nkind = \"command\"\nrepeat = 1\ncommands = [\"{}; sleep 0.2\", \"{}; sleep 0.2\"]\n",
         trace("background"),
         trace("prepare"),
