@@ -7,8 +7,6 @@ use crate::text::cell::{cell, scale};
 use crate::text::{head, word};
 use crate::{Model, calibration, requirements};
 
-/// A setting that turns nothing.
-
 /// The section's body.
 pub(super) fn section(model: &Model) -> String {
     let mut body = judged(model).render();
