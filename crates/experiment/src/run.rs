@@ -2,7 +2,7 @@
 //! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Requirement, Started, Void, is_loss};
 use powerband_stats::limit::{LEAST_BLOCK, LEAST_TRIALS};
-use powerband_stats::{Patience, Slot, block_order, next_look, reference_copies, slots};
+use powerband_stats::{Patience, Slot, next_look, open_order, reference_copies, slots};
 
 use crate::calibrating::{self, Calibrating};
 use crate::judging::{Judging, Look};
@@ -151,10 +151,10 @@ impl<'a> Blocks<'a> {
     fn block(&mut self, trials: &mut Trials<'_>, block: u32) -> Result<bool, End> {
         let is_open = |&setting: &usize| self.places[setting] == Place::Open;
         let open: Vec<usize> = (1..self.places.len()).filter(is_open).collect();
-        let copies = self.copies(open.len());
-        let slots = slots(copies, &open);
+        let slots_of = |open: &[usize]| slots(self.copies(open.len()), open);
+        let (all, slots) = (slots_of(&Vec::from_iter(1..self.places.len())), slots_of(&open));
         self.judging.begin_block();
-        for slot in block_order(self.started.seed, block, &slots) {
+        for slot in open_order(self.started.seed, block - 1, &all, &slots) {
             if trials.out_of_time() && self.blocks >= self.least_blocks() {
                 return Ok(false);
             }

@@ -30,7 +30,7 @@ pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journa
         let _ = trial(0, 0, bench, journal)?;
     }
     for block in 1..=started.max_blocks {
-        for slot in block_order(started.seed, block, &slots(1, &every)) {
+        for slot in block_order(started.seed, block - 1, &slots(1, &every)) {
             let mut why = None;
             for _ in 0..TRIES {
                 why = trial(block, slot.setting, bench, journal)?.err();

@@ -123,7 +123,15 @@ impl Apart {
     fn contrast(&self, blocks: u32) -> Contrast {
         let variance = self.standard_error * self.standard_error;
         let effect = self.effect;
-        Contrast { blocks, effect, own_variance: variance, pooled_variance: variance, variance, df: self.df }
+        Contrast {
+            blocks,
+            effect,
+            own_variance: variance,
+            pooled_variance: variance,
+            variance,
+            df: self.df,
+            resolution: 0.0,
+        }
     }
 
     fn judge(&self, blocks: u32, rules: &Rules, level: f64, same_level: f64) -> ApartLook {

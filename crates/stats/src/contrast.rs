@@ -18,6 +18,8 @@ pub struct Contrast {
     pub variance: f64,
     /// Degrees of freedom of the variance used; not necessarily whole.
     pub df: f64,
+    /// How far the effect may be off because readings come in steps, whatever the number of blocks.
+    pub resolution: f64,
 }
 
 /// What the settings together say about noise.
@@ -29,6 +31,26 @@ pub(crate) struct Pool {
     pub(crate) df: f64,
     /// Largest absolute value compared.
     pub(crate) magnitude: f64,
+    /// Step of the readings; 0 where none is seen.
+    pub(crate) step: f64,
+}
+
+impl Pool {
+    /// Variance that rounding to the step adds to one trial, that of a uniform error (Sheppard 1898).
+    fn rounding(&self) -> f64 {
+        self.step * self.step / 12.0
+    }
+
+    /// Most by which the mean of many rounded trials may be off: the first harmonic of the rounding error under normal noise
+    /// (Widrow and Kollár 2008, chapter 4), half a step without any noise.
+    fn bias(&self) -> f64 {
+        if self.step <= 0.0 {
+            return 0.0;
+        }
+        let noise = (self.variance - self.rounding()).max(0.0) / (self.step * self.step);
+        let harmonic = libm::exp(-2.0 * std::f64::consts::PI * std::f64::consts::PI * noise);
+        self.step * harmonic * 0.5
+    }
 }
 
 /// Sums over the blocks of one comparison, in two passes.
@@ -52,7 +74,8 @@ impl Contrast {
         let pooled = if pool.df > 0.0 { pool.variance * differences.weight / (b * b) } else { own };
         // Below this the spread is nothing but rounding.
         let rounding = 1e-15 * pool.magnitude;
-        let variance = own.max(pooled).max(rounding * rounding);
+        let steps = pool.rounding() * differences.weight / (b * b);
+        let variance = own.max(pooled).max(rounding * rounding) + steps;
         let share = if own > pooled && own > 0.0 { pooled / own } else { 1.0 };
         let w = share * share;
         let df = if pool.df > 0.0 { 1.0 / (w / pool.df + (1.0 - w) / (b - 1.0)) } else { b - 1.0 };
@@ -63,6 +86,7 @@ impl Contrast {
             pooled_variance: pooled,
             variance,
             df,
+            resolution: 2.0 * pool.bias(),
         }
     }
 
@@ -93,13 +117,13 @@ impl Contrast {
     /// One-sided p of "the effect is `margin` or more, one way or the other" (Schuirmann 1987).
     #[must_use]
     pub fn p_beyond(&self, margin: f64) -> f64 {
-        self.tail(margin - self.effect.abs())
+        self.tail(margin - self.effect.abs() - self.resolution)
     }
 
     /// The interval whose two sides miss with probability `level` together.
     #[must_use]
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let reach = t_upper_quantile(0.5 * level, self.df) * self.standard_error();
+        let reach = t_upper_quantile(0.5 * level, self.df) * self.standard_error() + self.resolution;
         (self.effect - reach, self.effect + reach)
     }
 

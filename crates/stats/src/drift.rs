@@ -14,6 +14,14 @@ pub struct Drift {
     pub high: f64,
 }
 
+impl Drift {
+    /// Whether the interval leaves out no drift at all.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+}
+
 /// Where the block levels look most like two different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ChangePoint {

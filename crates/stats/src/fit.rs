@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::order::Slot;
 use crate::rules::Scale;
+use crate::steps;
 use crate::table::Table;
 
 /// One valid trial on the scale of the differences.
@@ -33,6 +34,8 @@ pub(crate) struct Fit {
     pub(crate) used: Vec<f64>,
     /// Largest absolute value, the yardstick for rounding.
     pub(crate) magnitude: f64,
+    /// Step in which the readings come, on the scale of the differences; 0 where none is seen.
+    pub(crate) step: f64,
     /// Degrees of freedom of the residuals.
     pub(crate) df: f64,
     /// Residuals of `used` from the latest solution.
@@ -93,8 +96,20 @@ impl Fit {
         self.used.clone_from(&self.raw);
         self.factorise();
         self.sort_by_setting();
+        self.step = self.step(table, scale);
         self.solve();
         Ok(())
+    }
+
+    /// The step of the readings on the scale of the differences: that of the smallest reading, where a step weighs most.
+    fn step(&self, table: &Table, scale: Scale) -> f64 {
+        let reading = |&place: &usize| {
+            let seen = &self.observations[place];
+            table.get(seen.block, seen.slot).unwrap_or(f64::NAN)
+        };
+        let by_setting = (0..self.settings).map(|setting| self.of(setting).iter().map(reading).collect());
+        let (step, least) = steps::step(by_setting);
+        if scale == Scale::Log { step / least } else { step }
     }
 
     /// Places of a setting's observations, in order.

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::judge::Judge;
 use crate::noise::{Noise, NoiseStream};
-use crate::order::{Slot, block_order, slots};
+use crate::order::{Slot, block_order, open_order, slots};
 use crate::random::{Draws, Purpose};
 use crate::rules::{Rules, Scale};
 use crate::spending::Spending;
@@ -78,8 +78,17 @@ impl Bench<'_> {
     /// # Errors
     /// As [`Table::set`].
     pub fn block(&mut self, table: &mut Table, seed: u64, slots: &[Slot], scale: Scale) -> Result<(), Error> {
+        let order = block_order(seed, table.blocks() as u32, slots);
+        self.ordered(table, order, scale)
+    }
+
+    /// Runs the trials of one block in this order and enters them as raw values for `scale`.
+    ///
+    /// # Errors
+    /// As [`Table::set`].
+    pub fn ordered(&mut self, table: &mut Table, order: Vec<Slot>, scale: Scale) -> Result<(), Error> {
         let block = table.push_block();
-        for slot in block_order(seed, block as u32, slots) {
+        for slot in order {
             let value = self.trial(slot.setting);
             let raw = if scale == Scale::Log { libm::exp(value) } else { value };
             table.set(block, slot, raw)?;
@@ -134,11 +143,12 @@ pub fn race_to_verdict(
         bench.trial(0);
     }
     let mut open: Vec<usize> = (1..=m).collect();
+    let all = slots(rules.copies(m), &open);
     let mut decided_after = vec![None; m];
     let mut blocks = 0;
     while blocks < limits.blocks && !open.is_empty() {
         let slots = slots(rules.copies(open.len()), &open);
-        bench.block(&mut table, limits.seed, &slots, rules.scale)?;
+        bench.ordered(&mut table, open_order(limits.seed, blocks, &all, &slots), rules.scale)?;
         blocks += 1;
         match judge.advance(&table) {
             Ok(()) => {

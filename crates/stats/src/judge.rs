@@ -1,6 +1,7 @@
 //! Many settings against one reference: looks after each block, claims that stay.
 
 use crate::contrast::{Contrast, Differences};
+use crate::drift::drift;
 use crate::error::Error;
 use crate::fit::Fit;
 use crate::modes::{UNSTABLE_BLOCKS, stands_out};
@@ -209,7 +210,9 @@ impl Judge {
             let left = setting > 0 && states[setting - 1].left_at.is_some_and(|at| block >= at);
             !(left || dropped && block == 0)
         })?;
-        self.winsor.apply(&mut self.fit, self.rules.winsorise && !self.rules.robust);
+        // A steep drift lies inside blocks too, where it looks like outliers of whichever setting ran first or last.
+        let drifts = drift(&self.fit.block_levels).is_some_and(|drift| drift.is_shown());
+        self.winsor.apply(&mut self.fit, self.rules.winsorise && !self.rules.robust && !drifts);
         Ok(())
     }
 

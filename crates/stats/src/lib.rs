@@ -56,6 +56,7 @@ pub mod posterior;
 pub mod race;
 pub mod signed_rank;
 pub mod steady;
+mod steps;
 
 pub use carry::{CarryOver, carry_over};
 pub use contrast::Contrast;
@@ -64,7 +65,7 @@ pub use error::Error;
 pub use judge::Judge;
 pub use knee::{Goal, Knee, KneeLook, Provisional, Quest};
 pub use latency::{Latencies, quantile_interval};
-pub use order::{Slot, block_order, first_look, reference_copies, slots};
+pub use order::{Slot, block_order, first_look, open_order, reference_copies, slots};
 pub use pairs::Pairs;
 pub use predict::{Patience, Prediction, trials_left};
 pub use random::{Draws, Purpose};

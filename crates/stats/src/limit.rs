@@ -51,6 +51,7 @@ pub fn level(trials: &[f64], merged: Option<f64>) -> Option<Contrast> {
         pooled_variance: variance,
         variance,
         df: trials.len() as f64 - 1.0,
+        resolution: 0.0,
     })
 }
 

@@ -42,13 +42,69 @@ pub fn slots(reference_copies: usize, open_settings: &[usize]) -> Vec<Slot> {
     reference.chain(open_settings.iter().map(|&setting| Slot::first(setting))).collect()
 }
 
-/// The order of one block: a fresh uniform shuffle keyed by (`seed`, `block`).
+/// Blocks in which no setting stays on one side of its reference: those a first verdict may rest on.
+const BALANCED_BLOCKS: u32 = 3;
+/// Draws of the first blocks; of so many that leave a setting on one side, the one that leaves the fewest.
+const BALANCING_DRAWS: u64 = 100;
+
+/// The order of one block, counted from 0: a uniform shuffle keyed by (`seed`, `block`).
 ///
-/// The same arguments give the same order on every host. A fixed or alternating order would lose the argument
-/// that a setting which does nothing is as likely above its reference as below it.
+/// The first three blocks are drawn together, again until every setting has run both before and after the reference
+/// (restricted randomisation, Yates 1948): under a steep drift, or interference whose period is two trials, three blocks in
+/// the same order would show a difference with hardly any spread. Later blocks are drawn each for itself: a fixed or
+/// alternating order would lose the argument that a setting which does nothing is as likely above its reference as below it.
+///
+/// The same arguments give the same order on every host.
 #[must_use]
 pub fn block_order(seed: u64, block: u32, slots: &[Slot]) -> Vec<Slot> {
-    let mut order = slots.to_vec();
-    Draws::new(seed, Purpose::Order, u64::from(block), 0).shuffle(&mut order);
+    open_order(seed, block, slots, slots)
+}
+
+/// As [`block_order`] for a block of `slots` in an experiment whose first block had `all`.
+#[must_use]
+pub fn open_order(seed: u64, block: u32, all: &[Slot], slots: &[Slot]) -> Vec<Slot> {
+    if block >= BALANCED_BLOCKS {
+        return shuffled(seed, block, 0, slots);
+    }
+    let mut order = balanced(seed, all).swap_remove(block as usize);
+    order.retain(|slot| slots.contains(slot));
+    order.extend(slots.iter().filter(|slot| !all.contains(slot)));
     order
+}
+
+fn shuffled(seed: u64, block: u32, draw: u64, slots: &[Slot]) -> Vec<Slot> {
+    let mut order = slots.to_vec();
+    Draws::new(seed, Purpose::Order, u64::from(block), draw).shuffle(&mut order);
+    order
+}
+
+/// The first blocks, each setting on both sides of the reference wherever that is found.
+fn balanced(seed: u64, slots: &[Slot]) -> Vec<Vec<Slot>> {
+    let mut best: Option<(usize, Vec<Vec<Slot>>)> = None;
+    for draw in 0..BALANCING_DRAWS {
+        let blocks: Vec<Vec<Slot>> = (0..BALANCED_BLOCKS).map(|block| shuffled(seed, block, draw, slots)).collect();
+        let left = one_sided(&blocks);
+        if best.as_ref().is_none_or(|(fewest, _)| left < *fewest) {
+            best = Some((left, blocks));
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    best.map(|(_, blocks)| blocks).unwrap_or_default()
+}
+
+/// Settings that run on the same side of the reference, the middle of its copies, in every block.
+fn one_sided(blocks: &[Vec<Slot>]) -> usize {
+    let settings = blocks.iter().flatten().map(|slot| slot.setting + 1).max().unwrap_or(0);
+    let (mut before, mut after) = (vec![false; settings], vec![false; settings]);
+    for order in blocks {
+        let places = order.iter().enumerate().filter(|(_, slot)| slot.setting == 0).map(|(place, _)| place);
+        let (sum, copies) = places.fold((0, 0), |(sum, copies), place| (sum + place, copies + 1));
+        for (place, slot) in order.iter().enumerate().filter(|(_, slot)| slot.setting > 0) {
+            before[slot.setting] |= place * copies <= sum;
+            after[slot.setting] |= place * copies >= sum;
+        }
+    }
+    (1..settings).filter(|&setting| !(before[setting] && after[setting])).count()
 }

@@ -49,7 +49,7 @@ pub(crate) struct Course<'a> {
 pub(crate) fn predict(contrast: &Contrast, course: &Course<'_>) -> Option<Prediction> {
     let size = contrast.effect.abs();
     let different = soonest(contrast, course, size, course.difference, 0.5);
-    let same = soonest(contrast, course, course.margin - size, course.same, 1.0);
+    let same = soonest(contrast, course, course.margin - size - contrast.resolution, course.same, 1.0);
     different.into_iter().chain(same).min().map(Prediction::new)
 }
 

@@ -130,7 +130,7 @@ impl Winsor {
 /// Residual variance of one trial, made larger for the share that was pulled in.
 pub(crate) fn pool(fit: &Fit, winsor: &Winsor) -> Pool {
     let kept = winsor.kept_share();
-    Pool { variance: fit.residual_variance() / (kept * kept), df: fit.df, magnitude: fit.magnitude }
+    Pool { variance: fit.residual_variance() / (kept * kept), df: fit.df, magnitude: fit.magnitude, step: fit.step }
 }
 
 /// Median, reordering `values`; 0 of nothing.

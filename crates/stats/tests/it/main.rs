@@ -21,3 +21,4 @@ mod ranks;
 mod runs;
 mod tables;
 mod unequal;
+mod unnamed;
