@@ -152,7 +152,7 @@ impl Judging {
             look.predictions.extend(sheet.predictions());
         }
         if let (Some(knee), Some(sheet)) = (&mut self.knee, self.sheets.first()) {
-            knee.look(&sheet.table);
+            knee.look(&sheet.table, (sheet.rules.scale, sheet.rules.margin));
             knee.reconcile(&mut look.verdicts);
             look.knee = knee.finding(&look.verdicts);
         }
@@ -272,12 +272,24 @@ impl Sheet {
         match judge.look(&self.table) {
             Ok(look) => self.last = Some(look),
             Err(error) if is_early(&error) => {}
-            Err(error) => self.trouble = Some(format!("{}: {error}", self.metric.name)),
+            // The first value without a logarithm, and nothing is claimed yet: all blocks are judged as differences.
+            Err(powerband_stats::Error::NotPositive { .. })
+                if self.rules.scale == Scale::Log && judge.claims().all(Claim::is_open) =>
+            {
+                self.judge = None;
+                self.look(spending);
+            }
+            Err(error) => {
+                self.trouble = Some(format!("{}: {error}", self.metric.name));
+                // What was predicted before is not to come.
+                let settings = self.last.iter_mut().flat_map(|look| &mut look.settings);
+                settings.for_each(|setting| setting.predicted = None);
+            }
         }
     }
 
-    /// Logarithms unless a value of the first block has none; the margin then is that share of the reference's level.
-    /// It asks only for signs, of all settings alike, so it favours none.
+    /// Logarithms unless a value has none; the margin then is that share of the reference's level. It asks only for signs,
+    /// of all settings alike, so it favours none.
     fn settle_scale(&mut self) {
         if is_loss(&self.metric.name) {
             (self.rules.scale, self.rules.margin) = (Scale::Linear, LOSS_MARGIN_PERCENT);
@@ -354,19 +366,30 @@ impl Sheet {
         let name = &self.metric.name;
         let mut notes: Vec<String> = self.trouble.iter().map(|why| format!("no verdict: {why}")).collect();
         let Some(look) = &self.last else { return notes };
-        if let Some(drift) = look.drift.filter(|drift| drift.low > 0.0 || drift.high < 0.0) {
+        if let Some(drift) = look.drift.filter(powerband_stats::Drift::is_shown) {
             let (slope, low, high) =
                 (self.rules.shown(drift.per_block), self.rules.shown(drift.low), self.rules.shown(drift.high));
             notes.push(match self.rules.scale {
                 Scale::Log => format!(
-                    "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); differences are taken inside blocks, so the verdicts stand",
+                    "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); settings are compared inside blocks, each before and after the reference",
                     100.0 * slope, 100.0 * low, 100.0 * high
                 ),
-                Scale::Linear => format!("{name} drifted by {slope:+.3} a block ({low:+.3} .. {high:+.3}); the verdicts stand"),
+                Scale::Linear => format!("{name} drifted by {slope:+.3} a block ({low:+.3} .. {high:+.3}); settings are compared inside blocks, each before and after the reference"),
             });
         }
         if let Some(change) = look.change_point.filter(|change| change.flagged) {
             notes.push(format!("{name} changed its level after block {}", change.after_blocks));
+        }
+        if look.step > self.rules.margin_on_scale() {
+            let percent = |share: f64| format!("{:.2} %", 100.0 * self.rules.shown(share));
+            let (step, margin) = match self.rules.scale {
+                Scale::Log => (percent(look.step), percent(self.rules.margin_on_scale())),
+                Scale::Linear => (format!("{:.3}", look.step), format!("{:.3}", self.rules.margin)),
+            };
+            notes.push(format!(
+                "{name} is read in steps of {step}, more than the margin of {margin}: that settings are the same is seldom shown; \
+                 longer trials, a finer meter or a larger --margin would help"
+            ));
         }
         if look.first_block_dropped {
             notes.push(format!("{name}: the first block was still settling and was not used"));

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use powerband_record::{Better, KneeFinding, SettingVerdict, Started, Verdict};
-use powerband_stats::{Goal, Knee, KneeLook, Quest, Rules, Spending, Table};
+use powerband_stats::{Goal, Knee, KneeLook, Quest, Rules, Scale, Spending, Table};
 
 /// Beside a "same" whose difference was shown as well.
 pub(crate) const BELOW_MARGIN: &str = "significant, but below the margin";
@@ -41,11 +41,16 @@ impl KneeSeeker {
         })
     }
 
-    pub(crate) fn look(&mut self, table: &Table) {
+    /// Looks at the table on the scale, and with the margin, that its metric is judged by.
+    pub(crate) fn look(&mut self, table: &Table, (scale, margin): (Scale, f64)) {
+        if self.rules.scale != scale {
+            self.knee = None;
+        }
+        (self.rules.scale, self.rules.margin) = (scale, margin);
         if self.knee.is_none() {
             self.knee = Knee::new(self.quest.clone(), self.rules.clone(), Arc::clone(&self.spending)).ok();
         }
-        // Too few blocks is no news, and a value without a logarithm is told by the metric's own judge.
+        // Too few blocks is no news, and what else prevents a verdict is noted with the metric.
         if let Some(Ok(look)) = self.knee.as_mut().map(|knee| knee.look(table)) {
             self.last = Some(look);
         }
@@ -71,7 +76,7 @@ impl KneeSeeker {
     /// knee's comparison of pairs says. The table and the knee must not contradict one another.
     pub(crate) fn reconcile(&self, verdicts: &mut [SettingVerdict]) {
         let Some(look) = &self.last else { return };
-        for verdict in verdicts.iter_mut().filter(|it| it.metric == self.metric && !it.absolute) {
+        for verdict in verdicts.iter_mut().filter(|it| it.metric == self.metric) {
             let differs = matches!(verdict.verdict, Verdict::Better | Verdict::Worse);
             let setting = verdict.setting as usize;
             let contrast = look.pairs.contrast(setting, 0).filter(|_| differs && look.pairs.within_margin(setting, 0));

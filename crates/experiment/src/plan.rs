@@ -275,6 +275,9 @@ pub enum PlanError {
         "'{0}' is a limit on a level, for which each block holds several trials of the reference, and --robust allows one; leave one of them out, or write the limit against the reference, e.g. 'p99_us<=+10%'"
     )]
     RobustLevel(String),
+    /// A knee by ranks.
+    #[error("a knee compares all pairs of settings, for which --robust has no test; leave out --robust or --knee")]
+    RobustKnee,
     /// No metric at all to judge by.
     #[error(
         "the load '{0}' measures nothing by itself and no meter was found; add --metric, or use a machine with a meter"

@@ -100,6 +100,9 @@ impl Resolved {
 /// [`ResolveError`]: the plan's fault, or a knob that this machine does not have.
 pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveError> {
     plan.load.check().map_err(PlanError::from)?;
+    if plan.robust && plan.knee.is_some() {
+        return Err(PlanError::RobustKnee.into());
+    }
     let narrow = narrow(plan)?;
     let mut notes = Vec::from_iter(plan.load.advice());
     let settings = settings(plan, world, &narrow, &mut notes)?;

@@ -89,6 +89,8 @@ pub struct Look {
     pub noise_sd: f64,
     /// Its degrees of freedom.
     pub noise_df: f64,
+    /// Step in which the values come, on the scale of the differences; 0 where none is seen.
+    pub step: f64,
     /// Share of all trials that were pulled in.
     pub clipped_share: f64,
     /// Those trials: block and slot.

@@ -20,6 +20,9 @@ const ALPHA: f64 = 0.05;
 /// A setting that can be better by no more than this (logarithm) is not waited for.
 const INDIFFERENT: f64 = 0.01;
 
+/// A gain that is not shown yet is waited for while the chance that it ever is exceeds this.
+const HOPELESS: f64 = 0.1;
+
 /// Standard deviations of one run's noise that are believed beforehand, of the goal and of bounds.
 const GOAL_NOISE: f64 = 0.005;
 const BOUND_NOISE: f64 = 0.02;
@@ -138,9 +141,13 @@ impl Race {
         Noise { sd: (0..=problem.bounds.len()).map(sd).collect(), freedom }
     }
 
-    /// Quantile of a look: half of the error belongs to the last, the nine before share the other.
     fn quantile(&self, noise: &Noise) -> f64 {
-        let share = if self.blocks >= LAST_LOOK { 0.5 } else { 0.5 / (LAST_LOOK - FIRST_LOOK) as f64 };
+        self.quantile_at(self.blocks, noise)
+    }
+
+    /// Quantile of a look: half of the error belongs to the last, the nine before share the other.
+    fn quantile_at(&self, blocks: usize, noise: &Noise) -> f64 {
+        let share = if blocks >= LAST_LOOK { 0.5 } else { 0.5 / (LAST_LOOK - FIRST_LOOK) as f64 };
         t_upper_quantile(ALPHA / (2.0 * self.contenders as f64) * share, noise.freedom)
     }
 
@@ -214,8 +221,20 @@ impl Race {
             let why = if self.blocks >= LAST_LOOK { Why::NotShown } else { Why::Time };
             return last.then(|| End::Undecided { why, best_guess: self.best_guess(problem) });
         };
-        let open = settings().any(|who| *who != best && self.may_be_cheaper(&noise, *who, best));
+        let open = settings().any(|who| *who != best && self.may_be_cheaper(&noise, *who, best))
+            || best != Who::Start && self.may_be_shown(&noise, best);
         (last || !open).then(|| self.conclude(problem, &noise, best))
+    }
+
+    /// Whether a gain over the start is not shown yet and has a chance to be at the last look.
+    fn may_be_shown(&self, noise: &Noise, best: Who) -> bool {
+        if self.start_out || !self.still.contains(&Who::Start) {
+            return false;
+        }
+        let gain = self.mean(Who::Start, 0) - self.mean(best, 0);
+        let needed = self.quantile_at(LAST_LOOK, noise) * (2.0 / LAST_LOOK as f64).sqrt();
+        let chance = t_upper_quantile(HOPELESS, noise.freedom) * (2.0 / self.blocks as f64).sqrt();
+        gain <= self.between(noise) && gain + chance * noise.sd[0] > needed * noise.sd[0]
     }
 
     /// Whether a setting can still be cheaper than another by what is waited for.
@@ -242,7 +261,9 @@ impl Race {
             };
         };
         let count = self.blocks as f64;
-        let half = t_upper_quantile(0.5 * ALPHA, noise.freedom) * noise.sd[0] * (2.0 / count).sqrt();
+        // The same blocks have chosen it from all of them and ended the race (Bonferroni).
+        let chosen = t_upper_quantile(0.5 * ALPHA / (self.contenders + 1) as f64, noise.freedom);
+        let half = chosen * noise.sd[0] * (2.0 / count).sqrt();
         let held = |(index, bound): (usize, &Bound)| {
             let (excess, runs) = self.excess(bound, best, index);
             let error = noise.sd[index + 1] * (runs / count).sqrt();

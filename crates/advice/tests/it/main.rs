@@ -5,6 +5,7 @@
 mod course;
 mod coverage;
 mod ends;
+mod races;
 mod rates;
 mod spaces;
 mod wide;

@@ -52,6 +52,24 @@ fn the_knee_is_found_and_what_is_like_it() {
 }
 
 #[test]
+fn a_number_that_becomes_zero_later_is_judged_on_its_own_scale_from_then_on() {
+    let mut experiment = started(&["base", "fewer", "fewest"], 18);
+    experiment.max_blocks = 20;
+    (experiment.margin, experiment.cost_order) = (0.2, vec![1, 2, 0]);
+    let mut draws = powerband_stats::Draws::new(18, powerband_stats::Purpose::Noise, 0, 0);
+    let mut bench = FormulaBench::new(SECOND, |trial: &PlannedTrial| {
+        let level = [50.0, 49.0, 2.0][trial.setting as usize] + draws.normal();
+        Ok(rate(if trial.setting == 2 && trial.block == 2 { 0.0 } else { level.max(0.1) }))
+    });
+    let finding = run(&experiment, &mut bench, &mut Vec::new()).unwrap();
+    assert!(finding.notes.iter().all(|note| !note.contains("no verdict")), "{:?}", finding.notes);
+    let verdicts: Vec<_> = finding.verdicts.iter().map(|it| (it.verdict, it.absolute)).collect();
+    assert_eq!(verdicts, [(Verdict::Same, true), (Verdict::Worse, true)]);
+    let knee = finding.knee.unwrap();
+    assert_eq!((knee.knee, knee.inferior), (Some(1), vec![2]), "cheapest that loses nothing");
+}
+
+#[test]
 fn numbers_that_may_be_zero_are_judged_on_their_own_scale() {
     let mut experiment = started(&["a", "b"], 14);
     experiment.max_blocks = 8;

@@ -71,6 +71,7 @@ impl Judge {
             first_block_dropped: self.first_block == FirstBlock::Dropped,
             noise_sd: pool(fit, &self.winsor).variance.sqrt(),
             noise_df: fit.df,
+            step: fit.step,
             clipped_share: 1.0 - self.winsor.kept_share(),
             clipped: clipped.filter(|(_, c)| **c).map(|(seen, _)| (seen.block, seen.slot)).collect(),
             settings: settings.collect(),
