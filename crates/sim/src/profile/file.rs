@@ -48,6 +48,7 @@ struct Cpus {
     #[serde(default = "one")]
     packages: u32,
     nodes: Option<u32>,
+    memory_gib: Option<f64>,
     #[serde(default = "one")]
     threads: u32,
     arch: String,
@@ -231,6 +232,10 @@ impl File {
             slice_ns: scaled("cpus.slice_ms", cpus.slice_ms, 1e6, (0.1, 1e4))?,
             packages: cpus.packages,
             nodes: cpus.nodes.unwrap_or(cpus.packages),
+            memory_kib: {
+                let kib = |gib| scaled("cpus.memory_gib", gib, 1024.0 * 1024.0, (0.001, 1e6));
+                cpus.memory_gib.map(kib).transpose()?
+            },
             signature: cpus.signature,
             threads: cpus.threads,
             arch,
