@@ -29,6 +29,7 @@ mod documented;
 mod drawn;
 mod driven;
 mod elsewhere;
+mod entered;
 mod explained;
 mod figured;
 mod full;
