@@ -161,7 +161,7 @@ impl LoadVariant {
                 return Err(format!("{knob}: the load has no sites; leave out what is behind '@'"));
             }
             if knob.side != Side::Near && of_load != LoadKnob::Background {
-                return Err(format!("{knob}: the load runs on the near machine; leave out the side"));
+                return Err(format!("{knob}: the load runs on this side of the link; leave out the side"));
             }
             match of_load {
                 LoadKnob::Command => variant.command = Some(value),

@@ -2,7 +2,8 @@
 use powerband_experiment::Plan;
 
 use crate::cli::{Shared, Try};
-use crate::exit::Answer;
+use crate::corrected;
+use crate::exit::{Answer, Failure, usage};
 use crate::loading::{load, sorted};
 use crate::measure::{Words, measure};
 
@@ -11,5 +12,19 @@ pub(crate) fn run(shared: &Shared, args: &Try) -> Answer {
     let mut plan = Plan::of(load(shared, &args.loading, &commands)?);
     plan.axes = axes.into_iter().chain(args.parameters.axes()).collect();
     plan.settings.clone_from(&args.settings);
+    if let (true, true, [command]) = (plan.axes.is_empty(), plan.settings.is_empty(), &commands[..]) {
+        return Err(alone(command));
+    }
     measure(shared, plan, &args.measuring, Words::Typed)
+}
+
+/// One command and no setting: what could be meant, each ready to be completed.
+fn alone(command: &str) -> Failure {
+    let typed = |words: &[&str]| corrected::command(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    usage(format!(
+        "one command, and nothing to compare it with; a second command: {}; settings of a knob: {}; its noise alone: {}",
+        typed(&["try", command, "OTHER COMMAND"]),
+        typed(&["try", "KNOB=V1,V2", "--", command]),
+        typed(&["calibrate", "--", command])
+    ))
 }

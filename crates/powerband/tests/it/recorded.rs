@@ -267,7 +267,7 @@ fn a_recorded_machine_is_looked_at_and_not_turned() {
         &["undo"],
     ] {
         let why = desk.run(&[&["--machine", &machine], words].concat()).refused(4);
-        assert!(why.contains("a recorded machine cannot be turned"), "{why}");
+        assert!(why.contains("a recorded machine cannot be set"), "{why}");
     }
     let told = desk.run(&["set", "governor=performance", "--dry-run", "--machine", &machine]).ended(0);
     assert!(told.out.contains("ondemand → performance"), "{}", told.out);
