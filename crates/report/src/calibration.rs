@@ -278,7 +278,7 @@ pub(crate) fn told(found: &Calibration) -> Vec<String> {
 fn sentence(found: &Calibration, advice: NoiseAdvice) -> String {
     match advice {
         NoiseAdvice::TwoRegimes => {
-            let (low, high) = found.regimes.map_or_else(Default::default, |(low, high)| (format_number(low), format_number(high)));
+            let (low, high) = found.regimes.map_or_else(Default::default, |(low, high)| (with_unit(&found.metric, low), with_unit(&found.metric, high)));
             format!(
                 "there are two regimes, near {low} and {high}, trials {} in the upper one: find what differs (where it runs, a frequency limit, what is cached) before comparing",
                 numbers(&found.upper)

@@ -48,7 +48,7 @@ pub(crate) fn fold(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut empty = true;
     for (place, word) in words(&text).into_iter().enumerate() {
         let blank = usize::from(place > 0);
-        if !empty && !word.is_empty() && columns(&line) + blank + columns(word) > width {
+        if !empty && !word.is_empty() && columns(&line) + blank + columns(&word) > width {
             lines.push(line.trim_end().to_owned());
             line = " ".repeat(indent);
         } else if blank == 1 {

@@ -464,7 +464,7 @@ impl Power {
         if !self.idle.is_empty() || self.package_idle_after_us != 0.0 {
             return wrong(
                 "power.idle",
-                "and power.package_idle_after_us have no place beside cpuidle.states, which say it",
+                "and power.package_idle_after_us are left out where cpuidle.states are given, which say it",
             );
         }
         let step = |state: &IdleState| IdleStep {
