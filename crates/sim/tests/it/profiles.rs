@@ -53,7 +53,7 @@ fn wrong_files_are_refused_in_one_sentence() {
         ("governor = \"menu\"", "governor = \"teo\"", "models of ladder and menu"),
         ("governor = \"menu\"", "governor = \"ladder\"", "not among cpuidle.governors"),
         ("desc = \"MWAIT 0x00\",", "desc = \"\", polls = true,", "may poll in the first alone"),
-        ("volts = [1.100", "package_idle_after_us = 9.0\nvolts = [1.100", "no place beside cpuidle.states"),
+        ("volts = [1.100", "package_idle_after_us = 9.0\nvolts = [1.100", "left out where cpuidle.states"),
         ("present = \"0-3\"", "present = \"1-3\"", "begin at CPU 0"),
         ("initial_khz = 1600000", "initial_khz = 1", "cpufreq.initial_khz"),
         ("default_governor = \"ondemand\"", "default_governor = \"schedutil\"", "default_governor"),
