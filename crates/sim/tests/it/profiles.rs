@@ -43,7 +43,7 @@ fn wrong_files_are_refused_in_one_sentence() {
         ("rules = \"2.6.32\"", "rules = \"5.0\"", "write 2.6.18, 2.6.32 or 6.1"),
         ("\"conservative\", ", "\"schedutil\", ", "only rules 6.1"),
         ("\"conservative\", ", "\"turbo\", ", "no governor of Linux"),
-        ("[2400000, 2133000,", "[2400000, 2400000,", "different clocks"),
+        ("[2400000, 2133000,", "[2400000, 2400000,", "different frequencies"),
         ("policies = [\"0\", \"1\",", "policies = [\"0\", \"0\",", "each present CPU once"),
         ("volts = [1.100, ", "volts = [", "a voltage"),
         ("sigma = 0.008", "sigma = -1.0", "noise.sigma"),
