@@ -74,7 +74,7 @@ fn a_damaged_entry_is_named_and_the_rest_is_put_back() {
         let warned = desk.run(&["info", "turned"]).ended(0).err;
         assert!(
             warned.contains(&format!(
-                "entry 3 of {ledger} is damaged (it turned fil3:{}, which read 0 before)",
+                "entry 3 of {ledger} is damaged (it set fil3:{}, which read 0 before)",
                 b.display()
             )),
             "{warned}"
