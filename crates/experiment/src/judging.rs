@@ -359,10 +359,10 @@ impl Sheet {
                 (self.rules.shown(drift.per_block), self.rules.shown(drift.low), self.rules.shown(drift.high));
             notes.push(match self.rules.scale {
                 Scale::Log => format!(
-                    "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); differences are taken inside blocks, so the verdicts stand",
+                    "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); differences are taken inside blocks, so the verdicts hold",
                     100.0 * slope, 100.0 * low, 100.0 * high
                 ),
-                Scale::Linear => format!("{name} drifted by {slope:+.3} a block ({low:+.3} .. {high:+.3}); the verdicts stand"),
+                Scale::Linear => format!("{name} drifted by {slope:+.3} a block ({low:+.3} .. {high:+.3}); the verdicts hold"),
             });
         }
         if let Some(change) = look.change_point.filter(|change| change.flagged) {

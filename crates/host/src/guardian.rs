@@ -352,7 +352,7 @@ fn members(sessions: &[i32]) -> Vec<Pid> {
 /// The lock, as soon as the dead owner's is free. Another owner that has it puts back by itself.
 fn take_over(folder: &Path, owner: i32) -> Option<Lock> {
     let deadline_ns = crate::now_ns() + LOCKED_NS;
-    let doing = format!("putting back what powerband {owner} left");
+    let doing = format!("restoring what powerband {owner} left");
     loop {
         match Lock::acquire_for_a_moment(folder, &doing) {
             Ok(lock) => return Some(lock),

@@ -112,7 +112,7 @@ pub(crate) fn put_back_first(world: &mut dyn World, kept: &[Kept]) -> Result<(),
     }
     for it in &restored.elsewhere {
         output::remark(&format!(
-            "an interrupted powerband left {} turned: {}; `powerband undo --left --force` lets go of it",
+            "an interrupted powerband left {} set: {}; `powerband undo --left --force` forgets it",
             placed(&it.knob, &it.site),
             it.why
         ));
@@ -212,7 +212,7 @@ pub(crate) fn warn(kept: &[Kept]) {
             }
         };
         if let Some(damaged) = describe(ledger.damage(), kept) {
-            output::remark(&format!("{damaged}; the next command that turns sets it aside"));
+            output::remark(&format!("{damaged}; the next command that sets a knob moves it away"));
         }
         if let Some(tail) = ledger.torn_tail().filter(|tail| tail.is_intent()) {
             output::remark(&cut_off(tail, kept));
@@ -232,8 +232,7 @@ pub(crate) fn warn(kept: &[Kept]) {
         if left > 0 && holder(&kept.folder).is_none() {
             let (settings, are, them) = if left == 1 { ("setting", "is", "it") } else { ("settings", "are", "them") };
             output::remark(&format!(
-                "{left} {settings} {are} still turned by an interrupted powerband; `powerband undo --left` or the next \
-                 command that turns puts {them} back"
+                "{left} {settings} {are} still set by an interrupted powerband; `powerband undo --left` or the next command that sets a knob restores {them}"
             ));
         }
     }
@@ -249,6 +248,6 @@ pub(crate) fn holder_words(kept: Option<&Kept>) -> (Option<u32>, String) {
     match kept.filter(|kept| kept.away.is_none()).and_then(|kept| holder(&kept.folder)) {
         Some(holder) if holder.pid != 0 => (Some(holder.pid), format!("held by powerband {}", holder.pid)),
         Some(_) => (None, "held by another powerband".into()),
-        None => (None, "left by an interrupted powerband; `powerband undo --left` puts it back".into()),
+        None => (None, "left by an interrupted powerband; `powerband undo --left` restores it".into()),
     }
 }

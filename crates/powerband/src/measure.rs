@@ -157,7 +157,7 @@ fn estimate_lags(plan: &mut Plan, world: &mut dyn World) -> Result<(), Failure> 
         output::remark(&format!("a load goes on and off on the {side} machine, to see how late {} is", meter.boundary));
         let lag = lag::estimate(world, side, std::slice::from_ref(meter))?.into_iter().next();
         let lag_ns = lag.unwrap_or_else(|| Err("it was not read".into())).map_err(|why| {
-            Failure::new(Exit::Unsupported, format!("how late {} is cannot be told: {why}", meter.boundary))
+            Failure::new(Exit::Unsupported, format!("the delay of {} cannot be measured: {why}", meter.boundary))
         })?;
         let lag_ms = (lag_ns + 500_000) / 1_000_000;
         let late = format_duration(lag_ms * 1_000_000);

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
         Parting::Ended => Ok(Exit::Fine as u8),
         Parting::Stopped => Ok(Exit::Stopped as u8),
         Parting::Silent => {
-            Err(Failure::new(Exit::CannotGoOn, "the other end was silent for too long; everything was put back"))
+            Err(Failure::new(Exit::CannotGoOn, "the other end was silent for too long; everything was restored"))
         }
         Parting::Nonsense(why) => Err(Failure::new(Exit::CannotGoOn, why)),
     }
