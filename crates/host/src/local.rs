@@ -124,7 +124,11 @@ impl LocalMachine {
 
     fn ensure_guardian(&mut self) {
         if let Some(guard) = &mut self.guard {
-            guard.ensure(&self.program, &self.store, self.running.values().filter_map(|running| Load::of(running.child.pid())));
+            guard.ensure(
+                &self.program,
+                &self.store,
+                self.running.values().filter_map(|running| Load::of(running.child.pid())),
+            );
         }
     }
 

@@ -201,8 +201,8 @@ fn open(folder: &Path, path: &Path) -> Result<File, LockError> {
             Ok(file) => return Ok(file),
             // The folder was removed in between.
             Err(error)
-                if error.kind() == std::io::ErrorKind::NotFound
-                    && crate::now_ns() - began_ns < UNNAMED_PATIENCE_NS => {}
+                if error.kind() == std::io::ErrorKind::NotFound && crate::now_ns() - began_ns < UNNAMED_PATIENCE_NS => {
+            }
             Err(error) => return Err(unusable(io_errno(&error))),
         }
     }

@@ -20,7 +20,9 @@ pub fn agent_folder(owner: Option<&OwnerPlace>) -> Option<PathBuf> {
         own.boot == owner.boot && own.folder == owner.folder && own.network_namespace != owner.network_namespace
     };
     match own_place().zip(owner) {
-        Some((own, owner)) if shares(&own, owner) => Some(folder.join(NAMESPACES).join(own.network_namespace.to_string())),
+        Some((own, owner)) if shares(&own, owner) => {
+            Some(folder.join(NAMESPACES).join(own.network_namespace.to_string()))
+        }
         _ => Some(folder),
     }
 }

@@ -200,12 +200,7 @@ impl WorldBench<'_> {
 
     /// A short command leaves processes running: repeated within a trial it would run next to them, as nobody ends them
     /// before the trial is over.
-    pub(super) fn once(
-        &mut self,
-        trial: &PlannedTrial,
-        real_ns: f64,
-        journal: &mut dyn Journal,
-    ) -> Result<u32, Fatal> {
+    pub(super) fn once(&mut self, trial: &PlannedTrial, real_ns: f64, journal: &mut dyn Journal) -> Result<u32, Fatal> {
         self.told.insert(
             "the command runs once in each trial, although it is short: repeated, it would run next to the processes it leaves"
                 .to_owned(),

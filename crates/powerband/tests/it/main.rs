@@ -35,6 +35,7 @@ mod full;
 mod fuzzed;
 mod guarded;
 mod hooks;
+mod hostile;
 mod interrupted;
 mod kconfig;
 mod killed;
