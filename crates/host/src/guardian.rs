@@ -225,7 +225,9 @@ pub struct Takeover {
 impl Takeover {
     /// Everything is restored, and the machine that did it is gone.
     pub fn end(self) {
-        self.lock.map(remove_unused_folder);
+        if let Some(lock) = self.lock {
+            remove_unused_folder(lock);
+        }
     }
 }
 

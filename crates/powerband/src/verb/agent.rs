@@ -34,7 +34,9 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
         put_back(&mut opened)?;
     }
     drop(opened);
-    lock.map(remove_unused_folder);
+    if let Some(lock) = lock {
+        remove_unused_folder(lock);
+    }
     match parting {
         Parting::Ended => Ok(Exit::Fine as u8),
         Parting::Stopped => Ok(Exit::Stopped as u8),
