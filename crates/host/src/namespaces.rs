@@ -62,7 +62,7 @@ mod tests {
         std::fs::write(empty.join("ledger"), "").unwrap();
         std::fs::write(used.join("ledger"), "an entry\n").unwrap();
         std::fs::write(kept.join("ledger.damaged"), "an entry\n").unwrap();
-        locks.map(remove_unused_folder);
+        locks.into_iter().for_each(remove_unused_folder);
         assert_eq!((empty.exists(), used.join("ledger").exists(), kept.exists()), (false, true, true));
         let shared = place.path().join("state");
         remove_unused_folder(locked(&shared));
