@@ -191,17 +191,22 @@ fn describe(damage: &[Damage], kept: &Kept) -> Option<String> {
     (!lost.is_empty()).then(|| lost.join(", "))
 }
 
+/// Says where lines of a damaged ledger wait for a person, if there are any.
+pub(crate) fn remark_damaged(kept: &Kept) {
+    if FileLedger::damaged(&kept.folder).exists() {
+        output::remark(&format!(
+            "{} holds what a damaged ledger had announced: look at it, set it right by hand and delete it",
+            kept.damaged()
+        ));
+    }
+}
+
 /// One line each on standard error about what is still turned without an owner, and about what was damaged. Says
 /// nothing of what one may not read. Of machines behind an agent it knows what is noted here.
 pub(crate) fn warn(kept: &[Kept]) {
     away::warn();
     for kept in kept.iter().filter(|kept| kept.away.is_none()) {
-        if FileLedger::damaged(&kept.folder).exists() {
-            output::remark(&format!(
-                "{} holds what a damaged ledger had announced: look at it, set it right by hand and delete it",
-                kept.damaged()
-            ));
-        }
+        remark_damaged(kept);
         let boot_id = powerband_host::boot_id();
         let ledger = match Ledger::load(Box::new(FileLedger::new(&kept.folder)), &boot_id) {
             Ok(ledger) => ledger.on_machine(powerband_host::machine_name()),

@@ -226,8 +226,11 @@ impl Rig {
     }
 
     /// Lets go of the machines, then of the locks.
-    pub(crate) fn close(self) {
-        drop(self);
+    ///
+    /// # Errors
+    /// As [`Rig::in_place`], after the last change.
+    pub(crate) fn close(self) -> Result<(), Failure> {
+        self.in_place()
     }
 }
 

@@ -91,6 +91,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let wanted: Vec<&Step> = steps.iter().filter(newest).collect();
     if wanted.is_empty() {
         left::sort_out(rig.world(), &kept)?;
+        kept.iter().filter(|kept| kept.away.is_none()).for_each(left::remark_damaged);
         if shared.json {
             let restored = &Restored::default();
             return output::say_document(&TakenBack { restored, steps_left: 0, undone: Some([]) });

@@ -36,6 +36,7 @@ mod full;
 mod fuzzed;
 mod guarded;
 mod hooks;
+mod hostile;
 mod interrupted;
 mod kconfig;
 mod killed;
