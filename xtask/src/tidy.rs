@@ -90,6 +90,7 @@ fn check(tree: &Tree) -> Vec<Problem> {
         shape::names(&tree.sources),
         words::attributes(&tree.sources),
         words::promises(&tree.sources),
+        words::private(&tree.sources),
         manifests::reasons(&tree.documents),
         manifests::lints(&tree.documents),
         documents::crates_named(&tree.packages, &tree.documents),

@@ -258,7 +258,7 @@ impl<'w> Execution<'w> {
             }
             if !self.running.contains_key(server.part) {
                 let well = self.finishes.get(server.part).is_none_or(|finished| finished.status.success());
-                let early = || format!("the far end of the load '{}' ended before it listened", load.describe());
+                let early = || format!("the far command of the load '{}' ended before it listened", load.describe());
                 return if well { failed(early()) } else { Ok(load.conclude(&self.finishes).map(|_| ())) };
             }
         }

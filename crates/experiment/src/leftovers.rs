@@ -19,6 +19,11 @@ impl Leftovers {
         self.range = Some((fewest.min(processes), most.max(processes)));
     }
 
+    /// How many runs left some.
+    pub(crate) fn runs(&self) -> u32 {
+        self.runs
+    }
+
     /// What the report says of it.
     pub(crate) fn note(&self) -> Option<String> {
         let count = match self.range? {
@@ -30,7 +35,7 @@ impl Leftovers {
             1 => (if count == "a process" { "it was" } else { "they were" }, "one run".to_owned()),
             runs => ("they were", format!("each of {runs} runs")),
         };
-        Some(format!("the load left {count} behind after {runs}; {it} ended before the next trial"))
+        Some(format!("the load left {count} behind after {runs}; {it} ended before the next run"))
     }
 }
 
@@ -46,8 +51,8 @@ mod tests {
             leftovers.note().unwrap_or_default()
         };
         assert_eq!(note(&[0, 0]), "");
-        assert_eq!(note(&[0, 1]), "the load left a process behind after one run; it was ended before the next trial");
-        let same = "the load left 10 processes behind after each of 2 runs; they were ended before the next trial";
+        assert_eq!(note(&[0, 1]), "the load left a process behind after one run; it was ended before the next run");
+        let same = "the load left 10 processes behind after each of 2 runs; they were ended before the next run";
         assert_eq!(note(&[10, 0, 10]), same);
         assert!(note(&[3, 7, 5]).contains("left 3 to 7 processes behind after each of 3 runs"));
     }

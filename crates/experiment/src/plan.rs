@@ -163,7 +163,9 @@ pub enum PlanError {
     #[error(transparent)]
     Load(#[from] powerband_load::LoadError),
     /// Nothing to compare.
-    #[error("there is nothing to compare: give a KNOB=V1,V2 list or at least two settings with -s")]
+    #[error(
+        "there is nothing to compare: give a knob two values (KNOB=V1,V2), two commands ('A' 'B'), or two settings with -s"
+    )]
     NothingToCompare,
     /// Two settings of one name.
     #[error("two settings are called '{0}'; give each its own name")]
@@ -180,7 +182,7 @@ pub enum PlanError {
         known: String,
     },
     /// A knee needs a cost for every setting.
-    #[error("the knee is sought by {knob}, but the setting '{setting}' does not turn it to a number")]
+    #[error("the knee is sought by {knob}, but the setting '{setting}' does not set it to a number")]
     NoCost {
         /// The knob.
         knob: String,
@@ -188,7 +190,7 @@ pub enum PlanError {
         setting: String,
     },
     /// A knob's own value is the goal, and a setting leaves it alone.
-    #[error("{knob} is the goal, but the setting '{setting}' does not turn it to a number above 0")]
+    #[error("{knob} is the goal, but the setting '{setting}' does not set it to a number above 0")]
     NoNumber {
         /// The knob.
         knob: String,
@@ -239,7 +241,7 @@ pub enum PlanError {
     #[error("two meters are asked for of the {0} machine, and one is read; give one")]
     TwoMeters(powerband_record::Side),
     /// A figure of a machine's state that this machine does not tell.
-    #[error("'{name}' cannot be told of the {side} machine: {why}")]
+    #[error("'{name}' cannot be measured on the {side} machine: {why}")]
     NoFigure {
         /// What was asked for.
         name: String,
@@ -253,7 +255,7 @@ pub enum PlanError {
     Meter(String),
     /// A machine is to cool down that tells no temperature.
     #[error(
-        "nothing can be waited for to cool down: the near machine has no thermal zone that tells a temperature; leave --cool out"
+        "nothing can be waited for to cool down: the machine has no thermal zone that shows a temperature; leave --cool out"
     )]
     NoThermal,
     /// A load that is over before its meter has made enough numbers.

@@ -166,7 +166,7 @@ impl Space {
     /// The value of one knob at each setting as a number; `None` when no setting turns it.
     ///
     /// # Errors
-    /// [`PlanError::NoCost`] for the first setting that does not turn it to a number.
+    /// [`PlanError::NoCost`] for the first setting that does not set it to a number.
     pub(crate) fn values(&self, knob: &str, settings: &[Setting]) -> Result<Option<Vec<f64>>, PlanError> {
         let Some(place) = self.place(knob) else { return Ok(None) };
         let number = |(row, setting): (&Vec<Option<usize>>, &Setting)| {

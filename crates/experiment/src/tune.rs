@@ -204,7 +204,7 @@ impl<'a> Searching<'a> {
         }
         if setting == 0 {
             return Err(End::Close(CloseReason::LoadFailed {
-                why: format!("the machine as found gave nothing valid {TRIES} times in a row: {last}"),
+                why: format!("the baseline gave no valid trial {TRIES} times in a row: {last}"),
             }));
         }
         let label = &self.started.settings[setting as usize].label;
@@ -233,7 +233,7 @@ impl<'a> Searching<'a> {
         }
     }
 
-    /// Runs what lies between the machine as found and the answer, in a block with both, where there is time for it.
+    /// Runs the settings between the baseline and the answer, in a block with both, where there is time for it.
     fn explain(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
         let Some(Answer::Confirmed(answer)) = &self.answer else { return Ok(()) };
         let winner = self.values.setting(answer.point);
@@ -247,7 +247,7 @@ impl<'a> Searching<'a> {
             return Ok(());
         }
         if self.no_time(trials, settings.len() as u64 + 2) || self.blocks >= self.started.max_blocks {
-            self.unshared = Some("there was no time for what lies between the machine as found and the answer".into());
+            self.unshared = Some("there was no time for the settings between the baseline and the answer".into());
             return Ok(());
         }
         settings.extend([0, winner]);
@@ -275,7 +275,7 @@ impl<'a> Searching<'a> {
                     return Ok(true);
                 }
                 Err(Void::NotTurned { why }) => {
-                    self.unshared = Some(format!("{label}, which lies between, cannot be turned: {why}"));
+                    self.unshared = Some(format!("{label}, which lies between, cannot be set: {why}"));
                     trials.leave(setting, block, &format!("{REFUSED}{why}"))?;
                     return Ok(false);
                 }

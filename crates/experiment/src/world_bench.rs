@@ -13,6 +13,7 @@ use powerband_record::{Cool, Event, Fact, Metric, Outcome, PlannedTrial, SearchP
 
 use crate::asked::Values;
 use crate::cooling::Cooling;
+use crate::execution::Place;
 use crate::leftovers::Leftovers;
 use crate::metering::{Metering, sides_of};
 use crate::strangers::Strangers;
@@ -69,6 +70,10 @@ pub struct WorldBench<'w> {
     /// Where it was asked whether a guardian watches.
     guard_asked: BTreeSet<Side>,
 }
+
+/// What the report says where somebody asked for repeated runs of a command that leaves processes running.
+const LEFT_BY_REPEATED: &str = "each run of the command leaves processes behind, and repeated within a trial it ran next to \
+     those of the runs before; leave --repeat out, or use --repeat 1";
 
 /// How long a load whose length nobody knows is expected to run at first, ns.
 const UNKNOWN_LENGTH_NS: u64 = 30_000_000_000;
@@ -218,10 +223,35 @@ impl<'w> WorldBench<'w> {
             }
         }
         let place = self.place(in_force, trial.setting);
-        let runs = match self.repeats(trial, &place, journal)? {
+        let mut runs = match self.repeats(trial, &place, journal)? {
             Ok(runs) => runs,
             Err(void) => return Ok(Err(void)),
         };
+        let mut all = loop {
+            let left_before = self.leftovers.runs();
+            let all = match self.runs(trial, runs, &place)? {
+                Ok(all) => all,
+                Err(void) => return Ok(Err(void)),
+            };
+            if runs == 1 || self.leftovers.runs() == left_before {
+                break all;
+            }
+            if self.around.is_given() {
+                self.told.insert(LEFT_BY_REPEATED.to_owned());
+                break all;
+            }
+            // It left nothing when it ran once: what it measured now is of no use.
+            runs = self.once(trial, 0.0, journal)?;
+        };
+        self.load.sum_up(self.full_per_s, &mut all.measured);
+        let left_out = self.left_out(&all.left_out);
+        let Stretches { measured, refused, finishes, output, histograms, timelines, repeated, .. } = all;
+        let outcome = self.outcome(&measured, &finishes, &refused);
+        Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines, output, repeated, ..outcome }))
+    }
+
+    /// Runs the load so often, a stretch after the other.
+    fn runs(&mut self, trial: &PlannedTrial, runs: u32, place: &Place) -> Result<Result<Stretches, Void>, Fatal> {
         let draw = u64::from(trial.block) * 2 + u64::from(trial.copy);
         let draw = self.seed.wrapping_mul(DRAWS).wrapping_add(draw);
         let load = self.variants[trial.setting as usize].load.clone().repeated(runs);
@@ -232,11 +262,7 @@ impl<'w> WorldBench<'w> {
                 Err(void) => return Ok(Err(void)),
             }
         }
-        self.load.sum_up(self.full_per_s, &mut all.measured);
-        let left_out = self.left_out(&all.left_out);
-        let Stretches { measured, refused, finishes, output, histograms, timelines, repeated, .. } = all;
-        let outcome = self.outcome(&measured, &finishes, &refused);
-        Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines, output, repeated, ..outcome }))
+        Ok(Ok(all))
     }
 
     /// How many readings were left out, by the names metrics have in the report.

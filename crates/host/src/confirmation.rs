@@ -54,7 +54,7 @@ impl Drop for Confirmation {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfirmError {
     /// Nobody waits.
-    #[error("nothing waits to be confirmed; it is put back, or was kept, already")]
+    #[error("nothing waits to be confirmed; it was already restored or kept")]
     Nothing,
     /// Somebody holds the machine and waits for nothing.
     #[error("nothing waits to be confirmed; {0}")]

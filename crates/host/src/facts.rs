@@ -71,20 +71,6 @@ pub fn own_place() -> Option<OwnerPlace> {
     (!boot.is_empty()).then_some(OwnerPlace { boot, network_namespace, folder })
 }
 
-/// The state folder of an agent: a folder below the shared one where its owner is on the same host, in another network
-/// namespace, and would otherwise share ledger and lock with it. `None` as for [`state_folder`].
-#[must_use]
-pub fn agent_folder(owner: Option<&OwnerPlace>) -> Option<PathBuf> {
-    let folder = state_folder()?;
-    let shares = |own: &OwnerPlace, owner: &OwnerPlace| {
-        own.boot == owner.boot && own.folder == owner.folder && own.network_namespace != owner.network_namespace
-    };
-    match own_place().zip(owner) {
-        Some((own, owner)) if shares(&own, owner) => Some(folder.join("netns").join(own.network_namespace.to_string())),
-        _ => Some(folder),
-    }
-}
-
 /// This machine, as the ledger tells it from others: its name and what it was called when it was installed.
 #[must_use]
 pub fn machine_name() -> Option<String> {

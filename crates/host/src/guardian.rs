@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{Claim, Claimed, claim, name_of_folder};
 use crate::in_place::is_at;
-use crate::ledger_file::FileLedger;
+use crate::ledger_file::{FileLedger, inherited};
 use crate::lock::{Lock, LockError};
+use crate::namespaces::remove_unused_folder;
 
 /// The hidden verb under which the command calls [`stand_guard`]; the ledger's folder follows as one argument.
 pub const GUARDIAN_VERB: &str = "__guardian";
@@ -91,7 +92,7 @@ impl Guard {
 
     /// Sees to it that one watches, and that it knows what runs. Without one (no process to be had) everything goes on:
     /// then what a killed owner leaves is put back by the next.
-    pub(crate) fn ensure(&mut self, program: &Path, loads: impl Iterator<Item = Load>) {
+    pub(crate) fn ensure(&mut self, program: &Path, ledger: &FileLedger, loads: impl Iterator<Item = Load>) {
         if let Some(ward) = &mut self.ward {
             if matches!(ward.process.try_wait(), Ok(None)) {
                 return;
@@ -99,7 +100,7 @@ impl Guard {
             crate::descendants::ended(Pid::from_child(&ward.process));
             self.ward = None;
         }
-        match Ward::start(program, &self.folder) {
+        match Ward::start(program, &self.folder, ledger.copy()) {
             Ok(ward) => (self.ward, self.missing) = (Some(ward), None),
             Err(why) => self.missing = Some(why),
         }
@@ -165,7 +166,7 @@ impl Guard {
 
 impl Ward {
     /// Starts one and waits until it is out of the way of whatever may end us.
-    fn start(program: &Path, folder: &Path) -> Result<Ward, String> {
+    fn start(program: &Path, folder: &Path, copy: Option<OwnedFd>) -> Result<Ward, String> {
         let kernel = |error: rustix::io::Errno| crate::errno(error).to_string();
         let (read, pipe) = pipe_with(PipeFlags::CLOEXEC).map_err(kernel)?;
         // A guardian that is stopped must not stop us.
@@ -173,7 +174,7 @@ impl Ward {
         let (ready, says_ready) = pipe_with(PipeFlags::CLOEXEC).map_err(kernel)?;
         let mut command = Command::new(program);
         command.arg0("powerband").arg(GUARDIAN_VERB).arg(folder);
-        command.stdin(read).stdout(says_ready).stderr(Stdio::null());
+        command.stdin(read).stdout(says_ready).stderr(copy.map_or_else(Stdio::null, Stdio::from));
         let mut process = command.spawn().map_err(|error| crate::io_errno(&error).to_string())?;
         crate::descendants::started(Pid::from_child(&process));
         // With it go our copies of its ends.
@@ -217,8 +218,17 @@ fn is_said(ready: &OwnedFd) -> bool {
 pub struct Takeover {
     /// The dead owner's ledger, wherever it is by now.
     pub ledger: FileLedger,
-    _lock: Option<Lock>,
+    lock: Option<Lock>,
     _claim: Option<Claim>,
+}
+
+impl Takeover {
+    /// Everything is restored, and the machine that did it is gone.
+    pub fn end(self) {
+        if let Some(lock) = self.lock {
+            remove_unused_folder(lock);
+        }
+    }
 }
 
 /// The guardian's side: watches over the owner of `folder`, which started us. When it is gone without a farewell, ends what it
@@ -227,6 +237,7 @@ pub struct Takeover {
 #[must_use]
 pub fn stand_guard(folder: &Path) -> Option<Takeover> {
     crate::raw::close_inherited();
+    let copy = inherited();
     // Held open: a folder that is deleted, moved or replaced takes no entry away.
     let ledger = FileLedger::open_to_follow(folder);
     let owner = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
@@ -242,13 +253,17 @@ pub fn stand_guard(folder: &Path) -> Option<Takeover> {
     say_ready();
     let (loads, ledger) = listen(rustix::stdio::stdin(), owner, (folder, ledger))?;
     end_loads(&loads, crate::now_ns() + KILLING_NS);
-    match ledger.filter(|ledger| !is_at(ledger, &folder.join("ledger"))) {
-        Some(ledger) => Some(take_over_displaced(folder, ledger)),
-        None => {
-            let lock = take_over(folder, owner)?;
-            Some(Takeover { ledger: FileLedger::new(folder), _lock: Some(lock), _claim: None })
-        }
+    if let Some(ledger) = ledger.filter(|ledger| !is_at(ledger, &folder.join("ledger"))) {
+        let copy = copy.filter(|copy| !FileLedger::has_all_of(&ledger, copy));
+        return Some(take_over_displaced(folder, copy.unwrap_or(ledger)));
     }
+    let lock = take_over(folder, owner)?;
+    // Another owner that was faster has closed what it restored: then the copy is out of date.
+    let is_owners = lock.follows(owner) || FileLedger::is_empty(folder);
+    let ledger = FileLedger::new(folder);
+    let lost = copy.filter(|copy| is_owners && !ledger.mend(copy));
+    let ledger = lost.map_or(ledger, |copy| FileLedger::in_file(folder, copy));
+    Some(Takeover { ledger, lock: Some(lock), _claim: None })
 }
 
 /// Another powerband may have begun in a new folder of that name by now: it knows nothing of these entries and is not waited
@@ -262,7 +277,7 @@ fn take_over_displaced(folder: &Path, ledger: File) -> Takeover {
             _ => break None,
         }
     };
-    Takeover { ledger: FileLedger::in_file(folder, ledger), _lock: None, _claim: claim }
+    Takeover { ledger: FileLedger::in_file(folder, ledger), lock: None, _claim: claim }
 }
 
 /// One byte; after it nothing of ours may reach anybody.
@@ -352,7 +367,7 @@ fn members(sessions: &[i32]) -> Vec<Pid> {
 /// The lock, as soon as the dead owner's is free. Another owner that has it puts back by itself.
 fn take_over(folder: &Path, owner: i32) -> Option<Lock> {
     let deadline_ns = crate::now_ns() + LOCKED_NS;
-    let doing = format!("putting back what powerband {owner} left");
+    let doing = format!("restoring what powerband {owner} left");
     loop {
         match Lock::acquire_for_a_moment(folder, &doing) {
             Ok(lock) => return Some(lock),

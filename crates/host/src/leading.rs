@@ -1,7 +1,10 @@
-//! The child process that leads to another machine (ssh, `ip netns exec`, anything): its group, its end, and ours.
+//! The child process that leads to another machine (ssh, `ip netns exec`, anything): its group, what it complains about,
+//! its end, and ours.
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 
 use powerband_machine::Errno;
 use rustix::event::{PollFd, PollFlags};
@@ -11,6 +14,8 @@ use crate::{errno, io_errno};
 
 /// How long one that is killed may take to die, ns.
 const DYING_NS: u64 = 1_000_000_000;
+/// How long what it complained about may take to be passed on once it has ended, ns.
+const PASSING_ON_NS: u64 = 200_000_000;
 
 /// A child in a process group of its own, so that Ctrl-C is for us; the whole group ends with it, and it with us.
 #[derive(Debug)]
@@ -19,20 +24,59 @@ pub(crate) struct Leading {
     pidfd: OwnedFd,
     /// How it ended, once it is reaped.
     ended: Option<ExitStatus>,
+    /// Passes on what comes from its standard error.
+    complaints: Option<JoinHandle<()>>,
+}
+
+/// Letters and line ends; what moves the cursor or the order of letters stands as its code point.
+fn plain(text: &str) -> String {
+    let moves = |c: char| {
+        let order =
+            matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+        order || (c.is_control() && c != '\n' && c != '\t')
+    };
+    let shown = |c: char| if moves(c) { format!("U+{:04X}", u32::from(c)) } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
+/// Passes on to our own standard error what a child prints there, without what would move the cursor or hide a letter: it
+/// may be the other machine's words.
+fn pass_on(mut from: ChildStderr) {
+    let (mut chunk, mut heard) = ([0; 4096], Vec::new());
+    loop {
+        match from.read(&mut chunk) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => return,
+            Ok(got) => heard.extend_from_slice(&chunk[..got]),
+        }
+        // A character, or the end of a line, may not have come whole yet.
+        let whole = match std::str::from_utf8(&heard) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ if heard.ends_with(b"\r") => heard.len() - 1,
+            _ => heard.len(),
+        };
+        let bytes: Vec<u8> = heard.drain(..whole).collect();
+        let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+        // Without anybody to read it, it is lost as it would be without us.
+        let _ = std::io::stderr().write_all(plain(&text).as_bytes());
+    }
 }
 
 impl Leading {
     /// Starts it; answers its standard input and output too.
     pub(crate) fn start(program: &str, arguments: &[String]) -> Result<(Leading, OwnedFd, OwnedFd), Errno> {
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         crate::raw::end_with_us(&mut command);
         let mut child = command.spawn().map_err(|error| io_errno(&error))?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
         match (pidfd, pipes) {
             (Ok(pidfd), Some((input, output))) => {
-                Ok((Leading { child, pidfd, ended: None }, input.into(), output.into()))
+                let complaints = child.stderr.take().and_then(|from| {
+                    std::thread::Builder::new().name("complaints".into()).spawn(move || pass_on(from)).ok()
+                });
+                Ok((Leading { child, pidfd, ended: None, complaints }, input.into(), output.into()))
             }
             (pidfd, _) => {
                 let _ = child.kill().and_then(|()| child.wait());
@@ -67,6 +111,12 @@ impl Leading {
             // Not reaped yet, so the group is its own. Nobody left in it is as wanted.
             let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             self.ended = if self.wait(DYING_NS) { self.child.try_wait().ok().flatten() } else { None };
+            // A process of it that left the group may keep the pipe open for as long as it likes.
+            let until_ns = crate::now_ns() + PASSING_ON_NS;
+            let goes_on = || self.complaints.as_ref().is_some_and(|thread| !thread.is_finished());
+            while goes_on() && crate::now_ns() < until_ns {
+                crate::pause_until(crate::now_ns() + 1_000_000);
+            }
         }
         self.ended
     }

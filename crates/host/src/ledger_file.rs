@@ -1,7 +1,10 @@
 //! The ledger's bytes in a file that a full disk cannot surprise.
+mod copy;
+
 use std::cell::RefCell;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -11,6 +14,8 @@ use rustix::fs::FallocateFlags;
 
 use crate::in_place::{Anchor, is_at};
 use crate::{errno, io_errno};
+use copy::LedgerCopy;
+pub(crate) use copy::inherited;
 
 /// Room kept for what must still be written once something is turned, bytes.
 const RESERVE_BYTES: u64 = 64 << 10;
@@ -26,6 +31,8 @@ struct Inner {
     /// The folder as it was when the ledger was read; `None` where there was none yet.
     folder: Option<Anchor>,
     file: Option<File>,
+    /// What is in the file, as far as it is ours; made when the file is opened to be written.
+    copy: Option<LedgerCopy>,
     bytes: u64,
     reserved: u64,
     /// How often another file took the place of the one before.
@@ -42,6 +49,7 @@ impl FileLedger {
             path: folder.join("ledger"),
             folder: None,
             file: None,
+            copy: None,
             bytes: 0,
             reserved: 0,
             replaced: 0,
@@ -76,20 +84,62 @@ impl FileLedger {
         self.0.borrow().replaced
     }
 
-    /// Writes what a deleted ledger holds to its place again. Where another one is meanwhile, its lines are kept beside
-    /// that for a person to look at. A ledger that was only moved is whole where it is.
-    pub(crate) fn save_deleted(&self) {
+    /// The copy in memory, for a guardian to inherit.
+    pub(crate) fn copy(&self) -> Option<OwnedFd> {
+        self.0.borrow().copy.as_ref().and_then(LedgerCopy::inheritable)
+    }
+
+    /// Whether an open ledger still has every line of its copy.
+    pub(crate) fn has_all_of(ledger: &File, copy: &File) -> bool {
+        copy::bytes(ledger).starts_with(&copy::bytes(copy))
+    }
+
+    /// Gives a ledger that was cut off or overwritten in its place the lines of its copy again; those in it that are not
+    /// from there are set aside. Answers whether it has them all. The caller has the folder's lock.
+    pub(crate) fn mend(&self, copy: &File) -> bool {
+        self.mend_with(&copy::bytes(copy)).is_ok()
+    }
+
+    fn mend_with(&self, copy: &[u8]) -> Result<(), Errno> {
+        let mut fresh = FileLedger::new(&self.folder());
+        let there = fresh.load().map_err(|_| Errno::EIO)?;
+        if there.starts_with(copy) {
+            return Ok(());
+        }
+        let strange = copy::strange_lines(&there, copy);
+        if !strange.is_empty() {
+            fresh.set_aside(&strange)?;
+        }
+        fresh.replace(copy)
+    }
+
+    /// Whether nothing at all is in the ledger of `folder`.
+    pub(crate) fn is_empty(folder: &Path) -> bool {
+        std::fs::metadata(folder.join("ledger")).is_ok_and(|found| found.len() == 0)
+    }
+
+    /// For an owner that leaves something open: writes what a deleted ledger held to its place again, and gives one that was
+    /// cut off its lines. Where another one is meanwhile, the lines are kept beside that for a person to look at. A ledger
+    /// that was only moved is whole where it is.
+    pub(crate) fn save(&self) {
         let inner = self.0.borrow();
-        let Some(file) = inner.file.as_ref().filter(|file| file.metadata().is_ok_and(|found| found.nlink() == 0))
-        else {
-            return;
-        };
-        let mut bytes = vec![0; usize::try_from(inner.bytes).unwrap_or(0)];
-        let path = inner.path.clone();
-        if file.read_exact_at(&mut bytes, 0).is_err() || make_folder(&path).is_err() {
+        let Some(file) = &inner.file else { return };
+        let is_there = is_at(file, &inner.path);
+        if !is_there && file.metadata().is_ok_and(|found| found.nlink() > 0) {
             return;
         }
+        let copied = inner.copy.as_ref().map(LedgerCopy::bytes).filter(|copied| !copied.is_empty());
+        let bytes = copied.unwrap_or_else(|| copy::bytes(file));
+        let path = inner.path.clone();
         drop(inner);
+        if is_there || FileLedger::is_empty(&self.folder()) {
+            // Nobody is there to be told.
+            let _ = self.mend_with(&bytes);
+            return;
+        }
+        if make_folder(&path).is_err() {
+            return;
+        }
         let fresh = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         // Nobody is there to be told, and there is no third place.
         let _ = match fresh {
@@ -158,6 +208,11 @@ impl Inner {
             crate::files::sync_folder_of(&self.path);
             self.bytes = file.metadata().map_err(|error| io_errno(&error))?.len();
             self.reserved = 0;
+            let there = copy::bytes(&file);
+            match &mut self.copy {
+                Some(copy) => (copy.clear(), copy.append(&there)).1,
+                None => self.copy = LedgerCopy::begin(&there),
+            }
             self.file = Some(file);
             self.folder = self.folder.take().or_else(|| Anchor::of(self.path.parent()?));
         }
@@ -173,7 +228,10 @@ impl Inner {
             .map_err(|error| io_errno(&error))
             .and_then(|()| rustix::fs::fdatasync(&*file).map_err(errno));
         match written {
-            Ok(()) => self.bytes += bytes.len() as u64,
+            Ok(()) => {
+                self.bytes += bytes.len() as u64;
+                self.copy.iter_mut().for_each(|copy| copy.append(bytes));
+            }
             Err(_) => {
                 // Half a line must not swallow the next one. If even this fails, the torn line is skipped on reading.
                 let _ = rustix::fs::ftruncate(&*file, before);
@@ -187,6 +245,7 @@ impl Inner {
     fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         let beside = self.path.with_extension("new");
         make_folder(&self.path)?;
+        self.copy.iter_mut().for_each(LedgerCopy::clear);
         let write = || -> std::io::Result<()> {
             // One that a killed owner left behind is of no use.
             match std::fs::remove_file(&beside) {
@@ -201,11 +260,14 @@ impl Inner {
         write().map_err(|error| io_errno(&error))?;
         crate::files::sync_folder_of(&self.path);
         (self.file, self.replaced) = (None, self.replaced + 1);
+        self.copy.iter_mut().for_each(|copy| copy.append(bytes));
         Ok(())
     }
 
     /// Emptying needs no second file: a truncation is atomic, and works on a full disk.
     fn empty(&mut self) -> Result<(), Errno> {
+        self.open()?;
+        self.copy.iter_mut().for_each(LedgerCopy::clear);
         let file = self.open()?;
         rustix::fs::ftruncate(&*file, 0).and_then(|()| rustix::fs::fsync(&*file)).map_err(errno)?;
         (self.bytes, self.reserved) = (0, 0);

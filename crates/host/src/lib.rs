@@ -35,6 +35,7 @@ mod leading;
 mod ledger_file;
 mod local;
 mod lock;
+mod namespaces;
 mod netlink;
 mod owner;
 mod perf;
@@ -55,8 +56,8 @@ pub use agent::{Agent, AgentError, Opened, Parting};
 pub use caller::{Caller, CallerError, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{
-    ObserverUsage, address_towards, agent_folder, boot_id, hostname, machine_name, observer_usage, own_place,
-    state_folder, store_folder, unix_time_ms, unix_time_s,
+    ObserverUsage, address_towards, boot_id, hostname, machine_name, observer_usage, own_place, state_folder,
+    store_folder, unix_time_ms, unix_time_s,
 };
 pub use files::user_name;
 pub use guardian::{GUARDIAN_VERB, Takeover, stand_guard};
@@ -65,6 +66,7 @@ pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError, holder, shortened};
+pub use namespaces::{agent_folder, remove_unused_folder};
 pub use owner::{is_alive, this_process};
 pub use recorded::{CaptureError, RecordedError, RecordedMachine, Recording};
 pub use remote::{RemoteError, RemoteMachine};

@@ -124,7 +124,11 @@ impl LocalMachine {
 
     fn ensure_guardian(&mut self) {
         if let Some(guard) = &mut self.guard {
-            guard.ensure(&self.program, self.running.values().filter_map(|running| Load::of(running.child.pid())));
+            guard.ensure(
+                &self.program,
+                &self.store,
+                self.running.values().filter_map(|running| Load::of(running.child.pid())),
+            );
         }
     }
 
@@ -294,7 +298,9 @@ impl Machine for LocalMachine {
         if !self.store.is_in_place() {
             return Err(self.unusable(Errno::ESTALE));
         }
-        self.ledger.keep(entries)
+        self.ledger.keep(entries)?;
+        // What stays must be known to whoever undoes it.
+        if self.store.is_in_place() { Ok(()) } else { Err(self.unusable(Errno::ESTALE)) }
     }
 
     fn open_entries(&self) -> Vec<OpenEntry> {
@@ -481,7 +487,7 @@ impl Drop for LocalMachine {
     fn drop(&mut self) {
         self.end_loads();
         if !self.ledger.open().is_empty() {
-            self.store.save_deleted();
+            self.store.save();
         }
         if let Some(guard) = self.guard.take() {
             let held = self.ledger.open().iter().any(|entry| entry.turn.hold == Hold::Held);

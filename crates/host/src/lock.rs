@@ -89,6 +89,8 @@ pub struct Lock {
     file: File,
     path: PathBuf,
     holder: Holder,
+    /// The one that had it before and did not let go of it in order.
+    predecessor: Option<u32>,
     /// Keeps others out also when the folder is deleted and made again.
     _claim: Option<Claim>,
 }
@@ -111,25 +113,18 @@ impl Lock {
     fn take(folder: &Path, doing: &str, soon: bool) -> Result<Lock, LockError> {
         let path = folder.join("lock");
         let unusable = |errno| LockError::Unusable { place: path.display().to_string(), errno };
-        crate::ledger_file::make_folder(&path).map_err(unusable)?;
-        check_owners(folder)?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-            .map_err(|error| unusable(io_errno(&error)))?;
+        let mut file = open(folder, &path)?;
         let began_ns = crate::now_ns();
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                // The one before us has removed the folder.
+                Ok(()) if !crate::in_place::is_at(&file, &path) => file = open(folder, &path)?,
                 Ok(()) => {
                     let claim = claim_folder(folder)?;
                     let (pid, since_unix_s) = (std::process::id(), crate::unix_time_s());
                     let holder = Holder { pid, since_unix_s, doing: shortened(doing), soon, to_confirm: None };
-                    let mut lock = Lock { file, path, holder, _claim: claim };
+                    let predecessor = read_holder(&mut file).map(|holder| holder.pid);
+                    let mut lock = Lock { file, path, holder, predecessor, _claim: claim };
                     lock.write();
                     return Ok(lock);
                 }
@@ -174,6 +169,11 @@ impl Lock {
         crate::in_place::is_at(&self.file, &self.path)
     }
 
+    /// Whether the one that had it before is this process, and it died with it.
+    pub(crate) fn follows(&self, pid: i32) -> bool {
+        self.predecessor.is_some_and(|before| i64::from(before) == i64::from(pid))
+    }
+
     /// The lock's file.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -185,6 +185,26 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Only a courtesy: a stale text is not believed.
         let _ = self.file.set_len(0);
+    }
+}
+
+/// The lock's file, in its folder; both are made if absent.
+fn open(folder: &Path, path: &Path) -> Result<File, LockError> {
+    let unusable = |errno| LockError::Unusable { place: path.display().to_string(), errno };
+    let began_ns = crate::now_ns();
+    loop {
+        crate::ledger_file::make_folder(path).map_err(unusable)?;
+        check_owners(folder)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        match options.open(path) {
+            Ok(file) => return Ok(file),
+            // The folder was removed in between.
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound && crate::now_ns() - began_ns < UNNAMED_PATIENCE_NS => {
+            }
+            Err(error) => return Err(unusable(io_errno(&error))),
+        }
     }
 }
 

@@ -159,7 +159,7 @@ fn names<'p>(first: &'p str, path: &'p str) -> Vec<&'p str> {
 }
 
 /// What acting on it comes to.
-const NOTHING_TURNS: &str = "a recorded machine cannot be turned";
+const NOTHING_TURNS: &str = "a recorded machine cannot be set";
 
 impl Machine for RecordedMachine {
     fn identity(&self) -> &Identity {

@@ -118,7 +118,7 @@ impl Applied {
         let told = |it: &&Reached| format!("{}: {}", placed(&it.named.name, &it.site.name), it.landed);
         let others: Vec<String> = others.iter().map(told).collect();
         let why = if others.is_empty() { String::new() } else { format!("; {}", others.join("; ")) };
-        Some(format!("reached {} of {of} sites{why}", of - others.len()))
+        Some(format!("applied to {} of {of} targets{why}", of - others.len()))
     }
 
     /// Everything that did not land exactly as asked.

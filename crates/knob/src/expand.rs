@@ -77,7 +77,7 @@ pub(crate) fn parse_at(
     for site in sites {
         value = Some(named.knob.parse(&named.name, text, machine, site)?);
     }
-    value.ok_or_else(|| KnobError::value(&named.name, "there is no site to turn it at"))
+    value.ok_or_else(|| KnobError::value(&named.name, "there is no site to set it at"))
 }
 
 /// The list as it grows.

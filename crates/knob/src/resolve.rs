@@ -101,9 +101,15 @@ fn nearest(name: &str) -> Option<String> {
         let about = knob.about();
         [about.name, about.short].into_iter().chain(about.aliases.iter().copied())
     });
+    nearest_of(&wanted, spellings)
+}
+
+/// Of these spellings the one most like `wanted`, if any is like it at all.
+pub(crate) fn nearest_of<'s>(wanted: &str, spellings: impl IntoIterator<Item = &'s str>) -> Option<String> {
     let (distance, best) = spellings
+        .into_iter()
         .filter(|spelling| !spelling.is_empty())
-        .map(|s| (distance(&wanted, &plain(s)), s))
+        .map(|s| (distance(wanted, &plain(s)), s))
         .min_by_key(|&(d, _)| d)?;
     (distance * 3 <= wanted.len().max(best.len())).then(|| best.to_owned())
 }

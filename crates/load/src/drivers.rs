@@ -155,21 +155,21 @@ const UNREAD: [&str; 12] = [
 
 /// What is worth saying about a command before it runs: how to have it read.
 pub(crate) fn advice(argv: &[String], reads: Reads) -> Option<String> {
-    if let Some(name) =
-        argv.first().map(|word| basename(word)).filter(|name| reads == Reads::Auto && UNREAD.contains(name))
-    {
+    if reads == Reads::Auto && recognised(argv).is_none() {
+        let (program, rest) = argv.split_first()?;
+        let launched = if LAUNCHERS.contains(&basename(program)) { rest } else { &[] };
+        if let Some((tool, _)) = (0..launched.len()).find_map(|at| recognised(launched.get(at..)?)) {
+            let &(name, ..) = TOOLS.iter().find(|(_, known, _)| *known == tool)?;
+            return Some(format!(
+                "{} starts {}, whose output can be read; add --reads {name} (in a plan: reads = \"{name}\")",
+                basename(program),
+                tool.name()
+            ));
+        }
+        let mut words = std::iter::once(program).chain(launched).map(|word| basename(word));
+        let name = words.find(|name| UNREAD.contains(name))?;
         return Some(format!(
             "the output of {name} is not read: its run time is measured, and what --metric NAME=regex:PATTERN picks"
-        ));
-    }
-    if reads == Reads::Auto && recognised(argv).is_none() {
-        let (program, rest) = argv.split_first().filter(|(program, _)| LAUNCHERS.contains(&basename(program)))?;
-        let tool = (0..rest.len()).find_map(|at| recognised(rest.get(at..)?))?.0;
-        let &(name, ..) = TOOLS.iter().find(|(_, known, _)| *known == tool)?;
-        return Some(format!(
-            "{} starts {}, whose output can be read; add --reads {name} (in a plan: reads = \"{name}\")",
-            basename(program),
-            tool.name()
         ));
     }
     let driver = driver(argv, reads)?;

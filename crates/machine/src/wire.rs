@@ -188,7 +188,7 @@ pub enum WireError {
     NotOurs(String),
     /// The other end is another powerband.
     #[error(
-        "the far end is powerband {powerband} and speaks version {wire} of the protocol, this one speaks version {WIRE_VERSION}; use the same powerband at both ends"
+        "the peer is powerband {powerband} with protocol version {wire}, this one has version {WIRE_VERSION}; install the same powerband on both machines"
     )]
     OtherVersion {
         /// Its version of the protocol.

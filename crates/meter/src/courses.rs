@@ -121,9 +121,11 @@ impl Source {
         }
         let clocks = Clocks::open_alone(machine, cpus);
         match &clocks.unread {
-            Some(_) => Err("this kernel interrupts each CPU to tell its clock, so that looking would keep it awake; \
+            Some(_) => {
+                Err("this kernel interrupts each CPU to read its frequency, so that reading would keep it awake; \
                             --metric clock_mhz reports the mean without that"
-                .to_owned()),
+                    .to_owned())
+            }
             None if clocks.handles().is_empty() => Err("there is no cpufreq for these CPUs".to_owned()),
             None => Ok(Source::Clocks(clocks)),
         }

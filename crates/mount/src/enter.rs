@@ -1,6 +1,7 @@
 //! One command in a mount namespace of its own, where a simulated machine's files cover this machine's.
 //!
-//! Nothing is mounted outside: the namespace ends with the last process in it, however that ends.
+//! Nothing is mounted outside, and the command, with all it started, ends when powerband does, however that ends.
+use std::io::{self, PipeWriter, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -8,20 +9,31 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use powerband_machine::{Errno, StopSignal, World};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::UnshareFlags;
 
-use crate::{Extent, Mount, MountError};
+use crate::init::unshare;
+use crate::{Extent, Mount, MountError, init};
 
 /// Where the kernel keeps its CPUs.
 pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 
-/// What else of a machine's CPUs programs read. The CPUs' own folder is covered last, as all of the machine is mounted there.
-const COVERED: [&str; 5] = ["/sys/devices/system/node", "/sys/bus/cpu/devices", "/proc/cpuinfo", "/proc/stat", CPU];
+/// Where a command finds its machine's system devices: its CPUs, and its memory nodes where the kernel has them.
+const SYSTEM: &str = "/sys/devices/system";
+
+/// What is covered, in this order: all of the machine is mounted on the last. Below /dev/cpu are registers of processors, which a
+/// simulated one does not have.
+const COVERED: [&str; 6] =
+    ["/dev/cpu", "/sys/bus/cpu/devices", "/sys/class/powercap", "/proc/cpuinfo", "/proc/stat", SYSTEM];
 
 /// Variables of the command. libudev takes a file system for sysfs by its magic number, which FUSE cannot have, unless it is told
-/// not to look. hwloc asks the processor itself, which is this machine's, unless it is told to ask the kernel alone.
-const VARIABLES: [(&str, &str); 2] = [("SYSTEMD_DEVICE_VERIFY_SYSFS", "0"), ("HWLOC_COMPONENTS", "-x86")];
+/// not to look. hwloc asks the processor itself, which CPUs this process may use, and which of them are near a PCI device: all
+/// three are this machine's, unless it is told to ask the kernel's files alone.
+const VARIABLES: [(&str, &str); 3] = [
+    ("SYSTEMD_DEVICE_VERIFY_SYSFS", "0"),
+    ("HWLOC_COMPONENTS", "-x86,-pci,-linux:pci,-linux:io"),
+    ("HWLOC_ALLOW", "all"),
+];
 
 /// A mount namespace of this process, whose mounts nobody outside sees.
 pub struct Namespace(());
@@ -60,16 +72,16 @@ impl Namespace {
     /// # Errors
     /// [`MountError`].
     pub fn run(self, world: &mut dyn World, argv: &[String]) -> Result<u8, MountError> {
-        let mount = Mount::over(Path::new(CPU), Extent::Root)?;
+        let mount = Mount::over(Path::new(SYSTEM), Extent::Root)?;
         let (started, has_started) = channel();
         let (ended, has_ended) = channel();
         let argv = argv.to_vec();
         // It looks into the mounted folder, which is answered here.
         std::thread::spawn(move || {
-            let result = cover().and_then(|()| start(&argv)).and_then(|mut child| {
+            let result = start(&argv).and_then(|mut child| {
                 // Nobody listens only when the machine has gone; then the command is waited for all the same.
                 let _ = started.send(child.id());
-                child.wait().map_err(|error| MountError::Failed { folder: CPU.into(), why: error.to_string() })
+                child.wait().map_err(|error| MountError::Failed { folder: SYSTEM.into(), why: error.to_string() })
             });
             let _ = ended.send(result);
         });
@@ -83,7 +95,7 @@ impl Namespace {
             }
             status.is_some()
         });
-        let served = MountError::Failed { folder: CPU.into(), why: "it was unmounted".into() };
+        let served = MountError::Failed { folder: SYSTEM.into(), why: "it was unmounted".into() };
         status.or_else(|| has_ended.recv().ok()).unwrap_or(Err(served)).map(code)
     }
 }
@@ -93,7 +105,7 @@ fn finished(ended: &Receiver<Result<ExitStatus, MountError>>) -> Option<Result<E
         Ok(result) => Some(result),
         Err(TryRecvError::Empty) => None,
         Err(TryRecvError::Disconnected) => {
-            Some(Err(MountError::Failed { folder: CPU.into(), why: "its thread has ended".into() }))
+            Some(Err(MountError::Failed { folder: SYSTEM.into(), why: "its thread has ended".into() }))
         }
     }
 }
@@ -107,44 +119,59 @@ fn passed_on(stop: StopSignal) -> Option<Signal> {
     }
 }
 
-/// Covers what there is of this machine with what there is of the other; a folder the other does not have with nothing.
-fn cover() -> Result<(), MountError> {
+/// Covers what there is of this machine with what there is of the other; a folder the other does not have with nothing. A place
+/// that cannot be covered is named to `trouble`.
+fn cover(trouble: &PipeWriter) -> io::Result<()> {
+    let named = |place: &'static str| {
+        move |error: rustix::io::Errno| {
+            let _ = (&*trouble).write_all(place.as_bytes());
+            io::Error::from(error)
+        }
+    };
+    // Process numbers are those of the command's own namespace, here as well.
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None).map_err(named("/proc"))?;
     for place in COVERED {
-        let refused =
-            |error: rustix::io::Errno| MountError::Refused { folder: place.into(), errno: Errno(error.raw_os_error()) };
-        let other = format!("{CPU}{place}");
+        let other = format!("{SYSTEM}{place}");
         if !Path::new(place).exists() {
             continue;
         }
         if Path::new(&other).exists() {
-            mount_bind(other.as_str(), place).map_err(refused)?;
+            mount_bind(other.as_str(), place).map_err(named(place))?;
         } else if Path::new(place).is_dir() {
-            mount("none", place, "tmpfs", MountFlags::RDONLY, None).map_err(refused)?;
+            mount("none", place, "tmpfs", MountFlags::RDONLY, None).map_err(named(place))?;
         }
     }
     Ok(())
 }
 
-/// Starts the command; it is ended when we are killed, as its machine goes with us.
+/// Starts the command below an init of its own, which is ended when we are killed, as its machine goes with us.
 fn start(argv: &[String]) -> Result<std::process::Child, MountError> {
+    let refused = |error: rustix::io::Errno| MountError::Namespace { errno: Errno(error.raw_os_error()) };
     let (program, words) = argv.split_first().map_or(("", &[][..]), |(program, words)| (program.as_str(), words));
+    let failed = |error: io::Error| MountError::Start { program: program.into(), why: error.to_string() };
+    let (mut trouble, to) = io::pipe().map_err(failed)?;
     let mut command = Command::new(program);
     command.args(words).envs(VARIABLES);
-    #[expect(unsafe_code, reason = "a death signal is asked for between fork and exec, by one system call")]
-    // SAFETY: prctl(2) may be called in the child of a fork, and nothing is allocated.
+    #[expect(unsafe_code, reason = "the namespaces are made between fork and exec")]
+    // SAFETY: the C library's fork leaves its allocator usable in the copy, and nothing there takes a lock of ours.
     unsafe {
-        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        command.pre_exec(move || init::begin(|| cover(&to)));
     }
-    command.spawn().map_err(|error| MountError::Start { program: program.into(), why: error.to_string() })
-}
-
-/// unshare(2) of namespaces.
-fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
-    #[expect(unsafe_code, reason = "it is unsafe only where file descriptors are unshared")]
-    // SAFETY: the flags name namespaces alone; the table of file descriptors stays shared.
-    unsafe {
-        rustix::thread::unshare_unsafe(flags)
-    }
+    // It concerns the children of this thread alone, which starts no other thread.
+    unshare(UnshareFlags::NEWPID).map_err(refused)?;
+    let started = command.spawn();
+    drop(command);
+    started.map_err(|error| {
+        let mut place = String::new();
+        match trouble.read_to_string(&mut place) {
+            Ok(length) if length > 0 => {
+                let errno = Errno(error.raw_os_error().unwrap_or(Errno::EIO.0));
+                MountError::Refused { folder: place.into(), errno }
+            }
+            _ => failed(error),
+        }
+    })
 }
 
 /// The exit code of a command as shells give it.

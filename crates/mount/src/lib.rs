@@ -6,6 +6,7 @@
 //! modelled, not a turn of powerband's: no ledger remembers it, and the machine is as it was booted the next time.
 mod answer;
 mod enter;
+mod init;
 mod window;
 
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ pub(crate) fn run(shared: &Shared, page: &Path, args: &Run) -> Answer {
     let Some(started) = data.plan else {
         return Err(refused("it is no page of an experiment; `powerband report ID -o FILE.html` writes one".into()));
     };
-    let names = Names::begun(&started);
+    let names = Names::begun(&started).answering_within(shared);
     check_words(shared, &names).map_err(&refused)?;
     let then = data.report.and_then(|report| report.header).map(|header| header.host);
     let here = powerband_host::hostname();
@@ -66,8 +66,8 @@ fn on_rig(shared: &Shared, page: &Path, names: &Names, mut started: Started, arg
     };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
-    rig.close();
-    Ok(conclude(shared, store, id, finding, measuring))
+    let in_place = rig.close();
+    Ok(conclude(shared, store, id, finding, measuring).and_then(|code| in_place.map(|()| code)))
 }
 
 fn same_rig(resolved: &Resolved, world: &mut dyn powerband_machine::World) -> Result<(), Failure> {

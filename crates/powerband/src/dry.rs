@@ -45,8 +45,10 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
                 continue;
             }
             let Some(machine) = world.machine(side) else {
-                let sentence =
-                    format!("'{}' turns the far machine, and there is none; name it with --far", setting.label());
+                let sentence = format!(
+                    "'{}' sets a knob of the peer machine, and there is none; name it with --far",
+                    setting.label()
+                );
                 return Err(Failure::new(Exit::Usage, sentence));
             };
             let planned = plan(&part, machine, &resolved.narrow).map_err(rig::knob_failure)?;
@@ -204,7 +206,7 @@ pub(crate) fn print(
     if !listed.is_empty() {
         text += &format!("commands it would run, and as whom\n{}", commands::table(listed));
     }
-    text += &all_steps(steps, started.search.is_some());
+    text += &all_steps(steps, started.search.is_some(), shared.verbose);
     text += &format!(
         "decision metrics: {}; other metrics: {}\n",
         judged.join(", "),
@@ -231,8 +233,16 @@ pub(crate) fn print(
     Ok(Exit::Fine as u8)
 }
 
-/// The steps of each setting; of a search those that are turned once before it begins.
-fn all_steps(steps: &[Steps], searched: bool) -> String {
+/// Lines that the settings may take, so that all of it fits a terminal.
+const LINES: usize = 16;
+
+/// The steps of each setting; of a search those that are set once before it begins. Where they are many, a line for each setting
+/// unless all are asked for.
+fn all_steps(steps: &[Steps], searched: bool, verbose: bool) -> String {
+    let lines: usize = steps.iter().map(|of| 1 + of.near.len() + of.far.len() + of.notes.len()).sum();
+    if lines > LINES && !verbose {
+        return counted_steps(steps, searched);
+    }
     let mut text = String::new();
     for (index, steps) in steps.iter().enumerate() {
         let role = if index == 0 && !searched { " (reference)" } else { "" };
@@ -243,6 +253,35 @@ fn all_steps(steps: &[Steps], searched: bool) -> String {
         text.extend(steps.notes.iter().map(|note| format!("    note: {note}\n")));
     }
     text
+}
+
+/// How many targets each setting writes to, and each note once.
+fn counted_steps(steps: &[Steps], searched: bool) -> String {
+    let mut notes: Vec<&str> = Vec::new();
+    for note in steps.iter().flat_map(|of| &of.notes) {
+        if !notes.contains(&note.as_str()) {
+            notes.push(note);
+        }
+    }
+    let notes_shown = notes.len().min(LINES / 4);
+    // A line is kept for what is left out.
+    let shown = steps.len().min(LINES - notes_shown - 1);
+    let mut text = String::new();
+    for (index, of) in steps.iter().take(shown).enumerate() {
+        let role = if index == 0 && !searched { " (reference)" } else { "" };
+        let all = || of.near.iter().chain(&of.far);
+        let (writes, same) = (all().count(), all().filter(|line| line.already).count());
+        let same = if same > 0 { format!(", {same} already so") } else { String::new() };
+        let noun = if writes == 1 { "write" } else { "writes" };
+        text += &format!("{}{role}: {writes} {noun}{same}\n", of.label);
+    }
+    text.extend(notes.iter().take(notes_shown).map(|note| format!("note: {note}\n")));
+    let left: Vec<String> = [(steps.len() - shown, "more settings"), (notes.len() - notes_shown, "more notes")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}, "))
+        .collect();
+    text + &format!("{}each write with its value: -v\n", left.concat())
 }
 
 /// A limit of time, behind what it limits.
@@ -259,7 +298,9 @@ pub(crate) fn sought(search: &SearchPlan, time: &str) -> String {
 }
 
 fn words(line: &StepLine) -> String {
-    let from = line.from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
+    // What a kernel says in angle brackets is that there is no value: `<unsupported>`.
+    let from = line.from.as_ref().filter(|from| !from.starts_with('<'));
+    let from = from.map(|from| format!(" from {from}")).unwrap_or_default();
     let already = if line.already { " (already so)" } else { "" };
     format!("{}:{from} to {}{already}", placed(&line.knob, &line.site), line.to)
 }

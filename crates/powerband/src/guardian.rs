@@ -16,5 +16,10 @@ pub(crate) fn main(folder: Option<&OsString>) -> ExitCode {
     let Ok(mut machine) = LocalMachine::new(taken.ledger.clone()) else { return ExitCode::FAILURE };
     let entries = left::held(&machine);
     let restored = restore(&mut machine, &entries, false);
-    if restored.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if !restored.failed.is_empty() {
+        return ExitCode::FAILURE;
+    }
+    drop(machine);
+    taken.end();
+    ExitCode::SUCCESS
 }

@@ -112,7 +112,7 @@ pub(crate) fn put_back_first(world: &mut dyn World, kept: &[Kept]) -> Result<(),
     }
     for it in &restored.elsewhere {
         output::remark(&format!(
-            "an interrupted powerband left {} turned: {}; `powerband undo --left --force` lets go of it",
+            "an interrupted powerband left {} set: {}; `powerband undo --left --force` forgets it",
             placed(&it.knob, &it.site),
             it.why
         ));
@@ -191,17 +191,22 @@ fn describe(damage: &[Damage], kept: &Kept) -> Option<String> {
     (!lost.is_empty()).then(|| lost.join(", "))
 }
 
+/// Says where lines of a damaged ledger wait for a person, if there are any.
+pub(crate) fn remark_damaged(kept: &Kept) {
+    if FileLedger::damaged(&kept.folder).exists() {
+        output::remark(&format!(
+            "{} holds what a damaged ledger had announced: look at it, set it right by hand and delete it",
+            kept.damaged()
+        ));
+    }
+}
+
 /// One line each on standard error about what is still turned without an owner, and about what was damaged. Says
 /// nothing of what one may not read. Of machines behind an agent it knows what is noted here.
 pub(crate) fn warn(kept: &[Kept]) {
     away::warn();
     for kept in kept.iter().filter(|kept| kept.away.is_none()) {
-        if FileLedger::damaged(&kept.folder).exists() {
-            output::remark(&format!(
-                "{} holds what a damaged ledger had announced: look at it, set it right by hand and delete it",
-                kept.damaged()
-            ));
-        }
+        remark_damaged(kept);
         let boot_id = powerband_host::boot_id();
         let ledger = match Ledger::load(Box::new(FileLedger::new(&kept.folder)), &boot_id) {
             Ok(ledger) => ledger.on_machine(powerband_host::machine_name()),
@@ -212,7 +217,7 @@ pub(crate) fn warn(kept: &[Kept]) {
             }
         };
         if let Some(damaged) = describe(ledger.damage(), kept) {
-            output::remark(&format!("{damaged}; the next command that turns sets it aside"));
+            output::remark(&format!("{damaged}; the next command that sets a knob moves it away"));
         }
         if let Some(tail) = ledger.torn_tail().filter(|tail| tail.is_intent()) {
             output::remark(&cut_off(tail, kept));
@@ -232,8 +237,7 @@ pub(crate) fn warn(kept: &[Kept]) {
         if left > 0 && holder(&kept.folder).is_none() {
             let (settings, are, them) = if left == 1 { ("setting", "is", "it") } else { ("settings", "are", "them") };
             output::remark(&format!(
-                "{left} {settings} {are} still turned by an interrupted powerband; `powerband undo --left` or the next \
-                 command that turns puts {them} back"
+                "{left} {settings} {are} still set by an interrupted powerband; `powerband undo --left` or the next command that sets a knob restores {them}"
             ));
         }
     }
@@ -249,6 +253,6 @@ pub(crate) fn holder_words(kept: Option<&Kept>) -> (Option<u32>, String) {
     match kept.filter(|kept| kept.away.is_none()).and_then(|kept| holder(&kept.folder)) {
         Some(holder) if holder.pid != 0 => (Some(holder.pid), format!("held by powerband {}", holder.pid)),
         Some(_) => (None, "held by another powerband".into()),
-        None => (None, "left by an interrupted powerband; `powerband undo --left` puts it back".into()),
+        None => (None, "left by an interrupted powerband; `powerband undo --left` restores it".into()),
     }
 }

@@ -82,8 +82,8 @@ fn command(shared: &Shared, args: &Loading, lines: Vec<CommandLine>) -> Result<C
     })
 }
 
-/// What stands between two commands behind `--`.
-const BETWEEN: &str = ":::";
+/// What separates two commands behind `--`.
+pub(crate) const BETWEEN: &str = ":::";
 
 /// The command lines that were typed: in front of `--`, as options, or behind `--`.
 fn lines(args: &Loading, typed: &[String]) -> Result<Vec<CommandLine>, Failure> {

@@ -54,7 +54,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     if !measuring.setup.dry_run && plan.meter_lag.iter().any(|text| sided(text).1 == ESTIMATE) {
         estimate_lags(&mut plan, rig.world())?;
         // The experiment begins on a rig on which nothing has run.
-        rig.close();
+        rig.close()?;
         rig = rig::open(&names, plan.seed, purpose)?;
     }
     let mut plan = named(plan, names.clone());
@@ -84,8 +84,8 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
-    rig.close();
-    conclude(shared, store, id, finding, measuring)
+    let in_place = rig.close();
+    conclude(shared, store, id, finding, measuring).and_then(|code| in_place.map(|()| code))
 }
 
 /// A search is told the noise of its metrics. Where neither the plan nor an option gives a margin: what the latest calibration of this machine and load proposes, of
@@ -157,7 +157,7 @@ fn estimate_lags(plan: &mut Plan, world: &mut dyn World) -> Result<(), Failure> 
         output::remark(&format!("a load goes on and off on the {side} machine, to see how late {} is", meter.boundary));
         let lag = lag::estimate(world, side, std::slice::from_ref(meter))?.into_iter().next();
         let lag_ns = lag.unwrap_or_else(|| Err("it was not read".into())).map_err(|why| {
-            Failure::new(Exit::Unsupported, format!("how late {} is cannot be told: {why}", meter.boundary))
+            Failure::new(Exit::Unsupported, format!("the delay of {} cannot be measured: {why}", meter.boundary))
         })?;
         let lag_ms = (lag_ns + 500_000) / 1_000_000;
         let late = format_duration(lag_ms * 1_000_000);

@@ -64,7 +64,7 @@ fn version(world: &mut dyn World, user: Option<&User>) -> Result<Found, Failure>
         match world.wait(Some(until_ns)) {
             Wake::Ended(Side::Near, ended) if ended == process => break,
             Wake::Deadline => break,
-            Wake::Stop(_) => return Err(Failure::new(Exit::Stopped, "stopped before anything was turned")),
+            Wake::Stop(_) => return Err(Failure::new(Exit::Stopped, "stopped before anything was changed")),
             Wake::Lost(_, why) => return Err(Failure::new(Exit::CannotGoOn, why)),
             _ => {}
         }

@@ -106,6 +106,8 @@ fn shortened(sentence: &str) -> String {
 /// Prints one line about what went wrong.
 pub(crate) fn complain(sentence: &str) {
     let line = sentence.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+    // What introduces a list needs no semicolon behind it.
+    let line = line.replace(":; ", ": ");
     let _ = writeln!(std::io::stderr(), "powerband: {}", shortened(&one_line(&line)));
 }
 

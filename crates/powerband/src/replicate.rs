@@ -119,7 +119,7 @@ fn observed(
         ));
     }
     surveyed.map_err(|why| match why {
-        Void::Stopped => Failure::new(Exit::Stopped, "stopped; nothing was turned but on simulated machines"),
+        Void::Stopped => Failure::new(Exit::Stopped, "stopped; nothing was changed except on simulated machines"),
         why => broken(&why),
     })?;
     let mut observed = Observed::of(&journal.events).map_err(|error| broken(&error))?;

@@ -113,7 +113,7 @@ impl Names {
     pub(crate) fn nobody_else(&self) -> Option<String> {
         let alone = |name: &String| match Place::of(name) {
             Some(Place::Simulated(sim)) => Some(format!(
-                "nobody else turns {name} while powerband has it; `powerband sim mount {sim} DIR` serves it to other programs, \
+                "no other program changes {name} while powerband has it; `powerband sim mount {sim} DIR` serves it to other programs, \
                  and bound over /sys/devices/system/cpu it can be watched as this machine"
             )),
             Some(Place::Recorded(_)) => Some(format!("{name} is a recording, in which nothing happens any more")),
@@ -150,7 +150,7 @@ impl Names {
 
     /// For people.
     pub(crate) fn words(&self) -> String {
-        self.far.as_ref().map_or_else(|| self.near.clone(), |far| format!("{} with far end {far}", self.near))
+        self.far.as_ref().map_or_else(|| self.near.clone(), |far| format!("{} with peer {far}", self.near))
     }
 
     /// The seed written behind the near machine's name, `sim:NAME#SEED`.
@@ -226,8 +226,11 @@ impl Rig {
     }
 
     /// Lets go of the machines, then of the locks.
-    pub(crate) fn close(self) {
-        drop(self);
+    ///
+    /// # Errors
+    /// As [`Rig::in_place`], after the last change.
+    pub(crate) fn close(self) -> Result<(), Failure> {
+        self.in_place()
     }
 }
 
@@ -255,7 +258,7 @@ pub(crate) fn open(names: &Names, seed: Option<u64>, purpose: Purpose) -> Result
             Err(usage("the machines of one rig are either all real or all simulated; both share one clock"))
         }
         (None, Some(("local", None))) if names.near == "local" => {
-            Err(usage("this machine cannot be its own far end; without --far a stream runs over its loopback"))
+            Err(usage("this machine cannot be its own peer; without --far a stream runs over its loopback"))
         }
         (None, _) => far::open(names, purpose),
     }

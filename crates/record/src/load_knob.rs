@@ -161,7 +161,7 @@ impl LoadVariant {
                 return Err(format!("{knob}: the load has no sites; leave out what is behind '@'"));
             }
             if knob.side != Side::Near && of_load != LoadKnob::Background {
-                return Err(format!("{knob}: the load runs on the near machine; leave out the side"));
+                return Err(format!("{knob}: the load runs on this side of the link; leave out the side"));
             }
             match of_load {
                 LoadKnob::Command => variant.command = Some(value),
@@ -231,9 +231,11 @@ mod tests {
         assert!(!setting.is_neutral());
         assert!(Setting::parse("b:command=x param.n=1 background=none").unwrap().is_neutral());
         assert!(!Setting::parse("b:command=x env.n=1").unwrap().is_neutral());
-        for (text, word) in
-            [("far/env.A=1", "near machine"), ("env.1A=1", "environment variable"), ("command@cpu0=x", "sites")]
-        {
+        for (text, word) in [
+            ("far/env.A=1", "this side of the link"),
+            ("env.1A=1", "environment variable"),
+            ("command@cpu0=x", "sites"),
+        ] {
             let error = LoadVariant::of(&Setting::parse(text).unwrap()).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");
         }

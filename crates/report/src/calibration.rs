@@ -1,9 +1,10 @@
 //! What a calibration found, in words: the noise of each metric, what can be seen in how long, and what would help.
 use powerband_record::{
-    Calibration, Detectable, MAX_CALIBRATED_MARGIN, NoiseAdvice, format_duration, format_number, is_loss, unit_of,
+    Calibration, Detectable, MAX_CALIBRATED_MARGIN, NoiseAdvice, format_duration, is_loss, unit_of,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::commands::with_unit;
 use crate::sentence::{counted, percent};
 use crate::text::{aligned, clean, fit, fold};
 use crate::{End, Model};
@@ -126,10 +127,10 @@ pub(crate) fn brief(model: &Model, width: usize) -> Vec<String> {
             let there = found.time_for.iter().find(|it| it.effect == *effect);
             there.map_or_else(|| "-".to_owned(), |it| minutes(it.minutes).replace("about ", ""))
         };
-        let typical = format!("{} {}", format_number(found.level), unit_of(&found.metric));
+        let typical = with_unit(&found.metric, found.level);
         let noise = percent(sigma(found, found.sigma));
         let outliers = format!("{} of {}", found.outliers.len(), found.trials);
-        let row = [found.metric.clone(), typical.trim_end().to_owned(), noise, outliers];
+        let row = [found.metric.clone(), typical, noise, outliers];
         rows.push(row.into_iter().chain(shown.iter().map(time)).collect());
     }
     let mut lines = aligned(&rows, 1, width, &[0]);
@@ -151,7 +152,7 @@ pub(crate) fn lines(model: &Model, width: usize) -> Vec<String> {
     }
     lines.push(String::new());
     lines.extend(fold(
-        "noise of one trial; how alike neighbours are; drift a block; outliers; whether there are two modes",
+        "noise of one trial; autocorrelation; drift a block; outliers; whether there are two modes",
         width,
         0,
     ));
@@ -173,7 +174,7 @@ pub(crate) fn lines(model: &Model, width: usize) -> Vec<String> {
 
 /// Heads over [`noise_cells`].
 pub(crate) const NOISE: [&str; 8] =
-    ["metric", "typical", "noise %", "robust %", "alike", "drift %", "far out", "modes"];
+    ["metric", "typical", "noise %", "robust %", "autocorr.", "drift %", "outliers", "modes"];
 
 /// What [`reach`] tells.
 pub(crate) const REACH: &str =
@@ -182,10 +183,9 @@ pub(crate) const REACH: &str =
 /// The noise of a metric.
 pub(crate) fn noise_cells(found: &Calibration) -> Vec<String> {
     let share = |value: f64| shortened(100.0 * sigma(found, value));
-    let typical = format!("{} {}", format_number(found.level), unit_of(&found.metric));
     vec![
         found.metric.clone(),
-        typical.trim_end().to_owned(),
+        with_unit(&found.metric, found.level),
         share(found.sigma),
         share(found.sigma_robust),
         format!("{:+.2}", found.rho),
@@ -278,14 +278,14 @@ pub(crate) fn told(found: &Calibration) -> Vec<String> {
 fn sentence(found: &Calibration, advice: NoiseAdvice) -> String {
     match advice {
         NoiseAdvice::TwoRegimes => {
-            let (low, high) = found.regimes.map_or_else(Default::default, |(low, high)| (format_number(low), format_number(high)));
+            let (low, high) = found.regimes.map_or_else(Default::default, |(low, high)| (with_unit(&found.metric, low), with_unit(&found.metric, high)));
             format!(
-                "there are two regimes, near {low} and {high}, trials {} in the upper one: find what differs (where it runs, a limit on the clock, what is cached) before comparing",
+                "there are two regimes, near {low} and {high}, trials {} in the upper one: find what differs (where it runs, a frequency limit, what is cached) before comparing",
                 numbers(&found.upper)
             )
         }
         NoiseAdvice::ShorterTrials if found.rho > 0.3 => format!(
-            "successive trials are alike (correlation {:.2}): take shorter trials and more blocks, with fewer settings at once",
+            "successive trials are autocorrelated ({:.2}): take shorter trials and more blocks, with fewer settings at once",
             found.rho
         ),
         NoiseAdvice::ShorterTrials => {

@@ -50,13 +50,26 @@ pub(crate) fn runs(model: &Model) -> Option<String> {
 
 /// A power of ten and the unit in which times of these levels are read: s, ms or us.
 pub(crate) fn unit_of_time(levels: &[&Level]) -> (f64, &'static str) {
-    let largest = levels.iter().filter_map(|level| finite(level.typical)).map(f64::abs).fold(0.0, f64::max);
-    match largest {
+    unit_of_seconds(levels.iter().filter_map(|level| finite(level.typical)).map(f64::abs).fold(0.0, f64::max))
+}
+
+/// A power of ten and the unit in which so many seconds are read.
+fn unit_of_seconds(seconds: f64) -> (f64, &'static str) {
+    match seconds {
         zero if zero <= 0.0 => (1.0, "s"),
         seconds if seconds >= 1.0 => (1.0, "s"),
         millis if millis >= 1e-3 => (1e3, "ms"),
         _ => (1e6, "us"),
     }
+}
+
+/// A value of a metric with its unit, a time in the unit that suits it: `11.2 ms`, `54 Mbit/s`.
+pub(crate) fn with_unit(metric: &str, value: f64) -> String {
+    let (factor, unit) = match unit_of(metric) {
+        "s" => unit_of_seconds(value.abs()),
+        unit => (1.0, unit),
+    };
+    format!("{} {unit}", format_number(value * factor)).trim_end().to_owned()
 }
 
 /// A number with half the width of its interval, in a unit: `11.2 ±0.1`.

@@ -9,7 +9,7 @@ use powerband_record::{Level, Metric, format_number, unit_of};
 pub fn render(model: &Model) -> String {
     let mut text = format!("**{}.**\n", escaped(&sentence::headline(model)));
     let plan = &model.started;
-    let far = plan.far.as_ref().map(|far| format!(", far end {far}")).unwrap_or_default();
+    let far = plan.far.as_ref().map(|far| format!(", peer {far}")).unwrap_or_default();
     let about = format!("{}{far} ({}); {}", plan.machine, plan.system, sentence::load_of(model));
     let trials = sentence::counted(model.trials, "trial");
     let blocks = sentence::counted(model.blocks, "block");

@@ -61,7 +61,7 @@ pub(crate) fn table(model: &Model, width: usize) -> Vec<String> {
 
 /// The same as a head and rows.
 pub(crate) fn rows(model: &Model) -> ([&'static str; 6], Vec<Vec<String>>) {
-    let head = ["setting", "required", "measured", "interval", "stands", "trials"];
+    let head = ["setting", "required", "measured", "interval", "status", "trials"];
     let rows = model.requirements.iter().filter_map(|it| {
         let requirement = model.started.requirements.get(it.requirement as usize)?;
         let interval = it

@@ -147,7 +147,7 @@ pub fn knee(model: &Model) -> Option<String> {
         let likely = match (finding.provisional, finding.probability.filter(|p| p.is_finite())) {
             (Some(setting), Some(p)) => format!("the knee may be {} (probability {p:.2})", model.label(setting)),
             (Some(setting), None) => format!("the knee may be {}", model.label(setting)),
-            (None, _) => "no setting stands out as the knee".to_owned(),
+            (None, _) => "there is no clear knee".to_owned(),
         };
         return Some(format!("undecided: {likely}{metric}{}", more_blocks(model.blocks_missing())));
     };
@@ -435,12 +435,12 @@ pub(crate) fn margin_source(plan: &Started) -> &str {
 #[must_use]
 pub fn restoration(model: &Model) -> String {
     match &model.restored {
-        None => "the journal does not say that anything was put back; `powerband undo` looks and does".into(),
+        None => "the journal does not record a restore; `powerband undo` checks and restores".into(),
         Some(done) if !done.failed.is_empty() => {
             let failed = u32::try_from(done.failed.len()).unwrap_or(u32::MAX);
             format!("RESTORE INCOMPLETE: {} undone, {} not", counted(done.entries, "change"), failed)
         }
-        Some(done) if done.entries == 0 => "nothing was left to put back".into(),
+        Some(done) if done.entries == 0 => "nothing was left to restore".into(),
         Some(done) => format!("everything, {} undone", counted(done.entries, "change")),
     }
 }

@@ -94,8 +94,7 @@ impl Timelines {
         let width = width.max(40);
         if self.timelines.is_empty() {
             let none = "no timeline: a meter that counts energy is read before and after a load only, and one that shows \
-                        power is read meanwhile where a metric asks for it (--metric power_w); clocks and the use of CPUs are \
-                        kept where --record clock,utilisation asks for them";
+                        power is read meanwhile where a metric asks for it (--metric power_w); frequencies and CPU utilisation are kept where --record clock,utilisation asks for them";
             return fold(none, width, 0).join("\n") + "\n";
         }
         let mut lines = Vec::new();

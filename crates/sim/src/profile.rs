@@ -111,6 +111,8 @@ pub struct Profile {
     pub packages: u32,
     /// Memory nodes the packages are dealt to, in runs of equal length; 1 where all reach memory over one bus.
     pub nodes: u32,
+    /// Memory of all nodes, KiB; programs that ask for it find it nowhere where it is not given.
+    pub memory_kib: Option<u64>,
     /// Threads of each core, 1 or 2: the first of each come first in the numbering.
     pub threads: u32,
     /// Instruction set.

@@ -78,7 +78,7 @@ pub enum StoreError {
     #[error("there is no experiment here yet; `powerband try` makes one")]
     Empty,
     /// Between looking and writing, somebody else went on with it.
-    #[error("experiment {0} was just gone on with by another process; `powerband list` shows how it stands")]
+    #[error("experiment {0} was just resumed by another process; `powerband list` shows its state")]
     Changed(i64),
     /// Neither `last` nor a number.
     #[error("'{0}' is not an experiment; write its number or `last`")]

@@ -7,7 +7,7 @@ use crate::cargo::top;
 use crate::metadata::target_folder;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 40] = [
+const PACKAGES: [(&str, &str); 42] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -36,6 +36,9 @@ const PACKAGES: [(&str, &str); 40] = [
     ("cyclictest", "rt-tests"),
     ("perf", "linux-perf"),
     ("lstopo-no-graphics", "hwloc-nox"),
+    ("tuned", "tuned"),
+    // A module of Python.
+    ("psutil.py", "python3-psutil"),
     ("flex", "flex"),
     ("bison", "bison"),
     ("bc", "bc"),

@@ -69,6 +69,8 @@ impl Tier {
                 "cyclictest",
                 "perf",
                 "lstopo-no-graphics",
+                "tuned",
+                "psutil.py",
             ],
             Tier::Services => {
                 &["cc", "make", "apache2", "libphp.so", "mysqli.so", "mariadbd", "unshare", "node", "npm", "chromium"]

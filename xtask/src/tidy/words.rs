@@ -40,6 +40,47 @@ pub(super) fn promises(sources: &[Source]) -> Vec<Problem> {
     problems
 }
 
+/// Phrases that users would have to learn, as they begin: docs/glossary.md has the usual words.
+const PRIVATE: [&str; 16] = [
+    "put back",
+    "puts back",
+    "puts it back",
+    "puts them back",
+    "putting back",
+    "take it back",
+    "takes it back",
+    "take them back",
+    "takes them back",
+    "taken back",
+    "as found",
+    "whoever",
+    "beside",
+    "far end",
+    "may turn",
+    "be turned",
+];
+
+/// What is printed is plain English: no private phrase in a string of a crate.
+pub(super) fn private(sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in sources.iter().filter(|source| source.path.starts_with("crates/")) {
+        for (line, text) in source.product() {
+            let printed = text.strings.to_lowercase();
+            // A name in braces is not printed.
+            let letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '{');
+            let holds = |phrase: &str| {
+                printed.match_indices(phrase).any(|(at, _)| {
+                    !letter(printed[..at].chars().next_back()) && !letter(printed[at + phrase.len()..].chars().next())
+                })
+            };
+            if let Some(phrase) = PRIVATE.into_iter().find(|phrase| holds(phrase)) {
+                problems.push(Problem::new(&source.path, line, format!("a user reads \"{phrase}\": say it plainly")));
+            }
+        }
+    }
+    problems
+}
+
 fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|found| found == word)
 }
@@ -67,6 +108,15 @@ mod tests {
     fn tests_left_out_say_why() {
         check(attributes, "#[test]\n#[ignore]\nfn f() {}\n", &[2]);
         check(attributes, "#[test]\n#[ignore = \"needs a meter\"]\nfn f() {}\n", &[]);
+    }
+
+    #[test]
+    fn private_phrases_are_found_where_they_are_printed() {
+        check(private, "fn f() { say(\"it was Put Back\") }\n", &[1]);
+        check(private, "const A: &str = \"take it back with `undo`\";\n", &[1]);
+        check(private, "let a = \"{beside}\";\n", &[]);
+        check(private, "// put back\nlet a = \"output back, besides\"; put_back(\"\");\n", &[]);
+        check(private, "#[cfg(test)]\nmod tests {\n    const A: &str = \"put back\";\n}\n", &[]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn a_clock_witnesses_while_its_cpu_works() {
 fn witnesses(mut desk: Desk) {
     let kept = "cannot verify the frequency while the CPU is idle; the kernel kept it at 1600 MHz by time_in_state";
     let idle = witnessed(&mut desk, |line| line.contains(kept));
-    assert!(idle.contains("reached 4 of 4 sites"), "{idle}");
+    assert!(idle.contains("applied to 4 of 4 targets"), "{idle}");
     let spinner = desk.start("taskset 2 sh -c 'while :; do :; done'");
     // The other CPU is among those that work where the command itself keeps it busy.
     let runs = "policy1: asked 1600 MHz, runs at 1600 MHz by time_in_state";

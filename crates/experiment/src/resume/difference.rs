@@ -8,7 +8,7 @@ pub(super) fn difference(started: &Started, stands: &[Event], was: &Event, is: &
         |number| format!("trial {number}{}", whereabouts(started, stands, number)),
     );
     let (then, now) = told_apart(was, is);
-    format!("{place} does not come out as it stands in the journal: it was {then}, and is now {now}")
+    format!("{place} differs from the journal: it was {then}, and is now {now}")
 }
 
 fn trial(event: &Event) -> Option<u32> {

@@ -250,7 +250,10 @@ pub fn resolve_table(plan: &Plan, table: &Table) -> Result<Resolved, ResolveErro
         );
     }
     if !plan.record.is_empty() {
-        return Err(PlanError::Table("a table keeps no course of clocks and CPUs; leave out --record".into()).into());
+        return Err(PlanError::Table(
+            "a table keeps no time series of frequencies and CPUs; leave out --record".into(),
+        )
+        .into());
     }
     let settings = table.settings(plan)?;
     let others = settings.iter().filter(|setting| !setting.assignments.is_empty());

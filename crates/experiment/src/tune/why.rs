@@ -54,8 +54,8 @@ impl Gain {
             None => alone(plan, space, &players.alone(subset, at)),
         };
         let none = || match (start, plan.between.is_empty()) {
-            (None, true) => "the machine as found is none of the settings, and what lies between cannot be turned here",
-            _ => "a setting between the machine as found and the answer is not there",
+            (None, true) => "the baseline is none of the settings, and the settings between cannot be set here",
+            _ => "a setting between the baseline and the answer does not exist",
         };
         let between = players.to_measure().into_iter().map(|subset| Some((subset, place(subset)?)));
         let between: Vec<_> = between.collect::<Option<_>>().ok_or_else(|| none().to_owned())?;

@@ -77,7 +77,6 @@ impl WorldBench<'_> {
             Ok(ran) => ran,
             Err(void) => return Ok(Err(void)),
         };
-        self.leftovers.add(ran.left_behind);
         let histograms = stage.load.histograms(&ran.finishes);
         Ok(stage.conclude(&ran.finishes).map(|mut concluded| {
             let repeated = stage.load.runs(&ran.finishes);
@@ -160,6 +159,7 @@ impl WorldBench<'_> {
         let ran = Execution::run(self.world, load, &self.rig, place, watches)?;
         self.world.hush(0);
         self.longest_ns = self.longest_ns.max(self.world.now_ns() - from_ns);
+        self.leftovers.add(ran.as_ref().map_or(0, |ran| ran.left_behind));
         Ok(ran)
     }
 }

@@ -226,7 +226,7 @@ fn what_lies_between_and_cannot_be_turned_is_tried_once_and_told() {
     let mut journal = Vec::new();
     let found = run(&started, &mut bench, &mut journal).unwrap().search.unwrap();
     assert_eq!((found.end, found.shares.len(), tries), (SearchEnd::Confirmed, 0, 1));
-    assert!(found.unshared.unwrap().contains("cannot be turned: invalid argument"));
+    assert!(found.unshared.unwrap().contains("cannot be set: invalid argument"));
     let left = |event: &Event| matches!(event, Event::SettingLeft { setting, .. } if *setting > 30);
     assert_eq!((count(&journal, left), count(&journal, explaining)), (1, 1));
 }

@@ -105,10 +105,9 @@ impl Recording {
 /// What is left out of every recording.
 const LEFT_OUT: [&str; 4] = [
     "host and user names, serial numbers, Ethernet and Internet addresses",
-    "words of the kernel's command line, lines of its configuration, of start scripts and of units that have nothing to do \
-     with what powerband turns",
+    "words of the kernel's command line, lines of its configuration, of start scripts and of units that have nothing to do with what powerband sets",
     "what network devices carried, where modules lie in memory, the flags of all CPUs but the first",
-    "processes that turn nothing powerband turns",
+    "processes that set nothing powerband sets",
 ];
 
 struct Walk<'m> {

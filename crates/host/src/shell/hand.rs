@@ -159,7 +159,7 @@ impl Hand {
                 errno,
                 "interrupt coalescing takes netlink, which a shell does not speak; use ssh: or cmd:",
             )),
-            Err(errno) => Some(refused(errno, "a shell cannot be told that")),
+            Err(errno) => Some(refused(errno, "a shell machine cannot do that")),
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Cards {
 
 /// Why there is no watching.
 pub(super) fn in_words(errno: Errno) -> String {
-    format!("this kernel does not tell when coalescing is changed ({errno}); Linux 5.8 and later do")
+    format!("this kernel does not report when coalescing is changed ({errno}); Linux 5.8 and later do")
 }
 
 impl Cards {
@@ -105,9 +105,9 @@ impl Cards {
             .map(|(pid, name)| format!("{name}, pid {pid}"))
             .collect();
         Writer::unknown(match &daemons[..] {
-            [] => "the kernel does not say, and no program known to turn network devices was left running".to_owned(),
+            [] => "the kernel does not say, and no program known to set network devices was left running".to_owned(),
             some => format!(
-                "the kernel does not say; of programs known to turn network devices these run: {}",
+                "the kernel does not say; of programs known to set network devices these run: {}",
                 some.join(", ")
             ),
         })
@@ -116,7 +116,7 @@ impl Cards {
 
 /// How a writer was inferred.
 const OPENED_A_SOCKET: &str = "the kernel does not say, and it had just opened a netlink socket";
-const RAN: &str = "the kernel does not say, and it turns network devices and was running";
+const RAN: &str = "the kernel does not say, and it sets network devices and was running";
 
 /// The places whose values have changed; all of the device when none has, for then the same was set again.
 fn touched<'p>(places: &'p [String], had: Option<&Coalescing>, has: &Coalescing) -> impl Iterator<Item = &'p String> {

@@ -18,7 +18,7 @@ use crate::{errno, io_errno};
 const KERNELS: [&str; 2] = ["/proc/", "/sys/"];
 
 /// Why nobody is named who replaced a file.
-const REPLACED: &str = "the file was replaced or removed, and the kernel tells nobody by whom";
+const REPLACED: &str = "the file was replaced or removed, and the kernel does not report by whom";
 
 /// Device and inode.
 type Inode = (u64, u64);

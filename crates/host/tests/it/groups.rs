@@ -1,4 +1,6 @@
 //! Control groups with a quota, on whatever hierarchy this machine has.
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use powerband_host::{FileLedger, LocalMachine};
@@ -164,4 +166,98 @@ fn an_ordinary_user_is_told_what_would_help() {
     assert!(text.starts_with("Some(Errno(13))"), "{said:?}");
     assert!(text.contains("run it as root") || text.contains("`sudo powerband …`"), "{text}");
     assert!(!exists(&name));
+}
+
+/// As a quota has a group of version 2 hand a controller down.
+fn handing_down(folder: &Path, controller: &str) -> Turn {
+    let path = folder.join("cgroup.subtree_control").display().to_string();
+    let write = |text: String| Action::WriteFile { path: path.clone(), text };
+    Turn {
+        action: write(format!("+{controller}")),
+        undo: Some(write(format!("-{controller}"))),
+        asked: format!("+{controller}"),
+        before: Some(String::new()),
+        read_back: Some(path.clone()),
+        ..make("", 0)
+    }
+}
+
+/// A group of version 2 below the top, which hands a controller down meanwhile.
+struct Two {
+    mount: PathBuf,
+    own: PathBuf,
+    controller: String,
+    handed_before: bool,
+}
+
+impl Two {
+    fn new() -> Option<Two> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mount = mounts.lines().find(|line| line.contains(" - cgroup2 ")).and_then(|line| line.split(' ').nth(4))?;
+        let mount = PathBuf::from(mount);
+        let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap();
+        let controller = controllers.split_whitespace().next()?.to_owned();
+        let top = mount.join("cgroup.subtree_control");
+        let handed_before = fs::read_to_string(&top).unwrap().split_whitespace().any(|one| one == controller);
+        fs::write(&top, format!("+{controller}")).unwrap();
+        let own = mount.join(unique("hands"));
+        fs::create_dir(&own).unwrap();
+        Some(Two { mount, own, controller, handed_before })
+    }
+}
+
+impl Drop for Two {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(self.own.join("powerband-owner"));
+        let _ = fs::remove_dir(&self.own);
+        if !self.handed_before {
+            let _ = fs::write(self.mount.join("cgroup.subtree_control"), format!("-{}", self.controller));
+        }
+    }
+}
+
+#[test]
+fn what_a_group_was_had_hand_down_is_taken_back_with_who_was_moved_for_it() {
+    let two = if crate::can_be_root() { Two::new() } else { return };
+    let Some(two) = two else {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "needs a version 2 hierarchy with a controller");
+        return;
+    };
+    let mut stage = Stage::new();
+    let acted = stage.near().act(&handing_down(&two.own, &two.controller)).unwrap();
+    assert_eq!((acted.errno, acted.reads_back.as_deref()), (None, Some(two.controller.as_str())));
+    let leaf = two.own.join("powerband-owner");
+    fs::create_dir(&leaf).unwrap();
+    let mut moved = Command::new("sleep").arg("100").spawn().unwrap();
+    fs::write(leaf.join("cgroup.procs"), moved.id().to_string()).unwrap();
+    let undone = stage.near().undo(acted.entry, false);
+    let (handed, pids) =
+        ["cgroup.subtree_control", "cgroup.procs"].map(|name| fs::read_to_string(two.own.join(name)).unwrap()).into();
+    let leaf_is_there = leaf.exists();
+    moved.kill().and_then(|()| moved.wait()).unwrap();
+    assert_eq!((undone.unwrap(), handed.as_str(), leaf_is_there), (Undone::Undone, "", false));
+    assert_eq!(pids.trim(), moved.id().to_string());
+    assert!(stage.near().open_entries().is_empty());
+}
+
+#[test]
+fn what_somebody_else_limits_by_now_is_not_taken_from_him() {
+    // In files that look like a group's: a kernel that has the cpu controller elsewhere can show no limit here.
+    let mut stage = Stage::new();
+    let folder = stage.folder.path().join("group");
+    let other = folder.join("other");
+    fs::create_dir_all(&other).unwrap();
+    fs::write(folder.join("cgroup.subtree_control"), "").unwrap();
+    for (file, relied_on, free) in [("cpu.max", "5000 10000\n", "max 100000\n"), ("cpu.weight", "50\n", "100\n")] {
+        for (text, outcome) in [(relied_on, Undone::GivenUp), (free, Undone::Undone)] {
+            let acted = stage.near().act(&handing_down(&folder, "cpu")).unwrap();
+            fs::write(other.join(file), text).unwrap();
+            assert_eq!(stage.near().undo(acted.entry, false).unwrap(), outcome, "{file}: {text}");
+            let after = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap();
+            assert_eq!(after, if outcome == Undone::GivenUp { "+cpu" } else { "-cpu" }, "{file}: {text}");
+            assert!(stage.near().open_entries().is_empty());
+            fs::remove_file(other.join(file)).unwrap();
+            fs::write(folder.join("cgroup.subtree_control"), "").unwrap();
+        }
+    }
 }

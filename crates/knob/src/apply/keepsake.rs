@@ -112,8 +112,7 @@ impl Run<'_> {
             };
             if now == end {
                 self.applied.notes.push(format!(
-                    "the kernel has set the upper limit of {} to {now} kHz with boost; undo brings the former one back, and \
-                     max_freq=… beside boost chooses one meanwhile",
+                    "the kernel has set the upper limit of {} to {now} kHz with boost; undo restores the former one, and max_freq=… together with boost chooses one meanwhile",
                     policy.name
                 ));
             }

@@ -41,7 +41,7 @@ fn in_passive_mode(machine: &mut dyn Machine, site: &Site, governor: &str) -> Op
     let driver = site.policy.as_ref()?.read(machine, "scaling_driver").ok()?;
     let (_, status, word) = OWN_RULES.into_iter().find(|(name, ..)| *name == driver)?;
     Some(match machine.read(status) {
-        Ok(_) => format!(", all that {driver} has in its active mode; turn both: pstate=passive governor={governor}"),
+        Ok(_) => format!(", all that {driver} has in its active mode; set both: pstate=passive governor={governor}"),
         Err(_) => format!(", all that {driver} has in its active mode; boot with {word}=passive"),
     })
 }
@@ -67,7 +67,8 @@ impl Knob for Governor {
             in_passive_mode(machine, site, &governor)
                 .unwrap_or_else(|| format!("; if it is a module, load it with: modprobe cpufreq_{governor}"))
         } else {
-            String::new()
+            crate::resolve::nearest_of(&governor, there.iter().map(String::as_str))
+                .map_or_else(String::new, |meant| format!("; did you mean governor={meant}?"))
         };
         let mut sorted = there;
         sorted.sort_unstable();

@@ -179,7 +179,7 @@ pub(super) fn section(asked: &Asked<'_>, rows: &[SymbolRow]) -> Section {
     }
     findings.extend(of_default(asked));
     if !lines.is_empty() {
-        let told = format!("{} lines turn on what is off", lines.len());
+        let told = format!("{} lines enable what is off", lines.len());
         findings.push(Finding::note("fragment", told).with(
             "`powerband doctor --fragment > powerband.config`, then in the kernel's source \
              `scripts/kconfig/merge_config.sh -m .config powerband.config && make olddefconfig`",
@@ -219,8 +219,8 @@ fn of_row(asked: &Asked<'_>, found: &SymbolRow, added: bool) -> Option<Finding> 
     }
     let told = format!("off: {}", row.brings);
     let todo = match asked.fragment.out_of_reach.iter().find(|(name, _)| *name == row.name) {
-        Some((_, lacks)) => format!("no line turns it on: it needs CONFIG_{lacks}, which this kernel has not"),
-        None => format!("turn on {}", row.path(asked.config.arch())),
+        Some((_, lacks)) => format!("no line enables it: it needs CONFIG_{lacks}, which this kernel has not"),
+        None => format!("enable {}", row.path(asked.config.arch())),
     };
     let is_missing = match row.area {
         Area::Cpufreq => row.name != "CPU_FREQ_STAT" && asked.hardware != Hardware::Virtual,
@@ -271,7 +271,7 @@ fn without_building(asked: &Asked<'_>, wanted: &str) -> Option<String> {
         return None;
     }
     if asked.config.version() < (5, 9, 0) {
-        return Some(format!("turn it after each boot: `powerband set governor={wanted}`"));
+        return Some(format!("set it after each boot: `powerband set governor={wanted}`"));
     }
     // In its active mode that driver knows these two alone, whatever the kernel has.
     let passive = asked.config.has("X86_INTEL_PSTATE") && !matches!(wanted, "performance" | "powersave");

@@ -56,7 +56,7 @@ impl Place {
         }
         if let Some(kind) = &self.container {
             let told = format!("{kind}; the kernel is the host's and shared with others");
-            findings.push(Finding::note("container", told).with("turn the kernel's knobs on the host"));
+            findings.push(Finding::note("container", told).with("set the kernel's knobs on the host"));
         }
         Section { name: "place", title: "where this is".into(), findings }
     }

@@ -108,7 +108,7 @@ impl Reach {
         self.findings.push(if self.quota {
             Finding::ok("cgroup.cpu_quota", "a CPU share for the load, on any hardware")
         } else {
-            let todo = "take cgroup_disable=cpu off the kernel's command line, or turn on CONFIG_CFS_BANDWIDTH";
+            let todo = "take cgroup_disable=cpu off the kernel's command line, or enable CONFIG_CFS_BANDWIDTH";
             Finding::missing("cgroup.cpu_quota", "this kernel has no cpu controller", todo)
         });
     }

@@ -22,7 +22,7 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -
     let mut findings = Vec::new();
     let privileged = machine.identity().privileged;
     if privileged {
-        findings.push(Finding::ok("user", "root, who may turn all that the kernel lets anybody turn"));
+        findings.push(Finding::ok("user", "root, who may set every knob that the kernel offers"));
     }
     findings.extend(place.read_only.iter().map(|mount| read_only(mount, reach)));
     if reach.devices {
@@ -31,7 +31,7 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -
     if !privileged {
         findings.extend(files(machine, reach));
         if reach.sysctl {
-            findings.push(Finding::note("sysctl.*", "only root may turn it").with(format!(
+            findings.push(Finding::note("sysctl.*", "only root may set it").with(format!(
                 "allow whole commands in /etc/sudoers.d/{GROUP}, without a `*`, which takes further words: \
                  `%{GROUP} ALL=(root) /usr/local/bin/powerband set sysctl.vm.swappiness=10`"
             )));
@@ -42,7 +42,7 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -
             ));
         }
     }
-    Section { name: "rights", title: "what you may turn".into(), findings }
+    Section { name: "rights", title: "what you may set".into(), findings }
 }
 
 /// A mount that takes no writes, which matters where knobs sit in it.
@@ -65,15 +65,15 @@ fn devices(administers: Option<bool>, privileged: bool) -> Option<Finding> {
     const ABOUT: &str = "nic.*";
     match administers.unwrap_or(privileged) {
         true if privileged => None,
-        true => Some(Finding::ok(ABOUT, "this program may turn it (CAP_NET_ADMIN)")),
+        true => Some(Finding::ok(ABOUT, "this program may set it (CAP_NET_ADMIN)")),
         false if privileged => Some(Finding::missing(
             ABOUT,
             "root lacks CAP_NET_ADMIN here, as in most containers",
-            "give it to the container (docker: --cap-add NET_ADMIN), or turn it on the host",
+            "give it to the container (docker: --cap-add NET_ADMIN), or set it on the host",
         )),
         false => Some(Finding::missing(
             ABOUT,
-            "only who administers the network may turn it",
+            "only a process with CAP_NET_ADMIN may set it",
             format!(
                 "give a copy of the program that right, and it to one group alone: \
                  `install -m 750 -g {GROUP} powerband /usr/local/bin/powerband-nic && \

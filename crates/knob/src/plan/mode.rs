@@ -65,7 +65,7 @@ impl Offer {
         let guessed = || MAINLINE.map(str::to_owned).to_vec();
         let note = self.governors.is_none().then(|| {
             format!(
-                "which governors the mode {} has is not told before it is in force: these are Linux's own; if one is \
+                "which governors the mode {} has is not known before it is in force: these are Linux's own; if one is \
                  missing, name the others",
                 self.mode
             )

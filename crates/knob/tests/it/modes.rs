@@ -51,7 +51,7 @@ fn all_governors_beside_a_mode_are_those_of_that_mode() {
     let (values, lacking, notes) = governors(&mut active(), "all", &["passive"]).unwrap();
     let all = "conservative,ondemand,performance,powersave,schedutil";
     assert_eq!((values.as_str(), lacking.as_str()), (all, ""));
-    assert!(notes[1].contains("not told before it is in force: these are Linux's own"), "{notes:?}");
+    assert!(notes[1].contains("not known before it is in force: these are Linux's own"), "{notes:?}");
 }
 
 #[test]

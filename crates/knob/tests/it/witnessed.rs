@@ -74,10 +74,10 @@ fn several_sites_are_summed_up_with_the_reason_of_each_other_one() {
     let applied = turn(&mut machine, "max_freq@policy0=1700MHz min_freq=1600MHz");
     let summary = applied.summary().unwrap();
     assert!(
-        summary.starts_with("reached 2 of 3 sites; cpufreq.max_freq at policy0: accepted, but 2400 MHz"),
+        summary.starts_with("applied to 2 of 3 targets; cpufreq.max_freq at policy0: accepted, but 2400 MHz"),
         "{summary}"
     );
-    assert_eq!(turn(&mut machine, "governor=ondemand").summary().unwrap(), "reached 2 of 2 sites");
+    assert_eq!(turn(&mut machine, "governor=ondemand").summary().unwrap(), "applied to 2 of 2 targets");
     assert_eq!(turn(&mut machine, "governor@policy0=ondemand").summary(), None);
 }
 

@@ -23,7 +23,8 @@ const MBIT_PER_MEGABYTE: f64 = 8.0 * 1024.0 * 1024.0 / 1e6;
 pub(super) fn call(words: &[String]) -> Call {
     let mut metrics = vec![judged("rate_mbit_s", Better::Higher)];
     if words.iter().any(|word| is_flag(word, 'u')) {
-        metrics.extend(shown(["lost_percent", "dropped_packets"]));
+        metrics.push(judged("lost_percent", Better::Lower));
+        metrics.extend(shown(["dropped_packets"]));
     } else {
         metrics.extend(shown(["retransmits", "rtt_ms"]));
     }

@@ -399,6 +399,8 @@ fn calls_that_cannot_be_read_say_what_to_add() {
         ("iperf -c b", "--metric"),
         ("fping -c 10 b", "--metric"),
         ("oha http://b", "--metric"),
+        ("taskset -c 1 fping -c 10 b", "output of fping is not read"),
+        ("sudo ping ab", "--reads ping"),
         ("sockperf tp -i b", "ping-pong"),
         ("taskset -c 0 iperf3 -c b --json", "--reads iperf3"),
         ("sudo /usr/bin/ping b", "--reads ping"),

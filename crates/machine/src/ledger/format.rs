@@ -89,11 +89,11 @@ impl Damage {
     /// What is left of its words: `it turned cpufreq.governor at policy0, which read ondemand before`.
     #[must_use]
     pub fn story(&self) -> String {
-        let Some(knob) = &self.knob else { return "it does not say any more what it turned".into() };
+        let Some(knob) = &self.knob else { return "it no longer says what it set".into() };
         let site = self.site.as_ref().filter(|site| *site != "-" && !knob.ends_with(site.as_str()));
         let at = site.map_or_else(String::new, |site| format!(" at {}", short(site)));
         let before = self.before.as_ref().map_or_else(String::new, |it| format!(", which read {} before", short(it)));
-        format!("it turned {}{at}{before}", short(knob))
+        format!("it set {}{at}{before}", short(knob))
     }
 
     fn of(line: u32, bytes: &[u8]) -> Damage {

@@ -17,7 +17,7 @@ pub enum LedgerError {
         errno: Errno,
     },
     /// It cannot be written.
-    #[error("cannot write the ledger {place}: {errno}; nothing was turned")]
+    #[error("cannot write the ledger {place}: {errno}; nothing was changed")]
     Unwritable {
         /// Which ledger.
         place: String,

@@ -62,7 +62,7 @@ impl Clocks {
         let mut all = Clocks::default();
         if !interrupting && interrupts_cpus(machine) {
             all.unread = Some(
-                "this kernel interrupts each CPU to tell its clock, so that looking would keep it awake; \
+                "this kernel interrupts each CPU to read its frequency, so that reading would keep it awake; \
                  --interrupting reads it all the same"
                     .to_owned(),
             );

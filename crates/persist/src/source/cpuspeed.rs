@@ -56,7 +56,7 @@ fn governor(scene: &mut Scene<'_>, finding: Finding, keys: &[Key]) {
     let sites = scene.target.everywhere();
     let Some(driver) = driver else {
         let values = vec!["ondemand".to_owned(), "userspace".to_owned()];
-        return scene.push(finding.sets(values, sites).because("by the driver, which the kernel does not tell"));
+        return scene.push(finding.sets(values, sites).because("by the driver, which the kernel does not report"));
     };
     let because = format!("because the driver is {driver}");
     if !FOR_GOVERNORS.contains(&driver.as_str()) {

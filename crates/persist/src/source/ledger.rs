@@ -25,7 +25,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
             continue;
         }
         let how = match turn.hold {
-            Hold::Set => "`powerband undo` takes it back",
+            Hold::Set => "`powerband undo` restores it",
             Hold::Held => "held until its owner ends; `powerband info turned` says by whom",
         };
         let text = format!("entry {}", entry.id.0);

@@ -31,8 +31,7 @@ fn a_set_of_ours_is_the_last_link_of_the_chain() {
     let why = tree.why("governor@policy0");
     assert_eq!(
         why.sentence,
-        "the kernel starts with schedutil (CONFIG_CPU_FREQ_DEFAULT_GOV_SCHEDUTIL), then powerband (`powerband undo` takes \
-         it back) sets performance; it reads performance now"
+        "the kernel starts with schedutil (CONFIG_CPU_FREQ_DEFAULT_GOV_SCHEDUTIL), then powerband (`powerband undo` restores it) sets performance; it reads performance now"
     );
     let ours = why.findings.last().unwrap();
     assert_eq!((ours.phase, ours.explains), (Phase::Running, true));

@@ -54,7 +54,7 @@ fn orders(machine: &mut Booted, rate_per_s: Option<f64>, for_ns: u64, seed: u64)
     while !matches!(machine.world.wait(None), Wake::Ended(..) | Wake::Deadline) {}
     let finished = machine.machine()?.finished(process);
     let report =
-        finished.and_then(|finished| finished.report).ok_or_else(|| failed(&"an order system told nothing"))?;
+        finished.and_then(|finished| finished.report).ok_or_else(|| failed(&"an order system reported nothing"))?;
     let number = |key: &str| report[key].as_f64().unwrap_or(f64::NAN);
     Ok(number("transactions") / number("seconds"))
 }
@@ -89,7 +89,7 @@ pub(super) fn work_by_cpu(name: &str) -> Result<Tried, Failure> {
     let (off, on) = (busy(name, file, "0")?, busy(name, file, "1")?);
     let read =
         |shares: &[f64]| shares.iter().map(|share| format!("{:.0}", share * 100.0)).collect::<Vec<_>>().join(" ");
-    let raw = format!("as read, at the lowest clock: off {} %, on {} %", read(&off), read(&on));
+    let raw = format!("as read, at the lowest frequency: off {} %, on {} %", read(&off), read(&on));
     let ((off_high, off_low), (on_high, on_low)) = (halves(off), halves(on));
     let near = |found: f64, published: f64| (found / published).max(published / found) <= FACTOR;
     let so = near(off_high, 0.15) && near(off_low, 0.05) && near(on_high, 0.20) && on_low <= IDLE;

@@ -164,7 +164,7 @@ fn bogomips(name: &str) -> Result<Tried, Failure> {
     }
     let mean = shares.iter().sum::<f64>() / shares.len() as f64;
     let off = shares.iter().map(|share| (share / mean - 1.0).abs()).fold(0.0, f64::max);
-    let seen = format!("{mean:.4} a MHz at {} clocks, off by {:.3} % at most", shares.len(), off * 100.0);
+    let seen = format!("{mean:.4} per MHz at {} frequencies, deviation {:.3} % at most", shares.len(), off * 100.0);
     Ok(Tried { so: shares.len() > 1 && off < 0.001, seen })
 }
 
@@ -207,7 +207,7 @@ fn one_cpu_of_many(name: &str) -> Result<Tried, Failure> {
         machine.write(1, "scaling_governor", "powersave")?;
         let now = machine.cpufreq(0, "scaling_governor")?;
         so &= other != "powersave" && (now == other) == alone;
-        seen.push(format!("on sim:{name} turning CPU 1 turns CPUs {}", related.replace(' ', ",")));
+        seen.push(format!("on sim:{name} setting CPU 1 sets CPUs {}", related.replace(' ', ",")));
     }
     Ok(Tried { so, seen: seen.join("; ") })
 }

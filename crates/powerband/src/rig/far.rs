@@ -200,7 +200,7 @@ fn introduce(near: &mut Member, far: Option<&mut Member>) {
 /// A table has nothing to be looked at.
 pub(super) fn no_rig(name: &str) -> Failure {
     let sentence = format!(
-        "{name} is a table of measurements: there is nothing to look at or to turn; powerband try, tune and run --machine {name} \
+        "{name} is a table of measurements: there is nothing to look at or to set; powerband try, tune and run --machine {name} \
          draw trials from it, alone"
     );
     Failure::new(Exit::Unsupported, sentence)
@@ -208,7 +208,7 @@ pub(super) fn no_rig(name: &str) -> Failure {
 
 pub(super) fn unturnable(name: &str) -> Failure {
     let sentence = format!(
-        "a recorded machine cannot be turned: {name} answers what it read when it was captured; rehearse with --machine \
+        "a recorded machine cannot be set: {name} answers what it read when it was captured; rehearse with --machine \
          sim:NAME"
     );
     Failure::new(Exit::Unsupported, sentence)
@@ -292,7 +292,7 @@ pub(crate) fn check_addresses(load: &Load, world: &mut dyn World) -> Result<(), 
     match [far, near].into_iter().find(|machine| machine.address.is_empty()) {
         None => Ok(()),
         Some(unknown) => Err(usage(format!(
-            "the load '{}' needs the address of {}, and nobody tells it; write it into the name, e.g. cmd@10.0.0.2:COMMAND",
+            "the load '{}' needs the address of {}, which is not known; write it into the name, e.g. cmd@10.0.0.2:COMMAND",
             load.describe(),
             unknown.name
         ))),

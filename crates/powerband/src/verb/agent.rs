@@ -1,7 +1,7 @@
 //! `agent`: this machine in the service of a powerband at the other end of standard input and output.
 use std::os::unix::ffi::OsStrExt;
 
-use powerband_host::{Agent, FileLedger, HostWorld, LocalMachine, Lock, Opened, Parting, holder};
+use powerband_host::{Agent, FileLedger, HostWorld, LocalMachine, Lock, Opened, Parting, holder, remove_unused_folder};
 use powerband_knob::restore;
 use powerband_machine::World;
 use powerband_machine::wire::{Hello, Purpose, Refusal};
@@ -17,8 +17,8 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
         remove_carried();
     }
     let agent = Agent::at_stdio().map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
-    // Dropped in the opposite order: the machine and its guardian go before the lock does.
-    let (_lock, mut opened) = match open(agent.hello()) {
+    // The machine and its guardian go before the lock does, also after an error.
+    let (lock, mut opened) = match open(agent.hello()) {
         Ok(opened) => opened,
         Err(failure) => {
             let exit = failure.exit as u8;
@@ -33,11 +33,15 @@ pub(crate) fn run(args: &cli::Agent) -> Answer {
     if turns {
         put_back(&mut opened)?;
     }
+    drop(opened);
+    if let Some(lock) = lock {
+        remove_unused_folder(lock);
+    }
     match parting {
         Parting::Ended => Ok(Exit::Fine as u8),
         Parting::Stopped => Ok(Exit::Stopped as u8),
         Parting::Silent => {
-            Err(Failure::new(Exit::CannotGoOn, "the other end was silent for too long; everything was put back"))
+            Err(Failure::new(Exit::CannotGoOn, "the other end was silent for too long; everything was restored"))
         }
         Parting::Nonsense(why) => Err(Failure::new(Exit::CannotGoOn, why)),
     }

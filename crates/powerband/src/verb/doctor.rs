@@ -117,7 +117,7 @@ fn read(file: &Path) -> Result<String, Failure> {
 /// The lines alone, ready to be merged.
 fn fragment(examined: &Examined) -> Answer {
     let Some(kernel) = &examined.kernel else {
-        let why = "this machine does not tell its kernel's configuration; name the file with --kernel FILE";
+        let why = "this machine does not show its kernel's configuration; name the file with --kernel FILE";
         return Err(Failure::new(Exit::Unsupported, why));
     };
     output::say(&kernel.fragment.iter().map(|line| format!("{line}\n")).collect::<String>());

@@ -281,7 +281,7 @@ fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
             let turn = &entry.turn;
             let (held_by, how) = match turn.hold {
                 Hold::Held => left::holder_words(rig.kept_of(side)),
-                Hold::Set => (None, "set; `powerband undo` takes it back".into()),
+                Hold::Set => (None, "set; `powerband undo` restores it".into()),
             };
             let line = format!("changed: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked);
             rows.push(TurnedRow { entry, held_by, line });

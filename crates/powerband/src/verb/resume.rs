@@ -55,8 +55,8 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let past = if names.simulated() { Past::Computed } else { Past::Recalled };
     let quiet = args.quiet || shared.json;
     let finding = conduct(&mut store, id, &resolved, &events[..keep], past, (rig.world(), user), quiet);
-    rig.close();
-    conclude(shared, &mut store, id, finding, &measured_as(begun.as_ref()))
+    let in_place = rig.close();
+    conclude(shared, &mut store, id, finding, &measured_as(begun.as_ref())).and_then(|code| in_place.map(|()| code))
 }
 
 /// The words it was begun with.

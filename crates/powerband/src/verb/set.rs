@@ -252,7 +252,7 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
         Answered::Yes => {}
         Answered::Nobody => {
             let time = format_duration(within_ns);
-            return Err(Failure::new(Exit::Failed, format!("nobody confirmed within {time}: everything was put back")));
+            return Err(Failure::new(Exit::Failed, format!("nobody confirmed within {time}: everything was restored")));
         }
         Answered::Stopped => return Ok(Exit::Stopped as u8),
         Answered::Lost => {
@@ -291,5 +291,5 @@ fn taken_back(shared: &Shared) -> String {
         name.as_ref().map(|name| format!(" {option} {}", quoted(name))).unwrap_or_default()
     };
     let (near, far) = (at("--machine", &shared.machine), at("--far", &shared.far));
-    format!("take it back with `powerband{near}{far} undo`")
+    format!("undo with `powerband{near}{far} undo`")
 }

@@ -144,7 +144,7 @@ fn words(machine: &Description) -> String {
             format_number(clock.running_w),
             format_number(clock.leakage_w)
         );
-        line("clock", format!("{:<9} {draws}", format_khz(clock.khz)));
+        line("frequency", format!("{:<9} {draws}", format_khz(clock.khz)));
     }
     line("platform", format!("{} W", format_number(machine.platform_w)));
     for idle in &machine.idle {

@@ -91,6 +91,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let wanted: Vec<&Step> = steps.iter().filter(newest).collect();
     if wanted.is_empty() {
         left::sort_out(rig.world(), &kept)?;
+        kept.iter().filter(|kept| kept.away.is_none()).for_each(left::remark_damaged);
         if shared.json {
             let restored = &Restored::default();
             return output::say_document(&TakenBack { restored, steps_left: 0, undone: Some([]) });
@@ -172,7 +173,7 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
         text.extend(step.told().map(|entry| line(&entry.turn)));
     }
     if !left.is_empty() {
-        text += "left by an interrupted powerband; `powerband undo --left` takes it back:\n";
+        text += "left by an interrupted powerband; `powerband undo --left` restores it:\n";
         text.extend(left.iter().map(|(_, entry)| &entry.turn).filter(|turn| tells(turn)).map(line));
     }
     output::say(if text.is_empty() { "nothing is changed" } else { &text });
@@ -205,7 +206,7 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
     if shared.json {
         return output::say_document(&TakenBack { restored, steps_left, undone: None }).map(drop);
     }
-    let mut text = format!("put back: {}", restored.undone);
+    let mut text = format!("restored: {}", restored.undone);
     if restored.already > 0 {
         text += &format!(", already as before: {}", restored.already);
     }
@@ -214,7 +215,8 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
     }
     text.extend(restored.differs().iter().map(|differs| format!("\n{differs}")));
     if steps_left > 0 {
-        text += &format!("\n{steps_left} earlier steps are still in force; `powerband undo --all` takes them back too");
+        let (steps, them) = if steps_left == 1 { ("step is", "it") } else { ("steps are", "them") };
+        text += &format!("\n{steps_left} earlier {steps} still in force; `powerband undo --all` undoes {them} too");
     }
     output::say(&text);
     Ok(())
@@ -231,7 +233,7 @@ fn outcome(restored: &Restored, names: &rig::Names, verb: &str) -> Answer {
     }
     if let Some(foreign) = restored.foreign.first() {
         let sentence = format!(
-            "{} was set to {} and now reads {}{}: somebody else turned it, so it was left alone; `powerband {verb} --force` puts it back all the same",
+            "{} was set to {} and now reads {}{}: another program changed it, so it was left alone; `powerband {verb} --force` restores it all the same",
             placed(&foreign.knob, &foreign.site),
             foreign.ours,
             foreign.found,

@@ -111,7 +111,7 @@ fn a_card_that_rounds_its_time_down_is_put_back_to_what_it_read() {
     let before = card(&["get", "nic.rx-usecs"]);
     assert!(before.contains("= 261"), "no step of its clock is 261 us long: {before}");
     card(&["set", "nic.rx-usecs=100"]);
-    assert!(card(&["undo"]).contains("put back: 1"));
+    assert!(card(&["undo"]).contains("restored: 1"));
     assert_eq!(card(&["get", "nic.rx-usecs"]), before);
     let report = desk.report(&["run", "plans/coalesce-usecs.toml", "--blocks", "2"]);
     assert_eq!(report.restored.unwrap().failed, Vec::<String>::new());

@@ -75,7 +75,7 @@ fn what_may_be_a_knob_or_a_command_is_asked_back() {
         (&["try", "env.X=1,2", "--load", "counter"], &["env.X", "'counter'"]),
         (&["try", "env.1X=1,2", "true"], &["1X", "letters"]),
         (&["try", "background=spin", "true"], &["spin@cpu1"]),
-        (&["try", "far/env.A=1,2", "true"], &["near machine"]),
+        (&["try", "far/env.A=1,2", "true"], &["this side of the link"]),
         (&["--json", "try", "true", "--show-output"], &["--show-output"]),
         (&["try", "sleep 1", "sleep 2", "--runs", "3", "--blocks", "4"], &["--runs"]),
     ] {

@@ -78,7 +78,7 @@ fn more_rounds_decide_and_other_orders_are_told() {
     let row = row(&found);
     assert_eq!(row["verdict"], "better");
     near(row, "change", -0.1, 0.005);
-    assert!(row["notes"][0].as_str().unwrap().contains("is not told"), "{row}");
+    assert!(row["notes"][0].as_str().unwrap().contains("is not known"), "{row}");
 }
 
 #[test]

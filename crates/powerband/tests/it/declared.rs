@@ -29,7 +29,7 @@ fn level(desk: &Desk) -> String {
 fn a_plans_own_knob_is_turned_in_its_settings_and_put_back() {
     let (desk, plan) = desk_with("knee = \"level\"");
     let why = desk.run(&["run", &plan]).refused(2);
-    assert!(why.contains("does not turn it to a number"), "{why}");
+    assert!(why.contains("does not set it to a number"), "{why}");
     let (desk, plan) = desk_with("");
     desk.run(&["run", &plan, "-q"]).ended(0);
     assert_eq!((level(&desk).as_str(), desk.turned()), ("low\n", 0));

@@ -22,6 +22,14 @@ fn desk() -> Desk {
     desk
 }
 
+/// What becomes of the ledger in its place.
+const CUTS: [(&str, &str); 4] = [
+    ("emptied", ": > \"$0/ledger\""),
+    ("cut off", "truncate -s 40 \"$0/ledger\""),
+    ("overwritten", "echo mine > \"$0/ledger\""),
+    ("emptied with the lock", ": > \"$0/ledger\"; : > \"$0/lock\""),
+];
+
 /// A command that holds a knob, once its load runs.
 fn holding(desk: &Desk) -> Started {
     let (set, runs) = (format!("{}=1", desk.knob("knob")), desk.beside("runs"));
@@ -60,6 +68,42 @@ fn a_killed_command_whose_state_folder_went_away_is_still_restored() {
         running.end();
         until(&format!("the guardian restored it, {what}"), || text(&desk.beside("knob")) == "before\n");
         until("the guardian has ended", || guardians(&desk).is_empty());
+    }
+}
+
+#[test]
+fn a_killed_command_whose_ledger_was_cut_off_is_restored_and_what_was_set_before_stays_known() {
+    for (what, how) in CUTS {
+        let desk = desk();
+        desk.run(&["set", &format!("{}=1", desk.knob("other"))]).ended(0);
+        let running = holding(&desk);
+        change(how, &desk.state());
+        running.signal(Signal::KILL);
+        running.end();
+        until(&format!("the guardian restored it, {what}"), || text(&desk.beside("knob")) == "before\n");
+        until("the guardian has ended", || guardians(&desk).is_empty());
+        assert_eq!(desk.turned(), 1, "{what}");
+        desk.run(&["undo"]).ended(0);
+        assert_eq!(text(&desk.beside("other")), "before\n", "{what}");
+        let aside = desk.state().join("ledger.damaged");
+        assert_eq!(
+            aside.exists().then(|| text(&aside)),
+            (what == "overwritten").then(|| "mine\n".to_owned()),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_command_whose_ledger_was_cut_off_leaves_it_whole() {
+    for (what, how) in CUTS {
+        let desk = desk();
+        desk.run(&["set", &format!("{}=1", desk.knob("other"))]).ended(0);
+        let set = format!("{}=1", desk.knob("knob"));
+        desk.run(&["with", &set, "--", "sh", "-c", how, &desk.state().display().to_string()]);
+        assert_eq!((text(&desk.beside("knob")).as_str(), desk.turned()), ("before\n", 1), "{what}");
+        desk.run(&["undo"]).ended(0);
+        assert_eq!(text(&desk.beside("other")), "before\n", "{what}");
     }
 }
 
@@ -126,6 +170,20 @@ fn an_experiment_whose_store_goes_away_keeps_what_was_measured() {
     assert_eq!(text(&desk.state().join("powerband.sqlite")), "mine\n");
     let saved = why.rsplit_once("--store ").and_then(|(_, rest)| rest.split_once(" show")).unwrap().0;
     desk.run(&["--store", saved, "show", "1"]).ended(0);
+}
+
+#[test]
+fn a_state_folder_that_goes_away_in_the_last_trial_is_noticed() {
+    // The last thing that runs, after everything was restored.
+    let desk = desk();
+    let setting = format!("{}=0,1", desk.knob("knob"));
+    let (store, state) = (desk.beside("store").display().to_string(), desk.state().display().to_string());
+    let cleanup = format!("mv {state} {state}.moved");
+    let words =
+        ["try", &setting, "--store", &store, "--runs", "2", "--warmup", "0", "--settle", "0", "--cleanup", &cleanup];
+    let ran = desk.run(&[&words[..], &["--", "true"]].concat()).ended(8);
+    assert!(ran.err.contains(&format!("the state folder {state} was deleted, moved or replaced")), "{}", ran.err);
+    assert_eq!(text(&desk.beside("knob")), "before\n");
 }
 
 #[test]

@@ -286,7 +286,7 @@ fn no_guardian_outlives_a_command_that_ends_by_itself() {
         let ran = desk.run(words);
         assert_eq!(ran.code, Some(code), "{words:?}: {}", ran.err);
         until("the guardian has ended", || guardians(&desk).is_empty());
-        assert_eq!(ran.err.matches("put back").count(), 0, "{}", ran.err);
+        assert_eq!(ran.err.matches("restoring what powerband").count(), 0, "{}", ran.err);
     }
     let watched = "tr '\\0' ' ' < /proc/$PPID/cmdline; cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c __guardian";
     let seen = desk.run(&["with", &knob, "--", "sh", "-c", watched]).ended(0).out;

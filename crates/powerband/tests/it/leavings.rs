@@ -74,12 +74,12 @@ fn a_damaged_entry_is_named_and_the_rest_is_put_back() {
         let warned = desk.run(&["info", "turned"]).ended(0).err;
         assert!(
             warned.contains(&format!(
-                "entry 3 of {ledger} is damaged (it turned fil3:{}, which read 0 before)",
+                "entry 3 of {ledger} is damaged (it set fil3:{}, which read 0 before)",
                 b.display()
             )),
             "{warned}"
         );
-        assert!(warned.contains("2 settings are still turned by an interrupted powerband"), "{warned}");
+        assert!(warned.contains("2 settings are still set by an interrupted powerband"), "{warned}");
 
         let other = format!("{}=1", desk.knob("other"));
         let words: Vec<&str> = words.iter().map(|&word| if word == "OTHER" { &*other } else { word }).collect();
@@ -231,7 +231,7 @@ fn whoever_looks_is_told_what_an_interrupted_one_left_and_who_holds_what() {
         let looked = desk.run(look).ended(0);
         assert_eq!(
             looked.err,
-            "note: 1 setting is still turned by an interrupted powerband; `powerband undo --left` or the next command that turns puts it back\n"
+            "note: 1 setting is still set by an interrupted powerband; `powerband undo --left` or the next command that sets a knob restores it\n"
         );
         assert!(look == ["list"] || looked.out.contains("left by an interrupted powerband"), "{}", looked.out);
     }
@@ -239,7 +239,7 @@ fn whoever_looks_is_told_what_an_interrupted_one_left_and_who_holds_what() {
     assert!(listed.starts_with("left by an interrupted powerband") && listed.contains("1 (was 0)"), "{listed}");
     assert_eq!(text(&path).trim_end(), "1", "looking puts nothing back");
     let told = desk.run(&["undo", "--left"]).ended(0);
-    assert_eq!((told.out.as_str(), told.err.as_str(), text(&path).as_str()), ("put back: 1\n", "", "0\n"));
+    assert_eq!((told.out.as_str(), told.err.as_str(), text(&path).as_str()), ("restored: 1\n", "", "0\n"));
     assert_eq!(desk.run(&["undo", "--left"]).ended(0).out, "nothing is left\n");
 }
 
@@ -258,7 +258,7 @@ fn the_guardian_puts_back_what_is_whole_and_leaves_the_damage_to_the_next_comman
     assert_eq!([text(&a), text(&b)], ["1\n", "0\n"]);
     assert!(!desk.state().join("ledger.damaged").exists());
     let why = desk.run(&["try", "-s", "a:", "-s", "b:", "--", "true"]).refused(6);
-    assert!(why.contains(&format!("it turned file:{}, which read 0 before", a.display())), "{why}");
+    assert!(why.contains(&format!("it set file:{}, which read 0 before", a.display())), "{why}");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn what_a_simulated_machine_keeps_is_tidied_too_on_both_sides() {
     }
     let rig = ["--machine", "sim:omap3530", "--far", "sim:pc"];
     let warned = desk.run(&[&rig[..], &["info", "turned"]].concat()).ended(0).err;
-    assert_eq!(warned.matches("still turned by an interrupted powerband").count(), 2, "{warned}");
+    assert_eq!(warned.matches("still set by an interrupted powerband").count(), 2, "{warned}");
     desk.run(&[&rig[..], &["undo", "--left"]].concat()).ended(0);
     let looked = desk.run(&[&rig[..], &["info", "turned"]].concat()).ended(0);
     assert_eq!((looked.out.lines().last(), looked.err.as_str()), (Some("nothing is changed"), ""));

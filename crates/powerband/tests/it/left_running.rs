@@ -35,9 +35,7 @@ fn what_a_load_leaves_running_is_ended_before_the_next_trial_and_reported() {
              then echo \"$pid runs on\" >&2; exit 1; fi; done < $0; {spin}"
         );
         let knob = format!("{}=0,1", desk.knob("knob"));
-        let words = [
-            "try", &knob, "--warmup", "0", "--blocks", "2", "--settle", "0", "--repeat", "1", "--", "sh", "-c", &script,
-        ];
+        let words = ["try", &knob, "--warmup", "0", "--blocks", "2", "--settle", "0", "--", "sh", "-c", &script];
         let ran = desk.run(&[&["--json"], &words[..], &[&pids.display().to_string()]].concat());
         let survivors: Vec<String> = text(&pids).lines().filter(|pid| lives(pid)).map(str::to_owned).collect();
         for pid in &survivors {
@@ -47,13 +45,48 @@ fn what_a_load_leaves_running_is_ended_before_the_next_trial_and_reported() {
         let report = ran.ended(0).value();
         let trials = text(&desk.beside("pids.trials")).lines().count();
         assert!(trials >= 4, "{trials}");
-        let note = format!(
-            "the load left 10 processes behind after each of {trials} runs; they were ended before the next trial"
-        );
         let notes = report["notes"].as_array().unwrap();
-        assert!(notes.iter().any(|it| it == note.as_str()), "{manner}: {notes:?}");
+        let note = "the load left 10 processes behind after each of ";
+        assert!(notes.iter().any(|it| it.as_str().unwrap().starts_with(note)), "{manner}, {trials} runs: {notes:?}");
+        let journal = desk.journal();
+        let repeated = journal.iter().filter(|event| event.contains("\"event\":\"repeats\""));
+        assert!(
+            repeated.clone().all(|event| event.contains("\"runs\":1,")),
+            "{manner}: {:?}",
+            repeated.collect::<Vec<_>>()
+        );
         assert!(desk.run(&["show", "last"]).ended(0).out.contains("10 processes behind"), "{manner}");
     }
+}
+
+#[test]
+fn a_command_that_begins_to_leave_processes_later_is_not_repeated_from_then_on() {
+    let desk = Desk::new();
+    // The runs that decide how often it is repeated leave nothing, every later one does.
+    let script = "echo run >> \"$0\"; [ $(grep -c . \"$0\") -gt 2 ] || exit 0; \
+                  sleep 98764 >/dev/null 2>&1 & echo $! >> \"$0.pids\"";
+    let runs = desk.beside("runs").display().to_string();
+    let words = ["try", "env.A=1", "--runs", "2", "--warmup", "0", "--settle", "0", "--", "sh", "-c", script, &runs];
+    let report = desk.json(&words);
+    let notes: Vec<&str> = report["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
+    let pids = text(&desk.beside("runs.pids"));
+    assert!(pids.lines().count() > 2 && !pids.lines().any(lives), "{pids}");
+    let journal = desk.journal();
+    let repeats: Vec<&String> = journal.iter().filter(|event| event.contains("\"event\":\"repeats\"")).collect();
+    // On a machine so busy that the command is not short it is not repeated in the first place.
+    if let Some(last) = repeats.last() {
+        assert!(last.contains("\"runs\":1,"), "{repeats:?}");
+        assert!(notes.iter().any(|note| note.starts_with("the command runs once in each trial")), "{notes:?}");
+    }
+}
+
+#[test]
+fn what_a_hook_leaves_running_is_reported() {
+    let desk = Desk::new();
+    let setup = "sleep 98765 >/dev/null 2>&1 &";
+    let words = ["try", "env.A=1", "--runs", "2", "--warmup", "0", "--settle", "0", "--setup", setup, "--", "true"];
+    let notes = desk.json(&words)["notes"].to_string();
+    assert!(notes.contains("the setup command 'sleep 98765") && notes.contains("left processes behind"), "{notes}");
 }
 
 #[test]

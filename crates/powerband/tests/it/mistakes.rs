@@ -20,6 +20,19 @@ fn refuses_on(desk: &Desk, words: &[&str], code: i32, holds: &[&str]) {
     assert_eq!(desk.turned(), 0);
 }
 
+#[test]
+fn one_command_alone_is_answered_by_commands_to_complete() {
+    let typed = ["powerband try 'sleep 0.01' 'OTHER COMMAND'", "powerband calibrate -- 'sleep 0.01'"];
+    refuses(&["try", "sleep 0.01"], 2, &typed);
+    refuses(&["try", "./work.sh"], 2, &["powerband try KNOB=V1,V2 -- ./work.sh"]);
+    refuses(&["try", "--", "./work.sh"], 2, &["powerband try KNOB=V1,V2 -- ./work.sh"]);
+    // A governor that is not there, and an option that is missing.
+    let governor = ["--machine", "sim:laptop", "set", "governor=perfomance"];
+    refuses(&governor, 2, &["did you mean governor=performance?"]);
+    let why = Desk::new().run(&["tune", "governor=all"]).refused(2);
+    assert!(why.contains("not provided: --minimize"), "{why}");
+}
+
 /// `try` of two quotas of a command, with more words.
 fn quotas<'a>(words: &[&'a str]) -> Vec<&'a str> {
     [&["try", "cgroup.cpu_quota=50%,100%", "--settle", "0"], words, &["--", "true"]].concat()

@@ -44,7 +44,7 @@ fn script(machine: &str, with: &str, body: &str) -> Option<Ran> {
 }
 
 #[track_caller]
-fn holds(text: &str, parts: &[&str]) {
+pub(crate) fn holds(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "'{part}' is not in:\n{text}");
     }
@@ -261,122 +261,6 @@ mount --bind "$D" /sys/devices/system/cpu
     let ran = ran.ended(0);
     holds(&ran.out, &["ended 2\n"]);
     holds(&ran.err, &["a server that was killed has left it; `umount -l "]);
-}
-
-/// Runs a command that sees a simulated machine's CPUs.
-fn entered(machine: &str, command: &[&str]) -> Option<Ran> {
-    root().then(|| Desk::new().run(&[&["sim", "enter", machine, "--"], command].concat()))
-}
-
-/// CPUs, threads of a core, cores of a package, packages and memory nodes of the built-in machines.
-const TOPOLOGIES: [(&str, [usize; 5]); 6] = [
-    ("laptop", [8, 2, 4, 1, 1]),
-    ("server", [32, 2, 8, 2, 2]),
-    ("x3650", [8, 1, 4, 2, 1]),
-    ("smt", [8, 2, 2, 2, 2]),
-    ("pc", [4, 1, 4, 1, 1]),
-    ("omap3530", [1, 1, 1, 1, 0]),
-];
-
-#[test]
-fn lscpu_counts_the_simulated_machines_threads_cores_and_sockets() {
-    for (machine, [cpus, threads, cores, packages, nodes]) in TOPOLOGIES {
-        // Without /sys/devices/system/cpu/possible, which came with 2.6.24, lscpu gives up.
-        if machine == "x3650" {
-            continue;
-        }
-        let Some(ran) = entered(machine, &["env", "LC_ALL=C", "lscpu"]) else { return };
-        let ran = ran.ended(0);
-        let value = |name: &str| {
-            let line = ran.out.lines().find_map(|line| line.trim_start().strip_prefix(&format!("{name}:")));
-            line.map(|rest| rest.trim().to_owned()).unwrap_or_default()
-        };
-        let wanted = [cpus, threads, cores, packages].map(|number| number.to_string());
-        let names = ["CPU(s)", "Thread(s) per core", "Core(s) per socket", "Socket(s)"];
-        // On a CPU of ARM lscpu has no sockets, as only the firmware's tables name them.
-        let shown = if machine == "omap3530" { 1 } else { 4 };
-        assert_eq!(names.map(value)[..shown], wanted[..shown], "{machine}: {}", ran.out);
-        assert_eq!(value("NUMA node(s)"), if nodes == 0 { String::new() } else { nodes.to_string() }, "{machine}");
-    }
-}
-
-#[test]
-fn lstopo_draws_the_simulated_machines_topology() {
-    let kinds = ["pu", "core", "package", "numanode"];
-    let script = "for k in pu core package numanode; do echo $k $(lstopo-no-graphics --no-io --disallowed --only $k 2>&1 | wc -l); done";
-    for (machine, [cpus, threads, cores, packages, nodes]) in TOPOLOGIES {
-        if machine == "omap3530" {
-            continue;
-        }
-        let Some(ran) = entered(machine, &["sh", "-c", script]) else { return };
-        let wanted = [cpus, cores * packages, packages, nodes];
-        let lines: Vec<String> = kinds.iter().zip(wanted).map(|(kind, count)| format!("{kind} {count}\n")).collect();
-        assert_eq!(ran.ended(0).out, lines.concat(), "{machine}, {threads} threads a core");
-    }
-}
-
-#[test]
-fn a_command_that_entered_reads_of_one_machine_alone_and_sets_it() {
-    let script = r#"
-readlink /sys/devices/system/cpu/cpu1/cpufreq /sys/devices/system/cpu/cpu1/subsystem /sys/bus/cpu/devices/cpu7
-grep -c ^processor /proc/cpuinfo; grep -c '^cpu[0-9]' /proc/stat
-[ -e /sys/devices/system/cpu/cpu8 ] || echo no cpu8
-"$P" info cpu | grep -c 'Simulated laptop CPU'
-echo performance >/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor
-"$P" get governor@policy3
-cd /sys/devices/system/cpu/cpu1/cpufreq
-rm scaling_governor; mkdir new; chmod 600 scaling_governor && stat -c %a scaling_governor
-echo $SYSTEMD_DEVICE_VERIFY_SYSFS
-exit 7
-"#;
-    let program = env!("CARGO_BIN_EXE_powerband");
-    let Some(ran) = entered("laptop", &["env", &format!("P={program}"), "LC_ALL=C", "sh", "-c", script]) else {
-        return;
-    };
-    let ran = ran.ended(7);
-    holds(
-        &ran.out,
-        &[
-            "../cpufreq/policy1\n../../../../bus/cpu\n../../../devices/system/cpu/cpu7\n8\n8\nno cpu8\n1\n",
-            "cpufreq.governor@policy3 (cpus 3) = performance\n600\n0\n",
-        ],
-    );
-    holds(&ran.err, &["rm: cannot remove 'scaling_governor': Operation not permitted", "mkdir: cannot create"]);
-    let outside = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    assert!(!outside.contains(" - fuse powerband"), "nothing is mounted outside: {outside}");
-}
-
-#[test]
-fn a_command_that_entered_ends_with_the_machine_it_sees() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
-    let told = desk.beside("pid");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_powerband"));
-    desk.furnish(&mut command);
-    let script = format!("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 600", told.display());
-    let mut server = command.args(["sim", "enter", "pc", "--", "sh", "-c", &script]).spawn().unwrap();
-    while !told.exists() {
-        assert!(server.try_wait().unwrap().is_none(), "it runs until it is killed");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    let pid = fs::read_to_string(&told).unwrap().trim().to_owned();
-    server.kill().unwrap();
-    server.wait().unwrap();
-    let runs = || fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z"));
-    while runs() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-}
-
-#[test]
-fn what_cannot_be_entered_is_one_sentence() {
-    let desk = Desk::new();
-    desk.run(&["sim", "enter", "nothing", "--", "true"]).refused(2);
-    if root() {
-        assert!(desk.run(&["sim", "enter", "pc", "--", "/nowhere"]).refused(7).contains("cannot start /nowhere"));
-    }
 }
 
 #[test]

@@ -46,6 +46,25 @@ fn a_peer_that_does_not_answer_costs_one_sentence() {
 }
 
 #[test]
+fn a_page_s_machine_has_the_time_limit_that_is_typed() {
+    let desk = Desk::new();
+    let hangs = desk.beside("hangs");
+    let way = format!(
+        "cmd:sh -c '[ ! -e {} ] || exec sleep 98766; exec env POWERBAND_STATE_DIR={} {} agent'",
+        hangs.display(),
+        desk.beside("there").display(),
+        env!("CARGO_BIN_EXE_powerband")
+    );
+    let page = desk.beside("page.html").display().to_string();
+    let tried = ["--machine", &way, "try", "env.A=1", "--runs", "2", "--warmup", "0", "--settle", "0", "--", "true"];
+    desk.run(&tried).ended(0);
+    desk.run(&["report", "-o", &page]).ended(0);
+    fs::write(&hangs, "").unwrap();
+    let ran = desk.run(&["--peer-timeout", "1s", "run", "--again", &page, "--trust"]).ended(8);
+    assert!(ran.err.contains("did not answer within 1 s"), "{}", ran.err);
+}
+
+#[test]
 fn what_leads_to_a_peer_ends_with_the_command_however_that_ends() {
     let _cleaned = [Cleaned("sleep 98761"), Cleaned("sleep 98762"), Cleaned("sleep 98763")];
     let desk = Desk::new();

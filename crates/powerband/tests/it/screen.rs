@@ -16,9 +16,8 @@ fn fits(desk: &Desk, out: &str) {
         assert!(line.chars().count() <= 80, "{} columns: {line}\n{out}", line.chars().count());
     }
     assert!(!out.contains("as found") && !out.contains("put back") && !out.contains("p 0.000"), "{out}");
-    // A command may go on over lines, each but the last with a sign at its end.
-    let begin = lines.len() - 1 - lines.iter().rev().skip(1).take_while(|line| line.ends_with('\\')).count();
-    let command = lines[begin..].join("\n");
+    // The last line alone is the whole of it.
+    let command = *lines.last().unwrap();
     let typed = |command: &str| {
         let mut shell = Command::new("sh");
         desk.furnish(&mut shell);
@@ -65,6 +64,7 @@ fn every_plan_fits_a_terminal_and_ends_with_a_command() {
         if shown.contains("\ndecide it") {
             // To decide it takes as long again: the words are those it was begun with, held by another test.
             assert!(shown.lines().count() <= 24 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+            assert!(shown.lines().last().unwrap().starts_with("powerband "), "{shown}");
         } else {
             fits(&desk, &shown);
         }
@@ -110,7 +110,38 @@ fn typical_runs_fit_a_terminal() {
         let last = |text: &str| text.lines().last().map(str::to_owned);
         assert_eq!(last(&full), last(&printed), "both end with the same command");
     }
-    fits(&desk, &desk.run(&["compare", "1", "2"]).out.replace("powerband compare 1 2 -v", "powerband show"));
+    let compared = desk.run(&["compare", "1", "2"]).out;
+    // One reference needs no column of its own.
+    assert!(compared.contains("\neach compared with 1:") && !compared.contains("against  "), "{compared}");
+    fits(&desk, &compared.replace("powerband compare 1 2 -v", "powerband show"));
+}
+
+#[test]
+fn two_commands_are_compared_in_few_lines() {
+    let desk = Desk::new();
+    let printed = desk.run(&["try", "sleep 0.002", "sleep 0.02", "--blocks", "6"]).ended(0).out;
+    fits(&desk, &printed);
+    assert!(printed.contains("times as fast as 'sleep 0.02'"), "{printed}");
+    assert!(printed.lines().count() <= 13, "{printed}");
+    // What the answer says is not said again, and nothing was set that could have been restored.
+    assert!(!printed.contains("restored") && printed.matches("rror rate").count() == 1, "{printed}");
+}
+
+#[test]
+fn a_dry_run_of_many_writes_fits_a_terminal() {
+    let desk = Desk::new();
+    let words = ["--machine", "sim:server", "try", "governor=performance,powersave", "--load", "counter", "--dry-run"];
+    let printed = desk.run(&words).ended(0).out;
+    assert!(printed.lines().count() <= 24, "{printed}");
+    assert!(printed.contains(": 32 writes"), "{printed}");
+    let all = desk.run(&[&words[..], &["-v"]].concat()).ended(0).out;
+    assert!(all.matches("cpufreq.governor at policy").count() >= 64, "{all}");
+    let many = [&words[..3], &["nic.rx-usecs=1..90:1", "--load", "counter", "--dry-run"]].concat();
+    let printed = desk.run(&many).ended(0).out;
+    assert!(
+        printed.lines().count() <= 24 && printed.contains("more settings, each write with its value: -v"),
+        "{printed}"
+    );
 }
 
 #[test]

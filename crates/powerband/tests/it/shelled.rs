@@ -220,7 +220,7 @@ fn what_a_shell_cannot_do_is_refused_in_a_sentence() {
 fn what_nobody_confirms_goes_back_behind_a_shell() {
     let bare = Bare::new("dash");
     let ran = bare.run(&["set", &format!("{}=1", bare.far.knob("knob")), "--confirm-within", "1s"]).ended(1);
-    assert!(ran.err.contains("nobody confirmed within 1 s: everything was put back"), "{}", ran.err);
+    assert!(ran.err.contains("nobody confirmed within 1 s: everything was restored"), "{}", ran.err);
     assert_eq!(bare.reads(), "there\n");
 }
 

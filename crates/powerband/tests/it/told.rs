@@ -255,7 +255,7 @@ fn info_tells_the_machine() {
     assert_eq!(quad["net"]["devices"][0]["coalescing"]["rx-usecs"], 3);
     let text = desk.run(&["--machine", "sim:quadcore", "info"]).ended(0).out;
     assert!(
-        text.contains("policy0-3 (cpus 0-3, 4 alike): acpi-cpufreq, governor ondemand") && text.contains("2400 MHz"),
+        text.contains("policy0-3 (cpus 0-3, 4 policies): acpi-cpufreq, governor ondemand") && text.contains("2400 MHz"),
         "{text}"
     );
 }

@@ -50,7 +50,7 @@ fn of_twelve_values_of_which_the_ninth_is_refused_none_is_turned() {
     // Without it the other eleven are turned, and back by one undo.
     let rest: Vec<&str> = words.iter().copied().filter(|word| !word.contains("ttl")).collect();
     let told = there.powerband(&desk, &rest).ended(0).out;
-    assert!(told.contains("reached 11 of 11 sites"), "{told}");
+    assert!(told.contains("applied to 11 of 11 targets"), "{told}");
     assert_eq!(desk.turned(), 11);
     there.powerband(&desk, &["undo"]).ended(0);
     assert_eq!((all(), desk.turned()), (before, 0));

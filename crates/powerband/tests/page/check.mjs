@@ -288,7 +288,7 @@ async function plotted(page, say) {
   const paperWordsSeen = () => [...document.querySelectorAll(".dense")].some((plot) => {
     const data = plot.closest("figure").querySelector("details");
     data.open = true;
-    const seen = / Each column stands for /.test(data.querySelector("p").innerText);
+    const seen = / Each column covers /.test(data.querySelector("p").innerText);
     data.open = false;
     return seen;
   });

@@ -175,10 +175,10 @@ fn in_blocks(
     if !measured.randomised {
         let why = match measured.order_varies() {
             true => {
-                "whether the order inside the blocks was random is not told; if it was not, what drifts inside a block counts as a difference"
+                "whether the order inside the blocks was random is not known; if it was not, what drifts inside a block counts as a difference"
             }
             false => {
-                "the settings stand in the same order in every block: the rounds were not randomised, so what drifts inside a block, or what one setting leaves to the next, counts as a difference"
+                "the settings come in the same order in every block: the rounds were not randomised, so what drifts inside a block, or what one setting leaves to the next, counts as a difference"
             }
         };
         rows.iter_mut().for_each(|row| row.notes.push(why.to_owned()));

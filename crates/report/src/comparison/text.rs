@@ -125,10 +125,13 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
     let mut lines = Vec::new();
     if !one.is_empty() {
         let head = ["metric", "setting", "against", "change", "interval", "verdict", "by"].map(str::to_owned).to_vec();
-        let table: Vec<Vec<String>> = [head].into_iter().chain(one).collect();
-        let table: Vec<Vec<String>> =
-            table.into_iter().map(|row| row.into_iter().skip(usize::from(!several)).collect()).collect();
-        lines.extend(aligned(&table, if several { 3 } else { 2 }, width, &[0, 1, 2]));
+        let references = references(&of.rows);
+        let shown = |column: usize| (column != 0 || several) && (column != 2 || references.is_none());
+        let keep = |row: Vec<String>| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, cell)| cell);
+        let table: Vec<Vec<String>> = [head].into_iter().chain(one).map(|row| keep(row).collect()).collect();
+        let words = (0..3).filter(|column| shown(*column)).count();
+        lines.extend(aligned(&table, words, width, &(0..words).collect::<Vec<_>>()));
+        lines.extend(references.map(|them| cut(&format!("each compared with {}", them.join(" or ")), width)));
         if rows.len() > ROWS {
             lines.push(format!("{} more comparisons with -v", rows.len() - ROWS));
         }
@@ -155,6 +158,24 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
     lines.push("details:".to_owned());
     lines.push(clean(all));
     lines.join("\n") + "\n"
+}
+
+/// What all rows are compared with, where that is the one reference of each experiment and needs no column.
+fn references(rows: &[Row]) -> Option<Vec<String>> {
+    let mut all: Vec<String> = Vec::new();
+    for row in rows {
+        let (setting, against) = (as_typed(&row.setting), as_typed(&row.against));
+        let id = |typed: &str| typed.split_once(':').map(|(id, _)| id.to_owned());
+        if id(&setting) != id(&against) {
+            return None;
+        }
+        if !all.contains(&against) {
+            all.push(against);
+        }
+    }
+    let mut ids: Vec<&str> = all.iter().filter_map(|typed| Some(typed.split_once(':')?.0)).collect();
+    ids.dedup();
+    (rows.len() > 1 && ids.len() == all.len()).then_some(all)
 }
 
 /// `a of experiment 4` as `compare` takes it: `4:a`.

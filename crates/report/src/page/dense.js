@@ -74,14 +74,14 @@
     holder.className = "dense";
     hint.className = "hint";
     const { readings } = picture.dense;
-    const columns = readings > 1 ? `A column stands for up to ${readings} readings.` : "Here every reading is shown.";
+    const columns = readings > 1 ? `A column covers up to ${readings} readings.` : "Here every reading is shown.";
     hint.textContent = `Drag to enlarge, double-click to see all. ${columns}`;
     drawing.after(holder);
     holder.append(hint);
     drawing.classList.add("plotted");
     // What the words say of columns is true of the drawing, which stays for paper.
     const words = drawing.closest("figure").querySelector("details p");
-    const [told, ofColumns] = words.textContent.split(/(?= Each column stands for )/);
+    const [told, ofColumns] = words.textContent.split(/(?= Each column covers )/);
     if (ofColumns) {
       const onPaper = document.createElement("span");
       onPaper.className = "on-paper";

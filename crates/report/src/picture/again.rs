@@ -59,7 +59,7 @@ fn of_metric(again: &Replication, metric: &str) -> Option<Picture> {
     let held = if of > 0 {
         format!("{within} of {of} points within their tolerance")
     } else {
-        "shown beside, without a tolerance".to_owned()
+        "shown without a tolerance".to_owned()
     };
     let title = format!("{metric}: found over published");
     let desc = format!("{metric} of {}: {held}.{}", again.title, farthest.unwrap_or_default());

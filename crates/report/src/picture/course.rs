@@ -83,7 +83,7 @@ fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
 pub(super) fn folded(together: usize) -> String {
     match together {
         1 => String::new(),
-        more => format!(" Each column stands for up to {more} readings, from the least to the most of them."),
+        more => format!(" Each column covers up to {more} readings, from the least to the most of them."),
     }
 }
 

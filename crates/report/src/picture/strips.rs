@@ -74,7 +74,7 @@ pub(super) fn clocks(model: &Model, sites: &[(&Site, Vec<&Course>)]) -> Vec<Pict
         digits: 0,
         highest,
         score: ends,
-        most_telling: "clocks, the 16 that moved most",
+        most_telling: "frequencies, the 16 that changed most",
     };
     over_time(model, sites, &told)
 }
@@ -264,7 +264,7 @@ fn room(strips: usize) -> usize {
 
 /// What is not drawn, and where it can be read.
 fn left_out(sites: &str, settings: &str) -> String {
-    let where_else = if sites.is_empty() && settings.is_empty() { "" } else { " `show --timelines` tells the others." };
+    let where_else = if sites.is_empty() && settings.is_empty() { "" } else { " `show --timelines` lists the others." };
     format!("{sites}{settings}{where_else}")
 }
 

@@ -40,15 +40,15 @@ pub(crate) fn columns(text: &str) -> usize {
 }
 
 /// Folds at blanks so that no line takes more than `width` columns; lines after the first are indented. A word longer
-/// than a line is cut where the line ends. The blanks at the beginning stay.
+/// than a line is cut where the line ends. The blanks at the beginning stay, and a number keeps its percent sign.
 pub(crate) fn fold(text: &str, width: usize, indent: usize) -> Vec<String> {
     let text = clean(text);
     let mut lines = vec![];
     let mut line = String::new();
     let mut empty = true;
-    for (place, word) in text.split(' ').enumerate() {
+    for (place, word) in words(&text).into_iter().enumerate() {
         let blank = usize::from(place > 0);
-        if !empty && !word.is_empty() && columns(&line) + blank + columns(word) > width {
+        if !empty && !word.is_empty() && columns(&line) + blank + columns(&word) > width {
             lines.push(line.trim_end().to_owned());
             line = " ".repeat(indent);
         } else if blank == 1 {
@@ -66,9 +66,31 @@ pub(crate) fn fold(text: &str, width: usize, indent: usize) -> Vec<String> {
     lines
 }
 
+/// The words of a text; `5 %` is one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some(number) if word.starts_with('%') && number.ends_with(|c: char| c.is_ascii_digit()) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_keeps_its_percent_sign() {
+        assert_eq!(fold("within 5 %, and more", 10, 0), ["within", "5 %, and", "more"]);
+        assert_eq!(fold("rate of 12 %.", 10, 2), ["rate of", "  12 %."]);
+        assert_eq!(fold("a % b", 3, 0), ["a %", "b"]);
+    }
 
     #[test]
     fn folding_keeps_words_whole_where_it_can() {

@@ -118,7 +118,7 @@ fn many_readings_are_drawn_from_the_least_to_the_most_of_them() {
     }
     let all = drawn(&events);
     let clock = of(&all, "clock-policy0");
-    assert!(clock.desc.contains("Each column stands for up to 200 readings"), "{}", clock.desc);
+    assert!(clock.desc.contains("Each column covers up to 200 readings"), "{}", clock.desc);
     assert_eq!(clock.rows[0][2..], ["60000", "800", "800", "3000"].map(String::from));
     assert!(clock.svg.len() < 60_000, "{} bytes", clock.svg.len());
     let document = Document::parse(&clock.svg).unwrap();

@@ -183,7 +183,7 @@ fn knees_in_one_sentence() {
         said(&|knee| (knee.knee, knee.provisional, knee.probability) = (None, Some(2), Some(0.87))),
         "undecided: the knee may be 500 MHz (probability 0.87)"
     );
-    assert_eq!(said(&|knee| knee.knee = None), "undecided: no setting stands out as the knee");
+    assert_eq!(said(&|knee| knee.knee = None), "undecided: there is no clear knee");
     assert_eq!(
         said(&|knee| knee.alike.clear()),
         "500 MHz is the knee: 125 and 250 MHz fall short of the best by more than 5 %"

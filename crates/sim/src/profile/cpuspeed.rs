@@ -38,7 +38,7 @@ impl Cpuspeed {
             return wrong("cpuspeed", format!("makes no daemon: {why}"));
         }
         if within(frequencies_khz, options.min_khz, options.max_khz).is_empty() {
-            return wrong("cpuspeed.min_khz and cpuspeed.max_khz", "leave no clock of cpufreq.frequencies_khz");
+            return wrong("cpuspeed.min_khz and cpuspeed.max_khz", "leave no frequency of cpufreq.frequencies_khz");
         }
         Ok(options)
     }

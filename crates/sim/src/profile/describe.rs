@@ -118,7 +118,7 @@ const BALANCED: &str = "Every wake-up is that of a task's own timer, on the CPU 
      of idle CPUs are not modelled.";
 
 /// What the daemon cpuspeed is not.
-const DAEMON: &str = "The daemon cpuspeed takes no CPU time, and knows the clocks without trying them.";
+const DAEMON: &str = "The daemon cpuspeed takes no CPU time, and knows the frequencies without trying them.";
 
 /// What holds where there is no thermal zone, and where there is one.
 const NO_HEAT: &str = "Temperature is not modelled.";

@@ -48,6 +48,7 @@ struct Cpus {
     #[serde(default = "one")]
     packages: u32,
     nodes: Option<u32>,
+    memory_gib: Option<f64>,
     #[serde(default = "one")]
     threads: u32,
     arch: String,
@@ -231,6 +232,10 @@ impl File {
             slice_ns: scaled("cpus.slice_ms", cpus.slice_ms, 1e6, (0.1, 1e4))?,
             packages: cpus.packages,
             nodes: cpus.nodes.unwrap_or(cpus.packages),
+            memory_kib: {
+                let kib = |gib| scaled("cpus.memory_gib", gib, 1024.0 * 1024.0, (0.001, 1e6));
+                cpus.memory_gib.map(kib).transpose()?
+            },
             signature: cpus.signature,
             threads: cpus.threads,
             arch,
@@ -295,7 +300,7 @@ impl Cpufreq {
         let mut sorted = self.frequencies_khz.clone();
         sorted.sort_unstable();
         if sorted.is_empty() || sorted[0] < 1_000 || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return wrong("cpufreq.frequencies_khz", "must be one or more different clocks of at least 1000 kHz");
+            return wrong("cpufreq.frequencies_khz", "must be one or more different frequencies of at least 1000 kHz");
         }
         if sorted.last().is_some_and(|&top| top > 20_000_000) {
             return wrong("cpufreq.frequencies_khz", "goes beyond 20 GHz");
@@ -357,14 +362,11 @@ impl Cpufreq {
             );
         }
         if self.boost_khz.iter().any(|khz| !self.frequencies_khz.contains(khz) || *khz == self.initial_khz) {
-            return wrong("cpufreq.boost_khz", "must be among cpufreq.frequencies_khz, and not the clock at boot");
+            return wrong("cpufreq.boost_khz", "must be among cpufreq.frequencies_khz, and not the frequency at boot");
         }
         let sold = self.frequencies_khz.iter().filter(|khz| !self.boost_khz.contains(khz)).count();
         if sold == 0 || (self.boost.is_none() && (self.policy_boost || !self.boost_khz.is_empty())) {
-            return wrong(
-                "cpufreq.boost",
-                "must say whether it is on at boot, and leave some clocks that are none of it",
-            );
+            return wrong("cpufreq.boost", "must say whether it is on at boot, and leave some frequencies without it");
         }
         config.boost = match (self.boost, self.boost_khz.is_empty()) {
             (None, _) => Boost::Absent,
@@ -385,7 +387,7 @@ impl Cpufreq {
         {
             return wrong(
                 "cpufreq.pstate_khz",
-                "must be the lowest, the base and the turbo clock in whole steps of 100000, the first and the last of \
+                "must be the lowest, the base and the turbo frequency in whole steps of 100000, the first and the last of \
                  cpufreq.frequencies_khz, with a policy for each CPU and no boost",
             );
         }
@@ -467,7 +469,7 @@ impl Power {
         if !self.idle.is_empty() || self.package_idle_after_us != 0.0 {
             return wrong(
                 "power.idle",
-                "and power.package_idle_after_us have no place beside cpuidle.states, which say it",
+                "and power.package_idle_after_us are left out where cpuidle.states are given, which say it",
             );
         }
         let step = |state: &IdleState| IdleStep {

@@ -101,6 +101,13 @@ impl Tree {
         if rules > Rules::V2_6_18 {
             self.add(format!("{folder}/cpulist"), Node::Show(Show::Cpus(Shared::Node(node), Form::List)));
         }
+        if let Some(kib) = profile.memory_kib {
+            let kib = kib / u64::from(profile.nodes.max(1));
+            // No process here takes any.
+            let line = |name: &str, kib: u64| format!("Node {node} {:<15}{kib:>8} kB\n", format!("{name}:"));
+            let text = line("MemTotal", kib) + &line("MemFree", kib) + &line("MemUsed", 0);
+            self.add(format!("{folder}/meminfo"), Node::Fixed(text));
+        }
         let distance = |other| if other == node { NEAR } else { FAR }.to_string();
         let distances: Vec<String> = (0..profile.nodes).map(distance).collect();
         self.add(format!("{folder}/distance"), Node::Fixed(format!("{}\n", distances.join(" "))));

@@ -160,7 +160,7 @@ fn tables_that_make_no_daemon_are_refused() {
     assert_eq!((options.interval_tenths, options.threshold_percent, options.fast_up_percent), (40, 30, 10));
     for (lines, words) in [
         ("[cpuspeed]\nthreshold_percent = 5", "the thresholds are 10 and 5 %"),
-        ("[cpuspeed]\nmax_khz = 1000", "leave no clock"),
+        ("[cpuspeed]\nmax_khz = 1000", "leave no frequency"),
         ("[cpuspeed]\ninterval_s = 0.0", "cpuspeed.interval_s is 0"),
         ("[cpuspeed]\nidle = 3", "unknown field `idle`"),
     ] {

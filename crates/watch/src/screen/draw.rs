@@ -28,7 +28,7 @@ const HELP: [&str; 12] = [
     "enter            pick the marked CPU or let it go; picked ones are large",
     "?                this page, and back",
     "",
-    "clock   as the kernel tells it, from the hardware's slowest to its fastest",
+    "freq    as the kernel reports it, from the hardware's lowest to its highest",
     "busy    share of the time neither idle nor waiting for a disk",
     "irq/s   interrupts a second; wake/s: idle states entered a second",
     "C1 …    share of the time in each idle state; a sleep shows when it ends",
@@ -40,7 +40,7 @@ impl View {
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
         if area.width < LEAST.0 || area.height < LEAST.1 {
-            let text = format!("too small: please give me {} × {} or more", LEAST.0, LEAST.1);
+            let text = format!("too small: needs {} × {} or more", LEAST.0, LEAST.1);
             frame.render_widget(Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }), area);
             return;
         }

@@ -51,8 +51,7 @@ impl Columns {
 
     /// What stands above them.
     pub(super) fn head(&self) -> String {
-        let mut head =
-            format!("{:>CPU$}{:>CLOCK$} {:<clock$}{:>BUSY$}", "cpu", "clock", "", "busy", clock = self.clock);
+        let mut head = format!("{:>CPU$}{:>CLOCK$} {:<clock$}{:>BUSY$}", "cpu", "freq", "", "busy", clock = self.clock);
         if self.busy > 0 {
             head += &format!("{:<1$}", "", self.busy);
         }

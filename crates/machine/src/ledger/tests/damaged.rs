@@ -79,15 +79,12 @@ fn it_says_which_entry_it_was() {
     *store.0.borrow_mut() = altered.into_bytes();
     let ledger = load(&store);
     let told: Vec<String> = ledger.damage().iter().map(|damage| format!("{damage}: {}", damage.story())).collect();
-    assert_eq!(told, ["entry 1: it turned file:/etc/a, which read 0 before"]);
+    assert_eq!(told, ["entry 1: it set file:/etc/a, which read 0 before"]);
     assert_eq!(ledger.open().len(), 2);
     let garbled = text.replacen("\"knob\":\"file:/etc/a\"", "\"kn#b\":", 1).replacen("\"id\":1", "\"id\":#", 1);
     *store.0.borrow_mut() = garbled.into_bytes();
     let damage = &load(&store).damage()[0].clone();
-    assert_eq!(
-        (damage.to_string(), damage.story()),
-        ("line 1".into(), "it does not say any more what it turned".into())
-    );
+    assert_eq!((damage.to_string(), damage.story()), ("line 1".into(), "it no longer says what it set".into()));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn clock(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Found, 
         machine.read(&file).map_err(|errno| {
             format!(
                 "the kernel's perf counts no {event} here ({file}: {errno}), as on most virtual machines and processors \
-                 that are not x86; clock_mhz tells what was asked for"
+                 that are not x86; clock_mhz reports the requested frequency"
             )
         })?;
     }

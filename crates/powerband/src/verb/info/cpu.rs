@@ -101,7 +101,7 @@ fn are_alike(one: &Clock, other: &Clock) -> bool {
         && still(one) == still(other)
 }
 
-/// `policy0 (cpus 0)`, `policy0-3 (cpus 0-3, 4 alike)`.
+/// `policy0 (cpus 0)`, `policy0-3 (cpus 0-3, 4 policies)`.
 fn title(group: &[&Clock]) -> String {
     let cpus = CpuList::new(group.iter().flat_map(|clock| clock.info.policy.cpus.as_slice()).copied().collect());
     match group {
@@ -109,7 +109,7 @@ fn title(group: &[&Clock]) -> String {
         all => {
             let number = |clock: &&Clock| clock.info.policy.name.trim_start_matches("policy").parse().ok();
             let numbers = CpuList::new(all.iter().filter_map(number).collect());
-            format!("policy{} (cpus {}, {} alike)", briefly(&numbers), briefly(&cpus), all.len())
+            format!("policy{} (cpus {}, {} policies)", briefly(&numbers), briefly(&cpus), all.len())
         }
     }
 }

@@ -51,7 +51,7 @@ impl Lines {
             }
         }
         for (_, first, count) in kinds {
-            let more = if count > 1 { format!(" (and {} alike)", count - 1) } else { String::new() };
+            let more = if count > 1 { format!(" (and {} similar)", count - 1) } else { String::new() };
             self.say(0, &format!("cannot be read: {}{more}: {}", first.path, first.why));
         }
     }
@@ -171,7 +171,7 @@ mod tests {
         lines.unread(&[one(0, "broken"), one(12, "broken"), one(3, "gone")]);
         assert_eq!(
             lines.0,
-            "cannot be read: /policy0/stats (and 1 alike): broken\ncannot be read: /policy3/stats: gone\n"
+            "cannot be read: /policy0/stats (and 1 similar): broken\ncannot be read: /policy3/stats: gone\n"
         );
     }
 }

@@ -49,7 +49,10 @@ fn compared(model: &Model) -> Vec<String> {
     }
     let Some(advice) = advice(model) else {
         let knee = sentence::knee(model).map(|knee| format!("{}.", capital(&knee)));
-        let none = no_advice(model).map(|why| format!("{}.", capital(&why)));
+        // Of two commands the verdict says it all.
+        let says_all =
+            model.settings.len() == 2 && model.judged().any(|(_, metric)| commands::are_compared(model, &metric.name));
+        let none = no_advice(model).filter(|_| !says_all).map(|why| format!("{}.", capital(&why)));
         return knee.into_iter().chain(unadvised(model)).chain(none).collect();
     };
     // Where there was a choice, what it was made by.

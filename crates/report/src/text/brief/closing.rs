@@ -1,11 +1,11 @@
 //! How every report on a terminal ends: the answer, how sure it is, what was restored, and what to type next, the command that
 //! matters most as the very last line.
-use powerband_record::{CloseReason, format_duration};
+use powerband_record::{CloseReason, Verdict, format_duration};
 
 use super::super::{clean, columns, cut, fold};
 use super::answer::{self, capital};
 use crate::sentence::{self, counted, percent, quoted};
-use crate::{End, Model, advice, deciding};
+use crate::{End, Model, advice, commands, deciding};
 
 /// Caveats told one by one; more are counted.
 const CAVEATS: usize = 2;
@@ -39,11 +39,11 @@ pub(in super::super) fn lines(model: &Model, width: usize, colour: bool, room: R
         lines.extend(painted(shortened(fold(sentence, width, 0)), colour && place == 0, "1"));
     }
     let incomplete = model.restored.as_ref().is_some_and(|done| !done.failed.is_empty());
-    if let Some(rate) = error_rate(model) {
-        let whole = if incomplete { rate } else { format!("{rate} {}", restored(model)) };
-        lines.extend(fold(&whole, width, 0));
-    } else if !incomplete {
-        lines.extend(fold(&restored(model), width, 0));
+    let rate = error_rate(model).filter(|_| !is_in_the_answer(model));
+    let calm = (!incomplete && !nothing_was_set(model)).then(|| restored(model));
+    let whole: Vec<String> = rate.into_iter().chain(calm).collect();
+    if !whole.is_empty() {
+        lines.extend(fold(&whole.join(" "), width, 0));
     }
     if incomplete {
         lines.extend(painted(shortened(fold(&restored(model), width, 0)), colour, "31"));
@@ -72,6 +72,23 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Whether only commands are compared and nothing was set: then there is nothing to say of restoring.
+fn nothing_was_set(model: &Model) -> bool {
+    let compares = model.judged().any(|(_, metric)| commands::are_compared(model, &metric.name));
+    compares && model.restored.as_ref().is_some_and(|done| done.entries == 0 && done.failed.is_empty())
+}
+
+/// Whether the answer names the error rate, and there is no "same" whose margin had to be named.
+fn is_in_the_answer(model: &Model) -> bool {
+    let times = |metric: &str| commands::are_compared(model, metric);
+    let mut verdicts = model
+        .judged()
+        .flat_map(|(place, metric)| model.verdicts(place).map(move |verdict| (metric, verdict)))
+        .peekable();
+    verdicts.peek().is_some()
+        && verdicts.all(|(metric, it)| times(&metric.name) && matches!(it.verdict, Verdict::Better | Verdict::Worse))
 }
 
 /// The error rate and the margin; nothing where nothing is decided.
@@ -122,17 +139,19 @@ fn commands(model: &Model, width: usize) -> Vec<String> {
         let store = store(&header.command_line);
         (format!("powerband{store} show {} -v", header.id), format!("powerband{store} report {}", header.id))
     });
-    let wanted = wanted(model);
-    match (&wanted, &stored) {
-        (Some(_), Some((show, page))) => lines.extend(columns_or_lines(["details", show], ["page", page], width)),
-        (None, Some((_, page))) => lines.extend(columns_or_lines(["page", page], ["details:", ""], width)),
-        _ => {}
-    }
-    if let Some((what, _)) = &wanted {
-        lines.extend(fold(what, width, 0));
-    }
-    if let Some(command) = wanted.map(|(_, command)| command).or(stored.map(|(show, _)| show)) {
-        lines.extend(continued(&clean(&command), width));
+    let wanted = wanted(model).map(|(what, command)| (fold(&what, width, 0), continued(&clean(&command), width)));
+    match (wanted, stored) {
+        (Some((what, command)), Some((show, page))) if command.len() == 1 => {
+            lines.extend(columns_or_lines(["details", &show], ["page", &page], width));
+            lines.extend(what.into_iter().chain(command));
+        }
+        // The last line is a whole command: one that takes several is above it.
+        (wanted, Some((show, page))) => {
+            lines.extend(wanted.into_iter().flat_map(|(what, command)| what.into_iter().chain(command)));
+            lines.extend(columns_or_lines(["page", &page], ["details:", ""], width));
+            lines.extend(continued(&clean(&show), width));
+        }
+        (wanted, None) => lines.extend(wanted.into_iter().flat_map(|(what, command)| what.into_iter().chain(command))),
     }
     lines
 }
