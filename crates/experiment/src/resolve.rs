@@ -100,9 +100,6 @@ impl Resolved {
 /// [`ResolveError`]: the plan's fault, or a knob that this machine does not have.
 pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveError> {
     plan.load.check().map_err(PlanError::from)?;
-    if plan.robust && plan.knee.is_some() {
-        return Err(PlanError::RobustKnee.into());
-    }
     let narrow = narrow(plan)?;
     let mut notes = Vec::from_iter(plan.load.advice());
     let settings = settings(plan, world, &narrow, &mut notes)?;
@@ -186,6 +183,9 @@ fn of_machines(settings: &[Setting]) -> Result<(), PlanError> {
 
 /// The part of an experiment that the plan alone says: by which rules it is judged and when it ends.
 pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
+    if plan.robust && plan.knee.is_some() {
+        return Err(PlanError::RobustKnee);
+    }
     Ok(Started {
         title: plan.title.clone(),
         machine: String::new(),

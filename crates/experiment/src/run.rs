@@ -266,8 +266,12 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Settings that two looks in a row predict to need more blocks than there are make room for the others.
+    /// Settings that two looks in a row predict to need more blocks than there is time for make room for the others.
     fn set_aside(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
+        // Without an end in time nobody waits for the others' blocks.
+        if self.started.budget_ns.is_none() {
+            return Ok(());
+        }
         if !self.started.cost_order.is_empty() {
             // The knee is a matter of all pairs; how long one of them takes against the reference says nothing.
             return Ok(());
@@ -280,7 +284,7 @@ impl<'a> Blocks<'a> {
             let others = self.places.iter().skip(1).filter(|&&place| place == Place::Open).count() > 1;
             if self.patience.gives_up(setting, predicted, self.blocks_affordable(trials)) && others {
                 self.places[setting] = Place::Aside;
-                let why = "deferred: predicted to exceed the block limit".to_owned();
+                let why = "deferred: predicted to exceed the time there is".to_owned();
                 trials.journal.record(&Event::SettingLeft { setting: index(setting), block: self.blocks, why })?;
             }
         }

@@ -80,7 +80,7 @@ fn no_size_is_a_panic() {
     for (scene, samples) in [(scene.clone(), samples), (scene, Vec::new()), (Scene::default(), vec![Sample::default()])]
     {
         let mut view = view(scene, samples);
-        assert!(screen(&mut view, 20, 5).starts_with("too small: please"));
+        assert!(screen(&mut view, 20, 5).starts_with("too small: needs"));
         for (width, height) in (1..=205).step_by(3).flat_map(|width| (1..=62).step_by(5).map(move |high| (width, high)))
         {
             screen(&mut view, width, height);

@@ -49,7 +49,7 @@ fn a_limit_against_the_reference_fills_no_block() {
 
 #[test]
 fn an_open_limit_keeps_a_setting_in_the_blocks() {
-    let mut started = limited(4, &["rate_mbit_s>=110"]);
+    let mut started = limited(5, &["rate_mbit_s>=110"]);
     started.max_blocks = 12;
     let (finding, _) = measured(&started, 0.02, vec![1.0, 1.1]);
     let open = finding.requirements.iter().find(|it| it.setting == 1).unwrap();

@@ -32,8 +32,8 @@ fn scenes() -> Vec<Scene> {
     (knee.cost_order, knee.margin) = (vec![1, 2, 3, 4, 0], 0.05);
     let mut budget = started(&["a", "b"], 6);
     (budget.max_blocks, budget.budget_ns) = (1000, Some(31 * SECOND));
-    let mut aside = started(&["a", "b", "c", "far"], 21);
-    (aside.max_blocks, aside.margin) = (25, 0.01);
+    let mut aside = started(&["a", "b", "c", "far"], 22);
+    (aside.max_blocks, aside.margin, aside.budget_ns) = (1000, 0.01, Some(140 * SECOND));
     let mut noise = started(&["a", "b"], 17);
     (noise.calibration, noise.max_blocks, noise.warmup) = (true, 12, 2);
     let mut limit = started(&["a", "b"], 19);
@@ -43,7 +43,7 @@ fn scenes() -> Vec<Scene> {
         scene("leaving", leaving, |trial| noisy(11, 0.01, vec![1.0, 1.10, 0.9, 1.0])(trial)),
         scene("knee", knee, |trial| noisy(13, 0.015, vec![1.0, 0.3, 0.6, 1.0, 1.0])(trial)),
         scene("budget", budget, |trial| noisy(6, 0.2, vec![1.0, 1.0])(trial)),
-        scene("set aside", aside, |trial| noisy(21, 0.20, vec![1.0, 1.0, 1.0, 1.4])(trial)),
+        scene("set aside", aside, |trial| noisy(22, 0.20, vec![1.0, 1.0, 1.0, 1.4])(trial)),
         scene("void", started(&["a", "b", "broken"], 3), |trial| match trial.trial % 3 {
             _ if trial.setting == 2 => Err(Void::LoadFailed { why: "crash".into() }),
             1 => Err(Void::NoMetric { metric: "rate_mbit_s".into(), why: "hiccup".into() }),

@@ -70,6 +70,16 @@ fn a_number_that_becomes_zero_later_is_judged_on_its_own_scale_from_then_on() {
 }
 
 #[test]
+fn where_only_blocks_are_limited_no_setting_waits_for_the_others() {
+    let mut experiment = started(&["a", "b", "c", "far"], 22);
+    (experiment.max_blocks, experiment.margin) = (25, 0.01);
+    let mut bench = FormulaBench::new(SECOND, noisy(22, 0.2, vec![1.0, 1.0, 1.0, 1.4]));
+    let finding = run(&experiment, &mut bench, &mut Vec::new()).unwrap();
+    let open = finding.verdicts.iter().filter(|it| it.verdict == Verdict::Undecided);
+    assert!(open.clone().count() > 0 && open.clone().all(|it| it.blocks == 25), "{:?}", finding.verdicts);
+}
+
+#[test]
 fn numbers_that_may_be_zero_are_judged_on_their_own_scale() {
     let mut experiment = started(&["a", "b"], 14);
     experiment.max_blocks = 8;

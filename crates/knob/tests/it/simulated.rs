@@ -187,7 +187,7 @@ fn a_governor_may_come_with_the_mode_that_has_it() {
     let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
     let before = whole(machine);
     let why = turn(machine, "governor=schedutil").unwrap_err();
-    assert!(why.contains("active mode; turn both: pstate=passive governor=schedutil"), "{why}");
+    assert!(why.contains("active mode; set both: pstate=passive governor=schedutil"), "{why}");
     // Only once the driver is in that mode is it known that this one is not there; then all goes back.
     let why = turn(machine, "pstate=passive governor=interactive").unwrap_err();
     assert!(why.contains("'interactive' is not a governor here; there are: conservative, ondemand"), "{why}");

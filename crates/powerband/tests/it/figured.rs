@@ -123,7 +123,11 @@ fn what_a_machine_does_not_tell_is_refused_before_any_time_is_spent() {
     let desk = Desk::new();
     let on_sim = |words: &[&str]| desk.run(&[&["try", "-s", "a:", "-s", "b:"][..], words, &SIM].concat());
     for (words, code, told) in [
-        (&["--metric", "temperature_c"][..], 4, "'temperature_c' cannot be told of the near machine: no thermal zone"),
+        (
+            &["--metric", "temperature_c"][..],
+            4,
+            "'temperature_c' cannot be measured on the near machine: no thermal zone",
+        ),
         (&["--metric", "x=count/softirqs_per_s"], 4, "/proc/softirqs"),
         (&["--metric", "measured_mhz"], 4, "the kernel's perf counts no aperf here"),
         (&["--metric", "nic_interrupts_per_s@eth1"], 4, "'eth1' is not a NIC; there are: eth0"),
@@ -132,7 +136,7 @@ fn what_a_machine_does_not_tell_is_refused_before_any_time_is_spent() {
         (&["--metric", "both/clock_mhz"], 2, "nothing measures 'both/clock_mhz' here; there are: count_per_s, count,"),
         (&["--metric", "r=count/energy_j", "--metric", "s=r/count"], 2, "'s' divides 'r', which is a ratio itself"),
         (&["--metric", "count/energy_j"], 2, "one metric by another needs a name"),
-        (&["--cool", "50C"], 4, "no thermal zone that tells a temperature; leave --cool out"),
+        (&["--cool", "50C"], 4, "no thermal zone that shows a temperature; leave --cool out"),
         (&["--cool", "hot"], 2, "'hot' is no temperature; write e.g. 50C"),
         (&["--meter", "bmc"], 2, "there is no meter 'bmc' on the near machine; there are: 'modelled'"),
         (&["--meter", "bmc=cmd:watts"], 2, "what its numbers cover must be said"),

@@ -151,7 +151,7 @@ fn mirrored_zones_are_found_and_psys_is_never_added_to_a_package() {
 #[test]
 fn a_source_that_dies_is_reported_and_gives_no_number() {
     for (name, wrong, words) in [
-        ("dead", "dead_at_s = 12.0", "the meter died"),
+        ("dead", "dead_at_s = 12.0", "the meter is dead"),
         ("gone", "gone_at_s = 12.0", "no such device (ENODEV)"),
         ("broken", "gone_at_s = 12.0, gone_with = \"EIO\"", "input/output error (EIO)"),
     ] {

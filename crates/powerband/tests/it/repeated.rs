@@ -3,7 +3,7 @@ use crate::desk::Desk;
 
 /// FNV-1a of the events of `--seed 7 run plans/router.toml`, the header left out, debug and release alike. Whoever
 /// changes the model, the plan or the statistics on purpose changes this one line; the test prints the new value.
-const ROUTER_SEED_7: u64 = 0xd880_d846_5fc8_300f;
+const ROUTER_SEED_7: u64 = 0x8072_9f69_1694_4cf2;
 
 /// Events of the router's plan under these options.
 fn router(words: &[&str]) -> Vec<String> {

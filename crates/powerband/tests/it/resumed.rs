@@ -269,7 +269,7 @@ fn a_plan_that_says_something_else_by_now_is_refused_unless_it_goes_on_as_begun(
     for (from, to, told) in [
         ("500MHz: governor=userspace freq=500MHz", "400MHz: governor=userspace freq=500MHz", "setting 4 was '500MHz: "),
         ("for = \"10s\"", "for = \"11s\"", "the load was "),
-        ("far = \"sim:pc\"", "far = \"sim:quadcore\"", "with far end sim:pc and is "),
+        ("far = \"sim:pc\"", "far = \"sim:quadcore\"", "with peer sim:pc and is "),
         ("reference = ", "refrence = ", "unknown key"),
     ] {
         fs::write(&plan, router.replace(from, to)).unwrap();

@@ -37,7 +37,7 @@ fn fits(desk: &Desk, out: &str) {
     } else if begins("set") {
         typed(&format!("{command} --dry-run")).ended(0);
     } else {
-        typed(&command).ended(0);
+        typed(command).ended(0);
     }
 }
 
