@@ -529,11 +529,23 @@ pub fn failed(what: &str, finished: &Finished) -> String {
     }
 }
 
+/// Most characters of a command line in a sentence that has more to say.
+const BRIEF: usize = 48;
+
+/// A command line, cut off so that the reason behind it is not.
+fn briefly(line: &str) -> String {
+    match line.char_indices().nth(BRIEF) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
 /// One sentence about a part that failed.
 fn failure(part: &str, load: &Load, finished: &Finished) -> String {
     let driver = if let Load::Command(command) = load { command.driver() } else { None };
     let complaint = driver.filter(|_| part == "load").and_then(|driver| driver.complaint(&finished.output));
-    let what = if part == "load" { load.describe() } else { format!("{} ({part})", load.describe()) };
+    let load = briefly(&load.describe());
+    let what = if part == "load" { load } else { format!("{load} ({part})") };
     match complaint {
         Some(last) => format!("the load '{what}' ended with {}: {}", finished.status, last.trim()),
         None => failed(&format!("the load '{what}'"), finished),

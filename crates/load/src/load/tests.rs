@@ -97,6 +97,9 @@ fn failures_are_one_sentence() {
     let finishes: Finishes = [("load", finished(json!(null), ExitStatus::Code(3), "warming\nout of cheese\n"))].into();
     let Err(Void::LoadFailed { why }) = load.conclude(&finishes) else { panic!("a failing command is a failing load") };
     assert_eq!(why, "the load 'false' ended with exit status 3: out of cheese");
+    let long = Load::Command(CommandLoad { argv: vec!["x".repeat(300)], ..CommandLoad::default() });
+    let Err(Void::LoadFailed { why }) = long.conclude(&finishes) else { panic!("a failing command is a failing load") };
+    assert!(why.len() < 120 && why.ends_with("…' ended with exit status 3: out of cheese"), "{why}");
     let tolerant =
         Load::Command(CommandLoad { argv: vec!["false".into()], ignore_failure: true, ..CommandLoad::default() });
     assert_eq!(tolerant.conclude(&finishes).unwrap().values["real_s"], 1.5);
