@@ -6,10 +6,10 @@ use crate::owner::Owner;
 const STAYS_ONCE: &str = "case $(cat /var/lib/knob) in 20*) [ -e /var/lib/been ] || { touch /var/lib/been; sync; \
                           echo here >/tmp/here; sleep 600; };; esac; sleep 1.2";
 
-/// What is tried, and by this seed first: the machine as found, and two knobs of which one is a file of the disk.
+/// What is tried, and by this seed first: the current settings, and two knobs of which one is a file of the disk.
 fn tried() -> Vec<&'static str> {
     let words =
-        ["try", "-q", "-s", "a:", "-s", "b:governor=powersave file:/var/lib/knob=20", "--blocks", "2", "--seed", "3"];
+        ["try", "-q", "-s", "a:", "-s", "b:governor=powersave file:/var/lib/knob=20", "--blocks", "2", "--seed", "2"];
     let more = ["--warmup", "0", "--settle", "0", "--metric", "real_s:lower", "--", "sh", "-c", STAYS_ONCE];
     [&words[..], &more[..]].concat()
 }
