@@ -371,10 +371,10 @@ impl Sheet {
                 (self.rules.shown(drift.per_block), self.rules.shown(drift.low), self.rules.shown(drift.high));
             notes.push(match self.rules.scale {
                 Scale::Log => format!(
-                    "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); settings are compared inside blocks, each before and after the reference",
+                    "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); settings are compared inside blocks, in random order",
                     100.0 * slope, 100.0 * low, 100.0 * high
                 ),
-                Scale::Linear => format!("{name} drifted by {slope:+.3} a block ({low:+.3} .. {high:+.3}); settings are compared inside blocks, each before and after the reference"),
+                Scale::Linear => format!("{name} drifted by {slope:+.3} a block ({low:+.3} .. {high:+.3}); settings are compared inside blocks, in random order"),
             });
         }
         if let Some(change) = look.change_point.filter(|change| change.flagged) {

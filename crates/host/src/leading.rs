@@ -7,6 +7,7 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
 use powerband_machine::Errno;
+use powerband_record::seen;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
@@ -28,17 +29,6 @@ pub(crate) struct Leading {
     complaints: Option<JoinHandle<()>>,
 }
 
-/// Letters and line ends; what moves the cursor or the order of letters stands as its code point.
-fn plain(text: &str) -> String {
-    let moves = |c: char| {
-        let order =
-            matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
-        order || (c.is_control() && c != '\n' && c != '\t')
-    };
-    let shown = |c: char| if moves(c) { format!("U+{:04X}", u32::from(c)) } else { c.to_string() };
-    text.chars().map(shown).collect()
-}
-
 /// Passes on to our own standard error what a child prints there, without what would move the cursor or hide a letter: it
 /// may be the other machine's words.
 fn pass_on(mut from: ChildStderr) {
@@ -58,7 +48,7 @@ fn pass_on(mut from: ChildStderr) {
         let bytes: Vec<u8> = heard.drain(..whole).collect();
         let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
         // Without anybody to read it, it is lost as it would be without us.
-        let _ = std::io::stderr().write_all(plain(&text).as_bytes());
+        let _ = std::io::stderr().write_all(seen(&text).as_bytes());
     }
 }
 

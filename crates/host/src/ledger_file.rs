@@ -119,7 +119,7 @@ impl FileLedger {
     }
 
     /// For an owner that leaves something open: writes what a deleted ledger held to its place again, and gives one that was
-    /// cut off its lines. Where another one is meanwhile, the lines are kept beside that for a person to look at. A ledger
+    /// cut off its lines. Where another one is meanwhile, the lines are kept in a file next to it for a person to look at. One
     /// that was only moved is whole where it is.
     pub(crate) fn save(&self) {
         let inner = self.0.borrow();
@@ -133,7 +133,7 @@ impl FileLedger {
         let path = inner.path.clone();
         drop(inner);
         if is_there || FileLedger::is_empty(&self.folder()) {
-            // Nobody is there to be told.
+            // There is nobody left to report a failure to.
             let _ = self.mend_with(&bytes);
             return;
         }
@@ -141,7 +141,7 @@ impl FileLedger {
             return;
         }
         let fresh = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        // Nobody is there to be told, and there is no third place.
+        // There is nobody left to report a failure to, and no third place.
         let _ = match fresh {
             Ok(mut file) => file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|error| io_errno(&error)),
             Err(_) => self.clone().set_aside(&bytes),

@@ -299,7 +299,7 @@ impl Machine for LocalMachine {
             return Err(self.unusable(Errno::ESTALE));
         }
         self.ledger.keep(entries)?;
-        // What stays must be known to whoever undoes it.
+        // What stays must be known to a later undo.
         if self.store.is_in_place() { Ok(()) } else { Err(self.unusable(Errno::ESTALE)) }
     }
 

@@ -21,6 +21,7 @@ mod quantity;
 mod recording;
 mod requirement;
 mod search;
+mod seen;
 mod setting;
 mod timeline;
 mod work;
@@ -56,6 +57,7 @@ pub use search::{
     SearchChange, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept, SearchPhase,
     SearchPlan, SearchRole, SearchShare, SearchStanding, SearchTwin,
 };
+pub use seen::seen;
 pub use setting::{Assignment, Axis, BASELINE, KnobRef, Setting, SettingError, Side, split_words};
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
 pub use work::{Demand, Protocol, ShopServer, Work};

@@ -1,30 +1,5 @@
-//! Text from outside as characters and nothing else: on pages, in drawings and on terminals alike.
-use std::fmt::Write as _;
-
-/// Characters that show nothing but change how others are shown (Unicode 15, UAX 9 and the default ignorables in use), and
-/// what XML cannot hold.
-fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// A text such that every character of it is seen and none of them moves others: those that are not stand as their code
-/// points, `U+202E`. Line ends and tabs stay.
-#[must_use]
-pub fn seen(text: &str) -> String {
-    let mut seen = String::with_capacity(text.len() + text.len() / 8);
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => seen.push(c),
-            c if c.is_control() || is_unseen(c) => {
-                let _ = write!(seen, "U+{:04X}", u32::from(c));
-            }
-            c => seen.push(c),
-        }
-    }
-    seen
-}
+//! Text from outside in HTML and XML: what ends no element and no attribute.
+pub use powerband_record::seen;
 
 /// [`seen`], and such that neither an element nor an attribute of HTML or XML can end in it.
 pub(crate) fn escaped(text: &str) -> String {

@@ -18,7 +18,7 @@ impl LedgerCopy {
     /// Of these lines; `None` where the kernel has no files without a name (before Linux 3.17).
     pub(super) fn begin(lines: &[u8]) -> Option<LedgerCopy> {
         let file = rustix::fs::memfd_create("powerband-ledger", MemfdFlags::CLOEXEC).ok()?;
-        // Whoever inherits it may write at its end as well.
+        // The guardian that inherits it may append as well.
         rustix::fs::fcntl_setfl(&file, OFlags::APPEND).ok()?;
         let mut copy = LedgerCopy { file: file.into(), whole: true };
         copy.append(lines);

@@ -97,6 +97,7 @@ fn plans_require_too_and_what_makes_no_sense_is_refused() {
         (&["--require", "count<=10%"], "write '+10%'"),
         (&["--require", "joy>=3"], "nothing measures 'joy'"),
         (&["--require", "count>=3", "--robust"], "limit on a level"),
+        (&["--robust", "--knee", "freq"], "leave out --robust or --knee"),
     ] {
         let sentence = desk.run(&[&["run", plan.to_str().unwrap()], words].concat()).refused(2);
         assert!(sentence.contains(told), "{words:?}: {sentence}");
