@@ -100,6 +100,7 @@ impl Resolved {
 /// [`ResolveError`]: the plan's fault, or a knob that this machine does not have.
 pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveError> {
     plan.load.check().map_err(PlanError::from)?;
+    let rules = rules(plan)?;
     let narrow = narrow(plan)?;
     let mut notes = Vec::from_iter(plan.load.advice());
     let settings = settings(plan, world, &narrow, &mut notes)?;
@@ -164,7 +165,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         requirements,
         search,
         notes: caveats,
-        ..rules(plan)?
+        ..rules
     };
     let variants = variants(&plan.load, &started.hooks, &settings)?;
     Ok(Resolved { started, settings, load: plan.load.clone(), variants, picks, narrow, notes })
