@@ -381,9 +381,9 @@ impl Sheet {
             notes.push(format!("{name} changed its level after block {}", change.after_blocks));
         }
         if look.step > self.rules.margin_on_scale() {
-            let percent = |share: f64| format!("{:.2} %", 100.0 * self.rules.shown(share));
+            let percent = |share: f64| format!("{:.2} %", 100.0 * share);
             let (step, margin) = match self.rules.scale {
-                Scale::Log => (percent(look.step), percent(self.rules.margin_on_scale())),
+                Scale::Log => (percent(look.step), percent(self.rules.margin)),
                 Scale::Linear => (format!("{:.3}", look.step), format!("{:.3}", self.rules.margin)),
             };
             notes.push(format!(

@@ -70,6 +70,21 @@ fn a_number_that_becomes_zero_later_is_judged_on_its_own_scale_from_then_on() {
 }
 
 #[test]
+fn what_always_reads_the_same_is_known_no_better_than_its_last_digit() {
+    for (reading, verdict, noted) in [(12.0, Verdict::Undecided, true), (1200.0, Verdict::Same, false)] {
+        let mut experiment = started(&["a", "b"], 23);
+        (experiment.max_blocks, experiment.margin) = (12, 0.01);
+        let mut bench = FormulaBench::new(SECOND, |_: &PlannedTrial| Ok(rate(reading)));
+        let finding = run(&experiment, &mut bench, &mut Vec::new()).unwrap();
+        assert_eq!(finding.verdicts[0].verdict, verdict, "{reading}");
+        let steps =
+            finding.notes.iter().any(|note| note.contains("in steps of 8.33 %, more than the margin of 1.00 %"));
+        assert_eq!(steps, noted, "{:?}", finding.notes);
+        assert!(finding.verdicts[0].low.unwrap() < finding.verdicts[0].high.unwrap(), "no interval has no width");
+    }
+}
+
+#[test]
 fn where_only_blocks_are_limited_no_setting_waits_for_the_others() {
     let mut experiment = started(&["a", "b", "c", "far"], 22);
     (experiment.max_blocks, experiment.margin) = (25, 0.01);
