@@ -114,6 +114,8 @@ fn wait_until_none(signal: Option<Signal>, for_ns: u64) -> BTreeSet<i32> {
     loop {
         let left = left();
         if left.is_empty() || crate::now_ns() >= deadline_ns {
+            // Those that ended while we looked are gone before the next trial starts.
+            reap_adopted();
             return left;
         }
         for pid in left.iter().filter_map(|&pid| Pid::from_raw(pid)) {

@@ -166,9 +166,11 @@ pb_kill() {
   done
 }
 
-# For us alone: the lock, what an earlier owner left of itself, a place for short-lived things.
+# For us alone: the lock, what an earlier owner left of itself, a place for short-lived things. A hang-up in the middle is
+# found at our input's end, when everything that was made can be removed.
 pb_own() {
-  pb_lock "$1" || return 1
+  trap '' HUP PIPE TERM
+  pb_lock "$1" || { trap - HUP PIPE TERM; return 1; }
   for pb_k in "$pb_d"/held.*; do
     [ -d "$pb_k" ] || continue
     pb_kill "$pb_k"
@@ -178,11 +180,12 @@ pb_own() {
     rm -rf "$pb_k"
   done
   pb_g=$pb_d/held.$pb_me
-  mkdir -m 700 "$pb_g" || { rm -rf "$pb_d/lock"; return 4; }
+  mkdir -m 700 "$pb_g" || { rm -rf "$pb_d/lock"; trap - HUP PIPE TERM; return 4; }
   pb_tmp=$(mktemp -d "${TMPDIR:-/tmp}/powerband-sh.XXXXXX") || { pb_tmp=$pb_g/tmp; mkdir "$pb_tmp"; }
   printf '%s\n' "$pb_tmp" >"$pb_g/place"
   trap pb_ended EXIT
-  trap 'exit 1' HUP PIPE TERM
+  # A signal that comes when the shell has begun to exit ends the trap of EXIT too, so it cleans up itself.
+  trap 'pb_ended; exit 1' HUP PIPE TERM
   pb_main=$pb_me pb_mborn=$pb_born pb_ward=
   echo 0 15 >"$pb_g/lease"
 }

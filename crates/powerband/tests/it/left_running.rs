@@ -15,8 +15,9 @@ const SPINNERS: [(&str, &str); 3] = [
     ),
     (
         "double forks that ignore a polite request",
-        "for i in 1 2 3 4 5 6 7 8 9 10; do (setsid sh -c 'trap \"\" TERM; echo $$ >> '$0'; while :; do :; done' &) & done; \
-         until [ \"$(grep -c . $0)\" -ge $(($(cat $0.trials | wc -l) * 10)) ]; do sleep 0.01; done",
+        "all=$(($(grep -c . $0) + 10)); \
+         for i in 1 2 3 4 5 6 7 8 9 10; do (setsid sh -c 'trap \"\" TERM; echo $$ >> '$0'; while :; do :; done' &) & done; \
+         until [ \"$(grep -c . $0)\" -ge $all ]; do sleep 0.01; done",
     ),
 ];
 
@@ -31,8 +32,9 @@ fn what_a_load_leaves_running_is_ended_before_the_next_trial_and_reported() {
         let pids = desk.beside("pids");
         // A trial that finds one of an earlier trial alive fails.
         let script = format!(
-            "echo trial >> $0.trials; touch $0; while read pid; do if [ -e /proc/$pid ] && ! grep -q '^State:.Z' /proc/$pid/status; \
-             then echo \"$pid runs on\" >&2; exit 1; fi; done < $0; {spin}"
+            "echo trial >> $0.trials; touch $0; while read pid; do \
+             case \"$(sed -n 's/^State:.//p' /proc/$pid/status 2>/dev/null)\" in Z*|X*|'') ;; \
+             *) echo \"$pid runs on\" >&2; exit 1 ;; esac; done < $0; {spin}"
         );
         let knob = format!("{}=0,1", desk.knob("knob"));
         let words = ["try", &knob, "--warmup", "0", "--blocks", "2", "--settle", "0", "--", "sh", "-c", &script];

@@ -122,7 +122,9 @@ fn two_commands_are_compared_in_few_lines() {
     let printed = desk.run(&["try", "sleep 0.002", "sleep 0.02", "--blocks", "6"]).ended(0).out;
     fits(&desk, &printed);
     assert!(printed.contains("times as fast as 'sleep 0.02'"), "{printed}");
-    assert!(printed.lines().count() <= 13, "{printed}");
+    // What a busy machine adds (caveats of two lines) is no reason to fail.
+    let caveats = printed.matches("Caveat: ").count().saturating_sub(1) + printed.matches("Note: ").count();
+    assert!(printed.lines().count() <= 13 + 2 * caveats.min(2), "{printed}");
     // What the answer says is not said again, and nothing was set that could have been restored.
     assert!(!printed.contains("restored") && printed.matches("rror rate").count() == 1, "{printed}");
 }
