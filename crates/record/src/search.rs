@@ -175,6 +175,9 @@ pub struct SearchFinding {
     /// How likely a setting that is better by 5 % exists, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better_chance: Option<f64>,
+    /// Settings that may be better and cannot be shown to keep the limits, the largest saving first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproved: Vec<SearchUnproved>,
     /// Different settings tried, the machine as found among them.
     pub tried: u32,
     /// What each knob has to do with it, the shares adding up to the whole change; empty where it was not explained.
@@ -202,6 +205,28 @@ pub struct SearchChange {
     /// Upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+}
+
+/// A setting that may be better than the answer, but is too near a limit for a few runs to show that it keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SearchUnproved {
+    /// The setting.
+    pub setting: u32,
+    /// Expected change of the goal from the answer to it, relative (-0.1 = 10 % less).
+    pub change: f64,
+    /// What is expected of it in each requirement.
+    pub expected: Vec<SearchExpected>,
+}
+
+/// What is expected of a setting in one requirement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SearchExpected {
+    /// The metric.
+    pub metric: MetricName,
+    /// Its predicted level, in its unit.
+    pub typical: f64,
+    /// Half width of the 90 % interval of that level, relative.
+    pub error: f64,
 }
 
 /// What a setting comes to in one requirement.

@@ -6,6 +6,7 @@ mod certificates;
 mod course;
 mod coverage;
 mod ends;
+mod proof;
 mod races;
 mod rates;
 mod spaces;

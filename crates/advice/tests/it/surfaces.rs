@@ -102,7 +102,8 @@ fn goal_of(family: &str, random: &mut Draws) -> Box<dyn Fn(f64, f64) -> f64> {
             })
         }
         "wave" => {
-            let (depth, first, phase) = (between(0.1, 0.2), between(0.0, 1.0) < 0.5, between(0.0, 6.28));
+            let (depth, first, phase) =
+                (between(0.1, 0.2), between(0.0, 1.0) < 0.5, between(0.0, std::f64::consts::TAU));
             let period = between(2.9, 9.0) / if first { 8.0 } else { 10.0 };
             Box::new(move |u, v| {
                 let at = if first { u } else { v };
@@ -178,6 +179,7 @@ pub(crate) enum Limit {
 type Rows = BTreeMap<Option<Vec<u32>>, Vec<(f64, f64)>>;
 
 /// Rows of a table by setting; none is the start. A delay of 1 µs means adaptive, and two knobs are searched uncapped.
+#[expect(clippy::disallowed_methods, reason = "a sweep reads the tables that it is given")]
 fn rows(folder: &Path, reading: &Reading) -> Rows {
     let text = std::fs::read_to_string(folder.join(reading.file)).unwrap();
     let mut lines = text.lines();
@@ -250,7 +252,10 @@ pub(crate) fn read(folder: &Path, reading: &Reading) -> Surface {
         start: mean(&rows[&None]),
         residuals: settings.chain(std::iter::once(own(&rows[&None]))).collect(),
         limit: 0.0,
-        trends: (reading.knobs.iter().map(|k| trend(k).0).collect(), reading.knobs.iter().map(|k| trend(k).1).collect()),
+        trends: (
+            reading.knobs.iter().map(|k| trend(k).0).collect(),
+            reading.knobs.iter().map(|k| trend(k).1).collect(),
+        ),
     };
     surface.limit = limit(&surface, reading.limit);
     surface

@@ -215,6 +215,7 @@ fn search(model: &Model) -> Option<SearchRow> {
         confirmed_in: 0,
         expected_loss: None,
         better_chance: None,
+        unproved: Vec::new(),
         shares: Vec::new(),
         together: None,
         unshared: None,
@@ -232,7 +233,7 @@ fn search(model: &Model) -> Option<SearchRow> {
             (row.tried, row.setting, row.end, row.why) = (it.tried, it.setting, Some(it.end), it.why);
             (row.kept, row.confirmed_in) = (it.kept, it.confirmed_in);
             (row.shares, row.together, row.unshared) = (it.shares, it.together, it.unshared);
-            row.twins = it.twins;
+            (row.twins, row.unproved) = (it.twins, it.unproved);
             (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
         }
     }
