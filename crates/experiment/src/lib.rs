@@ -6,6 +6,7 @@
 mod asked;
 mod bench;
 mod calibrating;
+mod carried;
 mod choice;
 mod cooling;
 mod cost;

@@ -59,7 +59,7 @@ pub fn headline(model: &Model) -> String {
             None => format!("no end is recorded, {count} so far, nothing compared"),
         },
         End::Closed(_) => body.unwrap_or_else(|| match model.blocks {
-            // No first look comes after the third block (`powerband_stats::first_look`).
+            // No first look comes after the third block (`powerband_stats::FIRST_LOOK`).
             few if few < 3 => {
                 format!("nothing could be compared: it ended after {}, allow more (--blocks, --budget)", blocks(few))
             }

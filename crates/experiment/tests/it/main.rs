@@ -1,6 +1,7 @@
 //! The experiment loop against benches that compute their answers: what ends it, what it says, how often it errs, how it goes on.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod calibrated;
+mod carried;
 mod ends;
 mod facts;
 #[cfg(test)]

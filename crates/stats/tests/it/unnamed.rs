@@ -7,15 +7,15 @@ use powerband_stats::{Claim, Draws, Error, Judge, Purpose, Rules, Table, open_or
 /// A value from the number of the trial, its setting, the setting before it and fresh draws, in standard deviations.
 type Machine = dyn Fn(u32, usize, usize, &mut Draws) -> f64;
 
-/// Runs one experiment of up to 20 blocks, decided settings leaving, and answers its claims.
-fn claims(rules: &Rules, settings: usize, key: u64, machine: &Machine) -> Vec<Claim> {
+/// Runs one experiment of up to so many blocks, decided settings leaving, and answers its claims.
+fn claims(blocks: u32, rules: &Rules, settings: usize, key: u64, machine: &Machine) -> Vec<Claim> {
     let mut draws = Draws::new(key, Purpose::Trial, 7, 0);
     let mut judge = Judge::new(settings, rules.clone(), spending()).unwrap();
     let mut table = Table::new(settings);
     let mut open: Vec<usize> = (1..=settings).collect();
     let all = slots(rules.copies(settings), &open);
     let (mut trial, mut before) = (0, 0);
-    for number in 0..20 {
+    for number in 0..blocks {
         let block = table.push_block();
         for slot in open_order(key, number, &all, &slots(rules.copies(open.len()), &open)) {
             table.set(block, slot, machine(trial, slot.setting, before, &mut draws)).unwrap();
@@ -35,9 +35,21 @@ fn claims(rules: &Rules, settings: usize, key: u64, machine: &Machine) -> Vec<Cl
 
 /// Experiments in which any claim is wrong.
 fn wrong(name: &str, case: u64, settings: usize, is_wrong: fn(Claim) -> bool, machine: &Machine) -> f64 {
+    wrong_of(20, name, case, settings, is_wrong, machine)
+}
+
+fn wrong_of(
+    blocks: u32,
+    name: &str,
+    case: u64,
+    settings: usize,
+    is_wrong: fn(Claim) -> bool,
+    machine: &Machine,
+) -> f64 {
     let count = runs(400, 4000);
     let rules = linear(0.5);
-    let wrong = (0..count).filter(|&run| claims(&rules, settings, seed(case, run), machine).into_iter().any(is_wrong));
+    let wrong =
+        (0..count).filter(|&run| claims(blocks, &rules, settings, seed(case, run), machine).into_iter().any(is_wrong));
     let share = 100.0 * wrong.count() as f64 / f64::from(count);
     println!("{name}: {share:.1} %");
     share
@@ -94,4 +106,15 @@ fn readings_in_steps_are_known_no_better_than_a_step() {
         let share = wrong(&format!("in steps, noise {sd}"), case, 1, Claim::is_same, &apart);
         assert!(share <= allowed(), "{share}");
     }
+}
+
+#[test]
+fn a_setting_with_rare_slow_trials_is_not_the_same() {
+    // Typical trials are alike; a twentieth is 20 s.d. slower, so the mean is 1 s.d. higher, twice the margin.
+    let rare: Box<Machine> = Box::new(|_, setting, _, draws| {
+        let slow = setting == 1 && draws.uniform() < 0.05;
+        draws.normal() + if slow { 20.0 } else { 0.0 }
+    });
+    let share = wrong_of(60, "rare slow trials", 2200, 1, Claim::is_same, &rare);
+    assert!(share <= allowed(), "{share}");
 }
