@@ -416,8 +416,19 @@ pub fn certainty(model: &Model) -> String {
     };
     format!(
         "error rate {alpha} for all differences claimed together, {alpha} for each \"same\" and each requirement{knee}; \
-         margin {margin} ({source}), smaller differences count as equal{ranks}"
+         margin {margin} ({source}), smaller differences count as equal{ranks}; judged is the typical trial of this session{}",
+        unseen(model)
     )
+}
+
+/// The share of rare trials of another kind that the fewest trials behind a "same" leave possible: x with (1 - x)^trials = 0.05.
+fn unseen(model: &Model) -> String {
+    let verdicts = model.settings.iter().flat_map(|it| it.verdicts.iter().flatten());
+    let fewest = verdicts.filter(|it| it.verdict == Verdict::Same).map(|it| it.blocks).min();
+    fewest.filter(|blocks| *blocks > 0).map_or_else(String::new, |blocks| {
+        let share = 100.0 * (1.0 - 0.05_f64.powf(1.0 / f64::from(blocks)));
+        format!(": \"same\" after {blocks} blocks leaves up to {share:.0} % of rare slow trials unseen")
+    })
 }
 
 /// Where the margin comes from, in words.
