@@ -39,7 +39,7 @@ const BLOCKS_BY_TIME: u32 = 10_000;
 /// Warm-up trials at most.
 const DEFAULT_WARMUP: u32 = 5;
 
-/// Seed when none is given.
+/// Seed of a plan without one; the command draws one before it resolves a plan.
 const DEFAULT_SEED: u64 = 1;
 
 /// An experiment ready to run.

@@ -1,7 +1,8 @@
 //! The words of the command line, and nothing else: parsing, not acting.
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
 mod command;
@@ -27,6 +28,21 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
+
+impl Cli {
+    /// The command of parsed words. A seed of the environment is kept apart from a typed one: it is a default, so it must
+    /// neither override a plan's seed nor count as a word that `resume` and `run --again` refuse.
+    pub(crate) fn of(words: &ArgMatches) -> Result<Cli, clap::Error> {
+        let mut cli = Cli::from_arg_matches(words)?;
+        if words.value_source("seed") == Some(ValueSource::EnvVariable) {
+            cli.shared.seed_of_environment = cli.shared.seed.take();
+        }
+        Ok(cli)
+    }
+}
+
+/// The environment variable that gives the seed of experiments which name none.
+const SEED_VARIABLE: &str = "POWERBAND_SEED";
 
 /// Headings of the options, in the order they are shown.
 pub(crate) const COMMON: &str = "Common options";
@@ -70,9 +86,15 @@ pub(crate) struct Shared {
     #[arg(long, global = true, value_name = "TIME", default_value = "10s", hide_default_value = true)]
     #[arg(env = "POWERBAND_PEER_TIMEOUT", value_parser = answer_time_ns, help_heading = MACHINE)]
     pub(crate) peer_timeout: u64,
-    /// Seed of the random order and of a simulated machine's noise (default: 1, or the plan's)
-    #[arg(long, global = true, value_name = "N", help_heading = MACHINE)]
+    /// Seed of the random order and of a simulated machine's noise (default: the plan's, else random)
+    ///
+    /// Each experiment keeps its seed, and the full report shows it (-v): --seed N then repeats the order. POWERBAND_SEED
+    /// gives the seed where neither the command line nor the plan does. Commands that run no experiment use 1.
+    #[arg(long, global = true, value_name = "N", env = SEED_VARIABLE, hide_env_values = true, help_heading = MACHINE)]
     pub(crate) seed: Option<u64>,
+    /// The seed of the environment variable, which anything written down wins over.
+    #[arg(skip)]
+    pub(crate) seed_of_environment: Option<u64>,
     /// Print JSON instead of text (docs/schema)
     #[arg(long, global = true, help_heading = OUTPUT)]
     pub(crate) json: bool,

@@ -1,5 +1,5 @@
 //! `resume`: an experiment that was interrupted or stopped goes on, if it still is the same experiment on the same rig.
-use clap::Parser;
+use clap::CommandFactory;
 use powerband_experiment::{
     Fatal, Past, Plan, Resolved, WorldBench, check_rig, first_difference, rebuild, resolve, resume, standing,
 };
@@ -61,7 +61,7 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
 
 /// The words it was begun with.
 fn begun_words(header: &ExperimentHeader) -> Option<Cli> {
-    Cli::try_parse_from(&header.command_line).ok()
+    Cli::command().try_get_matches_from(&header.command_line).and_then(|words| Cli::of(&words)).ok()
 }
 
 /// Runs the loop over what stands and on.
@@ -172,6 +172,8 @@ fn check_plan(
     let mut plan = overridden(plan, &begun.shared, &run.measuring);
     plan.knobs.extend(rig::declared(&begun.shared)?);
     let names = Names::of(&begun.shared, &plan);
+    // A seed that nobody wrote down was drawn, and is the experiment's own.
+    plan.seed = plan.seed.or(names.seed()?).or(Some(started.seed));
     let mut plan = named(plan, names);
     mpirun::settle(&mut plan.load, world, user)?;
     let (then, now) = (Names::begun(started), Names::written(&plan));
