@@ -126,6 +126,7 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
     };
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();
+    let family = |of: &Started| if of.same_family { "all \"same\" together" } else { "each \"same\"" }.to_owned();
     let pairs = [
         ("the machine", typed(&begun.machine, &begun.machine_typed), typed(&now.machine, &now.machine_typed)),
         ("the far machine", far(begun), far(now)),
@@ -142,6 +143,7 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         ("the knee's order", costs(begun), costs(now)),
         ("what is required", required(begun), required(now)),
         ("the error rate", percent(begun.alpha), percent(now.alpha)),
+        ("what the error rate holds of", family(begun), family(now)),
         ("the margin", percent(begun.margin), percent(now.margin)),
         ("the way of judging", method(begun), method(now)),
         ("the number of blocks at most", begun.max_blocks.to_string(), now.max_blocks.to_string()),

@@ -288,6 +288,12 @@ pub(crate) struct Measuring {
     /// Error rate of all better and worse verdicts together (default: 5%)
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
     pub(crate) alpha: Option<String>,
+    /// What --alpha holds of as a whole: differences, or same: then of all "same" together too (default: differences)
+    ///
+    /// Each "same" is wrong in 5 % at most when its setting is just beyond the margin; of seven such settings any is called
+    /// "same" in 12 %. With `same` that is 5 % at most, and "same" takes more blocks.
+    #[arg(long, value_name = "WHAT", value_parser = ["differences", "same"], hide_possible_values = true, help_heading = STATISTICS)]
+    pub(crate) family: Option<String>,
     /// Run at most this many blocks; each block runs every setting once (default: 30)
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = STATISTICS)]
     pub(crate) blocks: Option<u32>,
@@ -421,7 +427,7 @@ pub(crate) struct Tune {
 }
 
 /// What the plan of a page says already.
-const PLANNED: [&str; 23] = [
+const PLANNED: [&str; 24] = [
     "plan",
     "metrics",
     "meters",
@@ -433,6 +439,7 @@ const PLANNED: [&str; 23] = [
     "settle",
     "margin",
     "alpha",
+    "family",
     "blocks",
     "reference",
     "knee",

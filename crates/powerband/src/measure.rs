@@ -269,6 +269,7 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     };
     put(&mut plan.margin, &measuring.margin);
     put(&mut plan.alpha, &measuring.alpha);
+    put(&mut plan.family, &measuring.family);
     put(&mut plan.budget, &measuring.setup.budget);
     put(&mut plan.settle, &measuring.setup.settle);
     put(&mut plan.reference, &measuring.reference);

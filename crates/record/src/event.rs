@@ -217,6 +217,9 @@ pub struct Started {
     pub max_blocks: u32,
     /// Blocks that every setting runs in, also when it is decided before.
     #[serde(default, skip_serializing_if = "is_zero")]
+    /// The same rate holds of all "same" together, not of each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_family: bool,
     pub min_blocks: u32,
     /// Commands that run before and after trials.
     #[serde(default, skip_serializing_if = "Hooks::is_empty")]

@@ -49,6 +49,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         max_blocks: 20,
         min_blocks: 0,
         hooks: powerband_record::Hooks::default(),
+        same_family: false,
         budget_ns: None,
         settle_ns: 0,
         warmup: 0,

@@ -59,6 +59,7 @@ fn started() -> Event {
         robust: false,
         max_blocks: 30,
         min_blocks: 0,
+        same_family: false,
         hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,
