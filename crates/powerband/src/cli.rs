@@ -477,6 +477,11 @@ pub(crate) struct Resume {
     /// Number of the experiment, or last
     #[arg(default_value = "last")]
     pub(crate) id: String,
+    /// Extend an experiment that is undecided at its last block: go on to this many blocks in all, e.g. --blocks 60
+    ///
+    /// The error rate stays the same, however often an experiment is extended.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = COMMON)]
+    pub(crate) blocks: Option<u32>,
     /// Resume the experiment as it was started, even if its plan file has changed since
     #[arg(long, help_heading = COMMON)]
     pub(crate) as_begun: bool,

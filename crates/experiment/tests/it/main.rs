@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod calibrated;
 mod ends;
+mod extended;
 mod facts;
 #[cfg(test)]
 mod faults;
@@ -48,8 +49,8 @@ fn started(settings: &[&str], seed: u64) -> Started {
         robust: false,
         max_blocks: 20,
         min_blocks: 0,
-        hooks: powerband_record::Hooks::default(),
         same_family: false,
+        hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,
         warmup: 0,

@@ -259,6 +259,35 @@ fn a_drawn_seed_is_kept_by_what_goes_on() {
 }
 
 #[test]
+fn an_undecided_experiment_is_extended_and_goes_on_as_one_planned_that_long() {
+    let blocks = |blocks: &'static str| [&LONG[..7], &[blocks, "--quiet"]].concat();
+    let desk = Desk::new();
+    desk.run(&blocks("6")).ended(0);
+    let begun = desk.journal();
+    let refused = desk.run(&["resume"]).refused(8);
+    assert!(refused.contains("the most blocks were run; add e.g. --blocks 12 to extend it"), "{refused}");
+    let refused = desk.run(&["resume", "--blocks", "5"]).refused(2);
+    assert!(refused.contains("its limit is 6 blocks already"), "{refused}");
+    assert_eq!(desk.journal(), begun);
+    // Interrupted, it goes on to where it was extended to; it may be faster than the signal.
+    let enough = finished(&desk) + 4;
+    let running = desk.start(&["resume", "--blocks", "60", "--quiet"]);
+    until("four more trials", || finished(&desk) >= enough);
+    running.signal(Signal::KILL);
+    running.end();
+    let verb = if listed(&desk) == "interrupted" { "resume" } else { "show" };
+    let report = desk.report(&[verb]);
+    assert_eq!((report.blocks, report.max_blocks), (60, 60));
+    let whole = Desk::new();
+    whole.run(&blocks("60")).ended(0);
+    let (extended, whole) = (desk.journal(), whole.journal());
+    assert_eq!(extended[0], begun[0], "how it was begun stays");
+    assert_eq!(extended[1..], whole[1..]);
+    let refused = desk.run(&["resume", "last", "--blocks", "40"]).refused(2);
+    assert!(refused.contains("its limit is 60 blocks already; give more, e.g. --blocks 120"), "{refused}");
+}
+
+#[test]
 fn after_a_reboot_the_process_that_has_the_old_number_is_somebody_else() {
     let desk = killed();
     let owner = serde_json::to_string(&powerband_host::this_process()).unwrap();
