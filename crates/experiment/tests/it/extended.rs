@@ -97,7 +97,7 @@ fn extending_what_is_undecided_keeps_the_error_rate() {
             .filter(|&seed| {
                 let mut experiment = started(&labels, seed);
                 (experiment.margin, experiment.max_blocks) = (0.005, 8);
-                let mut bench = || FormulaBench::new(SECOND, noisy(5000 + seed, 0.02, vec![1.0; others + 1]));
+                let bench = || FormulaBench::new(SECOND, noisy(5000 + seed, 0.02, vec![1.0; others + 1]));
                 let mut journal = Vec::new();
                 let mut last = run(&experiment, &mut bench(), &mut journal).unwrap();
                 if last.reason == CloseReason::Blocks {

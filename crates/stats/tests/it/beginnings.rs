@@ -195,17 +195,20 @@ fn two_regimes_are_seen_and_one_is_not_split() {
     assert!((low - 0.1078).abs() < 1e-4 && (high - 0.6032).abs() < 1e-4);
 }
 
+/// One draw of a law.
+type Law = fn(&mut Draws) -> f64;
+
 #[test]
 fn a_long_tail_is_one_mode_and_two_modes_are_still_two() {
     let count = runs(400, 4000);
-    let found = |n: usize, case: u64, value: fn(&mut Draws) -> f64| {
+    let found = |n: usize, case: u64, value: Law| {
         let hits = (0..count).filter(|run| {
             let mut draws = Draws::new(seed(case, *run), Purpose::Trial, 9, 0);
             modes(&(0..n).map(|_| value(&mut draws)).collect::<Vec<_>>()).unwrap().two
         });
         100.0 * hits.count() as f64 / f64::from(count)
     };
-    let tails: [(&str, fn(&mut Draws) -> f64); 5] = [
+    let tails: [(&str, Law); 5] = [
         ("Pareto 2.5", |draws| libm::pow(draws.uniform(), -1.0 / 2.5)),
         ("Pareto 1.5", |draws| libm::pow(draws.uniform(), -1.0 / 1.5)),
         ("Pareto 1.5 downwards", |draws| -libm::pow(draws.uniform(), -1.0 / 1.5)),
