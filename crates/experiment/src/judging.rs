@@ -92,6 +92,7 @@ impl Judging {
         let rules = Rules {
             // Verdicts on several metrics share the error rate.
             alpha: started.alpha / judged as f64,
+            strict_same: started.same_family,
             margin: started.margin,
             robust: started.robust,
             reference_copies: started.robust.then_some(1),

@@ -414,9 +414,14 @@ pub fn certainty(model: &Model) -> String {
     } else {
         format!(", {alpha} for dropping the right knee and {alpha} for naming a wrong one")
     };
+    let same = if plan.same_family {
+        format!("{alpha} for all \"same\" together, {alpha} for each requirement")
+    } else {
+        format!("{alpha} for each \"same\" and each requirement")
+    };
     format!(
-        "error rate {alpha} for all differences claimed together, {alpha} for each \"same\" and each requirement{knee}; \
-         margin {margin} ({source}), smaller differences count as equal{ranks}; judged is the typical trial of this session{}",
+        "error rate {alpha} for all differences claimed together, {same}{knee}; margin {margin} ({source}), \
+         smaller differences count as equal{ranks}; judged is the typical trial of this session{}",
         unseen(model)
     )
 }

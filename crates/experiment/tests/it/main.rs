@@ -3,6 +3,7 @@
 mod calibrated;
 mod carried;
 mod ends;
+mod extended;
 mod facts;
 #[cfg(test)]
 mod faults;
@@ -49,6 +50,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         robust: false,
         max_blocks: 20,
         min_blocks: 0,
+        same_family: false,
         hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,
