@@ -432,7 +432,7 @@ fn unseen(model: &Model) -> String {
     let fewest = verdicts.filter(|it| it.verdict == Verdict::Same).map(|it| it.blocks).min();
     fewest.filter(|blocks| *blocks > 0).map_or_else(String::new, |blocks| {
         let share = 100.0 * (1.0 - 0.05_f64.powf(1.0 / f64::from(blocks)));
-        format!(": \"same\" after {blocks} blocks leaves up to {share:.0} % of rare slow trials unseen")
+        format!(", and \"same\" after {blocks} blocks leaves possible that up to {share:.0} % of trials are slow ones")
     })
 }
 
