@@ -145,6 +145,8 @@ fn hanging(desk: &Desk, hang: usize) -> crate::desk::Started {
     let setting = format!("b:{}=1", desk.knob("knob"));
     let words =
         ["try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "5", "--warmup", "2", "--margin", "0.0001%"];
+    // Nothing is to be decided by chance before the last block.
+    let words = [&words[..], &["--alpha", "0.001%"]].concat();
     fs::write(desk.beside("knob"), "0\n").unwrap();
     // Each trial is told by its one run.
     let load = ["--quiet", "--repeat", "1", "--", "sh", "-c", &script];
