@@ -436,7 +436,8 @@ impl Sheet {
             };
             let (name, label) = (&self.metric.name, &labels[setting]);
             let verb = if rare.trials == 1 { "is" } else { "are" };
-            Some(format!("{name}: {} of {} trials of {label} {verb} {far}", rare.trials, rare.of))
+            let must = "a verdict on it must hold for the mean as well";
+            Some(format!("{name}: {} of {} trials of {label} {verb} {far}; {must}", rare.trials, rare.of))
         })
     }
 

@@ -29,7 +29,7 @@ pub enum Past {
 /// [`ResumeError::NotBegun`] without a plan at the beginning, [`ResumeError::Ended`] when it came to its own end,
 /// [`ResumeError::AtLimit`] when that is one it can be extended from.
 pub fn standing(events: &[Event]) -> Result<usize, ResumeError> {
-    stands(events, |started, finding| match &finding.reason {
+    kept(events, |started, finding| match &finding.reason {
         CloseReason::Blocks if started.search.is_none() && !started.calibration => {
             Err(ResumeError::AtLimit { more: finding.blocks.saturating_mul(2) })
         }
@@ -43,7 +43,7 @@ pub fn standing(events: &[Event]) -> Result<usize, ResumeError> {
 /// # Errors
 /// As [`standing`]; [`ResumeError::NotExtended`] when its time was used up.
 pub fn standing_of_extended(events: &[Event]) -> Result<usize, ResumeError> {
-    stands(events, |_, finding| match &finding.reason {
+    kept(events, |_, finding| match &finding.reason {
         CloseReason::Budget => {
             let why = "its time was used up; begin it again with a longer --budget".into();
             Err(ResumeError::NotExtended { why })
@@ -52,10 +52,7 @@ pub fn standing_of_extended(events: &[Event]) -> Result<usize, ResumeError> {
     })
 }
 
-fn stands(
-    events: &[Event],
-    may_go_on: fn(&Started, &Finding) -> Result<(), ResumeError>,
-) -> Result<usize, ResumeError> {
+fn kept(events: &[Event], may_go_on: fn(&Started, &Finding) -> Result<(), ResumeError>) -> Result<usize, ResumeError> {
     let Some(Event::Started(started)) = events.first() else { return Err(ResumeError::NotBegun) };
     if let Some(Event::Closed(finding)) = events.last() {
         may_go_on(started, finding)?;
@@ -80,7 +77,7 @@ fn ended(reason: &CloseReason) -> Result<(), ResumeError> {
     Err(ResumeError::Ended { how })
 }
 
-/// Runs an experiment on to its end. `stands` is what stands of its journal ([`standing`]); only what comes after goes to
+/// Runs an experiment on to its end. `kept` is what stands of its journal ([`standing`]); only what comes after goes to
 /// `journal`. The first event that does not come out as it stands ends it, and nothing is added.
 ///
 /// # Errors
@@ -88,12 +85,12 @@ fn ended(reason: &CloseReason) -> Result<(), ResumeError> {
 /// all that stands was computed again.
 pub fn resume(
     started: &Started,
-    stands: &[Event],
+    kept: &[Event],
     past: Past,
     bench: &mut dyn Bench,
     journal: &mut dyn Journal,
 ) -> Result<Finding, Fatal> {
-    extend(started, &[], stands, past, bench, journal)
+    extend(started, &[], kept, past, bench, journal)
 }
 
 /// As [`resume`], up to the last of the block limits it was extended to ([`crate::extended`]).
@@ -103,12 +100,12 @@ pub fn resume(
 pub fn extend(
     started: &Started,
     limits: &[u32],
-    stands: &[Event],
+    kept: &[Event],
     past: Past,
     bench: &mut dyn Bench,
     journal: &mut dyn Journal,
 ) -> Result<Finding, Fatal> {
-    let standing = Standing { events: stands, place: Cell::new(0) };
+    let standing = Standing { events: kept, place: Cell::new(0) };
     let mut checked = Checked { standing: &standing, started, journal, refused: None };
     let result = match past {
         Past::Computed => run_to(started, limits, bench, &mut checked),

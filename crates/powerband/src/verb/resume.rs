@@ -64,7 +64,7 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
         .map_err(store_failure)?;
     let past = if names.simulated() { Past::Computed } else { Past::Recalled };
     let quiet = args.quiet || shared.json;
-    let goes_on = GoesOn { resolved: &resolved, limits: &limits, stands: &events[..keep], past };
+    let goes_on = GoesOn { resolved: &resolved, limits: &limits, kept: &events[..keep], past };
     let finding = conduct(&mut store, id, &goes_on, (rig.world(), user), quiet);
     let in_place = rig.close();
     conclude(shared, &mut store, id, finding, &measured_as(begun.as_ref())).and_then(|code| in_place.map(|()| code))
@@ -75,11 +75,11 @@ fn begun_words(header: &ExperimentHeader) -> Option<Cli> {
     Cli::command().try_get_matches_from(&header.command_line).and_then(|words| Cli::of(&words)).ok()
 }
 
-/// What goes on: the experiment, the block limits it was extended to, and what stands of it.
+/// What goes on: the experiment, the block limits it was extended to, and what is kept of it.
 struct GoesOn<'a> {
     resolved: &'a Resolved,
     limits: &'a [u32],
-    stands: &'a [Event],
+    kept: &'a [Event],
     past: Past,
 }
 
@@ -91,10 +91,10 @@ fn conduct(
     (world, user): (&mut dyn World, Option<User>),
     quiet: bool,
 ) -> Result<Finding, Fatal> {
-    let GoesOn { resolved, limits, stands, past } = *goes_on;
-    let mut journal = StoreJournal::new(store, id, quiet).after(stands).to(limits);
+    let GoesOn { resolved, limits, kept, past } = *goes_on;
+    let mut journal = StoreJournal::new(store, id, quiet).after(kept).to(limits);
     let mut bench = WorldBench::new(world, resolved).with_user(user);
-    let result = extend(&resolved.started, limits, stands, past, &mut bench, &mut journal);
+    let result = extend(&resolved.started, limits, kept, past, &mut bench, &mut journal);
     journal.finish();
     result
 }
