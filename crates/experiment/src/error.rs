@@ -32,6 +32,18 @@ pub enum ResumeError {
         /// In a few words.
         how: String,
     },
+    /// It ran its blocks, and may run more.
+    #[error("it has ended: the most blocks were run; add e.g. --blocks {more} to extend it")]
+    AtLimit {
+        /// A higher limit.
+        more: u32,
+    },
+    /// It cannot be extended.
+    #[error("it cannot be extended: {why}")]
+    NotExtended {
+        /// Why, and what to type instead.
+        why: String,
+    },
     /// What stands in its journal cannot be read as a plan any more.
     #[error("{what} of its plan cannot be read any more: {why}; begin it again")]
     Unreadable {

@@ -7,8 +7,9 @@ use powerband_record::{
     Started, Verdict, is_loss,
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
-use powerband_stats::{Claim, Judge, Pairs, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
+use powerband_stats::{CarryOver, Claim, Judge, Pairs, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
 
+use crate::carried::{self, Order};
 use crate::knee::{BELOW_MARGIN, KneeSeeker};
 use crate::levels::level;
 use crate::requiring::{Against, Requiring};
@@ -51,6 +52,7 @@ struct Sheet {
     judge: Option<Judge>,
     rules: Rules,
     last: Option<powerband_stats::Look>,
+    carried: Option<CarryOver>,
     trouble: Option<String>,
 }
 
@@ -73,6 +75,7 @@ impl AllAgainst {
 pub(crate) struct Judging {
     labels: Vec<String>,
     sheets: Vec<Sheet>,
+    order: Order,
     knee: Option<KneeSeeker>,
     requiring: Requiring,
     spending: Arc<Spending>,
@@ -89,6 +92,7 @@ impl Judging {
         let rules = Rules {
             // Verdicts on several metrics share the error rate.
             alpha: started.alpha / judged as f64,
+            strict_same: started.same_family,
             margin: started.margin,
             robust: started.robust,
             reference_copies: started.robust.then_some(1),
@@ -100,11 +104,13 @@ impl Judging {
             judge: None,
             rules: rules.clone(),
             last: None,
+            carried: None,
             trouble: None,
         };
         Judging {
             labels: started.settings.iter().map(|setting| setting.label.clone()).collect(),
             sheets: started.metrics.iter().map(sheet).collect(),
+            order: Order::default(),
             knee: KneeSeeker::new(started, &spending),
             requiring: Requiring::new(started),
             spending,
@@ -113,6 +119,7 @@ impl Judging {
 
     /// A new block begins.
     pub(crate) fn begin_block(&mut self) {
+        self.order.begin_block();
         for sheet in &mut self.sheets {
             sheet.table.push_block();
         }
@@ -120,6 +127,7 @@ impl Judging {
 
     /// Forgets what a block that was not finished has brought.
     pub(crate) fn keep_blocks(&mut self, blocks: u32) {
+        self.order.keep_blocks(blocks);
         for sheet in &mut self.sheets {
             sheet.table = sheet.table.prefix(blocks as usize);
         }
@@ -128,6 +136,7 @@ impl Judging {
     /// A valid trial.
     pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome) {
         self.requiring.take(slot.setting, outcome);
+        self.order.take(slot);
         for sheet in &mut self.sheets {
             let block = sheet.table.blocks().saturating_sub(1);
             if let Some(&value) = outcome.metrics.get(&sheet.metric.name)
@@ -147,7 +156,7 @@ impl Judging {
     pub(crate) fn look(&mut self) -> Look {
         let mut look = Look::default();
         for sheet in self.sheets.iter_mut().filter(|sheet| sheet.metric.judged) {
-            sheet.look(&self.spending);
+            sheet.look(&self.order, &self.spending);
             look.verdicts.extend(sheet.verdicts());
             look.predictions.extend(sheet.predictions());
         }
@@ -266,9 +275,11 @@ impl Sheet {
         Some(AllAgainst { pairs, scale: self.rules.scale, reference, first_look: judge.first_look() })
     }
 
-    fn look(&mut self, spending: &Arc<Spending>) {
+    fn look(&mut self, order: &Order, spending: &Arc<Spending>) {
         self.ready(spending);
         let Some(judge) = &mut self.judge else { return };
+        self.carried = order.carried(&self.table, &self.rules, self.carried);
+        judge.withhold_same(self.carried.is_some_and(|it| it.withholds_same()));
         match judge.look(&self.table) {
             Ok(look) => self.last = Some(look),
             Err(error) if is_early(&error) => {}
@@ -277,7 +288,7 @@ impl Sheet {
                 if self.rules.scale == Scale::Log && judge.claims().all(Claim::is_open) =>
             {
                 self.judge = None;
-                self.look(spending);
+                self.look(order, spending);
             }
             Err(error) => {
                 self.trouble = Some(format!("{}: {error}", self.metric.name));
@@ -391,6 +402,7 @@ impl Sheet {
                  longer trials, a finer meter or a larger --margin would help"
             ));
         }
+        notes.extend(self.carried.filter(CarryOver::withholds_same).map(|it| carried::note(&self.metric, it)));
         if look.first_block_dropped {
             notes.push(format!("{name}: the first block was still settling and was not used"));
         }
@@ -407,8 +419,26 @@ impl Sheet {
                 labels[setting.setting]
             ));
         }
+        notes.extend(self.rare(look, labels));
         notes.extend(self.clipped(look, labels));
         notes
+    }
+
+    /// Rare trials far from a setting's typical one: a verdict of the typical trial says nothing of them.
+    fn rare<'a>(&'a self, look: &'a powerband_stats::Look, labels: &'a [String]) -> impl Iterator<Item = String> + 'a {
+        let settings = look.settings.iter().map(|setting| (setting.setting, setting.rare));
+        let all = std::iter::once((0, look.reference_rare)).chain(settings);
+        all.filter_map(move |(setting, rare)| {
+            let rare = rare?;
+            let far = match self.rules.scale {
+                Scale::Log => format!("{:.2} times its typical one", 1.0 + self.rules.shown(rare.distance)),
+                Scale::Linear => format!("{:+.3} from its typical one", rare.distance),
+            };
+            let (name, label) = (&self.metric.name, &labels[setting]);
+            let verb = if rare.trials == 1 { "is" } else { "are" };
+            let must = "a verdict on it must hold for the mean as well";
+            Some(format!("{name}: {} of {} trials of {label} {verb} {far}; {must}", rare.trials, rare.of))
+        })
     }
 
     /// How often a setting is in the less wanted of its two modes.

@@ -85,7 +85,7 @@ impl KneeSeeker {
             let level = self.spending.nominal(
                 self.rules.spend,
                 self.rules.same_level(1),
-                self.rules.first_look(look.pairs.settings() - 1),
+                self.rules.first_look(),
                 contrast.blocks,
             );
             let (low, high) = contrast.interval(2.0 * level);

@@ -59,6 +59,9 @@ pub struct Plan {
     /// Error rate of all "better" and "worse" together, e.g. `5%`.
     #[serde(default)]
     pub alpha: Option<String>,
+    /// What the error rate holds of together: `differences` (when absent), or `same`, then also of all "same" verdicts.
+    #[serde(default)]
+    pub family: Option<String>,
     /// Most blocks.
     #[serde(default)]
     pub blocks: Option<u32>,
@@ -311,6 +314,7 @@ impl Plan {
             calibration: false,
             margin: None,
             alpha: None,
+            family: None,
             blocks: None,
             runs: None,
             min_runs: None,

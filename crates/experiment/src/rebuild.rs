@@ -125,7 +125,6 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
     };
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
-    let method = |of: &Started| if of.robust { "ranks" } else { "means" }.to_owned();
     let pairs = [
         ("the machine", typed(&begun.machine, &begun.machine_typed), typed(&now.machine, &now.machine_typed)),
         ("the far machine", far(begun), far(now)),
@@ -142,6 +141,7 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         ("the knee's order", costs(begun), costs(now)),
         ("what is required", required(begun), required(now)),
         ("the error rate", percent(begun.alpha), percent(now.alpha)),
+        ("what the error rate holds of", family(begun), family(now)),
         ("the margin", percent(begun.margin), percent(now.margin)),
         ("the way of judging", method(begun), method(now)),
         ("the number of blocks at most", begun.max_blocks.to_string(), now.max_blocks.to_string()),
@@ -153,6 +153,16 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
     ];
     settings(&begun.settings, &now.settings)
         .or_else(|| pairs.into_iter().find_map(|(what, then, now)| told(what, then, now)))
+}
+
+/// By which statistics it is judged.
+fn method(of: &Started) -> String {
+    if of.robust { "ranks" } else { "means" }.to_owned()
+}
+
+/// What the error rate holds of as a whole, next to all differences.
+fn family(of: &Started) -> String {
+    if of.same_family { "all \"same\" together" } else { "each \"same\"" }.to_owned()
 }
 
 /// What runs around trials.

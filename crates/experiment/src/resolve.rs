@@ -39,7 +39,7 @@ const BLOCKS_BY_TIME: u32 = 10_000;
 /// Warm-up trials at most.
 const DEFAULT_WARMUP: u32 = 5;
 
-/// Seed when none is given.
+/// Seed of a plan without one; the command draws one before it resolves a plan.
 const DEFAULT_SEED: u64 = 1;
 
 /// An experiment ready to run.
@@ -210,6 +210,7 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         cpus: None,
         cost_order: Vec::new(),
         alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
+        same_family: same_family(plan)?,
         requirements: Vec::new(),
         calibration: plan.calibration,
         margin: fraction("margin", plan.margin.as_deref(), DEFAULT_MARGIN)?,
@@ -396,6 +397,17 @@ fn fraction(key: &'static str, text: Option<&str>, default: f64) -> Result<f64, 
         key,
         format!("'{text}' is out of range: {what} must be above 0 % and at most {most} %, e.g. {example}"),
     ))
+}
+
+/// Whether the error rate holds of all "same" together.
+fn same_family(plan: &Plan) -> Result<bool, PlanError> {
+    match plan.family.as_deref() {
+        None | Some("differences") => Ok(false),
+        Some("same") => Ok(true),
+        Some(other) => {
+            Err(quantity("family", format!("there is no '{other}'; write family = \"same\", or leave it out")))
+        }
+    }
 }
 
 /// Blocks that every setting runs in.

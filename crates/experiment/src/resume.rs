@@ -5,8 +5,9 @@ use std::cell::Cell;
 
 use powerband_record::{CloseReason, Event, Fact, Finding, Outcome, PlannedTrial, SearchPlan, Started, Void};
 
+use crate::run::run_to;
 use crate::tune::REFUSED;
-use crate::{Bench, Fatal, Journal, JournalError, ResumeError, run};
+use crate::{Bench, Fatal, Journal, JournalError, ResumeError};
 
 mod difference;
 
@@ -25,13 +26,36 @@ pub enum Past {
 /// once. A trial that did not end, or was void because it was stopped, does not stand; neither does how it ended.
 ///
 /// # Errors
-/// [`ResumeError::NotBegun`] without a plan at the beginning, [`ResumeError::Ended`] when it came to its own end.
+/// [`ResumeError::NotBegun`] without a plan at the beginning, [`ResumeError::Ended`] when it came to its own end,
+/// [`ResumeError::AtLimit`] when that is one it can be extended from.
 pub fn standing(events: &[Event]) -> Result<usize, ResumeError> {
-    if !matches!(events.first(), Some(Event::Started(_))) {
-        return Err(ResumeError::NotBegun);
-    }
+    kept(events, |started, finding| match &finding.reason {
+        CloseReason::Blocks if started.search.is_none() && !started.calibration => {
+            Err(ResumeError::AtLimit { more: finding.blocks.saturating_mul(2) })
+        }
+        CloseReason::Blocks => Err(ResumeError::Ended { how: "the most blocks were run".into() }),
+        other => ended(other),
+    })
+}
+
+/// As [`standing`], of an experiment that is extended: it may also have come to its block limit.
+///
+/// # Errors
+/// As [`standing`]; [`ResumeError::NotExtended`] when its time was used up.
+pub fn standing_of_extended(events: &[Event]) -> Result<usize, ResumeError> {
+    kept(events, |_, finding| match &finding.reason {
+        CloseReason::Budget => {
+            let why = "its time was used up; begin it again with a longer --budget".into();
+            Err(ResumeError::NotExtended { why })
+        }
+        other => ended(other),
+    })
+}
+
+fn kept(events: &[Event], may_go_on: fn(&Started, &Finding) -> Result<(), ResumeError>) -> Result<usize, ResumeError> {
+    let Some(Event::Started(started)) = events.first() else { return Err(ResumeError::NotBegun) };
     if let Some(Event::Closed(finding)) = events.last() {
-        ended(&finding.reason)?;
+        may_go_on(started, finding)?;
     }
     let is_finished = |event: &Event| match event {
         Event::TrialDone { .. } => true,
@@ -45,35 +69,49 @@ pub fn standing(events: &[Event]) -> Result<usize, ResumeError> {
 
 fn ended(reason: &CloseReason) -> Result<(), ResumeError> {
     let how = match reason {
-        CloseReason::Stopped | CloseReason::Failed { .. } => return Ok(()),
+        CloseReason::Stopped | CloseReason::Failed { .. } | CloseReason::Blocks => return Ok(()),
         CloseReason::Decided => "everything is decided".into(),
-        CloseReason::Blocks => "the most blocks were run".into(),
         CloseReason::Budget => "the time was used up".into(),
         CloseReason::LoadFailed { why } => format!("the load failed: {why}"),
     };
     Err(ResumeError::Ended { how })
 }
 
-/// Runs an experiment on to its end. `stands` is what stands of its journal ([`standing`]); only what comes after goes to
+/// Runs an experiment on to its end. `kept` is what stands of its journal ([`standing`]); only what comes after goes to
 /// `journal`. The first event that does not come out as it stands ends it, and nothing is added.
 ///
 /// # Errors
-/// As [`run`]; [`Fatal::Differs`] with the first difference; [`Fatal::StoppedComputing`] when the user stopped it before
+/// As [`crate::run`]; [`Fatal::Differs`] with the first difference; [`Fatal::StoppedComputing`] when the user stopped it before
 /// all that stands was computed again.
 pub fn resume(
     started: &Started,
-    stands: &[Event],
+    kept: &[Event],
     past: Past,
     bench: &mut dyn Bench,
     journal: &mut dyn Journal,
 ) -> Result<Finding, Fatal> {
-    let standing = Standing { events: stands, place: Cell::new(0) };
+    extend(started, &[], kept, past, bench, journal)
+}
+
+/// As [`resume`], up to the last of the block limits it was extended to ([`crate::extended`]).
+///
+/// # Errors
+/// As [`resume`].
+pub fn extend(
+    started: &Started,
+    limits: &[u32],
+    kept: &[Event],
+    past: Past,
+    bench: &mut dyn Bench,
+    journal: &mut dyn Journal,
+) -> Result<Finding, Fatal> {
+    let standing = Standing { events: kept, place: Cell::new(0) };
     let mut checked = Checked { standing: &standing, started, journal, refused: None };
     let result = match past {
-        Past::Computed => run(started, bench, &mut checked),
+        Past::Computed => run_to(started, limits, bench, &mut checked),
         Past::Recalled => {
             let mut recalled = Recalled { standing: &standing, live: bench, live_from_ns: Cell::new(None) };
-            run(started, &mut recalled, &mut checked)
+            run_to(started, limits, &mut recalled, &mut checked)
         }
     };
     match (result, checked.refused) {

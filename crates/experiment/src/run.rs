@@ -15,11 +15,21 @@ use crate::{Bench, Fatal, Journal};
 /// # Errors
 /// [`Fatal`] when it could not go on. What was measured until then is in the journal.
 pub fn run(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journal) -> Result<Finding, Fatal> {
+    run_to(started, &[], bench, journal)
+}
+
+/// As [`run`], beyond its block limit to those it was extended to.
+pub(crate) fn run_to(
+    started: &Started,
+    limits: &[u32],
+    bench: &mut dyn Bench,
+    journal: &mut dyn Journal,
+) -> Result<Finding, Fatal> {
     if let Some(search) = &started.search {
         return crate::tune::tune(started, search, bench, journal);
     }
     let trials = Trials::new(started, bench, journal);
-    conduct(Blocks::new(started), trials)
+    conduct(Blocks::new(started, limits), trials)
 }
 
 /// Where a setting stands.
@@ -42,6 +52,9 @@ struct Blocks<'a> {
     /// Settings left out because they gave nothing valid, with the last reason.
     given_up: Vec<Void>,
     patience: Patience,
+    /// The block limit it was begun with and those it was extended to, in turn. Up to each of them everything is as it was
+    /// when it was the last.
+    limits: Vec<u32>,
     blocks: u32,
     longest_block_ns: u64,
     look: Look,
@@ -82,8 +95,9 @@ impl Course for Blocks<'_> {
 }
 
 impl<'a> Blocks<'a> {
-    fn new(started: &'a Started) -> Self {
+    fn new(started: &'a Started, extended: &[u32]) -> Self {
         Blocks {
+            limits: [&[started.max_blocks], extended].concat(),
             started,
             judging: Judging::new(started),
             calibrating: started.calibration.then(Calibrating::default),
@@ -99,7 +113,7 @@ impl<'a> Blocks<'a> {
     }
 
     fn blocks(&mut self, trials: &mut Trials<'_>) -> Result<CloseReason, End> {
-        while self.blocks < self.started.max_blocks {
+        while self.limits.iter().any(|&limit| self.blocks < limit) {
             if !self.places.iter().skip(1).any(|&place| place == Place::Open) {
                 self.take_up_again();
             }
@@ -235,7 +249,7 @@ impl<'a> Blocks<'a> {
 
     /// Looks at the blocks so far when that is due, tells, and lets decided settings go.
     fn look(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
-        let due = self.blocks >= next_look(self.looked_at) || self.blocks == self.started.max_blocks;
+        let due = self.blocks >= next_look(self.looked_at) || self.limits.contains(&self.blocks);
         if due {
             self.look_at_all();
         }
@@ -297,7 +311,8 @@ impl<'a> Blocks<'a> {
             let left = budget.saturating_sub(trials.at_ns) / self.longest_block_ns.max(1);
             self.blocks.saturating_add(u32::try_from(left).unwrap_or(u32::MAX))
         });
-        by_time.map_or(self.started.max_blocks, |blocks| blocks.min(self.started.max_blocks))
+        let limit = self.limits.iter().copied().find(|&limit| limit >= self.blocks).unwrap_or(self.blocks);
+        by_time.map_or(limit, |blocks| blocks.min(limit))
     }
 
     fn take_up_again(&mut self) {

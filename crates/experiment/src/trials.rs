@@ -94,6 +94,8 @@ pub(crate) struct Trials<'a> {
     next_trial: u32,
     voids: u32,
     reference_seen: bool,
+    /// Failures of the reference before it gave anything.
+    first_failures: u32,
     unmeasured: Unmeasured,
     left_out: LeftOut,
 }
@@ -112,6 +114,7 @@ impl<'a> Trials<'a> {
             next_trial: 0,
             voids: 0,
             reference_seen: false,
+            first_failures: 0,
             unmeasured: Unmeasured::default(),
             left_out: LeftOut::default(),
         }
@@ -158,7 +161,7 @@ impl<'a> Trials<'a> {
                     Void::Stopped => Err(End::Close(CloseReason::Stopped)),
                     // A load that cannot even run as the machine is found would only fail again and again.
                     Void::LoadFailed { .. } | Void::NoMetric { .. } | Void::Lossy { .. }
-                        if setting == 0 && !self.reference_seen =>
+                        if setting == 0 && !self.reference_seen && self.has_failed_enough() =>
                     {
                         Err(End::Close(CloseReason::LoadFailed { why: why.to_string() }))
                     }
@@ -166,6 +169,14 @@ impl<'a> Trials<'a> {
                 }
             }
         }
+    }
+
+    /// Whether one more failure of the reference, before it gave anything, ends it: at once, or after as many as end it later
+    /// where the load may fail.
+    fn has_failed_enough(&mut self) -> bool {
+        self.first_failures += 1;
+        let may_fail = self.started.load.get("ignore_failure").and_then(serde_json::Value::as_bool);
+        self.first_failures >= if may_fail == Some(true) { TRIES } else { 1 }
     }
 
     /// How long the latest trial took from turning to putting back, ns.

@@ -57,6 +57,19 @@ pub fn address_towards(other: &str) -> Option<String> {
     socket.local_addr().ok().map(|address| address.ip().to_string())
 }
 
+/// A number from the operating system's randomness (getrandom(2)), short enough to be typed.
+///
+/// # Errors
+/// When the kernel has none to give.
+pub fn random_seed() -> std::io::Result<u32> {
+    let mut bytes = [0; 4];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(u32::from_ne_bytes(bytes))
+}
+
 /// Identity of this boot; empty where it is hidden, as in some containers: then every boot looks the same.
 #[must_use]
 pub fn boot_id() -> String {

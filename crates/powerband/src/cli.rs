@@ -1,7 +1,8 @@
 //! The words of the command line, and nothing else: parsing, not acting.
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
 mod command;
@@ -27,6 +28,21 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
+
+impl Cli {
+    /// The command of parsed words. A seed of the environment is kept apart from a typed one: it is a default, so it must
+    /// neither override a plan's seed nor count as a word that `resume` and `run --again` refuse.
+    pub(crate) fn of(words: &ArgMatches) -> Result<Cli, clap::Error> {
+        let mut cli = Cli::from_arg_matches(words)?;
+        if words.value_source("seed") == Some(ValueSource::EnvVariable) {
+            cli.shared.seed_of_environment = cli.shared.seed.take();
+        }
+        Ok(cli)
+    }
+}
+
+/// The environment variable that gives the seed of experiments which name none.
+const SEED_VARIABLE: &str = "POWERBAND_SEED";
 
 /// Headings of the options, in the order they are shown.
 pub(crate) const COMMON: &str = "Common options";
@@ -70,9 +86,15 @@ pub(crate) struct Shared {
     #[arg(long, global = true, value_name = "TIME", default_value = "10s", hide_default_value = true)]
     #[arg(env = "POWERBAND_PEER_TIMEOUT", value_parser = answer_time_ns, help_heading = MACHINE)]
     pub(crate) peer_timeout: u64,
-    /// Seed of the random order and of a simulated machine's noise (default: 1, or the plan's)
-    #[arg(long, global = true, value_name = "N", help_heading = MACHINE)]
+    /// Seed of the random order and of a simulated machine's noise (default: the plan's, else random)
+    ///
+    /// Each experiment keeps its seed, and the full report shows it (-v): --seed N then repeats the order. POWERBAND_SEED
+    /// gives the seed where neither the command line nor the plan does. Commands that run no experiment use 1.
+    #[arg(long, global = true, value_name = "N", env = SEED_VARIABLE, hide_env_values = true, help_heading = MACHINE)]
     pub(crate) seed: Option<u64>,
+    /// The seed of the environment variable, which anything written down wins over.
+    #[arg(skip)]
+    pub(crate) seed_of_environment: Option<u64>,
     /// Print JSON instead of text (docs/schema)
     #[arg(long, global = true, help_heading = OUTPUT)]
     pub(crate) json: bool,
@@ -266,6 +288,12 @@ pub(crate) struct Measuring {
     /// Error rate of all better and worse verdicts together (default: 5%)
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
     pub(crate) alpha: Option<String>,
+    /// What --alpha holds of as a whole: differences, or same: then of all "same" together too (default: differences)
+    ///
+    /// Each "same" is wrong in 5 % at most when its setting is just beyond the margin; of seven such settings any is called
+    /// "same" in 12 %. With `same` that is 5 % at most, and "same" takes more blocks.
+    #[arg(long, value_name = "WHAT", value_parser = ["differences", "same"], hide_possible_values = true, help_heading = STATISTICS)]
+    pub(crate) family: Option<String>,
     /// Run at most this many blocks; each block runs every setting once (default: 30)
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = STATISTICS)]
     pub(crate) blocks: Option<u32>,
@@ -399,7 +427,7 @@ pub(crate) struct Tune {
 }
 
 /// What the plan of a page says already.
-const PLANNED: [&str; 23] = [
+const PLANNED: [&str; 24] = [
     "plan",
     "metrics",
     "meters",
@@ -411,6 +439,7 @@ const PLANNED: [&str; 23] = [
     "settle",
     "margin",
     "alpha",
+    "family",
     "blocks",
     "reference",
     "knee",
@@ -448,6 +477,11 @@ pub(crate) struct Resume {
     /// Number of the experiment, or last
     #[arg(default_value = "last")]
     pub(crate) id: String,
+    /// Extend an experiment that is undecided at its last block: go on to this many blocks in all, e.g. --blocks 60
+    ///
+    /// The error rate stays the same, however often an experiment is extended.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = COMMON)]
+    pub(crate) blocks: Option<u32>,
     /// Resume the experiment as it was started, even if its plan file has changed since
     #[arg(long, help_heading = COMMON)]
     pub(crate) as_begun: bool,

@@ -40,6 +40,12 @@ impl<'a> StoreJournal<'a> {
         self
     }
 
+    /// The same for one that was extended: the last of its block limits counts.
+    pub(crate) fn to(mut self, limits: &[u32]) -> Self {
+        limits.last().into_iter().for_each(|&limit| self.seen.extended_to(limit));
+        self
+    }
+
     /// Takes the line away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();

@@ -28,7 +28,6 @@ mod witness;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
 use powerband_host::{GUARDIAN_VERB, INSIDE_VERB, SHIM_VERB};
 
 use crate::cli::{Cli, Verb};
@@ -44,7 +43,7 @@ fn main() -> ExitCode {
         Some(INSIDE_VERB) => return inside(words.get(1)),
         _ => {}
     }
-    let parsed = cli::command().try_get_matches().and_then(|words| Cli::from_arg_matches(&words));
+    let parsed = cli::command().try_get_matches().and_then(|words| Cli::of(&words));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return output::words_error(&error),

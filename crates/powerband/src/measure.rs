@@ -42,6 +42,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     plan.knobs.extend(rig::declared(shared)?);
     let purpose = if measuring.setup.dry_run { Purpose::Rehearse } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
+    plan.seed = Some(seed(shared, &plan, &names)?);
     if names.table().is_some() {
         return tabled::measure(shared, named(plan, names), measuring);
     }
@@ -86,6 +87,16 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
     let in_place = rig.close();
     conclude(shared, store, id, finding, measuring).and_then(|code| in_place.map(|()| code))
+}
+
+/// The seed of an experiment: as given, else drawn, so that no two experiments share the order of their trials by accident.
+fn seed(shared: &Shared, plan: &Plan, names: &rig::Names) -> Result<u64, Failure> {
+    if let Some(given) = plan.seed.or(names.seed()?).or(shared.seed_of_environment) {
+        return Ok(given);
+    }
+    powerband_host::random_seed().map(u64::from).map_err(|errno| {
+        Failure::new(Exit::CannotGoOn, format!("no seed can be drawn ({errno}); give one with --seed, e.g. --seed 1"))
+    })
 }
 
 /// A search is told the noise of its metrics. Where neither the plan nor an option gives a margin: what the latest calibration of this machine and load proposes, of
@@ -258,6 +269,7 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     };
     put(&mut plan.margin, &measuring.margin);
     put(&mut plan.alpha, &measuring.alpha);
+    put(&mut plan.family, &measuring.family);
     put(&mut plan.budget, &measuring.setup.budget);
     put(&mut plan.settle, &measuring.setup.settle);
     put(&mut plan.reference, &measuring.reference);

@@ -46,6 +46,14 @@ pub struct ExperimentHeader {
     pub observer_wakeups: Option<u64>,
 }
 
+impl ExperimentHeader {
+    /// The block limits it was extended to, in turn.
+    #[must_use]
+    pub fn block_limits(&self) -> Vec<u32> {
+        self.resumed.iter().filter_map(|resumption| resumption.max_blocks).collect()
+    }
+}
+
 /// A process such that no other is ever taken for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
@@ -66,6 +74,9 @@ pub struct Resumption {
     pub kept_events: u64,
     /// Events that were set aside: a trial without its end, and how the experiment had ended.
     pub dropped_events: u64,
+    /// The block limit it was extended to, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_blocks: Option<u32>,
 }
 
 /// One thing that happened.
@@ -206,6 +217,9 @@ pub struct Started {
     pub calibration: bool,
     /// Error rate of all "better" and "worse" together.
     pub alpha: f64,
+    /// The same rate holds of all "same" together, not of each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_family: bool,
     /// Margin of "same", relative.
     pub margin: f64,
     /// Where the margin comes from: `plan`, `option`, `calibration`, `default`.

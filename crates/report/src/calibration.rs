@@ -56,25 +56,38 @@ fn sigma(found: &Calibration, value: f64) -> f64 {
 
 /// The finding in one sentence; `None` before there is one.
 pub(crate) fn headline(model: &Model) -> Option<String> {
-    let clauses: Vec<String> = model
-        .calibrations
-        .iter()
-        .filter(|found| judged(model, found))
-        .map(|found| {
-            let noise = percent(sigma(found, found.sigma));
-            let time =
-                |it: &Detectable| format!("a difference of {} is found in {}", percent(it.effect), minutes(it.minutes));
-            let reach = found.time_for.first().map_or_else(|| "no difference of 10 % can be found".to_owned(), time);
-            let too_noisy = if is_too_noisy(found) { ", which is too noisy to set a margin" } else { "" };
-            format!("{} varies by {noise} from trial to trial{too_noisy}: {reach}", found.metric)
-        })
-        .collect();
+    let clauses: Vec<String> = model.calibrations.iter().filter(|found| judged(model, found)).map(promise).collect();
     match (clauses.is_empty(), &model.end) {
         (false, _) => Some(clauses.join("; ")),
         (true, End::Closed(_)) => None,
         (true, _) => Some(format!("the noise of the machine as it is, {} so far", counted(model.blocks, "block"))),
     }
 }
+
+/// The noise of a metric and what it lets an experiment find. The margin belongs to it: a difference below the margin is
+/// called "same" in the end, so no time is promised for one.
+fn promise(found: &Calibration) -> String {
+    let noise = percent(sigma(found, found.sigma));
+    let sets_margin = !is_too_noisy(found) && !is_loss(&found.metric);
+    let least = if sets_margin { found.default_margin } else { 0.0 };
+    let time = |it: &Detectable| format!("a difference of {} is found in {}", percent(it.effect), minutes(it.minutes));
+    let reach = found
+        .time_for
+        .iter()
+        .find(|it| it.effect >= least)
+        .map_or_else(|| format!("finding a difference of {} or less is out of reach", percent(LARGEST_EFFECT)), time);
+    let margin = if is_too_noisy(found) {
+        "; too noisy to set a margin".to_owned()
+    } else if sets_margin {
+        format!("; differences within ±{} are called the same from now on", percent(found.default_margin))
+    } else {
+        String::new()
+    };
+    format!("{} varies by {noise} from trial to trial: {reach}{margin}", found.metric)
+}
+
+/// The largest difference whose time a calibration works out.
+const LARGEST_EFFECT: f64 = 0.10;
 
 /// Minutes as people say them, two digits being more than is known.
 fn minutes(value: f64) -> String {
@@ -88,16 +101,7 @@ fn minutes(value: f64) -> String {
 pub(crate) fn answer(model: &Model) -> Vec<String> {
     let mut said = Vec::new();
     for found in model.calibrations.iter().filter(|found| judged(model, found)) {
-        let noise = percent(sigma(found, found.sigma));
-        let reach = found.time_for.first().map_or_else(
-            || "no difference of 10 % or less can be decided".to_owned(),
-            |it| format!("a difference of {} is decided in {}", percent(it.effect), minutes(it.minutes)),
-        );
-        let margin = match is_too_noisy(found) {
-            true => "too noisy to set a margin".to_owned(),
-            false => format!("margin from now on: {}", percent(found.default_margin)),
-        };
-        said.push(format!("{} varies by {noise} from trial to trial: {reach}; {margin}.", found.metric));
+        said.push(format!("{}.", promise(found)));
     }
     let advised = model.calibrations.iter().filter(|found| judged(model, found));
     let first = advised.filter_map(|found| Some((found, *found.advice.first()?))).next();

@@ -63,6 +63,9 @@ pub struct Report {
     pub seed: u64,
     /// Error rate of all differences claimed together, 0..1.
     pub alpha: f64,
+    /// The same rate holds of all "same" together, not of each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_family: bool,
     /// Margin, relative.
     pub margin: f64,
     /// Where the margin comes from: `plan`, `option`, `calibration`, `default`.

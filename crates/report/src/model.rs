@@ -181,7 +181,10 @@ impl Model {
 
     /// Adds what stands apart from the events.
     #[must_use]
-    pub fn with_header(self, header: ExperimentHeader) -> Model {
+    pub fn with_header(mut self, header: ExperimentHeader) -> Model {
+        if let Some(&limit) = header.block_limits().last() {
+            self.started.max_blocks = limit;
+        }
         Model { header: Some(header), ..self }
     }
 

@@ -59,7 +59,7 @@ pub fn headline(model: &Model) -> String {
             None => format!("no end is recorded, {count} so far, nothing compared"),
         },
         End::Closed(_) => body.unwrap_or_else(|| match model.blocks {
-            // No first look comes after the third block (`powerband_stats::first_look`).
+            // No first look comes after the third block (`powerband_stats::FIRST_LOOK`).
             few if few < 3 => {
                 format!("nothing could be compared: it ended after {}, allow more (--blocks, --budget)", blocks(few))
             }
@@ -414,10 +414,26 @@ pub fn certainty(model: &Model) -> String {
     } else {
         format!(", {alpha} for dropping the right knee and {alpha} for naming a wrong one")
     };
+    let same = if plan.same_family {
+        format!("{alpha} for all \"same\" together, {alpha} for each requirement")
+    } else {
+        format!("{alpha} for each \"same\" and each requirement")
+    };
     format!(
-        "error rate {alpha} for all differences claimed together, {alpha} for each \"same\" and each requirement{knee}; \
-         margin {margin} ({source}), smaller differences count as equal{ranks}"
+        "error rate {alpha} for all differences claimed together, {same}{knee}; margin {margin} ({source}), \
+         smaller differences count as equal{ranks}; judged is the typical trial of this session{}",
+        unseen(model)
     )
+}
+
+/// The share of rare trials of another kind that the fewest trials behind a "same" leave possible: x with (1 - x)^trials = 0.05.
+fn unseen(model: &Model) -> String {
+    let verdicts = model.settings.iter().flat_map(|it| it.verdicts.iter().flatten());
+    let fewest = verdicts.filter(|it| it.verdict == Verdict::Same).map(|it| it.blocks).min();
+    fewest.filter(|blocks| *blocks > 0).map_or_else(String::new, |blocks| {
+        let share = 100.0 * (1.0 - 0.05_f64.powf(1.0 / f64::from(blocks)));
+        format!(", and \"same\" after {blocks} blocks leaves possible that up to {share:.0} % of trials are slow ones")
+    })
 }
 
 /// Where the margin comes from, in words.

@@ -90,7 +90,7 @@ impl Apart {
     /// experiments ended when they liked, so the level is that of its look. `sharing` comparisons share the error rate.
     #[must_use]
     pub fn judge_looked_at(&self, blocks: u32, rules: &Rules, sharing: usize, spending: &Spending) -> ApartLook {
-        let first = rules.first_look(1);
+        let first = rules.first_look();
         let (difference, same) = (rules.difference_level(sharing), rules.same_level(sharing));
         let level = |alpha: f64| spending.nominal(Spend::OpenEnded, alpha, first, blocks);
         let course =

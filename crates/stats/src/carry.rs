@@ -79,8 +79,10 @@ fn levels_before(fit: &Fit, order: &[Vec<Slot>]) -> Vec<f64> {
     let mut before: Vec<f64> = fit.observations.iter().map(|seen| fit.levels[seen.setting]).collect();
     let mut latest: Option<usize> = None;
     for (block, slots) in order.iter().enumerate() {
+        let start = fit.observations.partition_point(|seen| seen.block < block);
         for slot in slots {
-            let place = fit.observations.iter().position(|seen| seen.block == block && seen.slot == *slot);
+            let mut in_block = fit.observations[start..].iter().take_while(|seen| seen.block == block);
+            let place = in_block.position(|seen| seen.slot == *slot).map(|place| start + place);
             if let (Some(place), Some(latest)) = (place, latest) {
                 before[place] = fit.levels[latest];
             }

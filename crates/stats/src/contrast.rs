@@ -33,12 +33,21 @@ pub(crate) struct Pool {
     pub(crate) magnitude: f64,
     /// Step of the readings; 0 where none is seen.
     pub(crate) step: f64,
+    /// Squared coefficient of variation of the settings' variances, as far as it is more than chance.
+    pub(crate) heterogeneity: f64,
 }
 
 impl Pool {
     /// Variance that rounding to the step adds to one trial, that of a uniform error (Sheppard 1898).
     fn rounding(&self) -> f64 {
         self.step * self.step / 12.0
+    }
+
+    /// Degrees of freedom on which the pool knows one setting's variance: where variances scatter with a squared coefficient
+    /// of variation c, 2/c and no more (Satterthwaite 1946). The setting's own `own_df` are never lost.
+    fn df_of_one(&self, own_df: f64) -> f64 {
+        let scattered = 1.0 / (1.0 / self.df + 0.5 * self.heterogeneity);
+        scattered.max(own_df.min(self.df))
     }
 
     /// Most by which the mean of many rounded trials may be off: the first harmonic of the rounding error under normal noise
@@ -78,7 +87,7 @@ impl Contrast {
         let variance = own.max(pooled).max(rounding * rounding) + steps;
         let share = if own > pooled && own > 0.0 { pooled / own } else { 1.0 };
         let w = share * share;
-        let df = if pool.df > 0.0 { 1.0 / (w / pool.df + (1.0 - w) / (b - 1.0)) } else { b - 1.0 };
+        let df = if pool.df > 0.0 { 1.0 / (w / pool.df_of_one(b - 1.0) + (1.0 - w) / (b - 1.0)) } else { b - 1.0 };
         Self {
             blocks: differences.blocks,
             effect: differences.sum / b,

@@ -146,6 +146,26 @@ impl Fit {
         self.residuals.iter().map(|e| e * e).sum::<f64>() / self.df
     }
 
+    /// How much the settings' variances scatter: the square of their coefficient of variation, less 1.5 times what
+    /// chance makes of equal normal ones (with once, outliers make every verdict take a twentieth more blocks).
+    pub(crate) fn heterogeneity(&self) -> f64 {
+        const CHANCE: f64 = 1.5;
+        let share = self.df / self.raw.len() as f64;
+        let square = |&place: &usize| self.residuals[place] * self.residuals[place];
+        let of =
+            |setting: usize| (self.of(setting).iter().map(square).sum::<f64>(), share * self.counts[setting] as f64);
+        let sums: Vec<(f64, f64)> = (0..self.settings).filter(|&it| self.counts[it] > 1).map(of).collect();
+        let count = sums.len() as f64;
+        let mean = sums.iter().map(|(sum, df)| sum / df).sum::<f64>() / count;
+        if count < 3.0 || self.df <= 0.0 || mean <= 0.0 {
+            return 0.0;
+        }
+        let deviation = |(sum, df): &(f64, f64)| sum / df / mean - 1.0;
+        let scatter = sums.iter().map(|it| deviation(it) * deviation(it)).sum::<f64>() / (count - 1.0);
+        let chance = sums.iter().map(|(_, df)| 2.0 / df).sum::<f64>() / count;
+        ((scatter - CHANCE * chance) / (1.0 + chance)).max(0.0)
+    }
+
     /// What the fit expects of an observation.
     pub(crate) fn fitted(&self, index: usize) -> f64 {
         let seen = &self.observations[index];

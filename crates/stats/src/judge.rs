@@ -1,12 +1,13 @@
 //! Many settings against one reference: looks after each block, claims that stay.
 
-use crate::contrast::{Contrast, Differences};
+use crate::contrast::{Contrast, Differences, Pool};
 use crate::drift::drift;
 use crate::error::Error;
 use crate::fit::Fit;
 use crate::modes::{UNSTABLE_BLOCKS, stands_out};
 use crate::pairs::Pairs;
 use crate::predict::Course;
+use crate::rare::{Rare, rare};
 use crate::rules::Rules;
 use crate::signed_rank;
 use crate::spending::Spending;
@@ -36,6 +37,8 @@ pub struct Judge {
     fit: Fit,
     winsor: Winsor,
     differences: Vec<Differences>,
+    /// Rare trials of every setting, the reference first.
+    rare: Vec<Option<Rare>>,
 }
 
 /// What the judge remembers of a setting.
@@ -80,7 +83,7 @@ impl Judge {
             return Err(Error::NoSettings);
         }
         Ok(Self {
-            first_look: rules.first_look(settings),
+            first_look: rules.first_look(),
             rules,
             spending,
             settings,
@@ -90,6 +93,7 @@ impl Judge {
             fit: Fit::default(),
             winsor: Winsor::default(),
             differences: Vec::new(),
+            rare: Vec::new(),
         })
     }
 
@@ -213,6 +217,7 @@ impl Judge {
         // A steep drift lies inside blocks too, where it looks like outliers of whichever setting ran first or last.
         let drifts = drift(&self.fit.block_levels).is_some_and(|drift| drift.is_shown());
         self.winsor.apply(&mut self.fit, self.rules.winsorise && !self.rules.robust && !drifts);
+        self.rare = rare(&self.fit);
         Ok(())
     }
 
@@ -363,11 +368,30 @@ impl Judge {
         }
     }
 
+    /// A setting (from 1) compared by its values as measured, where rare trials of it or of the reference were pulled in.
+    fn unclipped(&self, setting: usize) -> Option<Contrast> {
+        let has_rare = |it: usize| self.rare.get(it).is_some_and(Option::is_some);
+        if !(self.winsor.on && (has_rare(0) || has_rare(setting))) {
+            return None;
+        }
+        let differences = self.differences_of(&self.fit.raw, setting);
+        let sum: f64 = differences.iter().sum();
+        let blocks = differences.len() as u32;
+        let squares = differences.iter().map(|d| (d - sum / f64::from(blocks)) * (d - sum / f64::from(blocks))).sum();
+        let own = Differences { blocks, sum, weight: 0.0, squares };
+        Some(Contrast::new(&own, &Pool { df: 0.0, ..pool(&self.fit, &self.winsor) }))
+    }
+
     /// p of "no difference" and of "beyond the margin".
     fn p_values(&self, index: usize, contrast: &Contrast) -> (f64, f64) {
         let margin = self.rules.margin_on_scale();
         if !self.rules.robust {
-            return (contrast.p_difference(), contrast.p_beyond(margin));
+            let typical = (contrast.p_difference(), contrast.p_beyond(margin));
+            let Some(mean) = self.unclipped(index + 1) else { return typical };
+            // Both the typical trial and the mean are to say it. Which way, the typical one says: the mean must not deny it.
+            let agrees = mean.effect * contrast.effect > 0.0;
+            let p = if agrees { typical.0.max(mean.p_difference()) } else { 1.0 };
+            return (p, typical.1.max(mean.p_beyond(margin)));
         }
         let differences = self.block_differences(index + 1);
         let below: Vec<f64> = differences.iter().map(|d| margin - d).collect();

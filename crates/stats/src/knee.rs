@@ -110,7 +110,7 @@ impl Knee {
             });
         }
         Ok(Self {
-            first_look: rules.first_look(k - 1),
+            first_look: rules.first_look(),
             quest,
             rules,
             spending,

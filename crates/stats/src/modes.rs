@@ -31,7 +31,7 @@ pub struct Modes {
     pub high_share: f64,
     /// Distance of the parts in units of their common spread (Ashman, Bird and Zepf 1994): above 2 they are separate.
     pub separation: f64,
-    /// Whether two parts explain the trials better than one, are separate, and hold more than a tenth each.
+    /// Whether two parts explain the trials better than one, normal or skewed, are separate, and hold more than a tenth each.
     pub two: bool,
 }
 
@@ -41,12 +41,16 @@ const LEAST_SHARE: f64 = 0.1;
 const LEAST_SPREAD: f64 = 0.1;
 /// Twice the gain in log likelihood that a single normal reaches in about 2 % of samples of 8 to 30 (simulated).
 const BETTER: f64 = 10.0;
+/// The same gain over a single skewed part. Two modes are claimed of 24 trials of a Pareto, exponential or log-normal law
+/// in 1 to 4 % then (in 26 to 29 % without), and of two modes six standard deviations apart in 95 % (98 %).
+const BETTER_THAN_SKEWED: f64 = 4.0;
 const PASSES: u32 = 300;
 
 /// Fits two normal parts of common spread by expectation and maximisation; none below eight trials or when they do not
 /// vary.
 ///
-/// Two parts fitted to anything look separate, so they must also explain the trials clearly better than one.
+/// Two parts fitted to anything look separate, so they must also explain the trials clearly better than one. A long tail
+/// is explained better by two normal parts than by one, and is one mode all the same: hence the skewed single part.
 #[must_use]
 pub fn modes(trials: &[f64]) -> Option<Modes> {
     let n = trials.len();
@@ -77,7 +81,8 @@ pub fn modes(trials: &[f64]) -> Option<Modes> {
         }
     }
     let single = -0.5 * count * (libm::log(2.0 * std::f64::consts::PI * variance) + 1.0);
-    let better = 2.0 * (likelihood - single) > BETTER;
+    let gain = |other: f64| 2.0 * (likelihood - other);
+    let two_fit = gain(single) > BETTER && gain(skewed(&sorted)) > BETTER_THAN_SKEWED;
     // With a common spread Ashman's D is the distance in units of it.
     let separation = (parts.means[1] - parts.means[0]) / parts.variance.sqrt();
     let both = parts.high_share > LEAST_SHARE && parts.high_share < 1.0 - LEAST_SHARE;
@@ -86,8 +91,34 @@ pub fn modes(trials: &[f64]) -> Option<Modes> {
         high_mean: mean + parts.means[1],
         high_share: parts.high_share,
         separation,
-        two: better && both && separation > SEPARATE,
+        two: two_fit && both && separation > SEPARATE,
     })
+}
+
+/// Log likelihood of sorted values under one skewed part: the likeliest of shifted log-normal laws with the long tail on
+/// either side. The shift is at least a fiftieth of the range, or a value at its edge would make anything likely.
+fn skewed(sorted: &[f64]) -> f64 {
+    const LEAST_SHIFT: f64 = 0.02;
+    const MOST_SHIFT: f64 = 4.0;
+    const STEP: f64 = 1.5;
+    let (Some(&lowest), Some(&highest)) = (sorted.first(), sorted.last()) else { return f64::NEG_INFINITY };
+    let (n, range) = (sorted.len() as f64, highest - lowest);
+    let shifts = std::iter::successors(Some(LEAST_SHIFT), |shift| Some(shift * STEP)).take_while(|it| *it < MOST_SHIFT);
+    let mut best = f64::NEG_INFINITY;
+    let mut logs = vec![0.0; sorted.len()];
+    for shift in shifts {
+        for up in [true, false] {
+            for (log, y) in logs.iter_mut().zip(sorted) {
+                *log = libm::log(shift * range + if up { y - lowest } else { highest - y });
+            }
+            let mean = logs.iter().sum::<f64>() / n;
+            let variance = logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / n;
+            // The last term is the derivative of the logarithm.
+            let fit = -0.5 * n * (libm::log(2.0 * std::f64::consts::PI * variance) + 1.0) - n * mean;
+            best = best.max(fit);
+        }
+    }
+    best
 }
 
 #[derive(Debug, Clone, Copy)]

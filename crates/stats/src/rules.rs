@@ -107,10 +107,10 @@ impl Rules {
         fixed.unwrap_or_else(|| order::reference_copies(open_settings)).clamp(1, 2)
     }
 
-    /// Block of the first look when `settings` settings face the reference; never below 2.
+    /// Block of the first look; never below 2.
     #[must_use]
-    pub fn first_look(&self, settings: usize) -> u32 {
-        self.first_look.unwrap_or_else(|| order::first_look(settings)).max(2)
+    pub fn first_look(&self) -> u32 {
+        self.first_look.unwrap_or(order::FIRST_LOOK).max(2)
     }
 
     /// The margin on the scale of the differences: ln(1 + margin) on the log scale, so that "1 % above" and its

@@ -5,6 +5,7 @@ use crate::drift::{ChangePoint, Drift};
 use crate::modes::Modes;
 use crate::order::Slot;
 use crate::predict::Prediction;
+use crate::rare::Rare;
 use serde::{Deserialize, Serialize};
 
 /// What is claimed of a setting against its reference. Which of higher and lower is better, the caller knows.
@@ -76,6 +77,8 @@ pub struct SettingLook {
     pub unstable: bool,
     /// Two regimes among its trials, if they were looked for.
     pub modes: Option<Modes>,
+    /// Its rare trials far from the typical one.
+    pub rare: Option<Rare>,
 }
 
 /// One look at all settings.
@@ -97,6 +100,8 @@ pub struct Look {
     pub clipped: Vec<(usize, Slot)>,
     /// In order of setting; one compared in fewer than two blocks is not among them.
     pub settings: Vec<SettingLook>,
+    /// Rare trials of the reference far from its typical one.
+    pub reference_rare: Option<Rare>,
     /// Whether the reference's own spread stands out, which touches every comparison.
     pub reference_unstable: bool,
     /// Slope of the block levels.

@@ -6,7 +6,7 @@ use crate::fit::Fit;
 /// Half-width of what is believed, in robust standard deviations. 1.5 breaks the error rate under skewed noise.
 const CLIP: f64 = 2.0;
 /// Turns a median absolute deviation into a standard deviation under normal noise.
-const MAD_TO_SD: f64 = 1.4826;
+pub(crate) const MAD_TO_SD: f64 = 1.4826;
 const PASSES: usize = 10;
 /// The scales are held from here on, so that the passes settle.
 const SCALE_PASSES: usize = 4;
@@ -130,7 +130,13 @@ impl Winsor {
 /// Residual variance of one trial, made larger for the share that was pulled in.
 pub(crate) fn pool(fit: &Fit, winsor: &Winsor) -> Pool {
     let kept = winsor.kept_share();
-    Pool { variance: fit.residual_variance() / (kept * kept), df: fit.df, magnitude: fit.magnitude, step: fit.step }
+    Pool {
+        variance: fit.residual_variance() / (kept * kept),
+        df: fit.df,
+        magnitude: fit.magnitude,
+        step: fit.step,
+        heterogeneity: fit.heterogeneity(),
+    }
 }
 
 /// Median, reordering `values`; 0 of nothing.

@@ -43,6 +43,7 @@ impl Owner {
         command.env("POWERBAND_STATE_DIR", self.state.path().join("state")).current_dir(self.state.path());
         // An emulated kernel answers late next to compilers.
         command.env("POWERBAND_PEER_TIMEOUT", "60s");
+        command.env("POWERBAND_SEED", "1");
         for name in ["POWERBAND_MACHINE", "POWERBAND_STORE"] {
             command.env_remove(name);
         }

@@ -23,6 +23,25 @@ fn a_load_that_fails_in_the_first_reference_trial_ends_it_at_once() {
 }
 
 #[test]
+fn a_load_that_may_fail_may_fail_first_but_not_always() {
+    // A command whose output a metric is read from: where it fails there is no metric.
+    let none = || Err(Void::NoMetric { metric: "rate_mbit_s".into(), why: "its output does not match".into() });
+    let mut may_fail = started(&["a", "b"], 5);
+    may_fail.warmup = 2;
+    may_fail.load = serde_json::json!({"kind": "command", "argv": ["x"], "ignore_failure": true});
+    let mut formula = noisy(5, 0.01, vec![1.0, 0.9]);
+    let mut first = FormulaBench::new(SECOND, |trial: &PlannedTrial| match trial.trial {
+        0 => none(),
+        _ => formula(trial),
+    });
+    let finding = run(&may_fail, &mut first, &mut Vec::new()).unwrap();
+    assert_eq!((finding.reason, finding.voids), (CloseReason::Decided, 1));
+    let mut always = FormulaBench::new(SECOND, |_: &PlannedTrial| none());
+    let finding = run(&may_fail, &mut always, &mut Vec::new()).unwrap();
+    assert!(matches!(finding.reason, CloseReason::LoadFailed { .. }) && finding.voids <= 6, "{finding:?}");
+}
+
+#[test]
 fn void_trials_are_kept_repeated_and_never_enter_a_level() {
     let mut formula = noisy(3, 0.01, vec![1.0, 0.9]);
     let mut bench = FormulaBench::new(SECOND, |trial: &PlannedTrial| {

@@ -1,7 +1,9 @@
 //! The experiment loop against benches that compute their answers: what ends it, what it says, how often it errs, how it goes on.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod calibrated;
+mod carried;
 mod ends;
+mod extended;
 mod facts;
 #[cfg(test)]
 mod faults;
@@ -48,6 +50,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         robust: false,
         max_blocks: 20,
         min_blocks: 0,
+        same_family: false,
         hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,

@@ -149,7 +149,9 @@ fn what_came_to_its_end_or_never_began_cannot_go_on() {
     assert_eq!(standing(&whole), Err(ResumeError::Ended { how: "everything is decided".into() }));
     assert_eq!(standing(&[]), Err(ResumeError::NotBegun));
     assert_eq!(standing(&whole[1..4]), Err(ResumeError::NotBegun));
-    for reason in [CloseReason::Blocks, CloseReason::Budget, CloseReason::LoadFailed { why: "crash".into() }] {
+    let journal = [&whole[..9], &[closed(CloseReason::Blocks)]].concat();
+    assert!(matches!(standing(&journal), Err(ResumeError::AtLimit { .. })));
+    for reason in [CloseReason::Budget, CloseReason::LoadFailed { why: "crash".into() }] {
         let journal = [&whole[..9], &[closed(reason)]].concat();
         assert!(matches!(standing(&journal), Err(ResumeError::Ended { .. })));
     }

@@ -60,6 +60,7 @@ fn search(limit: f64, clocks: &[f64], seed: u64) -> Started {
         metrics: vec![metric("power_w"), metric("p99_us")],
         max_blocks: 10_000,
         min_blocks: 0,
+        same_family: false,
         hooks: powerband_record::Hooks::default(),
         search: Some(plan),
         ..started(&[], seed)

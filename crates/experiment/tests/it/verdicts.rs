@@ -107,6 +107,26 @@ fn numbers_that_may_be_zero_are_judged_on_their_own_scale() {
     assert!((finding.verdicts[0].change - 50.0).abs() < 3.0, "{:?}", finding.verdicts[0]);
 }
 
+/// Seven settings just beyond the margin: how often any is called the same, of each and of all together held to 5 %.
+#[test]
+fn as_a_family_hardly_any_setting_beyond_the_margin_is_called_the_same() {
+    let any_same = |family: bool| {
+        (0..400u64)
+            .filter(|&seed| {
+                let mut experiment = started(&["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"], seed);
+                (experiment.margin, experiment.same_family) = (0.02, family);
+                let factors = (0..8).map(|setting| if setting == 0 { 1.0 } else { 1.020_01 }).collect();
+                let mut bench = FormulaBench::new(SECOND, noisy(3000 + seed, 0.01, factors));
+                let finding = run(&experiment, &mut bench, &mut Vec::new()).unwrap();
+                finding.verdicts.iter().any(|it| it.verdict == Verdict::Same)
+            })
+            .count()
+    };
+    let (each, family) = (any_same(false), any_same(true));
+    println!("any false same of seven settings beyond the margin: {each} of 400, as a family {family}");
+    assert!(family <= 20 && each > 28, "{each} of 400, as a family {family}");
+}
+
 /// False alarms through the whole loop: 400 A/A experiments each, the limit of a short Monte Carlo run at 5 %
 /// (fails by chance 3 times in 10,000 for a true 5 %).
 #[test]

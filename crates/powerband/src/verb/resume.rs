@@ -1,7 +1,8 @@
 //! `resume`: an experiment that was interrupted or stopped goes on, if it still is the same experiment on the same rig.
-use clap::Parser;
+use clap::CommandFactory;
 use powerband_experiment::{
-    Fatal, Past, Plan, Resolved, WorldBench, check_rig, first_difference, rebuild, resolve, resume, standing,
+    Fatal, Past, Plan, Resolved, WorldBench, check_rig, extend, extended, first_difference, rebuild, resolve, standing,
+    standing_of_extended,
 };
 use powerband_machine::{User, World};
 use powerband_record::{Event, ExperimentHeader, Finding, JOURNAL_VERSION, Owner, Resumption, Started};
@@ -25,18 +26,25 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let refused = |why: String| Failure::new(Exit::CannotGoOn, format!("experiment {id} cannot go on: {why}"));
     let seen = store.header(id).map_err(store_failure)?;
     let events = store.events(id).map_err(store_failure)?;
-    let keep = standing(&events).map_err(|error| refused(error.to_string()))?;
+    let keep = if args.blocks.is_some() { standing_of_extended(&events) } else { standing(&events) };
+    let keep = keep.map_err(|error| refused(error.to_string()))?;
     let Some(Event::Started(started)) = events.first() else { return Err(refused("it has no beginning".into())) };
+    let before = seen.block_limits();
+    let limits = args.blocks.map_or_else(|| Ok(before.clone()), |blocks| extended(started, &before, blocks));
+    let limits = limits.map_err(|error| usage(format!("experiment {id}: {error}")))?;
     check_header(&seen).map_err(&refused)?;
     let names = Names::begun(started).answering_within(shared);
     check_words(shared, &names, id)?;
     if names.table().is_some() {
         enter(&seen, &names).map_err(&refused)?;
         let table = tabled::again(&names, started).map_err(|failure| refused(failure.sentence))?;
-        store.rewind(id, (&seen, events.len()), keep, &taken_over(&seen, keep, events.len())).map_err(store_failure)?;
-        let mut journal = StoreJournal::new(&mut store, id, args.quiet || shared.json).after(&events[..keep]);
+        store
+            .rewind(id, (&seen, events.len()), keep, &taken_over(&seen, keep, events.len(), args.blocks))
+            .map_err(store_failure)?;
+        let mut journal =
+            StoreJournal::new(&mut store, id, args.quiet || shared.json).after(&events[..keep]).to(&limits);
         let mut bench = tabled::bench(&table, started).map_err(|failure| refused(failure.sentence))?;
-        let finding = resume(started, &events[..keep], Past::Computed, &mut bench, &mut journal);
+        let finding = extend(started, &limits, &events[..keep], Past::Computed, &mut bench, &mut journal);
         journal.finish();
         return conclude(shared, &mut store, id, finding, &measured_as(begun_words(&seen).as_ref()));
     }
@@ -51,32 +59,42 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     if let Some(begun) = begun.as_ref().filter(|_| home && !args.as_begun) {
         check_plan(id, begun, started, rig.world(), user.as_ref())?;
     }
-    store.rewind(id, (&seen, events.len()), keep, &taken_over(&seen, keep, events.len())).map_err(store_failure)?;
+    store
+        .rewind(id, (&seen, events.len()), keep, &taken_over(&seen, keep, events.len(), args.blocks))
+        .map_err(store_failure)?;
     let past = if names.simulated() { Past::Computed } else { Past::Recalled };
     let quiet = args.quiet || shared.json;
-    let finding = conduct(&mut store, id, &resolved, &events[..keep], past, (rig.world(), user), quiet);
+    let goes_on = GoesOn { resolved: &resolved, limits: &limits, kept: &events[..keep], past };
+    let finding = conduct(&mut store, id, &goes_on, (rig.world(), user), quiet);
     let in_place = rig.close();
     conclude(shared, &mut store, id, finding, &measured_as(begun.as_ref())).and_then(|code| in_place.map(|()| code))
 }
 
 /// The words it was begun with.
 fn begun_words(header: &ExperimentHeader) -> Option<Cli> {
-    Cli::try_parse_from(&header.command_line).ok()
+    Cli::command().try_get_matches_from(&header.command_line).and_then(|words| Cli::of(&words)).ok()
+}
+
+/// What goes on: the experiment, the block limits it was extended to, and what is kept of it.
+struct GoesOn<'a> {
+    resolved: &'a Resolved,
+    limits: &'a [u32],
+    kept: &'a [Event],
+    past: Past,
 }
 
 /// Runs the loop over what stands and on.
 fn conduct(
     store: &mut Store,
     id: i64,
-    resolved: &Resolved,
-    stands: &[Event],
-    past: Past,
+    goes_on: &GoesOn<'_>,
     (world, user): (&mut dyn World, Option<User>),
     quiet: bool,
 ) -> Result<Finding, Fatal> {
-    let mut journal = StoreJournal::new(store, id, quiet).after(stands);
+    let GoesOn { resolved, limits, kept, past } = *goes_on;
+    let mut journal = StoreJournal::new(store, id, quiet).after(kept).to(limits);
     let mut bench = WorldBench::new(world, resolved).with_user(user);
-    let result = resume(&resolved.started, stands, past, &mut bench, &mut journal);
+    let result = extend(&resolved.started, limits, kept, past, &mut bench, &mut journal);
     journal.finish();
     result
 }
@@ -172,6 +190,8 @@ fn check_plan(
     let mut plan = overridden(plan, &begun.shared, &run.measuring);
     plan.knobs.extend(rig::declared(&begun.shared)?);
     let names = Names::of(&begun.shared, &plan);
+    // A seed that nobody wrote down was drawn, and is the experiment's own.
+    plan.seed = plan.seed.or(names.seed()?).or(Some(started.seed));
     let mut plan = named(plan, names);
     mpirun::settle(&mut plan.load, world, user)?;
     let (then, now) = (Names::begun(started), Names::written(&plan));
@@ -187,12 +207,13 @@ fn check_plan(
 }
 
 /// The header once we run it.
-fn taken_over(seen: &ExperimentHeader, keep: usize, events: usize) -> ExperimentHeader {
+fn taken_over(seen: &ExperimentHeader, keep: usize, events: usize, max_blocks: Option<u32>) -> ExperimentHeader {
     let count = |events: usize| u64::try_from(events).unwrap_or(u64::MAX);
     let resumption = Resumption {
         unix_s: powerband_host::unix_time_s(),
         kept_events: count(keep),
         dropped_events: count(events - keep),
+        max_blocks,
     };
     let resumed = [seen.resumed.as_slice(), &[resumption]].concat();
     ExperimentHeader { owner: Some(powerband_host::this_process()), resumed, ..seen.clone() }

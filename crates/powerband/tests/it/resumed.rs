@@ -6,7 +6,7 @@ use powerband_record::{CloseReason, Event};
 use rusqlite::Connection;
 use rustix::process::Signal;
 
-use crate::desk::{Desk, Ran, text, until};
+use crate::desk::{Desk, Ran, Started, text, until};
 
 /// A long experiment on a simulated machine: a margin nothing fits into.
 const LONG: [&str; 9] = ["run", "plans/router.toml", "--seed", "7", "--margin", "0.5%", "--blocks", "60", "--quiet"];
@@ -30,7 +30,11 @@ fn finished(desk: &Desk) -> usize {
 
 /// Starts it and sends a signal once `trials` are finished; false when it was faster.
 fn interrupt(desk: &Desk, words: &[&str], trials: usize, signal: Signal) -> bool {
-    let running = desk.start(words);
+    stop(desk, desk.start(words), trials, signal)
+}
+
+/// As [`interrupt`], of what is running.
+fn stop(desk: &Desk, running: Started, trials: usize, signal: Signal) -> bool {
     let mut ended = false;
     until("enough trials are finished", || {
         ended = !fs::exists(format!("/proc/{}/exe", running.pid())).unwrap() || state(desk).as_deref() == Some("ended");
@@ -141,6 +145,8 @@ fn hanging(desk: &Desk, hang: usize) -> crate::desk::Started {
     let setting = format!("b:{}=1", desk.knob("knob"));
     let words =
         ["try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "5", "--warmup", "2", "--margin", "0.0001%"];
+    // Nothing is to be decided by chance before the last block.
+    let words = [&words[..], &["--alpha", "0.001%"]].concat();
     fs::write(desk.beside("knob"), "0\n").unwrap();
     // Each trial is told by its one run.
     let load = ["--quiet", "--repeat", "1", "--", "sh", "-c", &script];
@@ -242,6 +248,45 @@ fn options_that_would_change_it_are_refused() {
         assert!(refused.contains(option[0]), "{refused}");
     }
     desk.run(&["--machine", "local", "resume"]).ended(0);
+}
+
+#[test]
+fn a_drawn_seed_is_kept_by_what_goes_on() {
+    let desk = Desk::new();
+    let mut begin = desk.command(&["run", "plans/router.toml", "--margin", "0.5%", "--blocks", "60", "--quiet"]);
+    begin.env_remove("POWERBAND_SEED");
+    assert!(stop(&desk, Started::of(&mut begin), 4, Signal::KILL));
+    // The environment's seed, 1, is not the experiment's.
+    desk.run(&["resume", "--quiet"]).ended(0);
+}
+
+#[test]
+fn an_undecided_experiment_is_extended_and_goes_on_as_one_planned_that_long() {
+    let blocks = |blocks: &'static str| [&LONG[..7], &[blocks, "--quiet"]].concat();
+    let desk = Desk::new();
+    desk.run(&blocks("6")).ended(0);
+    let begun = desk.journal();
+    let refused = desk.run(&["resume"]).refused(8);
+    assert!(refused.contains("the most blocks were run; add e.g. --blocks 12 to extend it"), "{refused}");
+    let refused = desk.run(&["resume", "--blocks", "5"]).refused(2);
+    assert!(refused.contains("its limit is 6 blocks already"), "{refused}");
+    assert_eq!(desk.journal(), begun);
+    // Interrupted, it goes on to where it was extended to; it may be faster than the signal.
+    let enough = finished(&desk) + 4;
+    let running = desk.start(&["resume", "--blocks", "60", "--quiet"]);
+    until("four more trials", || finished(&desk) >= enough);
+    running.signal(Signal::KILL);
+    running.end();
+    let verb = if listed(&desk) == "interrupted" { "resume" } else { "show" };
+    let report = desk.report(&[verb]);
+    assert_eq!((report.blocks, report.max_blocks), (60, 60));
+    let whole = Desk::new();
+    whole.run(&blocks("60")).ended(0);
+    let (extended, whole) = (desk.journal(), whole.journal());
+    assert_eq!(extended[0], begun[0], "how it was begun stays");
+    assert_eq!(extended[1..], whole[1..]);
+    let refused = desk.run(&["resume", "last", "--blocks", "40"]).refused(2);
+    assert!(refused.contains("its limit is 60 blocks already; give more, e.g. --blocks 120"), "{refused}");
 }
 
 #[test]

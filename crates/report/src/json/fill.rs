@@ -31,6 +31,7 @@ pub(super) fn report(model: &Model) -> Report {
         load: plan.load.clone(),
         seed: plan.seed,
         alpha: finite(plan.alpha).unwrap_or_default(),
+        same_family: plan.same_family,
         margin: finite(plan.margin).unwrap_or_default(),
         margin_source: plan.margin_source.clone(),
         robust: plan.robust,

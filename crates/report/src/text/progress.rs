@@ -61,6 +61,13 @@ impl State {
         }
     }
 
+    /// The experiment was extended to so many blocks.
+    pub fn extended_to(&mut self, blocks: u32) {
+        if let Some(started) = &mut self.started {
+            started.max_blocks = blocks;
+        }
+    }
+
     fn measured(&mut self, trial: u32, outcome: &Outcome) {
         let Some(trial) = self.trials.get(&trial).filter(|trial| trial.block > 0) else { return };
         self.finished += 1;

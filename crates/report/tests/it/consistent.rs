@@ -203,10 +203,11 @@ fn a_load_without_a_peer_says_that_it_runs_over_loopback() {
 #[test]
 fn a_calibration_that_is_too_noisy_says_so_and_sets_no_margin() {
     let said = |default_margin: f64| {
+        let reach = serde_json::json!([{"minutes": 0.1, "effect": 0.01}, {"minutes": 0.5, "effect": 0.10}]);
         let found = serde_json::json!({
             "metric": "real_s", "relative": true, "trials": 24, "blocks": 12, "level": 3.0, "sigma": default_margin / 2.0,
             "sigma_df": 11.0, "sigma_robust": 0.01, "rho": 0.0, "autocorrelation": [], "drift_per_block": 0.0,
-            "outlier_share": 0.0, "bimodal": false, "mde": [], "time_for": [], "default_margin": default_margin, "advice": [],
+            "outlier_share": 0.0, "bimodal": false, "mde": [], "time_for": reach, "default_margin": default_margin, "advice": [],
         });
         let mut events = journals::stopped();
         let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
@@ -230,4 +231,10 @@ fn a_calibration_that_is_too_noisy_says_so_and_sets_no_margin() {
         quiet.contains("margin from now on, on this machine with this load: 4 %") && !quiet.contains("too noisy"),
         "{quiet}"
     );
+    // 1 % is below the margin and is called the same in the end: no time is promised for it.
+    assert!(
+        quiet.contains("a difference of 10 % is found in about 30 s; differences within ±4 % are called the same"),
+        "{quiet}"
+    );
+    assert!(said(0.01).contains("a difference of 1 % is found in about 6 s; differences within ±1 % are"), "{quiet}");
 }

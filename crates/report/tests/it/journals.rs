@@ -53,6 +53,7 @@ pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Met
         requirements: vec![],
         calibration: false,
         alpha: 0.05,
+        same_family: false,
         margin: 0.05,
         margin_source: "default".into(),
         robust: false,

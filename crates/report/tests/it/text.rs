@@ -241,7 +241,7 @@ fn what_can_be_gone_on_with_says_how() {
 
 #[test]
 fn that_it_was_gone_on_with_is_told() {
-    let resumption = Resumption { unix_s: 1_795_240_260, kept_events: 17, dropped_events: 2 };
+    let resumption = Resumption { unix_s: 1_795_240_260, kept_events: 17, dropped_events: 2, max_blocks: None };
     let with = |resumed| {
         let model = Model::from_events(&router()).unwrap().with_header(ExperimentHeader { resumed, ..header() });
         (text::render(&model, 80, false), Report::new(&model))

@@ -29,7 +29,7 @@ pub struct Reach {
 #[must_use]
 pub fn detectable(sigma: f64, trial_s: f64, minutes: f64, rules: &Rules, spending: &Spending) -> Option<Reach> {
     let blocks = (minutes * SECONDS_A_MINUTE / (TRIALS_A_BLOCK * trial_s)).floor().min(f64::from(MOST_BLOCKS)) as u32;
-    let enough = blocks >= rules.first_look(1) && trial_s > 0.0;
+    let enough = blocks >= rules.first_look() && trial_s > 0.0;
     enough.then(|| Reach { minutes, effect: effect(sigma, blocks, rules, spending), blocks })
 }
 
@@ -37,7 +37,7 @@ pub fn detectable(sigma: f64, trial_s: f64, minutes: f64, rules: &Rules, spendin
 /// reach of 100,000 blocks.
 #[must_use]
 pub fn time_needed(sigma: f64, trial_s: f64, wanted: f64, rules: &Rules, spending: &Spending) -> Option<Reach> {
-    let first = rules.first_look(1);
+    let first = rules.first_look();
     let passes = |blocks: u32| effect(sigma, blocks, rules, spending) <= wanted;
     let told = |blocks: u32| Reach {
         minutes: f64::from(blocks) * TRIALS_A_BLOCK * trial_s / SECONDS_A_MINUTE,
@@ -64,7 +64,7 @@ pub fn time_needed(sigma: f64, trial_s: f64, wanted: f64, rules: &Rules, spendin
 
 fn effect(sigma: f64, blocks: u32, rules: &Rules, spending: &Spending) -> f64 {
     let count = f64::from(blocks);
-    let p = spending.nominal(Spend::OpenEnded, rules.difference_level(1), rules.first_look(1), blocks);
+    let p = spending.nominal(Spend::OpenEnded, rules.difference_level(1), rules.first_look(), blocks);
     let reach = t_upper_quantile(0.5 * p, count - 1.0) + t_upper_quantile(1.0 - POWER, count - 1.0);
     reach * sigma * (2.0 / count).sqrt()
 }

@@ -13,10 +13,15 @@ use crate::winsor::pool;
 impl Judge {
     /// The differences of one setting (from 1), in block order.
     pub(super) fn block_differences(&self, setting: usize) -> Vec<f64> {
+        self.differences_of(&self.fit.used, setting)
+    }
+
+    /// The differences of one setting (from 1) in `values`, one an observation.
+    pub(super) fn differences_of(&self, values: &[f64], setting: usize) -> Vec<f64> {
         let mut differences = Vec::with_capacity(self.fit.rows());
         for row in 0..self.fit.rows() {
             let range = self.fit.starts[row]..self.fit.starts[row + 1];
-            let cells = self.fit.observations[range.clone()].iter().zip(&self.fit.used[range]);
+            let cells = self.fit.observations[range.clone()].iter().zip(&values[range]);
             let (mut sum, mut copies, mut own) = (0.0, 0.0, None);
             for (seen, y) in cells {
                 if seen.setting == 0 {
@@ -75,6 +80,7 @@ impl Judge {
             clipped_share: 1.0 - self.winsor.kept_share(),
             clipped: clipped.filter(|(_, c)| **c).map(|(seen, _)| (seen.block, seen.slot)).collect(),
             settings: settings.collect(),
+            reference_rare: self.rare.first().copied().flatten(),
             reference_unstable: self.spread_stands_out(0, self.sum_of_squares()),
             drift: drift(&fit.block_levels),
             change_point: change_point(&fit.block_levels),
@@ -110,6 +116,7 @@ impl Judge {
             clipped_share: self.clipped_share(setting),
             unstable: unstable || modes.is_some_and(|m| m.two),
             modes,
+            rare: self.rare.get(setting).copied().flatten(),
         }
     }
 

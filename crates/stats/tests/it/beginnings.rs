@@ -1,6 +1,6 @@
 //! Beginnings and suspicions: warm-up, the first block, carry-over, drift, steps, two regimes, unstable settings.
 
-use crate::runs::{runs, seed};
+use crate::runs::{limit, runs, seed};
 use crate::tables::{linear, spending, table};
 use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::modes::{modes, stands_out, wilson_interval};
@@ -193,6 +193,41 @@ fn two_regimes_are_seen_and_one_is_not_split() {
     assert_eq!(modes(&[1.0; 7]), None);
     let (low, high) = wilson_interval(3, 10);
     assert!((low - 0.1078).abs() < 1e-4 && (high - 0.6032).abs() < 1e-4);
+}
+
+/// One draw of a law.
+type Law = fn(&mut Draws) -> f64;
+
+#[test]
+fn a_long_tail_is_one_mode_and_two_modes_are_still_two() {
+    let count = runs(400, 4000);
+    let found = |n: usize, case: u64, value: Law| {
+        let hits = (0..count).filter(|run| {
+            let mut draws = Draws::new(seed(case, *run), Purpose::Trial, 9, 0);
+            modes(&(0..n).map(|_| value(&mut draws)).collect::<Vec<_>>()).unwrap().two
+        });
+        100.0 * hits.count() as f64 / f64::from(count)
+    };
+    let tails: [(&str, Law); 5] = [
+        ("Pareto 2.5", |draws| libm::pow(draws.uniform(), -1.0 / 2.5)),
+        ("Pareto 1.5", |draws| libm::pow(draws.uniform(), -1.0 / 1.5)),
+        ("Pareto 1.5 downwards", |draws| -libm::pow(draws.uniform(), -1.0 / 1.5)),
+        ("exponential", |draws| -libm::log(draws.uniform())),
+        ("log-normal", |draws| libm::exp(0.75 * draws.normal())),
+    ];
+    let allowed = 100.0 * f64::from(limit(20, 200)) / f64::from(count);
+    for n in [24, 40] {
+        for (case, (name, law)) in (760..).zip(tails) {
+            let share = found(n, case, law);
+            println!("{n} trials, {name}: two modes in {share:.1} %");
+            assert!(share <= allowed, "{n} trials, {name}: {share} %");
+        }
+        let near = |draws: &mut Draws| draws.normal() + if draws.uniform() < 0.3 { 6.0 } else { 0.0 };
+        let far = |draws: &mut Draws| draws.normal() + if draws.uniform() < 0.5 { 8.0 } else { 0.0 };
+        let (near, far) = (found(n, 770, near), found(n, 771, far));
+        println!("{n} trials, two modes 6 s.d. apart (30 %): {near:.1} %, 8 s.d. (half): {far:.1} %");
+        assert!(near >= 90.0 && far >= 99.0, "{near} {far}");
+    }
 }
 
 #[test]

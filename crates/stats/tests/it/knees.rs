@@ -119,7 +119,7 @@ fn three_frequencies_that_are_the_same() {
     let rules = Rules { margin: 0.03, ..Rules::default() };
     let mut knee = Knee::new(quest(5, Goal::Knee, true), rules.clone(), spending()).unwrap();
     let mut last = None;
-    for blocks in 2..=6 {
+    for blocks in 3..=6 {
         last = Some(knee.look(&table.prefix(blocks)).unwrap());
     }
     let look = last.unwrap();
@@ -131,7 +131,7 @@ fn three_frequencies_that_are_the_same() {
     assert!(look.provisional.probability > 0.99);
     // The same from a judge, which claimed all of them different from the first long before.
     let mut judge = Judge::new(4, rules.clone(), spending()).unwrap();
-    for blocks in 2..=6 {
+    for blocks in 3..=6 {
         judge.look(&table.prefix(blocks)).unwrap();
     }
     let pairs = judge.pairs(&table).unwrap();

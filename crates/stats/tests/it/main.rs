@@ -11,6 +11,7 @@ mod false_alarms;
 mod invariance;
 mod knees;
 mod machine_time;
+mod machines;
 mod margins;
 mod naive;
 mod orders;

@@ -47,6 +47,25 @@ fn strict_same_holds_the_family() {
 }
 
 #[test]
+fn of_seven_settings_beyond_the_margin_hardly_any_experiment_calls_one_the_same() {
+    let count = runs(400, 2000);
+    let formula = Formula::new((0..8).map(|j| if j == 0 { 0.0 } else { 1.0001 }).collect(), 0.5, Noise::Gauss);
+    let any_false = |rules: &Rules| {
+        let is_wrong = |run: &u32| {
+            let limits = Limits { blocks: 20, warm_up: 0, seed: seed(1080, *run) };
+            let ended = race_to_verdict(&formula, rules, &spending(), limits).unwrap();
+            ended.claims.iter().any(|claim| claim.is_same())
+        };
+        (0..count).filter(is_wrong).count()
+    };
+    let each = any_false(&linear(1.0));
+    let family = any_false(&Rules { strict_same: true, ..linear(1.0) });
+    println!("any false same of seven beyond the margin: {each} of {count}, as a family {family}");
+    assert!(family <= limit(20, 100) as usize, "{family} of {count}");
+    assert!(each > limit(28, 140) as usize, "the check above can fail: {each} of {count}");
+}
+
+#[test]
 fn a_small_difference_below_the_margin_is_called_both() {
     let formula = Formula::new(vec![0.0, 1.0], 0.4, Noise::Gauss);
     let mut both = 0;

@@ -59,6 +59,7 @@ fn started() -> Event {
         robust: false,
         max_blocks: 30,
         min_blocks: 0,
+        same_family: false,
         hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,
@@ -281,7 +282,7 @@ fn a_list_says_what_there_is() {
 
 fn gone_on(by: u32) -> ExperimentHeader {
     let owner = Owner { pid: by, start_ticks: 7, boot_id: "b".into() };
-    let resumed = vec![Resumption { unix_s: 1_800_000_100, kept_events: 9, dropped_events: 5 }];
+    let resumed = vec![Resumption { unix_s: 1_800_000_100, kept_events: 9, dropped_events: 5, max_blocks: None }];
     ExperimentHeader { id: 1, owner: Some(owner), resumed, ..header() }
 }
 

@@ -202,7 +202,7 @@ impl<'c> Player<'c> {
 
     fn play(mut self) -> Told {
         for broken in self.course.breaks.iter().copied().map(Some).chain([None]) {
-            if matches!(standing(&self.book.events()), Err(ResumeError::Ended { .. })) {
+            if matches!(standing(&self.book.events()), Err(ResumeError::Ended { .. } | ResumeError::AtLimit { .. })) {
                 break;
             }
             self.leg(broken);

@@ -190,7 +190,7 @@ fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
 
 fn nothing(model: &Model) -> String {
     match (&model.end, model.blocks) {
-        // No first look comes after the third block (`powerband_stats::first_look`).
+        // No first look comes after the third block (`powerband_stats::FIRST_LOOK`).
         (End::Closed(CloseReason::Blocks | CloseReason::Budget), few) if few < 3 => {
             format!(
                 "Nothing could be compared: it ended after {}; allow more with --blocks or --budget.",

@@ -100,8 +100,9 @@ fn error_rate(model: &Model) -> Option<String> {
     let ranks = if plan.robust { ", compared by ranks" } else { "" };
     let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
     let decided = model.settings.iter().flat_map(|it| &it.verdicts).any(Option::is_some);
+    let same = if plan.same_family { "over all \"same\"" } else { "for each \"same\"" };
     (decided && !plan.calibration)
-        .then(|| format!("Error rate {alpha} over all differences, and for each \"same\" (within {margin}){ranks}."))
+        .then(|| format!("Error rate {alpha} over all differences, and {same} (within {margin}){ranks}."))
 }
 
 /// What was restored, in a sentence.
