@@ -110,7 +110,8 @@ impl Search {
         let nearly = outlook.incumbent.is_none() && choice.worth < LOSS_TO_LOOK_AGAIN;
         let certificate =
             (outlook.may_be_certified() || nearly).then(|| self.certificate_of(outlook.incumbent, outlook, models));
-        let certified = certificate.is_some_and(|it| outlook.is_enough(&it)) && self.is_certified_anew(outlook, models);
+        let certified =
+            certificate.is_some_and(|it| outlook.is_enough(&it) && self.is_certified_anew(it, outlook, models));
         if certificate.is_some_and(|it| self.looks_again(&it, certified, outlook)) {
             return Some((Who::Start, false));
         }
@@ -131,14 +132,15 @@ impl Search {
         chosen.filter(|_| choice.is_step && self.steps <= STEPS)
     }
 
-    /// Whether another sample of hyperparameters says the same: one sample may have missed those that expect more, and a search
-    /// that ends as soon as it can would end on just such a one.
-    fn is_certified_anew(&self, outlook: &Outlook, models: &Models) -> bool {
+    /// Whether `first` still lets the search end once another sample of hyperparameters is asked too: one sample may have missed
+    /// those that expect more, and a search that ends as soon as it can would end on just such a one.
+    fn is_certified_anew(&self, first: Certificate, outlook: &Outlook, models: &Models) -> bool {
         let again = Models::fit(&self.problem, &self.coordinates, &self.log, Some(models));
-        let anew = self.outlook(&again);
-        anew.incumbent == outlook.incumbent
-            && anew.may_be_certified()
-            && anew.is_enough(&self.certificate_of(anew.incumbent, &anew, &again))
+        let second = self.certificate_of(outlook.incumbent, &self.outlook(&again), &again);
+        outlook.is_enough(&Certificate {
+            expected_loss: 0.5 * (first.expected_loss + second.expected_loss),
+            chance_5_percent: 0.5 * (first.chance_5_percent + second.chance_5_percent),
+        })
     }
 
     /// Whether the start should be run again: a start that was measured too low or too high keeps a search open where no

@@ -230,9 +230,11 @@ impl Outlook {
     }
 
     /// The expected loss that a certificate lets pass: what is looked for, or more where runs are so noisy that a look
-    /// cannot show less.
+    /// cannot show less. Where there is no answer yet, what one would have to gain.
     fn loss_allowed(&self) -> f64 {
-        NOTEWORTHY.max(0.25 * self.goal_noise.min(MOST_NOISE))
+        let allowed = NOTEWORTHY.max(0.25 * self.goal_noise.min(MOST_NOISE));
+        let needed = self.bar.filter(|_| self.incumbent.is_none()).map_or(0.0, |bar| self.best - bar);
+        allowed.max(needed.min(MOST_NOISE))
     }
 
     /// Whether so little may have been missed that the search can end.
