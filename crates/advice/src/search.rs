@@ -7,6 +7,7 @@ mod course;
 mod holes;
 mod log;
 mod models;
+mod needed;
 mod outlook;
 mod race;
 

@@ -110,8 +110,8 @@ impl Search {
         let nearly = outlook.incumbent.is_none() && choice.worth < LOSS_TO_LOOK_AGAIN;
         let certificate =
             (outlook.may_be_certified() || nearly).then(|| self.certificate_of(outlook.incumbent, outlook, models));
-        let certified =
-            certificate.is_some_and(|it| outlook.is_enough(&it) && self.is_certified_anew(it, outlook, models));
+        let two = || self.certificate_of_two(outlook.incumbent, outlook, models);
+        let certified = certificate.is_some_and(|it| outlook.is_enough(&it)) && outlook.is_enough(&two());
         if certificate.is_some_and(|it| self.looks_again(&it, certified, outlook)) {
             return Some((Who::Start, false));
         }
@@ -132,15 +132,15 @@ impl Search {
         chosen.filter(|_| choice.is_step && self.steps <= STEPS)
     }
 
-    /// Whether `first` still lets the search end once another sample of hyperparameters is asked too: one sample may have missed
-    /// those that expect more, and a search that ends as soon as it can would end on just such a one.
-    fn is_certified_anew(&self, first: Certificate, outlook: &Outlook, models: &Models) -> bool {
+    /// What may have been missed by `answer`, from two samples of hyperparameters: one sample may have missed those that expect
+    /// more, and a search that ends as soon as it can would end on just such a one.
+    fn certificate_of_two(&self, answer: Option<usize>, outlook: &Outlook, models: &Models) -> Certificate {
         let again = Models::fit(&self.problem, &self.coordinates, &self.log, Some(models));
-        let second = self.certificate_of(outlook.incumbent, &self.outlook(&again), &again);
-        outlook.is_enough(&Certificate {
-            expected_loss: 0.5 * (first.expected_loss + second.expected_loss),
-            chance_5_percent: 0.5 * (first.chance_5_percent + second.chance_5_percent),
-        })
+        let (one, other) = (self.certificate_of(answer, outlook, models), self.certificate_of(answer, outlook, &again));
+        Certificate {
+            expected_loss: 0.5 * (one.expected_loss + other.expected_loss),
+            chance_5_percent: 0.5 * (one.chance_5_percent + other.chance_5_percent),
+        }
     }
 
     /// Whether the start should be run again: a start that was measured too low or too high keeps a search open where no
@@ -191,12 +191,11 @@ impl Search {
             let open = points.iter().copied().filter(|point| self.is_open(*point));
             Outlook::new(&self.problem, models, &self.log, open, &self.tested)
         };
-        let mut points: BTreeSet<usize> = self.spread.iter().copied().chain(self.log.tried()).collect();
-        let outlook = look(&points);
-        if self.problem.space.points.len() <= candidates::MOST {
-            return outlook;
+        let tried = self.log.tried();
+        let mut points: BTreeSet<usize> = self.spread.iter().copied().chain(tried.iter().copied()).collect();
+        if self.problem.space.points.len() > candidates::ALL {
+            points.extend(candidates::neighbours(&self.problem.space, &look(&tried).leaders()));
         }
-        points.extend(candidates::neighbours(&self.problem.space, &outlook.leaders()));
         look(&points)
     }
 
@@ -215,7 +214,7 @@ impl Search {
             let confirmation = Confirmation::new(&self.problem, candidate, number, against_start, noise);
             return Step::Go(Stage::Confirming(confirmation));
         }
-        let certificate = self.certificate_of(outlook.incumbent, outlook, models);
+        let certificate = self.certificate_of_two(outlook.incumbent, outlook, models);
         let unproved = outlook.unproved(models, outlook.best);
         if outlook.incumbent.is_none() && unproved.is_empty() && outlook.is_enough(&certificate) {
             return Step::Ask(Ask::End(if outlook.start_breaks {
@@ -271,7 +270,12 @@ impl Search {
             Ask::End(End::Confirmed(kept)) => Some(kept.point),
             _ => outlook.incumbent,
         };
-        let certificate = Some(self.certificate_of(incumbent, &outlook, &models));
+        // At the end the numbers are those of the rule by which it ended.
+        let certificate = Some(match (&self.next, &self.stage) {
+            (Ask::End(End::StartIsBest { certificate: Some(certificate) }), _) => *certificate,
+            (_, Stage::Done) => self.certificate_of_two(incumbent, &outlook, &models),
+            _ => self.certificate_of(incumbent, &outlook, &models),
+        });
         let goal = match incumbent {
             Some(point) => Some(models.goal.interval(point)),
             None => self.start_interval(Metric::Goal, &models.goal),

@@ -8,7 +8,7 @@ use powerband_advice::{Ask, End, Search, Told};
 use powerband_stats::{Draws, Purpose};
 
 use crate::surfaces::{FAMILIES, Limit, Reading, Surface, drawn, read};
-use crate::{first_seed, long, quantile};
+use crate::{first_seed, long, most, quantile};
 
 /// A setting within this share of the best is as good.
 const CLOSE: f64 = 0.05;
@@ -172,6 +172,21 @@ fn family(name: &str, steepness: f64, searches: u64) -> Tally {
         tally.add(&drawn(name, seed / 3, steepness), seed);
     }
     tally
+}
+
+/// A short form: all families, with noise that is the same everywhere and noise that grows.
+#[test]
+fn certificates_are_seldom_wrong_and_bounds_not_broken() {
+    let searches = 3;
+    let all = FAMILIES.iter().flat_map(|name| [0.0, 0.8].map(|steepness| family(name, steepness, searches)));
+    let (mut searched, mut wrong, mut broken) = (0, 0, 0);
+    for tally in all {
+        searched += tally.runs.len();
+        wrong += tally.false_certificates;
+        broken += tally.broken;
+    }
+    assert!(wrong <= most(searched, 0.05), "{wrong} of {searched} searches missed a setting 5 % better");
+    assert!(broken <= most(searched, 0.01), "{broken} of {searched} searches confirmed what breaks the bound");
 }
 
 #[test]
