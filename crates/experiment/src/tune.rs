@@ -110,6 +110,9 @@ impl Course for Searching<'_> {
         });
         let standing = self.search.standing();
         let mut told = finding(&self.values, &self.search, self.answer.as_ref(), &standing, reason);
+        if self.started.budget_ns.is_some() {
+            told.trials_needed = self.search.runs_needed().filter(|runs| *runs > 0);
+        }
         let data = self.search.data(Modelled::Goal);
         let shares = self.gain.and_then(|gain| gain.shares(&self.in_blocks, &data, self.started.seed));
         (told.shares, told.together) = shares.unwrap_or_default();

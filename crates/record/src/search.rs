@@ -96,7 +96,7 @@ pub enum SearchFactorKind {
 }
 
 /// What a search is at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchPhase {
     /// The machine as found, and a first setting.
@@ -114,7 +114,7 @@ pub enum SearchPhase {
 }
 
 /// Where a search stands after a block.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchStanding {
     /// What it is at.
     pub phase: SearchPhase,
@@ -178,6 +178,9 @@ pub struct SearchFinding {
     /// Settings that may be better and cannot be shown to keep the limits, the largest saving first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproved: Vec<SearchUnproved>,
+    /// About how many more trials would have let the search end by itself; absent where it was not cut short by its budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials_needed: Option<u32>,
     /// Different settings tried, the machine as found among them.
     pub tried: u32,
     /// What each knob has to do with it, the shares adding up to the whole change; empty where it was not explained.

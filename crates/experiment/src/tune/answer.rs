@@ -133,6 +133,7 @@ pub(super) fn finding(
         confirmed_in: 0,
         expected_loss: loss,
         better_chance: chance,
+        trials_needed: None,
         unproved: now.unproved.iter().filter_map(|it| unproved(values, it)).collect(),
         tried: provisional.tried,
         shares: Vec::new(),

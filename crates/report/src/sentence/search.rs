@@ -10,6 +10,9 @@ use crate::{End, Model, Search};
 /// Most of the certainties that are told as they are; above it is "more than".
 const SUREST: f64 = 0.999;
 
+/// Chance that a better setting was missed, from which on a search is not sure enough.
+const CHANCE: f64 = 0.05;
+
 /// Knobs that end with their holder: `with` turns them, `set` cannot.
 const HELD: [&str; 2] = ["cgroup.cpu_quota", "pmqos.cpu_dma_latency"];
 
@@ -170,9 +173,18 @@ pub fn missed(model: &Model) -> Option<String> {
         Search::Stands(standing) => doubt(standing.expected_loss, standing.better_chance),
         Search::Found(finding) => {
             let doubt = doubt(finding.expected_loss, finding.better_chance);
-            let all: Vec<String> = doubt.into_iter().chain(unproved(model, finding)).collect();
+            let all: Vec<String> = doubt.into_iter().chain(open(finding)).chain(unproved(model, finding)).collect();
             (!all.is_empty()).then(|| all.join("; "))
         }
+    }
+}
+
+/// What a search that ended before it was sure enough lacked.
+fn open(finding: &SearchFinding) -> Option<String> {
+    match (finding.trials_needed, finite(finding.better_chance)) {
+        (Some(trials), _) => Some(format!("the budget ended the search; about {trials} more trials would complete it")),
+        (None, Some(chance)) if chance >= CHANCE => Some("the search ended before it was sure enough".to_owned()),
+        _ => None,
     }
 }
 

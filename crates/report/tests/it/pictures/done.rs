@@ -59,6 +59,7 @@ pub(crate) fn searched() -> Vec<Event> {
         expected_loss: Some(0.004),
         better_chance: Some(0.02),
         unproved: vec![],
+        trials_needed: None,
         tried: 4,
         shares: vec![],
         together: None,
