@@ -79,14 +79,14 @@ pub struct Held {
 pub struct Confirmed {
     /// The point.
     pub point: usize,
-    /// Its goal minus the start's, 95 % interval; negative is a gain. Without width where the goal is known; none where the
-    /// start left the blocks.
+    /// Its goal minus the start's, 95 % interval; negative is a gain. Without width where the goal is known; none where no
+    /// run of the start can be compared with it.
     pub gain: Option<Interval>,
     /// Mean of its goal in the blocks, natural logarithm.
     pub goal: f64,
     /// Each bound.
     pub bounds: Vec<Held>,
-    /// Blocks it was confirmed in.
+    /// Rounds it was confirmed in: fresh runs of it.
     pub blocks: u32,
 }
 
@@ -98,6 +98,8 @@ pub enum Why {
     NotShown,
     /// Time ran short before anything could be confirmed.
     Time,
+    /// As many runs were made as a search makes, before anything could be confirmed.
+    Runs,
     /// The start's own runs failed.
     StartFails,
 }
@@ -149,6 +151,17 @@ pub enum Phase {
     Done,
 }
 
+/// A setting that may be better than the answer, but lies too near a bound for a few runs to show that it keeps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unproved {
+    /// The point.
+    pub point: usize,
+    /// By how much (logarithm) its goal is expected to lie below the answer's.
+    pub saving: f64,
+    /// Its bounds, 90 % intervals.
+    pub bounds: Vec<Interval>,
+}
+
 /// The provisional answer, at any moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
@@ -160,6 +173,8 @@ pub struct Standing {
     pub goal: Option<Interval>,
     /// The answer's bounds, 90 % intervals.
     pub bounds: Vec<Option<Interval>>,
+    /// Settings that may be better and cannot be shown to keep the bounds, the largest saving first.
+    pub unproved: Vec<Unproved>,
     /// Different settings tried, the start as the first.
     pub tried: usize,
     /// Runs that were measured.

@@ -22,9 +22,9 @@ mod space;
 pub mod twin;
 pub mod why;
 
-pub use answer::{Ask, Certificate, Confirmed, End, Held, Interval, Phase, Standing, Told, Who, Why};
+pub use answer::{Ask, Certificate, Confirmed, End, Held, Interval, Phase, Standing, Told, Unproved, Who, Why};
 pub use error::Error;
 pub use problem::{Belief, Bound, Goal, Metric, Noise, Problem};
-pub use process::{Coordinates, Data, LogNormal, Mean, Part, Prediction, Prior, Process, Tried};
+pub use process::{Coordinates, Data, LogNormal, Mean, Normal, Part, Prediction, Prior, Process, Repeats, Tried};
 pub use search::{RACE_AT_MOST, Search};
 pub use space::{Factor, FactorKind, Space};

@@ -14,15 +14,31 @@ use powerband_stats::{Draws, Purpose};
 use component::Component;
 pub use coordinates::Coordinates;
 pub(crate) use coordinates::{halton, normal_quantile};
-pub use data::{Data, Tried};
+pub use data::{Data, Repeats, Tried};
 pub use prediction::{Part, Prediction};
-pub use prior::{LogNormal, Mean, Prior};
+pub use prior::{LogNormal, Mean, Normal, Prior};
 
-/// Heaviest terms that are kept.
-const KEPT: usize = 24;
+/// Terms of the mixture.
+const TERMS: usize = 40;
 
-/// Terms lighter than this share of the heaviest are dropped.
-const LIGHTEST: f64 = 0.002;
+/// Metropolis steps by which the terms part again after they were chosen by weight.
+const MOVES: usize = 5;
+
+/// Standard deviation of a step beside the difference of two other terms, in the priors' standard deviations.
+const STEP_SD: f64 = 0.15;
+
+/// Share of steps that go the whole difference of two other terms, from one summit to another.
+const LEAPS: f64 = 0.1;
+
+/// Vectors of the second generation, drawn around the heaviest of the fit before.
+const OFFSPRING: usize = 128;
+
+/// Standard deviation of those draws, in the priors' standard deviations.
+const OFFSPRING_SD: f64 = 0.45;
+
+/// Squared error over its variance beyond which an outlier widens no more, and prior observations of a fitting width.
+const MOST_RATIO: f64 = 25.0;
+const FITTING: f64 = 2.0;
 
 /// One metric's model, fitted to what was measured.
 ///
@@ -59,12 +75,34 @@ impl Process {
     /// values needs one a point, a mean of trends one a factor.
     ///
     /// 192 vectors of hyperparameters, spread over their priors by a Halton sequence, are weighed by the marginal likelihood
-    /// of the means and of the repeats' sum of squares, and the heaviest 24 kept. There is nothing to converge.
+    /// of the means and of the repeats' sums of squares. 40 are drawn by weight and moved apart by a few steps of
+    /// differential evolution Markov chain (ter Braak 2006), which leaves their distribution the posterior one.
     #[must_use]
     pub fn fit(coordinates: &Arc<Coordinates>, prior: &Prior, mean: &Mean, data: &Data) -> Self {
+        Self::refit(coordinates, prior, mean, data, None)
+    }
+
+    /// As [`Process::fit`], with 128 more vectors around the terms of `before`, a fit to less data: what the data want may
+    /// lie where the prior has few. Weights are those of importance sampling, so that the prior stays what it is.
+    #[must_use]
+    pub fn refit(
+        coordinates: &Arc<Coordinates>,
+        prior: &Prior,
+        mean: &Mean,
+        data: &Data,
+        before: Option<&Self>,
+    ) -> Self {
+        let parents = before.map_or(&[][..], |before| before.components.as_slice());
+        let mut vectors = coordinates.vectors.clone();
+        vectors.extend(offspring(parents, data));
+        let reference = reference(prior, mean, data);
         let weigh = |prior: &Prior| -> Vec<Component> {
-            let vectors = coordinates.vectors.iter();
-            vectors.filter_map(|unit| Component::new(coordinates, unit, prior, mean, data)).collect()
+            let one = |vector: &Vec<f64>| {
+                let mut component = Component::new(coordinates, vector.clone(), prior, (mean, reference), data)?;
+                component.weight = component.ln_evidence - ln_proposal(parents, vector);
+                Some(component)
+            };
+            vectors.iter().filter_map(one).collect()
         };
         let mut components = weigh(prior);
         // Conditional factors can leave a covariance indefinite; settings that deviate more by themselves mend it.
@@ -73,21 +111,17 @@ impl Process {
             looser.own_sd = (3.0 * looser.own_sd).max(0.01);
             components = weigh(&looser);
         }
-        // Stable, so that equal weights stay in the sequence's order.
-        components.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        components.truncate(KEPT);
-        let heaviest = components.first().map_or(0.0, |component| component.weight);
-        components.iter_mut().for_each(|component| component.weight = libm::exp(component.weight - heaviest));
-        components.retain(|component| component.weight >= LIGHTEST);
-        let total: f64 = components.iter().map(|component| component.weight).sum();
-        components.iter_mut().for_each(|component| component.weight /= total);
-        Self { coordinates: Arc::clone(coordinates), mean: mean.clone(), data: data.clone(), components, widening: 1.0 }
+        let components = drawn(components);
+        let refitted = |vector: &[f64]| Component::new(coordinates, vector.to_vec(), prior, (mean, reference), data);
+        let components = moved(components, refitted, data);
+        let widening = widening(&components);
+        Self { coordinates: Arc::clone(coordinates), mean: mean.clone(), data: data.clone(), components, widening }
     }
 
     /// Multiplies the variance of every prediction and draw, as intervals that proved too narrow demand.
     #[must_use]
     pub fn widened(self, factor: f64) -> Self {
-        Self { widening: factor, ..self }
+        Self { widening: factor * self.widening, ..self }
     }
 
     /// The level at `point`, without noise, as a mixture.
@@ -130,9 +164,130 @@ impl Process {
         (0..count).map(draw).map(|drawn| drawn.unwrap_or_else(plain)).collect()
     }
 
-    /// Variance of one run's noise, averaged over the hyperparameters.
+    /// Geometric mean, over the hyperparameters, of the variance of one run's noise at a level: the arithmetic one is drawn up
+    /// by the prior's tail.
     #[must_use]
-    pub fn noise_variance(&self) -> f64 {
-        self.components.iter().map(|component| component.weight * component.noise_variance).sum()
+    pub fn typical_noise_variance(&self, level: f64) -> f64 {
+        let ln = |component: &Component| component.weight * component.loudness.ln_variance_at(level);
+        libm::exp(self.components.iter().map(ln).sum())
     }
+
+    /// Variance of one run's noise at a level, averaged over the hyperparameters.
+    #[must_use]
+    pub fn noise_variance(&self, level: f64) -> f64 {
+        self.components.iter().map(|component| component.weight * component.loudness.variance_at(level)).sum()
+    }
+}
+
+/// The level at which the noise is the prior's: the start's, or where a theory takes its place the mean of what was measured.
+fn reference(prior: &Prior, mean: &Mean, data: &Data) -> f64 {
+    match mean {
+        Mean::Trends { level, .. } => level - prior.above_start,
+        Mean::Values(_) => data.tried.iter().map(|tried| tried.mean).sum::<f64>() / data.tried.len().max(1) as f64,
+    }
+}
+
+/// Vectors drawn around `parents`, each parent as often as its weight says.
+fn offspring(parents: &[Component], data: &Data) -> Vec<Vec<f64>> {
+    let mut random = Draws::new(data.tried.len() as u64, Purpose::Posterior, data.freedom as u64, 2);
+    let (mut parents, mut reached) = (parents.iter().peekable(), 0.0);
+    let mut one = |index: usize| {
+        let wanted = (index as f64 + 0.5) / OFFSPRING as f64;
+        while let Some(parent) = parents.peek() {
+            if reached + parent.weight >= wanted {
+                break;
+            }
+            reached += parent.weight;
+            parents.next();
+        }
+        let parent = parents.peek()?;
+        Some(parent.vector.iter().map(|z| z + OFFSPRING_SD * random.normal()).collect())
+    };
+    (0..OFFSPRING).map_while(&mut one).collect()
+}
+
+/// Terms drawn by their weights, systematically, so that each comes as often as its weight says but for one; all then weigh
+/// the same.
+fn drawn(mut components: Vec<Component>) -> Vec<Component> {
+    // Stable, so that equal weights stay in the sequence's order.
+    components.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let heaviest = components.first().map_or(0.0, |component| component.weight);
+    components.iter_mut().for_each(|component| component.weight = libm::exp(component.weight - heaviest));
+    let total: f64 = components.iter().map(|component| component.weight).sum();
+    let (mut chosen, mut reached) = (Vec::with_capacity(TERMS), 0.0);
+    for component in components {
+        reached += component.weight / total;
+        while chosen.len() < TERMS && (chosen.len() as f64 + 0.5) / (TERMS as f64) < reached {
+            chosen.push(component.clone().weighing(1.0 / TERMS as f64));
+        }
+    }
+    chosen
+}
+
+/// The terms after some Metropolis steps each, towards which the difference of two others shows the way.
+fn moved(
+    mut components: Vec<Component>,
+    refitted: impl Fn(&[f64]) -> Option<Component>,
+    data: &Data,
+) -> Vec<Component> {
+    let count = components.len();
+    if count < 3 {
+        return components;
+    }
+    let mut random = Draws::new(data.tried.len() as u64, Purpose::Posterior, data.freedom as u64, 3);
+    let ln_posterior =
+        |component: &Component| component.ln_evidence - 0.5 * component.vector.iter().map(|z| z * z).sum::<f64>();
+    for step in 0..MOVES * count {
+        let place = step % count;
+        let other = |random: &mut Draws| (place + 1 + random.below(count as u64 - 1) as usize) % count;
+        let (a, b) = (other(&mut random), other(&mut random));
+        let whole = random.uniform() < LEAPS;
+        let own = &components[place];
+        // ter Braak's factor for one pair of others.
+        let share = if whole { 1.0 } else { 2.38 / (2.0 * own.vector.len() as f64).sqrt() };
+        let towards = own.vector.iter().zip(&components[a].vector).zip(&components[b].vector);
+        let vector: Vec<f64> = towards.map(|((z, a), b)| z + share * (a - b) + STEP_SD * random.normal()).collect();
+        let ln_chance = libm::log(random.uniform().max(f64::MIN_POSITIVE));
+        let Some(proposed) = refitted(&vector) else { continue };
+        if ln_chance < ln_posterior(&proposed) - ln_posterior(own) {
+            components[place] = proposed.weighing(own.weight);
+        }
+    }
+    components
+}
+
+/// ln of the density by which both generations propose a vector, relative to the prior's.
+fn ln_proposal(parents: &[Component], vector: &[f64]) -> f64 {
+    if parents.is_empty() {
+        return 0.0;
+    }
+    let share = OFFSPRING as f64 / (OFFSPRING + coordinates::VECTORS) as f64;
+    let ln_prior: f64 = vector.iter().map(|z| -0.5 * z * z).sum();
+    let around = |parent: &Component| {
+        let square: f64 = vector.iter().zip(&parent.vector).map(|(z, of)| (z - of) * (z - of)).sum();
+        let ln = -0.5 * square / (OFFSPRING_SD * OFFSPRING_SD) - vector.len() as f64 * libm::log(OFFSPRING_SD);
+        parent.weight * libm::exp(ln - ln_prior)
+    };
+    libm::log((1.0 - share) + share * parents.iter().map(around).sum::<f64>())
+}
+
+/// By how much the variance of predictions falls short, from what each setting's left-out prediction missed it by. The weights
+/// are those without that setting.
+fn widening(components: &[Component]) -> f64 {
+    let left_out: Vec<Vec<(f64, f64)>> = components.iter().map(Component::left_out).collect();
+    let count = left_out.first().map_or(0, Vec::len);
+    let ratio = |place: usize| {
+        let without = |(component, left_out): (&Component, &Vec<(f64, f64)>)| {
+            let (error, variance) = left_out[place];
+            let weight = component.weight * variance.sqrt() * libm::exp(0.5 * (error * error / variance).min(100.0));
+            Part { weight, mean: error, variance }
+        };
+        let mut parts: Vec<Part> = components.iter().zip(&left_out).map(without).collect();
+        let total: f64 = parts.iter().map(|part| part.weight).sum();
+        parts.iter_mut().for_each(|part| part.weight /= total);
+        let error = Prediction { parts };
+        (error.mean() * error.mean() / error.variance()).min(MOST_RATIO)
+    };
+    let sum: f64 = (0..count).map(ratio).sum();
+    ((FITTING + sum) / (FITTING + count as f64)).max(1.0)
 }

@@ -120,7 +120,7 @@ impl Table {
     }
 
     /// Plays one search to its end; `follow` is handed the search and the number of different settings tried after each
-    /// run, and may tell it what to believe.
+    /// run.
     ///
     /// # Errors
     /// When the problem does not fit together.
@@ -128,7 +128,7 @@ impl Table {
         &self,
         problem: Problem,
         louder: f64,
-        mut follow: impl FnMut(&mut Search, usize),
+        mut follow: impl FnMut(&Search, usize),
     ) -> Result<Played, Error> {
         let mut random = Draws::new(problem.seed, Purpose::Noise, 0, 0);
         let mut search = Search::new(problem)?;
@@ -156,7 +156,7 @@ impl Table {
             let (goal, tail) = self.run(who, &mut random, louder);
             search.tell(who, Told::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
             seen.insert(who);
-            follow(&mut search, seen.len());
+            follow(&search, seen.len());
             self.note(&mut played, &search, &seen, who);
         }
         Ok(played)

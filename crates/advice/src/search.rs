@@ -4,15 +4,17 @@ mod candidates;
 mod confirm;
 mod cost;
 mod course;
+mod holes;
 mod log;
 mod models;
+mod needed;
 mod outlook;
 mod race;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{Ask, Belief, Coordinates, Data, Error, Metric, Phase, Problem, Space, Told, Who};
+use crate::{Ask, Coordinates, Data, Error, Metric, Phase, Problem, Space, Told, Who};
 use confirm::Confirmation;
 use cost::Cost;
 use course::checked;
@@ -26,19 +28,37 @@ pub const RACE_AT_MOST: usize = 12;
 /// Runs of the start before anything else.
 const START_RUNS: usize = 2;
 
-/// Where no run promises more (logarithm), the certificate is asked.
-const PROMISING: f64 = 0.005;
+/// Runs of the start before it is said that nothing, or little, is gained over it.
+const START_RUNS_AT_END: usize = 3;
 
-/// Where none promises more than this, there is nothing left to look for.
-const NOTHING: f64 = 1e-6;
+/// Expected loss below which a search that has found nothing looks at the start again, and runs of the start by then.
+const LOSS_TO_LOOK_AGAIN: f64 = 0.02;
+const START_RUNS_AT_MOST: usize = 8;
 
-/// Largest expected loss, and largest chance of one above 5 %, that a certificate lets pass.
-const EXPECTED_LOSS: f64 = 0.005;
-const CHANCE: f64 = 0.05;
+/// Where none promises more than this (logarithm), there is nothing left to look for.
+const NOTHING: f64 = 1e-7;
 
-/// Runs of another round of looking, once no candidate is left, and how many rounds.
-const ROUND_RUNS: u32 = 6;
-const ROUNDS: u32 = 3;
+/// Tests of the model before it is believed, one less where nothing keeps the bounds and the goal does not matter; and more
+/// of them for each surprise.
+const AUDITS: u32 = 3;
+const AUDITS_BY_SURPRISE: u32 = 2;
+
+/// Where no run promises more than this (logarithm), the model is put to a test.
+const PROMISING: f64 = 0.02;
+
+/// A goal is a surprise where it lies so many standard deviations from its prediction, and by this much (logarithm); of
+/// smaller standard deviations than the third no more is made. The first settings teach the model rather than surprise it.
+const SURPRISE_SD: f64 = 2.5;
+const SURPRISE: f64 = 0.04;
+const SURPRISE_LEAST_SD: f64 = 0.015;
+const SURPRISE_FROM: usize = 3;
+
+/// Settings that are confirmed one after the other.
+const CANDIDATES: u32 = 5;
+
+/// Runs of a search without a budget: one more than there are settings, but not fewer nor more than these.
+const FEWEST_RUNS: u32 = 24;
+const MOST_RUNS: u32 = 150;
 
 /// Steps of a safe search towards what lies behind settings that save nothing.
 const STEPS: u32 = 12;
@@ -52,8 +72,9 @@ pub struct Search {
     spread: Vec<usize>,
     log: Log,
     cost: Cost,
-    beliefs: BTreeMap<Metric, Belief>,
     models: Option<Models>,
+    /// Those of the log before the last run.
+    before: Option<Models>,
     stage: Stage,
     /// The race, once it is over.
     raced: Option<Race>,
@@ -62,20 +83,36 @@ pub struct Search {
     incumbent: Option<usize>,
     /// Points whose confirmation failed: they are no answer, whatever the model says.
     tested: BTreeSet<usize>,
-    /// Candidates confirmed so far, and rounds of looking done.
+    /// The setting that is asked for, where it is a new one, and what is expected of it.
+    expected: Option<Expected>,
+    /// Tests of the model done, and how many there have to be.
+    audits: u32,
+    audits_needed: u32,
+    /// Candidates confirmed so far.
     candidates: u32,
-    rounds: u32,
     /// Steps made that promised nothing themselves.
     steps: u32,
-    short: bool,
+    /// Runs that fit into the caller's budget, where there is one.
+    runs_left: Option<u32>,
+    /// Whether looking ended for want of runs.
+    cut_short: bool,
+}
+
+/// What is expected of the goal of a setting that is tried for the first time.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    point: usize,
+    mean: f64,
+    /// Standard deviation of a run around it.
+    sd: f64,
+    /// Whether the model did not ask for it, so that it tests the model.
+    is_audit: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Stage {
-    /// By the model; once candidates ran out, for so many more runs.
-    Searching {
-        left: Option<u32>,
-    },
+    /// By the model.
+    Searching,
     Confirming(Confirmation),
     Racing(Race),
     Done,
@@ -96,27 +133,27 @@ impl Search {
         problem.check()?;
         let points: Vec<usize> =
             (0..problem.space.points.len()).filter(|point| Some(*point) != problem.start).collect();
-        let stage = if points.len() <= RACE_AT_MOST {
-            Stage::Racing(Race::new(&problem, &points))
-        } else {
-            Stage::Searching { left: None }
-        };
+        let stage =
+            if points.len() <= RACE_AT_MOST { Stage::Racing(Race::new(&problem, &points)) } else { Stage::Searching };
         let mut search = Self {
             coordinates: Arc::new(Coordinates::new(&problem.space)),
             spread: candidates::spread(&problem.space, problem.seed),
             log: Log::default(),
             cost: Cost::new(&problem.space),
-            beliefs: BTreeMap::new(),
             models: None,
+            before: None,
             stage,
             raced: None,
             next: Ask::Run(Who::Start),
             incumbent: None,
             tested: BTreeSet::new(),
+            expected: None,
+            audits: 0,
+            audits_needed: AUDITS,
             candidates: 0,
-            rounds: 0,
             steps: 0,
-            short: false,
+            runs_left: None,
+            cut_short: false,
             problem,
         };
         search.settle();
@@ -140,46 +177,59 @@ impl Search {
             who => who,
         };
         let told = checked(told, &self.problem);
+        self.compare(who, &told);
         self.log.take(who, &told);
         for (index, bound) in self.problem.bounds.iter_mut().enumerate() {
             if let Some((above, start)) = bound.above_start.zip(self.log.mean(Metric::Bound(index), Who::Start)) {
                 bound.limit = start + above;
             }
         }
-        let brought = matches!(told, Told::Valid { .. });
-        if brought {
+        if let Some(left) = self.runs_left.as_mut().filter(|_| told != Told::Refused) {
+            *left = left.saturating_sub(1);
+        }
+        if matches!(told, Told::Valid { .. }) {
             self.cost.note(&self.problem.space, self.problem.start, who, run_s, switch_s);
-            self.models = None;
+            self.before = self.models.take().or_else(|| self.before.take());
         }
         match &mut self.stage {
-            Stage::Searching { left: Some(left) } if brought => *left = left.saturating_sub(1),
-            Stage::Confirming(confirmation) => confirmation.take(&self.problem, who, &told),
+            Stage::Confirming(confirmation) => confirmation.take(&self.problem, &self.log, who, &told),
             Stage::Racing(race) => race.take(&self.problem, &self.log, who, &told),
             _ => {}
         }
         self.settle();
     }
 
-    /// Time is short: goes to the confirmation of what there is, then ends. A race ends with what it has.
-    pub fn stop_exploring(&mut self) {
-        self.short = true;
-        if let Stage::Racing(race) = &mut self.stage {
+    /// Compares a setting's first run with what was expected of it. A surprise asks for more tests of the model.
+    fn compare(&mut self, who: Who, told: &Told) {
+        let Some(expected) = self.expected.take_if(|expected| who == Who::Point(expected.point)) else { return };
+        let Told::Valid { goal, .. } = told else { return };
+        self.audits += u32::from(expected.is_audit);
+        let off = (goal - expected.mean).abs();
+        let surprises = off > SURPRISE && off > SURPRISE_SD * expected.sd.max(SURPRISE_LEAST_SD);
+        if surprises && (expected.is_audit || self.log.tried().len() >= SURPRISE_FROM) {
+            self.audits_needed = self.audits_needed.max(self.audits) + AUDITS_BY_SURPRISE;
+        }
+    }
+
+    /// Says how many runs still fit into the caller's budget; each one told counts down from it. The search keeps as many
+    /// as the confirmation of what it has needs, and decides by the last one that fits. A race with none left ends with
+    /// what it has.
+    pub fn set_runs_left(&mut self, runs: u32) {
+        if self.runs_left.replace(runs) == Some(runs) {
+            return;
+        }
+        if let Stage::Racing(race) = &mut self.stage
+            && runs == 0
+        {
             race.stop();
         }
         self.settle();
     }
 
-    /// Puts a theory in place of level and trends of one metric, or takes it back. A theory that does not give a value to
-    /// every point, and one of a metric that is not modelled, change nothing.
-    pub fn believe(&mut self, metric: Metric, belief: Option<Belief>) {
-        let points = self.problem.space.points.len();
-        match belief {
-            Some(belief) if belief.mean.len() == points => self.beliefs.insert(metric, belief),
-            Some(_) => return,
-            None => self.beliefs.remove(&metric),
-        };
-        self.models = None;
-        self.settle();
+    /// Whether looking for better settings ended because runs ran out, not because it was certain enough.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        self.cut_short
     }
 
     /// The settings.
@@ -217,8 +267,8 @@ impl Search {
     #[must_use]
     pub fn phase(&self) -> Phase {
         match &self.stage {
-            Stage::Searching { .. } if self.log.tried().is_empty() => Phase::Starting,
-            Stage::Searching { .. } => Phase::Searching,
+            Stage::Searching if self.log.tried().is_empty() => Phase::Starting,
+            Stage::Searching => Phase::Searching,
             Stage::Confirming(confirmation) => {
                 Phase::Confirming { candidate: confirmation.candidate, block: confirmation.block() }
             }

@@ -5,8 +5,8 @@
 //! is put to the test first: at 8, 12, 16 … tried settings the measured ones are left out a quarter at a time, predicted by
 //! the plain process and by a process around the twin, and the twin is used where it comes closer.
 //!
-//! A [`Twin`] stands beside a search. After each [`Search::tell`] its [`Twin::follow`] looks at what was measured and
-//! tells the search what to believe:
+//! A [`Twin`] goes next to a search. After each [`Search::tell`] its [`Twin::follow`] looks at what was measured. The search
+//! itself does not use it: laws that do not hold would make its certificate wrong.
 //!
 //! ```
 //! use powerband_advice::twin::{Law, Twin, TwinRoles};
@@ -31,7 +31,7 @@
 //! let mut twin = Twin::new(&problem, &roles).expect("both roles are filled");
 //! let mut search = Search::new(problem).unwrap();
 //! // … search.tell(…); then:
-//! twin.follow(&mut search);
+//! twin.follow(&search);
 //! ```
 
 use crate::{Belief, Coordinates, Data, FactorKind, Goal, LogNormal, Mean, Metric, Prior, Problem, Process, Search};
@@ -117,15 +117,13 @@ impl Twin {
         (!metrics.is_empty()).then_some(Self { coordinates, clocked, metrics })
     }
 
-    /// Looks at what the search was told, puts the twin to the test where it is time to, and tells the search to believe it
-    /// or not. Cheap when nothing new was tried.
-    pub fn follow(&mut self, search: &mut Search) {
+    /// Looks at what a search was told, and puts the twin to the test where it is time to. Cheap when nothing new was tried.
+    /// The search's own model stays as it is.
+    pub fn follow(&mut self, search: &Search) {
         let metrics: Vec<Metric> = self.metrics.keys().copied().collect();
         for metric in metrics {
-            let Some(start_ln) = search.start_mean(metric) else { continue };
-            let data = search.data(metric);
-            if let Some(belief) = self.look(metric, &data, start_ln) {
-                search.believe(metric, belief);
+            if let Some(start_ln) = search.start_mean(metric) {
+                self.look(metric, &search.data(metric), start_ln);
             }
         }
     }
@@ -202,7 +200,7 @@ impl Twin {
             let twin = left_out.iter().map(|place| fitted.ln_value(self.clocked[point(place)])).collect();
             let predict = |process: &Process| trust::Fold {
                 predictions: left_out.iter().map(|place| process.predict(point(place))).collect(),
-                noise_variance: process.noise_variance(),
+                noise_variance: process.noise_variance(start_ln),
             };
             trust::Judged { twin, plain: predict(&plain), both: predict(&around) }
         };
@@ -222,7 +220,8 @@ impl Modelled {
             Law::Tail { .. } => (0.3, 0.4, 0.4),
         };
         let signal = LogNormal { median, ..self.prior.signal };
-        Prior { above_start: 0.0, level_sd, slope_sd, signal, ..self.prior }
+        let slope = LogNormal { median: slope_sd, ..self.prior.slope };
+        Prior { above_start: 0.0, level_sd, slope, signal, ..self.prior }
     }
 }
 

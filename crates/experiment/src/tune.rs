@@ -23,9 +23,6 @@ pub use rehearsal::cover;
 pub(crate) use rehearsal::refused_levels;
 use why::Gain;
 
-/// So many trials are kept free for confirming the answer: six blocks of two settings.
-const CONFIRMING: u64 = 12;
-
 /// What the reason begins with why a setting that cannot be turned left.
 pub(crate) const REFUSED: &str = "refused: ";
 
@@ -62,8 +59,6 @@ struct Searching<'a> {
     /// Where the block under way belongs, if one is.
     under_way: Option<Phase>,
     longest_trial_ns: u64,
-    /// Nothing new is tried any more.
-    stopped: bool,
     answer: Option<Answer>,
     /// The answer's gain, where several knobs made it, or why that cannot be shared among them.
     gain: Option<Gain>,
@@ -84,7 +79,8 @@ impl Course for Searching<'_> {
                 Ask::End(answer) => {
                     self.answer = Some(answer);
                     self.explain(trials)?;
-                    return Ok(if self.stopped { CloseReason::Budget } else { CloseReason::Decided });
+                    let cut_short = self.started.budget_ns.is_some() && self.search.is_cut_short();
+                    return Ok(if cut_short { CloseReason::Budget } else { CloseReason::Decided });
                 }
             };
             if trials.valid > 0 && self.no_time(trials, 1) {
@@ -114,6 +110,9 @@ impl Course for Searching<'_> {
         });
         let standing = self.search.standing();
         let mut told = finding(&self.values, &self.search, self.answer.as_ref(), &standing, reason);
+        if self.started.budget_ns.is_some() {
+            told.trials_needed = self.search.runs_needed().filter(|runs| *runs > 0);
+        }
         let data = self.search.data(Modelled::Goal);
         let shares = self.gain.and_then(|gain| gain.shares(&self.in_blocks, &data, self.started.seed));
         (told.shares, told.together) = shares.unwrap_or_default();
@@ -143,7 +142,6 @@ impl<'a> Searching<'a> {
             blocks: 0,
             under_way: None,
             longest_trial_ns: 0,
-            stopped: false,
             answer: None,
             gain: None,
             unshared: None,
@@ -159,15 +157,12 @@ impl<'a> Searching<'a> {
         }
     }
 
-    /// Goes to the confirmation while there is time for it. At most half of the time is kept for that.
+    /// Says how many runs fit into the budget by the longest so far. A race is not told: it ends with the time.
     fn heed_time(&mut self, trials: &Trials<'_>) {
-        let Some(budget_ns) = self.started.budget_ns else { return };
-        let exploring = matches!(self.search.phase(), Phase::Starting | Phase::Searching);
-        let kept_ns = (CONFIRMING * self.longest_trial_ns).min(budget_ns / 2);
-        if exploring && !self.stopped && trials.valid > 0 && trials.at_ns + self.longest_trial_ns + kept_ns > budget_ns
-        {
-            self.search.stop_exploring();
-            self.stopped = true;
+        let Some(budget_ns) = self.started.budget_ns.filter(|_| trials.valid > 0) else { return };
+        if !matches!(self.search.phase(), Phase::Racing { .. } | Phase::Done) {
+            let left = budget_ns.saturating_sub(trials.at_ns) / self.longest_trial_ns.max(1);
+            self.search.set_runs_left(u32::try_from(left).unwrap_or(u32::MAX));
         }
     }
 
@@ -191,7 +186,7 @@ impl<'a> Searching<'a> {
                     let told = self.values.told(who, &outcome);
                     self.search.tell(who, told, (took_ns - settle_ns) as f64 / 1e9, settle_ns as f64 / 1e9);
                     if let Some(twin) = &mut self.twin {
-                        twin.follow(&mut self.search);
+                        twin.follow(&self.search);
                     }
                     return Ok(());
                 }

@@ -54,8 +54,8 @@ pub use quantity::{
 pub use recording::{Recorded, Recording};
 pub use requirement::{Relation, Requirement, RequirementError, RequirementStanding, Standing};
 pub use search::{
-    SearchChange, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept, SearchPhase,
-    SearchPlan, SearchRole, SearchShare, SearchStanding, SearchTwin,
+    SearchChange, SearchEnd, SearchExpected, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept,
+    SearchPhase, SearchPlan, SearchRole, SearchShare, SearchStanding, SearchTwin, SearchUnproved,
 };
 pub use seen::seen;
 pub use setting::{Assignment, Axis, BASELINE, KnobRef, Setting, SettingError, Side, split_words};

@@ -96,7 +96,7 @@ pub enum SearchFactorKind {
 }
 
 /// What a search is at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchPhase {
     /// The machine as found, and a first setting.
@@ -114,7 +114,7 @@ pub enum SearchPhase {
 }
 
 /// Where a search stands after a block.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchStanding {
     /// What it is at.
     pub phase: SearchPhase,
@@ -175,6 +175,12 @@ pub struct SearchFinding {
     /// How likely a setting that is better by 5 % exists, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better_chance: Option<f64>,
+    /// Settings that may be better and cannot be shown to keep the limits, the largest saving first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproved: Vec<SearchUnproved>,
+    /// About how many more trials would have let the search end by itself; absent where it was not cut short by its budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials_needed: Option<u32>,
     /// Different settings tried, the machine as found among them.
     pub tried: u32,
     /// What each knob has to do with it, the shares adding up to the whole change; empty where it was not explained.
@@ -202,6 +208,28 @@ pub struct SearchChange {
     /// Upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+}
+
+/// A setting that may be better than the answer, but is too near a limit for a few runs to show that it keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SearchUnproved {
+    /// The setting.
+    pub setting: u32,
+    /// Expected change of the goal from the answer to it, relative (-0.1 = 10 % less).
+    pub change: f64,
+    /// What is expected of it in each requirement.
+    pub expected: Vec<SearchExpected>,
+}
+
+/// What is expected of a setting in one requirement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SearchExpected {
+    /// The metric.
+    pub metric: MetricName,
+    /// Its predicted level, in its unit.
+    pub typical: f64,
+    /// Half width of the 90 % interval of that level, relative.
+    pub error: f64,
 }
 
 /// What a setting comes to in one requirement.

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, SearchTwin, Standing, Verdict,
+    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, SearchStanding, SearchTwin,
+    SearchUnproved, Standing, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -401,6 +402,15 @@ pub struct SearchRow {
     /// How likely a setting better by 5 % exists, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better_chance: Option<f64>,
+    /// Settings that may be better and cannot be shown to keep the limits, the largest saving first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproved: Vec<SearchUnproved>,
+    /// About how many more trials would have let the search end by itself; absent where it was not cut short by its budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials_needed: Option<u32>,
+    /// Where it stood after each block, one trial each but while settings are raced or confirmed: the provisional answer first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub course: Vec<SearchStanding>,
     /// What each knob has to do with the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<SearchShare>,

@@ -68,6 +68,8 @@ pub struct Model {
     pub knee: Option<KneeFinding>,
     /// What the search found, or where it stands; absent when nothing is searched or it has not come far enough.
     pub search: Option<Search>,
+    /// Where a search stood after each block.
+    pub course: Vec<SearchStanding>,
     /// Where requirements stand, by setting, at the latest look.
     pub requirements: Vec<RequirementStanding>,
     /// The noise of each metric, where that was measured.

@@ -79,6 +79,17 @@ impl Cholesky {
         }
     }
 
+    /// Diagonal of the inverse of L·Lᵀ: the squared lengths of the columns of L⁻¹.
+    pub(crate) fn inverse_diagonal(&self) -> Vec<f64> {
+        let one = |column: usize| {
+            let mut v = vec![0.0; self.size];
+            v[column] = 1.0;
+            self.forward(&mut v);
+            dot(&v, &v)
+        };
+        (0..self.size).map(one).collect()
+    }
+
     /// L v.
     pub(crate) fn times(&self, v: &[f64]) -> Vec<f64> {
         (0..self.size).map(|row| dot(self.row(row), v)).collect()
@@ -99,6 +110,10 @@ mod tests {
         factor.forward(&mut v);
         factor.backward(&mut v);
         for (got, expect) in v.iter().zip(x) {
+            assert!((got - expect).abs() < 1e-12, "{got} for {expect}");
+        }
+        // The matrix's cofactors over its determinant.
+        for (got, expect) in factor.inverse_diagonal().iter().zip([14.75 / 40.0, 11.0 / 40.0, 16.0 / 40.0]) {
             assert!((got - expect).abs() < 1e-12, "{got} for {expect}");
         }
         // det = 4·(15 − 0.25) − 2·(6 + 0.5) + (−1)·(1 + 5) = 40

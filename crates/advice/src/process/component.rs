@@ -8,29 +8,65 @@ use super::{Data, Mean, Part, Prior};
 const DIAGONAL: f64 = 1e-9;
 
 /// Median of a length over the whole range, for two factors; it grows with the root of their number.
-const LENGTH_MEDIAN: f64 = 0.6;
+const LENGTH_MEDIAN: f64 = 0.5;
 
 /// Standard deviation of its logarithm.
-const LENGTH_SD_LN: f64 = 0.6;
+const LENGTH_SD_LN: f64 = 0.8;
+
+/// What is left of signal and slope where no factor does anything.
+const NOTHING: f64 = 0.03;
+
+/// Levels (logarithms) below and above the start's between which the noise grows.
+const GROWTH: (f64, f64) = (-1.0, 3.0);
 
 /// The covariance under one vector of hyperparameters.
 #[derive(Debug, Clone)]
 struct Kernel {
-    signal_variance: f64,
+    /// Variance of what adds up over the factors, a factor's share; and of what all factors do together.
+    alone_variance: f64,
+    together_variance: f64,
     level_variance: f64,
     slope_sd: f64,
+    has_trends: bool,
+    is_rough: bool,
     /// For each factor 1/ℓ.
     inverse_lengths: Vec<f64>,
     warps: Vec<usize>,
     kept: Vec<f64>,
 }
 
+/// The noise of one run under one vector of hyperparameters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Loudness {
+    /// ln of its variance at the reference level.
+    ln_variance: f64,
+    /// By how much ln of its standard deviation grows with the level.
+    growth: f64,
+    reference: f64,
+}
+
+impl Loudness {
+    /// ln of the variance at a level.
+    pub(super) fn ln_variance_at(&self, level: f64) -> f64 {
+        self.ln_variance + 2.0 * self.growth * (level - self.reference).clamp(GROWTH.0, GROWTH.1)
+    }
+
+    /// Variance at a level.
+    pub(super) fn variance_at(&self, level: f64) -> f64 {
+        libm::exp(self.ln_variance_at(level))
+    }
+}
+
 /// A term of the mixture.
 #[derive(Debug, Clone)]
 pub(super) struct Component {
     pub(super) weight: f64,
+    /// ln of the marginal likelihood of the data.
+    pub(super) ln_evidence: f64,
+    /// The vector of hyperparameters, as standard normal deviates.
+    pub(super) vector: Vec<f64>,
+    pub(super) loudness: Loudness,
     kernel: Kernel,
-    pub(super) noise_variance: f64,
     factor: Cholesky,
     /// A⁻¹ (ȳ − μ0).
     solved: Vec<f64>,
@@ -38,47 +74,67 @@ pub(super) struct Component {
 
 impl Kernel {
     fn new(unit: &Unit, prior: &Prior) -> Self {
-        let median = LENGTH_MEDIAN * (unit.lengths.len() as f64 / 2.0).sqrt();
-        let signal = prior.signal.at(unit.signal);
+        let factors = unit.lengths.len() as f64;
+        let median = LENGTH_MEDIAN * (factors / 2.0).sqrt();
+        let shrunk = if unit.does_nothing { NOTHING } else { 1.0 };
+        let signal = shrunk * prior.signal.at(unit.signal);
         Self {
-            signal_variance: signal * signal,
+            alone_variance: (1.0 - unit.interaction) * signal * signal / factors.max(1.0),
+            together_variance: unit.interaction * signal * signal,
             level_variance: prior.level_sd * prior.level_sd,
-            slope_sd: prior.slope_sd,
+            slope_sd: shrunk * prior.slope.at(unit.slope),
+            has_trends: unit.has_trends,
+            is_rough: unit.is_rough,
             inverse_lengths: unit.lengths.iter().map(|z| libm::exp(-LENGTH_SD_LN * z) / median).collect(),
             warps: unit.warps.clone(),
             kept: unit.kept.clone(),
         }
     }
 
-    /// Covariance of the levels at two points: Matérn 5/2 over the ordered factors active in both, a share kept for each
-    /// factor that differs without a distance, and a plane.
+    /// Correlation at a distance in lengths: Matérn 5/2, or 1/2 where the surface is rough.
+    fn correlation(&self, square: f64) -> f64 {
+        if square == 0.0 {
+            return 1.0;
+        }
+        if self.is_rough {
+            return libm::exp(-square.sqrt());
+        }
+        let near = (5.0 * square).sqrt();
+        (1.0 + near + 5.0 / 3.0 * square) * libm::exp(-near)
+    }
+
+    /// Covariance of the levels at two points: a plane, what each factor does alone, and what they do together. A factor
+    /// that differs without a distance keeps a share of the correlation.
     fn covariance(&self, at: &Coordinates, a: usize, b: usize) -> f64 {
-        let (mut square, mut slopes, mut kept) = (0.0, 0.0, 1.0);
+        let (mut square, mut slopes, mut kept, mut alone) = (0.0, 0.0, 1.0, 0.0);
         let levels = at.levels(a).iter().zip(at.levels(b)).enumerate();
         for (factor, pair) in levels {
-            match pair {
-                (Some(a), Some(b)) => match at.axes[factor].warps.get(self.warps[factor]) {
-                    Some(places) => {
-                        let (a, b) = (places[usize::from(*a)], places[usize::from(*b)]);
-                        let apart = (a - b) * self.inverse_lengths[factor];
-                        square += apart * apart;
-                        slopes += (a - 0.5) * (b - 0.5);
-                    }
-                    None if a != b => kept *= self.kept[factor],
-                    None => {}
-                },
-                (None, None) => {}
-                _ => kept *= self.kept[factor],
+            let places = at.axes[factor].warps.get(self.warps[factor]);
+            match (pair, places) {
+                ((Some(a), Some(b)), Some(places)) => {
+                    let (a, b) = (places[usize::from(*a)], places[usize::from(*b)]);
+                    let apart = (a - b) * self.inverse_lengths[factor];
+                    square += apart * apart;
+                    slopes += (a - 0.5) * (b - 0.5);
+                    alone += self.correlation(apart * apart);
+                }
+                ((a, b), _) if a == b => alone += 1.0,
+                _ => {
+                    kept *= self.kept[factor];
+                    alone += self.kept[factor];
+                }
             }
         }
-        let near = libm::sqrt(5.0 * square);
-        let matern = (1.0 + near + 5.0 / 3.0 * square) * libm::exp(-near);
-        self.signal_variance * matern * kept + self.level_variance + self.slope_sd * self.slope_sd * slopes
+        self.alone_variance * alone
+            + self.together_variance * self.correlation(square) * kept
+            + self.level_variance
+            + self.slope_sd * self.slope_sd * slopes
     }
 
     fn mean(&self, at: &Coordinates, mean: &Mean, point: usize) -> f64 {
         let (level, trends) = match mean {
             Mean::Values(values) => return values[point],
+            Mean::Trends { level, .. } if !self.has_trends => return *level,
             Mean::Trends { level, trends } => (level, trends),
         };
         let slope = |(factor, (trend, chosen)): (usize, (&f64, &Option<u16>))| {
@@ -90,30 +146,45 @@ impl Kernel {
 }
 
 impl Component {
-    /// Conditions one vector on the data; the weight is still a logarithm. None where its matrix is not positive definite.
-    pub(super) fn new(at: &Coordinates, unit: &Unit, prior: &Prior, mean: &Mean, data: &Data) -> Option<Self> {
-        let kernel = Kernel::new(unit, prior);
-        let noise = prior.noise.at(unit.noise);
-        let noise_variance = noise * noise;
+    /// Conditions one vector on the data; the weight is not one yet. `reference` is the level at which the noise is the
+    /// prior's. None where its matrix is not positive definite.
+    pub(super) fn new(
+        at: &Coordinates,
+        vector: Vec<f64>,
+        prior: &Prior,
+        (mean, reference): (&Mean, f64),
+        data: &Data,
+    ) -> Option<Self> {
+        let unit = at.unit(&vector);
+        let kernel = Kernel::new(&unit, prior);
+        let growth = prior.noise_growth.map_or(0.0, |it| (it.mean + it.sd * unit.noise_growth).max(0.0));
+        let loudness = Loudness { ln_variance: 2.0 * libm::log(prior.noise.at(unit.noise)), growth, reference };
         let size = data.tried.len();
         let mut packed = Vec::with_capacity(size * (size + 1) / 2);
         for (row, tried) in data.tried.iter().enumerate() {
             let others = data.tried[..=row].iter();
             packed.extend(others.map(|other| kernel.covariance(at, tried.point, other.point)));
             if let Some(diagonal) = packed.last_mut() {
-                *diagonal += noise_variance / tried.runs as f64 + prior.own_sd * prior.own_sd + DIAGONAL;
+                let noise = loudness.variance_at(tried.mean) / tried.runs as f64;
+                *diagonal += noise + prior.own_sd * prior.own_sd + DIAGONAL;
             }
         }
         let factor = Cholesky::of(size, packed)?;
         let above = data.tried.iter().map(|tried| tried.mean - kernel.mean(at, mean, tried.point));
         let mut solved: Vec<f64> = above.collect();
         factor.forward(&mut solved);
-        let log_weight = -0.5 * dot(&solved, &solved)
-            - factor.log_diagonal()
-            - data.freedom * libm::log(noise)
-            - data.within / (2.0 * noise_variance);
+        let repeats = data.repeats.iter().map(|repeats| {
+            let ln_variance = loudness.ln_variance_at(repeats.mean);
+            -0.5 * (repeats.freedom * ln_variance + repeats.within * libm::exp(-ln_variance))
+        });
+        let ln_evidence = -0.5 * dot(&solved, &solved) - factor.log_diagonal() + repeats.sum::<f64>();
         factor.backward(&mut solved);
-        Some(Self { weight: log_weight, kernel, noise_variance, factor, solved })
+        Some(Self { weight: ln_evidence, ln_evidence, vector, loudness, kernel, factor, solved })
+    }
+
+    /// The same term with another weight.
+    pub(super) fn weighing(self, weight: f64) -> Self {
+        Self { weight, ..self }
     }
 
     pub(super) fn prior_mean(&self, at: &Coordinates, mean: &Mean, point: usize) -> f64 {
@@ -127,6 +198,13 @@ impl Component {
         self.factor.forward(&mut across);
         let variance = self.kernel.covariance(at, point, point) - dot(&across, &across);
         Part { weight: self.weight, mean: level, variance: variance.max(1e-12) }
+    }
+
+    /// For each setting tried, what this term would have predicted without it: its error, and the variance of that error, noise
+    /// included (Dubrule 1983: e = [A⁻¹r]ᵢ / [A⁻¹]ᵢᵢ, variance 1 / [A⁻¹]ᵢᵢ).
+    pub(super) fn left_out(&self) -> Vec<(f64, f64)> {
+        let diagonal = self.factor.inverse_diagonal();
+        self.solved.iter().zip(diagonal).map(|(solved, precision)| (solved / precision, 1.0 / precision)).collect()
     }
 
     /// Means at `points`, and the factor of their joint covariance times `widening`.

@@ -1,6 +1,6 @@
 //! Where the points lie: coordinates of the levels under each warp, and the sequence hyperparameters are drawn by.
 
-use powerband_stats::distribution::normal_upper_quantile;
+use powerband_stats::distribution::{normal_upper, normal_upper_quantile};
 
 use crate::{Factor, FactorKind, Space};
 
@@ -20,8 +20,9 @@ pub struct Coordinates {
     pub(super) axes: Vec<Axis>,
     /// Level of each factor at each point, row by row.
     levels: Vec<Option<u16>>,
-    /// For each vector its coordinates in the unit cube.
-    pub(super) vectors: Vec<Unit>,
+    layout: Layout,
+    /// Vectors spread over their priors.
+    pub(super) vectors: Vec<Vec<f64>>,
 }
 
 /// One factor's levels.
@@ -31,19 +32,51 @@ pub(super) struct Axis {
     pub(super) warps: Vec<Vec<f64>>,
 }
 
-/// One vector of hyperparameters before the priors' quantiles: lengths and scales as standard normal deviates.
+/// Which coordinate of a vector of hyperparameters means what. A vector's coordinates are standard normal deviates.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    /// ln ℓ of each factor; none for a category.
+    lengths: Vec<Option<usize>>,
+    /// Which of its warps each factor has; none where it has one.
+    warps: Vec<Option<usize>>,
+    /// What a difference in each factor, where it has no distance, leaves of the correlation; none where there always is a
+    /// distance.
+    kept: Vec<Option<usize>>,
+    /// The first of the scales.
+    scales: usize,
+}
+
+/// Scales behind the factors' own coordinates.
+const SCALES: usize = 8;
+
+/// Share of vectors without trends, with a metric that no factor does anything to, and with a rough surface.
+const NO_TRENDS: f64 = 0.3;
+const NOTHING: f64 = 0.1;
+const ROUGH: f64 = 0.3;
+
+/// Standard deviations of the interactions' deviate, before the normal distribution makes a share of it.
+const INTERACTION_SPREAD: f64 = 1.3;
+
+/// One vector of hyperparameters: lengths and scales as standard normal deviates, the others by their meaning.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
     /// ln ℓ of each factor, in standard deviations from its median.
     pub(super) lengths: Vec<f64>,
-    /// The same for the signal's standard deviation.
-    pub(super) signal: f64,
-    /// The same for the noise's.
-    pub(super) noise: f64,
     /// Which of its warps each factor has.
     pub(super) warps: Vec<usize>,
     /// What a difference in each factor, where it has no distance, leaves of the correlation.
     pub(super) kept: Vec<f64>,
+    /// The signal's standard deviation, in standard deviations of its logarithm from its median; so the slope's, the noise's.
+    pub(super) signal: f64,
+    pub(super) slope: f64,
+    pub(super) noise: f64,
+    /// How the noise grows with the level, in standard deviations from its mean.
+    pub(super) noise_growth: f64,
+    /// Share of the signal's variance in which all factors interact; the rest adds up over the factors.
+    pub(super) interaction: f64,
+    pub(super) has_trends: bool,
+    pub(super) does_nothing: bool,
+    pub(super) is_rough: bool,
 }
 
 impl Coordinates {
@@ -55,8 +88,16 @@ impl Coordinates {
         let conditional = |factor: usize| space.points.iter().any(|point| point[factor].is_none());
         let mismatch: Vec<bool> =
             axes.iter().enumerate().map(|(factor, axis)| axis.warps.is_empty() || conditional(factor)).collect();
-        let vectors = (0..VECTORS as u64).map(|index| Unit::new(&axes, &mismatch, index + SKIPPED)).collect();
-        Self { points: space.points.len(), axes, levels, vectors }
+        let layout = Layout::new(&axes, &mismatch);
+        let vector =
+            |index: u64| halton(index + SKIPPED, layout.size()).into_iter().map(normal_quantile).collect::<Vec<f64>>();
+        let vectors = (0..VECTORS as u64).map(vector).collect();
+        Self { points: space.points.len(), axes, levels, layout, vectors }
+    }
+
+    /// What a vector means.
+    pub(super) fn unit(&self, vector: &[f64]) -> Unit {
+        self.layout.unit(&self.axes, vector)
     }
 
     /// Number of points.
@@ -84,7 +125,7 @@ impl Axis {
 }
 
 /// Positions of numbers under each warp in question: logarithm, root and none, of values shifted so that the smallest
-/// equals the smallest step; none alone where the steps are even.
+/// equals the smallest step, and the rank; none alone where the steps are even.
 fn warped(values: &[f64]) -> Vec<Vec<f64>> {
     let steps = || values.windows(2).map(|pair| pair[1] - pair[0]);
     let smallest = steps().fold(f64::INFINITY, f64::min);
@@ -95,7 +136,8 @@ fn warped(values: &[f64]) -> Vec<Vec<f64>> {
     let shifted = values.iter().map(|value| value - values[0] + smallest);
     let shifted: Vec<f64> = shifted.collect();
     let by = |warp: fn(f64) -> f64| unit(&shifted.iter().map(|value| warp(*value)).collect::<Vec<_>>());
-    vec![by(libm::log), by(libm::sqrt), by(|value| value)]
+    let ranks: Vec<f64> = (0..values.len()).map(|rank| rank as f64).collect();
+    vec![by(libm::log), by(libm::sqrt), by(|value| value), unit(&ranks)]
 }
 
 /// Values moved and scaled to run from 0 to 1; the middle where there is only one.
@@ -105,19 +147,46 @@ fn unit(values: &[f64]) -> Vec<f64> {
     values.iter().map(place).collect()
 }
 
-impl Unit {
-    /// The `index`-th point of the Halton sequence; a dimension each for lengths, signal, noise, warps and mismatches.
-    fn new(axes: &[Axis], mismatch: &[bool], index: u64) -> Self {
-        let mut primes = Primes { last: 1 };
-        let mut next = || radical_inverse(index, primes.next());
-        let ordered = |axis: &Axis| !axis.warps.is_empty();
-        let lengths = axes.iter().map(|axis| if ordered(axis) { normal_quantile(next()) } else { 0.0 }).collect();
-        let signal = normal_quantile(next());
-        let noise = normal_quantile(next());
-        let pick = |axis: &Axis, at: f64| ((at * axis.warps.len() as f64) as usize).min(axis.warps.len() - 1);
-        let warps = axes.iter().map(|axis| if axis.warps.len() > 1 { pick(axis, next()) } else { 0 }).collect();
-        let kept = mismatch.iter().map(|counts| if *counts { beta_2_2_quantile(next()) } else { 1.0 }).collect();
-        Self { lengths, signal, noise, warps, kept }
+impl Layout {
+    fn new(axes: &[Axis], mismatch: &[bool]) -> Self {
+        let mut next = 0;
+        let mut take = |wanted: bool| {
+            wanted.then(|| {
+                next += 1;
+                next - 1
+            })
+        };
+        let lengths = axes.iter().map(|axis| take(!axis.warps.is_empty())).collect();
+        let warps = axes.iter().map(|axis| take(axis.warps.len() > 1)).collect();
+        let kept = mismatch.iter().map(|counts| take(*counts)).collect();
+        Self { lengths, warps, kept, scales: next }
+    }
+
+    /// Number of coordinates.
+    fn size(&self) -> usize {
+        self.scales + SCALES
+    }
+
+    fn unit(&self, axes: &[Axis], vector: &[f64]) -> Unit {
+        let share = |z: f64| normal_upper(-z);
+        let pick = |(axis, at): (&Axis, &Option<usize>)| {
+            let warp = |at: usize| (share(vector[at]) * axis.warps.len() as f64) as usize;
+            at.map_or(0, |at| warp(at).min(axis.warps.len() - 1))
+        };
+        let scale = |place: usize| vector[self.scales + place];
+        Unit {
+            lengths: self.lengths.iter().map(|at| at.map_or(0.0, |at| vector[at])).collect(),
+            warps: axes.iter().zip(&self.warps).map(pick).collect(),
+            kept: self.kept.iter().map(|at| at.map_or(1.0, |at| beta_2_2_quantile(share(vector[at])))).collect(),
+            signal: scale(0),
+            interaction: share(INTERACTION_SPREAD * scale(1)),
+            slope: scale(2),
+            noise: scale(3),
+            has_trends: share(scale(4)) >= NO_TRENDS,
+            does_nothing: share(scale(5)) < NOTHING,
+            is_rough: share(scale(6)) < ROUGH,
+            noise_growth: scale(7),
+        }
     }
 }
 
@@ -172,10 +241,11 @@ mod tests {
     fn even_steps_are_not_warped_and_uneven_ones_are() {
         assert_eq!(warped(&[1.0, 2.0, 3.0]), [[0.0, 0.5, 1.0]]);
         let three = warped(&[0.0, 10.0, 100.0]);
-        assert_eq!(three.len(), 3);
+        assert_eq!(three.len(), 4);
         // Shifted to 10, 20, 110.
         assert!((three[0][1] - libm::log(2.0) / libm::log(11.0)).abs() < 1e-12);
         assert!((three[2][1] - 0.1).abs() < 1e-12);
+        assert_eq!(three[3], [0.0, 0.5, 1.0]);
         assert_eq!(warped(&[7.0]), [[0.5]]);
     }
 

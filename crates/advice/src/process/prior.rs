@@ -17,6 +17,15 @@ impl LogNormal {
     }
 }
 
+/// A normal belief.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Normal {
+    /// Its mean.
+    pub mean: f64,
+    /// Its standard deviation.
+    pub sd: f64,
+}
+
 /// Scales of a metric's surface, all of its natural logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
@@ -25,11 +34,14 @@ pub struct Prior {
     /// Standard deviation of the level around the mean.
     pub level_sd: f64,
     /// Standard deviation of the slope over a factor's whole range.
-    pub slope_sd: f64,
+    pub slope: LogNormal,
     /// Standard deviation of what bends.
     pub signal: LogNormal,
-    /// Standard deviation of one run's noise.
+    /// Standard deviation of one run's noise; where it grows with the level, at the start's.
     pub noise: LogNormal,
+    /// How ln of that standard deviation grows with the level, as a normal belief of which what is below zero counts as zero;
+    /// none where the noise is the same at all levels.
+    pub noise_growth: Option<Normal>,
     /// Standard deviation of a setting's own, repeatable deviation, which repeats do not remove.
     pub own_sd: f64,
 }
@@ -41,9 +53,10 @@ impl Prior {
         Self {
             above_start: 0.0,
             level_sd: 0.5,
-            slope_sd: 0.35,
-            signal: LogNormal { median: 0.2, sd_ln: 0.5 },
-            noise: LogNormal { median: 0.005, sd_ln: 0.8 },
+            slope: LogNormal { median: 0.35, sd_ln: 0.5 },
+            signal: LogNormal { median: 0.15, sd_ln: 0.8 },
+            noise: LogNormal { median: 0.01, sd_ln: 1.2 },
+            noise_growth: None,
             own_sd: 0.002,
         }
     }
@@ -54,9 +67,10 @@ impl Prior {
         Self {
             above_start: 0.5,
             level_sd: 1.0,
-            slope_sd: 0.8,
-            signal: LogNormal { median: 0.6, sd_ln: 0.5 },
-            noise: LogNormal { median: 0.02, sd_ln: 0.8 },
+            slope: LogNormal { median: 0.8, sd_ln: 0.5 },
+            signal: LogNormal { median: 0.4, sd_ln: 0.8 },
+            noise: LogNormal { median: 0.02, sd_ln: 1.0 },
+            noise_growth: Some(Normal { mean: 0.3, sd: 0.4 }),
             own_sd: 0.01,
         }
     }
@@ -81,7 +95,7 @@ impl Prior {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mean {
     /// A level in the middle of all factors, and for each factor a trend from −1 to 1, in units of
-    /// [`Prior::slope_sd`] over the factor's whole range.
+    /// [`Prior::slope`] over the factor's whole range.
     Trends {
         /// The level, natural logarithm.
         level: f64,

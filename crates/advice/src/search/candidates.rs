@@ -7,16 +7,19 @@ use powerband_stats::{Draws, Purpose};
 use crate::Space;
 use crate::process::halton;
 
-/// Points that are looked at one by one.
-pub(super) const MOST: usize = 5_000;
+/// Up to so many points are looked at one by one.
+pub(super) const ALL: usize = 3_000;
+
+/// So many of more points are.
+const MOST: usize = 2_000;
 
 /// Proposals of the sequence for each point that is wanted; most combinations may be refused ones.
 const PROPOSALS: u64 = 20;
 
-/// A spread of at most [`MOST`] points over the knobs; all points where there are no more.
+/// A spread of at most [`MOST`] points over the knobs; all points where there are no more than [`ALL`].
 pub(super) fn spread(space: &Space, seed: u64) -> Vec<usize> {
     let points = space.points.len();
-    if points <= MOST {
+    if points <= ALL {
         return (0..points).collect();
     }
     let index: BTreeMap<&[Option<u16>], usize> =

@@ -1,15 +1,16 @@
-//! The final word on one candidate: fresh blocks of it and the start, and what they show.
+//! The final word on one candidate: fresh runs of it and of the start, and what they show.
 
-use powerband_stats::distribution::{t_upper, t_upper_quantile};
+use powerband_stats::distribution::{normal_upper, t_upper, t_upper_quantile};
 use powerband_stats::{Draws, Purpose};
 
-use crate::{Bound, Confirmed, Goal, Held, Interval, Problem, Told, Who};
+use super::log::Log;
+use crate::{Bound, Confirmed, Data, Goal, Held, Interval, Metric, Problem, Told, Who};
 
-/// Blocks after which is looked.
-const LOOKS: [usize; 3] = [3, 5, 8];
+/// Runs of the candidate after which the runs are judged.
+const LOOKS: [usize; 4] = [2, 3, 5, 8];
 
-/// Blocks that a gain may need by what is seen of it; beyond, the candidate is given up early.
-const HOPELESS: f64 = 16.0;
+/// Share of the candidate's error that each look spends.
+const SPENT: [f64; 4] = [0.2, 0.3, 0.25, 0.25];
 
 /// Chance of keeping any setting wrongly, over all candidates.
 const ALPHA: f64 = 0.05;
@@ -17,10 +18,65 @@ const ALPHA: f64 = 0.05;
 /// Halvings of [`ALPHA`] from candidate to candidate, at most.
 const HALVINGS: i32 = 6;
 
-/// Degrees of freedom that the model's noise counts for.
-const PRIOR_FREEDOM: f64 = 4.0;
+/// Chance of being shown by the last look below which a candidate is given up.
+const HOPELESS: f64 = 0.15;
 
-/// Fresh blocks of one candidate.
+/// Standard deviation of one run's goal (logarithm) that is assumed where no calibration measured it, and the degrees of
+/// freedom that it counts for beside the repeats.
+const GOAL_NOISE: f64 = 0.01;
+const GOAL_FREEDOM: f64 = 0.5;
+
+/// Degrees of freedom that the model's noise of a bound counts for, and the most that the start's own runs count for.
+const MODEL_FREEDOM: f64 = 1.0;
+const START_FREEDOM: f64 = 3.0;
+
+/// What the model says of a bound's noise at the candidate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct BoundNoise {
+    /// Variance of one run.
+    pub(super) variance: f64,
+    /// The same as a multiple of the start's.
+    pub(super) of_start: f64,
+}
+
+/// Variance of one run of the candidate from all that is known before its own fresh runs, and its degrees of freedom.
+struct Believed {
+    squares: f64,
+    freedom: f64,
+}
+
+impl Believed {
+    /// The model's variance counts one degree of freedom, the start's own runs (`start`) up to three.
+    fn new(noise: BoundNoise, start: &[f64]) -> Self {
+        let runs_freedom = start.len().saturating_sub(1) as f64;
+        let freedom = runs_freedom.min(START_FREEDOM);
+        let own = noise.of_start * within(start.iter().copied()) / runs_freedom.max(1.0);
+        Self { squares: MODEL_FREEDOM * noise.variance + freedom * own, freedom: MODEL_FREEDOM + freedom }
+    }
+
+    /// Level of fresh values, each of which has the noise of `runs` runs: their own scatter, pooled with the model's noise
+    /// and the start's.
+    fn level(&self, values: impl ExactSizeIterator<Item = f64> + Clone, runs: f64) -> Level {
+        let count = values.len() as f64;
+        let freedom = self.freedom + count - 1.0;
+        Level {
+            mean: mean(values.clone()),
+            sd: ((runs * self.squares + within(values)) / freedom).sqrt(),
+            freedom,
+            per_run: 1.0 / count,
+            per_run_last: 1.0 / LAST_LOOK,
+        }
+    }
+}
+
+/// One run: goal and bounds.
+#[derive(Debug, Clone, PartialEq)]
+struct Run {
+    goal: f64,
+    bounds: Vec<f64>,
+}
+
+/// Fresh runs of one candidate.
 #[derive(Debug, Clone)]
 pub(super) struct Confirmation {
     pub(super) candidate: usize,
@@ -28,23 +84,13 @@ pub(super) struct Confirmation {
     number: u32,
     /// Whether it has to be better than the start.
     against_start: bool,
-    /// Variance of one run's noise as the model has it, of the goal and of each bound.
-    goal_noise: f64,
-    bound_noise: Vec<f64>,
+    noise: Vec<BoundNoise>,
+    /// Runs of the round under way that are still due.
     order: Vec<Who>,
-    /// The start's goal and bounds in the block under way.
-    start: Option<(f64, Vec<f64>)>,
-    own: Option<(f64, Vec<f64>)>,
-    blocks: Vec<Block>,
-}
-
-#[derive(Debug, Clone)]
-struct Block {
-    /// Of the goals, the candidate's less the start's.
-    difference: f64,
-    goal: f64,
-    bounds: Vec<f64>,
-    start_bounds: Vec<f64>,
+    own: Vec<Run>,
+    start: Vec<Run>,
+    /// Whether a look needs nothing more of the start, so that the candidate alone goes on.
+    start_left: bool,
 }
 
 /// How a confirmation stands.
@@ -52,37 +98,55 @@ struct Block {
 pub(super) enum Verdict {
     Open,
     Kept(Confirmed),
-    /// Shown to break a bound.
-    Refused,
-    /// Neither shown after the last look.
-    Unproved,
+    /// Shown to break a bound, or not shown to keep all and to be better, and no longer likely to be.
+    Failed,
 }
 
-/// Mean, standard error and degrees of freedom.
+/// Mean, standard deviation of one run, degrees of freedom, and the runs in units of which the mean's error falls.
 struct Level {
     mean: f64,
-    error: f64,
+    sd: f64,
     freedom: f64,
+    /// 1/k of one mean, 1/k + 1/k' of a difference of two.
+    per_run: f64,
+    /// The same at the last look.
+    per_run_last: f64,
 }
 
 impl Level {
-    /// Of fresh values whose noise is known beforehand to be about `variance`.
-    fn new(values: impl Iterator<Item = f64> + Clone, variance: f64) -> Self {
-        let count = values.clone().count() as f64;
-        let mean = values.clone().sum::<f64>() / count;
-        let within: f64 = values.map(|value| (value - mean) * (value - mean)).sum();
-        let freedom = PRIOR_FREEDOM + count - 1.0;
-        Self { mean, error: ((PRIOR_FREEDOM * variance + within) / freedom / count).sqrt(), freedom }
+    fn error(&self) -> f64 {
+        self.sd * self.per_run.sqrt()
     }
 
     fn half_width(&self, level: f64) -> f64 {
-        t_upper_quantile(level, self.freedom) * self.error
+        t_upper_quantile(level, self.freedom) * self.error()
+    }
+
+    /// Chance that the last look, at its own `level`, shows the mean to lie below `limit`.
+    fn chance_below(&self, limit: f64, level: f64) -> f64 {
+        let half = t_upper_quantile(level, self.freedom) * self.sd * self.per_run_last.sqrt();
+        // One run more than the last look's, so that the chance stays defined at the last look.
+        let open = (self.per_run - self.per_run_last * LAST_LOOK / (LAST_LOOK + 1.0)).max(0.0);
+        normal_upper((self.mean - (limit - half)) / (self.sd * open.sqrt()).max(1e-12))
     }
 }
+
+const LAST_LOOK: f64 = LOOKS[LOOKS.len() - 1] as f64;
 
 /// What a level of [`Confirmation::bound`] must not exceed.
 fn limit(bound: &Bound) -> f64 {
     bound.above_start.unwrap_or(bound.limit)
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
+
+/// Sum of squares around the values' mean.
+fn within(values: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+    let centre = mean(values.clone());
+    values.map(|value| (value - centre) * (value - centre)).sum()
 }
 
 impl Confirmation {
@@ -91,114 +155,166 @@ impl Confirmation {
         candidate: usize,
         number: u32,
         against_start: bool,
-        goal_noise: f64,
-        bound_noise: Vec<f64>,
+        noise: Vec<BoundNoise>,
     ) -> Self {
-        let (order, blocks) = (Vec::new(), Vec::new());
-        let (start, own) = (None, None);
-        let mut confirmation =
-            Self { candidate, number, against_start, goal_noise, bound_noise, order, start, own, blocks };
-        confirmation.shuffle(problem.seed);
+        let (order, own, start) = (Vec::new(), Vec::new(), Vec::new());
+        let mut confirmation = Self { candidate, number, against_start, noise, order, own, start, start_left: false };
+        confirmation.begin_round(problem.seed);
         confirmation
     }
 
-    fn shuffle(&mut self, seed: u64) {
-        self.order = vec![Who::Start, Who::Point(self.candidate)];
-        let stream = u64::from(self.number) << 32 | self.blocks.len() as u64;
+    fn begin_round(&mut self, seed: u64) {
+        self.order = vec![Who::Point(self.candidate)];
+        if !self.start_left {
+            self.order.push(Who::Start);
+        }
+        let stream = u64::from(self.number) << 32 | self.own.len() as u64;
         Draws::new(seed, Purpose::Order, stream, 1).shuffle(&mut self.order);
     }
 
     /// The run that is due.
     pub(super) fn next(&self) -> Who {
-        self.order.first().copied().unwrap_or(Who::Start)
+        self.order.first().copied().unwrap_or(Who::Point(self.candidate))
     }
 
-    /// The block under way, counted from 1.
+    /// The round under way, counted from 1.
     pub(super) fn block(&self) -> u32 {
-        self.blocks.len() as u32 + 1
+        let finished = if self.order.contains(&Who::Point(self.candidate)) { 1 } else { 0 };
+        (self.own.len() + finished).max(1) as u32
     }
 
-    /// Takes what the run that was due brought; a run that brought nothing is repeated.
-    pub(super) fn take(&mut self, problem: &Problem, who: Who, told: &Told) {
+    /// Takes what the run that was due brought, `log` containing it already; a run that brought nothing is repeated.
+    pub(super) fn take(&mut self, problem: &Problem, log: &Log, who: Who, told: &Told) {
+        let Told::Valid { goal, bounds } = told else { return };
         if who != self.next() {
             return;
         }
-        match (who, told) {
-            (Who::Start, Told::Valid { goal, bounds }) => self.start = Some((*goal, bounds.clone())),
-            (Who::Point(_), Told::Valid { goal, bounds }) => self.own = Some((*goal, bounds.clone())),
-            _ => return,
+        let run = Run { goal: *goal, bounds: bounds.clone() };
+        match who {
+            Who::Start => self.start.push(run),
+            Who::Point(_) => self.own.push(run),
         }
         self.order.remove(0);
         if !self.order.is_empty() {
             return;
         }
-        if let (Some((start, start_bounds)), Some((goal, bounds))) = (self.start.take(), self.own.take()) {
-            let (start, goal) = match (&problem.goal, problem.start) {
-                (Goal::Known(values), Some(at)) => (values[at], values[self.candidate]),
-                (Goal::Known(values), None) => (start, values[self.candidate]),
-                (Goal::Measured { .. }, _) => (start, goal),
-            };
-            self.blocks.push(Block { difference: goal - start, goal, bounds, start_bounds });
+        // Once the gain is shown the start's runs would add nothing: only the bounds are open. Where a limit is against
+        // the start, its runs are what the candidate's are compared with.
+        if LOOKS.contains(&self.own.len()) && problem.bounds.iter().all(|bound| bound.above_start.is_none()) {
+            self.start_left |= !self.against_start || self.gains(problem, log, self.level());
         }
-        self.shuffle(problem.seed);
+        self.begin_round(problem.seed);
     }
 
-    /// Error of one look: the candidate's share of all error, shared by the looks.
+    /// Error that belongs to the look after the runs there are, or to the next one where they fall between two.
     fn level(&self) -> f64 {
-        let halvings = i32::try_from(self.number).map_or(HALVINGS, |number| number.min(HALVINGS));
-        ALPHA / libm::exp2(f64::from(halvings)) / LOOKS.len() as f64
+        let look = LOOKS.iter().position(|look| *look >= self.own.len()).unwrap_or(LOOKS.len() - 1);
+        self.share() * SPENT[look]
     }
 
-    /// What the blocks so far show. Only fresh values count: the candidate was chosen by the old ones.
-    pub(super) fn verdict(&self, problem: &Problem) -> Verdict {
-        let between = !self.order.is_empty() && self.order.len() < 2;
-        let blocks = self.blocks.len();
-        if between || !LOOKS.contains(&blocks) {
+    /// The candidate's share of all error.
+    fn share(&self) -> f64 {
+        let halvings = i32::try_from(self.number).map_or(HALVINGS, |number| number.min(HALVINGS));
+        ALPHA / libm::exp2(f64::from(halvings))
+    }
+
+    fn gains(&self, problem: &Problem, log: &Log, level: f64) -> bool {
+        self.gain(problem, log).is_some_and(|gain| gain.mean + gain.half_width(level) < 0.0)
+    }
+
+    /// What the runs so far show; `last` where no further run fits, so that the next look is now. The means are those of
+    /// fresh runs alone: the candidate was chosen by the old ones.
+    pub(super) fn verdict(&self, problem: &Problem, log: &Log, last: bool) -> Verdict {
+        let between = !self.start_left && self.order.len() == 1;
+        let runs = self.own.len();
+        if !last && (between || !LOOKS.contains(&runs)) {
             return Verdict::Open;
         }
+        let gain = self.gain(problem, log);
+        if runs == 0 || (self.against_start && gain.is_none()) {
+            return if last { Verdict::Failed } else { Verdict::Open };
+        }
         let level = self.level();
-        let bounds: Vec<Level> = (0..problem.bounds.len()).map(|index| self.bound(problem, index)).collect();
+        let bounds: Vec<Level> =
+            (0..problem.bounds.len()).filter_map(|index| self.bound(problem, log, index)).collect();
+        if bounds.len() < problem.bounds.len() {
+            return Verdict::Failed;
+        }
         let pairs = || bounds.iter().zip(&problem.bounds).map(|(own, bound)| (own, limit(bound)));
         if pairs().any(|(own, limit)| own.mean - own.half_width(level) > limit) {
-            return Verdict::Refused;
+            return Verdict::Failed;
         }
-        let gain = Level::new(self.blocks.iter().map(|block| block.difference), 2.0 * self.goal_noise);
-        let gains = gain.mean + gain.half_width(level) < 0.0;
+        let gains = !self.against_start || self.start_left || self.gains(problem, log, level);
         let holds = pairs().all(|(own, limit)| own.mean + own.half_width(level) <= limit);
-        if holds && (gains || !self.against_start) {
-            return Verdict::Kept(self.kept(problem, &bounds, &gain));
+        if holds && gains {
+            return Verdict::Kept(self.kept(problem, &bounds, gain));
         }
-        // What cannot be shown in twice the blocks there are is not waited for.
-        let blocks_needed = blocks as f64 * (gain.half_width(level) / gain.mean) * (gain.half_width(level) / gain.mean);
-        let futile = self.against_start && (gain.mean >= 0.0 || blocks_needed > HOPELESS);
-        if futile || LOOKS.last() == Some(&blocks) { Verdict::Unproved } else { Verdict::Open }
+        let level = self.share() * SPENT[LOOKS.len() - 1];
+        let gain_chance = if gains { 1.0 } else { gain.map_or(0.0, |gain| gain.chance_below(0.0, level)) };
+        let chance = pairs().map(|(own, limit)| own.chance_below(limit, level)).fold(gain_chance, |all, one| all * one);
+        let over = last || runs as f64 >= LAST_LOOK || chance < HOPELESS;
+        if over { Verdict::Failed } else { Verdict::Open }
+    }
+
+    /// The candidate's goal less the start's. The runs' noise is that of every setting run more than once: two rounds give
+    /// one degree of freedom, the whole search five or more. Not paired by rounds, for the same reason; drift between
+    /// rounds only widens it. None before both were run.
+    fn gain(&self, problem: &Problem, log: &Log) -> Option<Level> {
+        let runs = self.own.len() as f64;
+        if let Goal::Known(values) = &problem.goal {
+            let start = problem.start.map(|at| values[at]);
+            let start = start.or_else(|| log.mean(Metric::Goal, Who::Start))?;
+            let mean = values[self.candidate] - start;
+            return Some(Level { mean, sd: 0.0, freedom: 1.0, per_run: 1.0, per_run_last: 1.0 });
+        }
+        if self.own.is_empty() || self.start.is_empty() {
+            return None;
+        }
+        let Data { within, freedom, .. } = log.data(Metric::Goal, problem);
+        let prior = problem.noise.goal.unwrap_or(GOAL_NOISE);
+        let freedom = GOAL_FREEDOM + freedom;
+        let variance = (GOAL_FREEDOM * prior * prior + within) / freedom;
+        let last = if self.start_left { self.start.len() as f64 } else { LAST_LOOK };
+        Some(Level {
+            mean: mean(self.own.iter().map(|run| run.goal)) - mean(self.start.iter().map(|run| run.goal)),
+            sd: variance.sqrt(),
+            freedom,
+            per_run: 1.0 / runs + 1.0 / self.start.len() as f64,
+            per_run_last: 1.0 / LAST_LOOK + 1.0 / last,
+        })
     }
 
     /// The candidate's level in one bound; where that is against the start, by how much it lies above the start's inside the
-    /// blocks.
-    fn bound(&self, problem: &Problem, index: usize) -> Level {
-        let noise = self.bound_noise[index];
-        let own = self.blocks.iter().map(|block| block.bounds[index]);
+    /// rounds, which a drift of both leaves alone. None while no round of such a bound is complete.
+    fn bound(&self, problem: &Problem, log: &Log, index: usize) -> Option<Level> {
+        let own = self.own.iter().map(|run| run.bounds[index]);
+        let noise = Believed::new(self.noise[index], &log.values(Metric::Bound(index), Who::Start));
         if problem.bounds[index].above_start.is_none() {
-            return Level::new(own, noise);
+            return Some(noise.level(own, 1.0));
         }
-        let above = self.blocks.iter().map(|block| block.bounds[index] - block.start_bounds[index]);
-        Level::new(above, 2.0 * noise)
+        let above: Vec<f64> = own.zip(&self.start).map(|(own, start)| own - start.bounds[index]).collect();
+        (!above.is_empty()).then(|| noise.level(above.into_iter(), 2.0))
     }
 
-    fn kept(&self, problem: &Problem, bounds: &[Level], gain: &Level) -> Confirmed {
-        let half = gain.half_width(0.5 * ALPHA);
-        let gain = Some(Interval { mean: gain.mean, low: gain.mean - half, high: gain.mean + half });
+    fn kept(&self, problem: &Problem, bounds: &[Level], gain: Option<Level>) -> Confirmed {
+        let interval = |gain: Level| {
+            let half = gain.half_width(0.5 * ALPHA);
+            Interval { mean: gain.mean, low: gain.mean - half, high: gain.mean + half }
+        };
         let held = |(own, bound): (&Level, &Bound)| Held {
             value: own.mean,
-            certainty: 1.0 - t_upper((limit(bound) - own.mean) / own.error.max(1e-12), own.freedom),
+            certainty: 1.0 - t_upper((limit(bound) - own.mean) / own.error().max(1e-12), own.freedom),
+        };
+        let goal = match &problem.goal {
+            Goal::Known(values) => values[self.candidate],
+            Goal::Measured { .. } => mean(self.own.iter().map(|run| run.goal)),
         };
         Confirmed {
             point: self.candidate,
-            gain,
-            goal: self.blocks.iter().map(|block| block.goal).sum::<f64>() / self.blocks.len() as f64,
+            gain: gain.map(interval),
+            goal,
             bounds: bounds.iter().zip(&problem.bounds).map(held).collect(),
-            blocks: self.blocks.len() as u32,
+            blocks: self.own.len() as u32,
         }
     }
 }

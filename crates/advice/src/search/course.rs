@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::candidates;
-use super::confirm::{Confirmation, Verdict};
+use super::confirm::{BoundNoise, Confirmation, Verdict};
 use super::models::{self, Models};
-use super::outlook::{self, Outlook};
-use super::{CHANCE, EXPECTED_LOSS, NOTHING, PROMISING, ROUND_RUNS, ROUNDS, START_RUNS, STEPS};
+use super::outlook::{self, CHANCE, Choice, Outlook};
+use super::{CANDIDATES, Expected, FEWEST_RUNS, LOSS_TO_LOOK_AGAIN, MOST_RUNS, NOTHING, PROMISING, START_RUNS};
+use super::{START_RUNS_AT_END, START_RUNS_AT_MOST, STEPS};
 use super::{Search, Stage, Step};
 use crate::process::normal_quantile;
 use crate::{Ask, Certificate, End, Goal, Interval, Metric, Problem, Standing, Told, Who, Why};
@@ -26,7 +27,7 @@ impl Search {
                     None => Step::Ask(Ask::Run(race.next())),
                 },
                 Stage::Confirming(confirmation) => self.confirming(&confirmation),
-                Stage::Searching { left } => self.searching(left),
+                Stage::Searching => self.searching(),
             };
             match step {
                 Step::Go(stage) => self.stage = stage,
@@ -51,40 +52,110 @@ impl Search {
         self.next = Ask::End(end);
     }
 
-    fn searching(&mut self, left: Option<u32>) -> Step {
+    /// Runs that still fit: of the caller's budget, or where there is none of the most that a search makes.
+    fn left(&self) -> u32 {
+        let settings = u32::try_from(self.problem.space.points.len()).unwrap_or(u32::MAX);
+        let most = settings.saturating_add(1).clamp(FEWEST_RUNS, MOST_RUNS);
+        let runs = u32::try_from(self.log.runs()).unwrap_or(u32::MAX);
+        self.runs_left.unwrap_or_else(|| most.saturating_sub(runs))
+    }
+
+    fn searching(&mut self) -> Step {
         let run = |who| Step::Ask(Ask::Run(who));
-        if !self.short {
+        let left = self.left();
+        if self.log.tried().is_empty() {
+            if left == 0 {
+                return Step::Ask(Ask::End(End::Undecided { why: self.shortage(), best_guess: None }));
+            }
             if self.log.runs_of(Who::Start) < START_RUNS {
                 return run(Who::Start);
             }
-            if self.log.tried().is_empty() {
-                return match self.first() {
-                    Some(point) => run(Who::Point(point)),
-                    None => Step::Ask(Ask::End(End::StartIsBest { certificate: None })),
-                };
-            }
-        } else if self.log.tried().is_empty() {
-            return Step::Ask(Ask::End(End::Undecided { why: Why::Time, best_guess: None }));
+            return match self.first() {
+                Some(point) => run(Who::Point(point)),
+                None => Step::Ask(Ask::End(End::StartIsBest { certificate: None })),
+            };
         }
         let models = self.refitted();
         let outlook = self.outlook(&models);
         self.incumbent = outlook.incumbent;
-        let choice = if self.short || left == Some(0) { None } else { outlook.choose(&self.problem, &self.cost) };
-        match (choice, left) {
-            (Some(choice), Some(_)) if choice.worth > NOTHING => return run(Who::Point(choice.point)),
-            (Some(choice), None) if choice.worth >= PROMISING || !self.tried_enough() => {
-                return run(Who::Point(choice.point));
+        self.cut_short = left <= outlook.reserve(&self.problem, &models);
+        let choice = if self.cut_short { None } else { outlook.choose(&self.problem, &self.cost) };
+        match choice.and_then(|choice| self.next_run(choice, &outlook, &models)) {
+            Some((who, is_audit)) => {
+                self.expect(who, is_audit, &models);
+                run(who)
             }
-            (Some(choice), None)
-                if (choice.worth > NOTHING || (choice.is_step && self.steps < STEPS))
-                    && !self.certified(&outlook, &models) =>
-            {
-                self.steps += u32::from(choice.worth <= NOTHING);
-                return run(Who::Point(choice.point));
-            }
-            _ => {}
+            None => self.conclude(&models, &outlook),
         }
-        self.next_candidate(&models, &outlook)
+    }
+
+    /// Notes what the models expect of a setting that was not tried yet; nothing is expected of a goal that is known.
+    fn expect(&mut self, who: Who, is_audit: bool, models: &Models) {
+        let new = who.point().filter(|_| self.log.runs_of(who) == 0);
+        self.expected = new.map(|point| {
+            let goal = models.goal.predict(point);
+            let known = matches!(self.problem.goal, Goal::Known(_));
+            let variance = goal.variance() + models.goal.noise_variance(goal.mean());
+            let sd = if known { f64::INFINITY } else { variance.sqrt() };
+            Expected { point, mean: goal.mean(), sd, is_audit }
+        });
+    }
+
+    /// The next run while looking, and whether it is a test of the model; none where looking is over.
+    fn next_run(&mut self, choice: Choice, outlook: &Outlook, models: &Models) -> Option<(Who, bool)> {
+        let chosen = Some((Who::Point(choice.point), false));
+        if self.log.tried().len() <= self.problem.space.factors.len() {
+            return chosen;
+        }
+        let nearly = outlook.incumbent.is_none() && choice.worth < LOSS_TO_LOOK_AGAIN;
+        let certificate =
+            (outlook.may_be_certified() || nearly).then(|| self.certificate_of(outlook.incumbent, outlook, models));
+        let two = || self.certificate_of_two(outlook.incumbent, outlook, models);
+        let certified = certificate.is_some_and(|it| outlook.is_enough(&it)) && outlook.is_enough(&two());
+        if certificate.is_some_and(|it| self.looks_again(&it, certified, outlook)) {
+            return Some((Who::Start, false));
+        }
+        let spared = u32::from(outlook.start_breaks && outlook.incumbent.is_none());
+        if (certified || choice.worth < PROMISING)
+            && self.audits + spared < self.audits_needed
+            && let Some(point) = outlook.audit(&self.problem, self.audits)
+        {
+            return Some((Who::Point(point), true));
+        }
+        if certified {
+            return None;
+        }
+        if choice.worth > NOTHING {
+            return chosen;
+        }
+        self.steps += 1;
+        chosen.filter(|_| choice.is_step && self.steps <= STEPS)
+    }
+
+    /// What may have been missed by `answer`, from two samples of hyperparameters: one sample may have missed those that expect
+    /// more, and a search that ends as soon as it can would end on just such a one.
+    fn certificate_of_two(&self, answer: Option<usize>, outlook: &Outlook, models: &Models) -> Certificate {
+        let again = Models::fit(&self.problem, &self.coordinates, &self.log, Some(models));
+        let (one, other) = (self.certificate_of(answer, outlook, models), self.certificate_of(answer, outlook, &again));
+        Certificate {
+            expected_loss: 0.5 * (one.expected_loss + other.expected_loss),
+            chance_5_percent: 0.5 * (one.chance_5_percent + other.chance_5_percent),
+        }
+    }
+
+    /// Whether the start should be run again: a start that was measured too low or too high keeps a search open where no
+    /// setting is better, or ends one too early.
+    fn looks_again(&self, certificate: &Certificate, certified: bool, outlook: &Outlook) -> bool {
+        let runs = self.log.runs_of(Who::Start);
+        if outlook.goal_noise <= 0.0 || outlook.start_breaks {
+            return false;
+        }
+        if certified {
+            let small = 3.0 * libm::sqrt(1.5) * outlook.goal_noise;
+            return runs < START_RUNS_AT_END && outlook.gain(&self.problem, &self.log).is_none_or(|gain| gain < small);
+        }
+        let nearly = certificate.expected_loss < LOSS_TO_LOOK_AGAIN && certificate.chance_5_percent < CHANCE;
+        outlook.incumbent.is_none() && nearly && runs < START_RUNS_AT_MOST
     }
 
     /// The first setting: the middle one, or where safety is asked for the one that is believed to keep the bounds best.
@@ -93,7 +164,7 @@ impl Search {
         if self.problem.safe.is_none() {
             return candidates::middle(&self.problem.space, open());
         }
-        let models = Models::fit(&self.problem, &self.coordinates, &self.log, &self.beliefs);
+        let models = Models::fit(&self.problem, &self.coordinates, &self.log, self.before.as_ref());
         let level = |point: usize| -> f64 { models.bounds.iter().map(|bound| bound.prior_mean(point)).sum() };
         let least = open().map(level).fold(f64::INFINITY, f64::min);
         // Where nothing is believed all are alike, and the middle is again the place to begin.
@@ -104,27 +175,12 @@ impl Search {
         Some(point) != self.problem.start && !self.log.is_removed(point)
     }
 
-    /// Whether a certificate may be asked: the start and so many settings more than there are knobs.
-    fn tried_enough(&self) -> bool {
-        self.log.tried().len() > self.problem.space.factors.len()
-    }
-
-    /// What may have been missed by the provisional answer.
-    fn certificate(&self, outlook: &Outlook, models: &Models) -> Certificate {
-        self.certificate_of(outlook.incumbent, outlook, models)
-    }
-
     fn certificate_of(&self, answer: Option<usize>, outlook: &Outlook, models: &Models) -> Certificate {
         outlook.certificate(answer, &self.problem, models, self.problem.seed.wrapping_add(self.log.runs() as u64))
     }
 
-    fn certified(&self, outlook: &Outlook, models: &Models) -> bool {
-        let certificate = self.certificate(outlook, models);
-        certificate.expected_loss < EXPECTED_LOSS && certificate.chance_5_percent < CHANCE
-    }
-
     fn refitted(&mut self) -> Models {
-        let fit = || Models::fit(&self.problem, &self.coordinates, &self.log, &self.beliefs);
+        let fit = || Models::fit(&self.problem, &self.coordinates, &self.log, self.before.as_ref());
         let models = self.models.take().unwrap_or_else(fit);
         self.models = Some(models.clone());
         models
@@ -135,59 +191,60 @@ impl Search {
             let open = points.iter().copied().filter(|point| self.is_open(*point));
             Outlook::new(&self.problem, models, &self.log, open, &self.tested)
         };
-        let mut points: BTreeSet<usize> = self.spread.iter().copied().chain(self.log.tried()).collect();
-        let outlook = look(&points);
-        if self.problem.space.points.len() <= candidates::MOST {
-            return outlook;
+        let tried = self.log.tried();
+        let mut points: BTreeSet<usize> = self.spread.iter().copied().chain(tried.iter().copied()).collect();
+        if self.problem.space.points.len() > candidates::ALL {
+            points.extend(candidates::neighbours(&self.problem.space, &look(&tried).leaders()));
         }
-        points.extend(candidates::neighbours(&self.problem.space, &outlook.leaders()));
         look(&points)
     }
 
-    /// The next setting worth confirming; without one another round of looking, and in the end what is then known.
-    fn next_candidate(&mut self, models: &Models, outlook: &Outlook) -> Step {
-        if let Some(candidate) = outlook.worth_confirming().first() {
+    /// Confirms the candidate there is; without one, what is then known.
+    fn conclude(&mut self, models: &Models, outlook: &Outlook) -> Step {
+        let candidate = outlook.candidate().filter(|_| self.candidates < CANDIDATES && self.left() > 0);
+        if let Some(candidate) = candidate {
             self.candidates += 1;
-            let noise = models.bounds.iter().map(|bound| bound.noise_variance()).collect();
-            let against_start = !outlook.start_breaks;
-            let goal_noise = models.goal.noise_variance();
-            let number = self.candidates;
-            let confirmation = Confirmation::new(&self.problem, *candidate, number, against_start, goal_noise, noise);
+            let noise = |(index, surface): (usize, &models::Surface)| {
+                let variance = surface.typical_noise_variance(surface.predict(candidate).mean());
+                let start = self.log.mean(Metric::Bound(index), Who::Start).unwrap_or_default();
+                BoundNoise { variance, of_start: variance / surface.typical_noise_variance(start) }
+            };
+            let noise = models.bounds.iter().enumerate().map(noise).collect();
+            let (number, against_start) = (self.candidates, !outlook.start_breaks);
+            let confirmation = Confirmation::new(&self.problem, candidate, number, against_start, noise);
             return Step::Go(Stage::Confirming(confirmation));
         }
-        let certificate = self.certificate(outlook, models);
-        let sure = certificate.expected_loss < EXPECTED_LOSS && certificate.chance_5_percent < CHANCE;
-        if sure && !outlook.tested_better {
+        let certificate = self.certificate_of_two(outlook.incumbent, outlook, models);
+        let unproved = outlook.unproved(models, outlook.best);
+        if outlook.incumbent.is_none() && unproved.is_empty() && outlook.is_enough(&certificate) {
             return Step::Ask(Ask::End(if outlook.start_breaks {
                 End::NoneKeepsTheBound { closest: outlook.closest() }
             } else {
                 End::StartIsBest { certificate: Some(certificate) }
             }));
         }
-        let promising = || outlook.choose(&self.problem, &self.cost).is_some_and(|choice| choice.worth > NOTHING);
-        if !self.short && self.rounds < ROUNDS && promising() {
-            self.rounds += 1;
-            return Step::Go(Stage::Searching { left: Some(ROUND_RUNS) });
-        }
-        let why = if self.short { Why::Time } else { Why::NotShown };
-        let best_guess = outlook.incumbent.or_else(|| self.tested.first().copied());
+        let why = if self.cut_short { self.shortage() } else { Why::NotShown };
+        let likely = outlook.candidate().or_else(|| unproved.first().map(|it| it.point));
+        let best_guess = likely.or_else(|| self.tested.first().copied());
         Step::Ask(Ask::End(End::Undecided { why, best_guess }))
     }
 
+    /// What runs out where no further one fits.
+    fn shortage(&self) -> Why {
+        if self.runs_left.is_some() { Why::Time } else { Why::Runs }
+    }
+
     fn confirming(&mut self, confirmation: &Confirmation) -> Step {
-        let candidate = confirmation.candidate;
-        match confirmation.verdict(&self.problem) {
+        let (candidate, last) = (confirmation.candidate, self.left() == 0);
+        match confirmation.verdict(&self.problem, &self.log, last) {
             Verdict::Kept(kept) => return Step::Ask(Ask::End(End::Confirmed(kept))),
             Verdict::Open if !self.log.is_removed(candidate) => return Step::Ask(Ask::Run(confirmation.next())),
             Verdict::Open => {}
-            Verdict::Refused | Verdict::Unproved => {
+            Verdict::Failed => {
                 self.tested.insert(candidate);
             }
         }
-        let models = self.refitted();
-        let outlook = self.outlook(&models);
-        self.incumbent = outlook.incumbent;
-        self.next_candidate(&models, &outlook)
+        Step::Go(Stage::Searching)
     }
 
     /// The provisional answer; once one is confirmed, that one and what may have been missed by it, whatever the model would
@@ -199,41 +256,49 @@ impl Search {
         let race = if let Stage::Racing(race) = &self.stage { Some(race) } else { self.raced.as_ref() };
         if let Some(race) = race {
             let (incumbent, goal, bounds) = race.standing(&self.problem);
-            return Standing { incumbent, certificate: None, goal, bounds, tried, runs };
+            return Standing { incumbent, certificate: None, goal, bounds, unproved: Vec::new(), tried, runs };
         }
         if self.log.tried().is_empty() {
             let bounds = (0..self.problem.bounds.len()).map(|_| None).collect();
-            return Standing { incumbent: None, certificate: None, goal: None, bounds, tried, runs };
+            let unproved = Vec::new();
+            return Standing { incumbent: None, certificate: None, goal: None, bounds, unproved, tried, runs };
         }
-        let fit = || Models::fit(&self.problem, &self.coordinates, &self.log, &self.beliefs);
+        let fit = || Models::fit(&self.problem, &self.coordinates, &self.log, self.before.as_ref());
         let models = self.models.clone().unwrap_or_else(fit);
         let outlook = self.outlook(&models);
         let incumbent = match &self.next {
             Ask::End(End::Confirmed(kept)) => Some(kept.point),
             _ => outlook.incumbent,
         };
-        let certificate = Some(self.certificate_of(incumbent, &outlook, &models));
+        // At the end the numbers are those of the rule by which it ended.
+        let certificate = Some(match (&self.next, &self.stage) {
+            (Ask::End(End::StartIsBest { certificate: Some(certificate) }), _) => *certificate,
+            (_, Stage::Done) => self.certificate_of_two(incumbent, &outlook, &models),
+            _ => self.certificate_of(incumbent, &outlook, &models),
+        });
         let goal = match incumbent {
             Some(point) => Some(models.goal.interval(point)),
-            None => self.start_interval(Metric::Goal, models.goal.noise_variance()),
+            None => self.start_interval(Metric::Goal, &models.goal),
         };
         let bound = |(index, surface): (usize, &models::Surface)| match incumbent {
             Some(point) => Some(surface.interval(point)),
-            None => self.start_interval(Metric::Bound(index), surface.noise_variance()),
+            None => self.start_interval(Metric::Bound(index), surface),
         };
         let bounds = models.bounds.iter().enumerate().map(bound).collect();
-        Standing { incumbent, certificate, goal, bounds, tried, runs }
+        let answer = goal.filter(|_| incumbent.is_some()).map_or(outlook.best, |goal| goal.mean);
+        let unproved = outlook.unproved(&models, answer);
+        Standing { incumbent, certificate, goal, bounds, unproved, tried, runs }
     }
 
     /// 90 % interval of the start's own runs.
-    fn start_interval(&self, metric: Metric, noise_variance: f64) -> Option<Interval> {
+    fn start_interval(&self, metric: Metric, surface: &models::Surface) -> Option<Interval> {
         if let (Metric::Goal, Goal::Known(_)) = (metric, &self.problem.goal) {
             let mean = outlook::start_goal(&self.problem, &self.log)?;
             return Some(Interval { mean, low: mean, high: mean });
         }
         let values = self.log.values(metric, Who::Start);
         let mean = self.log.mean(metric, Who::Start)?;
-        let half = normal_quantile(0.95) * (noise_variance / values.len() as f64).sqrt();
+        let half = normal_quantile(0.95) * (surface.noise_variance(mean) / values.len() as f64).sqrt();
         Some(Interval { mean, low: mean - half, high: mean + half })
     }
 }

@@ -1,11 +1,10 @@
 //! The models of all metrics, fitted to what was told.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::log::Log;
 use crate::process::normal_quantile;
-use crate::{Belief, Coordinates, Goal, Interval, Metric, Prediction, Prior, Problem, Process, Who};
+use crate::{Coordinates, Goal, Interval, Metric, Prediction, Prior, Problem, Process, Who};
 
 /// What is known of one metric over the space.
 #[derive(Debug, Clone)]
@@ -44,10 +43,19 @@ impl Surface {
         }
     }
 
-    pub(super) fn noise_variance(&self) -> f64 {
+    /// Variance of one run's noise at a level.
+    pub(super) fn noise_variance(&self, level: f64) -> f64 {
         match self {
             Self::Known(_) => 0.0,
-            Self::Modelled(process) => process.noise_variance(),
+            Self::Modelled(process) => process.noise_variance(level),
+        }
+    }
+
+    /// The same as a geometric mean over the hyperparameters.
+    pub(super) fn typical_noise_variance(&self, level: f64) -> f64 {
+        match self {
+            Self::Known(_) => 0.0,
+            Self::Modelled(process) => process.typical_noise_variance(level),
         }
     }
 
@@ -60,33 +68,25 @@ impl Surface {
 }
 
 impl Models {
-    pub(super) fn fit(
-        problem: &Problem,
-        coordinates: &Arc<Coordinates>,
-        log: &Log,
-        beliefs: &BTreeMap<Metric, Belief>,
-    ) -> Self {
-        let one = |metric, prior: &Prior, trends: &[f64], noise: Option<f64>| {
+    /// Fits all metrics to the log; `before` are the models of an earlier state of it.
+    pub(super) fn fit(problem: &Problem, coordinates: &Arc<Coordinates>, log: &Log, before: Option<&Self>) -> Self {
+        let one = |metric, prior: &Prior, trends: &[f64], noise: Option<f64>, before: Option<&Surface>| {
+            let prior = prior.calibrated(noise);
+            let mean = prior.mean(log.mean(metric, Who::Start).unwrap_or_default(), trends);
+            let before = if let Some(Surface::Modelled(process)) = before { Some(&**process) } else { None };
             let data = log.data(metric, problem);
-            let belief: Option<&Belief> = beliefs.get(&metric);
-            let prior = belief.map_or(*prior, |belief| belief.prior).calibrated(noise);
-            let process = match belief {
-                Some(belief) => Process::fit(coordinates, &prior, &crate::Mean::Values(belief.mean.clone()), &data)
-                    .widened(belief.widening),
-                None => {
-                    let level = log.mean(metric, Who::Start).unwrap_or_default();
-                    Process::fit(coordinates, &prior, &prior.mean(level, trends), &data)
-                }
-            };
-            Surface::Modelled(Box::new(process))
+            Surface::Modelled(Box::new(Process::refit(coordinates, &prior, &mean, &data, before)))
         };
         let goal = match &problem.goal {
             Goal::Known(values) => Surface::Known(values.clone()),
-            Goal::Measured { trends, prior } => one(Metric::Goal, prior, trends, problem.noise.goal),
+            Goal::Measured { trends, prior } => {
+                one(Metric::Goal, prior, trends, problem.noise.goal, before.map(|models| &models.goal))
+            }
         };
         let bounds = problem.bounds.iter().enumerate().map(|(index, bound)| {
             let noise = problem.noise.bounds.get(index).copied().flatten();
-            one(Metric::Bound(index), &bound.prior, &bound.trends, noise)
+            let before = before.and_then(|models| models.bounds.get(index));
+            one(Metric::Bound(index), &bound.prior, &bound.trends, noise, before)
         });
         Self { goal, bounds: bounds.collect() }
     }

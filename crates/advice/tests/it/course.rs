@@ -77,7 +77,7 @@ fn short_of_time_the_search_confirms_what_it_has() {
         search.tell(who, answer(who, 0), 20.0, 0.0);
     }
     let candidate = search.incumbent().unwrap();
-    search.stop_exploring();
+    search.set_runs_left(4);
     assert_eq!(search.phase(), Phase::Confirming { candidate, block: 1 });
     let mut blocks = Vec::new();
     while let Ask::Run(who) = search.ask() {
@@ -93,11 +93,11 @@ fn short_of_time_the_search_confirms_what_it_has() {
 fn short_of_time_before_anything_was_tried_nothing_is_claimed() {
     let table = server(6, 0.5);
     let mut search = Search::new(table.problem(6)).unwrap();
-    search.stop_exploring();
+    search.set_runs_left(0);
     assert_eq!(search.ask(), Ask::End(End::Undecided { why: Why::Time, best_guess: None }));
     let few = table.varied(6, 0.2, table.limit);
     let mut race = Search::new(few.problem(6)).unwrap();
-    race.stop_exploring();
+    race.set_runs_left(0);
     assert!(matches!(race.ask(), Ask::End(End::Undecided { why: Why::Time, .. })), "{:?}", race.ask());
 }
 

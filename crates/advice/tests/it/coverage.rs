@@ -51,7 +51,9 @@ fn repeats_teach_the_noise() {
     let mut random = Draws::new(1, Purpose::Trial, 12, 0);
     let sd = |data: &Data| {
         let prior = Prior::watts();
-        Process::fit(&coordinates, &prior, &prior.mean(table.start.0, &table.trends.0), data).noise_variance().sqrt()
+        Process::fit(&coordinates, &prior, &prior.mean(table.start.0, &table.trends.0), data)
+            .noise_variance(table.start.0)
+            .sqrt()
     };
     for noise in [0.002, 0.03] {
         let mut data = Data::default();
@@ -90,5 +92,5 @@ fn draws_have_the_moments_of_the_predictions() {
     };
     let alone = process.predict(10).variance().sqrt();
     assert!(apart(0, 1) - (process.predict(10).mean() - process.predict(11).mean()).abs() < alone);
-    assert!(process.predict(24).variance() < 0.1 * process.predict(10).variance());
+    assert!(process.predict(24).variance() < 0.3 * process.predict(10).variance());
 }

@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "what is shared between tests stands outside a test function")]
 
+mod certificates;
 mod course;
 mod coverage;
 mod ends;
+mod proof;
 mod races;
 mod rates;
 mod spaces;
+mod surfaces;
 mod wide;
 
 use powerband_advice::replay::{Axis, Server, Table};
@@ -49,6 +52,11 @@ fn quantile(values: &[f64], p: f64) -> f64 {
 }
 
 const DELAYS_US: [f64; 7] = [2.0, 10.0, 30.0, 60.0, 120.0, 250.0, 400.0];
+
+/// Frequencies as an axis.
+fn frequencies_of(freqs_ghz: &[f64]) -> Axis {
+    Axis::Frequencies(freqs_ghz.to_vec())
+}
 
 fn frequencies() -> Axis {
     Axis::Frequencies((0..7).map(|step| 1.2 + 0.3 * f64::from(step)).collect())

@@ -119,7 +119,7 @@ fn sweep_a_race_of_ten_takes_fewer_runs_than_ten_repeats_each() {
 #[test]
 fn sweep_a_safe_search_seldom_exceeds_the_bound() {
     let (mut careless, mut careful, mut runs) = (0, 0, [0, 0]);
-    for seed in seeds(6, 150) {
+    for seed in seeds(10, 150) {
         let table = server(seed, 0.2);
         let mut problem = table.problem(seed);
         let played = table.play(problem.clone(), 1.0).unwrap();
@@ -129,6 +129,6 @@ fn sweep_a_safe_search_seldom_exceeds_the_bound() {
         (careful, runs[1]) = (careful + played.far_over, runs[1] + played.runs);
     }
     println!("far over the bound: {careless} of {} runs, safe {careful} of {}", runs[0], runs[1]);
-    assert!(careful * 10 <= runs[1], "{careful} of {} runs exceed the bound by over 10 %", runs[1]);
+    assert!(careful <= most(runs[1], 0.10), "{careful} of {} runs exceed the bound by over 10 %", runs[1]);
     assert!(careful * 3 < careless * 2, "safe {careful}, careless {careless}");
 }

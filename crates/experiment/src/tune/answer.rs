@@ -1,11 +1,11 @@
 //! What trials tell a search, and what it answers, in the journal's words: back from logarithms to the metrics' own units.
 use powerband_advice::Phase;
 use powerband_advice::{
-    Certificate, Confirmed, End as Answer, Interval, Metric as Modelled, Search, Standing, Told, Who, Why,
+    Certificate, Confirmed, End as Answer, Interval, Metric as Modelled, Search, Standing, Told, Unproved, Who, Why,
 };
 use powerband_record::{
-    Better, CloseReason, Outcome, SearchChange, SearchEnd, SearchFinding, SearchKept, SearchPhase, SearchPlan,
-    SearchStanding, Void,
+    Better, CloseReason, Outcome, SearchChange, SearchEnd, SearchExpected, SearchFinding, SearchKept, SearchPhase,
+    SearchPlan, SearchStanding, SearchUnproved, Void,
 };
 
 use super::counted;
@@ -133,6 +133,8 @@ pub(super) fn finding(
         confirmed_in: 0,
         expected_loss: loss,
         better_chance: chance,
+        trials_needed: None,
+        unproved: now.unproved.iter().filter_map(|it| unproved(values, it)).collect(),
         tried: provisional.tried,
         shares: Vec::new(),
         together: None,
@@ -183,12 +185,24 @@ fn confirmed(values: &Values<'_>, it: &Confirmed, base: SearchFinding) -> Search
     }
 }
 
+/// A setting that cannot be shown to keep the limits, in the metrics' own units; none where the machine as found is meant.
+fn unproved(values: &Values<'_>, it: &Unproved) -> Option<SearchUnproved> {
+    let expected = values.plan.requirements.iter().zip(&it.bounds).map(|(limit, bound)| SearchExpected {
+        metric: limit.metric.clone(),
+        typical: libm::exp(signed(kept_by(limit), bound.mean)),
+        error: libm::expm1(0.5 * (bound.high - bound.low)),
+    });
+    let setting = values.setting(it.point);
+    (setting != 0).then(|| SearchUnproved { setting, change: values.change(-it.saving), expected: expected.collect() })
+}
+
 fn undecided(why: Why) -> &'static str {
     match why {
         Why::NotShown => {
             "what looked best could not be shown to keep what is required and to be better than the baseline"
         }
         Why::Time => "the time ran short before anything could be confirmed",
+        Why::Runs => "as many runs were made as a search makes, before anything could be confirmed",
         Why::StartFails => "the load fails at the baseline",
         _ => "nothing could be shown",
     }

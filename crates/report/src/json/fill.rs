@@ -216,6 +216,9 @@ fn search(model: &Model) -> Option<SearchRow> {
         confirmed_in: 0,
         expected_loss: None,
         better_chance: None,
+        unproved: Vec::new(),
+        trials_needed: None,
+        course: model.course.clone(),
         shares: Vec::new(),
         together: None,
         unshared: None,
@@ -233,7 +236,7 @@ fn search(model: &Model) -> Option<SearchRow> {
             (row.tried, row.setting, row.end, row.why) = (it.tried, it.setting, Some(it.end), it.why);
             (row.kept, row.confirmed_in) = (it.kept, it.confirmed_in);
             (row.shares, row.together, row.unshared) = (it.shares, it.together, it.unshared);
-            row.twins = it.twins;
+            (row.twins, row.unproved, row.trials_needed) = (it.twins, it.unproved, it.trials_needed);
             (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
         }
     }

@@ -59,6 +59,7 @@ impl Gathering {
             settings: started.settings.iter().map(setting).collect(),
             knee: None,
             search: None,
+            course: Vec::new(),
             requirements: vec![],
             calibrations: vec![],
             values: vec![],
@@ -136,6 +137,7 @@ impl Gathering {
                 self.verdicts(&block.verdicts);
                 self.model.requirements.clone_from(&block.requirements);
                 self.model.knee = block.knee.clone().or(self.model.knee.take());
+                self.model.course.extend(block.search.clone());
                 self.model.search = block.search.clone().map(Search::Stands).or(self.model.search.take());
             }
             Event::SettingLeft { setting, block, why } => {

@@ -10,6 +10,9 @@ use crate::{End, Model, Search};
 /// Most of the certainties that are told as they are; above it is "more than".
 const SUREST: f64 = 0.999;
 
+/// Chance that a better setting was missed, from which on a search is not sure enough.
+const CHANCE: f64 = 0.05;
+
 /// Knobs that end with their holder: `with` turns them, `set` cannot.
 const HELD: [&str; 2] = ["cgroup.cpu_quota", "pmqos.cpu_dma_latency"];
 
@@ -168,8 +171,45 @@ fn doubt(loss: Option<f64>, chance: Option<f64>) -> Option<String> {
 pub fn missed(model: &Model) -> Option<String> {
     match model.search.as_ref()? {
         Search::Stands(standing) => doubt(standing.expected_loss, standing.better_chance),
-        Search::Found(finding) => doubt(finding.expected_loss, finding.better_chance),
+        Search::Found(finding) => {
+            let doubt = doubt(finding.expected_loss, finding.better_chance);
+            let all: Vec<String> = doubt.into_iter().chain(open(finding)).chain(unproved(model, finding)).collect();
+            (!all.is_empty()).then(|| all.join("; "))
+        }
     }
+}
+
+/// What a search that ended before it was sure enough lacked.
+fn open(finding: &SearchFinding) -> Option<String> {
+    match (finding.trials_needed, finite(finding.better_chance)) {
+        (Some(trials), _) => Some(format!("the budget ended the search; about {trials} more trials would complete it")),
+        (None, Some(chance)) if chance >= CHANCE => Some("the search ended before it was sure enough".to_owned()),
+        _ => None,
+    }
+}
+
+/// The setting that may save most beyond the answer and cannot be shown to keep the limits; absent where there is none.
+fn unproved(model: &Model, finding: &SearchFinding) -> Option<String> {
+    let plan = model.started.search.as_ref()?;
+    let it = finding.unproved.first()?;
+    let expected = it.expected.iter().map(|expected| {
+        let unit = unit_of(&expected.metric);
+        let blank = if unit.is_empty() { "" } else { " " };
+        let level = format_number(expected.typical);
+        format!("{} {level}{blank}{unit} ± {:.0} %", expected.metric, (expected.error * 100.0).max(1.0))
+    });
+    let more = match finding.unproved.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    Some(format!(
+        "{} may have {:.0} % {} {} still, but is too near the limit to be confirmed in a few runs ({}){more}",
+        model.label(it.setting),
+        it.change.abs() * 100.0,
+        if plan.goal.better == Better::Lower { "less" } else { "more" },
+        plan.goal.name,
+        expected.collect::<Vec<_>>().join(", "),
+    ))
 }
 
 /// What is typed to have the answer on the machine; absent without a confirmed one, and where nothing can be turned.

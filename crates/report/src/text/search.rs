@@ -56,9 +56,11 @@ fn explained(finding: &SearchFinding, page: &mut Page) {
     let error = |value: f64| format!("{:.1} %", value * 100.0);
     for twin in &finding.twins {
         let word = match (twin.used, twin.reliable) {
-            (true, true) => "used",
-            (true, false) => "used, but unreliable where nothing was measured",
-            _ => "physical laws not used, as the surrogate predicts better without them",
+            (true, true) => "the laws of this kind of machine predict better",
+            (true, false) => {
+                "the laws of this kind of machine predict better, but unreliably where nothing was measured"
+            }
+            _ => "the laws of this kind of machine predict no better than the surrogate model",
         };
         let errors = [twin.error_laws, twin.error_model, twin.error_both].map(error).join(", ");
         page.fact(

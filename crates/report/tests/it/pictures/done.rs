@@ -58,6 +58,8 @@ pub(crate) fn searched() -> Vec<Event> {
         confirmed_in: 3,
         expected_loss: Some(0.004),
         better_chance: Some(0.02),
+        unproved: vec![],
+        trials_needed: None,
         tried: 4,
         shares: vec![],
         together: None,

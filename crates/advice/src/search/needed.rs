@@ -1,0 +1,67 @@
+//! How many more runs a search that was cut short would have needed: it is played on, on what its models expect.
+
+use powerband_stats::{Draws, Purpose};
+
+use super::models::Surface;
+use super::{Models, Search, Stage};
+use crate::{Ask, Metric, Prediction, Told, Who};
+
+/// Times that a search is played on, of which the median counts; once where the space is large.
+const TIMES: u64 = 3;
+const LARGE: usize = 1_000;
+
+impl Search {
+    /// About how many more runs would have let the search end by itself; none where it was not cut short, or nothing was
+    /// measured yet. Each run brings a draw from what the models expect of it, so that the runs that follow are those the search
+    /// would make; the most that a search without a budget makes holds here too.
+    #[must_use]
+    pub fn runs_needed(&self) -> Option<u32> {
+        if !self.cut_short || self.log.tried().is_empty() {
+            return None;
+        }
+        let times = if self.problem.space.points.len() > LARGE { 1 } else { TIMES };
+        let mut counts: Vec<u32> = (0..times).map(|time| self.played_on(time)).collect();
+        counts.sort_unstable();
+        counts.get(counts.len() / 2).copied()
+    }
+
+    fn played_on(&self, time: u64) -> u32 {
+        let mut random = Draws::new(self.problem.seed, Purpose::Posterior, self.log.runs() as u64, 4 + time);
+        let mut search = self.clone();
+        (search.runs_left, search.cut_short, search.stage) = (None, false, Stage::Searching);
+        search.settle();
+        let mut runs = 0;
+        while let Ask::Run(who) = search.ask() {
+            let told = search.imagined(who, &mut random);
+            search.tell(who, told, 1.0, 0.0);
+            runs += 1;
+        }
+        runs
+    }
+
+    /// What a run of `who` may bring.
+    fn imagined(&self, who: Who, random: &mut Draws) -> Told {
+        let fit = || Models::fit(&self.problem, &self.coordinates, &self.log, self.before.as_ref());
+        let models = self.models.clone().unwrap_or_else(fit);
+        let mut one = |metric: Metric, surface: &Surface| {
+            let level = match who {
+                Who::Start => self.log.mean(metric, who).unwrap_or_default(),
+                Who::Point(point) => drawn(&surface.predict(point), random),
+            };
+            level + surface.noise_variance(level).sqrt() * random.normal()
+        };
+        let goal = one(Metric::Goal, &models.goal);
+        let bounds = models.bounds.iter().enumerate().map(|(index, surface)| one(Metric::Bound(index), surface));
+        Told::Valid { goal, bounds: bounds.collect() }
+    }
+}
+
+/// A draw from a mixture.
+fn drawn(prediction: &Prediction, random: &mut Draws) -> f64 {
+    let mut left = random.uniform();
+    let part = prediction.parts.iter().find(|part| {
+        left -= part.weight;
+        left <= 0.0
+    });
+    part.or(prediction.parts.last()).map_or(0.0, |part| part.mean + part.variance.sqrt() * random.normal())
+}
