@@ -75,6 +75,24 @@ fn on_a_table_the_cheapest_setting_is_found_in_a_part_of_the_trials_and_proved()
 }
 
 #[test]
+fn a_search_that_its_budget_ends_says_what_it_would_have_needed() {
+    let desk = Desk::new();
+    let report = desk.run(&[&["--json", "--seed", "3", "--budget", "200s"], &KEEPER[..]].concat()).ended(0).report();
+    let found = search(&report);
+    assert!(found.better_chance.is_some_and(|chance| chance > 0.2), "{:?}", found.better_chance);
+    let needed = found.trials_needed.unwrap_or_default();
+    assert!((3..80).contains(&needed), "{needed} more trials");
+    let told = desk.run(&["show"]).ended(0).out.replace('\n', " ");
+    for words in ["power found so far", "The budget ended the search", &format!("about {needed} more trials")] {
+        assert!(told.contains(words), "{words} in {told}");
+    }
+    // Each of its steps, with the answer it would have given.
+    assert!(found.course.len() >= 6 && found.course.last().is_some_and(|last| last.setting == found.setting));
+    let whole = desk.run(&[&["--json", "--seed", "3"], &KEEPER[..]].concat()).ended(0).report();
+    assert_eq!(search(&whole).trials_needed, None);
+}
+
+#[test]
 fn a_limit_against_the_machine_as_found_is_kept_too() {
     let desk = Desk::new();
     let words = [&KEEPER[..8], &["p99_us<=+50%", "--json"]].concat();

@@ -179,11 +179,11 @@ pub fn missed(model: &Model) -> Option<String> {
     }
 }
 
-/// What a search that ended before it was sure enough lacked.
+/// What a search lacks that ended by its budget, or is no longer sure enough after its last trials.
 fn open(finding: &SearchFinding) -> Option<String> {
     match (finding.trials_needed, finite(finding.better_chance)) {
         (Some(trials), _) => Some(format!("the budget ended the search; about {trials} more trials would complete it")),
-        (None, Some(chance)) if chance >= CHANCE => Some("the search ended before it was sure enough".to_owned()),
+        (None, Some(chance)) if chance >= CHANCE => Some("not certified, as that chance is not below 5 %".to_owned()),
         _ => None,
     }
 }

@@ -42,7 +42,9 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<Strin
     match finding.end {
         SearchEnd::Confirmed => {
             let label = finding.setting.map_or_else(|| "baseline".to_owned(), |setting| model.label(setting));
-            let mut said = vec![format!("{least} {goal}{kept}: {label}")];
+            // Where the budget ended the search something better may well exist.
+            let so_far = if finding.trials_needed.is_some() { " found so far" } else { "" };
+            let mut said = vec![format!("{least} {goal}{so_far}{kept}: {label}")];
             said.push(format!(
                 "{}, confirmed in {}.",
                 brings(model, plan, finding),
@@ -114,12 +116,15 @@ fn shares(finding: &SearchFinding) -> Option<String> {
 
 /// `22 of 351 settings tried in 31 trials, 11 min 20 s. Chance that another setting is 5 % better: 2 %.`
 fn tried(model: &Model, plan: &SearchPlan) -> Option<String> {
-    let (tried, chance) = match model.search.as_ref()? {
-        Search::Stands(standing) => (standing.tried, standing.better_chance),
-        Search::Found(finding) => (finding.tried, finding.better_chance),
+    let (tried, chance, needed) = match model.search.as_ref()? {
+        Search::Stands(standing) => (standing.tried, standing.better_chance, None),
+        Search::Found(finding) => (finding.tried, finding.better_chance, finding.trials_needed),
     };
+    let needed =
+        needed.map(|trials| format!(" The budget ended the search; about {trials} more trials would complete it."));
     let chance = finite(chance).map(|it| format!(" Chance that another setting is 5 % better: {:.0} %.", it * 100.0));
     let time = if model.elapsed_ns == 0 { String::new() } else { format!(", {}", format_duration(model.elapsed_ns)) };
     let trials = counted(model.trials, "trial");
-    Some(format!("{tried} of {} settings tried, {trials}{time}.{}", plan.points.len(), chance.unwrap_or_default()))
+    let (chance, needed) = (chance.unwrap_or_default(), needed.unwrap_or_default());
+    Some(format!("{tried} of {} settings tried, {trials}{time}.{chance}{needed}", plan.points.len()))
 }
