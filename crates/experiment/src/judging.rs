@@ -7,9 +7,11 @@ use powerband_record::{
     Started, Verdict, is_loss,
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
-use powerband_stats::{CarryOver, Claim, Judge, Pairs, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
+use powerband_stats::{
+    AfterEffect, CarryOver, Claim, Judge, Pairs, Prediction, Ran, Rules, Scale, SettingLook, Slot, Spending, Table,
+};
 
-use crate::carried::{self, Order};
+use crate::carried;
 use crate::knee::{BELOW_MARGIN, KneeSeeker};
 use crate::levels::level;
 use crate::requiring::{Against, Requiring};
@@ -75,7 +77,6 @@ impl AllAgainst {
 pub(crate) struct Judging {
     labels: Vec<String>,
     sheets: Vec<Sheet>,
-    order: Order,
     knee: Option<KneeSeeker>,
     requiring: Requiring,
     spending: Arc<Spending>,
@@ -110,7 +111,6 @@ impl Judging {
         Judging {
             labels: started.settings.iter().map(|setting| setting.label.clone()).collect(),
             sheets: started.metrics.iter().map(sheet).collect(),
-            order: Order::default(),
             knee: KneeSeeker::new(started, &spending),
             requiring: Requiring::new(started),
             spending,
@@ -119,7 +119,6 @@ impl Judging {
 
     /// A new block begins.
     pub(crate) fn begin_block(&mut self) {
-        self.order.begin_block();
         for sheet in &mut self.sheets {
             sheet.table.push_block();
         }
@@ -127,20 +126,18 @@ impl Judging {
 
     /// Forgets what a block that was not finished has brought.
     pub(crate) fn keep_blocks(&mut self, blocks: u32) {
-        self.order.keep_blocks(blocks);
         for sheet in &mut self.sheets {
             sheet.table = sheet.table.prefix(blocks as usize);
         }
     }
 
-    /// A valid trial.
-    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome) {
+    /// A valid trial, and when it ran.
+    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome, ran: Ran) {
         self.requiring.take(slot.setting, outcome);
-        self.order.take(slot);
         for sheet in &mut self.sheets {
             let block = sheet.table.blocks().saturating_sub(1);
             if let Some(&value) = outcome.metrics.get(&sheet.metric.name)
-                && let Err(error) = sheet.table.set(block, slot, value)
+                && let Err(error) = sheet.table.set_ran(block, slot, value, ran)
             {
                 sheet.trouble = Some(format!("{}: {error}", sheet.metric.name));
             }
@@ -156,7 +153,7 @@ impl Judging {
     pub(crate) fn look(&mut self) -> Look {
         let mut look = Look::default();
         for sheet in self.sheets.iter_mut().filter(|sheet| sheet.metric.judged) {
-            sheet.look(&self.order, &self.spending);
+            sheet.look(&self.spending);
             look.verdicts.extend(sheet.verdicts());
             look.predictions.extend(sheet.predictions());
         }
@@ -275,10 +272,10 @@ impl Sheet {
         Some(AllAgainst { pairs, scale: self.rules.scale, reference, first_look: judge.first_look() })
     }
 
-    fn look(&mut self, order: &Order, spending: &Arc<Spending>) {
+    fn look(&mut self, spending: &Arc<Spending>) {
         self.ready(spending);
         let Some(judge) = &mut self.judge else { return };
-        self.carried = order.carried(&self.table, &self.rules, self.carried);
+        self.carried = carried::carried(&self.table, &self.rules, self.carried);
         judge.withhold_same(self.carried.is_some_and(|it| it.withholds_same()));
         match judge.look(&self.table) {
             Ok(look) => self.last = Some(look),
@@ -288,7 +285,7 @@ impl Sheet {
                 if self.rules.scale == Scale::Log && judge.claims().all(Claim::is_open) =>
             {
                 self.judge = None;
-                self.look(order, spending);
+                self.look(spending);
             }
             Err(error) => {
                 self.trouble = Some(format!("{}: {error}", self.metric.name));
@@ -403,6 +400,9 @@ impl Sheet {
             ));
         }
         notes.extend(self.carried.filter(CarryOver::withholds_same).map(|it| carried::note(&self.metric, it)));
+        if let Some(after) = look.after.filter(AfterEffect::is_shown) {
+            notes.push(carried::after_note(&self.metric, &labels[after.setting], after, &self.rules));
+        }
         if look.first_block_dropped {
             notes.push(format!("{name}: the first block was still settling and was not used"));
         }
