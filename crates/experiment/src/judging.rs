@@ -55,6 +55,8 @@ struct Sheet {
     rules: Rules,
     last: Option<powerband_stats::Look>,
     carried: Option<CarryOver>,
+    /// Whether differences of means are shown as shares of the reference's mean.
+    relative: bool,
     trouble: Option<String>,
 }
 
@@ -97,7 +99,7 @@ impl Judging {
             margin: started.margin,
             robust: started.robust,
             reference_copies: started.robust.then_some(1),
-            ..Rules::default()
+            ..if started.judge_mean { Rules::mean() } else { Rules::default() }
         };
         let sheet = |metric: &Metric| Sheet {
             metric: metric.clone(),
@@ -106,6 +108,7 @@ impl Judging {
             rules: rules.clone(),
             last: None,
             carried: None,
+            relative: false,
             trouble: None,
         };
         Judging {
@@ -226,7 +229,11 @@ impl Judging {
     pub(crate) fn levels(&self) -> Vec<Level> {
         let mut levels = Vec::new();
         for setting in 0..self.labels.len() {
-            levels.extend(self.sheets.iter().filter_map(|sheet| level(&sheet.metric.name, setting, &sheet.table)));
+            levels.extend(
+                self.sheets
+                    .iter()
+                    .filter_map(|sheet| level(&sheet.metric.name, setting, &sheet.table, sheet.rules.mean)),
+            );
         }
         levels
     }
@@ -304,9 +311,11 @@ impl Sheet {
             return;
         }
         let values: Vec<(Slot, f64)> = (0..self.table.blocks()).flat_map(|block| self.table.block(block)).collect();
-        if values.iter().all(|&(_, value)| value > 0.0) {
+        let positive = values.iter().all(|&(_, value)| value > 0.0);
+        if positive && !self.rules.mean {
             return;
         }
+        self.relative = positive;
         self.rules.scale = Scale::Linear;
         self.rules.margin *= self.level_of_reference().unwrap_or_default().abs();
     }
@@ -316,6 +325,11 @@ impl Sheet {
         let in_block = |block| self.table.block(block).filter(|(slot, _)| slot.setting == 0).map(|(_, value)| value);
         let values: Vec<f64> = (0..self.table.blocks()).flat_map(in_block).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// What a change is divided by to be shown: the reference's mean where means are compared as shares of it.
+    fn shown_unit(&self) -> f64 {
+        self.level_of_reference().filter(|level| self.relative && *level > 0.0).unwrap_or(1.0)
     }
 
     fn verdicts(&self) -> Vec<SettingVerdict> {
@@ -345,7 +359,8 @@ impl Sheet {
         if look.clipped_share > 0.0 {
             notes.push(format!("{:.0} % of its trials winsorized as outliers", 100.0 * look.clipped_share));
         }
-        let finite = |value: f64| value.is_finite().then_some(value);
+        let unit = self.shown_unit();
+        let finite = |value: f64| value.is_finite().then_some(value / unit);
         // "Same" is two one-sided tests: the interval that lies inside the margin is the one at their level.
         let interval = match look.claim {
             Claim::Same | Claim::SameButDifferent if !self.rules.robust => {
@@ -358,8 +373,8 @@ impl Sheet {
             setting: u32::try_from(look.setting).unwrap_or(u32::MAX),
             metric: self.metric.name.clone(),
             verdict,
-            change: if look.shown_effect.is_finite() { look.shown_effect } else { 0.0 },
-            absolute: self.rules.scale == Scale::Linear,
+            change: finite(look.shown_effect).unwrap_or_default(),
+            absolute: self.rules.scale == Scale::Linear && !self.relative,
             low: finite(interval.0),
             high: finite(interval.1),
             blocks: look.contrast.blocks,
@@ -436,8 +451,8 @@ impl Sheet {
             };
             let (name, label) = (&self.metric.name, &labels[setting]);
             let verb = if rare.trials == 1 { "is" } else { "are" };
-            let must = "a verdict on it must hold for the mean as well";
-            Some(format!("{name}: {} of {} trials of {label} {verb} {far}; {must}", rare.trials, rare.of))
+            let must = if self.rules.mean { "" } else { "; a verdict on it must hold for the mean as well" };
+            Some(format!("{name}: {} of {} trials of {label} {verb} {far}{must}", rare.trials, rare.of))
         })
     }
 

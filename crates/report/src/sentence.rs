@@ -421,10 +421,16 @@ pub fn certainty(model: &Model) -> String {
     };
     format!(
         "error rate {alpha} for all differences claimed together, {same}{knee}; margin {margin} ({source}), \
-         smaller differences count as equal{ranks}; judged is the typical trial of this session, another day may differ{}{}",
+         smaller differences count as equal{ranks}; judged is {} of this session, another day may differ{}{}",
+        judged(plan),
         assumed(model),
         unseen(model)
     )
+}
+
+/// What of a setting's trials is judged.
+fn judged(plan: &Started) -> &'static str {
+    if plan.judge_mean { "the mean of all trials" } else { "the typical trial" }
 }
 
 /// What has to be assumed where only two settings take turns: most of their blocks show an effect of a setting and one on the

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 mod after;
 mod describe;
+mod mean;
 
 /// Judges one metric of one experiment. Feed it the growing table once after every completed block.
 ///
@@ -395,6 +396,9 @@ impl Judge {
         let margin = self.rules.margin_on_scale();
         if !self.rules.robust {
             let typical = (contrast.p_difference(), contrast.p_beyond(margin));
+            if self.rules.mean {
+                return self.mean_p_values(index, contrast);
+            }
             let Some(mean) = self.unclipped(index + 1) else { return typical };
             // Both the typical trial and the mean are to say it. Which way, the typical one says: the mean must not deny it.
             let agrees = mean.effect * contrast.effect > 0.0;

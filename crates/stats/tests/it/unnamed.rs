@@ -152,3 +152,29 @@ fn a_setting_that_moves_the_next_trial_is_named_and_no_other() {
     }
     assert!(failed.is_empty(), "{failed:?}");
 }
+
+/// A skewed setting with the mean of the other: its typical trial differs, its mean does not.
+#[test]
+fn judging_the_mean_holds_the_error_rate_where_one_setting_is_skewed() {
+    for (case, machine) in (2800..).zip(machines()) {
+        if !["gauss", "lognorm", "one setting skewed"].contains(&machine.name) {
+            continue;
+        }
+        let rules = Rules { margin: 0.5, ..Rules::mean() };
+        let count = runs(400, 4000);
+        let (mut different, mut found, mut trials) = (0, 0, 0);
+        for run in 0..count {
+            let none = experiment(20, &rules, &machine, 0.0, seed(case, run));
+            different += u32::from(none.claims.into_iter().any(Claim::is_difference));
+            let ended = experiment(20, &rules, &machine, 2.0, seed(case + 100, run));
+            found += u32::from(ended.claims[0] == Claim::Higher);
+            trials += ended.trials;
+        }
+        let percent = |hits: u32| 100.0 * f64::from(hits) / f64::from(count);
+        let mean_trials = f64::from(trials) / f64::from(count);
+        let (different, found) = (percent(different), percent(found));
+        println!("{}, by the mean: {different:.1} % false, {found:.0} % found, {mean_trials:.1} trials", machine.name);
+        assert!(different <= allowed(), "{}: {different}", machine.name);
+        assert!(found > 65.0, "{}: {found}", machine.name);
+    }
+}
