@@ -7,9 +7,11 @@ use powerband_record::{
     Started, Verdict, is_loss,
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
-use powerband_stats::{CarryOver, Claim, Judge, Pairs, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table};
+use powerband_stats::{
+    AfterEffect, CarryOver, Claim, Judge, Pairs, Prediction, Ran, Rules, Scale, SettingLook, Slot, Spending, Table,
+};
 
-use crate::carried::{self, Order};
+use crate::carried;
 use crate::knee::{BELOW_MARGIN, KneeSeeker};
 use crate::levels::level;
 use crate::requiring::{Against, Requiring};
@@ -53,6 +55,8 @@ struct Sheet {
     rules: Rules,
     last: Option<powerband_stats::Look>,
     carried: Option<CarryOver>,
+    /// Whether differences of means are shown as shares of the reference's mean.
+    relative: bool,
     trouble: Option<String>,
 }
 
@@ -75,7 +79,6 @@ impl AllAgainst {
 pub(crate) struct Judging {
     labels: Vec<String>,
     sheets: Vec<Sheet>,
-    order: Order,
     knee: Option<KneeSeeker>,
     requiring: Requiring,
     spending: Arc<Spending>,
@@ -96,7 +99,7 @@ impl Judging {
             margin: started.margin,
             robust: started.robust,
             reference_copies: started.robust.then_some(1),
-            ..Rules::default()
+            ..if started.judge_mean { Rules::mean() } else { Rules::default() }
         };
         let sheet = |metric: &Metric| Sheet {
             metric: metric.clone(),
@@ -105,12 +108,12 @@ impl Judging {
             rules: rules.clone(),
             last: None,
             carried: None,
+            relative: false,
             trouble: None,
         };
         Judging {
             labels: started.settings.iter().map(|setting| setting.label.clone()).collect(),
             sheets: started.metrics.iter().map(sheet).collect(),
-            order: Order::default(),
             knee: KneeSeeker::new(started, &spending),
             requiring: Requiring::new(started),
             spending,
@@ -119,7 +122,6 @@ impl Judging {
 
     /// A new block begins.
     pub(crate) fn begin_block(&mut self) {
-        self.order.begin_block();
         for sheet in &mut self.sheets {
             sheet.table.push_block();
         }
@@ -127,20 +129,18 @@ impl Judging {
 
     /// Forgets what a block that was not finished has brought.
     pub(crate) fn keep_blocks(&mut self, blocks: u32) {
-        self.order.keep_blocks(blocks);
         for sheet in &mut self.sheets {
             sheet.table = sheet.table.prefix(blocks as usize);
         }
     }
 
-    /// A valid trial.
-    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome) {
+    /// A valid trial, and when it ran.
+    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome, ran: Ran) {
         self.requiring.take(slot.setting, outcome);
-        self.order.take(slot);
         for sheet in &mut self.sheets {
             let block = sheet.table.blocks().saturating_sub(1);
             if let Some(&value) = outcome.metrics.get(&sheet.metric.name)
-                && let Err(error) = sheet.table.set(block, slot, value)
+                && let Err(error) = sheet.table.set_ran(block, slot, value, ran)
             {
                 sheet.trouble = Some(format!("{}: {error}", sheet.metric.name));
             }
@@ -156,7 +156,7 @@ impl Judging {
     pub(crate) fn look(&mut self) -> Look {
         let mut look = Look::default();
         for sheet in self.sheets.iter_mut().filter(|sheet| sheet.metric.judged) {
-            sheet.look(&self.order, &self.spending);
+            sheet.look(&self.spending);
             look.verdicts.extend(sheet.verdicts());
             look.predictions.extend(sheet.predictions());
         }
@@ -229,7 +229,11 @@ impl Judging {
     pub(crate) fn levels(&self) -> Vec<Level> {
         let mut levels = Vec::new();
         for setting in 0..self.labels.len() {
-            levels.extend(self.sheets.iter().filter_map(|sheet| level(&sheet.metric.name, setting, &sheet.table)));
+            levels.extend(
+                self.sheets
+                    .iter()
+                    .filter_map(|sheet| level(&sheet.metric.name, setting, &sheet.table, sheet.rules.mean)),
+            );
         }
         levels
     }
@@ -275,10 +279,10 @@ impl Sheet {
         Some(AllAgainst { pairs, scale: self.rules.scale, reference, first_look: judge.first_look() })
     }
 
-    fn look(&mut self, order: &Order, spending: &Arc<Spending>) {
+    fn look(&mut self, spending: &Arc<Spending>) {
         self.ready(spending);
         let Some(judge) = &mut self.judge else { return };
-        self.carried = order.carried(&self.table, &self.rules, self.carried);
+        self.carried = carried::carried(&self.table, &self.rules, self.carried);
         judge.withhold_same(self.carried.is_some_and(|it| it.withholds_same()));
         match judge.look(&self.table) {
             Ok(look) => self.last = Some(look),
@@ -288,7 +292,7 @@ impl Sheet {
                 if self.rules.scale == Scale::Log && judge.claims().all(Claim::is_open) =>
             {
                 self.judge = None;
-                self.look(order, spending);
+                self.look(spending);
             }
             Err(error) => {
                 self.trouble = Some(format!("{}: {error}", self.metric.name));
@@ -307,9 +311,11 @@ impl Sheet {
             return;
         }
         let values: Vec<(Slot, f64)> = (0..self.table.blocks()).flat_map(|block| self.table.block(block)).collect();
-        if values.iter().all(|&(_, value)| value > 0.0) {
+        let positive = values.iter().all(|&(_, value)| value > 0.0);
+        if positive && !self.rules.mean {
             return;
         }
+        self.relative = positive;
         self.rules.scale = Scale::Linear;
         self.rules.margin *= self.level_of_reference().unwrap_or_default().abs();
     }
@@ -319,6 +325,11 @@ impl Sheet {
         let in_block = |block| self.table.block(block).filter(|(slot, _)| slot.setting == 0).map(|(_, value)| value);
         let values: Vec<f64> = (0..self.table.blocks()).flat_map(in_block).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// What a change is divided by to be shown: the reference's mean where means are compared as shares of it.
+    fn shown_unit(&self) -> f64 {
+        self.level_of_reference().filter(|level| self.relative && *level > 0.0).unwrap_or(1.0)
     }
 
     fn verdicts(&self) -> Vec<SettingVerdict> {
@@ -348,7 +359,8 @@ impl Sheet {
         if look.clipped_share > 0.0 {
             notes.push(format!("{:.0} % of its trials winsorized as outliers", 100.0 * look.clipped_share));
         }
-        let finite = |value: f64| value.is_finite().then_some(value);
+        let unit = self.shown_unit();
+        let finite = |value: f64| value.is_finite().then_some(value / unit);
         // "Same" is two one-sided tests: the interval that lies inside the margin is the one at their level.
         let interval = match look.claim {
             Claim::Same | Claim::SameButDifferent if !self.rules.robust => {
@@ -361,8 +373,8 @@ impl Sheet {
             setting: u32::try_from(look.setting).unwrap_or(u32::MAX),
             metric: self.metric.name.clone(),
             verdict,
-            change: if look.shown_effect.is_finite() { look.shown_effect } else { 0.0 },
-            absolute: self.rules.scale == Scale::Linear,
+            change: finite(look.shown_effect).unwrap_or_default(),
+            absolute: self.rules.scale == Scale::Linear && !self.relative,
             low: finite(interval.0),
             high: finite(interval.1),
             blocks: look.contrast.blocks,
@@ -403,6 +415,9 @@ impl Sheet {
             ));
         }
         notes.extend(self.carried.filter(CarryOver::withholds_same).map(|it| carried::note(&self.metric, it)));
+        if let Some(after) = look.after.filter(AfterEffect::is_shown) {
+            notes.push(carried::after_note(&self.metric, &labels[after.setting], after, &self.rules));
+        }
         if look.first_block_dropped {
             notes.push(format!("{name}: the first block was still settling and was not used"));
         }
@@ -436,8 +451,8 @@ impl Sheet {
             };
             let (name, label) = (&self.metric.name, &labels[setting]);
             let verb = if rare.trials == 1 { "is" } else { "are" };
-            let must = "a verdict on it must hold for the mean as well";
-            Some(format!("{name}: {} of {} trials of {label} {verb} {far}; {must}", rare.trials, rare.of))
+            let must = if self.rules.mean { "" } else { "; a verdict on it must hold for the mean as well" };
+            Some(format!("{name}: {} of {} trials of {label} {verb} {far}{must}", rare.trials, rare.of))
         })
     }
 

@@ -6,21 +6,21 @@ use powerband_stats::distribution::t_upper_quantile;
 /// Tail of the 95 % interval.
 const TAIL: f64 = 0.025;
 
-/// The level of a metric at a setting of blocks.
-pub(crate) fn level(metric: &str, setting: usize, table: &Table) -> Option<Level> {
+/// The level of a metric at a setting of blocks; its mean rather than its typical value where that is asked for.
+pub(crate) fn level(metric: &str, setting: usize, table: &Table, mean: bool) -> Option<Level> {
     let in_block = |block| table.block(block).filter(|(slot, _)| slot.setting == setting).map(|(_, value)| value);
     let values: Vec<f64> = (0..table.blocks()).flat_map(in_block).collect();
-    level_of(metric, u32::try_from(setting).unwrap_or(u32::MAX), &values)
+    level_of(metric, u32::try_from(setting).unwrap_or(u32::MAX), &values, !mean)
 }
 
-/// Geometric mean with a t interval on the log scale when every value is positive, else the arithmetic mean. Unlike a
+/// Geometric mean with a t interval on the log scale when that is wanted and every value is positive, else the arithmetic mean. Unlike a
 /// difference inside blocks, a level is not protected against drift. Of values none of which is negative (times, counts) the
 /// interval does not go below zero either. `None` without a trial.
-pub(crate) fn level_of(metric: &str, setting: u32, values: &[f64]) -> Option<Level> {
+pub(crate) fn level_of(metric: &str, setting: u32, values: &[f64], log: bool) -> Option<Level> {
     if values.is_empty() {
         return None;
     }
-    let log = values.iter().all(|&value| value > 0.0);
+    let log = log && values.iter().all(|&value| value > 0.0);
     let scaled: Vec<f64> = if log { values.iter().copied().map(libm::log).collect() } else { values.to_vec() };
     let n = scaled.len() as f64;
     let least = if values.iter().all(|&value| value >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_times_does_not_go_below_zero() {
-        let level = |values: &[f64]| level_of("sys_s", 1, values).unwrap();
+        let level = |values: &[f64]| level_of("sys_s", 1, values, true).unwrap();
         assert_eq!(level(&[0.0, 0.0, 0.01, 0.0]).low, Some(0.0));
         assert!(level(&[-1.0, 0.0, 2.0]).low.unwrap() < 0.0, "what may be negative keeps its interval");
     }

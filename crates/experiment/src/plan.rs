@@ -62,6 +62,8 @@ pub struct Plan {
     /// What the error rate holds of together: `differences` (when absent), or `same`, then also of all "same" verdicts.
     #[serde(default)]
     pub family: Option<String>,
+    /// What of a setting's trials is judged: `typical` (default) or `mean`.
+    pub judge: Option<String>,
     /// Most blocks.
     #[serde(default)]
     pub blocks: Option<u32>,
@@ -315,6 +317,7 @@ impl Plan {
             margin: None,
             alpha: None,
             family: None,
+            judge: None,
             blocks: None,
             runs: None,
             min_runs: None,

@@ -157,7 +157,12 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
 
 /// By which statistics it is judged.
 fn method(of: &Started) -> String {
-    if of.robust { "ranks" } else { "means" }.to_owned()
+    match (of.robust, of.judge_mean) {
+        (true, _) => "ranks",
+        (false, true) => "the mean of all trials",
+        (false, false) => "means",
+    }
+    .to_owned()
 }
 
 /// What the error rate holds of as a whole, next to all differences.

@@ -211,6 +211,7 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         cost_order: Vec::new(),
         alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
         same_family: same_family(plan)?,
+        judge_mean: judge_mean(plan)?,
         requirements: Vec::new(),
         calibration: plan.calibration,
         margin: fraction("margin", plan.margin.as_deref(), DEFAULT_MARGIN)?,
@@ -408,6 +409,30 @@ fn same_family(plan: &Plan) -> Result<bool, PlanError> {
             Err(quantity("family", format!("there is no '{other}'; write family = \"same\", or leave it out")))
         }
     }
+}
+
+/// Whether the mean of all trials is judged, not the typical trial.
+fn judge_mean(plan: &Plan) -> Result<bool, PlanError> {
+    let refused = |why: String| Err(quantity("judge", why));
+    match plan.judge.as_deref() {
+        None | Some("typical") => Ok(false),
+        Some("mean") if plan.robust => refused("ranks know no mean; leave out --judge mean or --robust".into()),
+        Some("mean") if plan.knee.is_some() => {
+            refused("a knee is found by typical trials; leave out --judge mean or --knee".into())
+        }
+        Some("mean") => Ok(true),
+        Some(other) if is_quantile(other) => refused(format!(
+            "tens of trials do not show a {other} of trials; take one inside each trial, as a metric of the load, and judge \
+             that, e.g. --metric {other}_us"
+        )),
+        Some(other) => refused(format!("'{other}' cannot be judged; write typical or mean")),
+    }
+}
+
+/// Whether a word names a quantile: `p95`, `p99.9`.
+fn is_quantile(word: &str) -> bool {
+    let digits = word.strip_prefix('p').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit() || it == b'.')
 }
 
 /// Blocks that every setting runs in.

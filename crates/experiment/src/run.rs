@@ -204,7 +204,7 @@ impl<'a> Blocks<'a> {
                     if let (Some(calibrating), Some(trial)) = (&mut self.calibrating, &trials.latest) {
                         calibrating.take(trial, trials.at_ns, &outcome);
                     }
-                    self.judging.take(slot, &outcome);
+                    self.judging.take(slot, &outcome, trials.ran());
                     return Ok(());
                 }
                 Err(why) => {

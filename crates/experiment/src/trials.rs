@@ -6,8 +6,8 @@ use powerband_record::{
     Calibration, CloseReason, Event, Fact, Finding, KneeFinding, Level, Outcome, PlannedTrial, RequirementStanding,
     SearchFinding, SettingVerdict, Started, Void,
 };
-use powerband_stats::Scale;
 use powerband_stats::steady::warm_up_is_over;
+use powerband_stats::{Ran, Scale};
 
 use crate::left_out::LeftOut;
 use crate::unmeasured::Unmeasured;
@@ -91,6 +91,10 @@ pub(crate) struct Trials<'a> {
     began_ns: u64,
     /// The latest trial.
     pub(crate) latest: Option<PlannedTrial>,
+    /// The setting of the trial right before the latest, where that was valid.
+    before: Option<u32>,
+    /// The setting of the latest trial, where that was valid.
+    previous: Option<u32>,
     next_trial: u32,
     voids: u32,
     reference_seen: bool,
@@ -111,6 +115,8 @@ impl<'a> Trials<'a> {
             valid: 0,
             began_ns,
             latest: None,
+            before: None,
+            previous: None,
             next_trial: 0,
             voids: 0,
             reference_seen: false,
@@ -141,6 +147,7 @@ impl<'a> Trials<'a> {
     ) -> Result<Result<Outcome, Void>, End> {
         let trial = PlannedTrial { trial: self.next_trial, block, setting, copy, at_ns: self.clock() };
         (self.latest, self.next_trial) = (Some(trial), self.next_trial + 1);
+        self.before = self.previous.take();
         self.journal.record(&Event::TrialStarted(trial))?;
         let answer = self.bench.trial(&trial, self.journal)?;
         let answer = answer.and_then(|outcome| {
@@ -152,6 +159,7 @@ impl<'a> Trials<'a> {
             Ok(outcome) => {
                 self.journal.record(&Event::TrialDone { trial: trial.trial, at_ns, outcome: outcome.clone() })?;
                 self.reference_seen |= setting == 0;
+                self.previous = Some(setting);
                 Ok(Ok(outcome))
             }
             Err(why) => {
@@ -182,6 +190,12 @@ impl<'a> Trials<'a> {
     /// How long the latest trial took from turning to putting back, ns.
     pub(crate) fn took_ns(&self) -> u64 {
         self.latest.map_or(0, |trial| self.at_ns - trial.at_ns)
+    }
+
+    /// When the latest trial ran.
+    pub(crate) fn ran(&self) -> Ran {
+        let before = self.before.and_then(|setting| usize::try_from(setting).ok());
+        Ran { trial: self.latest.map_or(0, |trial| trial.trial), before }
     }
 
     /// A valid trial in a block counts.

@@ -104,8 +104,9 @@ impl Course for Searching<'_> {
     fn found(self, reason: &CloseReason) -> Found {
         let metrics = &self.started.metrics;
         let levels = self.measured.iter().flat_map(|(setting, of)| {
-            let level =
-                |(metric, values): (&powerband_record::Metric, &Vec<f64>)| level_of(&metric.name, *setting, values);
+            let level = |(metric, values): (&powerband_record::Metric, &Vec<f64>)| {
+                level_of(&metric.name, *setting, values, true)
+            };
             metrics.iter().zip(of).filter_map(level).collect::<Vec<_>>()
         });
         let standing = self.search.standing();

@@ -7,12 +7,14 @@ use powerband_record::CpuList;
 
 mod command;
 mod examples;
+mod judged;
 mod look;
 mod noise;
 mod stored;
 
 pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
+pub(crate) use judged::Judged;
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use stored::{Export, Format, Report, Show};
@@ -288,12 +290,6 @@ pub(crate) struct Measuring {
     /// Error rate of all better and worse verdicts together (default: 5%)
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
     pub(crate) alpha: Option<String>,
-    /// What --alpha holds of as a whole: differences, or same: then of all "same" together too (default: differences)
-    ///
-    /// Each "same" is wrong in 5 % at most when its setting is just beyond the margin; of seven such settings any is called
-    /// "same" in 12 %. With `same` that is 5 % at most, and "same" takes more blocks.
-    #[arg(long, value_name = "WHAT", value_parser = ["differences", "same"], hide_possible_values = true, help_heading = STATISTICS)]
-    pub(crate) family: Option<String>,
     /// Run at most this many blocks; each block runs every setting once (default: 30)
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = STATISTICS)]
     pub(crate) blocks: Option<u32>,
@@ -306,9 +302,9 @@ pub(crate) struct Measuring {
     /// Require a limit of every setting: 'p99_us<=500', or against the reference: 'p99_us<=+10%'
     #[arg(long = "require", value_name = "METRIC<=LIMIT", help_heading = STATISTICS)]
     pub(crate) requirements: Vec<String>,
-    /// Decide by ranks alone: slower, assumes nothing about the noise
-    #[arg(long, help_heading = STATISTICS)]
-    pub(crate) robust: bool,
+    /// What is judged.
+    #[command(flatten)]
+    pub(crate) judged: Judged,
     /// Exit with 1 on any of these: better, worse, same, undecided, broken (a requirement)
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', help_heading = STATISTICS)]
     pub(crate) fail_on: Vec<FailOn>,
@@ -427,7 +423,7 @@ pub(crate) struct Tune {
 }
 
 /// What the plan of a page says already.
-const PLANNED: [&str; 24] = [
+const PLANNED: [&str; 25] = [
     "plan",
     "metrics",
     "meters",
@@ -440,6 +436,7 @@ const PLANNED: [&str; 24] = [
     "margin",
     "alpha",
     "family",
+    "judge",
     "blocks",
     "reference",
     "knee",

@@ -269,7 +269,8 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     };
     put(&mut plan.margin, &measuring.margin);
     put(&mut plan.alpha, &measuring.alpha);
-    put(&mut plan.family, &measuring.family);
+    put(&mut plan.family, &measuring.judged.family);
+    put(&mut plan.judge, &measuring.judged.judge);
     put(&mut plan.budget, &measuring.setup.budget);
     put(&mut plan.settle, &measuring.setup.settle);
     put(&mut plan.reference, &measuring.reference);
@@ -287,7 +288,7 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     plan.max_runs = measuring.runs.max_runs.or(plan.max_runs);
     plan.warmup = measuring.setup.warmup.or(plan.warmup);
     plan.seed = shared.seed.or(plan.seed);
-    plan.robust |= measuring.robust;
+    plan.robust |= measuring.judged.robust;
     if !measuring.requirements.is_empty() {
         plan.require.clone_from(&measuring.requirements);
     }

@@ -227,6 +227,9 @@ pub struct Started {
     /// Rank-based path instead of t.
     #[serde(default)]
     pub robust: bool,
+    /// The mean of all trials is judged, not the typical trial.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judge_mean: bool,
     /// Most blocks.
     pub max_blocks: u32,
     /// Blocks that every setting runs in, also when it is decided before.

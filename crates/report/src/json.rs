@@ -66,6 +66,9 @@ pub struct Report {
     /// The same rate holds of all "same" together, not of each.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_family: bool,
+    /// The mean of all trials is judged, not the typical trial.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judge_mean: bool,
     /// Margin, relative.
     pub margin: f64,
     /// Where the margin comes from: `plan`, `option`, `calibration`, `default`.

@@ -421,9 +421,25 @@ pub fn certainty(model: &Model) -> String {
     };
     format!(
         "error rate {alpha} for all differences claimed together, {same}{knee}; margin {margin} ({source}), \
-         smaller differences count as equal{ranks}; judged is the typical trial of this session{}",
+         smaller differences count as equal{ranks}; judged is {} of this session, another day may differ{}{}",
+        judged(plan),
+        assumed(model),
         unseen(model)
     )
+}
+
+/// What of a setting's trials is judged.
+fn judged(plan: &Started) -> &'static str {
+    if plan.judge_mean { "the mean of all trials" } else { "the typical trial" }
+}
+
+/// What has to be assumed where only two settings take turns: most of their blocks show an effect of a setting and one on the
+/// trial after it together.
+fn assumed(model: &Model) -> &'static str {
+    match model.settings.len() {
+        2 => "; assumed is that neither setting affects the trial after it",
+        _ => "",
+    }
 }
 
 /// The share of rare trials of another kind that the fewest trials behind a "same" leave possible: x with (1 - x)^trials = 0.05.

@@ -2,8 +2,7 @@
 
 use crate::distribution::t_upper_quantile;
 use crate::error::Error;
-use crate::fit::Fit;
-use crate::order::Slot;
+use crate::fit::{Fit, Observation};
 use crate::rules::Rules;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -32,7 +31,7 @@ impl CarryOver {
     }
 }
 
-/// Estimates the carry-over of a table whose trials ran in `order`, a list a block; none when nothing can be told:
+/// Estimates the carry-over of a table that knows which trial ran before which; none when nothing can be told:
 /// too few trials, or settings that do not differ.
 ///
 /// Regresses the residual of the two-way fit on the previous trial's setting level less the own one. The regressor is
@@ -40,14 +39,13 @@ impl CarryOver {
 /// what carries times the mean of that regressor's slope on the own level; the estimate is corrected for it.
 ///
 /// # Errors
-/// As the two-way fit: `TooFewTrials`, `NotFinite`, `NotPositive`; `Shape` when `order` has another number of blocks.
-pub fn carry_over(table: &Table, order: &[Vec<Slot>], rules: &Rules) -> Result<Option<CarryOver>, Error> {
-    if order.len() != table.blocks() {
-        return Err(Error::Shape { what: "blocks in the order of trials", have: order.len(), need: table.blocks() });
-    }
+/// As the two-way fit: `TooFewTrials`, `NotFinite`, `NotPositive`.
+pub fn carry_over(table: &Table, rules: &Rules) -> Result<Option<CarryOver>, Error> {
     let mut fit = Fit::default();
     fit.load(table, rules.scale, |_, _| true)?;
-    let before = levels_before(&fit, order);
+    // A trial whose forerunner is unknown, or was void, counts as one after its own setting.
+    let level_before = |seen: &Observation| fit.levels[seen.before().unwrap_or(seen.setting)];
+    let before: Vec<f64> = fit.observations.iter().map(level_before).collect();
     let own: Vec<f64> = fit.observations.iter().map(|seen| fit.levels[seen.setting]).collect();
     let residuals = fit.residuals.clone();
     let steps: Vec<f64> = before.iter().zip(&own).map(|(before, own)| before - own).collect();
@@ -72,22 +70,4 @@ pub fn carry_over(table: &Table, order: &[Vec<Slot>], rules: &Rules) -> Result<O
     };
     let (share, low, high) = (corrected(slope), corrected(slope - reach), corrected(slope + reach));
     Ok(Some(CarryOver { share, low, high }))
-}
-
-/// Level of the setting that ran before each observation; the very first, and trials after a gap, stand alone.
-fn levels_before(fit: &Fit, order: &[Vec<Slot>]) -> Vec<f64> {
-    let mut before: Vec<f64> = fit.observations.iter().map(|seen| fit.levels[seen.setting]).collect();
-    let mut latest: Option<usize> = None;
-    for (block, slots) in order.iter().enumerate() {
-        let start = fit.observations.partition_point(|seen| seen.block < block);
-        for slot in slots {
-            let mut in_block = fit.observations[start..].iter().take_while(|seen| seen.block == block);
-            let place = in_block.position(|seen| seen.slot == *slot).map(|place| start + place);
-            if let (Some(place), Some(latest)) = (place, latest) {
-                before[place] = fit.levels[latest];
-            }
-            latest = Some(slot.setting);
-        }
-    }
-    before
 }

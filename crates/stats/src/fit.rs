@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::order::Slot;
 use crate::rules::Scale;
 use crate::steps;
-use crate::table::Table;
+use crate::table::{Ran, Table};
 
 /// One valid trial on the scale of the differences.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,15 @@ pub(crate) struct Observation {
     pub(crate) slot: Slot,
     /// Block of the table.
     pub(crate) block: usize,
+    /// When it ran, where that is known.
+    pub(crate) ran: Option<Ran>,
+}
+
+impl Observation {
+    /// Setting of the trial right before it, where that is known.
+    pub(crate) fn before(&self) -> Option<usize> {
+        self.ran.and_then(|ran| ran.before)
+    }
 }
 
 /// The design (who was measured where), its factor, and the latest solution. Reused from look to look.
@@ -81,7 +90,8 @@ impl Fit {
                 if keep(block, slot.setting) {
                     let y = on_scale(scale, value, slot.setting, block)?;
                     self.magnitude = self.magnitude.max(y.abs());
-                    self.observations.push(Observation { setting: slot.setting, row, slot, block });
+                    let ran = table.ran(block, slot);
+                    self.observations.push(Observation { setting: slot.setting, row, slot, block, ran });
                     self.raw.push(y);
                 }
             }

@@ -8,7 +8,7 @@ use crate::order::{Slot, block_order, open_order, slots};
 use crate::random::{Draws, Purpose};
 use crate::rules::{Rules, Scale};
 use crate::spending::Spending;
-use crate::table::Table;
+use crate::table::{Ran, Table};
 use crate::verdict::Claim;
 use std::sync::Arc;
 
@@ -89,9 +89,10 @@ impl Bench<'_> {
     pub fn ordered(&mut self, table: &mut Table, order: Vec<Slot>, scale: Scale) -> Result<(), Error> {
         let block = table.push_block();
         for slot in order {
+            let ran = Ran { trial: self.trials as u32, before: self.before };
             let value = self.trial(slot.setting);
             let raw = if scale == Scale::Log { libm::exp(value) } else { value };
-            table.set(block, slot, raw)?;
+            table.set_ran(block, slot, raw, ran)?;
         }
         Ok(())
     }

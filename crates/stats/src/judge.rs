@@ -17,7 +17,9 @@ use crate::verdict::{Claim, Look, SettingLook};
 use crate::winsor::{Winsor, pool};
 use std::sync::Arc;
 
+mod after;
 mod describe;
+mod mean;
 
 /// Judges one metric of one experiment. Feed it the growing table once after every completed block.
 ///
@@ -305,7 +307,9 @@ impl Judge {
                 waiting.push(index);
             }
         }
-        let different = self.step_down(&waiting);
+        let mut different = self.step_down(&waiting);
+        let after = self.after_where_claimed(&waiting, &different);
+        different.retain(|&index| self.differs_without(after.as_ref(), index));
         let left = self.rules.difference_level(self.sharing(different.len()));
         for index in 0..self.settings {
             let state = &self.states[index];
@@ -317,12 +321,17 @@ impl Judge {
                 let level = self.level(left, state.tested_at);
                 self.states[index].test.level = level;
             }
-            let test = self.states[index].test;
-            let same = waiting.contains(&index) && test.p_same <= test.same_level && !self.same_withheld;
+            let same = waiting.contains(&index) && self.is_same(index) && self.is_same_without(after.as_ref(), index);
             if differs || same {
                 self.claim(index, differs, same, table_blocks);
             }
         }
+    }
+
+    /// Whether the latest test shows a setting (at its index) to be the same.
+    fn is_same(&self, index: usize) -> bool {
+        let test = self.states[index].test;
+        test.p_same <= test.same_level && !self.same_withheld
     }
 
     /// Holm's steps over the settings tested at this look: the most extreme first, each claim leaving more for the rest.
@@ -387,6 +396,9 @@ impl Judge {
         let margin = self.rules.margin_on_scale();
         if !self.rules.robust {
             let typical = (contrast.p_difference(), contrast.p_beyond(margin));
+            if self.rules.mean {
+                return self.mean_p_values(index, contrast);
+            }
             let Some(mean) = self.unclipped(index + 1) else { return typical };
             // Both the typical trial and the mean are to say it. Which way, the typical one says: the mean must not deny it.
             let agrees = mean.effect * contrast.effect > 0.0;

@@ -27,6 +27,7 @@
 //! Every transcendental function comes from `libm` and every random number from a keyed ChaCha stream: the same input
 //! gives the same last bit in debug and release builds and on every host.
 
+mod after;
 mod carry;
 mod contrast;
 mod drift;
@@ -59,6 +60,7 @@ pub mod signed_rank;
 pub mod steady;
 mod steps;
 
+pub use after::AfterEffect;
 pub use carry::{CarryOver, carry_over};
 pub use contrast::Contrast;
 pub use drift::{ChangePoint, Drift, change_point, drift};
@@ -73,5 +75,5 @@ pub use random::{Draws, Purpose};
 pub use rare::Rare;
 pub use rules::{Rules, Scale, Spend};
 pub use spending::{Spending, next_look};
-pub use table::Table;
+pub use table::{Ran, Table};
 pub use verdict::{Claim, Look, SettingLook};

@@ -50,6 +50,9 @@ pub struct Rules {
     pub first_look: Option<u32>,
     /// Copies of the reference in a block; by default by [`order::reference_copies`].
     pub reference_copies: Option<usize>,
+    /// Judge the mean of the values as measured rather than the typical trial: nothing is pulled in, and claims allow for one
+    /// more trial as far out as the furthest seen. For the linear scale, where differences are those of arithmetic means. Default no.
+    pub mean: bool,
     /// Pull in outlying trials (Huber, k = 2) once there is enough to know them by. Default yes.
     pub winsorise: bool,
     /// Drop the first block when its spread says that a transient was still going on. Default yes.
@@ -70,6 +73,7 @@ impl Default for Rules {
             spend: Spend::OpenEnded,
             first_look: None,
             reference_copies: None,
+            mean: false,
             winsorise: true,
             drop_first_block: true,
             hold_unstable: true,
@@ -77,6 +81,8 @@ impl Default for Rules {
     }
 }
 
+/// The block of the first look where means are judged: fewer trials have rarely seen the tail a mean depends on.
+const MEAN_FIRST_LOOK: u32 = 8;
 /// Pays for using boundaries of normal theory with t.
 const NORMAL_THEORY_FACTOR: f64 = 0.9;
 
@@ -92,6 +98,12 @@ impl Rules {
             reference_copies: Some(1),
             ..Self::default()
         }
+    }
+
+    /// Means of the values as measured, on the scale those have.
+    #[must_use]
+    pub fn mean() -> Self {
+        Self { mean: true, winsorise: false, scale: Scale::Linear, ..Self::default() }
     }
 
     /// The rank-based path.
@@ -110,7 +122,8 @@ impl Rules {
     /// Block of the first look; never below 2.
     #[must_use]
     pub fn first_look(&self) -> u32 {
-        self.first_look.unwrap_or(order::FIRST_LOOK).max(2)
+        let usual = if self.mean { MEAN_FIRST_LOOK } else { order::FIRST_LOOK };
+        self.first_look.unwrap_or(usual).max(2)
     }
 
     /// The margin on the scale of the differences: ln(1 + margin) on the log scale, so that "1 % above" and its

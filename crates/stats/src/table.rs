@@ -13,6 +13,18 @@ pub struct Table {
     settings: usize,
     blocks: usize,
     cells: Vec<Option<f64>>,
+    /// When the trial of each cell ran, where that is known.
+    #[serde(default)]
+    ran: Vec<Option<Ran>>,
+}
+
+/// When a trial ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    /// Its number among all trials, void ones included.
+    pub trial: u32,
+    /// The setting of the trial right before it; none where there was none, or a void one.
+    pub before: Option<usize>,
 }
 
 /// The reference may stand up to three times in a block, every other setting once.
@@ -22,7 +34,7 @@ impl Table {
     /// An empty table for `settings` settings compared with a reference.
     #[must_use]
     pub fn new(settings: usize) -> Self {
-        Self { settings, blocks: 0, cells: Vec::new() }
+        Self { settings, blocks: 0, cells: Vec::new(), ran: Vec::new() }
     }
 
     /// Settings compared with the reference, which is not counted.
@@ -47,6 +59,7 @@ impl Table {
     pub fn push_block(&mut self) -> usize {
         self.blocks += 1;
         self.cells.resize(self.blocks * self.stride(), None);
+        self.ran.resize(self.blocks * self.stride(), None);
         self.blocks - 1
     }
 
@@ -61,6 +74,25 @@ impl Table {
         let place = self.place(block, slot)?;
         self.cells[place] = Some(value);
         Ok(())
+    }
+
+    /// As [`Table::set`] for a trial of which it is known when it ran.
+    ///
+    /// # Errors
+    /// As [`Table::set`].
+    pub fn set_ran(&mut self, block: usize, slot: Slot, value: f64, ran: Ran) -> Result<(), Error> {
+        self.set(block, slot, value)?;
+        let place = self.place(block, slot)?;
+        if let Some(known) = self.ran.get_mut(place) {
+            *known = Some(ran);
+        }
+        Ok(())
+    }
+
+    /// When the trial of a cell ran, where that is known.
+    #[must_use]
+    pub fn ran(&self, block: usize, slot: Slot) -> Option<Ran> {
+        self.place(block, slot).ok().and_then(|place| self.ran.get(place).copied().flatten())
     }
 
     /// Empties a cell: the trial was void and has not been repeated.
@@ -83,7 +115,9 @@ impl Table {
     #[must_use]
     pub fn prefix(&self, blocks: usize) -> Self {
         let blocks = blocks.min(self.blocks);
-        Self { settings: self.settings, blocks, cells: self.cells[..blocks * self.stride()].to_vec() }
+        let end = blocks * self.stride();
+        let ran = self.ran.get(..end).unwrap_or_default().to_vec();
+        Self { settings: self.settings, blocks, cells: self.cells[..end].to_vec(), ran }
     }
 
     /// The filled cells of a block, the reference's first.

@@ -1,5 +1,6 @@
 //! What a look says: the shapes handed to those who decide and those who print.
 
+use crate::after::AfterEffect;
 use crate::contrast::Contrast;
 use crate::drift::{ChangePoint, Drift};
 use crate::modes::Modes;
@@ -104,6 +105,9 @@ pub struct Look {
     pub reference_rare: Option<Rare>,
     /// Whether the reference's own spread stands out, which touches every comparison.
     pub reference_unstable: bool,
+    /// The largest effect of a setting on the trial after it, shown or not; none where it cannot be estimated, or
+    /// while the block levels drift, which is inside blocks as well.
+    pub after: Option<AfterEffect>,
     /// Slope of the block levels.
     pub drift: Option<Drift>,
     /// Likeliest step in the block levels.

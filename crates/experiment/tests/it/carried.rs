@@ -30,6 +30,39 @@ fn what_carries_over_is_reported_and_nothing_is_called_the_same() {
     assert_eq!(clean.verdicts[0].verdict, Verdict::Same);
 }
 
+/// Twenty blocks of two or four settings that differ in nothing, where the second adds a share to the trial after it.
+fn moved(settings: &[&str], share: f64) -> Finding {
+    let mut experiment = started(settings, 3);
+    (experiment.margin, experiment.max_blocks, experiment.min_blocks) = (0.0005, 20, 20);
+    let mut own = noisy(3, 0.005, vec![1.0; settings.len()]);
+    let mut before = 0;
+    let answer = move |trial: &PlannedTrial| {
+        let moved = if before == 1 { 1.0 + share } else { 1.0 };
+        before = trial.setting;
+        Ok(rate(own(trial)?.metrics["rate_mbit_s"] * moved))
+    };
+    run(&experiment, &mut FormulaBench::new(1_000_000_000, answer), &mut Vec::new()).unwrap()
+}
+
+#[test]
+fn a_setting_that_moves_the_trial_after_it_is_named_and_nothing_is_called_better_for_it() {
+    for settings in [&["a", "b"][..], &["a", "b", "c", "d"]] {
+        let (found, clean) = (moved(settings, 0.03), moved(settings, 0.0));
+        let named = |finding: &Finding| {
+            finding
+                .notes
+                .iter()
+                .any(|note| note.contains(": b seems to affect the trial after it by +") && note.contains("--settle"))
+        };
+        assert!(named(&found) && !named(&clean), "{:?} {:?}", found.notes, clean.notes);
+        assert!(
+            found.verdicts.iter().all(|it| !matches!(it.verdict, Verdict::Better | Verdict::Worse)),
+            "{:?}",
+            found.verdicts
+        );
+    }
+}
+
 #[test]
 fn a_rare_slow_trial_is_named_and_is_not_the_same() {
     let slow = |every: u32| {

@@ -51,6 +51,7 @@ fn started(settings: &[&str], seed: u64) -> Started {
         max_blocks: 20,
         min_blocks: 0,
         same_family: false,
+        judge_mean: false,
         hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,

@@ -61,6 +61,7 @@ fn search(limit: f64, clocks: &[f64], seed: u64) -> Started {
         max_blocks: 10_000,
         min_blocks: 0,
         same_family: false,
+        judge_mean: false,
         hooks: powerband_record::Hooks::default(),
         search: Some(plan),
         ..started(&[], seed)

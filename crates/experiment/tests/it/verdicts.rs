@@ -146,3 +146,26 @@ fn a_a_through_the_loop_keeps_its_error_rate() {
         assert!(alarms <= 36, "{alarms} of 400 A/A experiments of {others} settings claimed a difference");
     }
 }
+
+#[test]
+fn the_mean_is_judged_where_that_is_asked_for() {
+    // Every fourth trial of b takes three times as long: the typical trial is alike, the mean 50 % larger.
+    let judged = |mean: bool| {
+        let mut experiment = started(&["a", "b"], 5);
+        (experiment.margin, experiment.max_blocks, experiment.judge_mean) = (0.05, 100, mean);
+        let mut own = noisy(5, 0.01, vec![1.0, 1.0]);
+        let mut trials = 0;
+        let answer = move |trial: &PlannedTrial| {
+            trials += u32::from(trial.setting == 1);
+            let times = if trial.setting == 1 && trials % 4 == 0 { 3.0 } else { 1.0 };
+            Ok(rate(own(trial)?.metrics["rate_mbit_s"] * times))
+        };
+        run(&experiment, &mut FormulaBench::new(1_000_000_000, answer), &mut Vec::new()).unwrap()
+    };
+    let (typical, mean) = (judged(false), judged(true));
+    assert!(typical.verdicts[0].change.abs() < 0.2, "{:?}", typical.verdicts);
+    let found = &mean.verdicts[0];
+    assert_eq!((found.verdict, found.absolute), (Verdict::Better, false), "{found:?}");
+    assert!((found.change - 0.5).abs() < 0.2 && found.low > Some(0.0), "{found:?}");
+    assert!(mean.levels.iter().any(|it| it.setting == 1 && it.typical > 130.0), "{:?}", mean.levels);
+}

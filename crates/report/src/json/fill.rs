@@ -32,6 +32,7 @@ pub(super) fn report(model: &Model) -> Report {
         seed: plan.seed,
         alpha: finite(plan.alpha).unwrap_or_default(),
         same_family: plan.same_family,
+        judge_mean: plan.judge_mean,
         margin: finite(plan.margin).unwrap_or_default(),
         margin_source: plan.margin_source.clone(),
         robust: plan.robust,

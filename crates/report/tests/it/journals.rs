@@ -54,6 +54,7 @@ pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Met
         calibration: false,
         alpha: 0.05,
         same_family: false,
+        judge_mean: false,
         margin: 0.05,
         margin_source: "default".into(),
         robust: false,

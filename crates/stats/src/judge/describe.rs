@@ -61,6 +61,7 @@ impl Judge {
     pub(super) fn describe(&self) -> Look {
         let fit = &self.fit;
         let clipped = fit.observations.iter().zip(&self.winsor.clipped);
+        let drift = drift(&fit.block_levels);
         let settings = (0..self.settings).filter_map(|index| {
             let state = &self.states[index];
             if let Some(look) = &state.claimed {
@@ -82,7 +83,8 @@ impl Judge {
             settings: settings.collect(),
             reference_rare: self.rare.first().copied().flatten(),
             reference_unstable: self.spread_stands_out(0, self.sum_of_squares()),
-            drift: drift(&fit.block_levels),
+            after: self.after().map(|after| after.found).filter(|_| !drift.is_some_and(|drift| drift.is_shown())),
+            drift,
             change_point: change_point(&fit.block_levels),
         }
     }

@@ -7,8 +7,7 @@ use powerband_stats::modes::{modes, stands_out, wilson_interval};
 use powerband_stats::noise::Noise;
 use powerband_stats::steady::{FirstBlock, first_block, warm_up_is_over};
 use powerband_stats::{
-    Draws, Judge, Patience, Purpose, Scale, Slot, Table, block_order, carry_over, change_point, drift, slots,
-    trials_left,
+    Draws, Judge, Patience, Purpose, Scale, Table, block_order, carry_over, change_point, drift, slots, trials_left,
 };
 
 #[test]
@@ -83,13 +82,11 @@ fn carried(share: f64, effects: &[f64], key: u64) -> powerband_stats::CarryOver 
     let mut bench = formula.start(key, 200);
     let mut table = Table::new(m);
     let others: Vec<usize> = (1..=m).collect();
-    let mut order = Vec::new();
-    for number in 0..12 {
+    for _ in 0..12 {
         let slots = slots(1, &others);
-        order.push(block_order(key, number, &slots));
         bench.block(&mut table, key, &slots, Scale::Linear).unwrap();
     }
-    carry_over(&table, &order, &linear(0.5)).unwrap().unwrap()
+    carry_over(&table, &linear(0.5)).unwrap().unwrap()
 }
 
 #[test]
@@ -110,10 +107,8 @@ fn carry_over_is_estimated_and_none_is_not_invented() {
         assert!(share > 0.1 || suspected <= count / 20, "{suspected}");
         assert!(share < 0.3 || suspected > count * 9 / 10, "{suspected}");
     }
-    let order = vec![vec![Slot::first(0), Slot::first(1)]; 3];
     let equal = table(&[&[5.0, 5.0], &[5.0, 5.0], &[5.0, 5.0]]);
-    assert_eq!(carry_over(&equal, &order, &linear(0.5)), Ok(None));
-    assert!(carry_over(&equal, &order[..2], &linear(0.5)).is_err());
+    assert_eq!(carry_over(&equal, &linear(0.5)), Ok(None));
 }
 
 /// Carry-over shrinks: a true 6 is estimated as about 5.1 and 3.4 (one setting), 5.3 and 3.9 (five).

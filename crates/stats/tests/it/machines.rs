@@ -75,7 +75,7 @@ pub(crate) fn unnamed() -> Vec<Machine> {
         noisier(10.0, 1, 7, "one of 7 settings 10 times as noisy"),
         noisier(5.0, 4, 7, "four of 7 settings 5 times as noisy"),
         Machine { known: Some(14.0), ..skewed() },
-        Machine { known: Some(38.0), ..after(2.0, 1, "2 s.d. on the next trial") },
+        Machine { known: Some(19.0), ..after(2.0, 1, "2 s.d. on the next trial") },
         after(2.0, 3, "2 s.d. on the next trial, 4 settings"),
         Machine { known: Some(50.0), ..wanders() },
     ]
@@ -93,6 +93,7 @@ fn skewed() -> Machine {
     )
 }
 
+/// One setting changes the trial after it.
 fn after(effect: f64, settings: usize, name: &'static str) -> Machine {
     let kept = move |before: usize| if before == 1 { effect } else { 0.0 };
     machine(name, settings, move |_, _, before, draws| draws.normal() + kept(before))

@@ -3,12 +3,13 @@
 use crate::machines::{Machine, independent, named, unnamed};
 use crate::runs::{limit, runs, seed, sweeping};
 use crate::tables::{linear, spending};
-use powerband_stats::{Claim, Draws, Error, Judge, Purpose, Rules, Table, open_order, slots};
+use powerband_stats::{Claim, Draws, Error, Judge, Look, Purpose, Ran, Rules, Table, open_order, slots};
 
 /// How one experiment ended.
 struct Ended {
     claims: Vec<Claim>,
     trials: u32,
+    look: Option<Look>,
 }
 
 /// One experiment of at most so many blocks, decided settings leaving; all settings but the reference are `effect` higher.
@@ -24,7 +25,8 @@ fn experiment(blocks: u32, rules: &Rules, machine: &Machine, effect: f64, key: u
         let block = table.push_block();
         for slot in open_order(key, number, &all, &slots(rules.copies(open.len()), &open)) {
             let value = reading(trials, slot.setting, before, &mut draws);
-            table.set(block, slot, value + if slot.setting > 0 { effect } else { 0.0 }).unwrap();
+            let value = value + if slot.setting > 0 { effect } else { 0.0 };
+            table.set_ran(block, slot, value, Ran { trial: trials, before: Some(before) }).unwrap();
             (trials, before) = (trials + 1, slot.setting);
         }
         match judge.advance(&table) {
@@ -36,7 +38,7 @@ fn experiment(blocks: u32, rules: &Rules, machine: &Machine, effect: f64, key: u
             break;
         }
     }
-    Ended { claims: judge.claims().collect(), trials }
+    Ended { claims: judge.claims().collect(), trials, look: judge.look(&table).ok() }
 }
 
 /// Experiments in percent in which any claim is so, and their mean number of trials.
@@ -50,6 +52,13 @@ fn share(blocks: u32, machine: &Machine, (margin, effect): (f64, f64), case: u64
         trials += ended.trials;
     }
     (100.0 * f64::from(hits) / f64::from(count), f64::from(trials) / f64::from(count))
+}
+
+/// Experiments of 20 blocks without a difference, in percent, that end with a look which says so.
+fn said(machine: &Machine, case: u64, says: fn(&Look) -> bool) -> f64 {
+    let count = runs(400, 4000);
+    let ended = (0..count).map(|run| experiment(20, &linear(0.5), machine, 0.0, seed(case, run)));
+    100.0 * ended.filter(|ended| ended.look.as_ref().is_some_and(says)).count() as f64 / f64::from(count)
 }
 
 /// 5 % and what chance adds to it in so many runs.
@@ -123,4 +132,49 @@ fn a_setting_with_rare_slow_trials_is_not_the_same() {
     let machine = Machine { name: "rare slow trials", settings: 1, known: None, start: Box::new(start) };
     let (same, _) = share(60, &machine, (0.5, 0.0), 2200, Claim::is_same);
     assert!(same <= allowed(), "{same}");
+}
+
+#[test]
+fn a_setting_that_moves_the_next_trial_is_named_and_no_other() {
+    let names = |look: &Look| look.after.is_some_and(|after| after.is_shown());
+    let mut failed = Vec::new();
+    for (case, machine) in (2600..).zip(machines()) {
+        let named = said(&machine, case, names);
+        println!("{}: after-effect shown in {named:.1} %", machine.name);
+        let wanted = match (machine.name.contains("next trial"), machine.settings) {
+            (false, _) => 0.0..=allowed(),
+            (true, 1) => 60.0..=100.0,
+            (true, _) => 97.0..=100.0,
+        };
+        if !wanted.contains(&named) {
+            failed.push((machine.name, named));
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// A skewed setting with the mean of the other: its typical trial differs, its mean does not.
+#[test]
+fn judging_the_mean_holds_the_error_rate_where_one_setting_is_skewed() {
+    for (case, machine) in (2800..).zip(machines()) {
+        if !["gauss", "lognorm", "one setting skewed"].contains(&machine.name) {
+            continue;
+        }
+        let rules = Rules { margin: 0.5, ..Rules::mean() };
+        let count = runs(400, 4000);
+        let (mut different, mut found, mut trials) = (0, 0, 0);
+        for run in 0..count {
+            let none = experiment(20, &rules, &machine, 0.0, seed(case, run));
+            different += u32::from(none.claims.into_iter().any(Claim::is_difference));
+            let ended = experiment(20, &rules, &machine, 2.0, seed(case + 100, run));
+            found += u32::from(ended.claims[0] == Claim::Higher);
+            trials += ended.trials;
+        }
+        let percent = |hits: u32| 100.0 * f64::from(hits) / f64::from(count);
+        let mean_trials = f64::from(trials) / f64::from(count);
+        let (different, found) = (percent(different), percent(found));
+        println!("{}, by the mean: {different:.1} % false, {found:.0} % found, {mean_trials:.1} trials", machine.name);
+        assert!(different <= allowed(), "{}: {different}", machine.name);
+        assert!(found > 65.0, "{}: {found}", machine.name);
+    }
 }

@@ -60,6 +60,7 @@ fn started() -> Event {
         max_blocks: 30,
         min_blocks: 0,
         same_family: false,
+        judge_mean: false,
         hooks: powerband_record::Hooks::default(),
         budget_ns: None,
         settle_ns: 0,

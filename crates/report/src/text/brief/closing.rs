@@ -97,7 +97,11 @@ fn error_rate(model: &Model) -> Option<String> {
     if plan.search.is_some() {
         return Some(format!("Error rate {} for the answer.", percent(plan.alpha)));
     }
-    let ranks = if plan.robust { ", compared by ranks" } else { "" };
+    let ranks = match (plan.robust, plan.judge_mean) {
+        (true, _) => ", compared by ranks",
+        (false, true) => ", of the mean of all trials",
+        (false, false) => "",
+    };
     let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
     let decided = model.settings.iter().flat_map(|it| &it.verdicts).any(Option::is_some);
     let same = if plan.same_family { "over all \"same\"" } else { "for each \"same\"" };
