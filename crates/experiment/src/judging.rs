@@ -8,13 +8,14 @@ use powerband_record::{
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
 use powerband_stats::{
-    AfterEffect, CarryOver, Claim, Judge, Pairs, Prediction, Ran, Rules, Scale, SettingLook, Slot, Spending, Table,
+    AfterEffect, CarryOver, Claim, Drift, Judge, Pairs, Period, Prediction, Ran, Rules, Scale, SettingLook, Slot,
+    Spending, Table,
 };
 
-use crate::carried;
 use crate::knee::{BELOW_MARGIN, KneeSeeker};
 use crate::levels::level;
 use crate::requiring::{Against, Requiring};
+use crate::{carried, disturbed};
 
 /// How many outliers are told by their place.
 const CLIPPED_TOLD: usize = 6;
@@ -81,6 +82,8 @@ pub(crate) struct Judging {
     sheets: Vec<Sheet>,
     knee: Option<KneeSeeker>,
     requiring: Requiring,
+    /// Number and beginning (ns) of the first valid trial and of the latest.
+    began: Option<[(u32, u64); 2]>,
     spending: Arc<Spending>,
 }
 
@@ -116,6 +119,7 @@ impl Judging {
             sheets: started.metrics.iter().map(sheet).collect(),
             knee: KneeSeeker::new(started, &spending),
             requiring: Requiring::new(started),
+            began: None,
             spending,
         }
     }
@@ -134,8 +138,10 @@ impl Judging {
         }
     }
 
-    /// A valid trial, and when it ran.
-    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome, ran: Ran) {
+    /// A valid trial, when it ran and when it began.
+    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome, ran: Ran, at_ns: u64) {
+        let latest = (ran.trial, at_ns);
+        self.began = Some([self.began.map_or(latest, |[first, _]| first), latest]);
         self.requiring.take(slot.setting, outcome);
         for sheet in &mut self.sheets {
             let block = sheet.table.blocks().saturating_sub(1);
@@ -240,7 +246,10 @@ impl Judging {
 
     /// What must be known with the verdicts.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let of_metrics = self.sheets.iter().flat_map(|sheet| sheet.notes(&self.labels));
+        let each_ns = self.began.and_then(|[first, latest]| {
+            latest.1.saturating_sub(first.1).checked_div(u64::from(latest.0.saturating_sub(first.0)))
+        });
+        let of_metrics = self.sheets.iter().flat_map(|sheet| sheet.notes(&self.labels, each_ns));
         let level = |metric: &str| self.sheets.iter().find(|sheet| sheet.metric.name == metric)?.level_of_reference();
         of_metrics.chain(self.requiring.notes(level)).collect()
     }
@@ -385,21 +394,15 @@ impl Sheet {
         }
     }
 
-    fn notes(&self, labels: &[String]) -> Vec<String> {
+    fn notes(&self, labels: &[String], each_ns: Option<u64>) -> Vec<String> {
         let name = &self.metric.name;
         let mut notes: Vec<String> = self.trouble.iter().map(|why| format!("no verdict: {why}")).collect();
         let Some(look) = &self.last else { return notes };
-        if let Some(drift) = look.drift.filter(powerband_stats::Drift::is_shown) {
-            let (slope, low, high) =
-                (self.rules.shown(drift.per_block), self.rules.shown(drift.low), self.rules.shown(drift.high));
-            notes.push(match self.rules.scale {
-                Scale::Log => format!(
-                    "{name} drifted by {:+.2} % a block ({:+.2} .. {:+.2}); settings are compared inside blocks, in random order",
-                    100.0 * slope, 100.0 * low, 100.0 * high
-                ),
-                Scale::Linear => format!("{name} drifted by {slope:+.3} a block ({low:+.3} .. {high:+.3}); settings are compared inside blocks, in random order"),
-            });
-        }
+        let period = look.period.filter(Period::is_shown);
+        notes.extend(
+            look.drift.filter(Drift::is_shown).map(|it| disturbed::drift(name, it, &self.rules, period.is_some())),
+        );
+        notes.extend(period.map(|it| disturbed::period(name, it, each_ns)));
         if let Some(change) = look.change_point.filter(|change| change.flagged) {
             notes.push(format!("{name} changed its level after block {}", change.after_blocks));
         }
@@ -423,7 +426,7 @@ impl Sheet {
         }
         if look.reference_unstable {
             notes.push(format!(
-                "{name}: {} is noisier than the others; verdicts on {name} may be wrong up to twice as often as stated",
+                "{name}: {} is noisier than the others, and is in every comparison, so verdicts take more blocks",
                 labels[0]
             ));
         }

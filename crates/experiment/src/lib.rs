@@ -12,6 +12,7 @@ mod cooling;
 mod cost;
 mod courses;
 mod crossing;
+mod disturbed;
 mod error;
 mod execution;
 mod extend;

@@ -204,7 +204,8 @@ impl<'a> Blocks<'a> {
                     if let (Some(calibrating), Some(trial)) = (&mut self.calibrating, &trials.latest) {
                         calibrating.take(trial, trials.at_ns, &outcome);
                     }
-                    self.judging.take(slot, &outcome, trials.ran());
+                    let at_ns = trials.latest.map_or(0, |trial| trial.at_ns);
+                    self.judging.take(slot, &outcome, trials.ran(), at_ns);
                     return Ok(());
                 }
                 Err(why) => {

@@ -243,36 +243,31 @@ fn labels(model: &Model, settings: &[u32]) -> String {
 /// Most blocks that are advised: above it another way is wanted, longer trials or a larger margin.
 const BEARABLE: u32 = 1_000;
 
-/// Options that say how many blocks there are.
-const COUNTS: [&str; 7] = ["--blocks", "--runs", "-r", "--min-runs", "-m", "--max-runs", "-M"];
-
-/// The words it was called with and as many blocks as would decide what is undecided; where it ended for its most blocks only.
+/// What extends an experiment by as many blocks as would decide what is undecided, at its error rate; where it ended for its
+/// most blocks only.
 #[must_use]
 pub fn deciding(model: &Model) -> Option<String> {
     let header = model.header.as_ref()?;
-    let ended = matches!(model.end, End::Closed(CloseReason::Blocks)) && model.started.search.is_none();
+    let extendable = model.started.search.is_none() && !model.started.calibration;
+    let ended = matches!(model.end, End::Closed(CloseReason::Blocks));
     let verdicts = model.settings.iter().flat_map(|setting| &setting.verdicts).flatten();
     let open = verdicts.filter(|verdict| verdict.verdict == Verdict::Undecided);
     let most = open.filter_map(missing).map(|(_, high)| high).max()?;
     let blocks = model.blocks.saturating_add(most);
-    if !ended || blocks > BEARABLE {
+    if !(ended && extendable) || blocks > BEARABLE {
         return None;
     }
-    let (ours, load) = match header.command_line.iter().position(|word| word == "--") {
-        Some(at) => header.command_line.split_at(at),
-        None => (header.command_line.as_slice(), [].as_slice()),
+    Some(format!("powerband{} resume {} --blocks {blocks}", named_store(&header.command_line), header.id))
+}
+
+/// The store that was named where the experiment was begun, as an option behind a blank.
+pub(crate) fn named_store(words: &[String]) -> String {
+    let ours = words.iter().take_while(|word| *word != "--");
+    let mut ours = ours.skip_while(|word| *word != "--store" && !word.starts_with("--store="));
+    let named = match ours.next().map(|word| word.strip_prefix("--store=")) {
+        Some(Some(path)) => Some(path.to_owned()),
+        Some(None) => ours.next().cloned(),
+        None => None,
     };
-    let mut words: Vec<String> = Vec::new();
-    let mut skipped = false;
-    for word in ours {
-        let value = std::mem::take(&mut skipped);
-        skipped = COUNTS.contains(&word.as_str());
-        let joined = COUNTS.iter().any(|option| word.starts_with(&format!("{option}=")));
-        if !value && !skipped && !joined {
-            words.push(sentence::quoted(word));
-        }
-    }
-    words.extend(["--blocks".to_owned(), blocks.to_string()]);
-    words.extend(load.iter().map(|word| sentence::quoted(word)));
-    Some(words.join(" "))
+    named.map(|path| format!(" --store {}", sentence::quoted(&path))).unwrap_or_default()
 }

@@ -206,7 +206,7 @@ impl Model {
             End::Closed(reason) => matches!(reason, CloseReason::Stopped | CloseReason::Failed { .. }),
         };
         let header = self.header.as_ref().filter(|_| can)?;
-        Some(format!("powerband resume {}", header.id))
+        Some(format!("powerband{} resume {}", crate::advice::named_store(&header.command_line), header.id))
     }
 
     /// The judged metrics with their places in [`Started::metrics`].

@@ -5,6 +5,7 @@ use crate::contrast::Contrast;
 use crate::drift::{ChangePoint, Drift};
 use crate::modes::Modes;
 use crate::order::Slot;
+use crate::period::Period;
 use crate::predict::Prediction;
 use crate::rare::Rare;
 use serde::{Deserialize, Serialize};
@@ -108,6 +109,8 @@ pub struct Look {
     /// The largest effect of a setting on the trial after it, shown or not; none where it cannot be estimated, or
     /// while the block levels drift, which is inside blocks as well.
     pub after: Option<AfterEffect>,
+    /// The likeliest period of interference in step with the trials, shown or not; none where it cannot be looked for.
+    pub period: Option<Period>,
     /// Slope of the block levels.
     pub drift: Option<Drift>,
     /// Likeliest step in the block levels.

@@ -84,3 +84,24 @@ fn a_rare_slow_trial_is_named_and_is_not_the_same() {
     assert!(named(&finding) && !named(&clean), "{:?}", finding.notes);
     assert_eq!((finding.verdicts[0].verdict, clean.verdicts[0].verdict), (Verdict::Undecided, Verdict::Same));
 }
+
+#[test]
+fn interference_in_step_with_the_trials_is_named_with_its_period() {
+    let finding = |square: f64| {
+        let mut experiment = started(&["a", "b"], 5);
+        (experiment.margin, experiment.max_blocks, experiment.min_blocks) = (0.0005, 20, 20);
+        let mut own = noisy(5, 0.005, vec![1.0, 1.0]);
+        let answer = move |trial: &PlannedTrial| {
+            let times = if trial.trial % 6 < 3 { 1.0 } else { 1.0 + square };
+            Ok(rate(own(trial)?.metrics["rate_mbit_s"] * times))
+        };
+        run(&experiment, &mut FormulaBench::new(1_000_000_000, answer), &mut Vec::new()).unwrap()
+    };
+    let named = |finding: &Finding| {
+        let period = "something with a period of 6 trials (about 6 s) disturbs";
+        finding.notes.iter().any(|note| note.contains(period))
+    };
+    let (disturbed, quiet) = (finding(0.05), finding(0.0));
+    assert!(named(&disturbed), "{:?}", disturbed.notes);
+    assert!(!quiet.notes.iter().any(|note| note.contains("a period of")), "{:?}", quiet.notes);
+}

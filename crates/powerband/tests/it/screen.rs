@@ -62,7 +62,7 @@ fn every_plan_fits_a_terminal_and_ends_with_a_command() {
         desk.run(&words);
         let shown = desk.run(&["show"]).ended(0).out;
         if shown.contains("\ndecide it") {
-            // To decide it takes as long again: the words are those it was begun with, held by another test.
+            // To decide it takes as long again.
             assert!(shown.lines().count() <= 24 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
             assert!(shown.lines().last().unwrap().starts_with("powerband "), "{shown}");
         } else {

@@ -41,13 +41,13 @@ fn what_ended_for_its_blocks_is_told_how_it_could_be_decided() {
         let command_line = words.iter().map(|word| (*word).to_owned()).collect();
         deciding(&Model::from_events(events).unwrap().with_header(ExperimentHeader { command_line, ..header() }))
     };
-    let words =
-        ["powerband", "try", "governor=all", "--metric", "a<=5", "--blocks", "4", "--", "make", "--blocks", "x y"];
+    let words = ["powerband", "try", "governor=all", "--blocks", "4", "--", "make", "--store", "x y"];
     // 4 blocks were run, and 20 more are foretold at most.
     let told = typed(&events, &words).unwrap();
-    assert_eq!(told, "powerband try governor=all --metric 'a<=5' --blocks 24 -- make --blocks 'x y'");
-    let plan = typed(&events, &["powerband", "run", "plan.toml", "--blocks=4"]);
-    assert_eq!(plan.unwrap(), "powerband run plan.toml --blocks 24");
+    let id = header().id;
+    assert_eq!(told, format!("powerband resume {id} --blocks 24"));
+    let stored = typed(&events, &["powerband", "run", "plan.toml", "--store", "a b"]);
+    assert_eq!(stored.unwrap(), format!("powerband --store 'a b' resume {id} --blocks 24"));
     assert_eq!(typed(&open(), &words), None, "more time was wanted there, or somebody to wait");
     assert_eq!(typed(&router(), &words), None, "everything is decided");
 }

@@ -4,6 +4,7 @@ use super::{Judge, State};
 use crate::contrast::Contrast;
 use crate::drift::{change_point, drift};
 use crate::modes::modes;
+use crate::period::period;
 use crate::predict::predict;
 use crate::signed_rank;
 use crate::steady::FirstBlock;
@@ -62,6 +63,7 @@ impl Judge {
         let fit = &self.fit;
         let clipped = fit.observations.iter().zip(&self.winsor.clipped);
         let drift = drift(&fit.block_levels);
+        let drifts = drift.is_some_and(|drift| drift.is_shown());
         let settings = (0..self.settings).filter_map(|index| {
             let state = &self.states[index];
             if let Some(look) = &state.claimed {
@@ -83,7 +85,8 @@ impl Judge {
             settings: settings.collect(),
             reference_rare: self.rare.first().copied().flatten(),
             reference_unstable: self.spread_stands_out(0, self.sum_of_squares()),
-            after: self.after().map(|after| after.found).filter(|_| !drift.is_some_and(|drift| drift.is_shown())),
+            after: self.after().map(|after| after.found).filter(|_| !drifts),
+            period: period(fit, drifts),
             drift,
             change_point: change_point(&fit.block_levels),
         }

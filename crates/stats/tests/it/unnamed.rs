@@ -178,3 +178,15 @@ fn judging_the_mean_holds_the_error_rate_where_one_setting_is_skewed() {
         assert!(found > 65.0, "{}: {found}", machine.name);
     }
 }
+
+#[test]
+fn interference_in_step_with_the_trials_is_named_and_quiet_machines_are_not() {
+    let quiet = ["gauss", "t3", "contam", "lognorm", "one setting skewed", "one of 5 settings 5 times as noisy"];
+    let waves = ["square wave of 2 trials", "square wave of 6 trials", "square wave of 3 trials, 3 settings"];
+    for (case, machine) in (2900..).zip(machines()) {
+        let named = said(&machine, case, |look| look.period.is_some_and(|it| it.is_shown()));
+        println!("{}: a period shown in {named:.1} %", machine.name);
+        assert!(!quiet.contains(&machine.name) || named <= allowed(), "{}: {named}", machine.name);
+        assert!(!waves.contains(&machine.name) || named >= 90.0, "{}: {named}", machine.name);
+    }
+}

@@ -4,7 +4,8 @@ use powerband_record::{CloseReason, Verdict, format_duration};
 
 use super::super::{clean, columns, cut, fold};
 use super::answer::{self, capital};
-use crate::sentence::{self, counted, percent, quoted};
+use crate::advice::named_store;
+use crate::sentence::{self, counted, percent};
 use crate::{End, Model, advice, commands, deciding};
 
 /// Caveats told one by one; more are counted.
@@ -141,7 +142,7 @@ fn caveats(model: &Model, width: usize, most: usize) -> Vec<String> {
 fn commands(model: &Model, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let stored = model.header.as_ref().map(|header| {
-        let store = store(&header.command_line);
+        let store = named_store(&header.command_line);
         (format!("powerband{store} show {} -v", header.id), format!("powerband{store} report {}", header.id))
     });
     let wanted = wanted(model).map(|(what, command)| (fold(&what, width, 0), continued(&clean(&command), width)));
@@ -217,22 +218,10 @@ fn wanted(model: &Model) -> Option<(String, String)> {
     (gone && model.restored.is_none()).then(|| ("restore what may be left:".into(), undo()))
 }
 
-/// How long more blocks take, where that is known.
+/// How long the blocks that are missing take, where that is known.
 fn takes(model: &Model) -> String {
     let more = model.blocks_missing().map(|(_, high)| u64::from(high));
     let each = model.elapsed_ns.checked_div(u64::from(model.blocks));
-    let left = more.zip(each).map(|(more, each)| (model.elapsed_ns + more * each) / 1_000_000_000 * 1_000_000_000);
+    let left = more.zip(each).map(|(more, each)| (more * each).div_ceil(1_000_000_000) * 1_000_000_000);
     left.map_or_else(String::new, |ns| format!(" (takes up to {})", format_duration(ns)))
-}
-
-/// The store that was named where the experiment was begun, as an option behind a blank.
-fn store(words: &[String]) -> String {
-    let ours = words.iter().take_while(|word| *word != "--");
-    let mut ours = ours.skip_while(|word| *word != "--store" && !word.starts_with("--store="));
-    let named = match ours.next().map(|word| word.strip_prefix("--store=")) {
-        Some(Some(path)) => Some(path.to_owned()),
-        Some(None) => ours.next().cloned(),
-        None => None,
-    };
-    named.map(|path| format!(" --store {}", quoted(&path))).unwrap_or_default()
 }
