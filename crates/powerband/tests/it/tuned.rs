@@ -77,7 +77,7 @@ fn on_a_table_the_cheapest_setting_is_found_in_a_part_of_the_trials_and_proved()
 #[test]
 fn a_search_that_its_budget_ends_says_what_it_would_have_needed() {
     let desk = Desk::new();
-    let report = desk.run(&[&["--json", "--seed", "3", "--budget", "200s"], &KEEPER[..]].concat()).ended(0).report();
+    let report = desk.run(&[&KEEPER[..], &["--json", "--seed", "3", "--budget", "200s"]].concat()).ended(0).report();
     let found = search(&report);
     assert!(found.better_chance.is_some_and(|chance| chance > 0.2), "{:?}", found.better_chance);
     let needed = found.trials_needed.unwrap_or_default();
