@@ -52,7 +52,9 @@ fn blocks(
         (trials, before) = (trials + 1, Some(slot.setting));
         (trial(slot.setting), ran)
     };
-    (0..WARM_UP_TRIALS).for_each(|_| drop(one(Slot::first(0))));
+    for _ in 0..WARM_UP_TRIALS {
+        one(Slot::first(0));
+    }
     for number in 0..BUDGET_BLOCKS {
         let block = table.push_block();
         for slot in open_order(seed, number, &slots, &slots) {
