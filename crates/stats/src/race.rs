@@ -10,6 +10,10 @@ use crate::verdict::Claim;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+mod alike;
+
+pub use alike::two_alike;
+
 /// An experiment whose truth is known. All in log per cent: effects against the reference, noise of a trial, margin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Experiment {
@@ -283,17 +287,21 @@ fn back_to_back(
 ) -> (Vec<Claim>, usize) {
     // A step in the noise falls somewhere within the longest that this may take, or within ten each.
     let mut bench = formula.start(seed, (most.max(TEN) * formula.levels.len()) as u32);
-    let samples: Vec<Vec<f64>> = (0..formula.levels.len())
-        .map(|setting| {
-            let mut values = Vec::with_capacity(most);
-            while !enough(&values) {
-                values.push(bench.trial(setting));
-            }
-            values
-        })
-        .collect();
+    let samples = repeated(formula.levels.len(), &mut |setting| bench.trial(setting), enough);
     let claims = samples[1..].iter().map(|sample| read(reading, experiment, &samples[0], sample)).collect();
     (claims, bench.trials())
+}
+
+/// Runs of each setting, one after the other, until each is `enough`.
+fn repeated(settings: usize, trial: &mut dyn FnMut(usize) -> f64, enough: impl Fn(&[f64]) -> bool) -> Vec<Vec<f64>> {
+    let mut of = |setting| {
+        let mut values = Vec::new();
+        while !enough(&values) {
+            values.push(trial(setting));
+        }
+        values
+    };
+    (0..settings).map(&mut of).collect()
 }
 
 const STEADY_LEAST: usize = 3;

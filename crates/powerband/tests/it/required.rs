@@ -98,6 +98,9 @@ fn plans_require_too_and_what_makes_no_sense_is_refused() {
         (&["--require", "joy>=3"], "nothing measures 'joy'"),
         (&["--require", "count>=3", "--robust"], "limit on a level"),
         (&["--robust", "--knee", "freq"], "leave out --robust or --knee"),
+        (&["--judge", "p95"], "as a metric of the load, and judge that, e.g. --metric p95_us"),
+        (&["--judge", "mean", "--robust"], "leave out --judge mean or --robust"),
+        (&["--judge", "best"], "'best' cannot be judged; write typical or mean"),
     ] {
         let sentence = desk.run(&[&["run", plan.to_str().unwrap()], words].concat()).refused(2);
         assert!(sentence.contains(told), "{words:?}: {sentence}");

@@ -70,6 +70,11 @@ fn seen(formula: &Formula, blocks: u32, seed: u64) -> Seen {
             seen.differs |= differs(row);
             seen.tempts |= tempts(row);
             *same |= row.verdict == Verdict::Same;
+            let inside = |end: Option<f64>| end.is_some_and(|end| end.abs() <= row.margin + 1e-9);
+            assert!(
+                row.verdict != Verdict::Same || inside(row.low) && inside(row.high),
+                "it leaves the margin: {row:?}"
+            );
         }
         if rows[0].verdict == Verdict::Worse {
             seen.worse_after = seen.worse_after.or(Some(blocks));
