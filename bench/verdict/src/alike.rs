@@ -24,7 +24,7 @@ pub(crate) struct Cell {
 /// A trial's deviation in standard deviations, from its number, its setting and the setting before it.
 type Reading = fn(usize, usize, usize, &mut Draws) -> f64;
 
-/// Noises by name: beside those of the race, what machines do that were tried later.
+/// Disturbances by name, in addition to the noises of the race.
 const NAMED: [(&str, Reading); 7] = [
     ("square wave of 2 trials", |trial, _, _, draws| draws.normal() + 5.0 * (trial % 2) as f64),
     ("slope of 5 s.d. a trial", |trial, _, _, draws| draws.normal() + 5.0 * trial as f64),

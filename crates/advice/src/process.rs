@@ -24,7 +24,7 @@ const TERMS: usize = 40;
 /// Metropolis steps by which the terms part again after they were chosen by weight.
 const MOVES: usize = 5;
 
-/// Standard deviation of a step beside the difference of two other terms, in the priors' standard deviations.
+/// Standard deviation of the random part that is added to a step, in the priors' standard deviations.
 const STEP_SD: f64 = 0.15;
 
 /// Share of steps that go the whole difference of two other terms, from one summit to another.

@@ -421,7 +421,7 @@ pub fn certainty(model: &Model) -> String {
     };
     format!(
         "error rate {alpha} for all differences claimed together, {same}{knee}; margin {margin} ({source}), \
-         smaller differences count as equal{ranks}; judged is {} of this session, another day may differ{}{}",
+         smaller differences count as equal{ranks}; verdicts are about {} of this session, another day may differ{}{}",
         judged(plan),
         assumed(model),
         unseen(model)
@@ -437,7 +437,7 @@ fn judged(plan: &Started) -> &'static str {
 /// trial after it together.
 fn assumed(model: &Model) -> &'static str {
     match model.settings.len() {
-        2 => "; assumed is that neither setting affects the trial after it",
+        2 => "; they assume that neither setting affects the trial after it",
         _ => "",
     }
 }
@@ -448,7 +448,7 @@ fn unseen(model: &Model) -> String {
     let fewest = verdicts.filter(|it| it.verdict == Verdict::Same).map(|it| it.blocks).min();
     fewest.filter(|blocks| *blocks > 0).map_or_else(String::new, |blocks| {
         let share = 100.0 * (1.0 - 0.05_f64.powf(1.0 / f64::from(blocks)));
-        format!(", and \"same\" after {blocks} blocks leaves possible that up to {share:.0} % of trials are slow ones")
+        format!("; \"same\" after {blocks} blocks leaves possible that up to {share:.0} % of trials are slow ones")
     })
 }
 

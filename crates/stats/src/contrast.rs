@@ -74,6 +74,16 @@ pub(crate) struct Differences {
     pub(crate) squares: f64,
 }
 
+impl Differences {
+    /// Of block differences, one each.
+    pub(crate) fn of(differences: &[f64], weight: f64) -> Self {
+        let sum: f64 = differences.iter().sum();
+        let mean = sum / differences.len() as f64;
+        let squares = differences.iter().map(|d| (d - mean) * (d - mean)).sum();
+        Self { blocks: differences.len() as u32, sum, weight, squares }
+    }
+}
+
 impl Contrast {
     /// The larger of own and pooled variance, with degrees of freedom bent between theirs: when the own variance is
     /// much the larger, only its own blocks speak for it.

@@ -32,8 +32,9 @@ const LEAST_DF: f64 = 3.0;
 /// A share below this of a wave's square is left by the settings and blocks: it cannot be told from those.
 const VISIBLE: f64 = 1e-6;
 
-/// The likeliest period from 2 trials to three blocks: a sine of each is regressed on the trials' numbers, the
-/// settings, the blocks and, while the machine `drifts`, a linear trend taken out of it first. None where it is not known when trials ran, or there are too few.
+/// The likeliest period from 2 trials to three blocks: a sine of each is regressed on the trials' numbers, with the settings, the
+/// blocks and, while the machine `drifts`, a linear trend taken out of it first. None where it is not known when trials ran, or
+/// there are too few.
 pub(crate) fn period(fit: &Fit, drifts: bool) -> Option<Period> {
     if fit.raw.len() > MOST_TRIALS {
         return None;

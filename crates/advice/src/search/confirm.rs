@@ -22,7 +22,7 @@ const HALVINGS: i32 = 6;
 const HOPELESS: f64 = 0.15;
 
 /// Standard deviation of one run's goal (logarithm) that is assumed where no calibration measured it, and the degrees of
-/// freedom that it counts for beside the repeats.
+/// freedom that it adds to those of the repeats.
 const GOAL_NOISE: f64 = 0.01;
 const GOAL_FREEDOM: f64 = 0.5;
 

@@ -44,16 +44,12 @@ impl Judge {
         let measured = self.differences_of(&self.fit.used, setting);
         let differences: Vec<f64> =
             measured.iter().zip(&marks).map(|(d, mark)| d - after.found.effect * mark).collect();
-        let blocks = differences.len() as f64;
-        if blocks < 2.0 {
+        if differences.len() < 2 {
             return None;
         }
-        let sum: f64 = differences.iter().sum();
-        let squares = differences.iter().map(|d| (d - sum / blocks) * (d - sum / blocks)).sum();
-        let weight = self.differences[setting - 1].weight;
-        let own = Differences { blocks: differences.len() as u32, sum, weight, squares };
+        let own = Differences::of(&differences, self.differences[setting - 1].weight);
         let mut contrast = Contrast::new(&own, &after.pool);
-        let share = marks.iter().sum::<f64>() / blocks;
+        let share = marks.iter().sum::<f64>() / marks.len() as f64;
         contrast.variance += share * share * after.variance;
         Some(contrast)
     }

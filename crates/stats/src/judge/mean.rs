@@ -24,10 +24,7 @@ impl Judge {
         let mean = differences.iter().sum::<f64>() / seen;
         let furthest = differences.iter().map(|d| (d - mean).abs()).fold(0.0, f64::max);
         differences.push(mean + side * furthest);
-        let (blocks, sum) = (differences.len() as f64, differences.iter().sum::<f64>());
-        let squares = differences.iter().map(|d| (d - sum / blocks) * (d - sum / blocks)).sum();
-        let weight = self.differences[setting - 1].weight * blocks / seen;
-        let own = Differences { blocks: differences.len() as u32, sum, weight, squares };
-        Contrast::new(&own, &pool(&self.fit, &self.winsor))
+        let weight = self.differences[setting - 1].weight * differences.len() as f64 / seen;
+        Contrast::new(&Differences::of(&differences, weight), &pool(&self.fit, &self.winsor))
     }
 }
