@@ -96,8 +96,9 @@ impl Cards {
             .filter(|pid| !ours.own.contains(pid))
             .filter_map(|pid| Some((pid, hand::program(pid)?)))
             .collect();
-        if let Some((pid, _)) = running.iter().find(|(_, name)| name == TURNER) {
-            return Writer { inferred: Some(RAN.into()), ..hand::writer(*pid) };
+        if let Some((pid, name)) = running.iter().find(|(_, name)| name == TURNER) {
+            // The name is the one just read: it may end at any moment.
+            return Writer { program: Some(name.clone()), inferred: Some(RAN.into()), ..hand::writer(*pid) };
         }
         let daemons: Vec<String> = running
             .iter()
