@@ -53,7 +53,7 @@ pub struct WorldBench<'w> {
     strangers: Strangers,
     user: Option<User>,
     seed: u64,
-    /// What 100 % of a load is that is run at shares of it, a second, once that is known.
+    /// What 100 % of a load is that is run at shares of it, a second, once that is known: of all trials or of this one.
     full_per_s: Option<f64>,
     /// Setting of the trial before: the same one again needs no settling.
     last: Option<u32>,
@@ -223,6 +223,11 @@ impl<'w> WorldBench<'w> {
             }
         }
         let place = self.place(in_force, trial.setting);
+        if self.load.calibrates_each()
+            && let Err(void) = self.find_full(&place, journal)?
+        {
+            return Ok(Err(void));
+        }
         let mut runs = match self.repeats(trial, &place, journal)? {
             Ok(runs) => runs,
             Err(void) => return Ok(Err(void)),

@@ -26,7 +26,10 @@ pub struct LadderLoad {
     pub order: LevelOrder,
     /// Whether the idle machine is measured at last.
     pub idle: bool,
-    /// Intervals as fast as it goes, before the first trial, at the reference; the mean of the last two is 100 %.
+    /// Under which setting it is found what 100 % is.
+    #[serde(skip_serializing_if = "Calibrate::is_default")]
+    pub calibrate: Calibrate,
+    /// Intervals as fast as it goes; the mean of the last two is 100 %.
     pub calibrations: u32,
     /// What 100 % is, a second; found by calibrating when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +71,24 @@ pub enum LevelOrder {
     Random,
     /// As listed: what a level finds is what the one before left, as where they fall and a governor lags.
     Listed,
+}
+
+/// Under which setting it is found what 100 % is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Calibrate {
+    /// Under the reference, before the first trial: all settings have the same rates, and a slow one misses them.
+    #[default]
+    Reference,
+    /// In each trial, under the setting it measures: each setting has shares of what it can do itself, as in a run of
+    /// SPECpower_ssj2008. What calibrating scatters by is in the trials' scatter then.
+    Each,
+}
+
+impl Calibrate {
+    fn is_default(&self) -> bool {
+        *self == Calibrate::Reference
+    }
 }
 
 /// One stretch of a load, measured by itself.
@@ -121,6 +142,7 @@ impl Default for LadderLoad {
             levels: (1..=10).rev().map(|level| level * 10).collect(),
             order: LevelOrder::default(),
             idle: true,
+            calibrate: Calibrate::default(),
             calibrations: 3,
             full_per_s: None,
             workers: None,
@@ -145,6 +167,8 @@ impl LadderLoad {
             Some("its calibrations must be 2 or more, as the mean of the last two is 100 %")
         } else if self.full_per_s.iter().any(rate) {
             Some("its full_per_s must be above 0")
+        } else if self.full_per_s.is_some() && self.calibrate == Calibrate::Each {
+            Some("calibrate = \"each\" finds what 100 % is, so that full_per_s must be left out")
         } else if self.workers.is_some_and(|workers| !WORKERS.contains(&workers)) {
             Some("its workers must be 1 to 1024")
         } else if !BATCHES.contains(&self.batch) {
@@ -162,9 +186,10 @@ impl LadderLoad {
         format!("ladder of {of}: {} level{plural}{idle}, {length} each", self.levels.len())
     }
 
-    /// All levels and idle, ns.
+    /// All that is in a trial, ns.
     pub(crate) fn length_ns(&self) -> u64 {
-        let stages = self.levels.len() as u64 + u64::from(self.idle);
+        let calibrations = if self.calibrate == Calibrate::Each { self.calibrations } else { 0 };
+        let stages = self.levels.len() as u64 + u64::from(self.idle) + u64::from(calibrations);
         self.for_ns.saturating_add(self.ramp_ns).saturating_mul(stages)
     }
 
@@ -420,6 +445,7 @@ mod tests {
             json!({"levels": [50, 50]}),
             json!({"calibrations": 1}),
             json!({"full_per_s": -1.0}),
+            json!({"full_per_s": 100.0, "calibrate": "each"}),
             json!({"batch": 0}),
             json!({"command": {"argv": ["wrk2"], "score": "regex:(x)", "beyond_per_s": 1.0}}),
             json!({"command": {"argv": ["a", "{rate}"], "score": "x", "beyond_per_s": 1.0}}),

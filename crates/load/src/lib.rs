@@ -24,7 +24,7 @@ pub use command_line::{CommandLine, Shell, is_shell_text};
 pub use counter::CounterLoad;
 pub use drivers::Reads;
 pub use idle::IdleLoad;
-pub use ladder::{LadderLoad, LevelOrder, Stage};
+pub use ladder::{Calibrate, LadderLoad, LevelOrder, Stage};
 pub use load::{Concluded, Finishes, Load, LoadError, Part, Rig, Server, failed};
 pub use orders::OrdersLoad;
 pub use pick::{MetricSpec, PickError, Source};

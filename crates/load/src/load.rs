@@ -7,7 +7,7 @@ use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::ladder::mixed;
+use crate::ladder::{Calibrate, mixed};
 use crate::{
     CommandLoad, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
     WakeLoad,
@@ -455,6 +455,12 @@ impl Load {
             Load::Ladder(ladder) if ladder.full_per_s.is_none() => Some(ladder.calibration()),
             _ => None,
         }
+    }
+
+    /// Whether each trial finds out for itself, under its own setting, what the load can do at most.
+    #[must_use]
+    pub fn calibrates_each(&self) -> bool {
+        matches!(self, Load::Ladder(ladder) if ladder.calibrate == Calibrate::Each)
     }
 
     /// The most it can do, from what its calibrating intervals came to; `None` while it takes more of them.

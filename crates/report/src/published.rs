@@ -1,5 +1,5 @@
 //! Figures and claims of published articles: the one shape that every file in `published/` has.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -298,6 +298,12 @@ pub struct Claim {
     /// The numbers it speaks of, by what they are.
     #[serde(default)]
     pub figures: BTreeMap<String, Vec<f64>>,
+    /// Settings it speaks of, by label: those that its checks compare, no fewer and no more.
+    #[serde(default)]
+    pub among: Vec<String>,
+    /// Levels of load it speaks of, percent: its checks look at each.
+    #[serde(default)]
+    pub levels: Vec<u32>,
     /// What must be so for it to hold, all of it.
     #[serde(default, rename = "check")]
     pub checks: Vec<Check>,
@@ -307,6 +313,9 @@ pub struct Claim {
     /// Why a size that is found differs from the published one, as far as that is known.
     #[serde(default)]
     pub why_off: Option<String>,
+    /// Why it does not follow from what is measured again, where that is known.
+    #[serde(default)]
+    pub does_not_follow: Option<String>,
     /// Why it is not checked; for a finding, why it cannot be.
     #[serde(default)]
     pub unchecked: Option<String>,
@@ -382,7 +391,9 @@ impl Claim {
         if self.checks.is_empty() == self.unchecked.is_none() {
             return Err("it has neither a check nor a reason for none, or both");
         }
-        let sized = |check: &Check| matches!(check, Check::Change { .. } | Check::Difference { .. });
+        self.names_all()?;
+        let sized =
+            |check: &Check| matches!(check, Check::Change { .. } | Check::Difference { .. } | Check::Between { .. });
         if self.tolerance_factor.is_none() && self.checks.iter().any(sized) {
             return Err("a check of its size needs a tolerance factor");
         }
@@ -397,5 +408,16 @@ impl Claim {
             return Err("a check of its ratio or proportion lacks the number or its tolerance");
         }
         self.checks.iter().find_map(Check::fault).map_or(Ok(()), Err)
+    }
+
+    /// A check that leaves out a setting or a level of which the article speaks proves less than the article says.
+    fn names_all(&self) -> Result<(), &'static str> {
+        let compared: BTreeSet<&str> = self.checks.iter().flat_map(Check::settings).collect();
+        if compared != self.among.iter().map(String::as_str).collect() {
+            return Err("its checks do not compare exactly the settings of its `among`");
+        }
+        let metrics: BTreeSet<&str> = self.checks.iter().flat_map(Check::metrics).collect();
+        let looks = |level: &u32| metrics.iter().any(|metric| metric.starts_with(&format!("at_{level}_")));
+        if self.levels.iter().all(looks) { Ok(()) } else { Err("no check looks at one of its levels") }
     }
 }

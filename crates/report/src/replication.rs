@@ -22,8 +22,9 @@ pub use text::{brief, render};
 pub enum Holds {
     /// It holds.
     Yes,
-    /// Its direction holds; its size is off by more than the tolerance factor.
-    OffSize,
+    /// It holds with a deviation: its direction is as published, a size is not within its factor, or a few of many levels
+    /// are otherwise.
+    Deviates,
     /// What was measured again does not tell the two apart.
     Tie,
     /// It does not hold.
@@ -66,9 +67,12 @@ pub struct Judged {
     /// What of it the machine was built to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub built_in: Option<String>,
-    /// Why a size is off.
+    /// Why it deviates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_off: Option<String>,
+    /// Why it does not follow, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub does_not_follow: Option<String>,
     /// Why it was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -218,12 +222,13 @@ impl Replication {
         (sizes().count(), sizes().filter(|check| check.holds == Holds::Yes).count())
     }
 
-    /// What fails: points out of their tolerance, claims of which not even the direction holds.
+    /// What fails: points out of their tolerance, claims that do not follow for a reason that is not known.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let points = self.points.iter().filter(|point| point.holds() == Some(false));
         let points = points.map(|point| format!("{} of {}", point.metric, point.setting));
         let claims = self.claims.iter().filter(|claim| matches!(claim.holds, Holds::No | Holds::Tie));
+        let claims = claims.filter(|claim| claim.does_not_follow.is_none());
         points.chain(claims.map(|claim| claim.id.clone())).collect()
     }
 
@@ -293,11 +298,11 @@ fn judged(claim: &Claim, evidence: &Evidence) -> Judged {
     let checks: Vec<Answer> = claim.checks.iter().map(|check| decide::decide(claim, check, evidence)).collect();
     let unchecked = if claim.kind == ClaimKind::Finding { Holds::Undecidable } else { Holds::NotTried };
     // What is not tried leaves the claim open, unless what is already says no.
-    let holds = [Holds::No, Holds::NotTried, Holds::Tie, Holds::OffSize, Holds::Yes]
+    let holds = [Holds::No, Holds::NotTried, Holds::Tie, Holds::Deviates, Holds::Yes]
         .into_iter()
         .find(|holds| checks.iter().any(|check| check.holds == *holds))
         .unwrap_or(unchecked);
-    let checks_off = checks.iter().any(|check| check.holds == Holds::OffSize);
+    let checks_off = checks.iter().any(|check| check.holds == Holds::Deviates);
     Judged {
         id: claim.id.clone(),
         kind: claim.kind,
@@ -306,6 +311,7 @@ fn judged(claim: &Claim, evidence: &Evidence) -> Judged {
         checks,
         built_in: claim.built_in.clone(),
         why_off: claim.why_off.clone().filter(|_| checks_off),
+        does_not_follow: claim.does_not_follow.clone().filter(|_| holds == Holds::No),
         why: claim.unchecked.clone(),
     }
 }

@@ -96,22 +96,19 @@ impl WorldBench<'_> {
         }))
     }
 
-    /// Finds out what 100 % is, at the reference, before the first trial of a load that is a share of it.
+    /// Finds out what 100 % is, under the reference, before the first trial of a load that is a share of it.
     pub(super) fn calibrate(&mut self, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
-        let Some(interval) = self.load.calibration().filter(|_| self.full_per_s.is_none()) else { return Ok(Ok(())) };
+        if self.full_per_s.is_some() || self.load.calibration().is_none() || self.load.calibrates_each() {
+            return Ok(Ok(()));
+        }
         let mut in_force = InForce::new();
-        let found = self.calibrating(&interval, &mut in_force, journal);
+        let found = self.calibrating(&mut in_force, journal);
         self.put_back(&in_force)?;
         self.all_here()?;
-        Ok(found?.map(|full_per_s| self.full_per_s = Some(full_per_s)))
+        found
     }
 
-    fn calibrating(
-        &mut self,
-        interval: &Stage,
-        in_force: &mut InForce,
-        journal: &mut dyn Journal,
-    ) -> Result<Result<f64, Void>, Fatal> {
+    fn calibrating(&mut self, in_force: &mut InForce, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
         if let Err(error) = self.turn(0, in_force)? {
             return Ok(Err(Void::NotTurned { why: error.to_string() }));
         }
@@ -119,16 +116,25 @@ impl WorldBench<'_> {
         if let Err(void) = self.wait(now_ns + self.settle_ns)? {
             return Ok(Err(void));
         }
+        self.find_full(&self.place(in_force, 0), journal)
+    }
+
+    /// Runs the load as fast as it goes, under what is in force, until it is known what 100 % is.
+    pub(super) fn find_full(&mut self, place: &Place, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
+        let Some(interval) = self.load.calibration() else { return Ok(Ok(())) };
         let mut intervals = Vec::new();
         loop {
             journal.tell(&format!("calibrating, interval {}", intervals.len() + 1));
-            match self.stretch(interval, self.place(in_force, 0))? {
+            match self.stretch(&interval, place.clone())? {
                 Ok(stretch) => intervals.push(stretch.measured),
                 Err(void) => return Ok(Err(void)),
             }
             match self.load.calibrated(&intervals) {
-                Ok(Some(full_per_s)) => return Ok(Ok(full_per_s)),
                 Ok(None) => {}
+                Ok(found) => {
+                    self.full_per_s = found;
+                    return Ok(Ok(()));
+                }
                 Err(void) => return Ok(Err(void)),
             }
         }

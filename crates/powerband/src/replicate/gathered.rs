@@ -1,7 +1,7 @@
 //! Trying where a light load goes while a scheduler gathers work and while it spreads it.
 use powerband_machine::{Job, Wake, World as _};
 use powerband_record::Work;
-use powerband_report::replication::Tried;
+use powerband_report::replication::{Holds, Tried};
 
 use super::tried::{Booted, CPUS};
 use crate::exit::{Exit, Failure};
@@ -73,10 +73,15 @@ fn busy_ticks(machine: &mut Booted) -> Result<Vec<f64>, Failure> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// The upper and the lower half of some shares, each in the mean, scaled so that all of them are as the published ones.
-fn halves(mut shares: Vec<f64>) -> (f64, f64) {
+/// What shares are multiplied by so that they add up as the published ones do.
+fn scale(shares: &[f64]) -> f64 {
+    LEVEL * shares.len() as f64 / shares.iter().sum::<f64>()
+}
+
+/// The upper and the lower half of some shares, each in the mean and scaled.
+fn halves(shares: &[f64], scale: f64) -> (f64, f64) {
+    let mut shares = shares.to_vec();
     shares.sort_by(f64::total_cmp);
-    let scale = LEVEL * shares.len() as f64 / shares.iter().sum::<f64>();
     let (low, high) = shares.split_at(shares.len() / 2);
     let mean = |half: &[f64]| half.iter().sum::<f64>() / half.len().max(1) as f64 * scale;
     (mean(high), mean(low))
@@ -90,9 +95,18 @@ pub(super) fn work_by_cpu(name: &str) -> Result<Tried, Failure> {
     let read =
         |shares: &[f64]| shares.iter().map(|share| format!("{:.0}", share * 100.0)).collect::<Vec<_>>().join(" ");
     let raw = format!("as read, at the lowest frequency: off {} %, on {} %", read(&off), read(&on));
-    let ((off_high, off_low), (on_high, on_low)) = (halves(off), halves(on));
     let near = |found: f64, published: f64| (found / published).max(published / found) <= FACTOR;
-    let so = near(off_high, 0.15) && near(off_low, 0.05) && near(on_high, 0.20) && on_low <= IDLE;
+    let as_published = |((off_high, off_low), (on_high, on_low)): ((f64, f64), (f64, f64))| {
+        near(off_high, 0.15) && near(off_low, 0.05) && near(on_high, 0.20) && on_low <= IDLE
+    };
+    let of_the_time = (halves(&off, 1.0), halves(&on, 1.0));
+    let of_the_work = (halves(&off, scale(&off)), halves(&on, scale(&on)));
+    let holds = match (as_published(of_the_time), as_published(of_the_work)) {
+        (true, _) => Holds::Yes,
+        (false, true) => Holds::Deviates,
+        (false, false) => Holds::No,
+    };
+    let ((off_high, off_low), (on_high, on_low)) = of_the_work;
     let percent = |share: f64| format!("{:.1}", share * 100.0);
     let seen = format!(
         "of a tenth of the machine's work, off: four CPUs {} %, four {} % (15, 5); on: four {} %, four {} % (20, 0); {raw}",
@@ -101,7 +115,7 @@ pub(super) fn work_by_cpu(name: &str) -> Result<Tried, Failure> {
         percent(on_high),
         percent(on_low)
     );
-    Ok(Tried { so, seen })
+    Ok(Tried { holds, seen })
 }
 
 /// Cores that work with sched_smt_power_savings off and on.
@@ -134,5 +148,5 @@ pub(super) fn work_by_core(name: &str) -> Result<Tried, Failure> {
     }
     let so = used.get(1).zip(used.first()).is_some_and(|(on, off)| *on < off * 0.9);
     let seen = format!("shares of the work by core, off: {} %; on: {} %", seen[0], seen[1]);
-    Ok(Tried { so, seen })
+    Ok(Tried::so(so, seen))
 }

@@ -149,7 +149,7 @@ fn clock_from_rest_to_load(name: &str) -> Result<Tried, Failure> {
     let last = conservative.iter().rev().copied().take_while(|khz| Some(*khz) != high).count();
     let climbs = up && last >= 2;
     let seen = format!("ondemand {} MHz, conservative {}", mhz(&ondemand), mhz(&conservative));
-    Ok(Tried { so: still && jumps && climbs, seen })
+    Ok(Tried::so(still && jumps && climbs, seen))
 }
 
 /// BogoMIPS over the clock, at each clock of the router.
@@ -165,7 +165,7 @@ fn bogomips(name: &str) -> Result<Tried, Failure> {
     let mean = shares.iter().sum::<f64>() / shares.len() as f64;
     let off = shares.iter().map(|share| (share / mean - 1.0).abs()).fold(0.0, f64::max);
     let seen = format!("{mean:.4} per MHz at {} frequencies, deviation {:.3} % at most", shares.len(), off * 100.0);
-    Ok(Tried { so: shares.len() > 1 && off < 0.001, seen })
+    Ok(Tried::so(shares.len() > 1 && off < 0.001, seen))
 }
 
 /// Both limits are raised from the lowest clock to the highest, and lowered again, each in both orders. Upper before lower is
@@ -193,7 +193,7 @@ fn limits_in_either_order(old: &str) -> Result<Tried, Failure> {
         let refused = if refused.is_empty() { "nothing".to_owned() } else { refused.join(" and ") };
         seen.push(format!("{rules} refuse {refused}"));
     }
-    Ok(Tried { so, seen: seen.join("; ") })
+    Ok(Tried::so(so, seen.join("; ")))
 }
 
 /// One CPU's governor is written; who else has it then depends on what shares its clock.
@@ -209,5 +209,5 @@ fn one_cpu_of_many(name: &str) -> Result<Tried, Failure> {
         so &= other != "powersave" && (now == other) == alone;
         seen.push(format!("on sim:{name} setting CPU 1 sets CPUs {}", related.replace(' ', ",")));
     }
-    Ok(Tried { so, seen: seen.join("; ") })
+    Ok(Tried::so(so, seen.join("; ")))
 }

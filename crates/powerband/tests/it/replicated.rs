@@ -19,19 +19,26 @@ fn claims<'a>(article: &'a Value, holds: &str) -> BTreeSet<&'a str> {
     claims.map(|claim| claim["id"].as_str().unwrap()).collect()
 }
 
-/// Claims about the server of which a size is off.
-const NEVER_WHOLE: [&str; 3] = ["ladder-conservative-98-95", "shop-1000", "shop-2000"];
+/// Claims about the server that hold with a deviation.
+const NEVER_WHOLE: [&str; 7] = [
+    "ladder-conservative-98-95",
+    "ladder-tuned-crossover",
+    "mc-power-savings",
+    "shop-500",
+    "shop-1000",
+    "shop-2000",
+    "light-load-tuned-equals-default",
+];
 
 #[test]
 fn all_that_is_done_again_comes_out_again() {
     let desk = Desk::new();
-    let sizes_off = NEVER_WHOLE.to_vec();
-    for (name, points, untried, undecidable, sizes_off) in [
-        ("router", 5, vec![], vec!["decline-above-500"], vec![]),
-        ("counter", 7, vec![], vec![], vec![]),
-        ("governors", 0, vec![], vec![], sizes_off),
-        ("coalesce", 0, vec![], vec![], vec![]),
-        ("mpi", 4, vec!["boot-chain"], vec![], vec![]),
+    for (name, points, untried, undecidable, deviating, not_following) in [
+        ("router", 5, vec![], vec!["decline-above-500"], vec![], vec![]),
+        ("counter", 7, vec![], vec![], vec![], vec![]),
+        ("governors", 0, vec![], vec![], NEVER_WHOLE.to_vec(), vec![]),
+        ("coalesce", 0, vec![], vec![], vec![], vec!["iperf-better-at-1"]),
+        ("mpi", 4, vec!["boot-chain"], vec![], vec![], vec![]),
     ] {
         // Whatever the seed: a tolerance that is met by luck is not met.
         let seeds = if matches!(name, "mpi" | "governors") { &["1"][..] } else { &["1", "2", "3"] };
@@ -41,8 +48,9 @@ fn all_that_is_done_again_comes_out_again() {
             let article = article(&desk, &[&[name, "--seed", seed], quick].concat());
             assert_eq!(claims(&article, "not_tried"), untried.iter().copied().collect(), "{article}");
             assert_eq!(claims(&article, "undecidable"), undecidable.iter().copied().collect(), "{article}");
-            assert_eq!(claims(&article, "off_size"), sizes_off.iter().copied().collect(), "{article:#}");
-            let others = untried.len() + undecidable.len() + sizes_off.len();
+            assert_eq!(claims(&article, "deviates"), deviating.iter().copied().collect(), "{article:#}");
+            assert_eq!(claims(&article, "no"), not_following.iter().copied().collect(), "{article:#}");
+            let others = untried.len() + undecidable.len() + deviating.len() + not_following.len();
             let left = article["claims"].as_array().unwrap().len() - others;
             assert_eq!(claims(&article, "yes").len(), left, "{article:#}");
             let judged: Vec<&Value> =
@@ -134,7 +142,13 @@ const SLOWER: &str = "mean_us of conservative less performance";
 const IDLE: &str = "idle_power_w of performance less conservative";
 const INITIAL: &str = "initial_khz = 3000000\n";
 
-const WRONG: [Wrong; 7] = [
+const WRONG: [Wrong; 8] = [
+    Wrong {
+        what: "every governor at the rates that performance reaches, so that powersave has the best ratio of those not tuned",
+        changes: &[],
+        breaks: &["ladder-default-best-userspace"],
+        size: None,
+    },
     Wrong {
         what: "no section where only one request may be, its cycles given to the page",
         changes: &[
@@ -187,10 +201,11 @@ fn each_is_needed(wrong: &[Wrong]) {
     let desk = Desk::new();
     for Wrong { what, changes, breaks, size } in wrong {
         let article = server(&desk, changes);
-        let hold = claims(&article, "yes");
+        let (hold, deviates) = (claims(&article, "yes"), claims(&article, "deviates"));
         for claim in *breaks {
-            assert!(!NEVER_WHOLE.contains(claim), "{claim} does not hold anyway");
-            assert!(!hold.contains(claim), "{what}, and {claim} holds: {article:#}");
+            // One that deviates anyway has to do worse.
+            let still = if NEVER_WHOLE.contains(claim) { &deviates } else { &hold };
+            assert!(!still.contains(claim), "{what}, and {claim} is as it was: {article:#}");
         }
         if let Some((claim, found, range)) = size {
             let factor = factor(&article, claim, found);

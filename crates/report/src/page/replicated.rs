@@ -29,8 +29,8 @@ fn verdict(articles: &[Replication], summary: Option<&Picture>) -> String {
         ("Numbers within tolerance", of((points().count(), within))),
         ("Sizes within their factor", of(sizes)),
     ]);
-    let kinds = [Holds::Yes, Holds::OffSize, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
-    let head = ["article", "holds", "size off", "tie", "does not hold", "not tried", "undecidable"];
+    let kinds = [Holds::Yes, Holds::Deviates, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
+    let head = ["article", "holds", "holds with deviation", "within noise", "does not follow", "not tried", "not decidable"];
     let row = |article: &Replication| {
         let of = |holds| article.claims.iter().filter(|claim| claim.holds == holds).count().to_string();
         std::iter::once(article.name.clone()).chain(kinds.map(of)).collect()
@@ -66,13 +66,14 @@ fn claim(claim: &Judged) -> Row {
     let class = match claim.holds {
         Holds::Yes => "better",
         Holds::No | Holds::Tie => "worse",
-        Holds::OffSize | Holds::NotTried | Holds::Undecidable => "undecided",
+        Holds::Deviates | Holds::NotTried | Holds::Undecidable => "undecided",
     };
     let found: Vec<&str> = claim.checks.iter().map(|check| check.found.as_str()).collect();
     let found = [
         Some(found.join("; ")).filter(|found| !found.is_empty()),
         claim.why.clone(),
         claim.why_off.as_ref().map(|why| format!("why: {why}")),
+        claim.does_not_follow.as_ref().map(|why| format!("why not: {why}")),
         claim.built_in.as_ref().map(|what| format!("built in: {what}")),
     ];
     let found: Vec<String> = found.into_iter().flatten().collect();

@@ -120,7 +120,7 @@ pub(super) fn claims(articles: &[Replication]) -> Option<Picture> {
         let deviation = claim.deviation().map(format_number).unwrap_or_default();
         vec![name(article, claim), word(claim.holds).to_owned(), deviation]
     });
-    let kinds = [Holds::Yes, Holds::OffSize, Holds::Tie, Holds::No, Holds::Undecidable];
+    let kinds = [Holds::Yes, Holds::Deviates, Holds::Tie, Holds::No, Holds::Undecidable];
     let drawn = |kind: Holds| all().any(|(_, claim)| claim.deviation().is_some() && same_sign(claim.holds, kind));
     let title = "Deviation of every claim from the article".to_owned();
     let desc = format!(
@@ -159,7 +159,7 @@ fn row_of(claim: &Judged, label: String) -> Row {
 fn sign(holds: Holds) -> Look {
     let (colour, shape, hollow) = match holds {
         Holds::Yes => (GOOD, Shape::Circle, false),
-        Holds::OffSize => (PLAIN, Shape::Triangle, false),
+        Holds::Deviates => (PLAIN, Shape::Triangle, false),
         Holds::Tie => (PLAIN, Shape::Triangle, true),
         Holds::No => (BAD, Shape::Cross, false),
         Holds::NotTried | Holds::Undecidable => (FAINT, Shape::Diamond, true),
@@ -175,9 +175,9 @@ fn same_sign(one: Holds, other: Holds) -> bool {
 fn sign_word(holds: Holds) -> &'static str {
     match holds {
         Holds::Yes => "holds",
-        Holds::OffSize => "direction holds, size off",
+        Holds::Deviates => "holds with a deviation",
         Holds::Tie => "within the noise",
-        Holds::No => "does not hold",
+        Holds::No => "does not follow",
         Holds::NotTried | Holds::Undecidable => "not decided",
     }
 }

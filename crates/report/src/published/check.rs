@@ -16,6 +16,9 @@ pub enum Check {
         settings: Vec<String>,
         /// Largest difference, relative.
         within: f64,
+        /// Largest difference that is still a deviation and no contradiction, relative; absent = `within`.
+        #[serde(default)]
+        deviates_within: Option<f64>,
     },
     /// The first is `value` times the second.
     Ratio {
@@ -70,6 +73,12 @@ pub enum Check {
         /// In how many of the metrics; absent = in all.
         #[serde(default)]
         at_least: Option<usize>,
+        /// In how many it is a deviation and no contradiction; absent = `at_least`.
+        #[serde(default)]
+        deviates_at_least: Option<usize>,
+        /// Whether a metric counts in which the others are not clearly (by two standard errors) above it.
+        #[serde(default)]
+        or_tied: bool,
     },
     /// From setting to setting it does not fall, and the last is above the first.
     Rising {
@@ -128,6 +137,19 @@ pub enum Check {
         /// Largest difference, relative.
         within: f64,
     },
+    /// The setting's value lies between two; beyond them by the claim's tolerance factor it deviates.
+    Between {
+        /// Plan that measures it.
+        plan: String,
+        /// Metric.
+        metric: String,
+        /// Setting, by label.
+        setting: String,
+        /// Least and most, as published.
+        from: f64,
+        /// The most.
+        to: f64,
+    },
     /// The setting has at least this value.
     AtLeast {
         /// Plan that measures it.
@@ -159,6 +181,7 @@ impl Check {
             | Check::Rising { plan, .. }
             | Check::Proportional { plan, .. }
             | Check::Level { plan, .. }
+            | Check::Between { plan, .. }
             | Check::AtLeast { plan, .. } => vec![plan],
             Check::RisingAcross { plans, .. } | Check::AlikeAcross { plans, .. } => {
                 plans.iter().map(String::as_str).collect()
@@ -167,12 +190,57 @@ impl Check {
         }
     }
 
+    /// The settings it compares.
+    #[must_use]
+    pub fn settings(&self) -> Vec<&str> {
+        match self {
+            Check::Alike { settings, .. } | Check::Rising { settings, .. } | Check::Proportional { settings, .. } => {
+                settings.iter().map(String::as_str).collect()
+            }
+            Check::Ratio { of, .. } | Check::Change { of, .. } | Check::Difference { of, .. } => {
+                of.iter().map(String::as_str).collect()
+            }
+            Check::Above { setting, others, .. } => {
+                std::iter::once(setting).chain(others).map(String::as_str).collect()
+            }
+            Check::RisingAcross { setting, .. }
+            | Check::AlikeAcross { setting, .. }
+            | Check::Level { setting, .. }
+            | Check::Between { setting, .. }
+            | Check::AtLeast { setting, .. } => vec![setting],
+            Check::Tried { .. } => Vec::new(),
+        }
+    }
+
+    /// The metrics it looks at.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<&str> {
+        match self {
+            Check::Above { metrics, .. } => metrics.iter().map(String::as_str).collect(),
+            Check::Alike { metric, .. }
+            | Check::Rising { metric, .. }
+            | Check::Proportional { metric, .. }
+            | Check::Ratio { metric, .. }
+            | Check::Change { metric, .. }
+            | Check::Difference { metric, .. }
+            | Check::RisingAcross { metric, .. }
+            | Check::AlikeAcross { metric, .. }
+            | Check::Level { metric, .. }
+            | Check::Between { metric, .. }
+            | Check::AtLeast { metric, .. } => vec![metric],
+            Check::Tried { .. } => Vec::new(),
+        }
+    }
+
     /// What is wrong with it by itself.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let numbers: Vec<f64> = match self {
-            Check::Alike { settings, within, .. } => {
+            Check::Alike { settings, within, deviates_within, .. } => {
                 if settings.len() < 2 {
                     return Some("it compares fewer than two settings");
+                }
+                if deviates_within.is_some_and(|most| most <= *within) {
+                    return Some("its deviates_within is not above within");
                 }
                 vec![*within]
             }
@@ -180,8 +248,9 @@ impl Check {
                 return Some("it compares fewer than two plans");
             }
             Check::AlikeAcross { within, .. } => vec![*within],
-            Check::Above { metrics, others, at_least, .. } => {
-                let few = at_least.is_some_and(|least| least == 0 || least > metrics.len());
+            Check::Above { metrics, others, at_least, deviates_at_least, .. } => {
+                let least = at_least.unwrap_or(metrics.len());
+                let few = least == 0 || least > metrics.len() || deviates_at_least.is_some_and(|few| few == 0 || few >= least);
                 return (metrics.is_empty() || others.is_empty() || few)
                     .then_some("it names no metric, no other setting, or more metrics than it names");
             }
@@ -195,6 +264,8 @@ impl Check {
             Check::Ratio { value, tolerance, .. } => value.iter().chain(tolerance).copied().collect(),
             Check::Change { value, .. } | Check::Difference { value, .. } => vec![*value],
             Check::Level { value, within, .. } => vec![*value, *within],
+            Check::Between { from, to, .. } if from >= to => return Some("its from is not below its to"),
+            Check::Between { from, to, .. } => vec![*from, *to],
             Check::AtLeast { value, .. } => vec![*value],
             Check::Rising { .. } | Check::RisingAcross { .. } | Check::Tried { .. } => vec![],
         };

@@ -24,7 +24,7 @@ pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answe
 fn tried(check: &Check, evidence: &Evidence) -> Answer {
     let Check::Tried { what } = check else { return not_tried("it names no plan".into()) };
     match evidence.tried.get(what) {
-        Some(tried) => answer(tried.so, tried.seen.clone(), None),
+        Some(tried) => Answer { holds: tried.holds, found: tried.seen.clone(), factor: None, deviation: None },
         None => not_tried(format!("{what} was not tried")),
     }
 }
@@ -32,11 +32,11 @@ fn tried(check: &Check, evidence: &Evidence) -> Answer {
 fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
     let ratio = |of: [&str; 2], metric: &str| run.joined(of, metric, |a, b| a / b);
     Some(match check {
-        Check::Alike { metric, settings, within, .. } => {
+        Check::Alike { metric, settings, within, deviates_within, .. } => {
             let (first, others) = settings.split_first()?;
             let ratios = others.iter().map(|other| ratio([other, first], metric));
             let names = format!("{metric} of {} against {first}", others.join(", "));
-            alike(&names, &ratios.collect::<Option<Vec<_>>>()?, *within)
+            alike(&names, &ratios.collect::<Option<Vec<_>>>()?, (*within, deviates_within.unwrap_or(*within)))
         }
         Check::Ratio { metric, of: [a, b], value, tolerance, .. } => {
             let (value, tolerance) = (value.or(claim.ratio)?, tolerance.or(claim.tolerance)?);
@@ -55,14 +55,16 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let told = format!("{metric} of {a} less {b}: {} ({value:+})", with_error(found));
             sized(found, *value, claim.tolerance_factor?, told)
         }
-        Check::Above { metrics, setting, others, below, at_least, .. } => {
+        Check::Above { metrics, setting, others, below, at_least, deviates_at_least, or_tied, .. } => {
             let against = |metric: &String, other: &String| {
                 let sign = if *below { -1.0 } else { 1.0 };
                 run.joined([setting, other], metric, |a, b| sign * (a - b))
             };
             let of = |metric| others.iter().map(|other| against(metric, other)).collect::<Option<Vec<_>>>();
             let by_metric = metrics.iter().map(of).collect::<Option<Vec<_>>>()?;
-            above(metrics, &by_metric, setting, (others, *below), at_least.unwrap_or(metrics.len()))
+            let least = at_least.unwrap_or(metrics.len());
+            let limits = Limits { least, deviates: deviates_at_least.unwrap_or(least), or_tied: *or_tied };
+            above(metrics, &by_metric, setting, (others, *below), limits)
         }
         Check::Rising { metric, settings, .. } => {
             let means: Option<Vec<f64>> = settings.iter().map(|s| Some(run.mean(s, metric)?.mean)).collect();
@@ -88,6 +90,17 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let told = format!("{metric} of {setting}: {} ({})", number(found.mean), number(*value));
             let off = (found.mean / value - 1.0).abs();
             answer(off <= *within, told, Some(off / within))
+        }
+        Check::Between { metric, setting, from, to, .. } => {
+            let found = run.mean(setting, metric)?.mean;
+            let told = format!("{metric} of {setting}: {} ({} to {})", number(found), number(*from), number(*to));
+            let off = if found < *from { found / from } else { (found / to).max(1.0) };
+            let (beyond, factor) = (off.max(off.recip()), claim.tolerance_factor?);
+            let holds = if beyond <= 1.0 { Holds::Yes } else if beyond <= factor { Holds::Deviates } else { Holds::No };
+            // In the middle 0, at either end 1.
+            let inside = ((found - f64::midpoint(*from, *to)) / (to - from) * 2.0).abs();
+            let deviation = if beyond <= 1.0 { inside } else { beyond };
+            Answer { holds, found: told, factor: None, deviation: Some(deviation).filter(|it| it.is_finite()) }
         }
         Check::AtLeast { metric, setting, value, .. } => {
             let found = run.mean(setting, metric)?;
@@ -121,7 +134,7 @@ fn across(check: &Check, plans: &[&str], runs: &[&Observed]) -> Option<Answer> {
                     Estimate { mean: 1.0 + apart.mean / first.mean, error: apart.error / first.mean.abs(), ..apart }
                 })
                 .collect();
-            Answer { found: told, ..alike(metric, &ratios, *within) }
+            Answer { found: told, ..alike(metric, &ratios, (*within, *within)) }
         }
         _ => {
             let steps: Vec<Estimate> = means.windows(2).map(|pair| apart(&pair[0], &pair[1])).collect();
@@ -132,27 +145,42 @@ fn across(check: &Check, plans: &[&str], runs: &[&Observed]) -> Option<Answer> {
     })
 }
 
+/// In how many metrics a setting is to be above all others; in how many it still only deviates; whether ties count.
+struct Limits {
+    least: usize,
+    deviates: usize,
+    or_tied: bool,
+}
+
 /// In how many metrics a setting is above all others by the mean; a tie where those within two standard errors decide.
 fn above(
     metrics: &[String],
     by_metric: &[Vec<Estimate>],
     setting: &str,
     (others, below): (&[String], bool),
-    least: usize,
+    Limits { least, deviates, or_tied }: Limits,
 ) -> Answer {
     let missed = |far: &dyn Fn(&Estimate) -> bool| -> Vec<&str> {
         let lost = by_metric.iter().zip(metrics).filter(|(apart, _)| apart.iter().any(far));
         lost.map(|(_, metric)| metric.as_str()).collect()
     };
-    let not_above = missed(&|apart| apart.mean <= 0.0);
-    let surely_not = missed(&|apart| apart.mean < 0.0 && apart.mean < -TIE * apart.error);
+    let surely_below = |apart: &Estimate| apart.mean < 0.0 && apart.mean < -TIE * apart.error;
+    let surely_not = missed(&surely_below);
+    let not_above = if or_tied { surely_not.clone() } else { missed(&|apart| apart.mean <= 0.0) };
     let (count, most) = (metrics.len() - not_above.len(), metrics.len() - surely_not.len());
     let holds = match count {
-        _ if most < least => Holds::No,
         count if count >= least => Holds::Yes,
-        _ => Holds::Tie,
+        _ if most >= least => Holds::Tie,
+        count if count >= deviates => Holds::Deviates,
+        _ if most >= deviates => Holds::Tie,
+        _ => Holds::No,
     };
-    let side = if below { "below" } else { "above" };
+    let side = match (below, or_tied) {
+        (false, false) => "above",
+        (true, false) => "below",
+        (false, true) => "not below",
+        (true, true) => "not above",
+    };
     let but = if not_above.is_empty() { String::new() } else { format!("; not in {}", not_above.join(", ")) };
     let what = if let [metric] = metrics { metric.clone() } else { format!("{count} of {} metrics", metrics.len()) };
     let found = format!("{setting} is {side} {} in {what} (at least {least}){but}", others.join(", "));
@@ -162,22 +190,30 @@ fn above(
         .map(|apart| apart.iter().map(|apart| -in_errors(*apart)).fold(f64::NEG_INFINITY, f64::max))
         .collect();
     missed.sort_by(f64::total_cmp);
-    let deviation = least.checked_sub(1).and_then(|last| missed.get(last)).map(|missed| (1.0 + missed).max(0.0));
+    // Where ties count, a metric misses by what is beyond two standard errors.
+    let past = if or_tied { 0.0 } else { 1.0 };
+    let deviation = least.checked_sub(1).and_then(|last| missed.get(last)).map(|missed| (past + missed).max(0.0));
     Answer { holds, found, factor: None, deviation: deviation.filter(|it| it.is_finite()) }
 }
 
-/// Whether all ratios are one, within a distance that two standard errors more do not leave.
-fn alike(names: &str, ratios: &[Estimate], within: f64) -> Answer {
+/// Whether all ratios are one, within a distance that two standard errors more do not leave; up to the second they deviate.
+fn alike(names: &str, ratios: &[Estimate], (within, deviates_within): (f64, f64)) -> Answer {
     let far = |ratio: &Estimate| (ratio.mean - 1.0).abs();
     let worst = ratios.iter().copied().max_by(|a, b| far(a).total_cmp(&far(b)));
     let told = worst.map_or_else(String::new, |worst| {
         let change = Estimate { mean: worst.mean - 1.0, ..worst };
         format!("{names}: {} at most (may be {:.1} %)", percent(change), within * 100.0)
     });
-    let holds = if ratios.iter().any(|ratio| far(ratio) - TIE * ratio.error > within) {
+    let beyond = |within: f64| ratios.iter().any(|ratio| far(ratio) - TIE * ratio.error > within);
+    let holds = if beyond(deviates_within) {
         Holds::No
+    } else if beyond(within) {
+        Holds::Deviates
     } else if ratios.iter().all(|ratio| far(ratio) + TIE * ratio.error <= within) {
         Holds::Yes
+    } else if within < deviates_within && ratios.iter().all(|ratio| far(ratio) + TIE * ratio.error <= deviates_within) {
+        // On whichever side of the first limit it is, it is no contradiction.
+        Holds::Deviates
     } else {
         Holds::Tie
     };
@@ -205,7 +241,7 @@ fn sized(found: Estimate, published: f64, factor: f64, told: String) -> Answer {
         _ if found.mean.abs() < TIE * found.error => Holds::Tie,
         wrong if wrong <= 0.0 => Holds::No,
         off if off.max(off.recip()) <= factor => Holds::Yes,
-        _ => Holds::OffSize,
+        _ => Holds::Deviates,
     };
     let share = if off >= 1.0 { (off - 1.0) / (factor - 1.0) } else { (1.0 - off) / (1.0 - factor.recip()) };
     Answer { holds, found: told, factor: Some(off), deviation: Some(share).filter(|it| it.is_finite()) }
@@ -249,7 +285,7 @@ mod tests {
         // What is drawn and what is said agree; of a size within the noise only its distance is known.
         match answer.holds {
             Holds::Yes => assert!((0.0..=1.0).contains(&deviation), "{answer:?}"),
-            Holds::No | Holds::OffSize => assert!(deviation >= 1.0, "{answer:?}"),
+            Holds::No | Holds::Deviates => assert!(deviation >= 1.0, "{answer:?}"),
             _ => {}
         }
         answer.holds
@@ -291,8 +327,8 @@ mod tests {
         let change = |value: f64| format!("is = 'change'\nof = ['b', 'a']\nvalue = {value:?}");
         let holds = |value: f64, b| holds("tolerance_factor = 1.5", &change(value), [TENS, b, TENS]);
         assert_eq!(holds(0.08, ELEVENS), Holds::Yes);
-        assert_eq!(holds(0.30, ELEVENS), Holds::OffSize);
-        assert_eq!(holds(0.05, ELEVENS), Holds::OffSize);
+        assert_eq!(holds(0.30, ELEVENS), Holds::Deviates);
+        assert_eq!(holds(0.05, ELEVENS), Holds::Deviates);
         assert_eq!(holds(-0.1, ELEVENS), Holds::No);
         assert_eq!(holds(0.1, NOISE), Holds::Tie);
     }

@@ -17,10 +17,18 @@ pub struct Evidence {
 /// What trying something on a machine came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// Whether it was as the claim says.
-    pub so: bool,
+    /// What it says of the claim.
+    pub holds: Holds,
     /// What was seen, in a sentence without its full stop.
     pub seen: String,
+}
+
+impl Tried {
+    /// What is either so or not.
+    #[must_use]
+    pub fn so(so: bool, seen: String) -> Tried {
+        Tried { holds: if so { Holds::Yes } else { Holds::No }, seen }
+    }
 }
 
 /// What one plan measured.

@@ -9,7 +9,7 @@ use crate::text::{clean, cut, fit, fold};
 const NUMBER: usize = 6;
 const PADDING: usize = 3;
 /// Columns of the word before a claim.
-const WORD: usize = 14;
+const WORD: usize = 21;
 
 /// Lines of the default text, less what is typed and the prompt.
 const MOST: usize = 22;
@@ -169,11 +169,11 @@ fn pictured(found: &Found, width: usize) -> Vec<String> {
 pub(crate) fn word(holds: Holds) -> &'static str {
     match holds {
         Holds::Yes => "holds",
-        Holds::OffSize => "size off",
-        Holds::Tie => "tie",
-        Holds::No => "does not hold",
+        Holds::Deviates => "holds with deviation",
+        Holds::Tie => "not decidable",
+        Holds::No => "does not follow",
         Holds::NotTried => "not tried",
-        Holds::Undecidable => "undecidable",
+        Holds::Undecidable => "not decidable",
     }
 }
 
@@ -185,9 +185,9 @@ pub(crate) fn summed(articles: &[Replication]) -> String {
     let mut summed =
         format!("{} of {} claims hold", claims().filter(|it| it.holds == Holds::Yes).count(), claims().count());
     for (holds, one, several) in [
-        (Holds::OffSize, "has the right direction and another size", "have the right direction and another size"),
+        (Holds::Deviates, "holds with a deviation", "hold with a deviation"),
         (Holds::Tie, "is within the noise", "are within the noise"),
-        (Holds::No, "does not hold", "do not hold"),
+        (Holds::No, "does not follow", "do not follow"),
         (Holds::NotTried, "was not tried", "were not tried"),
         (Holds::Undecidable, "is not decided by the published evidence", "are not decided by the published evidence"),
     ] {
@@ -209,7 +209,8 @@ fn said(claim: &Judged, width: usize) -> Vec<String> {
     let found = claim.checks.iter().map(|check| check.found.clone()).collect::<Vec<_>>();
     let found = (!found.is_empty()).then(|| format!("measured: {}", found.join("; ")));
     let why_off = claim.why_off.as_ref().map(|why| format!("why: {why}"));
-    let parts = [Some(format!("{}: {}", claim.id, claim.text)), found, claim.why.clone(), why_off, built_in];
+    let not = claim.does_not_follow.as_ref().map(|why| format!("why not: {why}"));
+    let parts = [Some(format!("{}: {}", claim.id, claim.text)), found, claim.why.clone(), why_off, not, built_in];
     let mut lines = Vec::new();
     for (place, part) in parts.into_iter().flatten().enumerate() {
         for line in fold(&part, width.saturating_sub(WORD), 0) {
