@@ -144,8 +144,8 @@ const INITIAL: &str = "initial_khz = 3000000\n";
 
 const WRONG: [Wrong; 8] = [
     Wrong {
-        what: "every governor at the rates that performance reaches, so that powersave has the best ratio of those not tuned",
-        changes: &[],
+        what: "a lowest clock that needs so little that powersave has the best ratio at its own rates too",
+        changes: &[("volts = [1.30, 1.20, 1.10, 1.00]", "volts = [1.30, 1.30, 1.30, 0.60]")],
         breaks: &["ladder-default-best-userspace"],
         size: None,
     },

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_record::{Event, Metric};
 
+use super::Holds;
 use crate::{Model, ModelError};
 
 /// Everything an article's claims are held against.
