@@ -185,11 +185,20 @@ impl Sessions {
         drop(self.close(world, &Around::new(), &Around::new()));
     }
 
-    /// For how long the meters are to be read on after the load, ns, and what of: those whose numbers come late.
+    /// For how long the machines are to be read on after the load, ns, and what of: meters whose numbers come late, and
+    /// courses that are asked for beyond the load.
     pub(crate) fn late(&self) -> (u64, BTreeMap<Side, Vec<Watch>>) {
-        let late = self.meters.iter().filter(|(_, session)| session.linger_ns() > 0);
-        let linger_ns = late.clone().map(|(_, session)| session.linger_ns()).max().unwrap_or(0);
-        (linger_ns, late.map(|(&side, session)| (side, session.watches())).collect())
+        let mut watches: BTreeMap<Side, Vec<Watch>> = BTreeMap::new();
+        let mut linger_ns = 0;
+        for (&side, session) in self.meters.iter().filter(|(_, session)| session.linger_ns() > 0) {
+            linger_ns = linger_ns.max(session.linger_ns());
+            watches.entry(side).or_default().extend(session.watches());
+        }
+        for (&side, courses) in self.courses.iter().filter(|(_, courses)| courses.after_ns() > 0) {
+            linger_ns = linger_ns.max(courses.after_ns());
+            watches.entry(side).or_default().extend(courses.watches());
+        }
+        (linger_ns, watches)
     }
 
     /// Closes the meters and tells what the machines read around the load, and after it.
@@ -204,13 +213,17 @@ impl Sessions {
         }
         for (side, courses) in self.courses {
             let Some(machine) = world.machine(side) else { continue };
-            let before = self.meters.get(&side).map_or(0, |session| session.watches().len());
-            metered.timelines.extend(courses.timelines(side, of(around, side).get(before..).unwrap_or_default()));
+            // Those of the meter come first.
+            let meter = self.meters.get(&side);
+            let before = meter.map_or(0, |session| session.watches().len());
+            let (around, after) = (of(around, side).get(before..), of(after, side).get(meter.map_or(0, read_on)..));
+            let timelines = courses.timelines(side, around.unwrap_or_default(), after.unwrap_or_default());
+            metered.timelines.extend(timelines);
             courses.close(machine);
         }
         for (side, session) in self.meters {
             let Some(machine) = world.machine(side) else { continue };
-            let (around, after) = (of(around, side), of(after, side));
+            let (around, after) = (of(around, side), of(after, side).get(..read_on(&session)).unwrap_or_default());
             metered.timelines.extend(session.timelines(side, around, after));
             for reading in session.close(machine, around, after) {
                 if let Measured::Value { left_out: left_out @ 1.., .. } = reading.measured {
@@ -306,6 +319,11 @@ pub(crate) fn of_stretch(prefix: &str, name: &str) -> String {
         Some((side, name)) => format!("{side}/{prefix}{name}"),
         None => format!("{prefix}{name}"),
     }
+}
+
+/// How many of the places that are read on after the load are a meter's: they are the first of its side.
+fn read_on(session: &Session) -> usize {
+    if session.linger_ns() > 0 { session.watches().len() } else { 0 }
 }
 
 /// What was read of a side.

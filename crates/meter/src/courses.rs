@@ -14,6 +14,7 @@ const TIME_STEP_NS: u64 = 1_000_000;
 pub struct Courses {
     /// Those read at one period are read together, each from its place in the list of handles on.
     watched: BTreeMap<u64, Vec<Open>>,
+    after_ns: u64,
 }
 
 /// One open course.
@@ -51,7 +52,10 @@ impl Courses {
                 _ => Source::open(machine, recording.what, &cpus),
             };
             match open {
-                Ok(of) => courses.watched.entry(recording.period_ns).or_default().push(Open { cpus, of }),
+                Ok(of) => {
+                    courses.watched.entry(recording.period_ns).or_default().push(Open { cpus, of });
+                    courses.after_ns = courses.after_ns.max(recording.after_ns);
+                }
                 Err(why) => {
                     courses.close(machine);
                     return Err((recording.what, why));
@@ -71,16 +75,24 @@ impl Courses {
         self.watched.iter().map(watch).collect()
     }
 
-    /// What was read by [`Courses::watches`], a timeline for each clock and each CPU. Readings that failed are left out.
+    /// For how long they are to be read on after the work, ns.
     #[must_use]
-    pub fn timelines(&self, side: Side, around: &[Vec<Moment>]) -> Vec<Timeline> {
+    pub fn after_ns(&self) -> u64 {
+        self.after_ns
+    }
+
+    /// What was read by [`Courses::watches`] around the work and after it, a timeline for each clock and each CPU. Readings
+    /// that failed are left out.
+    #[must_use]
+    pub fn timelines(&self, side: Side, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Timeline> {
         let mut timelines = Vec::new();
-        for (open, moments) in self.watched.values().zip(around) {
+        for (place, (open, moments)) in self.watched.values().zip(around).enumerate() {
+            let moments = || moments.iter().chain(after.get(place).into_iter().flatten());
             let mut from = 0;
             for course in open {
                 let own = from..from + course.of.handles().len();
                 from = own.end;
-                let read = moments.iter().map(|it| (it.at_ns, it.texts.get(own.clone()).unwrap_or_default()));
+                let read = moments().map(|it| (it.at_ns, it.texts.get(own.clone()).unwrap_or_default()));
                 timelines.extend(course.timelines(side, read));
             }
         }

@@ -546,6 +546,8 @@ pub(crate) enum MountLoad {
     Idle,
     /// One CPU counts
     Counter,
+    /// A rank for each CPU counts primes; some seconds, and the machine rests again
+    Primes,
 }
 
 /// `replicate`.

@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Side, format_duration, parse_duration_ns};
 
-/// How often is read when nothing else is said, and at most, ns: 10 Hz, as meters of power are.
+/// How often is read when nothing else is said, ns: 10 Hz, as meters of power are.
 const PERIOD_NS: u64 = 100_000_000;
+
+/// How long it may be recorded after the load, ns.
+const AFTER_MOST_NS: u64 = 600_000_000_000;
 
 /// What can be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
@@ -30,6 +33,14 @@ pub struct Recording {
     pub cpus: Option<CpuList>,
     /// How often it is read, ns.
     pub period_ns: u64,
+    /// How long it is read on after the load, under the same setting, ns.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(time_ns: &u64) -> bool {
+    *time_ns == 0
 }
 
 impl Recorded {
@@ -41,11 +52,20 @@ impl Recorded {
             Recorded::Utilisation => "utilisation",
         }
     }
+
+    /// How often it may be read at most, ns: governors decide from every 10 ms on, and the kernel counts how busy a CPU was
+    /// in ticks of as much, of which several are needed for a share.
+    fn least_period_ns(self) -> u64 {
+        match self {
+            Recorded::Clock => 10_000_000,
+            Recorded::Utilisation => PERIOD_NS,
+        }
+    }
 }
 
 impl Recording {
     /// Reads `[far/]clock|utilisation[@CPUS][:TIME]`, several of them with commas between; without a time it is ten times
-    /// a second.
+    /// a second. `after=TIME` among them is how long all of the list are read on after the load.
     ///
     /// # Errors
     /// What is wrong with it, one sentence.
@@ -58,7 +78,20 @@ impl Recording {
                 None => parts.push(part.to_owned()),
             }
         }
-        parts.iter().map(|part| Recording::parse(part.trim())).collect()
+        let (after, parts): (Vec<&str>, Vec<&str>) =
+            parts.iter().map(|part| part.trim()).partition(|part| part.starts_with("after="));
+        let after_ns = match after[..] {
+            [] => 0,
+            [one] => parse_duration_ns(one.trim_start_matches("after=")).map_err(|error| error.to_string())?,
+            _ => return Err(format!("'{text}' says twice how long to record after the load")),
+        };
+        if after_ns > AFTER_MOST_NS {
+            return Err(format!("'{text}' records too long after the load; write after=10min or less"));
+        }
+        if parts.is_empty() {
+            return Err(format!("'{text}' names nothing to record; write e.g. clock:10ms,after=5s"));
+        }
+        parts.into_iter().map(|part| Ok(Recording { after_ns, ..Recording::parse(part)? })).collect()
     }
 
     fn parse(text: &str) -> Result<Recording, String> {
@@ -76,10 +109,11 @@ impl Recording {
             return Err(format!("'{text}' names no CPU; write e.g. {name}@0-3"));
         }
         let period_ns = time.map(parse_duration_ns).transpose().map_err(|error| error.to_string())?;
-        match period_ns.unwrap_or(PERIOD_NS) {
-            period_ns @ PERIOD_NS.. => Ok(Recording { side, what, cpus, period_ns }),
-            _ => Err(format!("'{text}' is too often; write 100ms or more")),
+        let (period_ns, least_ns) = (period_ns.unwrap_or(PERIOD_NS), what.least_period_ns());
+        if period_ns < least_ns {
+            return Err(format!("'{text}' is too often; write {name}:{} or more", format_duration(least_ns).replace(' ', "")));
         }
+        Ok(Recording { side, what, cpus, period_ns, after_ns: 0 })
     }
 }
 
@@ -87,7 +121,8 @@ impl fmt::Display for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = if self.side == Side::Near { "" } else { "far/" };
         let cpus = self.cpus.as_ref().map_or_else(String::new, |cpus| format!(" of CPUs {cpus}"));
-        write!(f, "{side}{}{cpus} every {}", self.what.name(), format_duration(self.period_ns))
+        write!(f, "{side}{}{cpus} every {}", self.what.name(), format_duration(self.period_ns))?;
+        if self.after_ns > 0 { write!(f, " and {} after the load", format_duration(self.after_ns)) } else { Ok(()) }
     }
 }
 
@@ -105,7 +140,8 @@ mod tests {
             read("clock@0,2-3:1s, far/utilisation"),
             "clock of CPUs 0,2-3 every 1 s; far/utilisation every 100 ms"
         );
-        for text in ["", "speed", "clock@", "clock@x", "clock:soon", "clock:10ms", "clock,,utilisation"] {
+        assert_eq!(read("clock:10ms,after=5s"), "clock every 10 ms and 5 s after the load");
+        for text in ["", "speed", "clock@", "clock@x", "clock:soon", "clock:9ms", "utilisation:50ms", "clock,,utilisation", "after=5s", "clock,after=x", "clock,after=1h"] {
             let why = Recording::parse_list(text).unwrap_err();
             assert!(!why.is_empty() && !why.contains('\n'), "{text}: {why}");
         }

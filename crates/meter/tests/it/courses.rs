@@ -57,7 +57,7 @@ fn clocks_by_policy_and_use_by_cpu_are_kept_at_their_times() {
         machine.put(&format!("{CPUFREQ}/policy2/scaling_cur_freq"), &khz.to_string());
         moments.push(machine.sample(watch, 7 * S + at_ms * 1_000_000 + at_ms * 300));
     }
-    let timelines = courses.timelines(Side::Near, &[moments]);
+    let timelines = courses.timelines(Side::Near, &[moments], &[]);
     courses.close(&mut machine);
     assert_eq!(machine.still_open(), 0);
     let names: Vec<(&str, &str)> = timelines.iter().map(|it| (it.meter.as_str(), it.boundary.as_str())).collect();
@@ -87,7 +87,7 @@ fn some_cpus_alone_are_kept_at_a_period_of_their_own() {
             moments.push(machine.sample(watch, at_s * S));
         }
     }
-    let timelines = courses.timelines(Side::Far, &moments);
+    let timelines = courses.timelines(Side::Far, &moments, &[]);
     let names: Vec<(Side, &str)> = timelines.iter().map(|it| (it.side, it.boundary.as_str())).collect();
     assert_eq!(names, [(Side::Far, "cpu1"), (Side::Far, "policy2")]);
     assert_eq!(told(&timelines, "cpu1")[1..], [(S, 100), (2 * S, 100), (3 * S, 100)]);

@@ -95,7 +95,7 @@ pub(crate) struct Watch {
     /// Write one row per sample to FILE.csv or FILE.jsonl instead of the screen (-: standard output)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
-    /// Time between samples, at least 100ms
+    /// Time between samples, at least 100ms (simulated machines: 10ms)
     #[arg(long, value_name = "TIME", default_value = "1s", allow_hyphen_values = true, help_heading = COMMON)]
     pub(crate) interval: String,
     /// Stop after this time, e.g. 10s

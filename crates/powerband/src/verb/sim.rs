@@ -17,6 +17,9 @@ use crate::rig;
 /// How long a machine counts, ns: a hundred years.
 const COUNTS_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
+/// Primes below this are counted, as in plans/mpi-governors.toml: ten seconds of forty CPUs.
+const PRIMES_BELOW: u64 = 1_000_000_000;
+
 /// The simulated machines there are.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Machines {
@@ -95,10 +98,8 @@ fn boot(shared: &Shared, name: &str, load: MountLoad) -> Result<SimWorld, Failur
     let mut world = SimWorld::new(profile, None, shared.seed.unwrap_or(1)).map_err(|error| cannot(&error))?;
     let interrupts = powerband_host::interrupts().map_err(|errno| cannot(&errno))?;
     world.interrupt_source(Box::new(interrupts));
-    if load == MountLoad::Counter
-        && let Some(machine) = world.machine(Side::Near)
-    {
-        count(machine)?;
+    if let Some(machine) = world.machine(Side::Near) {
+        start(machine, load)?;
     }
     Ok(world)
 }
@@ -107,9 +108,13 @@ fn mount_failure(error: MountError) -> Failure {
     Failure::new(mount_exit(&error), error)
 }
 
-/// Gives a simulated machine something to do: one CPU counts.
-pub(super) fn count(machine: &mut dyn Machine) -> Result<(), Failure> {
-    let work = Work::Counter { for_ns: COUNTS_NS, align_to_second: false };
+/// Gives a simulated machine something to do.
+pub(super) fn start(machine: &mut dyn Machine, load: MountLoad) -> Result<(), Failure> {
+    let work = match load {
+        MountLoad::Idle => return Ok(()),
+        MountLoad::Counter => Work::Counter { for_ns: COUNTS_NS, align_to_second: false },
+        MountLoad::Primes => Work::Primes { ranks: None, limit: PRIMES_BELOW, mpirun: false },
+    };
     let job = Job { work, cpus: None, group: None, user: None, output_limit: None, around: Vec::new() };
     machine.spawn(&job).map(|_| ()).map_err(|error| Failure::new(Exit::CannotGoOn, error))
 }

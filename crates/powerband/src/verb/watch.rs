@@ -11,7 +11,7 @@ use powerband_host::{ObserverUsage, observer_usage};
 use powerband_record::{Side, parse_duration_ns};
 use powerband_watch::{Cost, Sampler};
 
-use crate::cli::{MountLoad, Shared, Watch};
+use crate::cli::{Shared, Watch};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
 use crate::rig::{self, Names, Purpose, Rig};
@@ -20,6 +20,11 @@ use pace::Pace;
 
 /// Ten samples a second at most.
 const SHORTEST_NS: u64 = 100_000_000;
+/// Of a model, which is not disturbed by being read: as often as the quickest governor decides.
+const SHORTEST_SIMULATED_NS: u64 = 10_000_000;
+
+/// How long a simulated machine rests before its load begins, ns.
+const REST_NS: u64 = 10_000_000_000;
 
 /// A machine that is watched, and how.
 struct Watched {
@@ -41,7 +46,7 @@ pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
             "the picture needs a terminal; write --log - for rows of CSV, --json for lines of JSON, or --log FILE.csv",
         ));
     }
-    let interval_ns = interval(&args.interval)?;
+    let interval_ns = interval(&args.interval, names.simulated())?;
     let length_ns = args.length.as_deref().map(parse_duration_ns).transpose();
     let length_ns = length_ns.map_err(|error| usage(format!("--for: {error}")))?;
     let mut rig = open(shared, args, &names)?;
@@ -67,9 +72,12 @@ fn on_a_terminal() -> bool {
     std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
 }
 
-fn interval(text: &str) -> Result<u64, Failure> {
+fn interval(text: &str, simulated: bool) -> Result<u64, Failure> {
     let ns = parse_duration_ns(text).map_err(|error| usage(format!("--interval: {error}")))?;
-    if ns < SHORTEST_NS {
+    if simulated && ns < SHORTEST_SIMULATED_NS {
+        return Err(usage(format!("--interval {text} is too short; write 10ms or more")));
+    }
+    if !simulated && ns < SHORTEST_NS {
         return Err(usage(format!(
             "--interval {text} is too short: looking more than ten times a second would change what is seen; write 100ms or more"
         )));
@@ -85,10 +93,14 @@ fn open(shared: &Shared, args: &Watch, names: &Names) -> Result<Rig, Failure> {
         return Err(usage("--load is for simulated machines; here, start the load separately"));
     }
     let mut rig = rig::open(names, shared.seed, Purpose::Look)?;
-    if args.load == Some(MountLoad::Counter)
-        && let Some(machine) = rig.world().machine(Side::Near)
-    {
-        sim::count(machine)?;
+    if let Some(load) = args.load {
+        // The machine rests before, so that what the load does to it can be seen.
+        let from_ns = rig.world().now_ns();
+        while rig.world().now_ns() < from_ns + REST_NS {
+            rig.world().wait(Some(from_ns + REST_NS));
+        }
+        let machine = rig.world().machine(Side::Near).ok_or_else(no_machine)?;
+        sim::start(machine, load)?;
     }
     Ok(rig)
 }

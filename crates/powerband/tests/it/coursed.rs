@@ -86,3 +86,63 @@ fn what_cannot_be_recorded_is_refused_before_the_start() {
         assert!(sentence.contains(words), "{word}: {sentence}");
     }
 }
+
+/// The clock of CPU 0 by the time, s: while the load runs, and after it.
+fn clock_of(csv: &str, setting: &str) -> Vec<(f64, f64)> {
+    let lines = csv.lines().filter(|line| line.contains(setting) && line.contains("\"policy0\""));
+    let cell = |line: &str, column: usize| line.split(',').nth(column).and_then(|text| text.parse().ok());
+    lines.filter_map(|line| Some((cell(line, 6)?, cell(line, 8)?))).collect()
+}
+
+#[test]
+fn the_climb_of_conservative_and_its_descent_are_seen() {
+    let desk = Desk::new();
+    let words = [
+        "--machine", "sim:quadcore", "try", "governor=conservative,ondemand", "--load", "counter", "--for", "2s",
+        "--blocks", "1", "--warmup", "0", "--record", "clock:10ms,after=3s",
+    ];
+    desk.run(&words).ended(0);
+    let csv = desk.run(&["export", "--csv", "--timelines"]).ended(0).out;
+    let steps = |setting: &str| -> Vec<f64> {
+        let mut clock: Vec<f64> = clock_of(&csv, setting).into_iter().map(|(_, mhz)| mhz).collect();
+        clock.dedup();
+        clock
+    };
+    let up_and_down = |steps: &[f64]| {
+        let top = steps.iter().position(|mhz| *mhz == 2400.0).unwrap();
+        (steps[..=top].to_vec(), steps[top..].to_vec())
+    };
+    let (climb, descent) = up_and_down(&steps("governor=conservative"));
+    assert!(climb.len() > 3 && climb.is_sorted(), "{climb:?}");
+    assert!(descent.len() > 3 && descent.iter().rev().is_sorted() && descent.last() == Some(&1600.0), "{descent:?}");
+    let (jump, fall) = up_and_down(&steps("governor=ondemand"));
+    assert_eq!((jump, fall), (vec![1600.0, 2400.0], vec![2400.0, 1600.0]));
+    let last_s = clock_of(&csv, "governor=conservative").last().unwrap().0;
+    assert!((4.9..5.2).contains(&last_s), "{last_s}");
+    // A page says how it was recorded, so that it is recorded again.
+    let file = desk.beside("page.html");
+    desk.run(&["report", "-o", &file.display().to_string()]).ended(0);
+    let journal = desk.journal();
+    desk.run(&["run", "--again", &file.display().to_string()]).ended(0);
+    assert_eq!(desk.journal(), journal);
+}
+
+#[test]
+fn a_simulated_machine_is_watched_while_it_counts_primes() {
+    let desk = Desk::new();
+    desk.run(&["--machine", "sim:mpi-server", "set", "governor=conservative"]).ended(0);
+    let words = ["--machine", "sim:mpi-server", "watch", "--load", "primes", "--interval", "10ms", "--for", "40s", "--json"];
+    let out = desk.run(&words).ended(0).out;
+    let mut clock: Vec<u64> = Vec::new();
+    for line in out.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let now = row["cpu0_clock_khz"].as_u64().unwrap_or_else(|| panic!("{row}"));
+        if clock.last() != Some(&now) {
+            clock.push(now);
+        }
+    }
+    let top = clock.iter().max().unwrap();
+    let at = clock.iter().position(|khz| khz == top).unwrap();
+    assert!(at > 3 && clock[..=at].is_sorted(), "{clock:?}");
+    assert!(clock.last() < Some(top), "it goes down again: {clock:?}");
+}
