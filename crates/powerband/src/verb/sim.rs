@@ -4,7 +4,7 @@ use std::path::Path;
 
 use powerband_machine::{Errno, Job, Machine, World};
 use powerband_mount::{Extent, Mount, MountError, Namespace};
-use powerband_record::{Side, Work, format_duration, format_khz, format_number};
+use powerband_record::{CpuList, Side, Work, format_duration, format_khz, format_number};
 use powerband_sim::{Description, Profile, SimWorld};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +19,9 @@ const COUNTS_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
 /// Primes below this are counted, as in plans/mpi-governors.toml: ten seconds of forty CPUs.
 const PRIMES_BELOW: u64 = 1_000_000_000;
+
+/// Between two wake-ups of a CPU by what else a machine does, ns.
+const WAKES_NS: u64 = 100_000_000;
 
 /// The simulated machines there are.
 #[derive(Serialize, JsonSchema)]
@@ -116,7 +119,21 @@ pub(super) fn start(machine: &mut dyn Machine, load: MountLoad) -> Result<(), Fa
         MountLoad::Primes => Work::Primes { ranks: None, limit: PRIMES_BELOW, mpirun: false },
     };
     let job = Job { work, cpus: None, group: None, user: None, output_limit: None, around: Vec::new() };
-    machine.spawn(&job).map(|_| ()).map_err(|error| Failure::new(Exit::CannotGoOn, error))
+    let mut jobs = vec![job.clone()];
+    if load == MountLoad::Primes {
+        // What a machine does by itself now and then on each CPU: a governor whose timer wakes nobody needs it to go down.
+        let online = machine.read("/sys/devices/system/cpu/online").unwrap_or_default();
+        let online: CpuList = online.trim().parse().unwrap_or_default();
+        let rest = |&cpu: &u32| Job {
+            work: Work::Wake { for_ns: COUNTS_NS, interval_ns: WAKES_NS, priority: 0 },
+            cpus: Some(CpuList::new(vec![cpu])),
+            ..job.clone()
+        };
+        jobs.extend(online.as_slice().iter().map(rest));
+    }
+    jobs.iter().try_for_each(|job| {
+        machine.spawn(job).map(|_| ()).map_err(|error| Failure::new(Exit::CannotGoOn, error))
+    })
 }
 
 fn mount_exit(error: &MountError) -> Exit {
