@@ -1,5 +1,6 @@
 //! The published articles, done again: their plans run on simulated machines, their claims held against what came out.
 mod articles;
+mod boot;
 mod gathered;
 mod progress;
 mod tried;

@@ -4,7 +4,7 @@ use powerband_record::{CpuList, Side, Work};
 use powerband_report::replication::Tried;
 use powerband_sim::SimWorld;
 
-use super::gathered;
+use super::{boot, gathered};
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure};
 use crate::rig;
@@ -28,6 +28,7 @@ pub(super) fn on_machines(what: &str, shared: &Shared) -> Result<Option<Tried>, 
         "one-cpu-of-many" => one_cpu_of_many(given.unwrap_or("quadcore"))?,
         "work-by-cpu" => gathered::work_by_cpu(given.unwrap_or("x3650"))?,
         "work-by-core" => gathered::work_by_core("smt")?,
+        "boot-chain" => boot::chain()?,
         "clock-from-rest-to-load" => clock_from_rest_to_load(given.unwrap_or("mpi-server"))?,
         _ => return Ok(None),
     };

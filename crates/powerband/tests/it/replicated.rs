@@ -33,12 +33,12 @@ const NEVER_WHOLE: [&str; 7] = [
 #[test]
 fn all_that_is_done_again_comes_out_again() {
     let desk = Desk::new();
-    for (name, points, untried, undecidable, deviating, not_following) in [
-        ("router", 5, vec![], vec!["decline-above-500"], vec![], vec![]),
-        ("counter", 7, vec![], vec![], vec![], vec![]),
-        ("governors", 0, vec![], vec![], NEVER_WHOLE.to_vec(), vec![]),
-        ("coalesce", 0, vec![], vec![], vec![], vec!["iperf-better-at-1"]),
-        ("mpi", 4, vec!["boot-chain"], vec![], vec![], vec![]),
+    for (name, points, undecidable, deviating, not_following) in [
+        ("router", 5, vec!["decline-above-500"], vec![], vec![]),
+        ("counter", 7, vec![], vec![], vec![]),
+        ("governors", 0, vec![], NEVER_WHOLE.to_vec(), vec![]),
+        ("coalesce", 0, vec![], vec![], vec!["iperf-better-at-1"]),
+        ("mpi", 4, vec![], vec![], vec![]),
     ] {
         // Whatever the seed: a tolerance that is met by luck is not met.
         let seeds = if matches!(name, "mpi" | "governors") { &["1"][..] } else { &["1", "2", "3"] };
@@ -46,11 +46,11 @@ fn all_that_is_done_again_comes_out_again() {
             // Two blocks decide most of the server's claims as six do, in a third of the time.
             let quick: &[&str] = if name == "governors" { &["--blocks", "2"] } else { &[] };
             let article = article(&desk, &[&[name, "--seed", seed], quick].concat());
-            assert_eq!(claims(&article, "not_tried"), untried.iter().copied().collect(), "{article}");
+            assert!(claims(&article, "not_tried").is_empty(), "{article}");
             assert_eq!(claims(&article, "undecidable"), undecidable.iter().copied().collect(), "{article}");
             assert_eq!(claims(&article, "deviates"), deviating.iter().copied().collect(), "{article:#}");
             assert_eq!(claims(&article, "no"), not_following.iter().copied().collect(), "{article:#}");
-            let others = untried.len() + undecidable.len() + deviating.len() + not_following.len();
+            let others = undecidable.len() + deviating.len() + not_following.len();
             let left = article["claims"].as_array().unwrap().len() - others;
             assert_eq!(claims(&article, "yes").len(), left, "{article:#}");
             let judged: Vec<&Value> =
