@@ -292,10 +292,12 @@ mod tests {
     }
 
     fn decided(claim: &str, check: &str, values: [&[f64]; 3]) -> Answer {
+        let names = ["a", "b", "c", "d"].into_iter();
+        let among: Vec<&str> = names.filter(|name| check.contains(&format!("'{name}'"))).collect();
         let text = format!(
             "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n[machine]\n[experiment]\nplans = ['p']\n\
              [[experiment.load]]\nname = 'l'\nwhat = 'w'\nmetrics = ['m']\n[[claim]]\nid = 'c'\nkind = 'approx'\ntext = 't'\n\
-             {claim}\n[[claim.check]]\nplan = 'p'\nmetric = 'm'\n{check}\n"
+             {claim}\namong = {among:?}\n[[claim.check]]\nplan = 'p'\nmetric = 'm'\n{check}\n"
         );
         let published = Published::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let settings = [("a", values[0]), ("b", values[1]), ("c", values[2])];
@@ -313,6 +315,42 @@ mod tests {
         assert_eq!(holds("", alike, [TENS, TENS, TENS]), Holds::Yes);
         assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), Holds::No);
         assert_eq!(holds("", alike, [TENS, NOISE, TENS]), Holds::Tie);
+    }
+
+    #[test]
+    fn what_is_beyond_the_first_limit_and_within_the_second_deviates() {
+        let alike = "is = 'alike'\nsettings = ['a', 'b']\nwithin = 0.05\ndeviates_within = 0.15";
+        assert_eq!(holds("", alike, [TENS, TENS, TENS]), Holds::Yes);
+        assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), Holds::Deviates);
+        assert_eq!(holds("", alike, [TENS, &[12.0, 12.1, 11.9, 12.0], TENS]), Holds::No);
+        let between = |from: f64, to: f64| {
+            let check = format!("is = 'between'\nsetting = 'a'\nfrom = {from:?}\nto = {to:?}");
+            holds("tolerance_factor = 1.5", &check, [TENS, TENS, TENS])
+        };
+        assert_eq!(between(9.0, 12.0), Holds::Yes);
+        assert_eq!((between(5.0, 8.0), between(12.0, 20.0)), (Holds::Deviates, Holds::Deviates));
+        assert_eq!((between(5.0, 6.0), between(16.0, 20.0)), (Holds::No, Holds::No));
+    }
+
+    #[test]
+    fn a_check_that_leaves_out_what_the_claim_names_is_refused() {
+        let text = |among: &str, check: &str| {
+            format!(
+                "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n[machine]\n[experiment]\nplans = ['p']\n\
+                 [[experiment.load]]\nname = 'l'\nwhat = 'w'\nmetrics = ['m']\n[[claim]]\nid = 'c'\nkind = 'direction'\n\
+                 text = 't'\n{among}\n[[claim.check]]\nplan = 'p'\nis = 'above'\nsetting = 'a'\n{check}\n"
+            )
+        };
+        let parsed = |among: &str, check: &str| Published::parse(&text(among, check)).map_err(|error| error.to_string());
+        let whole = "metrics = ['at_100_w', 'at_50_w']\nothers = ['b', 'c']";
+        assert!(parsed("among = ['a', 'b', 'c']\nlevels = [100, 50]", whole).is_ok());
+        for (among, check) in [
+            ("among = ['a', 'b', 'c']\nlevels = [100, 50]", "metrics = ['at_100_w', 'at_50_w']\nothers = ['b']"),
+            ("among = ['a', 'b', 'c']\nlevels = [100, 50]", "metrics = ['at_100_w']\nothers = ['b', 'c']"),
+            ("", whole),
+        ] {
+            assert!(parsed(among, check).is_err_and(|why| why.starts_with("claim 'c': ")), "{among} {check}");
+        }
     }
 
     #[test]
