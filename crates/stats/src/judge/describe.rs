@@ -43,7 +43,14 @@ impl Judge {
     }
 
     /// Records a claim as it stands at this look.
-    pub(super) fn claim(&mut self, index: usize, differs: bool, same: bool, after: Option<&After>, table_blocks: usize) {
+    pub(super) fn claim(
+        &mut self,
+        index: usize,
+        differs: bool,
+        same: bool,
+        after: Option<&After>,
+        table_blocks: usize,
+    ) {
         let Some(contrast) = self.states[index].contrast else { return };
         let claim = match (differs, same) {
             (true, true) => Claim::SameButDifferent,
