@@ -386,6 +386,10 @@ impl Sheet {
             absolute: self.rules.scale == Scale::Linear && !self.relative,
             low: finite(interval.0),
             high: finite(interval.1),
+            allowing_after: look
+                .without_after
+                .filter(|_| matches!(verdict, Verdict::Better | Verdict::Worse))
+                .and_then(|(low, high)| finite(low).zip(finite(high))),
             blocks: look.contrast.blocks,
             decided_at: look.claimed_at,
             predicted_blocks: look.predicted.map(|predicted| (predicted.low, predicted.high)),

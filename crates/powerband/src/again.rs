@@ -62,7 +62,7 @@ fn on_rig(shared: &Shared, page: &Path, names: &Names, mut started: Started, arg
     let steps = dry::steps(&resolved, rig.world())?;
     resolved.started.baseline = dry::baseline(&steps);
     let Some(store) = &mut store else {
-        return Ok(dry::print(shared, &resolved, &steps, &listed, rig.world()));
+        return Ok(dry::print(shared, &resolved, &steps, &listed, rig.world(), false));
     };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);

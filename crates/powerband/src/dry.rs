@@ -147,6 +147,11 @@ pub(crate) struct Planned<'a> {
     /// What is recorded while loads run, of which CPUs and how often.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     record: &'a [Recording],
+    /// Seed of the order and, of a simulated machine, of its noise.
+    seed: u64,
+    /// What is typed to see or run exactly this plan; absent where the seed was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<&'a str>,
     /// Margin of "same", relative.
     margin: f64,
     /// Most blocks.
@@ -170,7 +175,9 @@ pub(crate) fn print(
     steps: &[Steps],
     listed: &[Listed],
     world: &mut dyn World,
+    drawn: bool,
 ) -> Answer {
+    let repeat = drawn.then(|| with_seed(resolved.started.seed, std::env::args()));
     let (meters, record) = (&meters(world, resolved)[..], &recorded(world, resolved)[..]);
     let started = &resolved.started;
     let judged: Vec<_> = started.metrics.iter().filter(|m| m.judged).map(|m| m.name.as_str()).collect();
@@ -194,6 +201,8 @@ pub(crate) fn print(
             shown,
             meters,
             record,
+            seed: started.seed,
+            repeat: repeat.as_deref(),
             margin: started.margin,
             max_blocks: started.max_blocks,
             trials_in_first_block: trials,
@@ -229,8 +238,21 @@ pub(crate) fn print(
             text += &time(longest_ns).map(|time| format!("{time}; usually decided sooner")).unwrap_or_default();
         }
     }
+    text += &seeded(started.seed, drawn);
     output::say(&text);
     Ok(Exit::Fine as u8)
+}
+
+/// The seed, and what is typed to have it again where it was drawn.
+pub(crate) fn seeded(seed: u64, drawn: bool) -> String {
+    let typed = || format!(", drawn for this plan; the same plan again:\n{}", with_seed(seed, std::env::args()));
+    format!("\nseed {seed}{}", if drawn { typed() } else { String::new() })
+}
+
+/// The words that were typed, with the seed right behind the program's name, where every verb takes it.
+fn with_seed(seed: u64, words: impl Iterator<Item = String>) -> String {
+    let typed: Vec<String> = words.skip(1).map(|word| powerband_report::sentence::quoted(&word)).collect();
+    format!("powerband --seed {seed} {}", typed.join(" "))
 }
 
 /// Lines that the settings may take, so that all of it fits a terminal.

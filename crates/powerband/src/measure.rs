@@ -42,9 +42,10 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     plan.knobs.extend(rig::declared(shared)?);
     let purpose = if measuring.setup.dry_run { Purpose::Rehearse } else { Purpose::Measure };
     let names = rig::Names::of(shared, &plan);
-    plan.seed = Some(seed(shared, &plan, &names)?);
+    let given = given_seed(shared, &plan, &names)?;
+    plan.seed = Some(given.map_or_else(drawn_seed, Ok)?);
     if names.table().is_some() {
-        return tabled::measure(shared, named(plan, names), measuring);
+        return tabled::measure(shared, named(plan, names), measuring, given.is_none());
     }
     let real = !names.simulated();
     rig::check_models(&names, &plan.load)?;
@@ -81,7 +82,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
         notes.into_iter().for_each(|note| output::remark(note));
     }
     let Some(store) = &mut store else {
-        return dry::print(shared, &resolved, &steps, &listed, rig.world());
+        return dry::print(shared, &resolved, &steps, &listed, rig.world(), given.is_none());
     };
     let id = store.begin(&header()).map_err(store_failure)?;
     let finding = conduct(store, id, &resolved, rig.world(), user, measuring.setup.quiet || shared.json);
@@ -89,11 +90,13 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     conclude(shared, store, id, finding, measuring).and_then(|code| in_place.map(|()| code))
 }
 
-/// The seed of an experiment: as given, else drawn, so that no two experiments share the order of their trials by accident.
-fn seed(shared: &Shared, plan: &Plan, names: &rig::Names) -> Result<u64, Failure> {
-    if let Some(given) = plan.seed.or(names.seed()?).or(shared.seed_of_environment) {
-        return Ok(given);
-    }
+/// The seed of an experiment, where one is given.
+fn given_seed(shared: &Shared, plan: &Plan, names: &rig::Names) -> Result<Option<u64>, Failure> {
+    Ok(plan.seed.or(names.seed()?).or(shared.seed_of_environment))
+}
+
+/// A seed that nobody gave, so that no two experiments share the order of their trials by accident.
+fn drawn_seed() -> Result<u64, Failure> {
     powerband_host::random_seed().map(u64::from).map_err(|errno| {
         Failure::new(Exit::CannotGoOn, format!("no seed can be drawn ({errno}); give one with --seed, e.g. --seed 1"))
     })

@@ -12,25 +12,25 @@ use crate::rig::{Names, resolve_failure};
 use crate::{dry, input, output};
 
 /// Runs an experiment on a table and prints what it found.
-pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring) -> Answer {
+pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, drawn: bool) -> Answer {
     if !plan.hooks().is_empty() {
         return Err(usage("a table has been measured already; leave out --prepare, --conclude, --setup and --cleanup"));
     }
     let table = read(&Names::written(&plan))?;
     let resolved = resolve_table(&plan, &table).map_err(resolve_failure)?;
     output::remark(&table.describe());
-    conduct(shared, &table, &resolved.started, measuring)
+    conduct(shared, &table, &resolved.started, measuring, drawn)
 }
 
 /// The experiment of a page, if its table still is the same.
 pub(crate) fn from_page(shared: &Shared, names: &Names, started: &Started, measuring: &Measuring) -> Answer {
-    conduct(shared, &again(names, started)?, started, measuring)
+    conduct(shared, &again(names, started)?, started, measuring, false)
 }
 
-fn conduct(shared: &Shared, table: &Table, started: &Started, measuring: &Measuring) -> Answer {
+fn conduct(shared: &Shared, table: &Table, started: &Started, measuring: &Measuring, drawn: bool) -> Answer {
     let mut bench = bench(table, started)?;
     if measuring.setup.dry_run {
-        return print(shared, started);
+        return print(shared, started, drawn);
     }
     let mut store = open_store(shared)?;
     let id = store.begin(&header()).map_err(store_failure)?;
@@ -65,7 +65,7 @@ fn read(names: &Names) -> Result<Table, Failure> {
 }
 
 /// Prints what would be drawn.
-fn print(shared: &Shared, started: &Started) -> Answer {
+fn print(shared: &Shared, started: &Started, drawn: bool) -> Answer {
     if shared.json {
         return output::say_document(started);
     }
@@ -78,6 +78,7 @@ fn print(shared: &Shared, started: &Started) -> Answer {
             text += &format!("at most {} blocks{}", started.max_blocks, budget.unwrap_or_default());
         }
     }
+    text += &dry::seeded(started.seed, drawn);
     output::say(&text);
     Ok(Exit::Fine as u8)
 }

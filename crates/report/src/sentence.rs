@@ -8,9 +8,12 @@ use serde_json::Value;
 use crate::model::missing;
 use crate::{End, Model, commands, requirements};
 
+mod certainty;
 mod labels;
 mod search;
 
+pub use certainty::certainty;
+pub(crate) use certainty::{assumes_no_after_effect, judged};
 pub use labels::join_labels;
 pub(crate) use search::{holds, limits, line, taken_back, undo};
 pub use search::{missed, quoted, typed, typed_for};
@@ -397,59 +400,6 @@ pub fn ended(model: &Model) -> &'static str {
         End::Closed(CloseReason::Blocks) if model.started.search.is_some() => "the most runs were made",
         end => ending(end),
     }
-}
-
-/// Error rate, margin and where the margin comes from; of a search, what its error rate is of.
-#[must_use]
-pub fn certainty(model: &Model) -> String {
-    let plan = &model.started;
-    if plan.search.is_some() {
-        return format!("error rate {} for the answer, whichever of the settings it is", percent(plan.alpha));
-    }
-    let source = margin_source(plan);
-    let ranks = if plan.robust { "; judged by ranks" } else { "" };
-    let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
-    let knee = if plan.cost_order.is_empty() {
-        String::new()
-    } else {
-        format!(", {alpha} for dropping the right knee and {alpha} for naming a wrong one")
-    };
-    let same = if plan.same_family {
-        format!("{alpha} for all \"same\" together, {alpha} for each requirement")
-    } else {
-        format!("{alpha} for each \"same\" and each requirement")
-    };
-    format!(
-        "error rate {alpha} for all differences claimed together, {same}{knee}; margin {margin} ({source}), \
-         smaller differences count as equal{ranks}; verdicts are about {} of this session, another day may differ{}{}",
-        judged(plan),
-        assumed(model),
-        unseen(model)
-    )
-}
-
-/// What of a setting's trials is judged.
-fn judged(plan: &Started) -> &'static str {
-    if plan.judge_mean { "the mean of all trials" } else { "the typical trial" }
-}
-
-/// What has to be assumed where only two settings take turns: most of their blocks show an effect of a setting and one on the
-/// trial after it together.
-fn assumed(model: &Model) -> &'static str {
-    match model.settings.len() {
-        2 => "; they assume that neither setting affects the trial after it",
-        _ => "",
-    }
-}
-
-/// The share of rare trials of another kind that the fewest trials behind a "same" leave possible: x with (1 - x)^trials = 0.05.
-fn unseen(model: &Model) -> String {
-    let verdicts = model.settings.iter().flat_map(|it| it.verdicts.iter().flatten());
-    let fewest = verdicts.filter(|it| it.verdict == Verdict::Same).map(|it| it.blocks).min();
-    fewest.filter(|blocks| *blocks > 0).map_or_else(String::new, |blocks| {
-        let share = 100.0 * (1.0 - 0.05_f64.powf(1.0 / f64::from(blocks)));
-        format!("; \"same\" after {blocks} blocks leaves possible that up to {share:.0} % of trials are slow ones")
-    })
 }
 
 /// Where the margin comes from, in words.

@@ -323,7 +323,7 @@ impl Judge {
             }
             let same = waiting.contains(&index) && self.is_same(index) && self.is_same_without(after.as_ref(), index);
             if differs || same {
-                self.claim(index, differs, same, table_blocks);
+                self.claim(index, differs, same, after.as_ref(), table_blocks);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::random::{Draws, Purpose};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// One trial's place inside a block: a setting and which copy of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,17 +41,18 @@ pub fn slots(reference_copies: usize, open_settings: &[usize]) -> Vec<Slot> {
     reference.chain(open_settings.iter().map(|&setting| Slot::first(setting))).collect()
 }
 
-/// Blocks in which no setting stays on one side of its reference: those a first verdict may rest on.
+/// Blocks in which no setting stays on one side of its reference or changes sides each time: those a first verdict may rest on.
 const BALANCED_BLOCKS: u32 = 3;
-/// Draws of the first blocks; of so many that leave a setting on one side, the one that leaves the fewest.
+/// Draws of the first blocks; of so many that leave a setting on one side or in turns, the one that leaves the fewest.
 const BALANCING_DRAWS: u64 = 100;
 
 /// The order of one block, counted from 0: a uniform shuffle keyed by (`seed`, `block`).
 ///
-/// The first three blocks are drawn together, again until every setting has run both before and after the reference
-/// (restricted randomisation, Yates 1948): under a steep drift, or interference whose period is two trials, three blocks in
-/// the same order would show a difference with hardly any spread. Later blocks are drawn each for itself: a fixed or
-/// alternating order would lose the argument that a setting which does nothing is as likely above its reference as below it.
+/// The first three blocks are drawn together, again until every setting has run both before and after the reference, and not
+/// in turns (restricted randomisation, Yates 1948): under a steep drift, or interference whose period is one block or two,
+/// three blocks in the same order, or in turns, would show a difference with hardly any spread. Later blocks are drawn each
+/// for itself: a fixed or alternating order would lose the argument that a setting which does nothing is as likely above its
+/// reference as below it.
 ///
 /// The same arguments give the same order on every host.
 #[must_use]
@@ -76,33 +78,35 @@ fn shuffled(seed: u64, block: u32, draw: u64, slots: &[Slot]) -> Vec<Slot> {
     order
 }
 
-/// The first blocks, each setting on both sides of the reference wherever that is found.
+/// The first blocks, each setting on both sides of the reference wherever that is found, and not in turns.
 fn balanced(seed: u64, slots: &[Slot]) -> Vec<Vec<Slot>> {
-    let mut best: Option<(usize, Vec<Vec<Slot>>)> = None;
+    let mut best: Option<((usize, usize), Vec<Vec<Slot>>)> = None;
     for draw in 0..BALANCING_DRAWS {
         let blocks: Vec<Vec<Slot>> = (0..BALANCED_BLOCKS).map(|block| shuffled(seed, block, draw, slots)).collect();
-        let left = one_sided(&blocks);
+        let left = unbalanced(&blocks);
         if best.as_ref().is_none_or(|(fewest, _)| left < *fewest) {
             best = Some((left, blocks));
         }
-        if left == 0 {
+        if left == (0, 0) {
             break;
         }
     }
     best.map(|(_, blocks)| blocks).unwrap_or_default()
 }
 
-/// Settings that run on the same side of the reference, the middle of its copies, in every block.
-fn one_sided(blocks: &[Vec<Slot>]) -> usize {
+/// Settings that run on the same side of the reference, the middle of its copies, in every block; and those that run on the
+/// other side in each block than in the one before.
+fn unbalanced(blocks: &[Vec<Slot>]) -> (usize, usize) {
     let settings = blocks.iter().flatten().map(|slot| slot.setting + 1).max().unwrap_or(0);
-    let (mut before, mut after) = (vec![false; settings], vec![false; settings]);
+    let mut sides = vec![Vec::with_capacity(blocks.len()); settings];
     for order in blocks {
         let places = order.iter().enumerate().filter(|(_, slot)| slot.setting == 0).map(|(place, _)| place);
         let (sum, copies) = places.fold((0, 0), |(sum, copies), place| (sum + place, copies + 1));
         for (place, slot) in order.iter().enumerate().filter(|(_, slot)| slot.setting > 0) {
-            before[slot.setting] |= place * copies <= sum;
-            after[slot.setting] |= place * copies >= sum;
+            sides[slot.setting].push((place * copies).cmp(&sum));
         }
     }
-    (1..settings).filter(|&setting| !(before[setting] && after[setting])).count()
+    let stays = |of: &&Vec<Ordering>| of.iter().all(|side| side.is_lt()) || of.iter().all(|side| side.is_gt());
+    let alternates = |of: &&Vec<Ordering>| of.windows(2).all(|two| two[0].is_ne() && two[0] == two[1].reverse());
+    (sides.iter().skip(1).filter(stays).count(), sides.iter().skip(1).filter(alternates).count())
 }

@@ -81,6 +81,17 @@ pub struct SettingLook {
     pub modes: Option<Modes>,
     /// Its rare trials far from the typical one.
     pub rare: Option<Rare>,
+    /// Interval as shown at the level of the claim, with the likeliest effect of a setting on the trial after it taken out.
+    /// Only of a difference; none where it cannot be estimated.
+    pub without_after: Option<(f64, f64)>,
+}
+
+impl SettingLook {
+    /// Whether a difference is claimed that is not shown at the same level once an effect on the next trial is allowed for.
+    #[must_use]
+    pub fn assumes_no_after_effect(&self) -> bool {
+        self.claim.is_difference() && self.without_after.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
+    }
 }
 
 /// One look at all settings.

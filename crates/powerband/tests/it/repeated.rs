@@ -107,3 +107,30 @@ fn what_is_shown_again_is_what_was_shown() {
     let text = desk.run(&["show"]).ended(0).out;
     assert!(text.contains("\n500MHz (the knee): same throughput within 5 %, "), "{text}");
 }
+
+#[test]
+fn a_dry_run_shows_the_seed_it_drew_and_how_to_have_that_plan_again() {
+    let desk = Desk::new();
+    for words in
+        [&["run", "plans/counter.toml", "--dry-run"][..], &["try", "governor=all", "--load", "counter", "--dry-run"]]
+    {
+        let words = if words[0] == "try" { [&["--machine", "sim:laptop"], words].concat() } else { words.to_vec() };
+        let planned = unseeded(&desk, &words).out;
+        let (shown, typed) = planned.trim_end().rsplit_once('\n').unwrap();
+        let (_, seed) = shown.rsplit_once("\nseed ").unwrap();
+        let (seed, what) = seed.split_once(',').unwrap();
+        assert!(seed.parse::<u32>().is_ok() && what.contains("drawn"), "{planned}");
+        assert_eq!(typed, format!("powerband --seed {seed} {}", words.join(" ")));
+        let again: Vec<&str> = typed.split(' ').skip(1).collect();
+        let again = unseeded(&desk, &again).out;
+        assert_eq!(
+            again.trim_end(),
+            shown.split_once(&format!("\nseed {seed},")).unwrap().0.to_owned() + &format!("\nseed {seed}")
+        );
+        let json = unseeded(&desk, &[&["--json"], &words[..]].concat()).out;
+        assert!(
+            json.contains("\"repeat\": \"powerband --seed ") || json.contains("\"repeat\":\"powerband --seed "),
+            "{json}"
+        );
+    }
+}

@@ -112,7 +112,7 @@ impl Csv {
             // A block's number may come again in another session.
             let block =
                 told(BLOCK).map(|text| blocks.number(&format!("{}\u{0}{text}", told(SESSION).unwrap_or_default())));
-            trials.push(Trial { setting: settings.number(row[of_setting].trim()), block, session, values });
+            trials.push(Trial { setting: settings.number(row[of_setting].trim()), block, session, ran: None, values });
         }
         Ok(Measured {
             name: self.name.clone(),

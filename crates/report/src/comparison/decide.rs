@@ -1,12 +1,12 @@
 //! Which comparison fits what was measured, and what it comes to.
 use std::sync::Arc;
 
-use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss};
+use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss, unit_of};
 use powerband_stats::apart::{Apart, ApartLook, LEAST_SESSIONS, sessions, through_reference, welch};
 use powerband_stats::{Claim, Judge, Rules, Scale, SettingLook, Spending};
 
 use super::measured::{Measured, typical};
-use super::{CompareError, Comparison, How, Row, chosen};
+use super::{CompareError, Comparison, How, Row, chosen, text};
 
 /// Margin and error rate where neither an option nor an experiment says one.
 const DEFAULTS: (f64, f64) = (0.01, 0.05);
@@ -249,6 +249,15 @@ fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLo
     };
     if look.claim == Claim::SameButDifferent {
         row.notes.push("significant, but below the margin".into());
+    }
+    if look.assumes_no_after_effect()
+        && look.claim != Claim::SameButDifferent
+        && let Some((low, high)) = look.without_after
+    {
+        let between = text::interval(&Row { low: Some(low), high: Some(high), ..row.clone() }).unwrap_or_default();
+        let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
+        row.notes
+            .push(format!("assumes that no setting affects the trial after it; allowing for that: {between} {unit}"));
     }
     if look.unstable {
         row.notes.push(format!("{} is unstable: noisier than the others, or of two minds", row.setting));

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{Event, Metric, PlannedTrial};
-use powerband_stats::{Slot, Table};
+use powerband_stats::{Ran, Slot, Table};
 
 use super::{CompareError, Groups};
 use crate::{Model, ModelError, TrialValues};
@@ -19,6 +19,8 @@ pub struct Trial {
     pub block: Option<usize>,
     /// Its session, where there are several.
     pub session: Option<usize>,
+    /// Number of the trial and the setting of the one right before it, where the order is known.
+    pub ran: Option<Ran>,
     /// Value by metric.
     pub values: BTreeMap<String, f64>,
 }
@@ -66,15 +68,25 @@ impl Measured {
         };
         let mut planned: BTreeMap<u32, PlannedTrial> = BTreeMap::new();
         let mut trials = Vec::new();
+        let (mut before, mut latest) = (None, None);
         for event in events {
             match event {
-                Event::TrialStarted(trial) => drop(planned.insert(trial.trial, *trial)),
+                Event::TrialStarted(trial) => {
+                    // As while it ran: what a void trial left is not known.
+                    before = latest.take();
+                    planned.insert(trial.trial, *trial);
+                }
                 Event::TrialDone { trial, outcome, .. } => {
-                    let Some(planned) = planned.get(trial).filter(|planned| planned.block > 0) else { continue };
+                    let Some(planned) = planned.get(trial) else { continue };
+                    latest = Some(planned.setting as usize);
+                    if planned.block == 0 {
+                        continue;
+                    }
                     trials.push(Trial {
                         setting: planned.setting as usize,
                         block: Some(planned.block as usize - 1),
                         session: None,
+                        ran: Some(Ran { trial: *trial, before }),
                         values: outcome.metrics.clone(),
                     });
                 }
@@ -101,6 +113,7 @@ impl Measured {
             setting: it.setting as usize,
             block: Some(it.block as usize - 1),
             session: None,
+            ran: None,
             values: metrics.iter().zip(&it.values).filter_map(|(m, v)| Some((m.name.clone(), (*v)?))).collect(),
         };
         Measured {
@@ -181,24 +194,29 @@ impl Measured {
             }
             others.iter().position(|&other| other == setting).map(|place| place + 1)
         };
-        let mut cells: BTreeMap<usize, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
+        let mut cells: BTreeMap<usize, BTreeMap<usize, Vec<(f64, Option<Ran>)>>> = BTreeMap::new();
         for trial in &self.trials {
-            if let (Some(place), Some(block), Some(&value)) =
-                (place(trial.setting), trial.block, trial.values.get(metric))
+            if let (Some(of), Some(block), Some(&value)) = (place(trial.setting), trial.block, trial.values.get(metric))
             {
-                cells.entry(block).or_default().entry(place).or_default().push(value);
+                let ran = trial.ran.map(|ran| Ran { before: ran.before.and_then(place), ..ran });
+                cells.entry(block).or_default().entry(of).or_default().push((value, ran));
             }
         }
         let mut table = Table::new(others.len());
         for of_block in cells.values() {
             let block = table.push_block();
-            for (&setting, values) in of_block {
+            for (&setting, trials) in of_block {
                 let most = if setting == 0 { REFERENCE_COPIES } else { 1 };
-                let split = values.len().min(most) - 1;
-                for (copy, value) in values[..split].iter().enumerate() {
-                    table.set(block, Slot { setting, copy }, *value)?;
+                let (single, several) = trials.split_at(if trials.len() > most { most - 1 } else { trials.len() });
+                for (copy, &(value, ran)) in single.iter().enumerate() {
+                    let slot = Slot { setting, copy };
+                    table.set(block, slot, value)?;
+                    ran.map_or(Ok(()), |ran| table.set_ran(block, slot, value, ran))?;
                 }
-                table.set(block, Slot { setting, copy: split }, typical(&values[split..]))?;
+                if !several.is_empty() {
+                    let values: Vec<f64> = several.iter().map(|(value, _)| *value).collect();
+                    table.set(block, Slot { setting, copy: single.len() }, typical(&values))?;
+                }
             }
         }
         Ok(table)

@@ -70,7 +70,7 @@ fn change(row: &Row) -> Option<String> {
     })
 }
 
-fn interval(row: &Row) -> Option<String> {
+pub(super) fn interval(row: &Row) -> Option<String> {
     Some(format!("{} .. {}", shown(row, row.low?), shown(row, row.high?)))
 }
 

@@ -29,6 +29,40 @@ fn two_metrics_of_one_setting_one_of_them_open() {
     check(&open(), "brief-open", include_str!("expected/brief-open.txt"));
 }
 
+/// [`open`] with what remains of its difference once an effect on the next trial is allowed for.
+fn allowing(after: (f64, f64)) -> Vec<Event> {
+    let mut events = open();
+    for event in &mut events {
+        if let Event::Closed(finding) = event {
+            finding.verdicts.retain(|it| it.verdict == Verdict::Better);
+            finding.verdicts.iter_mut().for_each(|it| it.allowing_after = Some(after));
+        }
+    }
+    events
+}
+
+#[test]
+fn what_a_difference_of_two_settings_rests_on_is_said() {
+    let assumes = "Assumes no effect on the next trial.";
+    let flat = |events: &[Event]| printed(events, 80).replace('\n', " ");
+    for (after, expected) in [((-0.12, 0.004), true), ((-0.12, -0.02), false)] {
+        let text = flat(&allowing(after));
+        assert!(
+            text.contains("Error rate 5 % by ranks, for the typical trial of this session; another day may differ."),
+            "{text}"
+        );
+        assert_eq!(text.contains(assumes), expected, "{text}");
+        let model = Model::from_events(&allowing(after)).unwrap().with_header(header());
+        let full = text::render(&model, 80, false).split_whitespace().collect::<Vec<_>>().join(" ");
+        let says = "they assume that neither setting affects the trial after it (allowing for that: energy_j of \
+                    governor=schedutil -12 .. +0.4 %; a longer --settle would tell)";
+        assert_eq!(full.contains("neither setting affects"), expected, "{full}");
+        assert!(!expected || full.contains(says), "{full}");
+    }
+    // Of several settings few blocks confound the two effects.
+    assert!(!flat(&governors()).contains(assumes));
+}
+
 /// So many settings of one knob, each judged by two metrics.
 fn many(count: u32) -> Vec<Event> {
     let labels: Vec<String> = (1..count).map(|number| format!("governor=ondemand up_threshold={number}")).collect();

@@ -139,6 +139,7 @@ pub(crate) fn verdict(setting: u32, metric: &str, verdict: Verdict, change: (f64
         change: change.0,
         low: Some(change.1),
         high: Some(change.2),
+        allowing_after: None,
         blocks: 4,
         decided_at: (!open).then_some(4),
         predicted_blocks: open.then_some((10, 24)),

@@ -38,6 +38,12 @@ impl Judge {
         without.p_beyond(self.rules.margin_on_scale()) <= level
     }
 
+    /// The interval of a setting (at its index) with the after-effect taken out, as shown, at the level of its test.
+    pub(super) fn interval_without(&self, after: &After, index: usize) -> Option<(f64, f64)> {
+        let (low, high) = self.without(after, index + 1)?.interval(self.states[index].test.level);
+        Some((self.rules.shown(low), self.rules.shown(high)))
+    }
+
     /// A setting (from 1) compared with an after-effect taken out.
     fn without(&self, after: &After, setting: usize) -> Option<Contrast> {
         let marks = self.differences_of(&after.marks, setting);

@@ -1,6 +1,7 @@
 //! From what the judge knows to what it tells.
 
 use super::{Judge, State};
+use crate::after::After;
 use crate::contrast::Contrast;
 use crate::drift::{change_point, drift};
 use crate::modes::modes;
@@ -42,7 +43,14 @@ impl Judge {
     }
 
     /// Records a claim as it stands at this look.
-    pub(super) fn claim(&mut self, index: usize, differs: bool, same: bool, table_blocks: usize) {
+    pub(super) fn claim(
+        &mut self,
+        index: usize,
+        differs: bool,
+        same: bool,
+        after: Option<&After>,
+        table_blocks: usize,
+    ) {
         let Some(contrast) = self.states[index].contrast else { return };
         let claim = match (differs, same) {
             (true, true) => Claim::SameButDifferent,
@@ -53,6 +61,7 @@ impl Judge {
         let mut look = self.setting_look(index, contrast);
         look.claim = claim;
         look.claimed_at = Some(contrast.blocks);
+        look.without_after = after.filter(|_| differs).and_then(|after| self.interval_without(after, index));
         let state = &mut self.states[index];
         state.claimed = Some(look);
         state.left_at = Some(table_blocks);
@@ -122,6 +131,7 @@ impl Judge {
             unstable: unstable || modes.is_some_and(|m| m.two),
             modes,
             rare: self.rare.get(setting).copied().flatten(),
+            without_after: None,
         }
     }
 

@@ -44,7 +44,12 @@ fn drifts(per_trial: f64, settings: usize, name: &'static str) -> Machine {
 }
 
 fn square(period: u32, settings: usize, name: &'static str) -> Machine {
-    let high = move |trial: u32| f64::from(u8::from(trial % period >= period.div_ceil(2)));
+    square_from(0, period, settings, name)
+}
+
+/// A square wave whose first trial is so many trials after a change down.
+fn square_from(first: u32, period: u32, settings: usize, name: &'static str) -> Machine {
+    let high = move |trial: u32| f64::from(u8::from((first + trial) % period >= period.div_ceil(2)));
     machine(name, settings, move |trial, _, _, draws| draws.normal() + 5.0 * high(trial))
 }
 
@@ -65,8 +70,10 @@ pub(crate) fn unnamed() -> Vec<Machine> {
         drifts(20.0, 5, "20 s.d. a trial, 6 settings"),
         square(2, 1, "square wave of 2 trials"),
         square(4, 1, "square wave of 4 trials"),
+        square_from(1, 4, 1, "square wave of 4 trials that changes inside blocks"),
         square(6, 1, "square wave of 6 trials"),
         square(3, 2, "square wave of 3 trials, 3 settings"),
+        square_from(1, 6, 2, "square wave of 6 trials, 3 settings"),
         machine("in steps of 1 s.d.", 1, |_, _, _, draws| (100.5 + draws.normal()).round()),
         noisier(5.0, 1, 5, "one of 5 settings 5 times as noisy"),
         noisier(10.0, 1, 5, "one of 5 settings 10 times as noisy"),

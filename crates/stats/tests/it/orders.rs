@@ -20,7 +20,7 @@ fn every_order_is_as_likely() {
 }
 
 #[test]
-fn in_the_first_three_blocks_every_setting_runs_before_and_after_its_reference() {
+fn in_the_first_three_blocks_every_setting_runs_before_and_after_its_reference_not_in_turns() {
     for (settings, seed) in (1..=8).flat_map(|settings| (0..50).map(move |seed| (settings, seed))) {
         let slots = slots(reference_copies(settings), &(1..=settings).collect::<Vec<_>>());
         let orders: Vec<Vec<Slot>> = (0..3).map(|block| block_order(seed, block, &slots)).collect();
@@ -37,6 +37,8 @@ fn in_the_first_three_blocks_every_setting_runs_before_and_after_its_reference()
                 sides.iter().any(|side| side.is_le()) && sides.iter().any(|side| side.is_ge()),
                 "{settings}: {orders:?}"
             );
+            // With many settings a draw that leaves none in turns is not found.
+            assert!(settings > 2 || sides[0] == sides[1] || sides[1] == sides[2], "{settings}: {orders:?}");
         }
     }
 }

@@ -87,6 +87,7 @@ fn verdict(verdict: Verdict) -> SettingVerdict {
         change: -0.45,
         low: Some(-0.47),
         high: Some(-0.43),
+        allowing_after: None,
         blocks: 2,
         decided_at: (verdict != Verdict::Undecided).then_some(2),
         predicted_blocks: (verdict == Verdict::Undecided).then_some((3, 9)),

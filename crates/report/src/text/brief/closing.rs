@@ -40,7 +40,7 @@ pub(in super::super) fn lines(model: &Model, width: usize, colour: bool, room: R
         lines.extend(painted(shortened(fold(sentence, width, 0)), colour && place == 0, "1"));
     }
     let incomplete = model.restored.as_ref().is_some_and(|done| !done.failed.is_empty());
-    let rate = error_rate(model).filter(|_| !is_in_the_answer(model));
+    let rate = certainty(model);
     let calm = (!incomplete && !nothing_was_set(model)).then(|| restored(model));
     let whole: Vec<String> = rate.into_iter().chain(calm).collect();
     if !whole.is_empty() {
@@ -92,22 +92,27 @@ fn is_in_the_answer(model: &Model) -> bool {
         && verdicts.all(|(metric, it)| times(&metric.name) && matches!(it.verdict, Verdict::Better | Verdict::Worse))
 }
 
-/// The error rate and the margin; nothing where nothing is decided.
-fn error_rate(model: &Model) -> Option<String> {
+/// The error rate, the margin of "same", and what verdicts are about; nothing where nothing is decided.
+fn certainty(model: &Model) -> Option<String> {
     let plan = &model.started;
     if plan.search.is_some() {
         return Some(format!("Error rate {} for the answer.", percent(plan.alpha)));
     }
-    let ranks = match (plan.robust, plan.judge_mean) {
-        (true, _) => ", compared by ranks",
-        (false, true) => ", of the mean of all trials",
-        (false, false) => "",
+    let mut verdicts = model.settings.iter().flat_map(|it| it.verdicts.iter().flatten()).peekable();
+    if verdicts.peek().is_none() || plan.calibration {
+        return None;
+    }
+    let same = match verdicts.any(|it| it.verdict == Verdict::Same) {
+        true => format!(" (\"same\": within {})", percent(plan.margin)),
+        false => String::new(),
     };
-    let (alpha, margin) = (percent(plan.alpha), percent(plan.margin));
-    let decided = model.settings.iter().flat_map(|it| &it.verdicts).any(Option::is_some);
-    let same = if plan.same_family { "over all \"same\"" } else { "for each \"same\"" };
-    (decided && !plan.calibration)
-        .then(|| format!("Error rate {alpha} over all differences, and {same} (within {margin}){ranks}."))
+    let ranks = if plan.robust { " by ranks" } else { "" };
+    let rate = match is_in_the_answer(model) {
+        true => "Verdicts are about".to_owned(),
+        false => format!("Error rate {}{same}{ranks}, for", percent(plan.alpha)),
+    };
+    let assumed = if sentence::assumes_no_after_effect(model) { " Assumes no effect on the next trial." } else { "" };
+    Some(format!("{rate} {} of this session; another day may differ.{assumed}", sentence::judged(plan)))
 }
 
 /// What was restored, in a sentence.

@@ -29,8 +29,38 @@ pub(super) fn sentences(model: &Model) -> Vec<String> {
         None if matches!(model.end, End::Closed(CloseReason::LoadFailed { .. })) => Vec::new(),
         None => vec!["Nothing was found so far.".to_owned()],
     };
+    if let Some(Search::Found(finding)) = &model.search {
+        said.extend(unproved(model, plan, finding));
+    }
     said.extend(tried(model, plan));
     said
+}
+
+/// `May save more, but few trials cannot show that it keeps the limit: freq=1.3GHz: 5.1 W, p99_us 490..512 (p99_us<=500).`
+fn unproved(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Option<String> {
+    let it = finding.unproved.first()?;
+    let now = finding.setting.filter(|_| finding.end == SearchEnd::Confirmed).unwrap_or(0);
+    let (more, unit) = (if plan.goal.better == Better::Lower { "save" } else { "gain" }, unit_of(&plan.goal.name));
+    let goal = match level_of(model, &plan.goal.name, now) {
+        Some(level) => format!("{} {unit}", format_number(level * (1.0 + it.change))).trim_end().to_owned(),
+        None => format!("{} {:+.1} %", plan.goal.name, it.change * 100.0),
+    };
+    let expected = it.expected.iter().zip(&plan.requirements).map(|(expected, limit)| {
+        let (typical, error) = (expected.typical, 1.0 + expected.error);
+        format!("{} {}..{} ({limit})", expected.metric, format_number(typical / error), format_number(typical * error))
+    });
+    let parts: Vec<String> = std::iter::once(goal).chain(expected).collect();
+    let others = finding.unproved.len() - 1;
+    let others = if others > 0 { format!("; {others} more with -v") } else { String::new() };
+    let label = model.label(it.setting);
+    Some(format!("May {more} more, but a few trials cannot prove it: {label}: {}{others}.", parts.join(", ")))
+}
+
+/// The typical value of a metric at a setting.
+fn level_of(model: &Model, metric: &str, setting: u32) -> Option<f64> {
+    let place = model.started.metrics.iter().position(|it| it.name == metric)?;
+    let report = model.settings.get(usize::try_from(setting).ok()?)?;
+    finite(report.levels.get(place)?.as_ref()?.typical)
 }
 
 fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<String> {
@@ -74,10 +104,7 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<Strin
 /// `71.2 W instead of 96.5 W (-26.2 %, -28..-24), p99_us 431, at most 500 with 99 % certainty`.
 fn brings(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
     let place = model.started.metrics.iter().position(|metric| metric.name == plan.goal.name);
-    let level = |setting: u32| {
-        let report = model.settings.get(usize::try_from(setting).ok()?)?;
-        finite(report.levels.get(place?)?.as_ref()?.typical)
-    };
+    let level = |setting: u32| level_of(model, &plan.goal.name, setting);
     let unit = unit_of(&plan.goal.name);
     let covers = place.and_then(|place| model.started.metrics.get(place)?.boundary.as_deref());
     let covers = covers.filter(|_| matches!(unit, "W" | "J")).map(|it| format!(" ({it})")).unwrap_or_default();

@@ -70,6 +70,26 @@ pub(crate) fn searched() -> Vec<Event> {
 }
 
 #[test]
+fn what_may_save_more_and_cannot_be_proved_is_one_sentence_of_the_short_report() {
+    let mut events = searched();
+    let printed = |events: &[Event]| {
+        let model = Model::from_events(events).unwrap();
+        powerband_report::text::brief(&model, 80, false).replace('\n', " ")
+    };
+    assert!(!printed(&events).contains("cannot prove"));
+    for event in &mut events {
+        if let Event::Closed(Finding { search: Some(found), .. }) = event {
+            let expected = powerband_record::SearchExpected { metric: "p99_us".into(), typical: 200.0, error: 0.05 };
+            let unproved = powerband_record::SearchUnproved { setting: 3, change: -0.1, expected: vec![expected] };
+            found.unproved = vec![unproved.clone(), unproved];
+        }
+    }
+    let text = printed(&events);
+    let says = "May save more, but a few trials cannot prove it: s3: power_w -10.0 %, p99_us 190.5..210.0 (p99_us<=200); 1 more with -v.";
+    assert!(text.contains(says), "{text}");
+}
+
+#[test]
 fn a_search_shows_its_path_its_surface_and_its_limit() {
     let all = drawn(&searched());
     let path = find(&all, "search-path");
