@@ -24,7 +24,9 @@ pub fn certainty(model: &Model) -> String {
     } else {
         format!("{alpha} for each \"same\" and each requirement")
     };
-    let other = if plan.judge_mean { "" } else { " (--judge mean judges the mean)" };
+    // A knee, and ranks, are of typical trials only.
+    let only = plan.judge_mean || plan.robust || !plan.cost_order.is_empty();
+    let other = if only { "" } else { " (--judge mean judges the mean)" };
     format!(
         "error rate {alpha} for all differences claimed together, {same}{knee}; margin {margin} ({source}), \
          smaller differences count as equal{ranks}; verdicts are about {}{other} of this session, another day may differ{}{}",
