@@ -52,7 +52,8 @@ fn unshown(model: &Model) -> impl Iterator<Item = &SettingVerdict> {
 pub(crate) fn assumes_no_after_effect(model: &Model) -> bool {
     let mut all = model.settings.iter().flat_map(|it| it.verdicts.iter().flatten());
     let two = model.settings.len() == 2;
-    two && all.any(|verdict| verdict.differs_allowing_after() != Some(true)) || unshown(model).next().is_some()
+    let rests = |it: &SettingVerdict| it.verdict != Verdict::Undecided && it.differs_allowing_after() != Some(true);
+    two && all.any(rests) || unshown(model).next().is_some()
 }
 
 /// What has to be assumed of effects on the next trial, and what remains of differences without that.
