@@ -80,18 +80,18 @@ fn shuffled(seed: u64, block: u32, draw: u64, slots: &[Slot]) -> Vec<Slot> {
 
 /// The first blocks, each setting on both sides of the reference wherever that is found, and not in turns.
 fn balanced(seed: u64, slots: &[Slot]) -> Vec<Vec<Slot>> {
-    let mut best: Option<((usize, usize), Vec<Vec<Slot>>)> = None;
+    let (mut fewest, mut best) = ((usize::MAX, usize::MAX), Vec::new());
     for draw in 0..BALANCING_DRAWS {
         let blocks: Vec<Vec<Slot>> = (0..BALANCED_BLOCKS).map(|block| shuffled(seed, block, draw, slots)).collect();
         let left = unbalanced(&blocks);
-        if best.as_ref().is_none_or(|(fewest, _)| left < *fewest) {
-            best = Some((left, blocks));
+        if left < fewest {
+            (fewest, best) = (left, blocks);
         }
         if left == (0, 0) {
             break;
         }
     }
-    best.map(|(_, blocks)| blocks).unwrap_or_default()
+    best
 }
 
 /// Settings that run on the same side of the reference, the middle of its copies, in every block; and those that run on the

@@ -10,6 +10,9 @@ use crate::{Model, ModelError, TrialValues};
 /// Copies of the reference that a table has room for; further ones are averaged into the last.
 const REFERENCE_COPIES: usize = 3;
 
+/// A value, and when its trial ran where that is known.
+type Timed = (f64, Option<Ran>);
+
 /// One valid trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trial {
@@ -194,7 +197,7 @@ impl Measured {
             }
             others.iter().position(|&other| other == setting).map(|place| place + 1)
         };
-        let mut cells: BTreeMap<usize, BTreeMap<usize, Vec<(f64, Option<Ran>)>>> = BTreeMap::new();
+        let mut cells: BTreeMap<usize, BTreeMap<usize, Vec<Timed>>> = BTreeMap::new();
         for trial in &self.trials {
             if let (Some(of), Some(block), Some(&value)) = (place(trial.setting), trial.block, trial.values.get(metric))
             {

@@ -24,7 +24,9 @@ pub fn certainty(model: &Model) -> String {
     } else {
         format!("{alpha} for each \"same\" and each requirement")
     };
-    let other = if plan.judge_mean { "" } else { " (--judge mean judges the mean)" };
+    // A knee, and ranks, are of typical trials only.
+    let only = plan.judge_mean || plan.robust || !plan.cost_order.is_empty();
+    let other = if only { "" } else { " (--judge mean judges the mean)" };
     format!(
         "error rate {alpha} for all differences claimed together, {same}{knee}; margin {margin} ({source}), \
          smaller differences count as equal{ranks}; verdicts are about {}{other} of this session, another day may differ{}{}",
@@ -50,7 +52,8 @@ fn unshown(model: &Model) -> impl Iterator<Item = &SettingVerdict> {
 pub(crate) fn assumes_no_after_effect(model: &Model) -> bool {
     let mut all = model.settings.iter().flat_map(|it| it.verdicts.iter().flatten());
     let two = model.settings.len() == 2;
-    two && all.any(|verdict| verdict.differs_allowing_after() != Some(true)) || unshown(model).next().is_some()
+    let rests = |it: &SettingVerdict| it.verdict != Verdict::Undecided && it.differs_allowing_after() != Some(true);
+    two && all.any(rests) || unshown(model).next().is_some()
 }
 
 /// What has to be assumed of effects on the next trial, and what remains of differences without that.

@@ -55,7 +55,7 @@ fn what_a_difference_of_two_settings_rests_on_is_said() {
         let model = Model::from_events(&allowing(after)).unwrap().with_header(header());
         let full = text::render(&model, 80, false).split_whitespace().collect::<Vec<_>>().join(" ");
         let says = "they assume that neither setting affects the trial after it (allowing for that: energy_j of \
-                    governor=schedutil -12 .. +0.4 %; a longer --settle would tell)";
+                    governor=schedutil -12.0 .. +0.4 %; a longer --settle would tell)";
         assert_eq!(full.contains("neither setting affects"), expected, "{full}");
         assert!(!expected || full.contains(says), "{full}");
     }

@@ -85,7 +85,8 @@ fn what_may_save_more_and_cannot_be_proved_is_one_sentence_of_the_short_report()
         }
     }
     let text = printed(&events);
-    let says = "May save more, but a few trials cannot prove it: s3: power_w -10.0 %, p99_us 190.5..210.0 (p99_us<=200); 1 more with -v.";
+    let says =
+        "May save more, but a few trials cannot prove it: s3: 27 W, p99_us 190.5..210 (p99_us<=200); 1 more with -v.";
     assert!(text.contains(says), "{text}");
 }
 
