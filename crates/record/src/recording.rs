@@ -111,7 +111,10 @@ impl Recording {
         let period_ns = time.map(parse_duration_ns).transpose().map_err(|error| error.to_string())?;
         let (period_ns, least_ns) = (period_ns.unwrap_or(PERIOD_NS), what.least_period_ns());
         if period_ns < least_ns {
-            return Err(format!("'{text}' is too often; write {name}:{} or more", format_duration(least_ns).replace(' ', "")));
+            return Err(format!(
+                "'{text}' is too often; write {name}:{} or more",
+                format_duration(least_ns).replace(' ', "")
+            ));
         }
         Ok(Recording { side, what, cpus, period_ns, after_ns: 0 })
     }
@@ -141,7 +144,19 @@ mod tests {
             "clock of CPUs 0,2-3 every 1 s; far/utilisation every 100 ms"
         );
         assert_eq!(read("clock:10ms,after=5s"), "clock every 10 ms and 5 s after the load");
-        for text in ["", "speed", "clock@", "clock@x", "clock:soon", "clock:9ms", "utilisation:50ms", "clock,,utilisation", "after=5s", "clock,after=x", "clock,after=1h"] {
+        for text in [
+            "",
+            "speed",
+            "clock@",
+            "clock@x",
+            "clock:soon",
+            "clock:9ms",
+            "utilisation:50ms",
+            "clock,,utilisation",
+            "after=5s",
+            "clock,after=x",
+            "clock,after=1h",
+        ] {
             let why = Recording::parse_list(text).unwrap_err();
             assert!(!why.is_empty() && !why.contains('\n'), "{text}: {why}");
         }

@@ -16,13 +16,14 @@ macro_rules! file {
 }
 
 /// Of machines/recorded/server what says who sets the governor, and of its CPUs the first.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     file!("recorded.toml"),
     file!("root/boot/config-2.6.18-398.el5"),
     file!("root/etc/inittab"),
     file!("root/etc/rc.d/init.d/cpuspeed"),
     file!("root/etc/sysconfig/cpuspeed"),
     file!("root/proc/cmdline"),
+    file!("root/proc/sys/kernel/osrelease"),
     file!("root/sys/devices/system/cpu/cpu0/cpufreq/affected_cpus"),
     file!("root/sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors"),
     file!("root/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),

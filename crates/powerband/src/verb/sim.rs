@@ -131,9 +131,8 @@ pub(super) fn start(machine: &mut dyn Machine, load: MountLoad) -> Result<(), Fa
         };
         jobs.extend(online.as_slice().iter().map(rest));
     }
-    jobs.iter().try_for_each(|job| {
-        machine.spawn(job).map(|_| ()).map_err(|error| Failure::new(Exit::CannotGoOn, error))
-    })
+    jobs.iter()
+        .try_for_each(|job| machine.spawn(job).map(|_| ()).map_err(|error| Failure::new(Exit::CannotGoOn, error)))
 }
 
 fn mount_exit(error: &MountError) -> Exit {

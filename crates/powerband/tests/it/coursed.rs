@@ -76,7 +76,7 @@ fn what_cannot_be_recorded_is_refused_before_the_start() {
     let refused = |word: &str, code: i32| desk.run(&[&TRY[..], &["--record", word]].concat()).refused(code);
     for (word, code, words) in [
         ("speed", 2, "clock or utilisation"),
-        ("clock:1ms", 2, "100ms or more"),
+        ("clock:1ms", 2, "10ms or more"),
         ("clock,clock@1", 2, "asked for twice"),
         ("far/clock", 4, "--far"),
         ("clock@77", 4, "no cpu 77 here"),
@@ -98,8 +98,20 @@ fn clock_of(csv: &str, setting: &str) -> Vec<(f64, f64)> {
 fn the_climb_of_conservative_and_its_descent_are_seen() {
     let desk = Desk::new();
     let words = [
-        "--machine", "sim:quadcore", "try", "governor=conservative,ondemand", "--load", "counter", "--for", "2s",
-        "--blocks", "1", "--warmup", "0", "--record", "clock:10ms,after=3s",
+        "--machine",
+        "sim:quadcore",
+        "try",
+        "governor=conservative,ondemand",
+        "--load",
+        "counter",
+        "--for",
+        "2s",
+        "--blocks",
+        "1",
+        "--warmup",
+        "0",
+        "--record",
+        "clock:10ms,after=3s",
     ];
     desk.run(&words).ended(0);
     let csv = desk.run(&["export", "--csv", "--timelines"]).ended(0).out;
@@ -131,7 +143,8 @@ fn the_climb_of_conservative_and_its_descent_are_seen() {
 fn a_simulated_machine_is_watched_while_it_counts_primes() {
     let desk = Desk::new();
     desk.run(&["--machine", "sim:mpi-server", "set", "governor=conservative"]).ended(0);
-    let words = ["--machine", "sim:mpi-server", "watch", "--load", "primes", "--interval", "10ms", "--for", "40s", "--json"];
+    let words =
+        ["--machine", "sim:mpi-server", "watch", "--load", "primes", "--interval", "10ms", "--for", "40s", "--json"];
     let out = desk.run(&words).ended(0).out;
     let mut clock: Vec<u64> = Vec::new();
     for line in out.lines() {

@@ -142,13 +142,7 @@ const SLOWER: &str = "mean_us of conservative less performance";
 const IDLE: &str = "idle_power_w of performance less conservative";
 const INITIAL: &str = "initial_khz = 3000000\n";
 
-const WRONG: [Wrong; 8] = [
-    Wrong {
-        what: "a lowest clock that needs so little that powersave has the best ratio at its own rates too",
-        changes: &[("volts = [1.30, 1.20, 1.10, 1.00]", "volts = [1.30, 1.30, 1.30, 0.60]")],
-        breaks: &["ladder-default-best-userspace"],
-        size: None,
-    },
+const WRONG: [Wrong; 7] = [
     Wrong {
         what: "no section where only one request may be, its cycles given to the page",
         changes: &[

@@ -124,7 +124,7 @@ fn two_commands_are_compared_in_few_lines() {
     assert!(printed.contains("times as fast as 'sleep 0.02'"), "{printed}");
     // What a busy machine adds (caveats of two lines) is no reason to fail.
     let caveats = printed.matches("Caveat: ").count().saturating_sub(1) + printed.matches("Note: ").count();
-    assert!(printed.lines().count() <= 14 + 2 * caveats.min(2), "{printed}");
+    assert!(printed.lines().count() <= 16 + 2 * caveats.min(2), "{printed}");
     // What the answer says is not said again, and nothing was set that could have been restored.
     assert!(!printed.contains("restored") && printed.matches("rror rate").count() == 1, "{printed}");
 }

@@ -30,7 +30,8 @@ fn verdict(articles: &[Replication], summary: Option<&Picture>) -> String {
         ("Sizes within their factor", of(sizes)),
     ]);
     let kinds = [Holds::Yes, Holds::Deviates, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
-    let head = ["article", "holds", "holds with deviation", "within noise", "does not follow", "not tried", "not decidable"];
+    let head =
+        ["article", "holds", "holds with deviation", "within noise", "does not follow", "not tried", "not decidable"];
     let row = |article: &Replication| {
         let of = |holds| article.claims.iter().filter(|claim| claim.holds == holds).count().to_string();
         std::iter::once(article.name.clone()).chain(kinds.map(of)).collect()

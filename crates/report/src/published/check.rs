@@ -250,7 +250,9 @@ impl Check {
             Check::AlikeAcross { within, .. } => vec![*within],
             Check::Above { metrics, others, at_least, deviates_at_least, .. } => {
                 let least = at_least.unwrap_or(metrics.len());
-                let few = least == 0 || least > metrics.len() || deviates_at_least.is_some_and(|few| few == 0 || few >= least);
+                let few = least == 0
+                    || least > metrics.len()
+                    || deviates_at_least.is_some_and(|few| few == 0 || few >= least);
                 return (metrics.is_empty() || others.is_empty() || few)
                     .then_some("it names no metric, no other setting, or more metrics than it names");
             }

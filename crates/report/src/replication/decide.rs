@@ -96,7 +96,13 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let told = format!("{metric} of {setting}: {} ({} to {})", number(found), number(*from), number(*to));
             let off = if found < *from { found / from } else { (found / to).max(1.0) };
             let (beyond, factor) = (off.max(off.recip()), claim.tolerance_factor?);
-            let holds = if beyond <= 1.0 { Holds::Yes } else if beyond <= factor { Holds::Deviates } else { Holds::No };
+            let holds = if beyond <= 1.0 {
+                Holds::Yes
+            } else if beyond <= factor {
+                Holds::Deviates
+            } else {
+                Holds::No
+            };
             // In the middle 0, at either end 1.
             let inside = ((found - f64::midpoint(*from, *to)) / (to - from) * 2.0).abs();
             let deviation = if beyond <= 1.0 { inside } else { beyond };
@@ -341,7 +347,8 @@ mod tests {
                  text = 't'\n{among}\n[[claim.check]]\nplan = 'p'\nis = 'above'\nsetting = 'a'\n{check}\n"
             )
         };
-        let parsed = |among: &str, check: &str| Published::parse(&text(among, check)).map_err(|error| error.to_string());
+        let parsed =
+            |among: &str, check: &str| Published::parse(&text(among, check)).map_err(|error| error.to_string());
         let whole = "metrics = ['at_100_w', 'at_50_w']\nothers = ['b', 'c']";
         assert!(parsed("among = ['a', 'b', 'c']\nlevels = [100, 50]", whole).is_ok());
         for (among, check) in [
