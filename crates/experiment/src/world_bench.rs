@@ -6,7 +6,7 @@ mod running;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Finishes, Load, MetricSpec, Rig, Source};
+use powerband_load::{Calibrate, Finishes, Load, MetricSpec, Rig, Source};
 use powerband_machine::{Hold, User, Wake, World};
 use powerband_meter::{MeterInstance, Mute};
 use powerband_record::{Cool, Event, Fact, Metric, Outcome, PlannedTrial, SearchPlan, Setting, Side, Void};
@@ -223,7 +223,7 @@ impl<'w> WorldBench<'w> {
             }
         }
         let place = self.place(in_force, trial.setting);
-        if self.load.calibrates_each()
+        if matches!(self.load.calibration(), Some((Calibrate::Each, _)))
             && let Err(void) = self.find_full(&place, journal)?
         {
             return Ok(Err(void));

@@ -448,19 +448,13 @@ impl Load {
 
 /// Loads of several stretches, each measured by itself.
 impl Load {
-    /// An interval as fast as it goes, for a load that is a share of the most it can do and does not know that yet.
+    /// An interval as fast as it goes, and under which setting, for a load at shares of what it can do that does not know that.
     #[must_use]
-    pub fn calibration(&self) -> Option<Stage> {
+    pub fn calibration(&self) -> Option<(Calibrate, Stage)> {
         match self {
-            Load::Ladder(ladder) if ladder.full_per_s.is_none() => Some(ladder.calibration()),
+            Load::Ladder(ladder) if ladder.full_per_s.is_none() => Some((ladder.calibrate, ladder.calibration())),
             _ => None,
         }
-    }
-
-    /// Whether each trial finds out for itself, under its own setting, what the load can do at most.
-    #[must_use]
-    pub fn calibrates_each(&self) -> bool {
-        matches!(self, Load::Ladder(ladder) if ladder.calibrate == Calibrate::Each)
     }
 
     /// The most it can do, from what its calibrating intervals came to; `None` while it takes more of them.

@@ -1,7 +1,7 @@
 //! Running a load on a bench: a stretch at a time, under the meters, and what 100 % is where it is run at shares of that.
 use std::collections::BTreeMap;
 
-use powerband_load::{IdleLoad, Load, Stage};
+use powerband_load::{Calibrate, IdleLoad, Load, Stage};
 use powerband_machine::Watch;
 use powerband_record::{CpuList, LoadVariant, Side, Void, Work};
 
@@ -98,7 +98,8 @@ impl WorldBench<'_> {
 
     /// Finds out what 100 % is, under the reference, before the first trial of a load that is a share of it.
     pub(super) fn calibrate(&mut self, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
-        if self.full_per_s.is_some() || self.load.calibration().is_none() || self.load.calibrates_each() {
+        let at_reference = matches!(self.load.calibration(), Some((Calibrate::Reference, _)));
+        if self.full_per_s.is_some() || !at_reference {
             return Ok(Ok(()));
         }
         let mut in_force = InForce::new();
@@ -121,7 +122,7 @@ impl WorldBench<'_> {
 
     /// Runs the load as fast as it goes, under what is in force, until it is known what 100 % is.
     pub(super) fn find_full(&mut self, place: &Place, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
-        let Some(interval) = self.load.calibration() else { return Ok(Ok(())) };
+        let Some((_, interval)) = self.load.calibration() else { return Ok(Ok(())) };
         let mut intervals = Vec::new();
         loop {
             journal.tell(&format!("calibrating, interval {}", intervals.len() + 1));

@@ -55,17 +55,7 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let told = format!("{metric} of {a} less {b}: {} ({value:+})", with_error(found));
             sized(found, *value, claim.tolerance_factor?, told)
         }
-        Check::Above { metrics, setting, others, below, at_least, deviates_at_least, or_tied, .. } => {
-            let against = |metric: &String, other: &String| {
-                let sign = if *below { -1.0 } else { 1.0 };
-                run.joined([setting, other], metric, |a, b| sign * (a - b))
-            };
-            let of = |metric| others.iter().map(|other| against(metric, other)).collect::<Option<Vec<_>>>();
-            let by_metric = metrics.iter().map(of).collect::<Option<Vec<_>>>()?;
-            let least = at_least.unwrap_or(metrics.len());
-            let limits = Limits { least, deviates: deviates_at_least.unwrap_or(least), or_tied: *or_tied };
-            above(metrics, &by_metric, setting, (others, *below), limits)
-        }
+        Check::Above { .. } => compared(check, run)?,
         Check::Rising { metric, settings, .. } => {
             let means: Option<Vec<f64>> = settings.iter().map(|s| Some(run.mean(s, metric)?.mean)).collect();
             let steps = settings.windows(2).map(|pair| run.joined([&pair[1], &pair[0]], metric, |a, b| a - b));
@@ -94,19 +84,7 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
         Check::Between { metric, setting, from, to, .. } => {
             let found = run.mean(setting, metric)?.mean;
             let told = format!("{metric} of {setting}: {} ({} to {})", number(found), number(*from), number(*to));
-            let off = if found < *from { found / from } else { (found / to).max(1.0) };
-            let (beyond, factor) = (off.max(off.recip()), claim.tolerance_factor?);
-            let holds = if beyond <= 1.0 {
-                Holds::Yes
-            } else if beyond <= factor {
-                Holds::Deviates
-            } else {
-                Holds::No
-            };
-            // In the middle 0, at either end 1.
-            let inside = ((found - f64::midpoint(*from, *to)) / (to - from) * 2.0).abs();
-            let deviation = if beyond <= 1.0 { inside } else { beyond };
-            Answer { holds, found: told, factor: None, deviation: Some(deviation).filter(|it| it.is_finite()) }
+            between(found, (*from, *to), claim.tolerance_factor?, told)
         }
         Check::AtLeast { metric, setting, value, .. } => {
             let found = run.mean(setting, metric)?;
@@ -115,6 +93,37 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
         }
         Check::RisingAcross { .. } | Check::AlikeAcross { .. } | Check::Tried { .. } => return None,
     })
+}
+
+/// A setting against others in several metrics.
+fn compared(check: &Check, run: &Observed) -> Option<Answer> {
+    let Check::Above { metrics, setting, others, below, at_least, deviates_at_least, or_tied, .. } = check else {
+        return None;
+    };
+    let against = |metric: &String, other: &String| {
+        let sign = if *below { -1.0 } else { 1.0 };
+        run.joined([setting, other], metric, |a, b| sign * (a - b))
+    };
+    let of = |metric| others.iter().map(|other| against(metric, other)).collect::<Option<Vec<_>>>();
+    let by_metric = metrics.iter().map(of).collect::<Option<Vec<_>>>()?;
+    let least = at_least.unwrap_or(metrics.len());
+    let limits = Limits { least, deviates: deviates_at_least.unwrap_or(least), or_tied: *or_tied };
+    Some(above(metrics, &by_metric, setting, (others, *below), limits))
+}
+
+/// A value inside two limits, or beyond them by no more than a factor.
+fn between(found: f64, (from, to): (f64, f64), factor: f64, told: String) -> Answer {
+    let off = if found < from { found / from } else { (found / to).max(1.0) };
+    let beyond = off.max(off.recip());
+    let holds = match beyond {
+        beyond if beyond <= 1.0 => Holds::Yes,
+        beyond if beyond <= factor => Holds::Deviates,
+        _ => Holds::No,
+    };
+    // In the middle 0, at either end 1.
+    let inside = ((found - f64::midpoint(from, to)) / (to - from) * 2.0).abs();
+    let deviation = if beyond <= 1.0 { inside } else { beyond };
+    Answer { holds, found: told, factor: None, deviation: Some(deviation).filter(|it| it.is_finite()) }
 }
 
 /// One setting in several plans, whose trials were no neighbours: errors add up as of independent values.
