@@ -76,7 +76,7 @@ fn what_cannot_be_recorded_is_refused_before_the_start() {
     let refused = |word: &str, code: i32| desk.run(&[&TRY[..], &["--record", word]].concat()).refused(code);
     for (word, code, words) in [
         ("speed", 2, "clock or utilisation"),
-        ("clock:1ms", 2, "100ms or more"),
+        ("clock:1ms", 2, "10ms or more"),
         ("clock,clock@1", 2, "asked for twice"),
         ("far/clock", 4, "--far"),
         ("clock@77", 4, "no cpu 77 here"),
