@@ -32,23 +32,13 @@ impl SimMachine {
         Ok(SimMachine { board, ledger, forgotten: BTreeSet::new(), faults: None })
     }
 
-    /// Keeps the ledger in `store` from now on, and does again what it says is set and not undone.
-    pub(crate) fn keep_ledger(&mut self, store: Box<dyn LedgerStore>) -> Result<(), SimError> {
+    /// Keeps the ledger in `store` from now on; answers what it says is set and not undone, which is to be done again.
+    pub(crate) fn keep_ledger(&mut self, store: Box<dyn LedgerStore>) -> Result<Vec<Action>, SimError> {
         self.ledger = Ledger::load(store, &self.board.identity.boot_id)?;
         let held = self.ledger.open().iter().filter(|entry| entry.turn.hold == Hold::Held);
         self.forgotten = held.map(|entry| entry.id).collect();
-        let set: Vec<Action> = self
-            .ledger
-            .open()
-            .iter()
-            .filter(|entry| entry.turn.hold == Hold::Set && entry.errno.is_none())
-            .map(|entry| entry.turn.action.clone())
-            .collect();
-        for action in set {
-            // What the fresh boot refuses is not in force, and `undo` will find it back already.
-            let _refused = self.board.perform(&action);
-        }
-        Ok(())
+        let set = self.ledger.open().iter().filter(|entry| entry.turn.hold == Hold::Set && entry.errno.is_none());
+        Ok(set.map(|entry| entry.turn.action.clone()).collect())
     }
 }
 

@@ -207,7 +207,9 @@ impl Nic {
         }
     }
 
-    /// What `ethtool -C` does, with the kernel's words where it has some. What is refused changes nothing.
+    /// What `ethtool -C` does, with the kernel's words where it has some. What is refused changes nothing, but for stmmac:
+    /// it has applied what it is told of receiving before it looks at what it is told of sending (Linux 6.1
+    /// __stmmac_set_coalesce).
     pub(crate) fn coalesce(&mut self, values: &Coalescing, now_ns: u64) -> Result<(), (Errno, Option<String>)> {
         let has = self.coalescing().map_err(|errno| (errno, None))?;
         if let Some(name) = values.0.keys().find(|name| has.get(name).is_none()) {
@@ -223,17 +225,18 @@ impl Nic {
             Settings::Fixed => None,
             Settings::Throttle(throttle) => throttle.set(value("rx-usecs")).map(Settings::Throttle),
             Settings::Interval(_) => Interval::set(value("rx-usecs"), value("tx-usecs")).map(Settings::Interval),
-            Settings::Watchdog { units, rx_frames, .. } => {
-                let units = match value("rx-usecs") {
+            Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames } => {
+                let received = match value("rx-usecs") {
                     // Leaves what is received as it is, the frames too.
                     0 => Some((units, rx_frames)),
                     usecs => self.riwt(usecs).map(|units| (units, value("rx-frames"))),
                 };
+                let (units, rx_frames) = received.ok_or((Errno::EINVAL, None))?;
+                self.settings = Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames };
                 let (tx_usecs, tx_frames) = (value("tx-usecs"), value("tx-frames"));
                 let sendable =
                     (tx_usecs, tx_frames) != (0, 0) && tx_usecs <= TX_USECS_MOST && tx_frames <= TX_FRAMES_MOST;
-                let received = units.filter(|_| sendable);
-                received.map(|(units, rx_frames)| Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames })
+                sendable.then_some(Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames })
             }
         };
         self.settings = settings.ok_or((Errno::EINVAL, None))?;

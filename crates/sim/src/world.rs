@@ -39,6 +39,10 @@ pub enum SimError {
 /// Asked now and then whether to stop.
 pub type InterruptSource = Box<dyn FnMut() -> Option<StopSignal>>;
 
+/// Virtual time that passes on a machine with a ledger of its own after it has booted, and after each change that is done
+/// again, ns: long enough for the driver to have changed the clock, and for a governor to have settled on an idle machine.
+const SETTLING_NS: u64 = 1_000_000_000;
+
 /// Events between two looks at the interrupt source.
 const EVENTS_BETWEEN_LOOKS: u32 = 4_096;
 
@@ -71,13 +75,27 @@ impl SimWorld {
     }
 
     /// Keeps a machine's ledger in `store` instead of in memory. What the store says was set and is not undone is done
-    /// again, in order, on the fresh boot: that is how a simulated machine keeps its settings between commands.
+    /// again, in order, on the fresh boot: that is how a simulated machine keeps its settings between commands. A second of
+    /// virtual time passes after the boot and after each change, so that all of it has had its effect when this returns.
     ///
     /// # Errors
     /// [`SimError::NoMachine`]; [`SimError::Ledger`] when the store cannot be read.
     pub fn keep_ledger(&mut self, side: Side, store: Box<dyn LedgerStore>) -> Result<(), SimError> {
-        let place = place(side).filter(|&place| place < self.machines.len());
-        place.map_or(Err(SimError::NoMachine(side)), |place| self.machines[place].keep_ledger(store))
+        let place = place(side).filter(|&place| place < self.machines.len()).ok_or(SimError::NoMachine(side))?;
+        let set = self.machines[place].keep_ledger(store)?;
+        self.settle();
+        for action in set {
+            // What the fresh boot refuses is not in force, and `undo` will find it back already.
+            let _refused = self.machines[place].board.perform(&action);
+            self.settle();
+        }
+        Ok(())
+    }
+
+    /// Lets time pass before anything runs that could wake anybody; interrupts are for whoever waits later.
+    fn settle(&mut self) {
+        let until_ns = self.now_ns.saturating_add(SETTLING_NS);
+        while self.go_on(Some(until_ns)) {}
     }
 
     /// What is asked, at the start of each wait and every few thousand events, whether to stop.
@@ -151,6 +169,22 @@ impl SimWorld {
         next.map(|((at_ns, _), place)| (at_ns, place))
     }
 
+    /// Lets the next event happen; where there is none until then, it is then and the answer is no.
+    fn go_on(&mut self, until_ns: Option<u64>) -> bool {
+        self.deliver();
+        match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
+            Some((at_ns, place)) => {
+                self.set_now(at_ns);
+                self.events += u64::from(self.machines[place].board.step());
+                true
+            }
+            None => {
+                self.set_now(until_ns.unwrap_or(0).clamp(self.now_ns, END_NS));
+                false
+            }
+        }
+    }
+
     fn set_now(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         for machine in &mut self.machines {
@@ -192,15 +226,8 @@ impl World for SimWorld {
             if let Some(wake) = self.wakes.pop_front() {
                 return wake;
             }
-            match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
-                Some((at_ns, place)) => {
-                    self.set_now(at_ns);
-                    self.events += u64::from(self.machines[place].board.step());
-                }
-                None => {
-                    self.set_now(until_ns.unwrap_or(0).clamp(self.now_ns, END_NS));
-                    return Wake::Deadline;
-                }
+            if !self.go_on(until_ns) {
+                return Wake::Deadline;
             }
             self.since_look += 1;
             if self.since_look >= EVENTS_BETWEEN_LOOKS

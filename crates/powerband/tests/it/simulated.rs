@@ -245,3 +245,32 @@ fn a_board_boosts_by_policy_and_has_tunables_by_policy() {
     assert_eq!(read(&desk, &board, "max_freq"), ["1800000"; 2]);
     assert_eq!(read(&desk, &board, "governor"), ["schedutil"; 2]);
 }
+
+#[test]
+fn what_follows_the_clock_has_followed_it_for_the_next_command() {
+    let desk = Desk::new();
+    let text = |file: &str| read(&desk, &ROUTER, &format!("file:{file}")).remove(0);
+    let bogomips = || {
+        let cpus = desk.json(&on(&ROUTER, &["info", "cpu"]));
+        let shown = text("/proc/cpuinfo").split("BogoMIPS\t: ").nth(1).unwrap().trim().to_owned();
+        let told = cpus["cpu"]["cpus"]["models"][0]["bogomips_least"].as_f64().unwrap();
+        assert_eq!(format!("{told:.2}"), shown);
+        told
+    };
+    let stats = "/sys/devices/system/cpu/cpu0/cpufreq/stats";
+    let count = || text(&format!("{stats}/total_trans")).trim().parse::<u32>().unwrap();
+    let (at_boot, changes) = (bogomips(), count());
+    // Published of this board: 121.43 at 125 MHz, 581.89 at 600 MHz, which performance has chosen since the boot.
+    assert!((at_boot / 581.89 - 1.0).abs() < 0.005, "{at_boot}");
+    for (freq, published) in [("125MHz", 121.43), ("600MHz", 581.89)] {
+        desk.run(&on(&ROUTER, &["set", "governor=userspace", &format!("freq={freq}")])).ended(0);
+        let told = bogomips();
+        assert!((told / published - 1.0).abs() < 0.005, "{told} at {freq}");
+        assert_eq!(bogomips(), told, "looking changes nothing");
+    }
+    assert_eq!(count(), changes + 2, "down and up again");
+    let time = text(&format!("{stats}/time_in_state"));
+    assert!(!time.contains("125000 0\n") && !time.contains("600000 0\n"), "{time}");
+    desk.run(&on(&ROUTER, &["undo", "--all"])).ended(0);
+    assert_eq!((bogomips(), count()), (at_boot, changes));
+}

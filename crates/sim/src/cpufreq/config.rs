@@ -73,6 +73,8 @@ pub struct PolicyConfig {
     pub range_khz: (u32, u32),
     /// How long a change of clock takes, ns; `u32::MAX` when the driver does not know (changes are then instant).
     pub transition_latency_ns: u32,
+    /// The time between two changes that the driver asks governors for, µs; `None` where it leaves that to the latency (6.1).
+    pub transition_delay_us: Option<u32>,
     /// How long the domain stands still at each change, ns; handed to the engine in [`super::Change`].
     pub stall_ns: u32,
     /// What `scaling_driver` shows, at most 15 characters.
@@ -96,6 +98,11 @@ pub struct PolicyConfig {
 }
 
 impl PolicyConfig {
+    /// What governors' defaults follow from.
+    pub(crate) fn pace(&self) -> Pace {
+        Pace { latency_ns: self.transition_latency_ns, delay_us: self.transition_delay_us }
+    }
+
     /// An ACPI-like domain: `table_khz` in the driver's order, 10 µs latency, booted at the table's first entry.
     #[must_use]
     pub fn new(cpus: Vec<u32>, table_khz: &[u32]) -> Self {
@@ -104,6 +111,7 @@ impl PolicyConfig {
             table: table_khz.iter().map(|&khz| Step::from(khz)).collect(),
             range_khz: (0, 0),
             transition_latency_ns: 10_000,
+            transition_delay_us: None,
             stall_ns: 0,
             driver: "acpi-cpufreq".to_owned(),
             fast_switch: false,
@@ -115,6 +123,25 @@ impl PolicyConfig {
             capacity: 1024,
             invariant: true,
         }
+    }
+}
+
+/// How fast a driver changes the clock, and how often it is to be asked to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// As [`PolicyConfig::transition_latency_ns`].
+    pub(crate) latency_ns: u32,
+    /// As [`PolicyConfig::transition_delay_us`].
+    pub(crate) delay_us: Option<u32>,
+}
+
+impl Pace {
+    /// The time between two changes that suits the driver, µs (Linux 6.1 cpufreq_policy_transition_delay_us).
+    pub(crate) fn between_us(self) -> u32 {
+        self.delay_us.unwrap_or(match self.latency_ns / 1000 {
+            0 => 1000,
+            latency_us => latency_us.saturating_mul(1000).min(10_000),
+        })
     }
 }
 

@@ -107,8 +107,8 @@ pub(crate) fn start(
     cx: &mut Context<'_>,
 ) -> Result<(), Errno> {
     let governor = governor.admitted(&policies[index], cx.config)?;
-    let latency_ns = policies[index].config.transition_latency_ns;
-    let fresh = || Tunables::new(governor, cx.config, latency_ns);
+    let pace = policies[index].config.pace();
+    let fresh = || Tunables::new(governor, cx.config, pace);
     let first_user = users(policies, governor) == 0;
     let policy = &mut policies[index];
     let set = if Tunable::of(governor, cx.config.rules).is_empty() {
@@ -118,7 +118,7 @@ pub(crate) fn start(
     } else {
         let set = shared.sets[governor as usize].get_or_insert_with(fresh);
         if first_user {
-            set.start_rate(governor, cx.config, latency_ns);
+            set.start_rate(governor, cx.config, pace);
         }
         if set.interactive.hispeed_khz == 0 {
             set.interactive.hispeed_khz = policy.max;
@@ -158,7 +158,7 @@ pub(crate) fn switch(
 /// Starts the governor of a policy again where it stood, after CPUs came or went. Tunables stay.
 pub(crate) fn restart(policy: &mut Policy, shared: &Shared, cx: &mut Context<'_>) {
     let Some(governor) = policy.governor else { return };
-    let latency_ns = policy.config.transition_latency_ns;
-    let set = shared.in_use(policy).copied().unwrap_or_else(|| Tunables::new(governor, cx.config, latency_ns));
+    let pace = policy.config.pace();
+    let set = shared.in_use(policy).copied().unwrap_or_else(|| Tunables::new(governor, cx.config, pace));
     policy.start(governor, &set, cx);
 }

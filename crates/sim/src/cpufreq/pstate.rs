@@ -16,6 +16,10 @@ const LOOK_NS: u64 = 10_000_000;
 /// What a change takes that the passive driver asks for, ns.
 const PASSIVE_LATENCY_NS: u32 = 20_000;
 
+/// The time between two changes that the passive driver asks for on a processor with hardware P-states, µs (Linux 6.1
+/// INTEL_CPUFREQ_TRANSITION_DELAY_HWP; 500 without them).
+const PASSIVE_DELAY_US: u32 = 5_000;
+
 /// Hints by name, as the processor knows them.
 const NAMES: [(&str, u8); 4] =
     [("performance", 0), ("balance_performance", 128), ("balance_power", 192), ("power", 255)];
@@ -154,9 +158,9 @@ impl Pstate {
     /// What policies are made of in this mode.
     pub(crate) fn shape(&self, config: &mut Config) {
         for policy in &mut config.policies {
-            (policy.driver, policy.transition_latency_ns) = match self.active {
-                true => ("intel_pstate".into(), 0),
-                false => ("intel_cpufreq".into(), PASSIVE_LATENCY_NS),
+            (policy.driver, policy.transition_latency_ns, policy.transition_delay_us) = match self.active {
+                true => ("intel_pstate".into(), 0, None),
+                false => ("intel_cpufreq".into(), PASSIVE_LATENCY_NS, Some(PASSIVE_DELAY_US)),
             };
             policy.range_khz = (self.config.min_khz, self.config.turbo_khz);
             policy.fast_switch = true;

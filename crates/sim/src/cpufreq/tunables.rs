@@ -1,7 +1,7 @@
 //! Governor tunables: their files, defaults and ranges under each kernel's rules.
 use powerband_machine::Errno;
 
-use super::config::{Config, Governor, Rules};
+use super::config::{Config, Governor, Pace, Rules};
 use super::{interactive, number};
 
 /// A governor's tunable.
@@ -154,16 +154,8 @@ fn tick_us(config: &Config) -> u32 {
     1_000_000 / config.hz.max(1)
 }
 
-/// Delay that suits a driver of this latency, µs (Linux 6.1 cpufreq_policy_transition_delay_us).
-fn delay_us(latency_ns: u32) -> u32 {
-    match latency_ns / 1000 {
-        0 => 1000,
-        latency_us => latency_us.saturating_mul(1000).min(10_000),
-    }
-}
-
 impl Tunables {
-    pub(crate) fn new(governor: Governor, config: &Config, latency_ns: u32) -> Self {
+    pub(crate) fn new(governor: Governor, config: &Config, pace: Pace) -> Self {
         let ondemand = governor == Governor::Ondemand;
         let fine_idle = config.nohz && config.rules != Rules::V2_6_18;
         let (up, margin) = if ondemand && fine_idle { (95, 3) } else { (80, 10) };
@@ -180,22 +172,22 @@ impl Tunables {
             // Elsewhere waiting for input and output always counts as idle.
             io_is_busy: config.io_is_busy && ondemand && config.rules == Rules::V6_1,
             freq_step: 5,
-            rate_limit_us: delay_us(latency_ns),
+            rate_limit_us: pace.between_us(),
             interactive: interactive::Set::new(),
         };
-        set.start_rate(governor, config, latency_ns);
+        set.start_rate(governor, config, pace);
         set
     }
 
-    /// The sampling rate a first user brings, from its latency; the old kernels keep everything else between users.
-    pub(crate) fn start_rate(&mut self, governor: Governor, config: &Config, latency_ns: u32) {
+    /// The sampling rate a first user brings, from its driver; the old kernels keep everything else between users.
+    pub(crate) fn start_rate(&mut self, governor: Governor, config: &Config, pace: Pace) {
         let tick = tick_us(config);
         let by_ticks = tick * 20;
-        let latency_us = (latency_ns / 1000).max(1);
+        let latency_us = (pace.latency_ns / 1000).max(1);
         match config.rules {
             Rules::V6_1 => {
                 self.rate_min_us = 2 * tick;
-                self.rate_us = self.rate_min_us.max(delay_us(latency_ns));
+                self.rate_us = self.rate_min_us.max(pace.between_us());
             }
             Rules::V2_6_18 => {
                 let multiplier = if governor == Governor::Conservative { 10_000 } else { 1000 };

@@ -70,6 +70,19 @@ fn stmmac_counts_in_units_of_its_clock() {
 }
 
 #[test]
+fn stmmac_has_applied_what_it_receives_by_before_it_refuses_what_it_sends_by() {
+    let mut nic = Nic::new(Some(Driver::Stmmac(Stmmac::new(250))), "board", 1_000);
+    let mut ask = |rx_usecs, tx_usecs| {
+        let values = [("rx-usecs", rx_usecs), ("rx-frames", 7), ("tx-usecs", tx_usecs)];
+        let refused = nic.coalesce(&Coalescing(values.map(|(name, value)| (name.to_owned(), value)).into()), 0);
+        assert_eq!(refused, Err((Errno::EINVAL, None)));
+        ["rx-usecs", "rx-frames", "tx-usecs"].map(|name| reads(&nic, name))
+    };
+    assert_eq!(ask(5, 500), [163, 0, 1_000], "what it receives by is looked at first, and nothing is applied");
+    assert_eq!(ask(100, 100_001), [99, 7, 1_000]);
+}
+
+#[test]
 fn a_card_without_a_driver_that_coalesces_answers_so() {
     let mut nic = Nic::new(None, "board", 1_000);
     assert_eq!(nic.coalescing(), Err(Errno::EOPNOTSUPP));

@@ -133,6 +133,10 @@ impl Board {
         if self.profile.threads < 2 {
             return Err(Errno::ENODEV);
         }
+        // What it is already is not done again: CPUs that were taken out of service one by one stay so (Linux 6.1).
+        if wanted == self.smt {
+            return Ok(());
+        }
         self.smt = wanted;
         for cpu in 0..u32::try_from(self.cpus.len()).unwrap_or(0) {
             if wanted == Smt::On {

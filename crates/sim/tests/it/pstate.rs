@@ -168,6 +168,8 @@ fn another_mode_begins_with_nothing_that_was_set() {
     write(&mut world, &pstate("max_perf_pct"), "50").unwrap();
     assert_eq!(read(&mut world, &policy("scaling_max_freq")), "2000000\n", "a limit in this mode");
     write(&mut world, &policy("scaling_governor"), "schedutil").unwrap();
+    let limit = read(&mut world, &format!("{CPU}/cpufreq/schedutil/rate_limit_us"));
+    assert_eq!(limit, "5000\n", "what the driver asks for, not what follows from its latency");
     assert_eq!(busy_mhz(&mut world), 2_000);
     write(&mut world, &pstate("status"), "active").unwrap();
     assert_eq!(read(&mut world, &policy("scaling_governor")), "powersave\n");
@@ -195,6 +197,9 @@ fn second_threads_go_and_come_together() {
     assert_eq!(read(&mut world, &format!("{CPU}/cpu5/topology/thread_siblings_list")), "1,5\n");
     assert_eq!(read(&mut world, &format!("{CPU}/cpu5/topology/core_id")), "1\n");
     assert_eq!(write(&mut world, &smt("control"), "maybe"), Err(Errno::EINVAL));
+    write(&mut world, &format!("{CPU}/cpu6/online"), "0").unwrap();
+    write(&mut world, &smt("control"), "on").unwrap();
+    assert_eq!(read(&mut world, &format!("{CPU}/online")), "0-5,7\n", "it was on");
     write(&mut world, &smt("control"), "off").unwrap();
     assert_eq!(read(&mut world, &format!("{CPU}/online")), "0-3\n");
     assert_eq!(read(&mut world, &smt("active")), "0\n");

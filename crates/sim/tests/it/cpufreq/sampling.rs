@@ -138,6 +138,15 @@ fn defaults_of_the_sampling_rate() {
         bench.read_at(&format!("{place}/{}/sampling_rate", governor.name())).unwrap().trim().parse::<u32>().unwrap()
     };
     use Governor::{Conservative, Ondemand};
+    // A driver that asks for a time between changes, as intel_pstate does, is believed in place of its latency.
+    for (delay_us, hz, expected) in [(5_000, 1000, 5_000), (500, 1000, 2_000), (5_000, 250, 8_000)] {
+        let mut config = config(Rules::V6_1, &OMAP, 125_000, Ondemand);
+        (config.hz, config.policies[0].transition_delay_us) = (hz, Some(delay_us));
+        let mut bench = Bench::new(config);
+        assert_eq!(bench.read_at("cpufreq/ondemand/sampling_rate").unwrap(), format!("{expected}\n"));
+        bench.write("scaling_governor", "schedutil").unwrap();
+        assert_eq!(bench.read_at("cpufreq/schedutil/rate_limit_us").unwrap(), format!("{delay_us}\n"));
+    }
     for hz in [250, 1000] {
         assert_eq!(rate(Rules::V6_1, Ondemand, hz, 10_000), 10_000);
         assert_eq!(rate(Rules::V6_1, Conservative, hz, 300_000), 10_000);
