@@ -327,6 +327,10 @@ impl Cpufreq {
             policy.stall_ns = u32::try_from(stall).unwrap_or(u32::MAX);
             policy.driver.clone_from(&self.driver);
             policy.initial_khz = self.initial_khz;
+            // Firmware that limits nothing names the first of its states (ACPI's _PPC). Shown since 2.6.33.
+            if self.driver == "acpi-cpufreq" && rules == Rules::V6_1 {
+                policy.bios_limit_khz = table.iter().copied().max();
+            }
             policy
         });
         let mut config = Config::new(rules, policies.collect());

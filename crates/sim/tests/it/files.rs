@@ -192,6 +192,20 @@ fn old_kernels_gather_tasks_where_there_is_something_to_gather() {
     }
 }
 
+#[test]
+fn acpi_cpufreq_shows_what_the_firmware_allows_where_its_kernel_does() {
+    for (machine, shown) in [
+        ("pc", Ok("3000000\n")),
+        ("quadcore", Err(Errno::ENOENT)),
+        ("x3650", Err(Errno::ENOENT)),
+        ("laptop", Err(Errno::ENOENT)),
+    ] {
+        let mut world = alone(Profile::builtin(machine).unwrap());
+        let read = near(&mut world).read("/sys/devices/system/cpu/cpu0/cpufreq/bios_limit");
+        assert_eq!(read.as_deref().map_err(|errno| *errno), shown, "{machine}");
+    }
+}
+
 fn unpinned() -> powerband_machine::Job {
     crate::rig::job(powerband_record::Work::Counter { for_ns: SECOND, align_to_second: false })
 }
