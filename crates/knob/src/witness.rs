@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use powerband_machine::Machine;
 use powerband_record::{CpuList, format_khz};
 
-use crate::look::times_in_state;
+use crate::look::{TICK_MS, times_in_state};
 use crate::{Applied, Policy};
 
 /// Where the kernel counts how long each CPU worked.
@@ -139,9 +139,11 @@ impl Clock {
         let now = times_in_state(machine, &self.policy);
         let stood = now.iter().map(|&(khz, ms)| {
             let before = self.times.iter().find(|(other, _)| *other == khz).map_or(0, |&(_, ms)| ms);
-            (f64::from(khz), ms.saturating_sub(before) as f64)
+            (f64::from(khz), ms.saturating_sub(before))
         });
-        let (sum, all) = stood.fold((0.0, 0.0), |(sum, all), (khz, ms)| (sum + khz * ms, all + ms));
+        // The files round down to ticks, so one tick may be the rest of what passed before.
+        let counted = stood.filter(|&(_, ms)| ms > TICK_MS).map(|(khz, ms)| (khz, ms as f64));
+        let (sum, all) = counted.fold((0.0, 0.0), |(sum, all), (khz, ms)| (sum + khz * ms, all + ms));
         (all > 0.0).then(|| sum / all)
     }
 

@@ -40,7 +40,7 @@ pub struct Stats {
 }
 
 /// `USER_HZ`, the same on every architecture that has cpufreq.
-const TICK_MS: u64 = 10;
+pub(crate) const TICK_MS: u64 = 10;
 
 impl Stats {
     /// Of times at steps, kHz and ms; the shares follow.
