@@ -13,8 +13,8 @@ pub use idle::{CpuIdle, Idle, IdleState, NO_REQUEST_US, ResumeLimit, idle};
 pub use net::{Device, Devices, devices};
 pub use power::{Cooling, Limit, Power, Throttled, Zone, power};
 pub use seen::Unread;
-pub(crate) use stats::{TICK_MS, times_in_state};
 pub use stats::{Change, InState, Stats};
+pub(crate) use stats::{TICK_MS, times_in_state};
 
 use powerband_machine::{Errno, Machine};
 use powerband_record::{CpuList, KnobRef};
