@@ -134,17 +134,20 @@ impl Clock {
         }
     }
 
-    /// The mean clock since the beginning by the kernel's own books.
+    /// Returns the mean frequency since the beginning by `time_in_state`, kHz. Each line of that file rounds down to a tick,
+    /// so a single tick at another frequency may have passed before the setting: it is left out where there are others.
     fn mean_khz(&self, machine: &mut dyn Machine) -> Option<f64> {
-        let now = times_in_state(machine, &self.policy);
-        let stood = now.iter().map(|&(khz, ms)| {
+        let passed = |&(khz, ms): &(u32, u64)| {
             let before = self.times.iter().find(|(other, _)| *other == khz).map_or(0, |&(_, ms)| ms);
             (f64::from(khz), ms.saturating_sub(before))
-        });
-        // The files round down to ticks, so one tick may be the rest of what passed before.
-        let counted = stood.filter(|&(_, ms)| ms > TICK_MS).map(|(khz, ms)| (khz, ms as f64));
-        let (sum, all) = counted.fold((0.0, 0.0), |(sum, all), (khz, ms)| (sum + khz * ms, all + ms));
-        (all > 0.0).then(|| sum / all)
+        };
+        let passed: Vec<(f64, u64)> = times_in_state(machine, &self.policy).iter().map(passed).collect();
+        let sum = |passed: &[(f64, u64)]| passed.iter().map(|&(_, ms)| ms).sum::<u64>();
+        let asked: Vec<_> = passed.iter().copied().filter(|&(khz, _)| self.asked.is_met_by(khz)).collect();
+        let rounded = sum(&asked) > TICK_MS && sum(&passed) == sum(&asked) + TICK_MS;
+        let counted = if rounded { asked } else { passed };
+        let all = sum(&counted);
+        (all > 0).then(|| counted.iter().map(|&(khz, ms)| khz * ms as f64).sum::<f64>() / all as f64)
     }
 
     /// Where nothing measures: what the hardware answers, or what the kernel asked of it.

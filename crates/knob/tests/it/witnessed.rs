@@ -91,7 +91,7 @@ fn spend(machine: &mut Fake, times: [u32; 3], worked: u32, rested: u32) {
         .insert("/proc/stat".into(), format!("cpu  {worked} 0 0 {rested} 0\ncpu0 {worked} 0 0 {rested} 0 0 0 0 0 0\n"));
 }
 
-fn heard(machine: &mut Fake, setting: &str, then: impl FnOnce(&mut Fake)) -> Vec<String> {
+fn witness_lines(machine: &mut Fake, setting: &str, then: impl FnOnce(&mut Fake)) -> Vec<String> {
     spend(machine, [100, 10, 1], 50, 50);
     let applied = turn(machine, setting);
     let witness = Witness::begin(machine, &applied);
@@ -103,37 +103,42 @@ fn heard(machine: &mut Fake, setting: &str, then: impl FnOnce(&mut Fake)) -> Vec
 fn a_clock_witnesses_what_was_asked_of_it() {
     let mut machine = cpufreq(1, 1, Rules::default());
     let fixed = "governor=userspace freq=1600MHz";
-    let told = heard(&mut machine, fixed, |machine| spend(machine, [100, 10, 6], 55, 50));
-    assert_eq!(told, ["witness: policy0: asked 1600 MHz, runs at 1600 MHz by time_in_state"]);
-    // One tick may be the rest of what passed before.
-    let told = heard(&mut machine, fixed, |machine| spend(machine, [101, 10, 6], 55, 50));
-    assert_eq!(told, ["witness: policy0: asked 1600 MHz, runs at 1600 MHz by time_in_state"]);
-    let told = heard(&mut machine, fixed, |machine| spend(machine, [104, 10, 3], 55, 50));
-    assert_eq!(told, ["witness: policy0: asked 1600 MHz, but runs at 2133.333 MHz by time_in_state"]);
-    let told = heard(&mut machine, fixed, |machine| spend(machine, [100, 10, 6], 50, 55));
+    let lines = witness_lines(&mut machine, fixed, |machine| spend(machine, [100, 10, 6], 55, 50));
+    assert_eq!(lines, ["witness: policy0: asked 1600 MHz, runs at 1600 MHz by time_in_state"]);
+    // One tick at another frequency may have passed before the setting; two, or nothing else, are evidence.
+    let lines = witness_lines(&mut machine, fixed, |machine| spend(machine, [101, 10, 6], 55, 50));
+    assert_eq!(lines, ["witness: policy0: asked 1600 MHz, runs at 1600 MHz by time_in_state"]);
+    let lines = witness_lines(&mut machine, fixed, |machine| spend(machine, [104, 10, 2], 55, 50));
+    assert_eq!(lines, ["witness: policy0: asked 1600 MHz, but runs at 2240 MHz by time_in_state"]);
+    let lines = witness_lines(&mut machine, fixed, |machine| spend(machine, [102, 10, 4], 55, 50));
+    assert_eq!(lines, ["witness: policy0: asked 1600 MHz, but runs at 1920 MHz by time_in_state"]);
+    let lines = witness_lines(&mut machine, fixed, |machine| spend(machine, [101, 10, 1], 55, 50));
+    assert_eq!(lines, ["witness: policy0: asked 1600 MHz, but runs at 2400 MHz by time_in_state"]);
+    let lines = witness_lines(&mut machine, fixed, |machine| spend(machine, [100, 10, 6], 50, 55));
     let idle = "cannot verify the frequency while the CPU is idle; the kernel kept it at 1600 MHz by time_in_state";
-    assert_eq!(told, [format!("witness: policy0: asked 1600 MHz; {idle}")]);
+    assert_eq!(lines, [format!("witness: policy0: asked 1600 MHz; {idle}")]);
     // What the hardware averaged is worth more than the kernel's own books.
     machine.files.insert(format!("{ROOT}/policy0/cpuinfo_avg_freq"), "1596000\n".into());
-    let told = heard(&mut machine, fixed, |machine| spend(machine, [104, 10, 2], 55, 50));
-    assert_eq!(told, ["witness: policy0: asked 1600 MHz, runs at 1596 MHz by cpuinfo_avg_freq"]);
+    let lines = witness_lines(&mut machine, fixed, |machine| spend(machine, [104, 10, 2], 55, 50));
+    assert_eq!(lines, ["witness: policy0: asked 1600 MHz, runs at 1596 MHz by cpuinfo_avg_freq"]);
     // Limits are met by anything between them; a governor that chooses asks for nothing.
-    let told =
-        heard(&mut machine, "governor=ondemand max_freq=2000MHz", |machine| spend(machine, [100, 15, 1], 55, 50));
-    assert_eq!(told, ["witness: policy0: asked at most 2000 MHz, runs at 1596 MHz by cpuinfo_avg_freq"]);
-    assert!(heard(&mut machine, "governor=conservative", |_| ()).is_empty());
+    let lines = witness_lines(&mut machine, "governor=ondemand max_freq=2000MHz", |machine| {
+        spend(machine, [100, 15, 1], 55, 50)
+    });
+    assert_eq!(lines, ["witness: policy0: asked at most 2000 MHz, runs at 1596 MHz by cpuinfo_avg_freq"]);
+    assert!(witness_lines(&mut machine, "governor=conservative", |_| ()).is_empty());
 }
 
 #[test]
 fn where_nothing_measures_the_clock_that_is_said() {
     let mut machine = cpufreq(1, 1, Rules::default());
     let applied = turn(&mut machine, "governor=performance");
-    let told = Witness::begin(&mut machine, &applied).tell(&mut machine);
+    let lines = Witness::begin(&mut machine, &applied).tell(&mut machine);
     let hearsay = "nothing here measures the frequency; 2400 MHz is what the kernel asked for (scaling_cur_freq)";
-    assert_eq!(told, [format!("witness: policy0: asked 2400 MHz; {hearsay}")]);
+    assert_eq!(lines, [format!("witness: policy0: asked 2400 MHz; {hearsay}")]);
     machine.files.insert(format!("{ROOT}/policy0/cpuinfo_cur_freq"), "1600000\n".into());
-    let told = Witness::begin(&mut machine, &applied).tell(&mut machine);
-    assert_eq!(told, ["witness: policy0: asked 2400 MHz, but the hardware answers 1600 MHz (cpuinfo_cur_freq)"]);
+    let lines = Witness::begin(&mut machine, &applied).tell(&mut machine);
+    assert_eq!(lines, ["witness: policy0: asked 2400 MHz, but the hardware answers 1600 MHz (cpuinfo_cur_freq)"]);
 }
 
 #[test]
