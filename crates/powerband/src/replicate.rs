@@ -2,6 +2,8 @@
 mod articles;
 mod boot;
 mod gathered;
+#[cfg(test)]
+mod mutants;
 mod progress;
 mod tried;
 
@@ -61,7 +63,8 @@ fn side_by_side(
     let work = || {
         let mut done = Vec::new();
         while let Some(plan) = next() {
-            done.push((plan.clone(), observed(plan, blocks, shared, &stop, progress.of(plan))));
+            let text = articles::plan(plan).unwrap_or_default();
+            done.push((plan.clone(), observed((plan, text), blocks, shared, &stop, progress.of(plan))));
             progress.one_done();
         }
         done
@@ -74,16 +77,15 @@ fn side_by_side(
     done.into_iter().map(|(plan, observed)| Ok((plan, observed?))).collect()
 }
 
-/// Runs a built-in plan for all the blocks it allows, and keeps nothing of it.
+/// Runs a plan, a name and its text, for all the blocks it allows, and stores nothing.
 fn observed(
-    name: &str,
+    (name, text): (&str, &str),
     blocks: Option<u32>,
     shared: &Shared,
     stop: &Stop,
     mut journal: Watched,
 ) -> Result<Observed, Failure> {
     let broken = |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, format!("the plan {name} went wrong: {why}"));
-    let text = articles::plan(name).ok_or_else(|| broken(&"there is none of this name"))?;
     let mut plan = Plan::parse(name, text).map_err(|error| broken(&error))?;
     plan.seed = shared.seed.or(plan.seed);
     plan.blocks = [plan.blocks, blocks].into_iter().flatten().min();

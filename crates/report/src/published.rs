@@ -66,6 +66,19 @@ pub struct Source {
     pub year: Option<u16>,
     /// Where its figures are.
     pub figures: Figures,
+    /// What its readers should take away.
+    #[serde(default)]
+    pub takeaway: Option<Takeaway>,
+}
+
+/// What readers of an article should take away, as far as a claim of it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Takeaway {
+    /// A clause without commas.
+    pub text: String,
+    /// Name of the claim it rests on.
+    pub claim: String,
 }
 
 /// Where an article's figures are.

@@ -9,11 +9,13 @@ use crate::published::{Claim, ClaimKind, Published, SettingResult, Table};
 pub(crate) mod decide;
 mod evidence;
 mod figure;
+mod takeaway;
 pub(crate) mod text;
 
 pub use crate::published::Check;
 pub use evidence::{Estimate, Evidence, Observed, Tried};
 pub use figure::{Drawn, Line, Spot};
+pub use takeaway::{CheckedTakeaway, takeaway};
 pub use text::{brief, render};
 
 /// What came of a claim.
@@ -124,6 +126,9 @@ pub struct Replication {
     pub name: String,
     /// What it could be called.
     pub title: String,
+    /// What its readers should take away, and whether that holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takeaway: Option<CheckedTakeaway>,
     /// Plans that were run.
     pub ran: Vec<Ran>,
     /// Published numbers.
@@ -144,6 +149,9 @@ pub struct Replications<'a> {
     pub version: u32,
     /// Always `replication`.
     pub kind: &'static str,
+    /// What readers of the articles should take away, one sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takeaway: Option<String>,
     /// The articles.
     pub articles: &'a [Replication],
     /// Sizes that were checked, and how many of them were within their factor.
@@ -204,14 +212,16 @@ impl Replication {
                 events: run.events,
             })
         });
+        let claims: Vec<Judged> = published.claims.iter().map(|claim| judged(claim, evidence)).collect();
         Replication {
             name: name.into(),
             title: published.source.title.clone(),
+            takeaway: published.source.takeaway.as_ref().and_then(|of| CheckedTakeaway::new(of, &claims)),
             ran: ran.collect(),
             points: points(published, evidence),
             tables: published.experiment.tables.iter().filter_map(|table| found(table, evidence)).collect(),
             figures: figure::figures(published, evidence),
-            claims: published.claims.iter().map(|claim| judged(claim, evidence)).collect(),
+            claims,
         }
     }
 
@@ -222,14 +232,18 @@ impl Replication {
         (sizes().count(), sizes().filter(|check| check.holds == Holds::Yes).count())
     }
 
-    /// What fails: points out of their tolerance, claims that do not follow for a reason that is not known.
+    /// What fails: points out of their tolerance, claims that are not decided or do not follow for a reason that is not known.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let points = self.points.iter().filter(|point| point.holds() == Some(false));
         let points = points.map(|point| format!("{} of {}", point.metric, point.setting));
         let claims = self.claims.iter().filter(|claim| matches!(claim.holds, Holds::No | Holds::Tie));
         let claims = claims.filter(|claim| claim.does_not_follow.is_none());
-        points.chain(claims.map(|claim| claim.id.clone())).collect()
+        let named = |claim: &Judged| match claim.holds {
+            Holds::Tie => format!("{}: not decided", claim.id),
+            _ => claim.id.clone(),
+        };
+        points.chain(claims.map(named)).collect()
     }
 
     /// Why nothing of it was tried, when there is one reason for all of it.

@@ -1,6 +1,6 @@
 //! `replicate`: the published articles, done again on simulated machines.
 use powerband_report::picture::{Picture, replication_pictures};
-use powerband_report::replication::{Replication, Replications, brief, enough, render};
+use powerband_report::replication::{Replication, Replications, brief, enough, render, takeaway};
 
 use crate::cli::{Replicate, Shared};
 use crate::exit::{Answer, Exit, Failure};
@@ -37,6 +37,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
         output::say_json(&Replications {
             version: powerband_report::json::VERSION,
             kind: "replication",
+            takeaway: takeaway(&done),
             articles: &done,
             sizes,
             fails: fails.clone(),
@@ -52,7 +53,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     if fails.is_empty() {
         return Ok(Exit::Fine as u8);
     }
-    Err(Failure::new(Exit::Failed, format!("what was published does not come out again: {}", fails.join(", "))))
+    Err(Failure::new(Exit::Failed, format!("not everything that was published comes out again: {}", fails.join(", "))))
 }
 
 /// The pictures of an article, whose names tell them from those of the others on one page.

@@ -53,6 +53,8 @@ fn all_that_is_done_again_comes_out_again() {
             let others = undecidable.len() + deviating.len() + not_following.len();
             let left = article["claims"].as_array().unwrap().len() - others;
             assert_eq!(claims(&article, "yes").len(), left, "{article:#}");
+            let takeaway = &article["takeaway"];
+            assert!(matches!(takeaway["holds"].as_str(), Some("yes" | "deviates")), "{takeaway}");
             let judged: Vec<&Value> =
                 article["points"].as_array().unwrap().iter().filter(|point| point["tolerance"].is_number()).collect();
             assert_eq!(judged.len(), points);
@@ -95,6 +97,10 @@ fn a_wrong_model_does_not_come_through() {
     let other = machine("quadcore", "policies = [\"0\", \"1\", \"2\", \"3\"]", "policies = [\"0-3\"]");
     let why = fails("counter", &other);
     assert!(why.contains("per-cpu-as-far-as-hardware"), "{why}");
+    // Ranks that stay a tenth of the time where they are: powersave is not the slowest.
+    let other = machine("mpi-server", "stay_ms = 2700.0", "stay_ms = 270.0");
+    let why = fails("mpi", &other);
+    assert!(why.contains("powersave-slowest"), "{why}");
     // Telling of what was sent costs next to nothing: small transmit delays do no harm.
     let text = std::fs::read_to_string(workspace().join("machines/sim/cyclone5.toml")).unwrap();
     let free = text.replace("interrupt_cycles = 3700", "interrupt_cycles = 0").replace("cycles = 4625", "cycles = 0");

@@ -6,7 +6,7 @@ use super::verdict::{finding, led};
 use crate::picture::Picture;
 use crate::replication::decide::number;
 use crate::replication::text::{summed, word};
-use crate::replication::{Found, Holds, Judged, Point, Replication};
+use crate::replication::{Found, Holds, Judged, Point, Replication, takeaway};
 use crate::sentence::counted;
 
 pub(super) fn sections(articles: &[Replication], summary: Option<&Picture>, pictures: &[Vec<Picture>]) -> Vec<Section> {
@@ -29,15 +29,21 @@ fn verdict(articles: &[Replication], summary: Option<&Picture>) -> String {
         ("Numbers within tolerance", of((points().count(), within))),
         ("Sizes within their factor", of(sizes)),
     ]);
-    let kinds = [Holds::Yes, Holds::Deviates, Holds::Tie, Holds::No, Holds::NotTried, Holds::Undecidable];
-    let head =
-        ["article", "holds", "holds with deviation", "within noise", "does not follow", "not tried", "not decidable"];
+    let kinds =
+        [&[Holds::Yes][..], &[Holds::Deviates], &[Holds::No], &[Holds::NotTried], &[Holds::Tie, Holds::Undecidable]];
+    let head = ["article", "holds", "holds with deviation", "does not follow", "not tried", "not decidable"];
     let row = |article: &Replication| {
-        let of = |holds| article.claims.iter().filter(|claim| claim.holds == holds).count().to_string();
+        let of =
+            |holds: &[Holds]| article.claims.iter().filter(|claim| holds.contains(&claim.holds)).count().to_string();
         std::iter::once(article.name.clone()).chain(kinds.map(of)).collect()
     };
     let table = Table::of_words("Claims by result", &head, articles.iter().map(row).collect()).render();
-    led(&(finding(&summed(articles)) + &sure + &table), summary)
+    let counts = summed(articles);
+    let words = match takeaway(articles) {
+        Some(takeaway) => finding(&takeaway) + &paragraph(&format!("{counts}.")),
+        None => finding(&counts),
+    };
+    led(&words, summary) + &sure + &table
 }
 
 fn article_of(article: &Replication, pictures: &[Picture]) -> String {

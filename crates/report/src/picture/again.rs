@@ -176,8 +176,8 @@ fn sign_word(holds: Holds) -> &'static str {
     match holds {
         Holds::Yes => "holds",
         Holds::Deviates => "holds with a deviation",
-        Holds::Tie => "within the noise",
+        Holds::Tie => "not decidable",
         Holds::No => "does not follow",
-        Holds::NotTried | Holds::Undecidable => "not decided",
+        Holds::NotTried | Holds::Undecidable => "not tried, or not decidable by the article",
     }
 }

@@ -89,27 +89,6 @@ pub enum Check {
         /// Settings, by label.
         settings: Vec<String>,
     },
-    /// From plan to plan a setting's value does not fall, and in the last it is above the first. Values of different plans
-    /// have no blocks in common.
-    RisingAcross {
-        /// Plans that measure it.
-        plans: Vec<String>,
-        /// Metric.
-        metric: String,
-        /// Setting, by label.
-        setting: String,
-    },
-    /// In each plan a setting's value differs from that in the first by no more than `within`, relative.
-    AlikeAcross {
-        /// Plans that measure it.
-        plans: Vec<String>,
-        /// Metric.
-        metric: String,
-        /// Setting, by label.
-        setting: String,
-        /// Largest difference, relative.
-        within: f64,
-    },
     /// Divided by `to`, all are one number.
     Proportional {
         /// Plan that measures them.
@@ -183,9 +162,6 @@ impl Check {
             | Check::Level { plan, .. }
             | Check::Between { plan, .. }
             | Check::AtLeast { plan, .. } => vec![plan],
-            Check::RisingAcross { plans, .. } | Check::AlikeAcross { plans, .. } => {
-                plans.iter().map(String::as_str).collect()
-            }
             Check::Tried { .. } => Vec::new(),
         }
     }
@@ -203,11 +179,9 @@ impl Check {
             Check::Above { setting, others, .. } => {
                 std::iter::once(setting).chain(others).map(String::as_str).collect()
             }
-            Check::RisingAcross { setting, .. }
-            | Check::AlikeAcross { setting, .. }
-            | Check::Level { setting, .. }
-            | Check::Between { setting, .. }
-            | Check::AtLeast { setting, .. } => vec![setting],
+            Check::Level { setting, .. } | Check::Between { setting, .. } | Check::AtLeast { setting, .. } => {
+                vec![setting]
+            }
             Check::Tried { .. } => Vec::new(),
         }
     }
@@ -223,8 +197,6 @@ impl Check {
             | Check::Ratio { metric, .. }
             | Check::Change { metric, .. }
             | Check::Difference { metric, .. }
-            | Check::RisingAcross { metric, .. }
-            | Check::AlikeAcross { metric, .. }
             | Check::Level { metric, .. }
             | Check::Between { metric, .. }
             | Check::AtLeast { metric, .. } => vec![metric],
@@ -244,10 +216,6 @@ impl Check {
                 }
                 vec![*within]
             }
-            Check::RisingAcross { plans, .. } | Check::AlikeAcross { plans, .. } if plans.len() < 2 => {
-                return Some("it compares fewer than two plans");
-            }
-            Check::AlikeAcross { within, .. } => vec![*within],
             Check::Above { metrics, others, at_least, deviates_at_least, .. } => {
                 let least = at_least.unwrap_or(metrics.len());
                 let few = least == 0
@@ -269,7 +237,7 @@ impl Check {
             Check::Between { from, to, .. } if from >= to => return Some("its from is not below its to"),
             Check::Between { from, to, .. } => vec![*from, *to],
             Check::AtLeast { value, .. } => vec![*value],
-            Check::Rising { .. } | Check::RisingAcross { .. } | Check::Tried { .. } => vec![],
+            Check::Rising { .. } | Check::Tried { .. } => vec![],
         };
         let zero = |number: &f64| !number.is_finite() || *number == 0.0;
         numbers.iter().any(zero).then_some("a number of a check is zero or not finite")

@@ -10,15 +10,9 @@ const TIE: f64 = 2.0;
 /// Holds one check of a claim against the evidence.
 pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answer {
     let plans = check.plans();
-    let runs: Result<Vec<&Observed>, String> =
-        plans.iter().map(|plan| evidence.runs.get(*plan).ok_or_else(|| format!("{plan} was not run"))).collect();
-    let found = match runs.as_deref() {
-        Err(why) => return not_tried(why.clone()),
-        Ok([]) => return tried(check, evidence),
-        Ok([run]) => measured(claim, check, run),
-        Ok(runs) => across(check, &plans, runs),
-    };
-    found.unwrap_or_else(|| not_tried(format!("{} did not measure that", plans.join(" or "))))
+    let Some(plan) = plans.first() else { return tried(check, evidence) };
+    let Some(run) = evidence.runs.get(*plan) else { return not_tried(format!("{plan} was not run")) };
+    measured(claim, check, run).unwrap_or_else(|| not_tried(format!("{plan} did not measure that")))
 }
 
 fn tried(check: &Check, evidence: &Evidence) -> Answer {
@@ -64,7 +58,10 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let falls = steps.iter().any(|step| step.mean < -TIE * step.error && step.mean < 0.0);
             let named = settings.iter().zip(means?).map(|(setting, mean)| format!("{setting} {}", number(mean)));
             let told = format!("{metric}: {}", named.collect::<Vec<_>>().join(", "));
-            answer(!falls && whole.mean > TIE * whole.error, told, rise(whole, &steps))
+            let so = !falls && whole.mean > TIE * whole.error;
+            let decided = answer(so, told, rise(whole, &steps));
+            // One block shows a direction but not how sure it is.
+            if whole.error.is_finite() { decided } else { Answer { holds: Holds::Tie, ..decided } }
         }
         Check::Proportional { metric, settings, to, within, .. } => {
             let within = within.or(claim.tolerance)?;
@@ -91,7 +88,7 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let told = format!("{metric} of {setting}: {} (at least {})", number(found.mean), number(*value));
             answer(found.mean >= *value, told, Some(value / found.mean).filter(|share| *share > 0.0))
         }
-        Check::RisingAcross { .. } | Check::AlikeAcross { .. } | Check::Tried { .. } => return None,
+        Check::Tried { .. } => return None,
     })
 }
 
@@ -124,40 +121,6 @@ fn between(found: f64, (from, to): (f64, f64), factor: f64, told: String) -> Ans
     let inside = ((found - f64::midpoint(from, to)) / (to - from) * 2.0).abs();
     let deviation = if beyond <= 1.0 { inside } else { beyond };
     Answer { holds, found: told, factor: None, deviation: Some(deviation).filter(|it| it.is_finite()) }
-}
-
-/// One setting in several plans, whose trials were no neighbours: errors add up as of independent values.
-fn across(check: &Check, plans: &[&str], runs: &[&Observed]) -> Option<Answer> {
-    let (Check::RisingAcross { metric, setting, .. } | Check::AlikeAcross { metric, setting, .. }) = check else {
-        return None;
-    };
-    let means = runs.iter().map(|run| run.mean(setting, metric)).collect::<Option<Vec<Estimate>>>()?;
-    let apart = |a: &Estimate, b: &Estimate| Estimate {
-        mean: b.mean - a.mean,
-        error: a.error.hypot(b.error),
-        count: a.count.min(b.count),
-    };
-    let (first, last) = (means.first()?, means.last()?);
-    let named = plans.iter().zip(&means).map(|(plan, mean)| format!("{plan} {}", with_error(*mean)));
-    let told = format!("{metric} of {setting}: {}", named.collect::<Vec<_>>().join(", "));
-    Some(match check {
-        Check::AlikeAcross { within, .. } => {
-            let ratios: Vec<Estimate> = means[1..]
-                .iter()
-                .map(|mean| {
-                    let apart = apart(first, mean);
-                    Estimate { mean: 1.0 + apart.mean / first.mean, error: apart.error / first.mean.abs(), ..apart }
-                })
-                .collect();
-            Answer { found: told, ..alike(metric, &ratios, (*within, *within)) }
-        }
-        _ => {
-            let steps: Vec<Estimate> = means.windows(2).map(|pair| apart(&pair[0], &pair[1])).collect();
-            let falls = steps.iter().any(|step| step.mean < 0.0 && step.mean < -TIE * step.error);
-            let whole = apart(first, last);
-            answer(!falls && whole.mean > TIE * whole.error, told, rise(whole, &steps))
-        }
-    })
 }
 
 /// In how many metrics a setting is to be above all others; in how many it still only deviates; whether ties count.
@@ -272,11 +235,17 @@ fn not_tried(found: String) -> Answer {
 }
 
 fn percent(found: Estimate) -> String {
-    format!("{:+.2} ± {:.2} %", found.mean * 100.0, found.error * 100.0)
+    match found.error.is_finite() {
+        true => format!("{:+.2} ± {:.2} %", found.mean * 100.0, found.error * 100.0),
+        false => format!("{:+.2} % (one block, error unknown)", found.mean * 100.0),
+    }
 }
 
 fn with_error(found: Estimate) -> String {
-    format!("{} ± {}", number(found.mean), number(found.error))
+    match found.error.is_finite() {
+        true => format!("{} ± {}", number(found.mean), number(found.error)),
+        false => format!("{} (one block, error unknown)", number(found.mean)),
+    }
 }
 
 /// Four significant digits, without zeros at the end.
@@ -393,6 +362,7 @@ mod tests {
         assert_eq!(holds("", rising, [TENS, TENS, ELEVENS]), Holds::Yes);
         assert_eq!(holds("", rising, [TENS, ELEVENS, TENS]), Holds::No);
         assert_eq!(holds("", rising, [TENS, TENS, TENS]), Holds::No);
+        assert_eq!(holds("", rising, [&[10.0], &[10.5], &[11.0]]), Holds::Tie, "one block has no error");
     }
 
     #[test]

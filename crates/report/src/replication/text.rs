@@ -181,17 +181,18 @@ pub(crate) fn word(holds: Holds) -> &'static str {
 pub(crate) fn summed(articles: &[Replication]) -> String {
     const NAMED: usize = 6;
     let claims = || articles.iter().flat_map(|article| &article.claims);
-    let of = |wanted: Holds| claims().filter(|claim| claim.holds == wanted).map(|claim| claim.id.as_str()).collect();
+    let of = |wanted: &[Holds]| -> Vec<&str> {
+        claims().filter(|claim| wanted.contains(&claim.holds)).map(|claim| claim.id.as_str()).collect()
+    };
     let mut summed =
         format!("{} of {} claims hold", claims().filter(|it| it.holds == Holds::Yes).count(), claims().count());
     for (holds, one, several) in [
-        (Holds::Deviates, "holds with a deviation", "hold with a deviation"),
-        (Holds::Tie, "is within the noise", "are within the noise"),
-        (Holds::No, "does not follow", "do not follow"),
-        (Holds::NotTried, "was not tried", "were not tried"),
-        (Holds::Undecidable, "is not decided by the published evidence", "are not decided by the published evidence"),
+        (&[Holds::Deviates][..], "holds with a deviation", "hold with a deviation"),
+        (&[Holds::No], "does not follow", "do not follow"),
+        (&[Holds::NotTried], "was not tried", "were not tried"),
+        (&[Holds::Tie, Holds::Undecidable], "is not decidable", "are not decidable"),
     ] {
-        let ids: Vec<&str> = of(holds);
+        let ids = of(holds);
         let names = if ids.len() <= NAMED { format!(" ({})", ids.join(", ")) } else { String::new() };
         match ids.len() {
             0 => {}

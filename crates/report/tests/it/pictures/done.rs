@@ -182,6 +182,7 @@ fn article() -> Replication {
     };
     Replication {
         name: "router".into(),
+        takeaway: None,
         title: "A router".into(),
         ran: vec![],
         points: vec![point("a", Some(51.0), Some(0.05)), point("b", Some(70.0), Some(0.05)), point("c", None, None)],
@@ -215,7 +216,7 @@ fn an_article_done_again_shows_points_and_claims() {
     let claims = claims_picture(&[article(), again]).unwrap();
     assert_eq!((lies_where_it_says(&claims), claims.rows.len()), (4, 6), "an open claim has a row and no mark");
     assert_eq!(claims.rows[1], ["router: cooler", "does not follow", "7"], "the data has what the drawing cuts off");
-    let said = "2 of 6 claims hold; 2 do not follow (cooler, cooler); 2 are not decided by the published evidence (open, open)";
+    let said = "2 of 6 claims hold; 2 do not follow (cooler, cooler); 2 are not decidable (open, open)";
     assert!(claims.desc.contains(said), "{}", claims.desc);
 }
 

@@ -1,0 +1,77 @@
+//! What readers of the articles should take away: one sentence that follows from the results of the claims it rests on.
+use serde::Serialize;
+
+use super::{Holds, Judged, Replication};
+use crate::published::Takeaway;
+use crate::sentence::capitalised;
+
+/// What readers of an article should take away, and whether the claim it rests on holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct CheckedTakeaway {
+    /// A clause.
+    pub text: String,
+    /// Name of the claim it rests on.
+    pub claim: String,
+    /// Whether that claim holds.
+    pub holds: Holds,
+}
+
+impl CheckedTakeaway {
+    /// Returns nothing where no claim has that name.
+    pub(super) fn new(of: &Takeaway, claims: &[Judged]) -> Option<CheckedTakeaway> {
+        let claim = claims.iter().find(|claim| claim.id == of.claim)?;
+        Some(CheckedTakeaway { text: of.text.clone(), claim: of.claim.clone(), holds: claim.holds })
+    }
+}
+
+/// Returns one sentence, without its full stop, on what holds again, what does not and what is open; nothing where no article
+/// names anything to take away.
+#[must_use]
+pub fn takeaway(articles: &[Replication]) -> Option<String> {
+    let of = |results: &[Holds]| {
+        let all = articles.iter().filter_map(|article| article.takeaway.as_ref());
+        let clauses = all.filter(|of| results.contains(&of.holds)).map(|of| match of.holds {
+            Holds::Deviates => format!("{} (with a deviation)", of.text),
+            _ => of.text.clone(),
+        });
+        clauses.collect::<Vec<_>>().join(", ")
+    };
+    let parts = [
+        ("repeated on models of these machines", of(&[Holds::Yes, Holds::Deviates])),
+        ("not confirmed", of(&[Holds::No])),
+        ("not decided", of(&[Holds::Tie, Holds::NotTried, Holds::Undecidable])),
+    ];
+    let parts = parts.iter().filter(|(_, clauses)| !clauses.is_empty());
+    let sentence = parts.map(|(head, clauses)| format!("{head}: {clauses}")).collect::<Vec<_>>().join("; ");
+    (!sentence.is_empty()).then(|| capitalised(&sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn article(text: &str, holds: Holds) -> Replication {
+        Replication {
+            name: "n".into(),
+            title: "t".into(),
+            takeaway: Some(CheckedTakeaway { text: text.into(), claim: "c".into(), holds }),
+            ran: vec![],
+            points: vec![],
+            tables: vec![],
+            figures: vec![],
+            claims: vec![],
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_to_hold_that_does_not() {
+        let of = |all: &[(&str, Holds)]| {
+            takeaway(&all.iter().map(|(text, holds)| article(text, *holds)).collect::<Vec<_>>())
+        };
+        let mixed = [("a", Holds::Yes), ("b", Holds::No), ("c", Holds::Deviates), ("d", Holds::Tie)];
+        let says = "Repeated on models of these machines: a, c (with a deviation); not confirmed: b; not decided: d";
+        assert_eq!(of(&mixed).as_deref(), Some(says));
+        assert_eq!(of(&[("b", Holds::No)]).as_deref(), Some("Not confirmed: b"));
+        assert_eq!(of(&[]), None);
+    }
+}
