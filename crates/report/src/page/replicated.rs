@@ -43,7 +43,7 @@ fn verdict(articles: &[Replication], summary: Option<&Picture>) -> String {
         Some(takeaway) => finding(&takeaway) + &paragraph(&format!("{counts}.")),
         None => finding(&counts),
     };
-    led(&words, summary) + &sure + &table
+    led(&(words + &sure + &table), summary)
 }
 
 fn article_of(article: &Replication, pictures: &[Picture]) -> String {
