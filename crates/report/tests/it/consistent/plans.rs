@@ -9,9 +9,10 @@ use powerband_sim::{Profile, SimWorld};
 use super::checker::contradictions;
 
 /// Plans whose simulation takes more than moments: they are run by the command's tests.
-const LONG: [&str; 6] = [
+const LONG: [&str; 7] = [
     "governors-gathered.toml",
     "governors-ladder.toml",
+    "governors-smt.toml",
     "governors-shop-500.toml",
     "governors-shop-1000.toml",
     "governors-shop-2000.toml",
