@@ -54,6 +54,12 @@ impl<'a> Fragment<'a> {
         self.order.iter().filter_map(line).collect()
     }
 
+    /// Whether a frequency driver is enabled once the lines are merged.
+    pub(super) fn brings_driver(&self) -> bool {
+        let is_driver = |name: &str| row(name, self.config).is_some_and(|symbol| symbol.area == Area::Driver);
+        has_driver(self.config) || self.plan.iter().any(|(name, state)| state.is_on() && is_driver(name))
+    }
+
     /// How a symbol stands once the lines are merged.
     fn state(&self, name: &str) -> State {
         self.plan.get(name).copied().unwrap_or_else(|| self.config.state(name))

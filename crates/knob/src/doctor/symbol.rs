@@ -10,7 +10,8 @@
 //! 2.6.35 its driver still had another symbol; not seen between), `ACPI_CPPC_CPUFREQ` (in a vendor's 4.4), the default governors (all
 //! five in 2.6.32). Remembered, and held against no source: `PROC_SYSCTL`, `PERF_EVENTS`, `PERF_EVENTS_INTEL_RAPL`, `INTEL_IDLE`,
 //! `CFS_BANDWIDTH`, `X86_INTEL_PSTATE`, `CPUFREQ_DT`, `CPU_FREQ_GOV_SCHEDUTIL`, `ARM_SCMI_CPUFREQ`, `CPU_IDLE_GOV_TEO`,
-//! `CPU_IDLE_GOV_HALTPOLL`, `ETHTOOL_NETLINK`.
+//! `CPU_IDLE_GOV_HALTPOLL`, `ETHTOOL_NETLINK`, and of the drivers of boards the first kernel and, where it is gone, the last one;
+//! what they depend on is that of 5.3 to 6.1.
 use super::config::{Arch, Config};
 
 /// What a symbol is for, which decides how much it matters that it is off.
@@ -74,6 +75,8 @@ pub(super) struct Symbol {
     arch: Option<Arch>,
     /// First kernel that is asked for it.
     since: (u32, u32, u32),
+    /// First kernel that no longer has it.
+    until: (u32, u32, u32),
     /// What must be on with it. Those with a row of their own can be turned on for it; others are given or not, and of
     /// `A|B` one must be.
     pub(super) needs: &'static [&'static str],
@@ -86,7 +89,7 @@ pub(super) struct Symbol {
 impl Symbol {
     /// Whether kernels like this one have it.
     pub(super) fn applies(&self, config: &Config) -> bool {
-        self.arch.is_none_or(|arch| arch == config.arch()) && config.version() >= self.since
+        self.arch.is_none_or(|arch| arch == config.arch()) && (self.since..self.until).contains(&config.version())
     }
 
     /// The menus that lead to it.
@@ -148,9 +151,24 @@ pub(super) const DEFAULTS: [(&str, &str, &str); 6] = [
 const X86: Option<Arch> = Some(Arch::X86);
 const ARM: Option<Arch> = Some(Arch::Arm);
 
+/// No kernel is without it yet.
+const NEVER: (u32, u32, u32) = (u32::MAX, 0, 0);
+
 const fn bool(name: &'static str, prompt: &'static str, menu: Menu, brings: &'static str) -> Symbol {
     let (kind, area) = (Kind::Bool, Area::Beside);
-    Symbol { name, prompt, menu, kind, area, arch: None, since: (2, 6, 0), needs: &[], brings, module: "" }
+    Symbol {
+        name,
+        prompt,
+        menu,
+        kind,
+        area,
+        arch: None,
+        since: (2, 6, 0),
+        until: NEVER,
+        needs: &[],
+        brings,
+        module: "",
+    }
 }
 
 const fn below(name: &'static str, prompt: &'static str, menu: Menu) -> Symbol {
@@ -254,6 +272,61 @@ pub(super) const ALL: &[Symbol] = &[
         since: (3, 18, 0),
         needs: &["CPU_FREQ", "OF", "HAVE_CLK"],
         ..driver("CPUFREQ_DT", "Generic DT based cpufreq driver", ARM, "cpufreq-dt", "the driver cpufreq-dt")
+    },
+    Symbol {
+        since: (3, 7, 0),
+        until: (3, 18, 0),
+        needs: &["CPU_FREQ", "OF", "HAVE_CLK", "REGULATOR"],
+        ..driver("GENERIC_CPUFREQ_CPU0", "Generic CPU0 cpufreq driver", ARM, "cpufreq-cpu0", "the driver cpufreq-cpu0")
+    },
+    Symbol {
+        since: (3, 6, 0),
+        needs: &["CPU_FREQ", "ARCH_OMAP2PLUS"],
+        ..driver("ARM_OMAP2PLUS_CPUFREQ", "TI OMAP2+", ARM, "", "the driver omap")
+    },
+    Symbol {
+        since: (3, 10, 0),
+        needs: &["CPU_FREQ", "ARCH_MXC", "REGULATOR_ANATOP"],
+        ..driver(
+            "ARM_IMX6Q_CPUFREQ",
+            "Freescale i.MX6 cpufreq support",
+            ARM,
+            "imx6q-cpufreq",
+            "the driver imx6q-cpufreq",
+        )
+    },
+    Symbol {
+        since: (5, 3, 0),
+        needs: &["CPU_FREQ", "ARCH_MXC", "CPUFREQ_DT"],
+        ..driver(
+            "ARM_IMX_CPUFREQ_DT",
+            "Freescale i.MX8M cpufreq support",
+            ARM,
+            "imx-cpufreq-dt",
+            "cpufreq-dt with the speed grades of i.MX8M",
+        )
+    },
+    Symbol {
+        since: (5, 3, 0),
+        needs: &["CPU_FREQ", "ARCH_SUNXI", "NVMEM_SUNXI_SID"],
+        ..driver(
+            "ARM_ALLWINNER_SUN50I_CPUFREQ_NVMEM",
+            "Allwinner nvmem based SUN50I CPUFreq driver",
+            ARM,
+            "sun50i-cpufreq-nvmem",
+            "cpufreq-dt with the speed bins of Allwinner's H6",
+        )
+    },
+    Symbol {
+        since: (5, 3, 0),
+        needs: &["CPU_FREQ", "CLK_RASPBERRYPI", "CPUFREQ_DT"],
+        ..driver(
+            "ARM_RASPBERRYPI_CPUFREQ",
+            "Raspberry Pi cpufreq support",
+            ARM,
+            "raspberrypi-cpufreq",
+            "cpufreq-dt with the frequencies of a Raspberry Pi's firmware",
+        )
     },
     Symbol {
         since: (4, 17, 0),

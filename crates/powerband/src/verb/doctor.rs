@@ -121,6 +121,9 @@ fn fragment(examined: &Examined) -> Answer {
         return Err(Failure::new(Exit::Unsupported, why));
     };
     output::say(&kernel.fragment.iter().map(|line| format!("{line}\n")).collect::<String>());
+    if let Some(warning) = kernel.driver_warning() {
+        output::remark(&warning);
+    }
     Ok(Exit::Fine as u8)
 }
 

@@ -75,6 +75,31 @@ fn a_kernel_without_cpufreq_gets_all_of_it_for_its_architecture() {
 }
 
 #[test]
+fn a_board_gets_the_driver_of_its_kernels_age_or_it_is_known_that_it_gets_none() {
+    let of = |release: &str, board: &str| {
+        let text = format!("{}{board}", ARM.replace("5.10.0", release));
+        let config = Config::parse(&text).unwrap();
+        let fragment = Fragment::of(&config, None);
+        let lines = fragment.lines().into_iter().filter(|line| line.contains("CPUFREQ"));
+        (lines.collect::<Vec<_>>(), fragment.brings_driver())
+    };
+    let omap = "CONFIG_ARCH_OMAP2PLUS=y\n";
+    assert_eq!(of("3.3.7", omap), (vec![], false));
+    assert_eq!(of("3.16.7", omap), (vec!["CONFIG_ARM_OMAP2PLUS_CPUFREQ=y".to_owned()], true));
+    assert_eq!(of("3.16.7", "CONFIG_REGULATOR=y\n"), (vec!["CONFIG_GENERIC_CPUFREQ_CPU0=m".to_owned()], true));
+    assert_eq!(of("3.16.7", ""), (vec![], false));
+    let dt = "CONFIG_CPUFREQ_DT=m".to_owned();
+    for (board, line) in [
+        ("CONFIG_CLK_RASPBERRYPI=y\n", "CONFIG_ARM_RASPBERRYPI_CPUFREQ=m"),
+        ("CONFIG_ARCH_SUNXI=y\nCONFIG_NVMEM_SUNXI_SID=y\n", "CONFIG_ARM_ALLWINNER_SUN50I_CPUFREQ_NVMEM=m"),
+        ("CONFIG_ARCH_MXC=y\n", "CONFIG_ARM_IMX_CPUFREQ_DT=m"),
+    ] {
+        assert_eq!(of("6.1.0", board), (vec![dt.clone(), line.to_owned()], true));
+        assert_eq!(of("5.2.0", board), (vec![dt.clone()], true));
+    }
+}
+
+#[test]
 fn a_driver_that_takes_over_is_added_only_where_there_is_none() {
     let takes_over = |text: &str| lines(text, None).iter().filter(|line| line.contains("PSTATE")).count();
     let bare = without(AMD64, &["X86_INTEL_PSTATE", "X86_AMD_PSTATE", "X86_ACPI_CPUFREQ", "SCHED_MC_PRIO"]);
