@@ -176,7 +176,8 @@ const OTHER_DRIVERS: [&str; 4] = ["X86_POWERNOW", "X86_SPEEDSTEP", "X86_P4_CLOCK
 /// Whether a driver that changes the clock is there, of any kind.
 pub(super) fn has_driver(config: &Config) -> bool {
     let is_driver = |name: &str| {
-        let named = (name.starts_with("X86_") || name.starts_with("ARM_")) && name.ends_with("CPUFREQ")
+        // Some have more behind it: ARM_QCOM_CPUFREQ_NVMEM.
+        let named = (name.starts_with("X86_") || name.starts_with("ARM_")) && name.contains("CPUFREQ")
             || name.ends_with("CPUFREQ_HW")
             || OTHER_DRIVERS.iter().any(|driver| name.starts_with(driver));
         named || row(name, config).is_some_and(|symbol| symbol.area == Area::Driver)

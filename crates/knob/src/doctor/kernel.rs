@@ -59,7 +59,8 @@ pub struct Kernel {
     pub symbols: Vec<SymbolRow>,
     /// The lines that turn on what is off; empty when nothing is.
     pub fragment: Vec<String>,
-    /// Whether a frequency driver is enabled once the lines are merged, as far as drivers are known here.
+    /// Whether a frequency driver that is known here is enabled once the lines are merged, or one is in charge now. True of a
+    /// virtual machine, which needs none.
     pub has_driver: bool,
 }
 
@@ -71,18 +72,21 @@ impl Kernel {
             arch: asked.config.arch(),
             symbols,
             fragment: asked.fragment.lines(),
-            has_driver: asked.fragment.brings_driver(),
+            has_driver: !lacks_driver(asked),
         }
     }
 
     /// Says that a kernel built with the fragment would have no policies, where no driver is enabled in it.
     #[must_use]
-    pub fn driver_warning(&self) -> Option<String> {
-        (!self.has_driver).then(|| NO_DRIVER.to_owned())
+    pub fn driver_warning(&self) -> Option<&'static str> {
+        (!self.has_driver).then_some(NO_DRIVER)
     }
 }
 
-/// Before Linux 3.6 the driver of OMAP has no symbol of its own; other boards have drivers that no row here names.
+fn lacks_driver(asked: &Asked<'_>) -> bool {
+    matches!(asked.hardware, Hardware::Unknown | Hardware::Undriven) && !asked.fragment.brings_driver()
+}
+
 const NO_DRIVER: &str = "no frequency driver that is known here is enabled, and the fragment adds none: without one of this board the \
     kernel has no cpufreq policies";
 
@@ -189,11 +193,11 @@ pub(super) fn section(asked: &Asked<'_>, rows: &[SymbolRow]) -> Section {
     let mut findings: Vec<Finding> = rows.iter().filter_map(|row| of_row(asked, row, added(row))).collect();
     if !has_driver(config) && config.arch() == Arch::Other && config.has("CPU_FREQ") {
         findings.push(Finding::note("drivers", "those of this architecture are not known here"));
-    }
-    if !asked.fragment.brings_driver() && matches!(asked.hardware, Hardware::Unknown | Hardware::Undriven) {
+    } else if lacks_driver(asked) {
+        // A note: not every board's driver is known here.
         let todo =
             format!("enable the driver of this board at {}", super::symbol::clock_menu(config.arch()).join(" → "));
-        findings.push(Finding::missing("frequency driver", NO_DRIVER, todo));
+        findings.push(Finding::note("drivers", NO_DRIVER).with(todo));
     }
     findings.extend(of_default(asked));
     if !lines.is_empty() {

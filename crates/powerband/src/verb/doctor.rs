@@ -122,7 +122,7 @@ fn fragment(examined: &Examined) -> Answer {
     };
     output::say(&kernel.fragment.iter().map(|line| format!("{line}\n")).collect::<String>());
     if let Some(warning) = kernel.driver_warning() {
-        output::remark(&warning);
+        output::remark(warning);
     }
     Ok(Exit::Fine as u8)
 }

@@ -121,6 +121,23 @@ fn a_fragment_merged_into_its_configuration_is_used_up() {
 }
 
 #[test]
+fn a_fragment_without_a_driver_says_so_and_can_still_be_merged() {
+    let desk = Desk::new();
+    let config = desk.beside("config");
+    let board = "# Linux/arm 3.3.7 Kernel Configuration\nCONFIG_ARM=y\nCONFIG_ARCH_OMAP2PLUS=y\n";
+    let words = ["doctor", "--kernel", config.to_str().unwrap()];
+    for (text, warned) in [(board.to_owned(), true), (board.replace("3.3.7", "3.16.7"), false)] {
+        fs::write(&config, &text).unwrap();
+        let fragment = desk.run(&[&words[..], &["--fragment"]].concat()).ended(0);
+        assert_eq!(fragment.err.contains("no frequency driver"), warned, "{}", fragment.err);
+        assert!(fragment.out.lines().all(|line| line.starts_with("CONFIG_")), "{}", fragment.out);
+        let value = desk.run(&[&words[..], &["--json"]].concat()).ended(1).value();
+        assert_eq!(value["kernel"]["has_driver"], !warned);
+        assert_eq!(desk.run(&words).ended(1).out.contains("no frequency driver"), warned);
+    }
+}
+
+#[test]
 fn a_file_that_is_no_configuration_is_refused_in_one_sentence() {
     let desk = Desk::new();
     let huge = "CONFIG_X=y\n".repeat(100_000);
