@@ -63,8 +63,10 @@ fn side_by_side(
     let work = || {
         let mut done = Vec::new();
         while let Some(plan) = next() {
-            let text = articles::plan(plan).unwrap_or_default();
-            done.push((plan.clone(), observed((plan, text), blocks, shared, &stop, progress.of(plan))));
+            let text = articles::plan(plan)
+                .ok_or_else(|| Failure::new(Exit::Failed, format!("there is no built-in plan called {plan}")));
+            let run = |text| observed((plan, text), blocks, shared, &stop, progress.of(plan));
+            done.push((plan.clone(), text.and_then(run)));
             progress.one_done();
         }
         done

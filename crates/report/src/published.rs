@@ -356,9 +356,17 @@ impl Published {
             let tables = published.experiment.tables.iter().map(|table| table.plan.as_str());
             let figures = published.experiment.figures.iter().flat_map(Figure::places).map(|(_, plan, _)| plan);
             let unplanned = figures.into_iter().any(|plan| !planned(&plan))
-                || tables.chain(claim.checks.iter().flat_map(Check::plans)).any(|plan| !planned(plan));
+                || tables.chain(claim.checks.iter().filter_map(Check::plan)).any(|plan| !planned(plan));
             let checked = if unplanned { checked.and(Err("a check needs a plan that is not listed")) } else { checked };
             checked.map_err(|why| PublishedError::Claim { id: claim.id.clone(), why })?;
+        }
+        if let Some(of) = &published.source.takeaway
+            && published.claims.iter().all(|claim| claim.id != of.claim)
+        {
+            return Err(PublishedError::Claim {
+                id: of.claim.clone(),
+                why: "the takeaway rests on it, and there is none",
+            });
         }
         Ok(published)
     }

@@ -33,8 +33,7 @@ fn on_ladder(claim: &str, from: &str, to: &str) -> Holds {
 
 #[test]
 fn a_ladder_calibrated_at_the_reference_does_not_show_cpuspeed_first() {
+    // That it holds with the plan as it is, the command's tests see.
     let claim = "ladder-default-best-userspace";
-    let calibrate = "calibrate = \"each\"";
-    assert_eq!(on_ladder(claim, calibrate, calibrate), Holds::Yes);
-    assert_eq!(on_ladder(claim, calibrate, "calibrate = \"reference\""), Holds::No);
+    assert_eq!(on_ladder(claim, "calibrate = \"each\"", "calibrate = \"reference\""), Holds::No);
 }

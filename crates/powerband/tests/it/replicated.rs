@@ -97,6 +97,20 @@ fn a_wrong_model_does_not_come_through() {
     let other = machine("quadcore", "policies = [\"0\", \"1\", \"2\", \"3\"]", "policies = [\"0-3\"]");
     let why = fails("counter", &other);
     assert!(why.contains("per-cpu-as-far-as-hardware"), "{why}");
+    // Idle states that take no time to leave, and one frequency: nothing is gained by keeping a CPU busy.
+    let text = std::fs::read_to_string(workspace().join("machines/sim/quadcore.toml")).unwrap();
+    let shallow = [3, 10, 20, 200].iter().fold(text, |text, exit_us| {
+        let exit = format!("exit_us = {exit_us},");
+        assert!(text.contains(&exit), "{exit}");
+        text.replace(&exit, "exit_us = 0,")
+    });
+    let path = desk.beside("shallow.toml");
+    let fast = shallow.replace("default_governor = \"ondemand\"", "default_governor = \"performance\"");
+    assert_ne!(fast, shallow);
+    std::fs::write(&path, fast).unwrap();
+    let both = format!("sim:{}", path.display());
+    let why = desk.run(&["replicate", "counter", "--machine", &both, "--far", &both]).ended(1).err;
+    assert!(why.contains("idle-wakes-slower") && why.contains("ping-idle-target-slower"), "{why}");
     // Ranks that stay a tenth of the time where they are: powersave is not the slowest.
     let other = machine("mpi-server", "stay_ms = 2700.0", "stay_ms = 270.0");
     let why = fails("mpi", &other);

@@ -112,9 +112,9 @@ fn ctrl_c_and_a_kill_end_the_background_load() {
 #[test]
 fn a_busy_cpu_wakes_sooner_than_an_idle_one() {
     let desk = Desk::new();
-    let report = desk.report(&["run", "plans/background.toml"]);
-    assert_eq!(labels(&report), ["background=none", "background=spin@cpu1"]);
-    let [idle, busy] = ["background=none", "background=spin@cpu1"].map(|it| typical(&report, it, "p50_us"));
+    let report = desk.report(&["run", "plans/wake-background.toml"]);
+    assert_eq!(labels(&report), ["idle", "busy", "idle-awake", "busy-awake"]);
+    let [idle, busy] = ["idle", "busy"].map(|it| typical(&report, it, "p50_us"));
     assert!(busy < idle, "{busy} us beside a busy loop, {idle} us on an idle CPU");
     let verdict = serde_json::to_value(&report.settings[1].verdicts["p50_us"]).unwrap()["verdict"].clone();
     assert_eq!(verdict, "better");

@@ -115,7 +115,7 @@ pub(super) fn claims(articles: &[Replication]) -> Option<Picture> {
         true => format!("{}: {}", article.name, claim.id),
         false => claim.id.clone(),
     };
-    let rows: Vec<Row> = all().map(|(article, claim)| row_of(claim, name(article, claim))).collect();
+    let rows: Vec<Row> = all().map(|(article, claim)| row_of(claim, &name(article, claim))).collect();
     let table = all().map(|(article, claim)| {
         let deviation = claim.deviation().map(format_number).unwrap_or_default();
         vec![name(article, claim), word(claim.holds).to_owned(), deviation]
@@ -143,17 +143,18 @@ pub(super) fn claims(articles: &[Replication]) -> Option<Picture> {
     Caption { id: "claims-all".into(), title, desc }.hang(svg, &["claim", "came out", "deviation"], table.collect())
 }
 
-fn row_of(claim: &Judged, label: String) -> Row {
+/// Labelled by the claim alone: with the article's name before it, many labels would be cut to the same letters.
+fn row_of(claim: &Judged, name: &str) -> Row {
     let mark = |deviation: f64| RowMark {
         value: deviation.min(FARTHEST),
         interval: None,
         look: sign(claim.holds),
         label: String::new(),
         state: Some(word(claim.holds)),
-        told: format!("{label}: {}, {} of its tolerance. {}", word(claim.holds), percent(deviation), claim.text),
+        told: format!("{name}: {}, {} of its tolerance. {}", word(claim.holds), percent(deviation), claim.text),
     };
     let marks = claim.deviation().map(mark).into_iter().collect();
-    Row { label, setting: None, marks, ribbon: None, behind: word(claim.holds).to_owned() }
+    Row { label: claim.id.clone(), setting: None, marks, ribbon: None, behind: word(claim.holds).to_owned() }
 }
 
 fn sign(holds: Holds) -> Look {

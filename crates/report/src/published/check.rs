@@ -148,9 +148,9 @@ pub enum Check {
 }
 
 impl Check {
-    /// The plans it needs.
+    /// The plan it needs.
     #[must_use]
-    pub fn plans(&self) -> Vec<&str> {
+    pub fn plan(&self) -> Option<&str> {
         match self {
             Check::Alike { plan, .. }
             | Check::Ratio { plan, .. }
@@ -161,8 +161,8 @@ impl Check {
             | Check::Proportional { plan, .. }
             | Check::Level { plan, .. }
             | Check::Between { plan, .. }
-            | Check::AtLeast { plan, .. } => vec![plan],
-            Check::Tried { .. } => Vec::new(),
+            | Check::AtLeast { plan, .. } => Some(plan),
+            Check::Tried { .. } => None,
         }
     }
 

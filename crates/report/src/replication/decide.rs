@@ -9,10 +9,14 @@ const TIE: f64 = 2.0;
 
 /// Holds one check of a claim against the evidence.
 pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answer {
-    let plans = check.plans();
-    let Some(plan) = plans.first() else { return tried(check, evidence) };
-    let Some(run) = evidence.runs.get(*plan) else { return not_tried(format!("{plan} was not run")) };
-    measured(claim, check, run).unwrap_or_else(|| not_tried(format!("{plan} did not measure that")))
+    let Some(plan) = check.plan() else { return tried(check, evidence) };
+    let Some(run) = evidence.runs.get(plan) else { return not_tried(format!("{plan} was not run")) };
+    let Some(answer) = measured(claim, check, run) else {
+        return not_tried(format!("{plan} did not measure that"));
+    };
+    // One block shows a direction but not how sure it is.
+    let is_direction = matches!(check, Check::Above { .. } | Check::Rising { .. });
+    if is_direction && run.blocks < 2 { Answer { holds: Holds::Tie, ..answer } } else { answer }
 }
 
 fn tried(check: &Check, evidence: &Evidence) -> Answer {
@@ -57,11 +61,8 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let whole = run.joined([settings.last()?, settings.first()?], metric, |a, b| a - b)?;
             let falls = steps.iter().any(|step| step.mean < -TIE * step.error && step.mean < 0.0);
             let named = settings.iter().zip(means?).map(|(setting, mean)| format!("{setting} {}", number(mean)));
-            let told = format!("{metric}: {}", named.collect::<Vec<_>>().join(", "));
-            let so = !falls && whole.mean > TIE * whole.error;
-            let decided = answer(so, told, rise(whole, &steps));
-            // One block shows a direction but not how sure it is.
-            if whole.error.is_finite() { decided } else { Answer { holds: Holds::Tie, ..decided } }
+            let found = format!("{metric}: {}", named.collect::<Vec<_>>().join(", "));
+            answer(!falls && whole.mean > TIE * whole.error, found, rise(whole, &steps))
         }
         Check::Proportional { metric, settings, to, within, .. } => {
             let within = within.or(claim.tolerance)?;
@@ -276,12 +277,17 @@ mod tests {
     }
 
     fn decided(claim: &str, check: &str, values: [&[f64]; 3]) -> Answer {
+        decided_with(claim, &format!("plan = 'p'\nmetric = 'm'\n{check}"), values)
+    }
+
+    /// Of a check whole with its plan and metrics.
+    fn decided_with(claim: &str, check: &str, values: [&[f64]; 3]) -> Answer {
         let names = ["a", "b", "c", "d"].into_iter();
         let among: Vec<&str> = names.filter(|name| check.contains(&format!("'{name}'"))).collect();
         let text = format!(
             "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n[machine]\n[experiment]\nplans = ['p']\n\
              [[experiment.load]]\nname = 'l'\nwhat = 'w'\nmetrics = ['m']\n[[claim]]\nid = 'c'\nkind = 'approx'\ntext = 't'\n\
-             {claim}\namong = {among:?}\n[[claim.check]]\nplan = 'p'\nmetric = 'm'\n{check}\n"
+             {claim}\namong = {among:?}\n[[claim.check]]\n{check}\n"
         );
         let published = Published::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let settings = [("a", values[0]), ("b", values[1]), ("c", values[2])];
@@ -362,7 +368,16 @@ mod tests {
         assert_eq!(holds("", rising, [TENS, TENS, ELEVENS]), Holds::Yes);
         assert_eq!(holds("", rising, [TENS, ELEVENS, TENS]), Holds::No);
         assert_eq!(holds("", rising, [TENS, TENS, TENS]), Holds::No);
-        assert_eq!(holds("", rising, [&[10.0], &[10.5], &[11.0]]), Holds::Tie, "one block has no error");
+    }
+
+    #[test]
+    fn one_block_decides_no_direction() {
+        let once: [&[f64]; 3] = [&[10.0], &[10.5], &[11.0]];
+        let above = "is = 'above'\nsetting = 'c'\nothers = ['a', 'b']\nmetrics = ['m']";
+        let decided = |check: &str| decided_with("", &format!("plan = 'p'\n{check}"), once).holds;
+        assert_eq!(decided("is = 'rising'\nmetric = 'm'\nsettings = ['a', 'b', 'c']"), Holds::Tie);
+        assert_eq!(decided(above), Holds::Tie);
+        assert_eq!(decided_with("", &format!("plan = 'p'\n{above}"), [TENS, TENS, ELEVENS]).holds, Holds::Yes);
     }
 
     #[test]

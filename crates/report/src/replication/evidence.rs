@@ -145,7 +145,7 @@ pub(super) mod tests {
         let key = |setting: &str| (setting.to_owned(), metric.to_owned());
         let observed = Observed {
             machines: vec!["sim:m".into()],
-            blocks: 4,
+            blocks: settings.iter().map(|(_, values)| values.len() as u32).max().unwrap_or(0),
             trials: 8,
             voids: 0,
             elapsed_ns: 1,

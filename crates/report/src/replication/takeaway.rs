@@ -49,6 +49,7 @@ pub fn takeaway(articles: &[Replication]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::published::Published;
 
     fn article(text: &str, holds: Holds) -> Replication {
         Replication {
@@ -61,6 +62,20 @@ mod tests {
             figures: vec![],
             claims: vec![],
         }
+    }
+
+    #[test]
+    fn a_takeaway_that_rests_on_no_claim_is_refused() {
+        let text = |claim: &str| {
+            format!(
+                "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n\
+                 takeaway = {{ text = 'x', claim = '{claim}' }}\n[machine]\n[experiment]\n\
+                 [[claim]]\nid = 'c'\nkind = 'finding'\ntext = 't'\nunchecked = 'why'\n"
+            )
+        };
+        assert!(Published::parse(&text("c")).is_ok());
+        let why = Published::parse(&text("d")).unwrap_err().to_string();
+        assert!(why.starts_with("claim 'd': the takeaway rests on it"), "{why}");
     }
 
     #[test]

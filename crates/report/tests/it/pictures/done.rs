@@ -8,7 +8,7 @@ use powerband_record::{
 use powerband_report::courses::Courses;
 use powerband_report::picture::{claims_picture, replication_pictures};
 use powerband_report::published::ClaimKind;
-use powerband_report::replication::{Answer, Drawn, Holds, Judged, Line, Point, Replication, Spot};
+use powerband_report::replication::{Answer, CheckedTakeaway, Drawn, Holds, Judged, Line, Point, Replication, Spot};
 
 use super::*;
 
@@ -218,6 +218,20 @@ fn an_article_done_again_shows_points_and_claims() {
     assert_eq!(claims.rows[1], ["router: cooler", "does not follow", "7"], "the data has what the drawing cuts off");
     let said = "2 of 6 claims hold; 2 do not follow (cooler, cooler); 2 are not decidable (open, open)";
     assert!(claims.desc.contains(said), "{}", claims.desc);
+}
+
+#[test]
+fn the_page_opens_with_what_to_take_away_and_the_chart_of_all_claims() {
+    let takeaway = |claim: &str, holds| CheckedTakeaway { text: "it is cooler".into(), claim: claim.into(), holds };
+    let page = |takeaway| {
+        let articles = [Replication { takeaway: Some(takeaway), ..article() }];
+        powerband_report::page::replication(&articles, &[vec![]]).unwrap()
+    };
+    let refuted = page(takeaway("cooler", Holds::No));
+    let place = |words: &str| refuted.find(words).unwrap_or_else(|| panic!("{words}: {refuted}"));
+    assert!(place(">Not confirmed: it is cooler.<") < place("Deviation of every claim from the article"));
+    assert!(place("Deviation of every claim from the article") < place("id=\"articles\""));
+    assert!(page(takeaway("warmer", Holds::Yes)).contains(">Repeated on models of these machines: it is cooler.<"));
 }
 
 #[test]
