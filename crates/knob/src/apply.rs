@@ -262,7 +262,7 @@ impl Run<'_> {
         if is_program {
             command_failure(&named, &value, &acted).map_or(Ok(()), Err)?;
         }
-        let landed = judge(&named, &value, &acted);
+        let landed = judge(&named, &value, before.as_deref(), &acted);
         let reads_back = acted.reads_back.map(|text| text.trim().to_owned());
         if let Some(error) = failure(&named, &value, &site, &landed) {
             return Err(error.changed(shown.as_deref(), reads_back.as_deref()));
@@ -333,7 +333,7 @@ fn command_failure(named: &Named, value: &Value, acted: &Acted) -> Option<KnobEr
 }
 
 /// The error a landing amounts to, if it does.
-fn failure(named: &Named, value: &Value, at: &Site, landed: &Landed) -> Option<KnobError> {
+pub(super) fn failure(named: &Named, value: &Value, at: &Site, landed: &Landed) -> Option<KnobError> {
     let about = named.knob.about();
     let (knob, site, asked) = (named.name.clone(), at.name.clone(), value.typed());
     match landed {
@@ -351,6 +351,7 @@ fn failure(named: &Named, value: &Value, at: &Site, landed: &Landed) -> Option<K
             let hint = format!("{what} {}={asked} together", about.short);
             Some(KnobError::NeedsFirst { knob, needs, site, found: "another one".into(), hint })
         }
+        Landed::Ignored { reads } => Some(KnobError::Ignored { knob, site, asked, reads: reads.clone() }),
         Landed::ReadsOther { reads } if about.phase == Phase::Governor => {
             Some(KnobError::NotTaken { knob, site, asked, reads: reads.clone() })
         }

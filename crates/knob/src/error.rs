@@ -134,6 +134,18 @@ pub enum KnobError {
         /// What reads back.
         reads: String,
     },
+    /// The driver accepted the value and changed nothing.
+    #[error("{} was accepted and ignored by the driver: it still reads {reads}; nothing is changed", placed(&format!("{knob}={asked}"), site))]
+    Ignored {
+        /// Canonical name.
+        knob: String,
+        /// Site.
+        site: String,
+        /// What was written.
+        asked: String,
+        /// What reads back, as before.
+        reads: String,
+    },
     /// A command that sets a declared knob failed, or had another effect.
     #[error("{knob}={asked} could not be set: {why}; nothing is changed")]
     Command {
@@ -169,7 +181,7 @@ impl KnobError {
             | Self::Value { .. }
             | Self::Twice { .. }
             | Self::NeedsFirst { .. } => ErrorKind::Usage,
-            Self::Absent { .. } => ErrorKind::Absent,
+            Self::Absent { .. } | Self::Ignored { .. } => ErrorKind::Absent,
             Self::Unreadable { errno, .. } | Self::Refused { errno, .. } if is_denial(*errno) => ErrorKind::Denied,
             Self::Unreadable { .. } | Self::Refused { .. } | Self::NotTaken { .. } | Self::Command { .. } => {
                 ErrorKind::Refused

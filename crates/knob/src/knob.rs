@@ -70,6 +70,11 @@ pub trait Knob: Sync + fmt::Debug {
         Landed::ReadsOther { reads: reads.to_owned() }
     }
 
+    /// Whether what accepts a value and does not move has ignored it, where other knobs are brought to the nearest value.
+    fn may_ignore(&self) -> bool {
+        false
+    }
+
     /// What the kernel's refusal means here, as the sentence about it goes on; `None` when the number says it all.
     fn meaning(&self, errno: Errno) -> Option<&'static str> {
         invalid(self.about(), errno)

@@ -25,6 +25,11 @@ pub enum Landed {
         /// What.
         reads: String,
     },
+    /// Accepted, and nothing has changed.
+    Ignored {
+        /// What still reads there, for people.
+        reads: String,
+    },
     /// Accepted, and something stronger is in force.
     Overridden {
         /// What is stronger, for people.
@@ -67,6 +72,7 @@ impl fmt::Display for Landed {
             Landed::Already => f.write_str("already so"),
             Landed::Clamped { to } => write!(f, "clamped to {to}"),
             Landed::ReadsOther { reads } => write!(f, "accepted, but reads {reads}"),
+            Landed::Ignored { reads } => write!(f, "accepted, but ignored: still {reads}"),
             Landed::Overridden { by, reads } => write!(f, "accepted, but {reads} is in force: overridden by {by}"),
             Landed::Pending { reads } => write!(f, "accepted, not in force yet (reads {reads})"),
             Landed::Unseen => f.write_str("applied (nothing shows it)"),
@@ -83,8 +89,8 @@ impl fmt::Display for Landed {
 /// net/ethtool/coalesce.c and later).
 const UNSUPPORTED: &str = "cannot modify an unsupported parameter";
 
-/// Judges what came of writing `asked`.
-pub(crate) fn judge(named: &Named, asked: &Value, acted: &Acted) -> Landed {
+/// Judges what came of writing `asked` where `before` was.
+pub(crate) fn judge(named: &Named, asked: &Value, before: Option<&str>, acted: &Acted) -> Landed {
     let reads = acted.reads_back.as_deref().map(str::trim);
     match acted.errno {
         Some(Errno::EINVAL) if reads == Some("<unsupported>") => match named.knob.governor() {
@@ -98,7 +104,14 @@ pub(crate) fn judge(named: &Named, asked: &Value, acted: &Acted) -> Landed {
             Landed::Unsupported { errno, words: acted.words.clone() }
         }
         Some(errno) => Landed::Refused { errno, words: acted.words.clone() },
-        None => judge_reading(named, asked, reads),
+        None => match (judge_reading(named, asked, reads), reads) {
+            (Landed::Clamped { to: reads }, Some(now))
+                if named.knob.may_ignore() && before.map(str::trim) == Some(now) =>
+            {
+                Landed::Ignored { reads }
+            }
+            (landed, _) => landed,
+        },
     }
 }
 

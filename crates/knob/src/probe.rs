@@ -45,6 +45,8 @@ pub struct Found {
     pub clamped_to: Option<u32>,
     /// Distance of the values the driver tells apart, seen behind a middle one.
     pub step: Option<u32>,
+    /// Values that were accepted and changed nothing.
+    pub ignored: Vec<u32>,
     /// Values that were refused, with the kernel's answer.
     pub refused: BTreeMap<u32, Errno>,
 }
@@ -78,7 +80,7 @@ fn probe_device(machine: &mut dyn Machine, device: String) -> Result<Probed, Kno
         };
         KnobError::absent("interrupt coalescing", why)
     })?;
-    let mut probing = Probing { machine, device, before, entries: Vec::new() };
+    let mut probing = Probing { machine, device, before, last: 0, entries: Vec::new() };
     let numbers = PARAMETERS.iter().filter(|parameter| !parameter.switch);
     let mut found = Vec::new();
     for name in numbers.map(|parameter| parameter.name) {
@@ -121,11 +123,21 @@ struct Probing<'m> {
     machine: &'m mut dyn Machine,
     device: String,
     before: Coalescing,
+    /// What the parameter read last.
+    last: u32,
     entries: Vec<EntryId>,
 }
 
-/// What came of values: what reads back, or the refusal.
-type Answers = BTreeMap<u32, Result<u32, Errno>>;
+/// What came of values: what reads back, or why it is not in force.
+type Answers = BTreeMap<u32, Result<u32, Not>>;
+
+/// Why a value is not in force.
+#[derive(Clone, Copy, Debug)]
+enum Not {
+    Refused(Errno),
+    /// Accepted, and what read there before reads there still, although that is more.
+    Ignored,
+}
 
 impl Probing<'_> {
     /// The switch that overrides a parameter while it is on, if it is.
@@ -136,6 +148,7 @@ impl Probing<'_> {
 
     fn parameter(&mut self, name: &'static str, value: u32) -> Result<Found, KnobError> {
         let mut answers = Answers::new();
+        self.last = value;
         let doubled = std::iter::once(0).chain((0..=HIGHEST.ilog2()).map(|power| 1 << power));
         for asked in doubled {
             self.ask(name, asked, &mut answers)?;
@@ -190,8 +203,8 @@ impl Probing<'_> {
         Ok(())
     }
 
-    /// Sets one value: what reads back, or the driver's refusal.
-    fn set(&mut self, name: &'static str, asked: u32) -> Result<Result<u32, Errno>, KnobError> {
+    /// Sets one value: what reads back, or that the driver refuses or ignores it.
+    fn set(&mut self, name: &'static str, asked: u32) -> Result<Result<u32, Not>, KnobError> {
         let acted = self.machine.act(&self.turn(name, asked))?;
         // What was refused may have been done in part; nothing is left of what was not.
         if acted.errno.is_some() && self.machine.undo(acted.entry, false)?.stays_open() {
@@ -201,7 +214,14 @@ impl Probing<'_> {
             (None, reads) => {
                 self.entries.push(acted.entry);
                 let first = reads.as_deref().and_then(|text| text.split_whitespace().next());
-                first.and_then(|word| word.parse().ok()).ok_or(Errno::EIO)
+                match first.and_then(|word| word.parse().ok()) {
+                    None => Err(Not::Refused(Errno::EIO)),
+                    Some(reads) if asked < reads && reads == self.last => Err(Not::Ignored),
+                    Some(reads) => {
+                        self.last = reads;
+                        Ok(reads)
+                    }
+                }
             }
             (Some(errno @ (Errno::EPERM | Errno::EACCES | Errno::ENODEV)), _) => {
                 let place = self.place(name);
@@ -209,7 +229,7 @@ impl Probing<'_> {
                 let (knob, site, asked) = (format!("nic.{name}"), self.device.clone(), asked.to_string());
                 return Err(KnobError::Refused { knob, site, asked, errno, advice, changed_to: None });
             }
-            (Some(errno), _) => Err(errno),
+            (Some(errno), _) => Err(Not::Refused(errno)),
         })
     }
 
@@ -258,10 +278,11 @@ fn ends(answers: &Answers) -> bool {
 }
 
 fn found(name: &'static str, value: u32, step: Option<u32>, answers: &Answers) -> Found {
-    let highest = answers.values().filter_map(|answer| answer.ok()).max();
+    let highest = answers.values().filter_map(|answer| answer.as_ref().ok().copied()).max();
     // What several that asked for as much or more have become.
-    let clamped_to = highest
-        .filter(|high| answers.iter().filter(|(asked, answer)| *asked >= high && **answer == Ok(*high)).count() > 1);
+    let clamped_to = highest.filter(|high| {
+        answers.iter().filter(|(asked, answer)| *asked >= high && answer.as_ref().ok() == Some(high)).count() > 1
+    });
     let mut takes: Vec<(u32, u32)> = Vec::new();
     let mut goes_on = false;
     for (&asked, answer) in answers {
@@ -277,6 +298,14 @@ fn found(name: &'static str, value: u32, step: Option<u32>, answers: &Answers) -
         }
         goes_on = answer.is_ok();
     }
-    let refused = answers.iter().filter_map(|(&asked, answer)| Some((asked, answer.err()?))).collect();
-    Found { name, value, takes, clamped_to, step, refused }
+    let mut refused = BTreeMap::new();
+    let mut ignored = Vec::new();
+    for (&asked, answer) in answers {
+        match answer {
+            Err(Not::Refused(errno)) => drop(refused.insert(asked, *errno)),
+            Err(Not::Ignored) => ignored.push(asked),
+            Ok(_) => {}
+        }
+    }
+    Found { name, value, takes, clamped_to, step, ignored, refused }
 }

@@ -36,7 +36,7 @@ mod table;
 mod times;
 mod tunables;
 
-pub use config::{Boost, Config, Deaf, Governor, PolicyConfig, PstateConfig, Rules, Step};
+pub use config::{Boost, Config, Cppc, Deaf, Governor, PolicyConfig, PstateConfig, Rules, Step};
 pub use schedutil::{demand, raw_khz};
 pub use table::{Relation, Table};
 pub use times::{Change, CpuTimes, Entry, OtherClasses, Util};
@@ -46,7 +46,7 @@ use cpu::{Cpu, IoBoost, LoadSnapshot};
 use files::Tree;
 use governor::Shared;
 use policy::{Context, Policy, State};
-use pstate::{Hardware, Pstate};
+use pstate::{Mode, Pstate};
 
 /// A machine's cpufreq: all policies and governors.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Cpufreq {
     /// `possible_cpus`, a default governor that is not built in, schedutil under rules older than it, interactive under others than 2.6.32, or ticks
     /// outside 1..=100000 a second.
     pub fn new(mut config: Config, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
-        let pstate = config.pstate.map(|own| Pstate::new(own, true));
+        let pstate = config.pstate.map(|own| Pstate::new(own, Mode::Active));
         pstate.iter().for_each(|pstate| pstate.shape(&mut config));
         let count = u32::try_from(config.policies.len()).map_err(|_| Errno::EINVAL)?;
         let policies: Vec<Policy> = (0..count).map(|i| Policy::new(i, &config, now_ns)).collect::<Result<_, _>>()?;
@@ -103,7 +103,7 @@ impl Cpufreq {
         }
         let mut this = Cpufreq {
             agenda: Agenda::new(policies.len() + 1),
-            boost_on: matches!(config.boost, Boost::Table(true) | Boost::Hardware(true)),
+            boost_on: config.boost.is_on(),
             pstate,
             shared: Shared::default(),
             tasks: Vec::new(),
@@ -121,23 +121,25 @@ impl Cpufreq {
         Ok(this)
     }
 
-    /// Fits a policy to the mode of Intel's own driver, which knows two rules of its own while the hardware chooses.
+    /// Fits a policy to the mode of the maker's own driver, which knows two rules of its own while the hardware chooses.
     fn fit(&mut self, index: usize) {
         let Some(pstate) = &self.pstate else { return };
         let policy = &mut self.policies[index];
-        policy.hardware = Some(Hardware::new(pstate.active, (policy.lo, policy.hi)));
-        if pstate.active && policy.last_governor != Governor::Performance {
-            policy.last_governor = Governor::Powersave;
+        policy.hardware = Some(pstate.hardware((policy.lo, policy.hi)));
+        let own = matches!(policy.last_governor, Governor::Performance | Governor::Powersave);
+        if pstate.mode == Mode::Active && !own {
+            policy.last_governor = pstate.fallback();
         }
         pstate.bound(policy);
     }
 
-    /// Intel's own driver begins anew, in this mode: every policy is made again, and nothing that was set on one is left.
-    fn drive(&mut self, active: bool, now_ns: u64, times: &dyn CpuTimes) -> Result<(), Errno> {
+    /// The maker's own driver begins anew, in this mode: every policy is made again, and nothing that was set on one is left.
+    fn drive(&mut self, mode: Mode, now_ns: u64, times: &dyn CpuTimes) -> Result<(), Errno> {
         let own = self.config.pstate.ok_or(Errno::EAGAIN)?;
-        let pstate = Pstate::new(own, active);
+        let pstate = Pstate::new(own, mode);
         pstate.shape(&mut self.config);
         self.pstate = Some(pstate);
+        self.boost_on = self.config.boost.is_on();
         for index in 0..self.policies.len() {
             governor::stop(&mut self.policies, index, &mut self.shared, &self.config);
             let old = &self.policies[index];
@@ -278,6 +280,10 @@ impl Cpufreq {
         if why == Util::Tick {
             self.ticked(cpu, now_ns);
         }
+        if self.pstate.is_some() {
+            let (policies, _, mut cx) = self.split(now_ns, times);
+            policies[index].look(cpu, &mut cx);
+        }
         let queued = match &mut self.policies[index].state {
             State::Fixed | State::Userspace { .. } => {
                 // A window's end that nobody listened for is not told later.
@@ -294,10 +300,8 @@ impl Cpufreq {
                 counts && dbs.scheduler_event(now_ns, delay_ns, cpu, times.idle_ns(cpu))
             }
             State::Dbs(dbs) => dbs.wake(now_ns),
-            State::Hardware(_) => {
+            State::Hardware => {
                 self.cpus[cpu as usize].queue.take_window_end(now_ns);
-                let (policies, _, mut cx) = self.split(now_ns, times);
-                policies[index].look(cpu, &mut cx);
                 false
             }
             State::Interactive(_) => {
@@ -435,10 +439,12 @@ impl Cpufreq {
         if !self.config.policy_boost {
             policy.boosts = self.boost_on;
         }
-        if let Boost::Table(_) = self.config.boost
-            && let Some(bounds) = policy.table.bounds(policy.boosts)
-        {
-            (policy.lo, policy.hi) = bounds;
+        match (self.config.boost, self.config.pstate) {
+            (Boost::Table(_), _) => {
+                (policy.lo, policy.hi) = policy.table.bounds(policy.boosts).unwrap_or((policy.lo, policy.hi));
+            }
+            (Boost::Range(_), Some(own)) => policy.hi = own.end_khz(policy.boosts),
+            _ => {}
         }
         if rules != Rules::V6_1 {
             policy.requests = limits::Requests::new(rules, (policy.lo, policy.hi), policy.requests.firmware_max);

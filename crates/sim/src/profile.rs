@@ -16,6 +16,7 @@ use crate::serve::ServeSpec;
 use crate::thermal::ThermalSpec;
 
 mod balance;
+mod cpufreq;
 mod cpuspeed;
 mod describe;
 mod file;
@@ -159,9 +160,11 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 10] = [
+const BUILTIN: [(&str, &str); 12] = [
+    ("amd-server", include_str!("../../../machines/sim/amd-server.toml")),
     ("board", include_str!("../../../machines/sim/board.toml")),
     ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
+    ("cyclone5-stock", include_str!("../../../machines/sim/cyclone5-stock.toml")),
     ("laptop", include_str!("../../../machines/sim/laptop.toml")),
     ("mpi-server", include_str!("../../../machines/sim/mpi-server.toml")),
     ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
@@ -196,13 +199,32 @@ impl Profile {
         }
     }
 
-    /// Reads a machine file.
+    /// Reads a machine file. One with `like = "NAME"` is that machine of the program's with its own keys in place of those.
     ///
     /// # Errors
     /// [`ProfileError`] in one sentence: an unknown key, a missing one, or a value that makes no machine.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        let file: file::File = toml::from_str(text).map_err(|error| ProfileError::Shape(one_sentence(text, &error)))?;
+        let shape = |error| ProfileError::Shape(one_sentence(text, &error));
+        let file = match toml::from_str::<Like>(text).map_err(shape)? {
+            Like { like: None } => toml::from_str::<file::File>(text).map_err(shape)?,
+            Like { like: Some(_) } => Self::table(text)?.try_into().map_err(shape)?,
+        };
         file.checked()
+    }
+
+    /// A machine file as a table, with what it takes from another one.
+    ///
+    /// # Errors
+    /// [`ProfileError`] for a text that is no table, and for a machine that does not come with the program.
+    pub fn table(text: &str) -> Result<toml::Table, ProfileError> {
+        let mut own: toml::Table = text.parse().map_err(|error| ProfileError::Shape(one_sentence(text, &error)))?;
+        let Some(toml::Value::String(name)) = own.remove("like") else { return Ok(own) };
+        let Some(base) = Self::builtin_text(&name) else {
+            return Err(ProfileError::Unknown { name, known: Self::names().join(", ") });
+        };
+        let mut all = Self::table(base)?;
+        overlay(&mut all, own);
+        Ok(all)
     }
 
     /// Cores there are, in all packages.
@@ -235,6 +257,22 @@ impl Profile {
     pub fn max_khz(&self) -> u32 {
         let steps = self.cpufreq.policies.iter().flat_map(|policy| &policy.table).map(|step| step.khz);
         steps.chain(self.cpufreq.pstate.map(|pstate| pstate.turbo_khz)).max().unwrap_or(1)
+    }
+}
+
+/// The key that makes a machine file the changes to another one.
+#[derive(serde::Deserialize)]
+struct Like {
+    like: Option<String>,
+}
+
+/// Puts the values of a table in place of those of another, table by table.
+fn overlay(base: &mut toml::Table, own: toml::Table) {
+    for (key, value) in own {
+        match (base.get_mut(&key), value) {
+            (Some(toml::Value::Table(base)), toml::Value::Table(own)) => overlay(base, own),
+            (_, value) => drop(base.insert(key, value)),
+        }
     }
 }
 

@@ -329,7 +329,7 @@ impl Board {
         let Some(rest) = path.strip_prefix(CPU).and_then(|rest| rest.strip_prefix('/')) else {
             return Ok(Place::Own(path));
         };
-        if ["cpufreq", "intel_pstate"]
+        if ["cpufreq", "intel_pstate", "amd_pstate"]
             .iter()
             .any(|name| rest.strip_prefix(name).is_some_and(|below| below.is_empty() || below.starts_with('/')))
         {
@@ -362,9 +362,11 @@ impl Board {
             entries.push(Entry { link, ..Entry::new("cpufreq", true, 0o755) });
             entries.sort();
         }
-        if path == CPU && self.shows_folder(&format!("{CPU}/intel_pstate")) {
-            entries.push(Entry::new("intel_pstate", true, 0o755));
-            entries.sort();
+        for folder in ["intel_pstate", "amd_pstate"] {
+            if path == CPU && self.shows_folder(&format!("{CPU}/{folder}")) {
+                entries.push(Entry::new(folder, true, 0o755));
+                entries.sort();
+            }
         }
         Ok(entries)
     }

@@ -27,7 +27,7 @@ impl Request {
         };
         let others: String = others.iter().map(|step| format!("{}={} ", step.named.name, step.value)).collect();
         let named = Named { knob: blamed.named.knob, name: others + &blamed.named.name };
-        let landed = judge(&named, &blamed.value, acted);
+        let landed = judge(&named, &blamed.value, None, acted);
         failure(&named, &blamed.value, &blamed.site, &landed)
     }
 }
@@ -62,7 +62,10 @@ impl Run<'_> {
             let reads_back = values.get(place).map(|&value| value.to_owned());
             let alone = Acted { words: acted.words.clone(), reads_back: reads_back.clone(), ..acted };
             let Move { named, value, site, .. } = step;
-            let landed = judge(&named, &value, &alone);
+            let landed = judge(&named, &value, before.as_deref(), &alone);
+            if let Some(error) = failure(&named, &value, &site, &landed) {
+                return Err(error);
+            }
             self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed });
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! What a switch loses and the kernel does not bring back: the outgoing governor's tunables and set speed, which a limit
-//! may clamp as well; what a driver's change of mode forgets; upper limits that boost lifts.
+//! may clamp as well; the preference that a governor replaces; what a driver's change of mode forgets; upper limits that
+//! boost lifts.
 //!
 //! Each is kept as a ledger entry that precedes the switch: writing the value that is there already, with writing it
 //! again as the undo. Undone in reverse, that happens after the governor is back, when its tunables exist again at
@@ -34,29 +35,52 @@ impl Run<'_> {
             if step.named.knob.same(&step.value, from) {
                 continue;
             }
-            let governor = from.to_lowercase();
-            if governor == "userspace" {
-                self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
+            if step.value.typed() == "performance" {
+                self.keep_hint(policy)?;
             }
-            let Some((folder, shared)) = tunable_folder(self.machine, policy, &governor)? else { continue };
-            if kept.iter().any(|kept| kept.folder == folder) {
-                continue;
-            }
-            let site = if shared { "-" } else { &policy.name };
-            let mut entries = Vec::new();
-            for file in self.files_in_order(&folder)? {
-                let path = format!("{folder}/{file}");
-                entries.extend(self.keep_file(&format!("{governor}.{file}"), site, &path)?);
-            }
-            kept.push(Kept { folder, entries });
+            self.keep_tunables(policy, &from.to_lowercase(), &mut kept)?;
         }
         Ok(kept)
     }
 
-    /// Keeps what every policy has that a driver's change of mode would lose: its preference, limits that are not the
-    /// hardware's own, and its governor, which comes first when they are written back.
+    /// Keeps what a governor that leaves a policy takes along: its tunables, unless they are kept, and the speed that is set.
+    fn keep_tunables(&mut self, policy: &Policy, governor: &str, kept: &mut Vec<Kept>) -> Result<(), KnobError> {
+        if governor == "userspace" {
+            self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
+        }
+        let Some((folder, shared)) = tunable_folder(self.machine, policy, governor)? else { return Ok(()) };
+        if kept.iter().any(|kept| kept.folder == folder) {
+            return Ok(());
+        }
+        let site = if shared { "-" } else { &policy.name };
+        let mut entries = Vec::new();
+        for file in self.files_in_order(&folder)? {
+            let path = format!("{folder}/{file}");
+            entries.extend(self.keep_file(&format!("{governor}.{file}"), site, &path)?);
+        }
+        kept.push(Kept { folder, entries });
+        Ok(())
+    }
+
+    /// Keeps the preference that amd-pstate in active mode gives up for the governor performance, and does not give back with
+    /// another governor, as intel_pstate does (Linux 6.12 drivers/cpufreq/amd-pstate.c, `amd_pstate_epp_update_limit`).
+    fn keep_hint(&mut self, policy: &Policy) -> Result<(), KnobError> {
+        let driver = self.machine.read(&policy.file("scaling_driver"));
+        if driver.is_ok_and(|driver| driver.trim_end() == "amd-pstate-epp") {
+            self.keep_file("cpufreq.epp", &policy.name, &policy.file("energy_performance_preference"))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what a driver's change of mode would lose: the tunables of its governors, every policy's preference, limits that are
+    /// not the hardware's own, and its governor; at last the switch for boost. They are written back in reverse.
     pub(super) fn keep_policies(&mut self) -> Result<(), KnobError> {
         let Ok(all) = policies(self.machine, "pstate.status") else { return Ok(()) };
+        let mut kept = Vec::new();
+        for policy in &all.active {
+            let governor = policy.read(self.machine, "scaling_governor").unwrap_or_default();
+            self.keep_tunables(policy, &governor.trim().to_lowercase(), &mut kept)?;
+        }
         for policy in all.active {
             let preference = "energy_performance_preference";
             self.keep_file("cpufreq.epp", &policy.name, &policy.file(preference))?;
@@ -64,6 +88,7 @@ impl Run<'_> {
             self.keep_limit(&policy, "min")?;
             self.keep_file("cpufreq.governor", &policy.name, &policy.file("scaling_governor"))?;
         }
+        self.keep_file("cpufreq.boost", "-", &format!("{POLICIES}/boost"))?;
         Ok(())
     }
 

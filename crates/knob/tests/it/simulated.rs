@@ -1,5 +1,5 @@
 //! Knobs and meters on the simulated machines.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::*;
 use powerband_machine::{EntryId, Hold, Machine, World};
@@ -152,7 +152,8 @@ fn a_cpu_that_was_taken_out_of_service_comes_back_with_everything_on_it() {
             }
             let low = cpufreq(machine).unwrap().0.remove(0).lowest_khz.unwrap();
             let all = Selection::everywhere();
-            if machine.read("/sys/devices/system/cpu/intel_pstate/status").is_ok() {
+            let own = ["intel_pstate", "amd_pstate"].map(|own| format!("/sys/devices/system/cpu/{own}/status"));
+            if own.iter().any(|status| machine.read(status).is_ok()) {
                 apply(machine, &Setting::parse("pstate=passive").unwrap(), Hold::Held, &all).unwrap();
             }
             // A state that is not a boot's, of what a CPU out of service does not lose.
@@ -215,8 +216,29 @@ fn whole(machine: &mut dyn Machine) -> BTreeMap<String, String> {
     all
 }
 
+/// Paths whose texts differ, with both.
+fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+    let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let differ = paths.into_iter().filter(|path| before.get(*path) != now.get(*path));
+    differ.map(|path| format!("{path}: {:?}, {:?}", before.get(path), now.get(path))).collect()
+}
+
 /// What each machine can be told beyond clocks and governors.
-const BEYOND: [(&str, &[&str]); 3] = [
+const BEYOND: [(&str, &[&str]); 4] = [
+    (
+        "amd-server",
+        &[
+            "governor=powersave",
+            "pstate=passive",
+            "pstate=guided governor=ondemand up_threshold=60 max_freq=1200000",
+            "pstate=passive governor=userspace freq=1200000 boost=0",
+            "boost=0",
+            "boost@policy3=0 max_freq=1200000",
+            "governor=powersave epp=power",
+            "cpu.online@cpu3=0",
+            "smt=off",
+        ],
+    ),
     (
         "laptop",
         &[
@@ -288,6 +310,32 @@ fn whatever_else_is_turned_leaves_no_file_of_the_cpus_other_than_it_was() {
                 assert_eq!(whole(machine), before, "{name}: {turned}");
             }
         }
+    }
+}
+
+/// What another setting replaces of what was set before it, although no knob of it is in the second one.
+#[test]
+fn what_amd_pstate_forgets_with_a_governor_or_a_mode_is_brought_back() {
+    for (first, second) in [
+        ("governor=powersave epp=balance_power", "governor=performance"),
+        ("governor=powersave epp=power boost=0 max_freq=1200000", "pstate=passive"),
+        ("pstate=passive governor=ondemand up_threshold=60 boost=0", "pstate=active"),
+        ("pstate=passive governor=ondemand up_threshold=60", "pstate=guided"),
+        ("pstate=passive governor=userspace freq=1200000", "pstate=active"),
+    ] {
+        let mut world = world_of("amd-server");
+        let machine = world.machine(Side::Near).unwrap();
+        let set = |machine: &mut dyn Machine, words: &str| {
+            apply(machine, &Setting::parse(words).unwrap(), Hold::Set, &Selection::everywhere()).unwrap()
+        };
+        let at_boot = whole(machine);
+        let under = set(machine, first);
+        let before = whole(machine);
+        let over = set(machine, second);
+        assert!(restore(machine, &over.entries, false).complete(), "{second}");
+        assert_eq!(changed(&before, &whole(machine)), [""; 0], "{first}, then {second}");
+        assert!(restore(machine, &under.entries, false).complete(), "{first}");
+        assert_eq!(changed(&at_boot, &whole(machine)), [""; 0], "{first}");
     }
 }
 

@@ -170,3 +170,35 @@ fn a_sweep_takes_the_drivers_own_choice_out_of_the_way_and_says_so() {
     assert_eq!(told.matches("    nic.adaptive-rx at eth0: from on to off\n").count(), 2, "{told}");
     assert!(told.contains("note: nic.adaptive-rx at eth0 is on and would override nic.rx-usecs"), "{told}");
 }
+
+#[test]
+fn a_value_that_the_driver_ignores_is_not_called_set() {
+    let desk = Desk::new();
+    let board = ["--machine", "sim:cyclone5"];
+    let found = desk.json(&[&board[..], &["get", "rx-usecs"]].concat());
+    for words in [&["set", "rx-usecs=0"][..], &["set", "rx-usecs=0", "rx-frames=4"]] {
+        let why = desk.run(&[&board[..], words].concat()).refused(4);
+        assert!(
+            why.contains("nic.rx-usecs=0 at eth0 was accepted and ignored by the driver: it still reads 261"),
+            "{why}"
+        );
+        assert!(why.contains("nothing is changed"), "{why}");
+        assert_eq!(desk.json(&[&board[..], &["get", "rx-usecs"]].concat())["readings"], found["readings"]);
+        let turned = desk.json(&[&board[..], &["info", "turned"]].concat());
+        assert_eq!(turned["turned"].as_array().unwrap().len(), 0, "{words:?}");
+    }
+    let ping = ["try", "rx-usecs=0,100", "--far", "sim:pc", "--load", "ping", "--for", "1s"];
+    assert!(desk.run(&[&board[..], &ping].concat()).refused(4).contains("ignored by the driver"));
+    let probed = desk.run(&[&board[..], &["info", "net", "--probe"]].concat()).ended(0).out;
+    assert!(probed.contains("rx-usecs takes 2 to 262, in steps of 1; ignores 0"), "{probed}");
+}
+
+#[test]
+fn the_stock_board_refuses_what_the_articles_changed_driver_takes() {
+    let desk = Desk::new();
+    let set = |machine: &str| desk.run(&["--machine", machine, "set", "rx-usecs=20"]);
+    set("sim:cyclone5").ended(0);
+    assert!(set("sim:cyclone5-stock").refused(2).contains("the driver does not accept this value"));
+    let probed = desk.run(&["--machine", "sim:cyclone5-stock", "info", "net", "--probe"]).ended(0).out;
+    assert!(probed.contains("rx-usecs takes 33 to 262"), "{probed}");
+}

@@ -15,7 +15,8 @@ fn entered(machine: &str, command: &[&str]) -> Option<Ran> {
 }
 
 /// CPUs, threads of a core, cores of a package, packages and memory nodes of the built-in machines.
-const TOPOLOGIES: [(&str, [usize; 5]); 6] = [
+const TOPOLOGIES: [(&str, [usize; 5]); 7] = [
+    ("amd-server", [16, 2, 8, 1, 1]),
     ("laptop", [8, 2, 4, 1, 1]),
     ("server", [32, 2, 8, 2, 2]),
     ("x3650", [8, 1, 4, 2, 1]),

@@ -59,3 +59,22 @@ fn a_governor_of_neither_mode_is_refused_in_one_sentence() {
     let why = refused(&["pstate=active", "governor=powersave,ondemand"], 2);
     assert!(why.contains("'ondemand' is no governor of the mode active"), "{why}");
 }
+
+#[test]
+fn amds_three_modes_are_compared_and_the_hint_of_one_governor_is_not_the_nexts() {
+    let desk = Desk::new();
+    let server = ["--machine", "sim:amd-server"];
+    let on = |words: &[&'static str]| [words, &server].concat();
+    desk.run(&on(&["set", "governor=powersave", "epp=power"])).ended(0);
+    let load = ["--load", "counter", "--for", "1s", "--metric", "count_per_s"];
+    let modes = desk.report(&on(&[&["try", "pstate=active,passive,guided", "governor=powersave"], &load[..]].concat()));
+    let verdict = |at: usize| modes.settings[at].verdicts["count_per_s"].verdict;
+    // A governor that asks for the lowest clock follows no load, so that guided hardware takes what it asks.
+    assert_eq!((modes.settings.len(), verdict(2), verdict(3)), (4, Verdict::Worse, Verdict::Worse));
+    let hints = desk.json(&on(&["get", "epp"]));
+    let all = hints["readings"].as_array().unwrap();
+    assert!(all.len() == 16 && all.iter().all(|row| row["reading"]["value"] == "power"), "{hints}");
+    let turned = desk.json(&on(&["info", "turned"]));
+    assert!(turned["turned"].as_array().unwrap().len() > 1);
+    desk.run(&on(&["undo", "--all"])).ended(0);
+}

@@ -8,7 +8,7 @@ use super::config::{Governor, Rules};
 use super::files::{Node, PolicyFile, StatsFile};
 use super::limits::Side;
 use super::policy::State;
-use super::pstate::{Asked, Hardware, Pstate, PstateFile};
+use super::pstate::{Asked, Hardware, Mode, Pstate, PstateFile};
 use super::times::CpuTimes;
 use super::tunables::{After, Tunable, Tunables};
 use super::{governor, interactive, load, number};
@@ -70,6 +70,11 @@ impl Cpufreq {
         let first = policy.online.first().copied().unwrap_or(0);
         Ok(match file {
             PolicyFile::AffectedCpus => cpus(&policy.online),
+            PolicyFile::AmdHighestPerf | PolicyFile::AmdPrefcoreRanking => line(self.amd_levels()?[0]),
+            PolicyFile::AmdMaxFreq => line(self.amd_levels()?[1]),
+            PolicyFile::AmdLowestNonlinearFreq => line(self.amd_levels()?[2]),
+            // Its cores are all alike.
+            PolicyFile::AmdHwPrefcore => line("disabled"),
             PolicyFile::BaseFrequency => line(self.pstate.as_ref().map_or(policy.hi, Pstate::base_khz)),
             PolicyFile::Boost => line(u8::from(policy.boosts)),
             PolicyFile::EnergyPreference => policy.hardware.ok_or(Errno::ENODEV)?.show(policy.governor),
@@ -239,19 +244,20 @@ impl Cpufreq {
         Ok(())
     }
 
-    /// Whether the hardware chooses, within what Intel's own driver says.
+    /// Whether the hardware chooses, within what the maker's own driver says.
     pub(crate) fn is_active(&self) -> bool {
-        self.pstate.as_ref().is_some_and(|pstate| pstate.active)
+        self.pstate.as_ref().is_some_and(|pstate| pstate.mode == Mode::Active)
+    }
+
+    fn amd_levels(&self) -> Result<[u32; 3], Errno> {
+        self.pstate.as_ref().and_then(Pstate::levels).ok_or(Errno::ENODEV)
     }
 
     fn store_pstate(&mut self, file: PstateFile, text: &str, now_ns: u64, times: &dyn CpuTimes) -> Result<(), Errno> {
         match self.pstate.as_mut().ok_or(Errno::EAGAIN)?.store(file, text)? {
             Asked::Nothing => {}
-            Asked::Mode => {
-                let active = !self.is_active();
-                self.drive(active, now_ns, times)?;
-            }
-            Asked::Limits => {
+            Asked::Mode(mode) => self.drive(mode, now_ns, times)?,
+            Asked::Limits | Asked::Turned => {
                 let pstate = self.pstate.clone();
                 let (policies, _, mut cx) = self.split(now_ns, times);
                 for policy in policies.iter_mut() {

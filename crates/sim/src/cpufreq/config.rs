@@ -43,6 +43,15 @@ pub enum Boost {
     Hardware(bool),
     /// Table entries marked as boost come and go. Holds the state at boot.
     Table(bool),
+    /// A driver without a table ends at its base or at its turbo frequency ([`PstateConfig`]). Holds the state at boot.
+    Range(bool),
+}
+
+impl Boost {
+    /// Whether it is on at boot.
+    pub(crate) fn is_on(self) -> bool {
+        matches!(self, Boost::Hardware(true) | Boost::Table(true) | Boost::Range(true))
+    }
 }
 
 /// One entry of a frequency table, in the driver's order.
@@ -145,15 +154,55 @@ impl Pace {
     }
 }
 
-/// Intel's own driver with hardware P-states, which comes up in active mode: each CPU a policy without a table.
+/// A processor that chooses its clock by itself, with its maker's own driver, which comes up in active mode: each CPU a policy
+/// without a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PstateConfig {
-    /// Lowest clock, kHz; all three are whole steps of 100 MHz.
+    /// Lowest clock, kHz; all three are whole steps of [`PstateConfig::step_khz`].
     pub min_khz: u32,
     /// Highest clock without turbo, kHz.
     pub base_khz: u32,
     /// Highest clock, kHz.
     pub turbo_khz: u32,
+    /// AMD's levels of performance; `None` for Intel's hardware P-states.
+    pub cppc: Option<Cppc>,
+}
+
+/// Levels of performance without a unit, in proportion to the clock (ACPI 6.5 section 8.4.6, `_CPC`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cppc {
+    /// Of the highest clock.
+    pub highest_perf: u32,
+    /// Of the base clock.
+    pub nominal_perf: u32,
+    /// Below it less power no longer means less energy for the same work.
+    pub lowest_nonlinear_perf: u32,
+}
+
+/// Bits behind the point in the driver's ratios (Linux 6.12 SCHED_CAPACITY_SHIFT).
+const RATIO_BITS: u32 = 10;
+
+impl Cppc {
+    /// The clock of a level, MHz, as amd-pstate works it out of the base clock (Linux 6.12 amd_pstate_init_freq).
+    #[must_use]
+    pub fn mhz(&self, perf: u32, nominal_mhz: u32) -> u32 {
+        let ratio = (u64::from(perf) << RATIO_BITS) / u64::from(self.nominal_perf.max(1));
+        u32::try_from((u64::from(nominal_mhz) * ratio) >> RATIO_BITS).unwrap_or(u32::MAX)
+    }
+}
+
+impl PstateConfig {
+    /// The highest clock with turbo or without, kHz.
+    #[must_use]
+    pub(crate) fn end_khz(&self, turbo: bool) -> u32 {
+        if turbo { self.turbo_khz } else { self.base_khz }
+    }
+
+    /// Steps of the clock, kHz: 100 MHz with Intel, a level of performance with AMD.
+    #[must_use]
+    pub fn step_khz(&self) -> u32 {
+        self.cppc.map_or(100_000, |cppc| self.base_khz / cppc.nominal_perf.max(1))
+    }
 }
 
 /// Everything that is fixed at boot.
@@ -181,7 +230,7 @@ pub struct Config {
     pub boost: Boost,
     /// Each policy has a `boost` of its own, too (Linux 6.7 and later).
     pub policy_boost: bool,
-    /// Intel's own driver, instead of what the policies name.
+    /// The maker's own driver, instead of what the policies name.
     pub pstate: Option<PstateConfig>,
     /// How long after its multiple a tick is heard, ns.
     pub tick_delay_ns: u32,

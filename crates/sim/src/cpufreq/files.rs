@@ -4,7 +4,7 @@ use powerband_machine::Errno;
 use super::config::{Boost, Config, Governor, Rules};
 use super::governor::Shared;
 use super::policy::Policy;
-use super::pstate::{PSTATE_FILES, Pstate, PstateFile};
+use super::pstate::{Hardware, Pstate, PstateFile};
 use super::times::Entry;
 use super::tunables::Tunable;
 
@@ -12,6 +12,11 @@ use super::tunables::Tunable;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PolicyFile {
     AffectedCpus,
+    AmdHighestPerf,
+    AmdHwPrefcore,
+    AmdLowestNonlinearFreq,
+    AmdMaxFreq,
+    AmdPrefcoreRanking,
     BaseFrequency,
     BiosLimit,
     Boost,
@@ -43,8 +48,13 @@ pub(crate) enum StatsFile {
     TransTable,
 }
 
-const POLICY_FILES: [(PolicyFile, &str, u16); 21] = [
+const POLICY_FILES: [(PolicyFile, &str, u16); 26] = [
     (PolicyFile::AffectedCpus, "affected_cpus", 0o444),
+    (PolicyFile::AmdHighestPerf, "amd_pstate_highest_perf", 0o444),
+    (PolicyFile::AmdHwPrefcore, "amd_pstate_hw_prefcore", 0o444),
+    (PolicyFile::AmdLowestNonlinearFreq, "amd_pstate_lowest_nonlinear_freq", 0o444),
+    (PolicyFile::AmdMaxFreq, "amd_pstate_max_freq", 0o444),
+    (PolicyFile::AmdPrefcoreRanking, "amd_pstate_prefcore_ranking", 0o444),
     (PolicyFile::BaseFrequency, "base_frequency", 0o444),
     (PolicyFile::BiosLimit, "bios_limit", 0o444),
     (PolicyFile::Boost, "boost", 0o644),
@@ -86,7 +96,7 @@ pub(crate) enum Node {
     StatsFile(usize, StatsFile),
     Tunable(Governor, Option<usize>, Tunable),
     Boost,
-    /// The folder of Intel's own driver.
+    /// The folder of the maker's own driver.
     Pstate,
     PstateFile(PstateFile),
 }
@@ -116,7 +126,7 @@ impl Tree<'_> {
         let mut parts = path.split('/').filter(|part| !part.is_empty());
         let mut node = match parts.next() {
             Some("cpufreq") if self.config.rules != Rules::V2_6_18 => (Node::Root, 0o755),
-            Some("intel_pstate") if self.pstate.is_some() => (Node::Pstate, 0o755),
+            Some(name) if self.pstate.is_some_and(|pstate| pstate.folder() == name) => (Node::Pstate, 0o755),
             Some(cpu) => {
                 let policy = number_after(cpu, "cpu").and_then(self.policy_of);
                 let policy = policy.filter(|_| parts.next() == Some("cpufreq")).ok_or(Errno::ENOENT)?;
@@ -181,9 +191,8 @@ impl Tree<'_> {
                 found.extend(files.map(|&t| (t.name().to_owned(), Node::Tunable(governor, policy, t), t.mode())));
             }
             Node::Pstate => {
-                let active = self.pstate.is_some_and(|pstate| pstate.active);
-                let kept = PSTATE_FILES.iter().filter(|(file, ..)| active || *file != PstateFile::DynamicBoost);
-                found.extend(kept.map(|&(file, name, mode)| (name.to_owned(), Node::PstateFile(file), mode)));
+                let files = self.pstate.into_iter().flat_map(Pstate::files);
+                found.extend(files.map(|&(file, name, mode)| (name.to_owned(), Node::PstateFile(file), mode)));
             }
             Node::PolicyFile(..) | Node::StatsFile(..) | Node::Tunable(..) | Node::Boost | Node::PstateFile(_) => {
                 return None;
@@ -204,6 +213,7 @@ impl Tree<'_> {
 
     fn policy(&self, index: usize, found: &mut Vec<(String, Node, u16)>) {
         let policy = &self.policies[index];
+        let amd = self.pstate.is_some_and(|pstate| pstate.levels().is_some());
         let there = |file| match file {
             PolicyFile::BiosLimit => self.config.rules == Rules::V6_1 && policy.config.bios_limit_khz.is_some(),
             PolicyFile::CpuinfoCurFreq => policy.config.reads_hardware,
@@ -211,8 +221,14 @@ impl Tree<'_> {
             // This driver alone tells which CPUs the hardware switches together.
             PolicyFile::FreqdomainCpus => self.config.rules == Rules::V6_1 && policy.config.driver == "acpi-cpufreq",
             PolicyFile::Boost => self.config.policy_boost && self.config.boost != Boost::Absent,
-            PolicyFile::BaseFrequency | PolicyFile::EnergyPreference | PolicyFile::EnergyPreferences => {
-                policy.hardware.is_some()
+            PolicyFile::AmdHighestPerf
+            | PolicyFile::AmdHwPrefcore
+            | PolicyFile::AmdLowestNonlinearFreq
+            | PolicyFile::AmdMaxFreq
+            | PolicyFile::AmdPrefcoreRanking => amd,
+            PolicyFile::BaseFrequency => self.pstate.is_some() && !amd,
+            PolicyFile::EnergyPreference | PolicyFile::EnergyPreferences => {
+                policy.hardware.is_some_and(Hardware::takes_hints)
             }
             PolicyFile::ScalingAvailableFrequencies => policy.hardware.is_none(),
             PolicyFile::ScalingBoostFrequencies => policy.table.steps().iter().any(|s| s.boost),

@@ -43,7 +43,8 @@ impl Governor {
         ALL.into_iter().find(|g| g.name().eq_ignore_ascii_case(word)).ok_or(Errno::EINVAL)
     }
 
-    fn is_dynamic(self) -> bool {
+    /// Whether it changes the clock by itself.
+    pub(crate) fn is_dynamic(self) -> bool {
         use Governor::{Conservative, Interactive, Ondemand, Schedutil};
         matches!(self, Ondemand | Conservative | Schedutil | Interactive)
     }

@@ -9,7 +9,7 @@ use super::cpu::Cpu;
 use super::dbs::Dbs;
 use super::interactive::{self, Interactive};
 use super::limits::{Range, Requests, Side};
-use super::pstate::{Hardware, Looked};
+use super::pstate::Hardware;
 use super::schedutil::Schedutil;
 use super::stats::Stats;
 use super::table::{Relation, Table};
@@ -37,7 +37,7 @@ pub(crate) enum State {
     Schedutil(Schedutil),
     Interactive(Interactive),
     /// The hardware chooses.
-    Hardware(Looked),
+    Hardware,
 }
 
 /// A policy.
@@ -63,7 +63,7 @@ pub(crate) struct Policy {
     pub(crate) limits_due_ns: Option<u64>,
     /// Whether its own switch for boost is on.
     pub(crate) boosts: bool,
-    /// What Intel's own driver tells the hardware.
+    /// What the maker's own driver tells the hardware.
     pub(crate) hardware: Option<Hardware>,
 }
 
@@ -97,8 +97,8 @@ impl Policy {
             state: State::Fixed,
             tunables: None,
             limits_due_ns: None,
-            boosts: matches!(config.boost, Boost::Table(true) | Boost::Hardware(true)),
-            hardware: config.pstate.map(|_| Hardware::new(false, (lo, hi))),
+            boosts: config.boost.is_on(),
+            hardware: None,
             table,
             config: own,
         })
@@ -119,7 +119,7 @@ impl Policy {
             State::Dbs(dbs) => dbs.due_ns,
             State::Schedutil(schedutil) => schedutil.worker_due_ns,
             State::Interactive(interactive) => interactive.due_ns,
-            State::Fixed | State::Userspace { .. } | State::Hardware(_) => None,
+            State::Fixed | State::Userspace { .. } | State::Hardware => None,
         };
         [self.clock.due_ns(), self.limits_due_ns, governor].into_iter().flatten().min()
     }
@@ -137,7 +137,8 @@ impl Policy {
     ) -> Result<(), Errno> {
         let limits = (self.min, self.max);
         let to = self.table.resolve(khz, limits, relation, efficient).ok_or(Errno::EINVAL)?;
-        self.switch(self.grained(to, relation), false, cx)
+        let to = self.grained(to, relation);
+        self.switch(to, false, cx)
     }
 
     /// As [`Policy::target`], for callers that drop the driver's answer as the kernel's governors do.
@@ -145,8 +146,14 @@ impl Policy {
         let _ = self.target(khz, relation, efficient, cx);
     }
 
-    /// Changes the clock to an entry of the table. A refusal by the driver counts as there and back.
+    /// Changes the clock to what a governor asks for, an entry of the table or a clock that the hardware has.
     pub(crate) fn switch(&mut self, to: u32, fast: bool, cx: &mut Context<'_>) -> Result<(), Errno> {
+        let to = self.guided(to);
+        self.change(self.grained(to, Relation::AtLeast), fast, cx)
+    }
+
+    /// Changes the clock. A refusal by the driver counts as there and back.
+    pub(crate) fn change(&mut self, to: u32, fast: bool, cx: &mut Context<'_>) -> Result<(), Errno> {
         let cur = self.clock.cur_khz;
         if to == cur {
             return Ok(());
@@ -210,12 +217,15 @@ impl Policy {
     /// Boost entries come or go: the range changes and the user's maximum with it.
     pub(crate) fn set_boost(&mut self, on: bool, cx: &mut Context<'_>) {
         self.boosts = on;
-        if !matches!(cx.config.boost, Boost::Table(_)) {
-            return;
+        match (cx.config.boost, cx.config.pstate) {
+            (Boost::Table(_), _) => {
+                let Some((lo, hi)) = self.table.bounds(on) else { return };
+                (self.lo, self.hi) = (lo, hi);
+                self.requests.user_max = hi;
+            }
+            (Boost::Range(_), Some(own)) => self.hi = own.end_khz(on),
+            _ => return,
         }
-        let Some((lo, hi)) = self.table.bounds(on) else { return };
-        (self.lo, self.hi) = (lo, hi);
-        self.requests.user_max = hi;
         let speed = self.speed();
         for &cpu in self.members.iter() {
             cx.cpus[cpu as usize].queue.set_speed(speed, cx.now_ns);
@@ -235,7 +245,7 @@ impl Policy {
     /// Tells the governor that the limits (may) have changed.
     pub(crate) fn governor_limits(&mut self, cx: &mut Context<'_>) {
         match (self.governor, self.state) {
-            (_, State::Hardware(_)) => self.hardware_limits(cx),
+            (_, State::Hardware) => self.hardware_limits(cx),
             (Some(Governor::Performance), _) => self.aim(self.max, Relation::AtMost, false, cx),
             (Some(Governor::Powersave), _) => self.aim(self.min, Relation::AtLeast, false, cx),
             (_, State::Userspace { asked_khz }) => {
@@ -271,7 +281,7 @@ impl Policy {
     /// Starts a governor on this policy; its tunables exist already.
     pub(crate) fn start(&mut self, governor: Governor, set: &Tunables, cx: &mut Context<'_>) {
         self.governor = Some(governor);
-        if self.hardware.is_some_and(|hardware| hardware.active) {
+        if self.hardware.is_some_and(Hardware::is_active) {
             return self.start_hardware(cx);
         }
         self.state = match governor {

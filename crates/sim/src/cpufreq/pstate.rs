@@ -1,14 +1,14 @@
-//! Intel's own driver with hardware P-states, in summary: the files of its folder, the hints of policies, and what stands for
-//! the hardware that follows them.
+//! The makers' own drivers, intel_pstate with hardware P-states and amd-pstate, in summary: the files of their folders, the
+//! hints of policies, and what stands for the hardware that follows them.
+//!
+//! In active mode the hardware chooses. In passive mode a governor does, as with any driver. In AMD's guided mode the
+//! hardware chooses at or above what a governor asks that follows the load.
 use powerband_machine::Errno;
 
 use super::config::{Config, Governor, PstateConfig};
 use super::number;
 use super::policy::{Context, Policy, State};
 use super::table::Relation;
-
-/// Steps of the clock, kHz.
-pub(crate) const GRAIN_KHZ: u32 = 100_000;
 
 /// Least time between two looks at the load, ns.
 const LOOK_NS: u64 = 10_000_000;
@@ -20,27 +20,52 @@ const PASSIVE_LATENCY_NS: u32 = 20_000;
 /// INTEL_CPUFREQ_TRANSITION_DELAY_HWP; 500 without them).
 const PASSIVE_DELAY_US: u32 = 5_000;
 
+/// The time between two changes that amd-pstate asks for, µs (Linux 6.12 AMD_PSTATE_TRANSITION_DELAY).
+const AMD_DELAY_US: u32 = 1_000;
+
+/// How the clock is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Active,
+    Passive,
+    Guided,
+}
+
+impl Mode {
+    const ALL: [(Mode, &str); 3] = [(Mode::Active, "active"), (Mode::Passive, "passive"), (Mode::Guided, "guided")];
+
+    fn name(self) -> &'static str {
+        Mode::ALL.iter().find(|(mode, _)| *mode == self).map_or("", |(_, name)| name)
+    }
+}
+
 /// Hints by name, as the processor knows them.
-const NAMES: [(&str, u8); 4] =
-    [("performance", 0), ("balance_performance", 128), ("balance_power", 192), ("power", 255)];
+const NAMES: [&str; 4] = ["performance", "balance_performance", "balance_power", "power"];
+const INTEL_HINTS: [u8; 4] = [0, 128, 192, 255];
+const AMD_HINTS: [u8; 4] = [0, 128, 191, 255];
 
 /// The hint at boot.
 const DEFAULT_HINT: u8 = 128;
 
-/// A file of the folder `intel_pstate`.
+/// A file of the driver's folder, `intel_pstate` or `amd_pstate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PstateFile {
     DynamicBoost,
     MaxPercent,
     MinPercent,
     NoTurbo,
+    Prefcore,
     States,
     Status,
     TurboPercent,
 }
 
-/// The files with their names and modes; the first is there in active mode alone.
-pub(crate) const PSTATE_FILES: [(PstateFile, &str, u16); 7] = [
+/// The files of `amd_pstate`.
+const AMD_FILES: [(PstateFile, &str, u16); 2] =
+    [(PstateFile::Prefcore, "prefcore", 0o444), (PstateFile::Status, "status", 0o644)];
+
+/// The files of `intel_pstate`; the first is there in active mode alone.
+const INTEL_FILES: [(PstateFile, &str, u16); 7] = [
     (PstateFile::DynamicBoost, "hwp_dynamic_boost", 0o644),
     (PstateFile::MaxPercent, "max_perf_pct", 0o644),
     (PstateFile::MinPercent, "min_perf_pct", 0o644),
@@ -54,7 +79,7 @@ pub(crate) const PSTATE_FILES: [(PstateFile, &str, u16); 7] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Pstate {
     config: PstateConfig,
-    pub(crate) active: bool,
+    pub(crate) mode: Mode,
     no_turbo: bool,
     min_percent: u32,
     max_percent: u32,
@@ -66,21 +91,42 @@ pub(crate) struct Pstate {
 pub(crate) enum Asked {
     /// All limits are worked out again.
     Limits,
-    /// The driver begins anew.
-    Mode,
+    /// The driver begins anew, in this mode.
+    Mode(Mode),
+    /// The mode is another one, and all else stays.
+    Turned,
     Nothing,
 }
 
 impl Pstate {
-    pub(crate) fn new(config: PstateConfig, active: bool) -> Self {
-        let mut new =
-            Pstate { active, no_turbo: false, min_percent: 0, max_percent: 100, dynamic_boost: false, config };
+    pub(crate) fn new(config: PstateConfig, mode: Mode) -> Self {
+        let mut new = Pstate { mode, no_turbo: false, min_percent: 0, max_percent: 100, dynamic_boost: false, config };
         new.min_percent = new.least_percent();
         new
     }
 
+    /// Its folder in `/sys/devices/system/cpu`.
+    pub(crate) fn folder(&self) -> &'static str {
+        if self.config.cppc.is_some() { "amd_pstate" } else { "intel_pstate" }
+    }
+
+    /// The files of that folder with their names and modes.
+    pub(crate) fn files(&self) -> &'static [(PstateFile, &'static str, u16)] {
+        match (self.config.cppc, self.mode) {
+            (Some(_), _) => &AMD_FILES,
+            (None, Mode::Active) => &INTEL_FILES,
+            (None, _) => &INTEL_FILES[1..],
+        }
+    }
+
+    /// The rule of a policy that comes up in active mode under a kernel whose default governor the driver does not know.
+    /// AMD's goes by the kind of machine that the firmware names, here a server (Linux 6.12 amd_pstate_epp_cpu_init).
+    pub(crate) fn fallback(&self) -> Governor {
+        if self.config.cppc.is_some() { Governor::Performance } else { Governor::Powersave }
+    }
+
     fn steps(&self) -> [u32; 3] {
-        [self.config.min_khz, self.config.base_khz, self.config.turbo_khz].map(|khz| khz / GRAIN_KHZ)
+        [self.config.min_khz, self.config.base_khz, self.config.turbo_khz].map(|khz| khz / self.config.step_khz())
     }
 
     fn least_percent(&self) -> u32 {
@@ -95,13 +141,19 @@ impl Pstate {
 
     fn of_percent(&self, percent: u32) -> u32 {
         let [_, _, turbo] = self.steps();
-        (turbo * percent).div_ceil(100) * GRAIN_KHZ
+        (turbo * percent).div_ceil(100) * self.config.step_khz()
     }
 
     /// Tells a policy what the switches mean for it: requests of its limits, and what the hardware is held to.
     pub(crate) fn bound(&self, policy: &mut Policy) {
+        if let Some(hardware) = &mut policy.hardware {
+            hardware.mode = self.mode;
+        }
+        if self.config.cppc.is_some() {
+            return;
+        }
         let held = (self.of_percent(self.min_percent), self.of_percent(self.max_percent).min(self.turbo_khz()));
-        policy.requests.driver = Some(if self.active { (0, self.turbo_khz()) } else { held });
+        policy.requests.driver = Some(if self.mode == Mode::Active { (0, self.turbo_khz()) } else { held });
         if let Some(hardware) = &mut policy.hardware {
             hardware.held_khz = held;
         }
@@ -110,7 +162,9 @@ impl Pstate {
     pub(crate) fn show(&self, file: PstateFile) -> String {
         let [min, base, turbo] = self.steps();
         let number = match file {
-            PstateFile::Status => return if self.active { "active\n" } else { "passive\n" }.into(),
+            PstateFile::Status => return format!("{}\n", self.mode.name()),
+            // The kernel was not told to leave preferred cores out.
+            PstateFile::Prefcore => return "enabled\n".into(),
             PstateFile::DynamicBoost => self.dynamic_boost.into(),
             PstateFile::MaxPercent => self.max_percent,
             PstateFile::MinPercent => self.min_percent,
@@ -127,13 +181,7 @@ impl Pstate {
 
     pub(crate) fn store(&mut self, file: PstateFile, text: &str) -> Result<Asked, Errno> {
         if file == PstateFile::Status {
-            return match text.trim_end() {
-                // Hardware P-states cannot be left to themselves.
-                "off" => Err(Errno::EBUSY),
-                "active" | "passive" if (text.trim_end() == "active") == self.active => Ok(Asked::Nothing),
-                "active" | "passive" => Ok(Asked::Mode),
-                _ => Err(Errno::EINVAL),
-            };
+            return self.store_status(text.trim_end());
         }
         let value = number::unsigned(text)?;
         match file {
@@ -155,13 +203,35 @@ impl Pstate {
         Ok(Asked::Limits)
     }
 
+    fn store_status(&mut self, word: &str) -> Result<Asked, Errno> {
+        let amd = self.config.cppc.is_some();
+        let (mode, _) = *match (Mode::ALL.iter().find(|(_, name)| *name == word), word) {
+            (Some((Mode::Guided, _)), _) if !amd => return Err(Errno::EINVAL),
+            (Some(known), _) => known,
+            // Hardware P-states cannot be left to themselves. (amd-pstate can, which this driver does not do.)
+            (None, "off") if !amd => return Err(Errno::EBUSY),
+            (None, "disable") if amd => return Err(Errno::EBUSY),
+            (None, _) => return Err(Errno::EINVAL),
+        };
+        let stays = mode != Mode::Active && self.mode != Mode::Active;
+        Ok(match std::mem::replace(&mut self.mode, mode) {
+            old if old == mode => Asked::Nothing,
+            _ if stays => Asked::Turned,
+            _ => Asked::Mode(mode),
+        })
+    }
+
     /// What policies are made of in this mode.
     pub(crate) fn shape(&self, config: &mut Config) {
         for policy in &mut config.policies {
-            (policy.driver, policy.transition_latency_ns, policy.transition_delay_us) = match self.active {
-                true => ("intel_pstate".into(), 0, None),
-                false => ("intel_cpufreq".into(), PASSIVE_LATENCY_NS, Some(PASSIVE_DELAY_US)),
+            let (driver, pace) = match (self.config.cppc, self.mode) {
+                (None, Mode::Active) => ("intel_pstate", (0, None)),
+                (None, _) => ("intel_cpufreq", (PASSIVE_LATENCY_NS, Some(PASSIVE_DELAY_US))),
+                (Some(_), Mode::Active) => ("amd-pstate-epp", (0, None)),
+                (Some(_), _) => ("amd-pstate", (PASSIVE_LATENCY_NS, Some(AMD_DELAY_US))),
             };
+            policy.driver = driver.into();
+            (policy.transition_latency_ns, policy.transition_delay_us) = pace;
             policy.range_khz = (self.config.min_khz, self.config.turbo_khz);
             policy.fast_switch = true;
             policy.reads_hardware = false;
@@ -171,45 +241,92 @@ impl Pstate {
     pub(crate) fn base_khz(&self) -> u32 {
         self.config.base_khz
     }
+
+    /// What amd-pstate shows of each policy: the highest level, the highest clock and the lowest non-linear one, kHz.
+    pub(crate) fn levels(&self) -> Option<[u32; 3]> {
+        let cppc = self.config.cppc?;
+        let nominal_mhz = self.config.base_khz / 1_000;
+        let khz = |perf| cppc.mhz(perf, nominal_mhz) * 1_000;
+        Some([cppc.highest_perf, khz(cppc.highest_perf), khz(cppc.lowest_nonlinear_perf)])
+    }
+
+    /// What the hardware of a policy starts with.
+    pub(crate) fn hardware(&self, range_khz: (u32, u32)) -> Hardware {
+        Hardware {
+            mode: self.mode,
+            hint: DEFAULT_HINT,
+            held_khz: range_khz,
+            amd: self.config.cppc.is_some(),
+            step_khz: self.config.step_khz(),
+            looked: Looked::default(),
+            wish_khz: 0,
+            asked_khz: 0,
+        }
+    }
 }
 
-/// What the hardware of a policy is told.
+/// What the hardware of a policy is told, and what it would choose.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hardware {
-    pub(crate) active: bool,
+    mode: Mode,
     hint: u8,
     /// What the driver's percentages leave, kHz.
     held_khz: (u32, u32),
+    amd: bool,
+    step_khz: u32,
+    looked: Looked,
+    /// What it would choose by the load, and what a governor has asked for last, kHz.
+    wish_khz: u32,
+    asked_khz: u32,
 }
 
 /// What the hardware remembers between two looks at the load.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Looked {
+#[derive(Clone, Copy, Debug, Default)]
+struct Looked {
     at_ns: u64,
     idle_ns: u64,
 }
 
 impl Hardware {
-    pub(crate) fn new(active: bool, range_khz: (u32, u32)) -> Self {
-        Hardware { active, hint: DEFAULT_HINT, held_khz: range_khz }
+    pub(crate) fn is_active(self) -> bool {
+        self.mode == Mode::Active
+    }
+
+    /// Whether a policy has a file for its hint. Intel's hardware heeds it in passive mode as well.
+    pub(crate) fn takes_hints(self) -> bool {
+        !self.amd || self.is_active()
     }
 
     fn is_pinned(self, governor: Option<Governor>) -> bool {
-        self.active && governor == Some(Governor::Performance)
+        self.is_active() && governor == Some(Governor::Performance)
+    }
+
+    /// Whether it looks at the load by itself.
+    fn looks(self, governor: Option<Governor>) -> bool {
+        match self.mode {
+            Mode::Active => !self.is_pinned(governor),
+            Mode::Guided => governor.is_some_and(Governor::is_dynamic),
+            Mode::Passive => false,
+        }
+    }
+
+    fn hints(self) -> impl Iterator<Item = (&'static str, u8)> {
+        NAMES.into_iter().zip(if self.amd { AMD_HINTS } else { INTEL_HINTS })
     }
 
     /// The hint in force: a name, or the number that has none.
     pub(crate) fn show(self, governor: Option<Governor>) -> String {
         let hint = if self.is_pinned(governor) { 0 } else { self.hint };
-        let name = NAMES.iter().find(|(_, value)| *value == hint);
+        let name = self.hints().find(|(_, value)| *value == hint);
         name.map_or_else(|| format!("{hint}\n"), |(name, _)| format!("{name}\n"))
     }
 
     pub(crate) fn store(&mut self, text: &str, governor: Option<Governor>) -> Result<(), Errno> {
         let word = text.trim();
-        let hint = match NAMES.iter().find(|(name, _)| *name == word) {
-            Some((_, value)) => *value,
+        let hint = match self.hints().find(|(name, _)| *name == word) {
+            Some((_, value)) => value,
             None if word == "default" => DEFAULT_HINT,
+            None if self.amd => return Err(Errno::EINVAL),
             None => word.parse().map_err(|_| Errno::EINVAL)?,
         };
         if !self.is_pinned(governor) {
@@ -222,8 +339,7 @@ impl Hardware {
 
     /// All hints by name.
     pub(crate) fn offered() -> String {
-        let names: String = NAMES.iter().map(|(name, _)| format!("{name} ")).collect();
-        format!("default {names}\n")
+        format!("default {} \n", NAMES.join(" "))
     }
 }
 
@@ -237,7 +353,15 @@ impl Policy {
     /// Starts the driver's own rule, which the hardware follows.
     pub(crate) fn start_hardware(&mut self, cx: &mut Context<'_>) {
         let cpu = self.online.first().copied().unwrap_or(0);
-        self.state = State::Hardware(Looked { at_ns: cx.now_ns, idle_ns: cx.times.idle_ns(cpu) });
+        self.state = State::Hardware;
+        if let Some(hardware) = &mut self.hardware {
+            hardware.looked = Looked { at_ns: cx.now_ns, idle_ns: cx.times.idle_ns(cpu) };
+            // Intel's driver gives the hint back with another governor, AMD's does not (Linux 6.12
+            // amd_pstate_epp_update_limit works on what the hardware holds).
+            if hardware.amd && hardware.is_pinned(self.governor) {
+                hardware.hint = 0;
+            }
+        }
         self.hardware_limits(cx);
     }
 
@@ -246,44 +370,50 @@ impl Policy {
         let Some(hardware) = self.hardware else { return };
         let (min, max) = self.chosen_among(hardware);
         let wanted = if hardware.is_pinned(self.governor) { max } else { self.clock.cur_khz.clamp(min, max) };
-        self.choose_clock(wanted, cx);
-    }
-
-    /// The hardware chooses a clock: a step of the table it does not show.
-    fn choose_clock(&mut self, khz: u32, cx: &mut Context<'_>) {
-        let to = self.grained(khz, Relation::AtLeast);
-        let _ = self.switch(to, true, cx);
+        let _ = self.switch(wanted, true, cx);
     }
 
     /// A clock as the hardware has it.
     pub(crate) fn grained(&self, khz: u32, relation: Relation) -> u32 {
-        if self.hardware.is_none() {
-            return khz;
-        }
+        let Some(Hardware { step_khz, .. }) = self.hardware else { return khz };
         let steps = match relation {
-            Relation::AtLeast => khz.div_ceil(GRAIN_KHZ),
-            Relation::AtMost => khz / GRAIN_KHZ,
-            Relation::Closest => (khz + GRAIN_KHZ / 2) / GRAIN_KHZ,
+            Relation::AtLeast => khz.div_ceil(step_khz),
+            Relation::AtMost => khz / step_khz,
+            Relation::Closest => (khz + step_khz / 2) / step_khz,
         };
-        (steps * GRAIN_KHZ).clamp(self.lo, self.hi)
+        (steps * step_khz).clamp(self.lo, self.hi)
+    }
+
+    /// The clock that comes of what a governor asks for: in guided mode no less than what the hardware would choose.
+    pub(crate) fn guided(&mut self, khz: u32) -> u32 {
+        let governor = self.governor;
+        let Some(hardware) = self.hardware.as_mut().filter(|it| it.mode == Mode::Guided && it.looks(governor)) else {
+            return khz;
+        };
+        hardware.asked_khz = khz;
+        khz.max(hardware.wish_khz).min(self.max)
     }
 
     /// The load is looked at, once a while: the share of busy time, with a headroom that the hint sets, of the highest clock.
     /// Linux does so itself where the hardware does not, with the headroom of a quarter that the default hint has here.
     pub(crate) fn look(&mut self, cpu: u32, cx: &mut Context<'_>) {
-        let (State::Hardware(looked), Some(hardware)) = (self.state, self.hardware) else { return };
-        let wall_ns = cx.now_ns - looked.at_ns;
-        if wall_ns < LOOK_NS || hardware.is_pinned(self.governor) {
+        let governor = self.governor;
+        let Some(hardware) = self.hardware.as_mut().filter(|hardware| hardware.looks(governor)) else { return };
+        let wall_ns = cx.now_ns - hardware.looked.at_ns;
+        if wall_ns < LOOK_NS {
             return;
         }
         let idle_ns = cx.times.idle_ns(cpu);
-        self.state = State::Hardware(Looked { at_ns: cx.now_ns, idle_ns });
-        let busy_ns = wall_ns - idle_ns.saturating_sub(looked.idle_ns).min(wall_ns);
-        let (min, max) = self.chosen_among(hardware);
+        let idle_for_ns = idle_ns.saturating_sub(hardware.looked.idle_ns).min(wall_ns);
+        hardware.looked = Looked { at_ns: cx.now_ns, idle_ns };
         // A quarter above at the default hint of 128, none at 192.
         let headroom = 1_750 - u64::from(hardware.hint) * 250 / 64;
-        let wanted = u128::from(hardware.held_khz.1) * u128::from(busy_ns) * u128::from(headroom);
-        let wanted = u32::try_from(wanted / (u128::from(wall_ns) * 1_000)).unwrap_or(u32::MAX);
-        self.choose_clock(wanted.clamp(min, max), cx);
+        let wanted = u128::from(hardware.held_khz.1) * u128::from(wall_ns - idle_for_ns) * u128::from(headroom);
+        hardware.wish_khz = u32::try_from(wanted / (u128::from(wall_ns) * 1_000)).unwrap_or(u32::MAX);
+        let hardware = *hardware;
+        let (min, max) = self.chosen_among(hardware);
+        let asked_khz = if hardware.is_active() { min } else { hardware.asked_khz };
+        let _ =
+            self.change(self.grained(hardware.wish_khz.max(asked_khz).clamp(min, max), Relation::AtLeast), true, cx);
     }
 }

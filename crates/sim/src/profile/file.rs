@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use powerband_record::CpuList;
 use serde::Deserialize;
 
-use super::{
-    Arch, Config, Governor, IdleStep, NetworkSpec, NoiseSpec, PolicyConfig, PowerSpec, Profile, ProfileError, Rules,
-};
-use super::{governor_name, rules_name};
-use crate::cpufreq::{Boost, Deaf, PstateConfig};
+use super::cpufreq::Cpufreq;
+use super::rules_name;
+use super::{Arch, IdleStep, NetworkSpec, NoiseSpec, PowerSpec, Profile, ProfileError, Rules};
 use crate::cpuidle::{IdleSpec, IdleState};
 use crate::nic::{Driver, Stmmac};
 
@@ -42,9 +40,9 @@ pub(super) struct File {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Cpus {
-    possible: CpuList,
-    present: CpuList,
+pub(super) struct Cpus {
+    pub(super) possible: CpuList,
+    pub(super) present: CpuList,
     #[serde(default = "one")]
     packages: u32,
     nodes: Option<u32>,
@@ -57,40 +55,9 @@ struct Cpus {
     bogomips: f64,
     tsc_khz: Option<u32>,
     cycles_per_iteration: f64,
-    hz: u32,
-    nohz: bool,
+    pub(super) hz: u32,
+    pub(super) nohz: bool,
     slice_ms: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Cpufreq {
-    driver: String,
-    frequencies_khz: Vec<u32>,
-    policies: Vec<CpuList>,
-    transition_latency_us: u32,
-    stall_us: f64,
-    governors: Vec<String>,
-    default_governor: String,
-    initial_khz: u32,
-    #[serde(default)]
-    boost_khz: Vec<u32>,
-    boost: Option<bool>,
-    #[serde(default)]
-    policy_boost: bool,
-    #[serde(default)]
-    policy_tunables: bool,
-    pstate_khz: Option<[u32; 3]>,
-    #[serde(default)]
-    deaf: Deafness,
-}
-
-/// Governors that do not hear what is written.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Deafness {
-    ondemand_up: Option<u32>,
-    conservative_down: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -278,138 +245,6 @@ impl Cpus {
             return wrong("cpus.hz", "must be 50 to 1000");
         }
         Ok(())
-    }
-}
-
-/// A governor by its name, if the rules know it.
-fn governor(key: &str, name: &str, rules: Rules) -> Result<Governor, ProfileError> {
-    use Governor::{Conservative, Interactive, Ondemand, Performance, Powersave, Schedutil, Userspace};
-    let known = [Conservative, Ondemand, Userspace, Powersave, Performance, Schedutil, Interactive];
-    match known.into_iter().find(|g| governor_name(*g) == name) {
-        Some(Schedutil) if rules != Rules::V6_1 => wrong(key, "has schedutil, which only rules 6.1 know"),
-        Some(Interactive) if rules != Rules::V2_6_32 => {
-            wrong(key, "has interactive, which Android's kernels alone had, and only rules 2.6.32 know")
-        }
-        Some(governor) => Ok(governor),
-        None => wrong(key, format!("has '{name}', which is no governor of Linux")),
-    }
-}
-
-impl Cpufreq {
-    fn config(&self, rules: Rules, cpus: &Cpus) -> Result<Config, ProfileError> {
-        let mut sorted = self.frequencies_khz.clone();
-        sorted.sort_unstable();
-        if sorted.is_empty() || sorted[0] < 1_000 || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return wrong("cpufreq.frequencies_khz", "must be one or more different frequencies of at least 1000 kHz");
-        }
-        if sorted.last().is_some_and(|&top| top > 20_000_000) {
-            return wrong("cpufreq.frequencies_khz", "goes beyond 20 GHz");
-        }
-        if !sorted.contains(&self.initial_khz) {
-            return wrong("cpufreq.initial_khz", "is not one of cpufreq.frequencies_khz");
-        }
-        let mut members: Vec<u32> = self.policies.iter().flat_map(|policy| policy.as_slice()).copied().collect();
-        members.sort_unstable();
-        if members != cpus.present.as_slice() || self.policies.iter().any(CpuList::is_empty) {
-            return wrong("cpufreq.policies", "must hold each present CPU once");
-        }
-        if self.transition_latency_us > 1_000_000 {
-            return wrong("cpufreq.transition_latency_us", "is more than a second");
-        }
-        let stall = scaled("cpufreq.stall_us", self.stall_us, 1e3, (0.0, 1e6))?;
-        let policies = self.policies.iter().map(|cpus| {
-            let table = if self.pstate_khz.is_some() { &[][..] } else { &self.frequencies_khz };
-            let mut policy = PolicyConfig::new(cpus.as_slice().to_vec(), table);
-            for step in &mut policy.table {
-                step.boost = self.boost_khz.contains(&step.khz);
-            }
-            policy.transition_latency_ns = self.transition_latency_us * 1_000;
-            policy.stall_ns = u32::try_from(stall).unwrap_or(u32::MAX);
-            policy.driver.clone_from(&self.driver);
-            policy.initial_khz = self.initial_khz;
-            // Firmware that limits nothing names the first of its states (ACPI's _PPC). Shown since 2.6.33.
-            if self.driver == "acpi-cpufreq" && rules == Rules::V6_1 {
-                policy.bios_limit_khz = table.iter().copied().max();
-            }
-            policy
-        });
-        let mut config = Config::new(rules, policies.collect());
-        config.hz = cpus.hz;
-        config.nohz = cpus.nohz;
-        config.possible_cpus = cpus.possible.as_slice().last().map_or(1, |last| last + 1);
-        config.available_governors =
-            self.governors.iter().map(|name| governor("cpufreq.governors", name, rules)).collect::<Result<_, _>>()?;
-        config.default_governor = governor("cpufreq.default_governor", &self.default_governor, rules)?;
-        if !config.available_governors.contains(&config.default_governor) {
-            return wrong("cpufreq.default_governor", "is not among cpufreq.governors");
-        }
-        let Deafness { ondemand_up, conservative_down } = self.deaf;
-        let stated = [ondemand_up, conservative_down].into_iter().flatten();
-        if rules != Rules::V2_6_18 && stated.clone().next().is_some()
-            || stated.into_iter().any(|it| !(1..=100).contains(&it))
-        {
-            return wrong("cpufreq.deaf", "must be percentages from 1 to 100, with rules 2.6.18");
-        }
-        config.deaf = Deaf { ondemand_up, conservative_down };
-        self.extend(config)
-    }
-}
-
-impl Cpufreq {
-    /// What newer kernels have besides.
-    fn extend(&self, mut config: Config) -> Result<Config, ProfileError> {
-        let newer = self.boost.is_some() || self.policy_boost || self.policy_tunables || self.pstate_khz.is_some();
-        if newer && config.rules != Rules::V6_1 {
-            return wrong(
-                "cpufreq",
-                "has boost, policy_boost, policy_tunables or pstate_khz, which only rules 6.1 know",
-            );
-        }
-        if self.boost_khz.iter().any(|khz| !self.frequencies_khz.contains(khz) || *khz == self.initial_khz) {
-            return wrong("cpufreq.boost_khz", "must be among cpufreq.frequencies_khz, and not the frequency at boot");
-        }
-        let sold = self.frequencies_khz.iter().filter(|khz| !self.boost_khz.contains(khz)).count();
-        if sold == 0 || (self.boost.is_none() && (self.policy_boost || !self.boost_khz.is_empty())) {
-            return wrong("cpufreq.boost", "must say whether it is on at boot, and leave some frequencies without it");
-        }
-        config.boost = match (self.boost, self.boost_khz.is_empty()) {
-            (None, _) => Boost::Absent,
-            (Some(on), true) => Boost::Hardware(on),
-            (Some(on), false) => Boost::Table(on),
-        };
-        (config.policy_boost, config.per_policy_governors) = (self.policy_boost, self.policy_tunables);
-        let Some([min_khz, base_khz, turbo_khz]) = self.pstate_khz else { return Ok(config) };
-        let whole = |khz: &u32| *khz > 0 && khz.is_multiple_of(100_000);
-        let all = [min_khz, base_khz, turbo_khz, self.initial_khz];
-        let range = (self.frequencies_khz.iter().min(), self.frequencies_khz.iter().max());
-        let rising = min_khz < base_khz && base_khz <= turbo_khz;
-        if !rising
-            || !all.iter().all(whole)
-            || range != (Some(&min_khz), Some(&turbo_khz))
-            || self.boost.is_some()
-            || self.policies.iter().any(|policy| policy.len() != 1)
-        {
-            return wrong(
-                "cpufreq.pstate_khz",
-                "must be the lowest, the base and the turbo frequency in whole steps of 100000, the first and the last of \
-                 cpufreq.frequencies_khz, with a policy for each CPU and no boost",
-            );
-        }
-        config.pstate = Some(PstateConfig { min_khz, base_khz, turbo_khz });
-        Ok(config)
-    }
-
-    /// Clocks with their voltages: those of the table, or every step between the points that are given.
-    fn curve(&self, volts: &[f64]) -> Vec<(u32, f64)> {
-        let mut points: Vec<(u32, f64)> = self.frequencies_khz.iter().copied().zip(volts.iter().copied()).collect();
-        let Some([min_khz, _, turbo_khz]) = self.pstate_khz else { return points };
-        points.sort_unstable_by_key(|point| point.0);
-        let between = |khz: u32| {
-            let pair = points.windows(2).find(|pair| khz <= pair[1].0)?;
-            let share = f64::from(khz - pair[0].0) / f64::from(pair[1].0 - pair[0].0);
-            Some((khz, pair[0].1 + share * (pair[1].1 - pair[0].1)))
-        };
-        (min_khz / 100_000..=turbo_khz / 100_000).filter_map(|step| between(step * 100_000)).collect()
     }
 }
 

@@ -133,16 +133,20 @@ impl Board {
             .signature
             .map_or_else(String::new, |[family, model, _]| format!("cpu family\t: {family}\nmodel\t\t: {model}\n"));
         let stepping = profile.signature.map_or_else(String::new, |[.., stepping]| format!("stepping\t: {stepping}\n"));
+        let pstate = profile.cpufreq.pstate;
+        let amd = pstate.is_some_and(|own| own.cppc.is_some());
+        let vendor = if amd { "AuthenticAMD" } else { "GenuineIntel" };
         let flags = [
             ("fpu tsc msr cx8 cmov mmx sse sse2", true),
             ("ht", in_package.len() > 1),
             ("lm constant_tsc", true),
-            ("est", true),
-            ("hwp hwp_epp", profile.cpufreq.pstate.is_some()),
+            ("est", !amd),
+            ("hwp hwp_epp", pstate.is_some() && !amd),
+            ("hw_pstate cppc", amd),
         ];
         let flags: Vec<&str> = flags.into_iter().filter_map(|(flag, there)| there.then_some(flag)).collect();
         format!(
-            "processor\t: {cpu}\nvendor_id\t: GenuineIntel\n{signature}model name\t: {}\n{stepping}cpu MHz\t\t: {mhz}\n\
+            "processor\t: {cpu}\nvendor_id\t: {vendor}\n{signature}model name\t: {}\n{stepping}cpu MHz\t\t: {mhz}\n\
              physical id\t: {}\nsiblings\t: {}\ncore id\t\t: {}\ncpu cores\t: {}\nflags\t\t: {}\n",
             profile.model,
             profile.package_of(cpu),

@@ -1,5 +1,6 @@
 //! Tests of simulated machines through their public interface, in one binary.
 #[cfg(test)]
+mod amd_pstate;
 mod balance;
 #[cfg(test)]
 mod cards;

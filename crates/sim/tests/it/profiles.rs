@@ -1,5 +1,5 @@
 //! Machine files: those that come with the program name every source; wrong ones are refused in a sentence.
-use powerband_sim::{Profile, ProfileError, describe_source};
+use powerband_sim::{Driver, Profile, ProfileError, describe_source};
 
 /// Keys that are words about the file itself, not parameters.
 const WORDS: [&str; 7] = ["name", "title", "kernel", "rules", "rules_why", "cannot", "sources"];
@@ -19,7 +19,7 @@ fn leaves(prefix: &str, table: &toml::Table, into: &mut Vec<String>) {
 fn every_parameter_names_its_source() {
     for name in Profile::names() {
         let text = Profile::builtin_text(name).unwrap();
-        let table: toml::Table = text.parse().unwrap();
+        let table = Profile::table(text).unwrap();
         let mut keys = Vec::new();
         leaves("", &table, &mut keys);
         let profile = Profile::parse(text).unwrap();
@@ -31,6 +31,28 @@ fn every_parameter_names_its_source() {
         for (key, source) in &profile.sources {
             assert!(describe_source(source).is_some(), "{name}: {key}: {source}");
         }
+    }
+}
+
+#[test]
+fn a_machine_like_another_has_its_own_keys_and_the_others() {
+    let own = "like = \"cyclone5\"\nname = \"mine\"\n[network]\nleast_units = 64\n[power]\nplatform_w = 3.5\n";
+    let (mine, base) = (Profile::parse(own).unwrap(), Profile::builtin("cyclone5").unwrap());
+    let least = |profile: &Profile| match profile.network.driver {
+        Some(Driver::Stmmac(stmmac)) => stmmac.least_units,
+        _ => 0,
+    };
+    assert_eq!((mine.name.as_str(), least(&mine), least(&base)), ("mine", 64, 1));
+    assert_eq!((mine.title.as_str(), mine.possible.as_slice()), (base.title.as_str(), base.possible.as_slice()));
+    assert_ne!(mine.power, base.power);
+    for (text, words) in [
+        ("like = \"cyclone6\"\n", "cyclone5"),
+        ("like = 5\n", "expected a string"),
+        ("like = \"cyclone5\"\n[network]\nleast = 1\n", "least"),
+        ("like = \"cyclone5\"\nnetwork = 1\n", "network"),
+    ] {
+        let why = Profile::parse(text).unwrap_err().to_string();
+        assert!(why.contains(words) && !why.contains('\n'), "{text}: {why}");
     }
 }
 

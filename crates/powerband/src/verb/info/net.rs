@@ -92,6 +92,10 @@ fn takes(found: &Found) -> String {
     if let Some(most) = found.clamped_to {
         told += &format!("; more becomes {most}");
     }
+    if !found.ignored.is_empty() {
+        let ignored: Vec<String> = found.ignored.iter().map(u32::to_string).collect();
+        told += &format!("; ignores {}, which change nothing", ignored.join(", "));
+    }
     if !refused.is_empty() {
         told += &format!("; refused {}: {why}", refused.join(", "));
     }
