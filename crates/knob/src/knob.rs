@@ -70,8 +70,8 @@ pub trait Knob: Sync + fmt::Debug {
         Landed::ReadsOther { reads: reads.to_owned() }
     }
 
-    /// Whether what accepts a value and does not move has ignored it, where other knobs are brought to the nearest value.
-    fn may_ignore(&self) -> bool {
+    /// Whether a value that was accepted was ignored, where `before` and `reads` are what read there before and after.
+    fn ignored(&self, _asked: &Value, _before: &str, _reads: &str) -> bool {
         false
     }
 

@@ -106,7 +106,7 @@ pub(crate) fn judge(named: &Named, asked: &Value, before: Option<&str>, acted: &
         Some(errno) => Landed::Refused { errno, words: acted.words.clone() },
         None => match (judge_reading(named, asked, reads), reads) {
             (Landed::Clamped { to: reads }, Some(now))
-                if named.knob.may_ignore() && before.map(str::trim) == Some(now) =>
+                if before.is_some_and(|before| named.knob.ignored(asked, before, now)) =>
             {
                 Landed::Ignored { reads }
             }

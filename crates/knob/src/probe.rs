@@ -9,7 +9,7 @@ use powerband_machine::{Action, Coalescing, CoalescingPlace, EntryId, Errno, Hol
 use serde::Serialize;
 
 use crate::catalogue::network_devices;
-use crate::catalogue::nic::overridden_by;
+use crate::catalogue::nic::{ignores, overridden_by};
 use crate::error::advice;
 use crate::{KnobError, restore};
 
@@ -216,7 +216,7 @@ impl Probing<'_> {
                 let first = reads.as_deref().and_then(|text| text.split_whitespace().next());
                 match first.and_then(|word| word.parse().ok()) {
                     None => Err(Not::Refused(Errno::EIO)),
-                    Some(reads) if asked < reads && reads == self.last => Err(Not::Ignored),
+                    Some(reads) if asked < reads && ignores(asked, self.last, reads) => Err(Not::Ignored),
                     Some(reads) => {
                         self.last = reads;
                         Ok(reads)

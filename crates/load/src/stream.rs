@@ -50,7 +50,7 @@ pub struct StreamLoad {
     /// Most bytes on their way, as iperf3's `-w`; absent = as the kernel sees fit. TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<u64>,
-    /// Payload of a datagram; absent = what fills a frame of Ethernet, 1448. UDP.
+    /// Payload of a datagram, or of a segment of TCP at most, as iperf3's `-M`; absent = what fills a frame of Ethernet, 1448.
     #[serde(rename = "size", skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u32>,
     /// Payload of each stream, Mbit/s; absent = as much as goes. UDP.
@@ -70,6 +70,9 @@ const WINDOWS: std::ops::RangeInclusive<u64> = 4_096..=1 << 30;
 /// Payloads of a datagram over IPv4, and what fills a frame.
 const SIZES: std::ops::RangeInclusive<u32> = 1..=65_507;
 const FULL_FRAME: u32 = 1_448;
+
+/// What Linux takes for `TCP_MAXSEG` (6.1 include/net/tcp.h TCP_MIN_MSS, MAX_TCP_WINDOW).
+const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=32_767;
 
 /// Names of the parts: forth and back, first the receivers, then the senders, a pair for each stream.
 const NAMES: [[&str; 2]; 16] = [
@@ -131,8 +134,10 @@ impl StreamLoad {
             Some("its window must be 4096 to 1073741824 bytes")
         } else if udp && self.window_bytes.is_some() {
             Some("a window belongs to tcp; datagrams have none")
-        } else if !udp && (self.size_bytes.is_some() || self.rate_mbit_s.is_some()) {
-            Some("size and rate_mbit_s belong to protocol = \"udp\"; tcp cuts its packets itself")
+        } else if !udp && self.rate_mbit_s.is_some() {
+            Some("rate_mbit_s belongs to protocol = \"udp\"; tcp goes as fast as it can")
+        } else if !udp && self.size_bytes.is_some_and(|size| !SEGMENTS.contains(&size)) {
+            Some("the size of a segment of tcp must be 88 to 32767 bytes, as Linux has it")
         } else if self.size_bytes.is_some_and(|size| !SIZES.contains(&size)) {
             Some("its size must be 1 to 65507 bytes")
         } else if self.rate_mbit_s.is_some_and(|rate| !(0.001..=1e6).contains(&rate)) {
@@ -177,8 +182,9 @@ impl StreamLoad {
         let (for_ns, rtt_exchanges, to) = (self.for_ns, RTT_EXCHANGES, address.clone());
         match self.protocol {
             Transport::Tcp => {
-                let window_bytes = self.window_bytes;
-                let send = Work::StreamSend { address: to, port: 0, for_ns, rtt_exchanges, window_bytes };
+                let (window_bytes, segment_bytes) = (self.window_bytes, self.size_bytes);
+                let send =
+                    Work::StreamSend { address: to, port: 0, for_ns, rtt_exchanges, window_bytes, segment_bytes };
                 (Work::StreamReceive { address, port: 0 }, send)
             }
             Transport::Udp => {
@@ -327,7 +333,8 @@ mod tests {
         for bad in [
             json!({"streams": 0}),
             json!({"streams": 9}),
-            json!({"size": 100}),
+            json!({"size": 64}),
+            json!({"rate_mbit_s": 5.0}),
             json!({"protocol": "udp", "window_bytes": 65_536}),
             json!({"protocol": "udp", "size": 65_508}),
             json!({"protocol": "udp", "rate_mbit_s": 0.0}),

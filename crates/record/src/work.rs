@@ -37,6 +37,9 @@ pub enum Work {
         /// Most bytes on their way (`SO_SNDBUF`, tcp(7)); absent = as the kernel sees fit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         window_bytes: Option<u64>,
+        /// Most payload of a segment (`TCP_MAXSEG`, tcp(7)); absent = what the link carries.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        segment_bytes: Option<u32>,
     },
     /// Take in datagrams from one sender until it says how many it sent. Says `{"ready": {"port": P}}` once it listens;
     /// reports `{"bytes": N, "datagrams": D, "seconds": S, "cpu_seconds": C}`, S from the first datagram to the last.

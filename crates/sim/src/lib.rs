@@ -42,8 +42,8 @@ pub use noise::NoiseSpec;
 pub use play::Stretch;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{
-    Arch, ClockDescription, Description, IdleDescription, NetworkSpec, Profile, ProfileError, describe_source,
-    governor_name, rules_name,
+    Arch, CacheKind, CacheSpec, ClockDescription, Description, IdleDescription, NetworkSpec, Profile, ProfileError,
+    describe_source, governor_name, rules_name,
 };
 pub use queue::{Class, EventQueue};
 pub use ranks::RanksSpec;

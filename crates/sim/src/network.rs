@@ -70,7 +70,7 @@ pub(crate) enum Packet {
     /// The answer.
     Pong,
     /// A batch of the stream.
-    Data { bytes: u64 },
+    Data { bytes: u64, frames: u64 },
     /// Datagrams, which nobody acknowledges.
     Datagrams { count: u64, bytes: u64, frames: u64 },
     /// A batch was taken in.
@@ -90,11 +90,7 @@ impl Packet {
     /// Frames and bytes it takes on the wire.
     fn on_the_wire(self) -> (u32, u64) {
         match self {
-            Packet::Data { bytes } => {
-                let frames = bytes.div_ceil(FRAME_BYTES);
-                (u32::try_from(frames).unwrap_or(u32::MAX), bytes + frames * HEADER_BYTES)
-            }
-            Packet::Datagrams { bytes, frames, .. } => {
+            Packet::Data { bytes, frames } | Packet::Datagrams { bytes, frames, .. } => {
                 (u32::try_from(frames).unwrap_or(u32::MAX), bytes + frames * HEADER_BYTES)
             }
             _ => (1, HEADER_BYTES),
@@ -104,8 +100,9 @@ impl Packet {
     /// What it takes of a link's goodput, bytes; the rest finds room between.
     fn on_the_link(self) -> Option<u64> {
         match self {
-            Packet::Data { bytes } => Some(bytes),
-            Packet::Datagrams { bytes, frames, .. } => Some(datagrams::as_goodput(bytes, frames)),
+            Packet::Data { bytes, frames } | Packet::Datagrams { bytes, frames, .. } => {
+                Some(datagrams::as_goodput(bytes, frames))
+            }
             _ => None,
         }
     }

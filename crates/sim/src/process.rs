@@ -157,8 +157,9 @@ impl Board {
             Work::StreamReceive { address, port } | Work::DatagramReceive { address, port } => {
                 Body::Receive(Box::new(Receive::new(self.free_port(address, *port)?)))
             }
-            Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes } => {
-                Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges, *window_bytes)))
+            Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes, segment_bytes } => {
+                let limits = (*window_bytes, *segment_bytes);
+                Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges, limits)))
             }
             Work::Primes { ranks, limit, .. } => {
                 let none = || not_modelled(&self.identity.name, "ranks that count primes".into(), STATE_RANKS);

@@ -16,6 +16,7 @@ use crate::serve::ServeSpec;
 use crate::thermal::ThermalSpec;
 
 mod balance;
+mod cache;
 mod cpufreq;
 mod cpuspeed;
 mod describe;
@@ -26,6 +27,7 @@ mod ranks;
 mod serve;
 mod thermal;
 
+pub use cache::{CacheKind, CacheSpec};
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
 
 /// Why a text is not a machine file.
@@ -112,6 +114,8 @@ pub struct Profile {
     pub packages: u32,
     /// Memory nodes the packages are dealt to, in runs of equal length; 1 where all reach memory over one bus.
     pub nodes: u32,
+    /// Caches of its CPUs, by index; none where the kernel shows none.
+    pub caches: Vec<CacheSpec>,
     /// Memory of all nodes, KiB; programs that ask for it find it nowhere where it is not given.
     pub memory_kib: Option<u64>,
     /// Threads of each core, 1 or 2: the first of each come first in the numbering.

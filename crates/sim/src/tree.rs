@@ -8,6 +8,7 @@ use crate::nic::DEVICE;
 use crate::profile::Profile;
 use crate::schedule::Times;
 
+mod cache;
 mod cpu;
 mod cycles;
 mod meters;

@@ -15,28 +15,34 @@ pub(crate) fn send(port: u16, ms: u64) -> Work {
         for_ns: ms * 1_000_000,
         rtt_exchanges: 20,
         window_bytes: None,
+        segment_bytes: None,
     }
 }
 
 #[test]
 fn both_ends_agree_on_what_was_moved() {
-    agrees(None);
+    agrees(None, None);
 }
 
 #[test]
 fn a_small_window_moves_the_same_things() {
-    agrees(Some(256 << 10));
+    agrees(Some(256 << 10), None);
 }
 
-fn agrees(window: Option<u64>) {
+#[test]
+fn small_segments_move_the_same_things() {
+    agrees(None, Some(512));
+}
+
+fn agrees(window: Option<u64>, segment: Option<u32>) {
     let mut stage = Stage::new();
     let receiver = stage.near().spawn(&job(receive())).unwrap();
     let Wake::Said(Side::Near, from, said) = stage.world.wait(None) else { panic!("it says when it is ready") };
     assert_eq!(from, receiver);
     let port = u16::try_from(said["ready"]["port"].as_u64().unwrap()).unwrap();
     let mut work = send(port, 500);
-    if let Work::StreamSend { window_bytes, .. } = &mut work {
-        *window_bytes = window;
+    if let Work::StreamSend { window_bytes, segment_bytes, .. } = &mut work {
+        (*window_bytes, *segment_bytes) = (window, segment);
     }
     let sender = stage.near().spawn(&job(work)).unwrap();
     let mut ended = Vec::new();

@@ -160,6 +160,12 @@ pub(crate) fn driver_in(event: &str) -> Option<String> {
     event.lines().find_map(|line| line.strip_prefix("DRIVER=").map(str::to_owned))
 }
 
+/// Whether a driver that accepted a number has ignored it: nothing has moved, and what reads there is no rounding of it. stmmac does so
+/// with its receive timer where it has none, and with 0 (Linux 6.1 `__stmmac_set_coalesce`).
+pub(crate) fn ignores(asked: u32, before: u32, reads: u32) -> bool {
+    reads == before && asked.abs_diff(reads) > asked.max(reads) / 2
+}
+
 /// Network devices by name, in the kernel's order.
 pub(crate) fn devices(machine: &mut dyn Machine) -> Vec<String> {
     // Of our own network namespace, while /sys is that of who mounted it. Two lines of headings come first.
@@ -217,9 +223,10 @@ impl Knob for Nic {
         SETTLES_NS
     }
 
-    /// stmmac does with its receive timer where it has none, and with 0 (Linux 6.1 `__stmmac_set_coalesce`).
-    fn may_ignore(&self) -> bool {
-        true
+    fn ignored(&self, asked: &Value, before: &str, reads: &str) -> bool {
+        let number = |text: &str| text.trim().parse().ok();
+        let all = (number(&asked.typed()), number(before), number(reads));
+        matches!(all, (Some(asked), Some(before), Some(reads)) if ignores(asked, before, reads))
     }
 
     fn landed_elsewhere(&self, reads: &str) -> Landed {

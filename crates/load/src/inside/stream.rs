@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::{ClockId, Timespec};
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 
 use super::{Control, Failure, cpu_seconds, now_ns};
 
@@ -72,21 +73,23 @@ fn wait_for_chunks(stream: &TcpStream) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// What a sender may not exceed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Bytes on their way.
+    pub(super) window_bytes: Option<u64>,
+    /// Payload of a segment.
+    pub(super) segment_bytes: Option<u32>,
+}
+
 /// Measures the round trip, then sends for `for_ns`; the bytes reported are those the receiver says it got, the
 /// seconds run until it said so.
-pub(super) fn send(
-    address: &str,
-    port: u16,
-    for_ns: u64,
-    exchanges: u32,
-    window_bytes: Option<u64>,
-) -> Result<Value, Failure> {
+pub(super) fn send(address: &str, port: u16, for_ns: u64, exchanges: u32, limits: Limits) -> Result<Value, Failure> {
     let place = socket_address(address, port)?;
-    let mut stream =
-        TcpStream::connect_timeout(&place, CONNECT).map_err(Failure::of(format!("cannot connect to {place}")))?;
+    let mut stream = connect(&place, limits.segment_bytes)?;
     let lost = || Failure::of(format!("the receiver at {place} was lost"));
     prepare(&stream).map_err(lost())?;
-    if let Some(bytes) = window_bytes {
+    if let Some(bytes) = limits.window_bytes {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         rustix::net::sockopt::set_socket_send_buffer_size(&stream, bytes)
             .map_err(|errno| Failure::of("cannot set how much may be on its way")(errno.into()))?;
@@ -112,6 +115,17 @@ pub(super) fn send(
         "retransmits": retransmits(&stream).map_err(Failure::of("cannot read TCP_INFO"))?,
         "rtt_ms": rtt_ms,
     }))
+}
+
+/// A connection whose segments are cut as asked: the ends agree on it while they connect.
+fn connect(place: &SocketAddr, segment_bytes: Option<u32>) -> Result<TcpStream, Failure> {
+    let failed = || Failure::of(format!("cannot connect to {place}"));
+    let socket = Socket::new(Domain::for_address(*place), Type::STREAM, None).map_err(failed())?;
+    if let Some(bytes) = segment_bytes {
+        socket.set_tcp_mss(bytes).map_err(Failure::of("cannot set the size of segments"))?;
+    }
+    socket.connect_timeout(&(*place).into(), CONNECT).map_err(failed())?;
+    Ok(socket.into())
 }
 
 pub(super) fn socket_address(address: &str, port: u16) -> Result<SocketAddr, Failure> {

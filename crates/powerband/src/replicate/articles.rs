@@ -60,6 +60,8 @@ const PLANS: &[(&str, &str)] = &[
     plan!("coalesce-window"),
     plan!("coalesce-stream"),
     plan!("coalesce-usecs"),
+    plan!("coalesce-segment-128"),
+    plan!("coalesce-segment-512"),
     plan!("coalesce-size-64"),
     plan!("coalesce-size-512"),
     plan!("coalesce-size-1448"),

@@ -48,6 +48,20 @@ fn lscpu_counts_the_simulated_machines_threads_cores_and_sockets() {
 }
 
 #[test]
+fn lscpu_shows_the_simulated_machines_caches() {
+    for (machine, l2, l3) in [
+        ("laptop", "1 MiB (4 instances)", "6 MiB (1 instance)"),
+        ("server", "16 MiB (16 instances)", "22 MiB (2 instances)"),
+        ("amd-server", "8 MiB (8 instances)", "32 MiB (1 instance)"),
+    ] {
+        let Some(ran) = entered(machine, &["env", "LC_ALL=C", "lscpu"]) else { return };
+        let ran = ran.ended(0);
+        let line = |name: &str| ran.out.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+        assert!(line("L2 cache:").ends_with(l2) && line("L3 cache:").ends_with(l3), "{machine}: {}", ran.out);
+    }
+}
+
+#[test]
 fn lstopo_draws_the_simulated_machines_topology() {
     let kinds = ["pu", "core", "package", "numanode"];
     let script = "for k in pu core package numanode; do echo $k $(lstopo-no-graphics --only $k 2>&1 | wc -l); done";

@@ -112,8 +112,8 @@ impl Board {
     fn cost_of_taking(&self, process: u32, packet: Packet) -> u64 {
         let (spec, factor) = (&self.profile.network, self.processes[process as usize].factors.cpu_ppb);
         let cycles = match packet {
-            Packet::Data { bytes } => batch_cycles(bytes, spec.receive_millicycles_per_bit, factor),
-            Packet::Datagrams { frames, .. } => {
+            // A frame costs what a full one does, however little is in it.
+            Packet::Data { frames, .. } | Packet::Datagrams { frames, .. } => {
                 batch_cycles(frames * FRAME_BYTES, spec.receive_millicycles_per_bit, factor)
             }
             Packet::Ping => scaled(spec.exchange_cycles, factor),
@@ -134,7 +134,7 @@ impl Board {
                 receive.answered += 1;
                 self.transmit(&route, Packet::Pong);
             }
-            Packet::Data { bytes } => {
+            Packet::Data { bytes, .. } => {
                 receive.bytes += bytes;
                 receive.last_ns = now;
                 self.transmit(&route, Packet::Taken { bytes });

@@ -14,6 +14,7 @@ enum Job {
     Nothing,
     Ping,
     Pong,
+    /// Frames.
     Batch(u64),
 }
 
@@ -32,6 +33,8 @@ pub(crate) struct Send {
     began: Option<(u64, u64)>,
     /// What may be under way at most, where somebody asked for less than the machine's own window.
     asked_bytes: Option<u64>,
+    /// Payload of a frame.
+    segment: u64,
     /// What may be under way now, and at most.
     window: u64,
     window_most: u64,
@@ -42,7 +45,14 @@ pub(crate) struct Send {
 }
 
 impl Send {
-    pub(crate) fn new(address: &str, port: u16, for_ns: u64, exchanges: u32, window_bytes: Option<u64>) -> Self {
+    pub(crate) fn new(
+        address: &str,
+        port: u16,
+        for_ns: u64,
+        exchanges: u32,
+        limits: (Option<u64>, Option<u32>),
+    ) -> Self {
+        let (window_bytes, segment_bytes) = limits;
         Send {
             address: address.into(),
             port,
@@ -54,6 +64,7 @@ impl Send {
             round_trips_ns: Vec::new(),
             began: None,
             asked_bytes: window_bytes,
+            segment: segment_bytes.map_or(FRAME_BYTES, |bytes| u64::from(bytes).min(FRAME_BYTES)),
             window: BATCH_BYTES,
             window_most: BATCH_BYTES,
             under_way: 0,
@@ -67,12 +78,17 @@ impl Send {
         self.route
     }
 
-    /// What is handed over at once: of a small window an eighth, in whole frames, as it would else be full or empty.
-    fn batch_bytes(&self) -> u64 {
-        if self.window_most >= 4 * BATCH_BYTES {
-            return BATCH_BYTES;
-        }
-        (self.window_most / 8 / FRAME_BYTES * FRAME_BYTES).max(FRAME_BYTES)
+    /// Frames handed over at once: of a small window an eighth, as it would else be full or empty.
+    fn batch_frames(&self) -> u64 {
+        let most = BATCH_BYTES / FRAME_BYTES;
+        if self.window_most >= 4 * most * self.segment { most } else { (self.window_most / 8 / self.segment).max(1) }
+    }
+
+    /// What may be on its way of a window for full frames. A receiver charges its buffer for the memory of each frame, which
+    /// is the same however little is in it, and offers what is left (tcp(7) `tcp_adv_win_scale`; Linux 6.6 and later measure
+    /// that share, `scaling_ratio`): the window shrinks with the payload.
+    fn usable(&self, window: u64) -> u64 {
+        (window * self.segment / FRAME_BYTES).max(self.segment)
     }
 
     /// The middle of the round trips, ms.
@@ -94,8 +110,8 @@ impl Board {
         let this = self.process(process);
         this.task = Some(task);
         let Body::Send(send) = &mut this.body else { return };
-        send.window_most = send.asked_bytes.map_or(most, |asked| asked.clamp(FRAME_BYTES, most));
-        send.window = send.batch_bytes();
+        send.window_most = send.usable(send.asked_bytes.map_or(most, |asked| asked.clamp(FRAME_BYTES, most)));
+        send.window = send.batch_frames() * send.segment;
         let (address, port) = (send.address.clone(), send.port);
         let Some(to) = self.resolve(&address) else {
             return self.fail(process, format!("cannot connect to {address}:{port}: no route to host"));
@@ -166,9 +182,10 @@ impl Board {
                 send.round_trips_ns.push(round_trip);
                 self.send_on(process);
             }
-            Job::Batch(bytes) => {
+            Job::Batch(frames) => {
+                let bytes = frames * send.segment;
                 send.under_way += bytes;
-                self.transmit(&route, Packet::Data { bytes });
+                self.transmit(&route, Packet::Data { bytes, frames });
                 self.send_on(process);
             }
             Job::Nothing => self.rest(task),
@@ -193,14 +210,16 @@ impl Board {
         if send.last_ns == 0 {
             send.last_ns = began;
         }
-        let batch = send.batch_bytes();
+        let frames = send.batch_frames();
+        let bytes = frames * send.segment;
         if now - began < send.for_ns {
-            if send.under_way + batch <= send.window {
-                send.job = Job::Batch(batch);
+            if send.under_way + bytes <= send.window {
+                send.job = Job::Batch(frames);
                 let away = send.route.is_some_and(|route| route.to != side);
-                let told = if away { self.nic.completions(Packet::Data { bytes: batch }.on_the_wire().0) } else { 0 };
+                let told = if away { self.nic.completions(Packet::Data { bytes, frames }.on_the_wire().0) } else { 0 };
                 let completing = told * (spec.interrupt_cycles + spec.writer_wake_cycles);
-                let cycles = batch_cycles(batch, spec.send_millicycles_per_bit, factor) + scaled(completing, factor);
+                let cycles = batch_cycles(frames * FRAME_BYTES, spec.send_millicycles_per_bit, factor)
+                    + scaled(completing, factor);
                 return self.start_job(process, cycles);
             }
         } else if let (0, false, Some(route)) = (send.under_way, send.closing, send.route) {

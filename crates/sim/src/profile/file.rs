@@ -47,6 +47,8 @@ pub(super) struct Cpus {
     packages: u32,
     nodes: Option<u32>,
     memory_gib: Option<f64>,
+    #[serde(default)]
+    caches: Vec<super::cache::Cache>,
     #[serde(default = "one")]
     threads: u32,
     arch: String,
@@ -199,6 +201,7 @@ impl File {
             slice_ns: scaled("cpus.slice_ms", cpus.slice_ms, 1e6, (0.1, 1e4))?,
             packages: cpus.packages,
             nodes: cpus.nodes.unwrap_or(cpus.packages),
+            caches: self.cpus.caches.iter().map(super::cache::Cache::spec).collect::<Result<_, _>>()?,
             memory_kib: {
                 let kib = |gib| scaled("cpus.memory_gib", gib, 1024.0 * 1024.0, (0.001, 1e6));
                 cpus.memory_gib.map(kib).transpose()?

@@ -70,6 +70,7 @@ impl Tree {
     /// What a CPU in service has besides.
     pub(super) fn add_service(&mut self, cpu: u32, profile: &Profile) {
         self.add_topology(cpu, profile);
+        self.add_caches(cpu, profile);
         for state in 0..profile.idle.as_ref().map_or(0, |idle| idle.states.len()) {
             for &(name, file) in IdleFile::of(profile.cpufreq.rules) {
                 let path = format!("{CPU}/cpu{cpu}/cpuidle/state{state}/{name}");
@@ -80,7 +81,7 @@ impl Tree {
 
     /// That goes again with the CPU.
     fn remove_service(&mut self, cpu: u32, rules: Rules) {
-        for folder in ["topology", "cpuidle"] {
+        for folder in ["topology", "cpuidle", "cache", "thermal_throttle"] {
             let folder = format!("{CPU}/cpu{cpu}/{folder}");
             let below = format!("{folder}/");
             self.nodes.retain(|path, _| *path != folder && !path.starts_with(&below));

@@ -26,6 +26,8 @@ pub(super) enum Shared {
     Package(u32),
     /// A memory node.
     Node(u32),
+    /// A cache of a CPU that so many cores share.
+    Cache(u32, u32),
 }
 
 /// How a set of CPUs is written.
@@ -128,6 +130,7 @@ impl Board {
             Shared::Core(of) => cpu % profile.cores() == of % profile.cores(),
             Shared::Package(of) => profile.package_of(cpu) == profile.package_of(of),
             Shared::Node(node) => profile.node_of(cpu) == node,
+            Shared::Cache(of, cores) => profile.cache_of(cpu, cores) == profile.cache_of(of, cores),
         };
         let numbered = (0_u32..).zip(&self.cpus).filter(|(_, cpu)| cpu.online);
         CpuList::new(numbered.map(|(number, _)| number).filter(|&cpu| has(cpu)).collect())

@@ -206,6 +206,39 @@ fn acpi_cpufreq_shows_what_the_firmware_allows_where_its_kernel_does() {
     }
 }
 
+#[test]
+fn caches_are_shared_by_the_cores_that_the_machine_file_says_and_go_with_their_cpu() {
+    let shown = |world: &mut SimWorld, cpu: u32, index: u32, file: &str| {
+        near(world)
+            .read(&format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/{file}"))
+            .map(|it| it.trim().to_owned())
+    };
+    let mut server = alone(Profile::builtin("server").unwrap());
+    // Two packages of eight cores with two threads: the second threads follow the cores of both.
+    for (index, file, text) in [
+        (0, "type", "Data"),
+        (0, "size", "32K"),
+        (0, "number_of_sets", "64"),
+        (0, "shared_cpu_list", "9,25"),
+        (2, "size", "1024K"),
+        (3, "shared_cpu_list", "8-15,24-31"),
+        (3, "shared_cpu_map", "ff00ff00"),
+        (3, "id", "1"),
+    ] {
+        assert_eq!(shown(&mut server, 9, index, file).as_deref(), Ok(text), "{index} {file}");
+    }
+    write(&mut server, "/sys/devices/system/cpu/cpu25/online", "0").unwrap();
+    assert_eq!(shown(&mut server, 9, 3, "shared_cpu_list").as_deref(), Ok("8-15,24,26-31"));
+    assert_eq!(shown(&mut server, 25, 0, "size"), Err(Errno::ENOENT));
+    let throttled = "/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count";
+    for (machine, counts) in [("laptop", Ok("0\n")), ("amd-server", Err(Errno::ENOENT)), ("board", Err(Errno::ENOENT))]
+    {
+        let mut world = alone(Profile::builtin(machine).unwrap());
+        let read = near(&mut world).read(throttled);
+        assert_eq!(read.as_deref().map_err(|errno| *errno), counts, "{machine}");
+    }
+}
+
 fn unpinned() -> powerband_machine::Job {
     crate::rig::job(powerband_record::Work::Counter { for_ns: SECOND, align_to_second: false })
 }

@@ -106,8 +106,14 @@ fn perform(world: &mut SimWorld, deed: Deed, ids: &mut Vec<(Side, ProcessId)>) {
             start(world, Side::Near, Work::StreamReceive { address: "near".into(), port: 0 }, None, false, ids);
         }
         Deed::Send { far, for_ns } => {
-            let send =
-                Work::StreamSend { address: "near".into(), port: 5001, for_ns, rtt_exchanges: 3, window_bytes: None };
+            let send = Work::StreamSend {
+                address: "near".into(),
+                port: 5001,
+                for_ns,
+                rtt_exchanges: 3,
+                window_bytes: None,
+                segment_bytes: None,
+            };
             start(world, if far { Side::Far } else { Side::Near }, send, None, false, ids);
         }
         Deed::Echo => {

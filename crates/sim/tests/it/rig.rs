@@ -136,12 +136,18 @@ impl Transfer {
 
 /// A bulk transfer from `from` to the near machine.
 pub(crate) fn transfer(world: &mut SimWorld, from: Side, for_ns: u64) -> Transfer {
+    transfer_in(world, from, for_ns, None)
+}
+
+/// A bulk transfer in segments of a size.
+pub(crate) fn transfer_in(world: &mut SimWorld, from: Side, for_ns: u64, segment_bytes: Option<u32>) -> Transfer {
     let listen = job(Work::StreamReceive { address: "near".into(), port: 0 });
     let receiver = spawn(world, Side::Near, &listen);
     let Wake::Said(Side::Near, id, Value::Object(said)) = world.wait(None) else { panic!("not ready") };
     assert_eq!(id, receiver);
     let port = u16::try_from(said["ready"]["port"].as_u64().unwrap()).unwrap();
-    let send = job(Work::StreamSend { address: "near".into(), port, for_ns, rtt_exchanges: 11, window_bytes: None });
+    let address = "near".to_owned();
+    let send = job(Work::StreamSend { address, port, for_ns, rtt_exchanges: 11, window_bytes: None, segment_bytes });
     let sender = spawn(world, from, &send);
     let (mut sent, mut received) = (None, None);
     while sent.is_none() || received.is_none() {

@@ -1,10 +1,11 @@
 //! The router of the published experiment: throughput, shares of the CPU, round trips, ondemand; the published values.
-use powerband_machine::{Wake, World};
+use powerband_machine::{Action, Coalescing, Hold, Turn, Wake, World};
 use powerband_record::{ExitStatus, Side, Work};
+use powerband_sim::SimWorld;
 
 use crate::rig::{
     SECOND, Transfer, alone, counter, cpufreq, fix, governor, job, quiet, read, router, run, spawn, transfer,
-    until_ended,
+    transfer_in, turn, until_ended,
 };
 
 /// (MHz, published Mbit/s, its tolerance)
@@ -95,10 +96,34 @@ fn transfer_beside(world: &mut powerband_sim::SimWorld) -> f64 {
         for_ns: 9 * SECOND,
         rtt_exchanges: 0,
         window_bytes: None,
+        segment_bytes: None,
     });
     spawn(world, Side::Far, &send);
     let done = until_ended(world, Side::Near, receiver);
     Transfer::of(&done, "bytes") * 8e-6 / Transfer::of(&done, "seconds")
+}
+
+#[test]
+fn small_segments_cost_as_many_frames_and_shrink_what_may_be_on_its_way() {
+    let boards = |delay_us: &str| {
+        let mut world = SimWorld::new(quiet("cyclone5"), Some(quiet("cyclone5")), 1).unwrap();
+        for side in [Side::Near, Side::Far] {
+            let values = Coalescing([("rx-usecs".to_owned(), delay_us.parse().unwrap())].into());
+            let action = Action::Coalesce { device: "eth0".into(), values };
+            let acted = world.machine(side).unwrap().act(&Turn { action, ..turn("", "", Hold::Held) }).unwrap();
+            assert_eq!(acted.errno, None);
+        }
+        world
+    };
+    let rate = |delay_us: &str, segment| transfer_in(&mut boards(delay_us), Side::Far, SECOND, segment).mbit_s();
+    let full = rate("40", None);
+    assert!((rate("40", Some(1_448)) - full).abs() < full * 0.01, "a full frame's payload is the default");
+    // Half the payload a frame: half the rate, where the CPU is what binds.
+    let (half, eighth) = (rate("40", Some(512)), rate("40", Some(128)));
+    assert!((3.8..4.2).contains(&(half / eighth)) && half < 0.45 * full, "{half} {eighth} {full}");
+    // A window of 256 KiB for full frames holds 23 KiB of such segments: with 261 us at each end no more than the CPU takes.
+    let slow = rate("261", Some(128));
+    assert!(slow > 0.9 * eighth, "{slow} {eighth}");
 }
 
 #[test]
@@ -114,8 +139,14 @@ fn a_stream_within_one_machine_is_bound_by_its_cpu() {
 fn a_connection_nobody_takes_fails_in_words() {
     let mut world = router(1, false);
     for (address, words) in [("far", "connection refused"), ("elsewhere", "no route to host")] {
-        let send =
-            Work::StreamSend { address: address.into(), port: 9, for_ns: SECOND, rtt_exchanges: 1, window_bytes: None };
+        let send = Work::StreamSend {
+            address: address.into(),
+            port: 9,
+            for_ns: SECOND,
+            rtt_exchanges: 1,
+            window_bytes: None,
+            segment_bytes: None,
+        };
         let done = run(&mut world, &job(send));
         assert_eq!(done.status, ExitStatus::Code(1));
         assert!(done.output.stderr.contains(words), "{}", done.output.stderr);
@@ -128,8 +159,14 @@ fn the_end_of_one_end_ends_the_other() {
     for kill_sender in [true, false] {
         let mut world = router(1, false);
         let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
-        let send =
-            Work::StreamSend { address: "near".into(), port: 7, for_ns: SECOND, rtt_exchanges: 1, window_bytes: None };
+        let send = Work::StreamSend {
+            address: "near".into(),
+            port: 7,
+            for_ns: SECOND,
+            rtt_exchanges: 1,
+            window_bytes: None,
+            segment_bytes: None,
+        };
         let sender = spawn(&mut world, Side::Far, &job(send));
         while world.now_ns() < SECOND / 2 {
             world.wait(Some(SECOND / 2));
@@ -151,8 +188,14 @@ fn a_caller_that_is_ended_while_it_calls_leaves_no_receiver_behind() {
     // The port is free again each time.
     for _ in 0..2 {
         let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
-        let send =
-            Work::StreamSend { address: "near".into(), port: 7, for_ns: SECOND, rtt_exchanges: 1, window_bytes: None };
+        let send = Work::StreamSend {
+            address: "near".into(),
+            port: 7,
+            for_ns: SECOND,
+            rtt_exchanges: 1,
+            window_bytes: None,
+            segment_bytes: None,
+        };
         let sender = spawn(&mut world, Side::Far, &job(send));
         world.machine(Side::Far).unwrap().end(sender, true);
         assert_eq!(until_ended(&mut world, Side::Near, receiver).status, ExitStatus::Code(1));
