@@ -53,7 +53,14 @@ fn busy_world(for_ns: u64) -> Result<SimWorld, Box<dyn std::error::Error>> {
         near.spawn(&job(work, None, None))?;
     }
     near.spawn(&job(Work::StreamReceive { address: "near".into(), port: 5001 }, None, None))?;
-    let send = Work::StreamSend { address: "near".into(), port: 5001, for_ns, rtt_exchanges: 10, window_bytes: None };
+    let send = Work::StreamSend {
+        address: "near".into(),
+        port: 5001,
+        for_ns,
+        rtt_exchanges: 10,
+        window_bytes: None,
+        segment_bytes: None,
+    };
     world.machine(Side::Far).ok_or("no machine")?.spawn(&job(send, None, None))?;
     Ok(world)
 }

@@ -182,5 +182,7 @@ pub(super) fn has_driver(config: &Config) -> bool {
             || OTHER_DRIVERS.iter().any(|driver| name.starts_with(driver));
         named || row(name, config).is_some_and(|symbol| symbol.area == Area::Driver)
     };
-    config.on().any(is_driver)
+    // Linux 3.3 builds OMAP's with the processor, without a symbol of its own.
+    let unnamed = config.has("ARCH_OMAP2PLUS") && ((3, 3, 0)..(3, 4, 0)).contains(&config.version());
+    unnamed || config.on().any(is_driver)
 }

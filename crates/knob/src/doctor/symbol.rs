@@ -8,10 +8,11 @@
 //! Where the years come from. Documentation/ABI of 6.1: `CPU_IDLE` and its first governors, `POWERCAP`, `INTEL_RAPL`. Debian's
 //! changelog of its kernels: `X86_AMD_PSTATE` (5.17, a module until 6.0). Trees of that age: `SENSORS_ACPI_POWER` (in 3.0; in
 //! 2.6.35 its driver still had another symbol; not seen between), `ACPI_CPPC_CPUFREQ` (in a vendor's 4.4), the default governors (all
-//! five in 2.6.32). Remembered, and held against no source: `PROC_SYSCTL`, `PERF_EVENTS`, `PERF_EVENTS_INTEL_RAPL`, `INTEL_IDLE`,
-//! `CFS_BANDWIDTH`, `X86_INTEL_PSTATE`, `CPUFREQ_DT`, `CPU_FREQ_GOV_SCHEDUTIL`, `ARM_SCMI_CPUFREQ`, `CPU_IDLE_GOV_TEO`,
-//! `CPU_IDLE_GOV_HALTPOLL`, `ETHTOOL_NETLINK`, and of the drivers of boards the first kernel and, where it is gone, the last one;
-//! what they depend on is that of 5.3 to 6.1.
+//! five in 2.6.32), `ARM_IMX6Q_CPUFREQ` and `X86_INTEL_PSTATE` (in 3.9). The kernel's own history: `ARM_OMAP2PLUS_CPUFREQ` (made on
+//! 3.3-rc4 for 3.4; 3.3 builds that driver wherever `ARCH_OMAP2PLUS` is on), `GENERIC_CPUFREQ_CPU0` (September 2012, so 3.7), and
+//! `CPUFREQ_DT`, which it became (3.18). Remembered, and held against no source: `PROC_SYSCTL`, `PERF_EVENTS`,
+//! `PERF_EVENTS_INTEL_RAPL`, `INTEL_IDLE`, `CFS_BANDWIDTH`, `CPU_FREQ_GOV_SCHEDUTIL`, `ARM_SCMI_CPUFREQ`, `CPU_IDLE_GOV_TEO`,
+//! `CPU_IDLE_GOV_HALTPOLL`, `ETHTOOL_NETLINK`, and of the drivers of i.MX8M, Allwinner and Raspberry Pi the first kernel.
 use super::config::{Arch, Config};
 
 /// What a symbol is for, which decides how much it matters that it is off.
@@ -280,12 +281,12 @@ pub(super) const ALL: &[Symbol] = &[
         ..driver("GENERIC_CPUFREQ_CPU0", "Generic CPU0 cpufreq driver", ARM, "cpufreq-cpu0", "the driver cpufreq-cpu0")
     },
     Symbol {
-        since: (3, 6, 0),
+        since: (3, 4, 0),
         needs: &["CPU_FREQ", "ARCH_OMAP2PLUS"],
         ..driver("ARM_OMAP2PLUS_CPUFREQ", "TI OMAP2+", ARM, "", "the driver omap")
     },
     Symbol {
-        since: (3, 10, 0),
+        since: (3, 9, 0),
         needs: &["CPU_FREQ", "ARCH_MXC", "REGULATOR_ANATOP"],
         ..driver(
             "ARM_IMX6Q_CPUFREQ",

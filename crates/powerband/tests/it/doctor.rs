@@ -124,9 +124,9 @@ fn a_fragment_merged_into_its_configuration_is_used_up() {
 fn a_fragment_without_a_driver_says_so_and_can_still_be_merged() {
     let desk = Desk::new();
     let config = desk.beside("config");
-    let board = "# Linux/arm 3.3.7 Kernel Configuration\nCONFIG_ARM=y\nCONFIG_ARCH_OMAP2PLUS=y\n";
+    let board = "# Linux/arm 3.2.7 Kernel Configuration\nCONFIG_ARM=y\nCONFIG_ARCH_OMAP2PLUS=y\n";
     let words = ["doctor", "--kernel", config.to_str().unwrap()];
-    for (text, warned) in [(board.to_owned(), true), (board.replace("3.3.7", "3.16.7"), false)] {
+    for (text, warned) in [(board.to_owned(), true), (board.replace("3.2.7", "3.16.7"), false)] {
         fs::write(&config, &text).unwrap();
         let fragment = desk.run(&[&words[..], &["--fragment"]].concat()).ended(0);
         assert_eq!(fragment.err.contains("no frequency driver"), warned, "{}", fragment.err);

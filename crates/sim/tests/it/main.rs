@@ -1,6 +1,7 @@
 //! Tests of simulated machines through their public interface, in one binary.
 #[cfg(test)]
 mod amd_pstate;
+#[cfg(test)]
 mod balance;
 #[cfg(test)]
 mod cards;

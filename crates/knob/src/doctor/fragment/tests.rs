@@ -84,7 +84,9 @@ fn a_board_gets_the_driver_of_its_kernels_age_or_it_is_known_that_it_gets_none()
         (lines.collect::<Vec<_>>(), fragment.brings_driver())
     };
     let omap = "CONFIG_ARCH_OMAP2PLUS=y\n";
-    assert_eq!(of("3.3.7", omap), (vec![], false));
+    assert_eq!(of("3.2.7", omap), (vec![], false));
+    assert_eq!(of("3.3.7", omap), (vec![], true), "built with the processor");
+    assert_eq!(of("3.4.1", omap), (vec!["CONFIG_ARM_OMAP2PLUS_CPUFREQ=y".to_owned()], true));
     assert_eq!(of("3.16.7", omap), (vec!["CONFIG_ARM_OMAP2PLUS_CPUFREQ=y".to_owned()], true));
     assert_eq!(of("3.16.7", "CONFIG_REGULATOR=y\n"), (vec!["CONFIG_GENERIC_CPUFREQ_CPU0=m".to_owned()], true));
     assert_eq!(of("3.16.7", ""), (vec![], false));
