@@ -14,7 +14,7 @@ pub(super) const EPP: PlainFile = PlainFile::new(
         scope: Scope::Policy,
         summary: "how much a processor that picks its own frequency leans towards speed or towards saving",
         doc: "A hint to Intel's hardware P-states and AMD's CPPC. Under the governor performance the kernel takes \
-              performance alone. A raw number (0 is fastest, 255 saves most) is taken on Intel.",
+              performance alone; AMD's driver stays there under the next governor, so that powerband saves it before. A raw number (0 is fastest, 255 saves most) is taken on Intel.",
         accepts: "a name from energy_performance_available_preferences, or 0 to 255",
         needs: "",
         source: "energy_performance_preference; Linux 6.12 drivers/cpufreq/intel_pstate.c, amd-pstate.c",

@@ -30,8 +30,8 @@ pub(crate) const STATUS: PlainFile = PlainFile::new(
         summary: "how intel_pstate or amd-pstate drives the CPUs",
         doc: "active: the driver has its own rules and offers the governors performance and powersave; passive: it is a \
               cpufreq driver as others, with all governors; guided (AMD): the processor picks between limits. A switch \
-              creates all policies anew: governor, limits, preference and tunables start from their defaults; powerband \
-              saves governor, limits and preference first and restores them on undo.",
+              creates all policies anew: governor, limits, preference, tunables and boost start from their defaults; \
+              powerband saves them first and restores them on undo. Between passive and guided nothing is created anew.",
         accepts: "active, passive; guided on AMD",
         source: "intel_pstate/status, amd_pstate/status; Linux 6.12 drivers/cpufreq/intel_pstate.c, amd-pstate.c",
         invalid: "the driver has no such mode",

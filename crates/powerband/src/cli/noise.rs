@@ -40,6 +40,9 @@ pub(crate) struct Compare {
     /// Error rate of all better and worse verdicts together (default: 5%)
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = STATISTICS)]
     pub(crate) alpha: Option<String>,
+    /// Judge the typical trial, or the mean of all trials as measured (default: as the experiments did)
+    #[arg(long, value_name = "WHAT", value_parser = ["typical", "mean"], help_heading = STATISTICS)]
+    pub(crate) judge: Option<String>,
     /// Write one HTML page with charts instead (-: standard output)
     #[arg(short, long, value_name = "FILE.html", conflicts_with = "from_csv", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,

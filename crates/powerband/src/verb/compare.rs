@@ -20,6 +20,7 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
         metrics: args.metrics.iter().map(|text| metric(text)).collect::<Result<_, _>>()?,
         margin: share("margin", args.margin.as_deref())?,
         alpha: share("alpha", args.alpha.as_deref())?,
+        mean: args.judge.as_deref().map(|what| what == "mean"),
         spending: Arc::new(Spending::new()),
     };
     let found = match args.from_csv.as_slice() {

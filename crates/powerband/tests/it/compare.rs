@@ -175,3 +175,39 @@ fn experiments_with_different_loads_are_compared_each_within_itself() {
     assert!(differ.contains("; experiment 2 (stream") && !differ.contains("nothing in common"), "{differ}");
     assert!(!told("2:governor=ondemand", "3:governor=ondemand").contains("different loads"));
 }
+
+#[test]
+fn means_are_compared_where_that_is_asked_or_was_judged() {
+    let desk = Desk::new();
+    let file = desk.beside("late.csv");
+    let mut table = String::from("setting,block,p50_ms\n");
+    for block in 1..=80_u32 {
+        // The same but for some tenths, and every fourth of the second takes 40 % longer.
+        let tenths = f64::from(block * 7 % 11) / 10.0;
+        let late = if block % 4 == 0 { 40.0 } else { 0.0 };
+        table +=
+            &format!("a,{block},{}\nb,{block},{}\n", 100.0 + tenths, 100.0 + f64::from(block * 5 % 11) / 10.0 + late);
+    }
+    std::fs::write(&file, table).unwrap();
+    let words = ["compare", "--from-csv", file.to_str().unwrap()];
+    let change = |more: &[&str]| {
+        let found = desk.json(&[&words[..], more].concat());
+        (row(&found)["change"].as_f64().unwrap(), row(&found)["verdict"].clone(), found["notes"].to_string())
+    };
+    let (typical, _, notes) = change(&[]);
+    assert!(typical < 0.06 && !notes.contains("mean"), "{typical} {notes}");
+    let (mean, verdict, notes) = change(&["--judge", "mean"]);
+    assert!(
+        (9.0..11.0).contains(&mean) && verdict == "worse" && notes.contains("the mean of all trials"),
+        "{mean} {verdict}"
+    );
+    desk.run(&[&words[..], &["--judge", "p95"]].concat()).refused(2);
+    let try_means =
+        ["--machine", "sim:quadcore", "try", "governor=powersave,performance", "--load", "counter", "--for", "1s"];
+    desk.run(&[&try_means[..], &["--judge", "mean"]].concat()).ended(0);
+    let settings = ["1:governor=powersave", "1:governor=performance"];
+    let stored = desk.json(&[&["compare"], &settings[..]].concat());
+    assert!(stored["notes"].to_string().contains("the mean of all trials"), "{stored}");
+    let typical = desk.json(&[&["compare"], &settings[..], &["--judge", "typical"]].concat());
+    assert!(!typical["notes"].to_string().contains("the mean of all trials"), "{typical}");
+}

@@ -49,7 +49,7 @@ fn compared(model: &Model, best: u32, of: &[u32]) -> Vec<(u32, Row)> {
     let measured = Measured::of_model(model);
     let spending = Arc::clone(SPENDING.get_or_init(|| Arc::new(Spending::new())));
     let alpha = Some(2.0 * model.started.alpha / of.len().max(2) as f64);
-    let ask = Ask { metrics: Vec::new(), margin: None, alpha, spending };
+    let ask = Ask { metrics: Vec::new(), margin: None, alpha, mean: None, spending };
     let places: Vec<usize> = others.iter().map(|at| index(*at)).collect();
     if !measured.in_blocks(&[&[index(best)], places.as_slice()].concat()) {
         return Vec::new();

@@ -122,6 +122,7 @@ impl Csv {
             trials,
             rules: None,
             robust: false,
+            mean: false,
             randomised: false,
         })
     }

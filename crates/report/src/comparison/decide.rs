@@ -20,6 +20,8 @@ pub struct Ask {
     pub margin: Option<f64>,
     /// Error rate of all differences claimed together.
     pub alpha: Option<f64>,
+    /// Whether the mean of all trials as measured is judged, or the typical trial; none = as the experiments did.
+    pub mean: Option<bool>,
     /// Boundaries of looks.
     pub spending: Arc<Spending>,
 }
@@ -42,10 +44,10 @@ pub fn within(measured: &Measured, reference: usize, others: &[usize], ask: &Ask
             let sides = [of(reference), of(other)];
             let pooled = [reference, other].map(|setting| measured.values(setting, &metric.name));
             let labels = [reference, other].map(|setting| measured.label(setting));
-            rows.push(unblocked(labels, sides.map(means), pooled, metric, &rules, others.len()));
+            rows.push(unblocked(labels, sides.map(|it| means(it, &rules)), pooled, metric, &rules, others.len()));
         }
     }
-    Ok(Comparison::new(rows, Vec::new(), alpha))
+    Ok(Comparison::new(rows, notes_on(ask, &[measured]), alpha))
 }
 
 /// A side of a comparison between experiments: one, or the sessions of one thing; and its setting, where one is named.
@@ -85,7 +87,10 @@ pub fn between(first: Side<'_>, second: Side<'_>, ask: &Ask) -> Result<Compariso
             });
         }
     }
-    let notes = if single { Vec::new() } else { vec![format!("{} and {} sessions", first.0.len(), second.0.len())] };
+    let mut notes = notes_on(ask, &all);
+    if !single {
+        notes.push(format!("{} and {} sessions", first.0.len(), second.0.len()));
+    }
     Ok(Comparison::new(rows, notes, alpha).along(&all))
 }
 
@@ -99,8 +104,21 @@ pub(super) fn asked(ask: &Ask, of: &[&Measured]) -> (f64, f64) {
 /// The rules of the comparison, one metric having its share of the error rate, and the whole rate.
 fn rules(ask: &Ask, of: &[&Measured], metrics: usize) -> (Rules, f64) {
     let (margin, alpha) = asked(ask, of);
-    let robust = of.iter().all(|measured| measured.robust);
-    (Rules { alpha: alpha / metrics as f64, margin, robust, ..Rules::default() }, alpha)
+    let mean = judges_mean(ask, of);
+    let robust = !mean && of.iter().all(|measured| measured.robust);
+    let base = if mean { Rules::mean() } else { Rules::default() };
+    (Rules { alpha: alpha / metrics as f64, margin, robust, ..base }, alpha)
+}
+
+/// Whether means are judged: as asked, else where all of them were judged so.
+fn judges_mean(ask: &Ask, of: &[&Measured]) -> bool {
+    ask.mean.unwrap_or_else(|| of.iter().all(|measured| measured.mean))
+}
+
+/// What a comparison of means says of itself.
+fn notes_on(ask: &Ask, of: &[&Measured]) -> Vec<String> {
+    let mean = || "judged: the mean of all trials as measured, not the typical trial".to_owned();
+    judges_mean(ask, of).then(mean).into_iter().collect()
 }
 
 /// Indices of the settings to compare, in the first and in the second.
@@ -191,7 +209,7 @@ fn scaled(rules: &Rules, metric: &Metric, values: &[f64], reference: &[f64]) -> 
     if is_loss(&metric.name) {
         return Rules { scale: Scale::Linear, margin: LOSS_MARGIN_PERCENT, ..rules.clone() };
     }
-    if values.iter().all(|value| *value > 0.0) {
+    if !rules.mean && values.iter().all(|value| *value > 0.0) {
         return rules.clone();
     }
     let level = reference.iter().sum::<f64>() / reference.len().max(1) as f64;
@@ -341,7 +359,7 @@ fn by_sessions(
         let (mut means, mut pooled) = (Vec::new(), Vec::new());
         for session in of_side {
             let values = session.values(session.setting(&one.label(setting))?, &metric.name);
-            means.extend((!values.is_empty()).then(|| typical(&values)));
+            means.extend((!values.is_empty()).then(|| middle(&values, rules)));
             pooled.extend(values);
         }
         let label = match of_side.len() {
@@ -354,8 +372,13 @@ fn by_sessions(
     Ok(unblocked([a.0, b.0], [a.1, b.1], [a.2, b.2], metric, rules, sharing))
 }
 
-fn means(sessions: Vec<Vec<f64>>) -> Vec<f64> {
-    sessions.iter().map(|values| typical(values)).collect()
+fn means(sessions: Vec<Vec<f64>>, rules: &Rules) -> Vec<f64> {
+    sessions.iter().map(|values| middle(values, rules)).collect()
+}
+
+/// What a session's trials amount to.
+fn middle(values: &[f64], rules: &Rules) -> f64 {
+    if rules.mean { values.iter().sum::<f64>() / values.len().max(1) as f64 } else { typical(values) }
 }
 
 /// What shares no block: Welch on session means where each side has enough, else an interval and no word. First the one

@@ -56,6 +56,8 @@ pub struct Measured {
     pub rules: Option<(f64, f64)>,
     /// Judged by ranks.
     pub robust: bool,
+    /// Judged by the mean of all trials as measured.
+    pub mean: bool,
     /// Whether the order inside blocks is known to be random.
     pub randomised: bool,
 }
@@ -105,6 +107,7 @@ impl Measured {
             trials,
             rules: Some((started.margin, started.alpha)),
             robust: started.robust,
+            mean: started.judge_mean,
             randomised: true,
         })
     }
@@ -127,6 +130,7 @@ impl Measured {
             trials: model.values.iter().filter(|it| it.block > 0).map(trial).collect(),
             rules: Some((model.started.margin, model.started.alpha)),
             robust: model.started.robust,
+            mean: model.started.judge_mean,
             randomised: true,
         }
     }

@@ -35,6 +35,7 @@ pub fn several(sides: &[Side<'_>], ask: &Ask) -> Result<Comparison, CompareError
         metrics: metrics.clone(),
         margin: Some(margin),
         alpha: Some(alpha / others.len() as f64),
+        mean: ask.mean,
         spending: std::sync::Arc::clone(&ask.spending),
     };
     let (mut rows, mut notes): (Vec<Row>, Vec<String>) = (Vec::new(), Vec::new());

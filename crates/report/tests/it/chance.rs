@@ -59,7 +59,7 @@ fn metric() -> Metric {
 /// The question, with a margin of `margin`.
 fn ask(margin: f64) -> Ask {
     static SPENDING: LazyLock<Arc<Spending>> = LazyLock::new(Arc::default);
-    Ask { metrics: vec![metric()], margin: Some(margin), alpha: None, spending: Arc::clone(&SPENDING) }
+    Ask { metrics: vec![metric()], margin: Some(margin), alpha: None, mean: None, spending: Arc::clone(&SPENDING) }
 }
 
 fn differs(row: &Row) -> bool {

@@ -142,7 +142,8 @@ fn compared(all: &[Vec<Event>], spending: &Arc<Spending>) -> Option<Comparison> 
     let measured = (1..).zip(all).map(|(id, events)| Measured::of_events(id, "bench", events).unwrap());
     let measured: Vec<Measured> = measured.collect();
     let sides: Vec<Side<'_>> = measured.iter().map(|one| (std::slice::from_ref(one), None)).collect();
-    several(&sides, &Ask { metrics: vec![], margin: None, alpha: None, spending: Arc::clone(spending) }).ok()
+    several(&sides, &Ask { metrics: vec![], margin: None, alpha: None, mean: None, spending: Arc::clone(spending) })
+        .ok()
 }
 
 #[test]

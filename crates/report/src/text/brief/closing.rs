@@ -96,7 +96,10 @@ fn is_in_the_answer(model: &Model) -> bool {
 fn certainty(model: &Model) -> Option<String> {
     let plan = &model.started;
     if plan.search.is_some() {
-        return Some(format!("Error rate {} for the answer.", percent(plan.alpha)));
+        return Some(format!(
+            "Error rate {} for a pick that breaks a limit or is not better than the baseline.",
+            percent(plan.alpha)
+        ));
     }
     let mut verdicts = model.settings.iter().flat_map(|it| it.verdicts.iter().flatten()).peekable();
     if verdicts.peek().is_none() || plan.calibration {

@@ -46,7 +46,7 @@ fn side_by_side(journals: &[(i64, Vec<Event>)]) -> (Comparison, Vec<Picture>) {
     let measured = |(id, events): &(i64, Vec<Event>)| Measured::of_events(*id, "bench", events).unwrap();
     let measured: Vec<Measured> = journals.iter().map(measured).collect();
     let sides: Vec<Side<'_>> = measured.iter().map(|one| (std::slice::from_ref(one), None)).collect();
-    let ask = Ask { metrics: vec![], margin: None, alpha: None, spending: Arc::new(Spending::new()) };
+    let ask = Ask { metrics: vec![], margin: None, alpha: None, mean: None, spending: Arc::new(Spending::new()) };
     let found = several(&sides, &ask).unwrap();
     let model = |(id, events): &(i64, Vec<Event>)| {
         Model::from_events(events).unwrap().with_header(ExperimentHeader { id: *id, ..journals::header() })
