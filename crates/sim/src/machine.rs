@@ -1,10 +1,10 @@
-//! A simulated machine behind the Machine seam: the board, and the ledger of what was turned on it.
-use std::cell::RefCell;
+//! A simulated machine as a device: the board, and what may go wrong on it.
 use std::collections::BTreeSet;
 
 use powerband_machine::{
-    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerStore, Machine, MemoryLedger, OpenEntry, ProcessId, SpawnError, Turn, Undone,
+    Action, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger, LedgerError,
+    LedgerRead, LedgerStore, Ledgered, Machine as _, MemoryLedger, OpenEntry, Performed, ProcessId, Rule, SpawnError,
+    Turn, Undone,
 };
 use powerband_record::Side;
 
@@ -15,60 +15,65 @@ use crate::nic;
 use crate::profile::Profile;
 use crate::schedule::Group;
 
-/// One simulated machine.
-pub(crate) struct SimMachine {
+/// One simulated machine, without its ledger.
+pub(crate) struct SimDevice {
     pub(crate) board: Board,
-    ledger: Ledger,
     /// What was held before this boot, and is not done again.
     forgotten: BTreeSet<EntryId>,
     faults: Option<Faults>,
 }
 
-impl SimMachine {
-    /// Boots with a ledger in memory.
-    pub(crate) fn boot(profile: Profile, side: Side, has_far: bool, seed: u64) -> Result<Self, SimError> {
-        let board = Board::boot(profile, side, has_far, seed)?;
-        let ledger = Ledger::load(Box::new(MemoryLedger::default()), &board.identity.boot_id)?;
-        Ok(SimMachine { board, ledger, forgotten: BTreeSet::new(), faults: None })
-    }
+/// With its ledger.
+pub(crate) type SimMachine = Ledgered<SimDevice>;
 
-    /// Keeps the ledger in `store` from now on; answers what it says is set and not undone, which is to be done again.
-    pub(crate) fn keep_ledger(&mut self, store: Box<dyn LedgerStore>) -> Result<Vec<Action>, SimError> {
-        self.ledger = Ledger::load(store, &self.board.identity.boot_id)?;
-        let held = self.ledger.open().iter().filter(|entry| entry.turn.hold == Hold::Held);
-        self.forgotten = held.map(|entry| entry.id).collect();
-        let set = self.ledger.open().iter().filter(|entry| entry.turn.hold == Hold::Set && entry.errno.is_none());
-        Ok(set.map(|entry| entry.turn.action.clone()).collect())
-    }
+/// Boots with a ledger in memory.
+pub(crate) fn boot(profile: Profile, side: Side, has_far: bool, seed: u64) -> Result<SimMachine, SimError> {
+    let board = Board::boot(profile, side, has_far, seed)?;
+    let ledger = Ledger::load(Box::new(MemoryLedger::default()), &board.identity.boot_id)?;
+    Ok(Ledgered::new(SimDevice { board, forgotten: BTreeSet::new(), faults: None }, ledger))
 }
 
-impl SimMachine {
-    /// Lets things go wrong from now on, and keeps the ledger on a disk of theirs.
-    pub(crate) fn inject(&mut self, plan: FaultPlan) -> Result<Faults, SimError> {
-        let faults = Faults::new(plan);
-        self.ledger = Ledger::load(faults.store(), &self.board.identity.boot_id)?;
-        self.faults = Some(faults.clone());
-        Ok(faults)
-    }
+/// Keeps the ledger in `store` from now on; answers what it says is set and not undone, which is to be done again.
+pub(crate) fn keep_ledger(machine: &mut SimMachine, store: Box<dyn LedgerStore>) -> Result<Vec<Action>, SimError> {
+    let ledger = Ledger::load(store, &machine.device().board.identity.boot_id)?;
+    machine.set_ledger(ledger);
+    let open = machine.open_entries();
+    let held = open.iter().filter(|entry| entry.turn.hold == Hold::Held);
+    machine.device_mut().forgotten = held.map(|entry| entry.id).collect();
+    let set = open.iter().filter(|entry| entry.turn.hold == Hold::Set && entry.errno.is_none());
+    Ok(set.map(|entry| entry.turn.action.clone()).collect())
+}
 
-    /// Somebody else owns the machine from now on: what its last owner ran is ended, and after a power cut `fresh` is
-    /// what has booted.
-    pub(crate) fn succeed(&mut self, fresh: Option<Board>) -> Result<(), SimError> {
-        if let Some(mut fresh) = fresh {
-            fresh.keep_files_of(&self.board);
-            self.board = fresh;
-        }
-        self.board.end_all();
-        self.board.close_all();
-        if let Some(faults) = &self.faults {
-            let loaded = Ledger::load(faults.store(), &self.board.identity.boot_id);
-            self.ledger = loaded.inspect_err(|_| faults.give_up())?;
-        }
-        Ok(())
-    }
+/// Lets things go wrong from now on, and keeps the ledger on a disk of theirs.
+pub(crate) fn inject(machine: &mut SimMachine, plan: FaultPlan) -> Result<Faults, SimError> {
+    let faults = Faults::new(plan);
+    let ledger = Ledger::load(faults.store(), &machine.device().board.identity.boot_id)?;
+    machine.set_ledger(ledger);
+    machine.device_mut().faults = Some(faults.clone());
+    Ok(faults)
+}
 
+/// Somebody else owns the machine from now on: what its last owner ran is ended, and after a power cut `fresh` is
+/// what has booted.
+pub(crate) fn succeed(machine: &mut SimMachine, fresh: Option<Board>) -> Result<(), SimError> {
+    let device = machine.device_mut();
+    if let Some(mut fresh) = fresh {
+        fresh.keep_files_of(&device.board);
+        device.board = fresh;
+    }
+    device.board.end_all();
+    device.board.close_all();
+    if let Some(faults) = &device.faults {
+        let loaded = Ledger::load(faults.store(), &device.board.identity.boot_id);
+        let ledger = loaded.inspect_err(|_| faults.give_up())?;
+        machine.set_ledger(ledger);
+    }
+    Ok(())
+}
+
+impl SimDevice {
     /// How the owner has ended, if it has.
-    pub(crate) fn ended(&self) -> Option<Ending> {
+    fn ended(&self) -> Option<Ending> {
         self.faults.as_ref().and_then(Faults::ended)
     }
 
@@ -78,24 +83,6 @@ impl SimMachine {
 
     pub(crate) fn hands(&mut self) -> Hands<'_> {
         Hands { board: &mut self.board, faults: self.faults.as_ref() }
-    }
-
-    fn blunder(&self, blunder: Blunder) -> bool {
-        self.faults.as_ref().is_some_and(|faults| faults.blunder(blunder))
-    }
-
-    fn intend(&mut self, turn: &Turn) -> Result<EntryId, LedgerError> {
-        let Self { ledger, board, .. } = self;
-        ledger.intend(turn, &mut |path| board.read(path))
-    }
-
-    /// Acts and reads back.
-    fn turn(&mut self, turn: &Turn) -> (Option<Refusal>, Option<String>) {
-        let mut hands = self.hands();
-        let refusal = hands.act(turn).err();
-        let mut read = |path: &String| hands.read(path, Step::ReadBack).ok().map(|text| text.trim_end().to_owned());
-        let reads_back = turn.read_back.as_ref().and_then(&mut read);
-        (refusal, reads_back)
     }
 }
 
@@ -144,7 +131,7 @@ impl Board {
     }
 }
 
-impl Machine for SimMachine {
+impl Device for SimDevice {
     fn identity(&self) -> &Identity {
         &self.board.identity
     }
@@ -156,6 +143,13 @@ impl Machine for SimMachine {
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
         self.hands().read(path, Step::Look)
+    }
+
+    fn read_for_ledger(&mut self, path: &str, purpose: LedgerRead) -> Result<String, Errno> {
+        match purpose {
+            LedgerRead::Intent => self.board.read(path),
+            LedgerRead::Comparison => self.hands().read(path, Step::Compare),
+        }
     }
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
@@ -175,53 +169,26 @@ impl Machine for SimMachine {
         self.board.close(handle);
     }
 
-    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+    fn prepare(&mut self, turn: &Turn) -> Result<Turn, LedgerError> {
         self.hands().intend(&turn.action);
-        let (entry, (refusal, reads_back)) = if self.blunder(Blunder::ActsBeforeTheIntent) {
-            let turned = self.turn(turn);
-            (self.intend(turn)?, turned)
-        } else {
-            (self.intend(turn)?, self.turn(turn))
-        };
-        let errno = refusal.as_ref().map(|(errno, _)| *errno);
-        let Self { ledger, board, faults, .. } = self;
-        let mut hands = Hands { board, faults: faults.as_ref() };
-        ledger.done(entry, errno, reads_back.clone(), &mut |undo| {
-            let _refused = hands.take_back(undo, entry, turn.hold);
-        })?;
-        if errno.is_some() && self.blunder(Blunder::BelievesRefusals) {
-            self.ledger.close(entry, Undone::AlreadyBack)?;
-        }
-        Ok(Acted { entry, errno, words: refusal.and_then(|(_, words)| words), reads_back })
+        Ok(turn.clone())
     }
 
-    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
-        if self.forgotten.remove(&entry) {
-            self.ledger.close(entry, Undone::Rebooted)?;
-            return Ok(Undone::Rebooted);
-        }
-        let force = force || self.blunder(Blunder::AlwaysForces);
-        let hold = self.ledger.find(entry).map_or(Hold::Held, |entry| entry.turn.hold);
-        let hands = RefCell::new(Hands { board: &mut self.board, faults: self.faults.as_ref() });
-        let mut read = |path: &str| hands.borrow_mut().read(path, Step::Compare);
-        let mut act = |action: &Action| hands.borrow_mut().take_back(action, entry, hold).map_err(|(errno, _)| errno);
-        self.ledger.undo(entry, force, &mut read, &mut act)
+    fn perform(&mut self, _entry: EntryId, turn: &Turn) -> Result<Performed, LedgerError> {
+        let mut hands = self.hands();
+        let refusal = hands.act(turn).err();
+        let mut read = |path: &String| hands.read(path, Step::ReadBack).ok().map(|text| text.trim_end().to_owned());
+        let reads_back = turn.read_back.as_ref().and_then(&mut read);
+        let (errno, words) = refusal.map_or((None, None), |(errno, words)| (Some(errno), words));
+        Ok(Performed { errno, words, reads_back })
     }
 
-    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
-        self.ledger.keep(entries)
+    fn take_back(&mut self, action: &Action, entry: EntryId, hold: Hold) -> Result<(), Errno> {
+        self.hands().take_back(action, entry, hold).map_err(|(errno, _)| errno)
     }
 
-    fn open_entries(&self) -> Vec<OpenEntry> {
-        self.ledger.open().to_vec()
-    }
-
-    fn damage(&self) -> Vec<Damage> {
-        self.ledger.damage().to_vec()
-    }
-
-    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
-        self.ledger.set_damage_aside()
+    fn settled(&mut self, entry: &OpenEntry) -> Option<Undone> {
+        self.forgotten.remove(&entry.id).then_some(Undone::Rebooted)
     }
 
     /// Nothing here remembers whose hand it was.
@@ -243,5 +210,14 @@ impl Machine for SimMachine {
 
     fn finished(&mut self, process: ProcessId) -> Option<Finished> {
         self.board.finished(process)
+    }
+
+    fn breaks(&self, rule: Rule) -> bool {
+        let blunder = match rule {
+            Rule::IntentFirst => Blunder::ActsBeforeTheIntent,
+            Rule::RefusalsAreProved => Blunder::BelievesRefusals,
+            Rule::OthersAreLeftAlone => Blunder::AlwaysForces,
+        };
+        self.faults.as_ref().is_some_and(|faults| faults.blunder(blunder))
     }
 }

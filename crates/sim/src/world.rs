@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::board::END_NS;
 use crate::cpufreq::Governor;
-use crate::machine::SimMachine;
+use crate::machine::{self, SimMachine};
 use crate::play::{Play, Stretch};
 use crate::profile::Profile;
 
@@ -66,9 +66,9 @@ impl SimWorld {
     /// [`SimError::Boot`] when a machine file passed its checks and cpufreq still refuses it.
     pub fn new(near: Profile, far: Option<Profile>, seed: u64) -> Result<Self, SimError> {
         let has_far = far.is_some();
-        let mut machines = vec![SimMachine::boot(near, Side::Near, has_far, seed)?];
+        let mut machines = vec![machine::boot(near, Side::Near, has_far, seed)?];
         if let Some(far) = far {
-            machines.push(SimMachine::boot(far, Side::Far, has_far, seed)?);
+            machines.push(machine::boot(far, Side::Far, has_far, seed)?);
         }
         let wakes = VecDeque::new();
         Ok(SimWorld { seed, reboots: 0, now_ns: 0, machines, wakes, interrupts: None, since_look: 0, events: 0 })
@@ -82,11 +82,11 @@ impl SimWorld {
     /// [`SimError::NoMachine`]; [`SimError::Ledger`] when the store cannot be read.
     pub fn keep_ledger(&mut self, side: Side, store: Box<dyn LedgerStore>) -> Result<(), SimError> {
         let place = place(side).filter(|&place| place < self.machines.len()).ok_or(SimError::NoMachine(side))?;
-        let set = self.machines[place].keep_ledger(store)?;
+        let set = machine::keep_ledger(&mut self.machines[place], store)?;
         self.settle();
         for action in set {
             // What the fresh boot refuses is not in force, and `undo` will find it back already.
-            let _refused = self.machines[place].board.perform(&action);
+            let _refused = self.machines[place].device_mut().board.perform(&action);
             self.settle();
         }
         Ok(())
@@ -112,7 +112,7 @@ impl SimWorld {
     pub fn play(&mut self, side: Side, stretches: Vec<Stretch>) -> Result<ProcessId, SimError> {
         let play = Play::new(stretches).ok_or(SimError::Stretches)?;
         let place = place(side).filter(|&place| place < self.machines.len()).ok_or(SimError::NoMachine(side))?;
-        Ok(self.machines[place].board.play(play))
+        Ok(self.machines[place].device_mut().board.play(play))
     }
 
     /// Loads a governor's module on a machine, or unloads it, as an administrator would.
@@ -121,7 +121,7 @@ impl SimWorld {
     /// ENODEV when there is no such machine; EEXIST, ENOENT and EAGAIN as the kernel.
     pub fn set_governor_loaded(&mut self, side: Side, governor: Governor, loaded: bool) -> Result<(), Errno> {
         let machine = place(side).and_then(|place| self.machines.get_mut(place)).ok_or(Errno::ENODEV)?;
-        machine.board.cpufreq.set_governor_loaded(governor, loaded)
+        machine.device_mut().board.cpufreq.set_governor_loaded(governor, loaded)
     }
 
     /// Events that have happened since boot; those that others overtook are not counted.
@@ -133,13 +133,13 @@ impl SimWorld {
     /// Keeps a line for each event from now on, for comparing runs.
     pub fn log_events(&mut self) {
         for machine in &mut self.machines {
-            machine.board.log.get_or_insert_default();
+            machine.device_mut().board.log.get_or_insert_default();
         }
     }
 
     /// The lines kept since [`SimWorld::log_events`] or the last call, near machine first.
     pub fn take_event_log(&mut self) -> String {
-        let logs = self.machines.iter_mut().filter_map(|machine| machine.board.log.as_mut());
+        let logs = self.machines.iter_mut().filter_map(|machine| machine.device_mut().board.log.as_mut());
         logs.map(std::mem::take).collect()
     }
 
@@ -151,21 +151,22 @@ impl SimWorld {
     /// Moves what the machines said and sent to where it belongs.
     fn deliver(&mut self) {
         for from in 0..self.machines.len() {
-            self.wakes.extend(self.machines[from].board.wakes.drain(..));
-            let mut outbox = std::mem::take(&mut self.machines[from].board.outbox);
+            self.wakes.extend(self.machines[from].device_mut().board.wakes.drain(..));
+            let mut outbox = std::mem::take(&mut self.machines[from].device_mut().board.outbox);
             for outgoing in outbox.drain(..) {
                 if let Some(machine) = place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
-                    machine.board.plan(outgoing.at_ns, outgoing.event);
+                    machine.device_mut().board.plan(outgoing.at_ns, outgoing.event);
                 }
             }
-            self.machines[from].board.outbox = outbox;
+            self.machines[from].device_mut().board.outbox = outbox;
         }
     }
 
     /// The machine whose turn is next, and when.
     fn next(&self) -> Option<(u64, usize)> {
         let turns = self.machines.iter().enumerate();
-        let next = turns.filter_map(|(place, machine)| machine.board.queue.next().map(|key| (key, place))).min();
+        let next =
+            turns.filter_map(|(place, machine)| machine.device().board.queue.next().map(|key| (key, place))).min();
         next.map(|((at_ns, _), place)| (at_ns, place))
     }
 
@@ -175,7 +176,7 @@ impl SimWorld {
         match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
             Some((at_ns, place)) => {
                 self.set_now(at_ns);
-                self.events += u64::from(self.machines[place].board.step());
+                self.events += u64::from(self.machines[place].device_mut().board.step());
                 true
             }
             None => {
@@ -188,7 +189,7 @@ impl SimWorld {
     fn set_now(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         for machine in &mut self.machines {
-            machine.board.pass_to(now_ns);
+            machine.device_mut().board.pass_to(now_ns);
         }
     }
 }

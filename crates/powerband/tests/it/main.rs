@@ -38,6 +38,7 @@ mod guarded;
 mod hooks;
 mod hostile;
 mod interrupted;
+mod journals;
 mod kconfig;
 mod killed;
 mod leavings;

@@ -14,7 +14,7 @@ fn router(words: &[&str]) -> Vec<String> {
     desk.journal()
 }
 
-fn fnv1a(lines: &[String]) -> u64 {
+pub(crate) fn fnv1a(lines: &[String]) -> u64 {
     let bytes = lines.iter().flat_map(|line| line.bytes().chain([b'\n']));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
