@@ -60,6 +60,7 @@ fn busy_world(for_ns: u64) -> Result<SimWorld, Box<dyn std::error::Error>> {
         rtt_exchanges: 10,
         window_bytes: None,
         segment_bytes: None,
+        write_bytes: None,
     };
     world.machine(Side::Far).ok_or("no machine")?.spawn(&job(send, None, None))?;
     Ok(world)

@@ -80,8 +80,8 @@ fn work(json: &str) -> Result<(), Failure> {
     let report = match work {
         Work::Counter { for_ns, align_to_second } => counter::count(for_ns, align_to_second)?,
         Work::StreamReceive { address, port } => stream::receive(&address, port, &mut control)?,
-        Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes, segment_bytes } => {
-            let limits = stream::Limits { window_bytes, segment_bytes };
+        Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes, segment_bytes, write_bytes } => {
+            let limits = stream::Limits { window_bytes, segment_bytes, write_bytes };
             stream::send(&address, port, for_ns, rtt_exchanges, limits)?
         }
         Work::DatagramReceive { address, port } => datagrams::receive(&address, port, &mut control)?,

@@ -53,6 +53,9 @@ pub struct StreamLoad {
     /// Payload of a datagram, or of a segment of TCP at most, as iperf3's `-M`; absent = what fills a frame of Ethernet, 1448.
     #[serde(rename = "size", skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u32>,
+    /// Bytes a program hands to the kernel at once, as iperf3's `-l`; absent = 128 KiB. TCP, which joins them to full segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_bytes: Option<u32>,
     /// Payload of each stream, Mbit/s; absent = as much as goes. UDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_mbit_s: Option<f64>,
@@ -73,6 +76,9 @@ const FULL_FRAME: u32 = 1_448;
 
 /// What Linux takes for `TCP_MAXSEG` (6.1 include/net/tcp.h TCP_MIN_MSS, MAX_TCP_WINDOW).
 const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=32_767;
+
+/// What a program may write at once, bytes: up to what iperf3 takes.
+const WRITES: std::ops::RangeInclusive<u32> = 1..=1 << 20;
 
 /// Names of the parts: forth and back, first the receivers, then the senders, a pair for each stream.
 const NAMES: [[&str; 2]; 16] = [
@@ -118,6 +124,7 @@ impl Default for StreamLoad {
             streams: 1,
             window_bytes: None,
             size_bytes: None,
+            write_bytes: None,
             rate_mbit_s: None,
             pin: None,
         }
@@ -136,6 +143,10 @@ impl StreamLoad {
             Some("a window belongs to tcp; datagrams have none")
         } else if !udp && self.rate_mbit_s.is_some() {
             Some("rate_mbit_s belongs to protocol = \"udp\"; tcp goes as fast as it can")
+        } else if udp && self.write_bytes.is_some() {
+            Some("write_bytes belongs to tcp; each datagram is one write of `size` bytes")
+        } else if self.write_bytes.is_some_and(|bytes| !WRITES.contains(&bytes)) {
+            Some("its write_bytes must be 1 to 1048576")
         } else if !udp && self.size_bytes.is_some_and(|size| !SEGMENTS.contains(&size)) {
             Some("the size of a segment of tcp must be 88 to 32767 bytes, as Linux has it")
         } else if self.size_bytes.is_some_and(|size| !SIZES.contains(&size)) {
@@ -182,9 +193,15 @@ impl StreamLoad {
         let (for_ns, rtt_exchanges, to) = (self.for_ns, RTT_EXCHANGES, address.clone());
         match self.protocol {
             Transport::Tcp => {
-                let (window_bytes, segment_bytes) = (self.window_bytes, self.size_bytes);
-                let send =
-                    Work::StreamSend { address: to, port: 0, for_ns, rtt_exchanges, window_bytes, segment_bytes };
+                let send = Work::StreamSend {
+                    address: to,
+                    port: 0,
+                    for_ns,
+                    rtt_exchanges,
+                    window_bytes: self.window_bytes,
+                    segment_bytes: self.size_bytes,
+                    write_bytes: self.write_bytes,
+                };
                 (Work::StreamReceive { address, port: 0 }, send)
             }
             Transport::Udp => {
@@ -334,6 +351,8 @@ mod tests {
             json!({"streams": 0}),
             json!({"streams": 9}),
             json!({"size": 64}),
+            json!({"write_bytes": 0}),
+            json!({"protocol": "udp", "write_bytes": 512}),
             json!({"rate_mbit_s": 5.0}),
             json!({"protocol": "udp", "window_bytes": 65_536}),
             json!({"protocol": "udp", "size": 65_508}),

@@ -40,6 +40,9 @@ pub enum Work {
         /// Most payload of a segment (`TCP_MAXSEG`, tcp(7)); absent = what the link carries.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         segment_bytes: Option<u32>,
+        /// Bytes of one write to the connection; absent = 128 KiB.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        write_bytes: Option<u32>,
     },
     /// Take in datagrams from one sender until it says how many it sent. Says `{"ready": {"port": P}}` once it listens;
     /// reports `{"bytes": N, "datagrams": D, "seconds": S, "cpu_seconds": C}`, S from the first datagram to the last.

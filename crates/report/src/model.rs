@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::Distribution;
 
 mod gather;
-mod unrecorded;
+pub(crate) mod unrecorded;
 
 /// Why events are no journal.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::courses::watts_between;
 use crate::csv::harmless;
 use crate::json::VERSION;
+use crate::model::unrecorded::at_least_three;
 use crate::text::{fit, fold};
 
 /// Heights of a picture's columns.
@@ -23,6 +24,9 @@ pub struct Timelines {
     pub kind: &'static str,
     /// In the order of the trials.
     pub timelines: Vec<Row>,
+    /// What to write where recordings were asked for that had too few readings.
+    #[serde(skip)]
+    hint: Option<String>,
 }
 
 /// One timeline.
@@ -68,10 +72,10 @@ impl Timelines {
     pub fn from_events(events: &[Event], only: Option<u32>) -> Result<Timelines, TimelineError> {
         let mut labels: &[_] = &[];
         let mut planned = None;
-        let mut timelines = Vec::new();
+        let (mut timelines, mut asked) = (Vec::new(), None);
         for event in events {
             match event {
-                Event::Started(started) => labels = &started.settings,
+                Event::Started(started) => (labels, asked) = (&started.settings, started.record.first()),
                 Event::TrialStarted(trial) => planned = Some(*trial),
                 Event::TrialDone { trial, outcome, .. } if only.is_none_or(|only| only == *trial) => {
                     let planned = planned.filter(|planned| planned.trial == *trial);
@@ -85,7 +89,8 @@ impl Timelines {
                 _ => {}
             }
         }
-        Ok(Timelines { version: VERSION, kind: "timelines", timelines })
+        let hint = asked.map(at_least_three);
+        Ok(Timelines { version: VERSION, kind: "timelines", timelines, hint })
     }
 
     /// A table a meter, with a line for each trial: its power and the course of it.
@@ -93,6 +98,10 @@ impl Timelines {
     pub fn render(&self, width: usize) -> String {
         let width = width.max(40);
         if self.timelines.is_empty() {
+            if let Some(hint) = &self.hint {
+                let few = format!("no timeline: there were fewer than three readings in each trial, {hint}");
+                return fold(&few, width, 0).join("\n") + "\n";
+            }
             let none = "no timeline: a meter that counts energy is read before and after a load only, and one that shows \
                         power is read meanwhile where a metric asks for it (--metric power_w); frequencies and CPU utilisation are kept where --record clock,utilisation asks for them";
             return fold(none, width, 0).join("\n") + "\n";

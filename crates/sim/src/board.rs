@@ -130,6 +130,8 @@ pub(crate) struct Board {
     pub(crate) listeners: BTreeMap<u16, u32>,
     /// When the outgoing link is done with what was handed to it, ns.
     pub(crate) link_free_ns: u64,
+    /// The same of each client of a radio channel, by the process at the other end, ns.
+    pub(crate) clients_free_ns: BTreeMap<u32, u64>,
     /// Idle states, where the machine has any to choose from.
     pub(crate) idle: Option<Cpuidle>,
     pub(crate) latency: Latency,
@@ -205,7 +207,8 @@ impl Board {
             processes: Vec::new(),
             listeners: BTreeMap::new(),
             link_free_ns: 0,
-            nic: Nic::new(profile.network.driver, &profile.name, speed_mbit_s(profile.network.link_kbit_s)),
+            clients_free_ns: BTreeMap::new(),
+            nic: Nic::new(profile.network.driver, &profile.name, speed_mbit_s(profile.network.stream_kbit_s())),
             answering: Answering::default(),
             noise: Noise::new(profile.noise.clone(), seed, &component),
             heat: Heat::default(),

@@ -40,6 +40,8 @@ const ADDRESS_NOT_AVAILABLE: Errno = Errno(99);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     kbit_s: u64,
+    /// What all clients of a radio channel have together.
+    channel_kbit_s: Option<u64>,
     latency_ns: u64,
 }
 
@@ -115,6 +117,8 @@ pub(crate) struct Route {
     peer: u32,
     /// Goodput, kbit/s; nothing limits a connection within a machine.
     kbit_s: Option<u64>,
+    /// That of the radio channel it shares with others; it shares the cable when `None`.
+    channel_kbit_s: Option<u64>,
     latency_ns: u64,
 }
 
@@ -147,19 +151,21 @@ impl Board {
     fn terms(&self, process: u32) -> Terms {
         let spec = &self.profile.network;
         let factors = self.processes.get(process as usize).map_or(Factors::NONE, |process| process.factors);
-        let kbit_s = u128::from(spec.link_kbit_s) * 1_000_000_000 / u128::from(factors.link_ppb.max(1));
+        let kbit_s = u128::from(spec.stream_kbit_s()) * 1_000_000_000 / u128::from(factors.link_ppb.max(1));
         Terms {
             kbit_s: u64::try_from(kbit_s).unwrap_or(u64::MAX).max(1),
+            channel_kbit_s: spec.client_kbit_s.map(|_| spec.link_kbit_s.max(1)),
             latency_ns: scaled(spec.latency_ns, factors.rtt_ppb),
         }
     }
 
     fn route(&self, to: Side, peer: u32, mine: Terms, theirs: Terms) -> Route {
         if to == self.side {
-            Route { to, peer, kbit_s: None, latency_ns: self.profile.network.loopback_ns }
+            Route { to, peer, kbit_s: None, channel_kbit_s: None, latency_ns: self.profile.network.loopback_ns }
         } else {
             let latency_ns = mine.latency_ns + theirs.latency_ns;
-            Route { to, peer, kbit_s: Some(mine.kbit_s.min(theirs.kbit_s)), latency_ns }
+            let channel_kbit_s = mine.channel_kbit_s.into_iter().chain(theirs.channel_kbit_s).min();
+            Route { to, peer, kbit_s: Some(mine.kbit_s.min(theirs.kbit_s)), channel_kbit_s, latency_ns }
         }
     }
 
@@ -194,12 +200,30 @@ impl Board {
             self.nic.sends(frames, bytes, self.now_ns);
         }
         if let (Some(bytes), Some(kbit_s)) = (packet.on_the_link(), route.kbit_s) {
-            let on_link_ns = bytes * 8 * 1_000_000 / kbit_s;
-            leaves_ns = self.link_free_ns.max(self.now_ns) + on_link_ns;
-            self.link_free_ns = leaves_ns;
+            let takes_ns = |kbit_s: u64| bytes * 8 * 1_000_000 / kbit_s;
+            let shared_ns = self.link_free_ns.max(self.now_ns) + takes_ns(route.channel_kbit_s.unwrap_or(kbit_s));
+            self.link_free_ns = shared_ns;
+            leaves_ns = shared_ns;
+            if route.channel_kbit_s.is_some() {
+                // A client alone is slower than the channel: others send meanwhile.
+                let own_ns = self.link_free_for(route).max(self.now_ns) + takes_ns(kbit_s);
+                leaves_ns = shared_ns.max(own_ns);
+                self.clients_free_ns.insert(route.peer, leaves_ns);
+            }
+        }
+        if matches!(packet, Packet::Close | Packet::Reset) {
+            self.clients_free_ns.remove(&route.peer);
         }
         let event = Event::Arrived { process: route.peer, packet };
         self.outbox.push(Outgoing { at_ns: leaves_ns + route.latency_ns, to: route.to, event });
+    }
+
+    /// When what was handed over on a connection is on its way, ns: by the cable's order, or its client's own.
+    fn link_free_for(&self, route: &Route) -> u64 {
+        match route.channel_kbit_s {
+            Some(_) => self.clients_free_ns.get(&route.peer).copied().unwrap_or(0),
+            None => self.link_free_ns,
+        }
     }
 
     /// Something arrives for a process: at once, or when the card interrupts for it.
@@ -242,7 +266,7 @@ impl Board {
     /// Something is there for a process, if that still is.
     fn delivered(&mut self, process: u32, packet: Packet) {
         if let Packet::Request { from, process, latency_ns } = packet {
-            return self.asked(Route { to: from, peer: process, kbit_s: None, latency_ns });
+            return self.asked(Route { to: from, peer: process, kbit_s: None, channel_kbit_s: None, latency_ns });
         }
         if packet == Packet::Reset {
             if !matches!(self.process(process).body, Body::Gone) {

@@ -74,6 +74,9 @@ const STATE_RANKS: &str = "take sim:mpi-server, or write a table [ranks] into it
 /// What to do where serving has none.
 const STATE_SERVE: &str = "take sim:x3650, or write a table [serve] into its machine file";
 
+/// What to do where writes have no cost.
+const STATE_WRITES: &str = "take sim:cyclone5, or write network.write_cycles into its machine file";
+
 /// What to do about what no model takes.
 const LEAVE_OUT: &str = "leave it out, or measure on a real machine";
 
@@ -112,6 +115,9 @@ impl Profile {
             },
             Work::Primes { .. } if self.ranks.is_none() => {
                 Err(not_modelled(&name, "ranks that count primes".into(), STATE_RANKS))
+            }
+            Work::StreamSend { write_bytes: Some(bytes), .. } if self.network.write_cycles.is_none() => {
+                Err(not_modelled(&name, format!("a stream by writes of {bytes} bytes"), STATE_WRITES))
             }
             Work::Orders { .. } | Work::Shop { .. } if self.serve.is_none() => {
                 Err(not_modelled(&name, format!("work of kind '{}'", work.kind()), STATE_SERVE))
@@ -157,10 +163,6 @@ impl Board {
             Work::StreamReceive { address, port } | Work::DatagramReceive { address, port } => {
                 Body::Receive(Box::new(Receive::new(self.free_port(address, *port)?)))
             }
-            Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes, segment_bytes } => {
-                let limits = (*window_bytes, *segment_bytes);
-                Body::Send(Box::new(Send::new(address, *port, *for_ns, *rtt_exchanges, limits)))
-            }
             Work::Primes { ranks, limit, .. } => {
                 let none = || not_modelled(&self.identity.name, "ranks that count primes".into(), STATE_RANKS);
                 let spec = self.profile.ranks.as_ref().ok_or_else(none)?;
@@ -171,10 +173,11 @@ impl Board {
                 Body::Sleeper(Box::new(Sleeper::new(*for_ns, *interval_ns)))
             }
             Work::Echo { address, port, .. } => Body::Receive(Box::new(Receive::echo(self.free_port(address, *port)?))),
-            other => match (Ping::of(other), Datagrams::of(other)) {
-                (Some(ping), _) => Body::Ping(Box::new(ping)),
-                (None, Some(datagrams)) => Body::Datagrams(Box::new(datagrams)),
-                (None, None) => {
+            other => match (Ping::of(other), Datagrams::of(other), Send::of(other)) {
+                (Some(ping), ..) => Body::Ping(Box::new(ping)),
+                (_, Some(datagrams), _) => Body::Datagrams(Box::new(datagrams)),
+                (_, _, Some(send)) => Body::Send(Box::new(send)),
+                (None, None, None) => {
                     return Err(not_modelled(
                         &self.identity.name,
                         format!("work of kind '{}'", other.kind()),

@@ -69,6 +69,9 @@ pub enum Arch {
 pub struct NetworkSpec {
     /// Goodput of its link, kbit/s; the slower end of a cable counts.
     pub link_kbit_s: u64,
+    /// Goodput of one client of a radio channel, kbit/s: each stream is a client's, and all of them share the link as their
+    /// channel. A stream has the whole link when `None`.
+    pub client_kbit_s: Option<u64>,
     /// Its part of the time a frame is on its way, ns.
     pub latency_ns: u64,
     /// The same for a connection within the machine, ns.
@@ -91,8 +94,17 @@ pub struct NetworkSpec {
     pub interrupt_cycles: u64,
     /// Cycles more it costs to wake who sends, when an interrupt tells that something was sent.
     pub writer_wake_cycles: u64,
+    /// Cycles one write to a connection costs, however little is written; writes of an asked size are refused when `None`.
+    pub write_cycles: Option<u64>,
     /// Driver of its card; none that coalesces interrupts when `None`.
     pub driver: Option<Driver>,
+}
+
+impl NetworkSpec {
+    /// What one stream has of it, kbit/s.
+    pub(crate) fn stream_kbit_s(&self) -> u64 {
+        self.client_kbit_s.unwrap_or(self.link_kbit_s)
+    }
 }
 
 /// A simulated machine, ready to boot.
@@ -116,6 +128,8 @@ pub struct Profile {
     pub nodes: u32,
     /// Caches of its CPUs, by index; none where the kernel shows none.
     pub caches: Vec<CacheSpec>,
+    /// Whether its kernel counts how often a CPU was throttled.
+    pub throttle_counts: bool,
     /// Memory of all nodes, KiB; programs that ask for it find it nowhere where it is not given.
     pub memory_kib: Option<u64>,
     /// Threads of each core, 1 or 2: the first of each come first in the numbering.

@@ -84,6 +84,8 @@ enum Node {
     Show(Show),
     /// A text that stays as it is.
     Fixed(String),
+    /// What can only be written, and then refuses.
+    Refusing,
     /// A symbolic link, with what it says.
     Link(String),
     /// What a device says of itself; writing there asks for an event, which nobody hears.
@@ -112,6 +114,7 @@ impl Node {
             Node::Folder | Node::Link(_) => 0o755,
             Node::Show(_) | Node::Fixed(_) | Node::Cycles(..) => 0o444,
             Node::Meter { mode, .. } => *mode,
+            Node::Refusing => 0o200,
             Node::Idle(idle) => idle.mode(),
             Node::Switch(switch) => switch.mode(),
             Node::File(_) | Node::CpuOnline(_) | Node::Sysctl { .. } | Node::Uevent(_) => 0o644,
@@ -405,6 +408,7 @@ impl Board {
                 Node::Folder | Node::Link(_) => return Err(Errno::EISDIR),
                 &Node::Uevent(text) => text.into(),
                 Node::File(text) | Node::Fixed(text) => text.clone(),
+                Node::Refusing => return Err(Errno::EIO),
                 &Node::Meter { place, .. } => self.show_meter(place)?,
                 Node::Sysctl { value, .. } => format!("{value}\n"),
                 &Node::Show(show) => self.show(show),
@@ -436,6 +440,7 @@ impl Board {
         match self.tree.nodes.get_mut(&path) {
             Some(Node::Folder | Node::Link(_)) => Err(Errno::EISDIR),
             Some(Node::Uevent(_)) => Ok(()),
+            Some(Node::Refusing) => Err(Errno::EPERM),
             Some(Node::Show(_) | Node::Fixed(_) | Node::Meter { .. } | Node::Cycles(..)) => Err(Errno::EACCES),
             Some(Node::File(old)) => {
                 text.clone_into(old);

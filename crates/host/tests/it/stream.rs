@@ -16,33 +16,40 @@ pub(crate) fn send(port: u16, ms: u64) -> Work {
         rtt_exchanges: 20,
         window_bytes: None,
         segment_bytes: None,
+        write_bytes: None,
     }
 }
 
 #[test]
 fn both_ends_agree_on_what_was_moved() {
-    agrees(None, None);
+    agrees([None, None, None]);
 }
 
 #[test]
 fn a_small_window_moves_the_same_things() {
-    agrees(Some(256 << 10), None);
+    agrees([Some(256 << 10), None, None]);
 }
 
 #[test]
 fn small_segments_move_the_same_things() {
-    agrees(None, Some(512));
+    agrees([None, Some(512), None]);
 }
 
-fn agrees(window: Option<u64>, segment: Option<u32>) {
+#[test]
+fn small_writes_move_the_same_things() {
+    agrees([None, None, Some(512)]);
+}
+
+/// Of an asked window, segment and write.
+fn agrees([window, segment, write]: [Option<u32>; 3]) {
     let mut stage = Stage::new();
     let receiver = stage.near().spawn(&job(receive())).unwrap();
     let Wake::Said(Side::Near, from, said) = stage.world.wait(None) else { panic!("it says when it is ready") };
     assert_eq!(from, receiver);
     let port = u16::try_from(said["ready"]["port"].as_u64().unwrap()).unwrap();
     let mut work = send(port, 500);
-    if let Work::StreamSend { window_bytes, segment_bytes, .. } = &mut work {
-        (*window_bytes, *segment_bytes) = (window, segment);
+    if let Work::StreamSend { window_bytes, segment_bytes, write_bytes, .. } = &mut work {
+        (*window_bytes, *segment_bytes, *write_bytes) = (window.map(u64::from), segment, write);
     }
     let sender = stage.near().spawn(&job(work)).unwrap();
     let mut ended = Vec::new();

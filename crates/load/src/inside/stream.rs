@@ -80,6 +80,8 @@ pub(super) struct Limits {
     pub(super) window_bytes: Option<u64>,
     /// Payload of a segment.
     pub(super) segment_bytes: Option<u32>,
+    /// Bytes of one write.
+    pub(super) write_bytes: Option<u32>,
 }
 
 /// Measures the round trip, then sends for `for_ns`; the bytes reported are those the receiver says it got, the
@@ -97,7 +99,7 @@ pub(super) fn send(address: &str, port: u16, for_ns: u64, exchanges: u32, limits
     let rtt_ms = round_trip_ms(&mut stream, exchanges).map_err(lost())?;
     // The bulk is not cut into small segments by us either.
     stream.set_nodelay(false).map_err(lost())?;
-    let chunk = vec![0; CHUNK_BYTES];
+    let chunk = vec![0; limits.write_bytes.map_or(CHUNK_BYTES, |bytes| bytes.max(1) as usize)];
     let cpu_before = cpu_seconds();
     let started_ns = now_ns(ClockId::Monotonic);
     let until_ns = started_ns.saturating_add(for_ns);

@@ -181,7 +181,9 @@ fn words(machine: &Description) -> String {
         line("idle", format!("{} {when}: {kept}", idle.name));
     }
     let costs = (format_number(machine.receive_cycles_per_bit), format_number(machine.send_cycles_per_bit));
-    let link = format!("{} Mbit/s, {} one way", format_number(machine.link_mbit_s), us(machine.latency_us));
+    let client = |mbit_s| format!(" (a channel; one client {} Mbit/s)", format_number(mbit_s));
+    let client = machine.client_mbit_s.map_or_else(String::new, client);
+    let link = format!("{} Mbit/s{client}, {} one way", format_number(machine.link_mbit_s), us(machine.latency_us));
     let driver = machine.network_driver.map_or_else(String::new, |driver| format!("; driver {driver}"));
     line("network", format!("{link}; a bit costs {} cycles to receive, {} to send{driver}", costs.0, costs.1));
     line("counter", format!("{} cycles an iteration", format_number(machine.counter_cycles)));

@@ -85,6 +85,10 @@ fn a_wrong_model_does_not_come_through() {
     let other = machine("omap3530", "arch = \"arm\"", "arch = \"x86\"");
     let why = fails("router", &other);
     assert!(why.contains("bogomips-follows") && !why.contains("rate_mbit_s"), "{why}");
+    // A channel that one client fills: more clients need no higher clock, and one is served as before.
+    let full = machine("omap3530", "link_mbit_s = 108.286", "link_mbit_s = 54.143");
+    let why = fails("router", &full);
+    assert!(why.contains("knee-500") && !why.contains("rate_mbit_s"), "{why}");
     // A kernel that takes limits in any order.
     let other = machine("omap3530", "rules = \"2.6.32\"", "rules = \"6.1\"");
     let why = fails("router", &other);

@@ -1,7 +1,7 @@
 //! Courses that were asked for and are missing in trials: counted trial by trial, and told in words.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_record::{Outcome, Recording, Side};
+use powerband_record::{Outcome, Recording, Side, format_duration};
 
 /// More courses than this are counted rather than named.
 const NAMED: usize = 4;
@@ -14,6 +14,13 @@ pub(super) struct Unrecorded {
     trials: u32,
     /// By policy or CPU: in how many trials it was recorded, and the first in which it was not.
     courses: BTreeMap<String, (u32, Option<u32>)>,
+}
+
+/// What to do where trials are shorter than three readings.
+pub(crate) fn at_least_three(recording: &Recording) -> String {
+    let name = recording.what.name();
+    let shorter = format_duration((recording.period_ns / 10).max(10_000_000)).replace(' ', "");
+    format!("one every {}; write a shorter time, e.g. --record {name}:{shorter}", format_duration(recording.period_ns))
 }
 
 impl Unrecorded {
@@ -41,9 +48,9 @@ impl Unrecorded {
         let why = "there were fewer than three readings";
         match self.trials {
             0 => return Vec::new(),
-            1 if self.courses.is_empty() => return vec![format!("{name} was not recorded in the one trial: {why}")],
             trials if self.courses.is_empty() => {
-                return vec![format!("{name} was not recorded in any of {trials} trials: {why}")];
+                let of = if trials == 1 { "the one trial".to_owned() } else { format!("any of {trials} trials") };
+                return vec![format!("{name} was not recorded in {of}: {why}, {}", at_least_three(recording))];
             }
             _ => {}
         }

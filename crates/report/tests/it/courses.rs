@@ -171,6 +171,7 @@ fn a_course_that_vanishes_is_told() {
     assert!(late.len() == 1 && late[0].starts_with("clock of policy1 was not recorded in 1 of N trials"), "{late:?}");
     let never = noted("clock,utilisation,far/clock", |_, _| true);
     assert!(never.len() == 1 && never[0].starts_with("far/clock was not recorded in any of N trials: "), "{never:?}");
+    assert!(never[0].ends_with(", one every 100 ms; write a shorter time, e.g. --record clock:10ms"), "{never:?}");
 }
 
 #[test]

@@ -215,7 +215,7 @@ impl Tree<'_> {
         let policy = &self.policies[index];
         let amd = self.pstate.is_some_and(|pstate| pstate.levels().is_some());
         let there = |file| match file {
-            PolicyFile::BiosLimit => self.config.rules == Rules::V6_1 && policy.config.bios_limit_khz.is_some(),
+            PolicyFile::BiosLimit => self.config.rules != Rules::V2_6_18 && policy.config.bios_limit_khz.is_some(),
             PolicyFile::CpuinfoCurFreq => policy.config.reads_hardware,
             PolicyFile::CpuinfoTransitionLatency | PolicyFile::RelatedCpus => self.config.rules != Rules::V2_6_18,
             // This driver alone tells which CPUs the hardware switches together.

@@ -176,7 +176,9 @@ impl Board {
 
     /// Decides what a sender does next and lets it begin, go on, or wait.
     pub(crate) fn pour_on(&mut self, process: u32) {
-        let (now, link_free_ns) = (self.now_ns, self.link_free_ns);
+        let now = self.now_ns;
+        let route = self.route_of(process);
+        let link_free_ns = route.map_or(0, |route| self.link_free_for(&route));
         let (spec, factor) = (self.profile.network.clone(), self.process(process).factors.cpu_ppb);
         let side = self.side;
         let this = self.process(process);

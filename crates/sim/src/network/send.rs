@@ -1,5 +1,5 @@
 //! The sending end of a stream: it calls, measures the round trip, then sends as fast as the window lets it.
-use powerband_record::ExitStatus;
+use powerband_record::{ExitStatus, Work};
 use serde_json::json;
 
 use super::{Answer, BATCH_BYTES, Call, FRAME_BYTES, Packet, Route, batch_cycles, send_booking};
@@ -35,6 +35,8 @@ pub(crate) struct Send {
     asked_bytes: Option<u64>,
     /// Payload of a frame.
     segment: u64,
+    /// What the program writes at once, where somebody asked for that.
+    write_bytes: Option<u64>,
     /// What may be under way now, and at most.
     window: u64,
     window_most: u64,
@@ -45,33 +47,31 @@ pub(crate) struct Send {
 }
 
 impl Send {
-    pub(crate) fn new(
-        address: &str,
-        port: u16,
-        for_ns: u64,
-        exchanges: u32,
-        limits: (Option<u64>, Option<u32>),
-    ) -> Self {
-        let (window_bytes, segment_bytes) = limits;
-        Send {
+    pub(crate) fn of(work: &Work) -> Option<Send> {
+        let Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes, segment_bytes, write_bytes } = work
+        else {
+            return None;
+        };
+        Some(Send {
             address: address.into(),
-            port,
-            for_ns,
-            exchanges,
+            port: *port,
+            for_ns: *for_ns,
+            exchanges: *rtt_exchanges,
             route: None,
             job: Job::Nothing,
             pinged_ns: 0,
             round_trips_ns: Vec::new(),
             began: None,
-            asked_bytes: window_bytes,
+            asked_bytes: *window_bytes,
             segment: segment_bytes.map_or(FRAME_BYTES, |bytes| u64::from(bytes).min(FRAME_BYTES)),
+            write_bytes: write_bytes.map(|bytes| u64::from(bytes).max(1)),
             window: BATCH_BYTES,
             window_most: BATCH_BYTES,
             under_way: 0,
             taken: 0,
             last_ns: 0,
             closing: false,
-        }
+        })
     }
 
     pub(super) fn route(&self) -> Option<Route> {
@@ -215,11 +215,14 @@ impl Board {
         if now - began < send.for_ns {
             if send.under_way + bytes <= send.window {
                 send.job = Job::Batch(frames);
+                // Small writes are joined to full segments (tcp(7), Nagle): they cost time and change no frame.
+                let writes = send.write_bytes.map_or(0, |written| bytes.div_ceil(written));
+                let writing = writes * spec.write_cycles.unwrap_or(0);
                 let away = send.route.is_some_and(|route| route.to != side);
                 let told = if away { self.nic.completions(Packet::Data { bytes, frames }.on_the_wire().0) } else { 0 };
                 let completing = told * (spec.interrupt_cycles + spec.writer_wake_cycles);
                 let cycles = batch_cycles(frames * FRAME_BYTES, spec.send_millicycles_per_bit, factor)
-                    + scaled(completing, factor);
+                    + scaled(completing + writing, factor);
                 return self.start_job(process, cycles);
             }
         } else if let (0, false, Some(route)) = (send.under_way, send.closing, send.route) {

@@ -94,7 +94,7 @@ impl Cpufreq {
             policy.driver.clone_from(&self.driver);
             policy.initial_khz = self.initial_khz;
             // Firmware that limits nothing names the first of its states (ACPI's _PPC). Shown since 2.6.33.
-            if self.driver == "acpi-cpufreq" && rules == Rules::V6_1 {
+            if self.driver == "acpi-cpufreq" && rules != Rules::V2_6_18 {
                 policy.bios_limit_khz = table.iter().copied().max();
             }
             policy

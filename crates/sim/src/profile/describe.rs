@@ -41,6 +41,8 @@ pub struct Description {
     pub idle: Vec<IdleDescription>,
     /// Goodput of the link, Mbit/s.
     pub link_mbit_s: f64,
+    /// That of one client of it, where it is a radio channel that clients share, Mbit/s.
+    pub client_mbit_s: Option<f64>,
     /// Its share of the one-way time, µs.
     pub latency_us: f64,
     /// Driver of its card, where it is one whose coalescing is modelled.
@@ -167,6 +169,7 @@ impl Profile {
             platform_w: w(self.power.platform_uw),
             idle: self.describe_idle(),
             link_mbit_s: network.link_kbit_s as f64 / 1e3,
+            client_mbit_s: network.client_kbit_s.map(|kbit_s| kbit_s as f64 / 1e3),
             latency_us: network.latency_ns as f64 / 1e3,
             network_driver: network.driver.map(crate::nic::Driver::name),
             receive_cycles_per_bit: network.receive_millicycles_per_bit as f64 / 1e3,

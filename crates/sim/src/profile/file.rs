@@ -49,6 +49,7 @@ pub(super) struct Cpus {
     memory_gib: Option<f64>,
     #[serde(default)]
     caches: Vec<super::cache::Cache>,
+    throttle_counts: Option<bool>,
     #[serde(default = "one")]
     threads: u32,
     arch: String,
@@ -99,6 +100,7 @@ struct Idle {
 #[serde(deny_unknown_fields)]
 struct Network {
     link_mbit_s: f64,
+    client_mbit_s: Option<f64>,
     latency_us: f64,
     loopback_us: f64,
     window_bytes: u64,
@@ -112,6 +114,7 @@ struct Network {
     interrupt_cycles: u64,
     #[serde(default)]
     writer_wake_cycles: u64,
+    write_cycles: Option<u64>,
     driver: Option<String>,
     clock_mhz: Option<u32>,
     least_units: Option<u32>,
@@ -176,8 +179,10 @@ impl File {
         };
         let cpus = &self.cpus;
         let idle = self.cpuidle.as_ref().map(|cpuidle| cpuidle.spec(rules)).transpose()?;
+        let cpufreq = self.cpufreq.config(rules, cpus)?;
+        let intels = cpufreq.pstate.is_some_and(|own| own.cppc.is_none());
         Ok(Profile {
-            cpufreq: self.cpufreq.config(rules, cpus)?,
+            cpufreq,
             power: self.power.spec(&self.cpufreq, idle.as_ref(), cpus.present.len())?,
             idle,
             balance: {
@@ -202,6 +207,7 @@ impl File {
             packages: cpus.packages,
             nodes: cpus.nodes.unwrap_or(cpus.packages),
             caches: self.cpus.caches.iter().map(super::cache::Cache::spec).collect::<Result<_, _>>()?,
+            throttle_counts: cpus.throttle_counts.unwrap_or(arch == Arch::X86 && intels),
             memory_kib: {
                 let kib = |gib| scaled("cpus.memory_gib", gib, 1024.0 * 1024.0, (0.001, 1e6));
                 cpus.memory_gib.map(kib).transpose()?
@@ -336,12 +342,15 @@ impl Network {
             ("network.answer_cycles", answer_cycles),
             ("network.interrupt_cycles", self.interrupt_cycles),
             ("network.writer_wake_cycles", self.writer_wake_cycles),
+            ("network.write_cycles", self.write_cycles.unwrap_or(0)),
         ] {
             if cycles > 1_000_000_000_000 {
                 return wrong(key, "is beyond 10^12");
             }
         }
+        let client = |mbit_s| scaled("network.client_mbit_s", mbit_s, 1e3, (0.001, self.link_mbit_s));
         Ok(NetworkSpec {
+            client_kbit_s: self.client_mbit_s.map(client).transpose()?,
             link_kbit_s: scaled("network.link_mbit_s", self.link_mbit_s, 1e3, (0.001, 1e6))?,
             latency_ns: scaled("network.latency_us", self.latency_us, 1e3, (0.0, 1e7))?,
             loopback_ns: scaled("network.loopback_us", self.loopback_us, 1e3, (0.0, 1e7))?,
@@ -359,6 +368,7 @@ impl Network {
             answer_cycles,
             interrupt_cycles: self.interrupt_cycles,
             writer_wake_cycles: self.writer_wake_cycles,
+            write_cycles: self.write_cycles,
             driver: self.driver()?,
         })
     }

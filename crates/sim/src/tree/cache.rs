@@ -3,7 +3,7 @@
 use super::topology::{Form, Shared};
 use super::{CPU, Node, Show, Tree};
 use crate::cpufreq::Rules;
-use crate::profile::{Arch, CacheSpec, Profile};
+use crate::profile::{CacheSpec, Profile};
 
 /// Bytes of a line, as in all x86 processors of today.
 const LINE_BYTES: u32 = 64;
@@ -24,9 +24,10 @@ impl Tree {
         for (index, cache) in profile.caches.iter().enumerate() {
             self.add_cache(cpu, index, *cache, profile);
         }
-        let pstate = profile.cpufreq.pstate;
-        if profile.arch == Arch::X86 && pstate.is_some_and(|own| own.cppc.is_none()) {
-            for name in THROTTLED {
+        if profile.throttle_counts {
+            // Times came with 5.6, the package's own count with processors that have a sensor for it.
+            let names = if profile.cpufreq.rules == Rules::V6_1 { &THROTTLED[..] } else { &THROTTLED[..1] };
+            for name in names {
                 self.add(format!("{CPU}/cpu{cpu}/thermal_throttle/{name}"), Node::Fixed("0\n".into()));
             }
         }

@@ -5,7 +5,7 @@ use super::{CPU, Node, Show, Tree};
 use crate::board::Board;
 use crate::cpufreq::Rules;
 use crate::cpuidle::{IdleFile, SystemFile};
-use crate::profile::Profile;
+use crate::profile::{Arch, Profile};
 
 /// Lists of CPUs, and the highest number a kernel could count.
 const LISTS: [(&str, Show); 5] = [
@@ -45,6 +45,10 @@ impl Tree {
             for (name, show) in LISTS {
                 self.add(format!("{CPU}/{name}"), Node::Show(show));
             }
+        }
+        // Kernels from 2.6.33 on have them for CPUs that are plugged in, which x86 refuses whatever is written.
+        if rules == Rules::V2_6_32 && profile.arch == Arch::X86 {
+            ["probe", "release"].into_iter().for_each(|name| self.add(format!("{CPU}/{name}"), Node::Refusing));
         }
         for &cpu in profile.present.as_slice() {
             if cpu > 0 {

@@ -81,7 +81,7 @@ impl Board {
             Card::Driver => self.nic.driver_name().map_or_else(String::new, |name| format!("DRIVER={name}")),
             Card::Carrier => "1".into(),
             Card::OperState => "up".into(),
-            Card::Speed => speed_mbit_s(self.profile.network.link_kbit_s).to_string(),
+            Card::Speed => speed_mbit_s(self.profile.network.stream_kbit_s()).to_string(),
             Card::RxPackets => self.nic.received.frames.to_string(),
             Card::RxBytes => self.nic.received.bytes.to_string(),
             Card::TxPackets => self.nic.sent.frames.to_string(),

@@ -239,6 +239,33 @@ fn caches_are_shared_by_the_cores_that_the_machine_file_says_and_go_with_their_c
     }
 }
 
+#[test]
+fn a_machine_of_four_cpus_shows_the_names_that_were_published() {
+    let mut world = alone(quiet("quadcore"));
+    let cpu = "/sys/devices/system/cpu";
+    let names = |world: &mut SimWorld, folder: &str| -> Vec<String> {
+        near(world).list(folder).unwrap().into_iter().map(|entry| entry.name).collect()
+    };
+    let all = names(&mut world, cpu);
+    for name in "cpu0 cpu3 cpufreq cpuidle kernel_max offline online possible present probe release sched_mc_power_savings"
+        .split_whitespace()
+    {
+        assert!(all.iter().any(|it| it == name), "{name}: {all:?}");
+    }
+    let all = names(&mut world, &format!("{cpu}/cpu1"));
+    for name in ["cache", "cpufreq", "online", "thermal_throttle", "topology"] {
+        assert!(all.iter().any(|it| it == name), "{name}: {all:?}");
+    }
+    assert_eq!(read(&mut world, &cpufreq(1, "bios_limit")), "2400000\n");
+    assert_eq!(read(&mut world, &format!("{cpu}/cpu1/cache/index2/shared_cpu_list")), "0-1\n");
+    assert_eq!(names(&mut world, &format!("{cpu}/cpu1/thermal_throttle")), ["core_throttle_count"]);
+    // What plugs CPUs in can only be written, and x86 refuses it.
+    let probe = format!("{cpu}/probe");
+    assert_eq!(near(&mut world).read(&probe), Err(Errno::EIO));
+    assert_eq!(write(&mut world, &probe, "4"), Err(Errno::EPERM));
+    assert!(near(&mut alone(quiet("pc"))).read(&probe) == Err(Errno::ENOENT), "not on later kernels");
+}
+
 fn unpinned() -> powerband_machine::Job {
     crate::rig::job(powerband_record::Work::Counter { for_ns: SECOND, align_to_second: false })
 }

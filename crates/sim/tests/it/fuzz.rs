@@ -113,6 +113,7 @@ fn perform(world: &mut SimWorld, deed: Deed, ids: &mut Vec<(Side, ProcessId)>) {
                 rtt_exchanges: 3,
                 window_bytes: None,
                 segment_bytes: None,
+                write_bytes: None,
             };
             start(world, if far { Side::Far } else { Side::Near }, send, None, false, ids);
         }

@@ -5,7 +5,7 @@ use powerband_sim::SimWorld;
 
 use crate::rig::{
     SECOND, Transfer, alone, counter, cpufreq, fix, governor, job, quiet, read, router, run, spawn, transfer,
-    transfer_in, turn, until_ended,
+    transfer_in, turn, until_ended, until_told,
 };
 
 /// (MHz, published Mbit/s, its tolerance)
@@ -97,6 +97,7 @@ fn transfer_beside(world: &mut powerband_sim::SimWorld) -> f64 {
         rtt_exchanges: 0,
         window_bytes: None,
         segment_bytes: None,
+        write_bytes: None,
     });
     spawn(world, Side::Far, &send);
     let done = until_ended(world, Side::Near, receiver);
@@ -126,6 +127,80 @@ fn small_segments_cost_as_many_frames_and_shrink_what_may_be_on_its_way() {
     assert!(slow > 0.9 * eighth, "{slow} {eighth}");
 }
 
+/// What so many clients get together, Mbit/s, each sending to a process of its own on the router.
+fn clients(mhz: u32, count: u16, channel_mbit_s: f64) -> f64 {
+    let mut machine = quiet("omap3530");
+    machine.network.link_kbit_s = (channel_mbit_s * 1e3) as u64;
+    let mut world = SimWorld::new(machine, Some(quiet("pc")), 1).unwrap();
+    fix(&mut world, 0, mhz * 1000);
+    let address = || "near".to_owned();
+    let ports = 5001..5001 + count;
+    let listen = |port| job(Work::StreamReceive { address: address(), port });
+    let receivers: Vec<_> = ports.clone().map(|port| spawn(&mut world, Side::Near, &listen(port))).collect();
+    for port in ports {
+        let send = Work::StreamSend {
+            address: address(),
+            port,
+            for_ns: 5 * SECOND,
+            rtt_exchanges: 0,
+            window_bytes: None,
+            segment_bytes: None,
+            write_bytes: None,
+        };
+        spawn(&mut world, Side::Far, &job(send));
+    }
+    let rates = receivers.into_iter().map(|receiver| {
+        let done = until_told(&mut world, receiver);
+        Transfer::of(&done, "bytes") * 8e-6 / Transfer::of(&done, "seconds")
+    });
+    let rates: Vec<f64> = rates.collect();
+    let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &it| (low.min(it), high.max(it)));
+    assert!(most < 1.1 * least, "none is left out: {rates:?}");
+    rates.iter().sum()
+}
+
+#[test]
+fn several_clients_need_the_highest_clock_where_one_leaves_air_to_others() {
+    let of_cpu = |mhz: u32| 16.0967 / 125.0 * f64::from(mhz);
+    for mhz in [250, 500, 550, 600] {
+        close("one client", clients(mhz, 1, 108.286), f64::min(of_cpu(mhz), 54.143), 0.01);
+        // Half the air each: two clients have all of it, and the CPU is what binds at any clock.
+        for count in [2, 4, 8] {
+            close("several clients", clients(mhz, count, 108.286), of_cpu(mhz), 0.02);
+        }
+        // One client fills the channel: more of them share it, and 500 MHz is as good as 600.
+        close("a full channel", clients(mhz, 4, 54.143), f64::min(of_cpu(mhz), 54.143), 0.02);
+    }
+    // A channel that others leave free for a third more.
+    close("a third more", clients(600, 4, 72.0), 72.0, 0.02);
+}
+
+#[test]
+fn small_writes_cost_time_and_make_no_smaller_packets() {
+    let rate = |write_bytes| {
+        let mut world = SimWorld::new(quiet("cyclone5"), Some(quiet("cyclone5")), 1).unwrap();
+        let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
+        let send = Work::StreamSend {
+            address: "near".into(),
+            port: 7,
+            for_ns: SECOND,
+            rtt_exchanges: 0,
+            window_bytes: None,
+            segment_bytes: None,
+            write_bytes,
+        };
+        spawn(&mut world, Side::Far, &job(send));
+        let done = until_told(&mut world, receiver);
+        let frames = read(&mut world, "/sys/class/net/eth0/statistics/rx_packets").trim().parse::<f64>().unwrap();
+        assert!((1_400.0..1_449.0).contains(&(Transfer::of(&done, "bytes") / frames)), "full frames");
+        Transfer::of(&done, "bytes") * 8e-6 / Transfer::of(&done, "seconds")
+    };
+    let (plain, large, small) = (rate(None), rate(Some(128 << 10)), rate(Some(128)));
+    assert!((large / plain - 1.0).abs() < 0.02, "{large} {plain}");
+    // 11.3 writes of 2 us a frame next to the 11 us that a frame costs.
+    close("small writes", small, 1_448.0 * 8.0 / (11.0 + 2.0 * 1_448.0 / 128.0), 0.05);
+}
+
 #[test]
 fn a_stream_within_one_machine_is_bound_by_its_cpu() {
     let mut world = alone(quiet("omap3530"));
@@ -146,6 +221,7 @@ fn a_connection_nobody_takes_fails_in_words() {
             rtt_exchanges: 1,
             window_bytes: None,
             segment_bytes: None,
+            write_bytes: None,
         };
         let done = run(&mut world, &job(send));
         assert_eq!(done.status, ExitStatus::Code(1));
@@ -166,6 +242,7 @@ fn the_end_of_one_end_ends_the_other() {
             rtt_exchanges: 1,
             window_bytes: None,
             segment_bytes: None,
+            write_bytes: None,
         };
         let sender = spawn(&mut world, Side::Far, &job(send));
         while world.now_ns() < SECOND / 2 {
@@ -195,6 +272,7 @@ fn a_caller_that_is_ended_while_it_calls_leaves_no_receiver_behind() {
             rtt_exchanges: 1,
             window_bytes: None,
             segment_bytes: None,
+            write_bytes: None,
         };
         let sender = spawn(&mut world, Side::Far, &job(send));
         world.machine(Side::Far).unwrap().end(sender, true);

@@ -69,6 +69,7 @@ fn the_old_trees() {
     let bench = Bench::new(two(Rules::V2_6_32, Governor::Conservative));
     assert_eq!(names(&bench, "cpufreq"), ["conservative/"]);
     assert!(names(&bench, "cpu0/cpufreq").contains(&"related_cpus".to_owned()));
+    assert!(names(&bench, "cpu0/cpufreq").contains(&"bios_limit".to_owned()), "from 2.6.33 on");
     let bench = Bench::new(two(Rules::V2_6_18, Governor::Userspace));
     assert!(names(&bench, "cpu0/cpufreq").contains(&"scaling_setspeed".to_owned()), "only while userspace governs");
 }
