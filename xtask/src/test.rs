@@ -73,8 +73,12 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     let packages = packages()?;
     let change = asked.changed.as_ref().map(|base| changed::since(base.as_deref(), &packages)).transpose()?;
     let tests = change.as_ref().map_or_else(|| packages.clone(), |change| change.tested(&packages, &asked.tiers));
-    let tiers: Vec<Tier> =
-        asked.tiers.iter().copied().filter(|tier| change.is_none() || tier.has_tests_of(&tests)).collect();
+    let tiers: Vec<Tier> = asked
+        .tiers
+        .iter()
+        .copied()
+        .filter(|tier| *tier == Tier::Lint || tests.iter().any(|package| tier.has_tests_of(package)))
+        .collect();
     let mut fetch = Fetch::begin(&Tier::needs(&tiers));
     let mut rows = Vec::new();
     let mut built = Built::default();

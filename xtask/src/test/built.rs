@@ -60,8 +60,12 @@ pub(crate) struct Built {
 /// When cargo cannot be started or its answer not be read.
 pub(crate) fn build(all: &[Package], packages: &[Package]) -> Result<Option<Built>> {
     let mut command = cargo();
-    command.arg("test").args(locked()).args(["--workspace", "--no-run", "--features", FEATURES, "--message-format"]);
+    command.arg("test").args(locked()).args(["--workspace", "--no-run", "--message-format"]);
     command.arg("json-render-diagnostics");
+    // Cargo refuses features of a package that is left out.
+    if packages.iter().any(|package| FEATURES.starts_with(&format!("{}/", package.name))) {
+        command.args(["--features", FEATURES]);
+    }
     // Without the others, and not with these alone: cargo would choose other features for the packages they need.
     for other in all.iter().filter(|package| !packages.contains(package)) {
         command.args(["--exclude", &other.name]);

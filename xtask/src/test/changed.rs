@@ -56,7 +56,7 @@ impl Change {
             eprintln!("left out, although they import what was edited: the tests of {}", left_out.join(", "));
         }
         let tested = |package: &&Package| {
-            tiers.contains(&Tier::of_package(&package.name)) && self.edited.contains(&package.name)
+            self.edited.contains(&package.name) && tiers.iter().any(|tier| tier.has_tests_of(package))
                 || self.importing.contains(&package.name) && is_pure(&package.name)
         };
         packages.iter().filter(tested).cloned().collect()

@@ -132,9 +132,12 @@ impl Tier {
         !matches!(self, Tier::Services | Tier::Guest)
     }
 
-    /// Whether one of these packages belongs to it. Everything has formatting and style.
-    pub(crate) fn has_tests_of(self, packages: &[Package]) -> bool {
-        self == Tier::Lint || packages.iter().any(|package| Tier::of_package(&package.name) == self)
+    /// Whether tests of a package belong to it.
+    pub(crate) fn has_tests_of(self, package: &Package) -> bool {
+        let named = |word: &str| package.tests.iter().any(|name| name.starts_with(word));
+        self == Tier::of_package(&package.name)
+            || self == Tier::Pure && named(PURE)
+            || self == Tier::Services && named(SERVICES)
     }
 
     fn of(binary: &Binary) -> Tier {
