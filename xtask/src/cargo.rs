@@ -1,7 +1,7 @@
 //! Running the cargo that runs us, and reading what it prints while passing it on.
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
@@ -25,15 +25,18 @@ pub(crate) fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
     command.current_dir(top());
+    if in_ci() {
+        // Nothing is compiled a second time there, so that what an incremental build keeps is written for nobody.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 
-/// The same for tests. Whoever started us may ignore signals that the tests send (nohup ignores SIGHUP, some servers
-/// SIGCHLD), and would hand that down to them.
-pub(crate) fn cargo_for_tests() -> Command {
-    let cargo = cargo();
+/// A test binary. Our caller may ignore signals that the tests send (nohup ignores SIGHUP, some servers SIGCHLD), and tests would
+/// inherit that.
+pub(crate) fn for_tests(program: &Path) -> Command {
     let mut command = Command::new("env");
-    command.args(["--default-signal=HUP,INT,QUIT,TERM,CHLD"]).arg(cargo.get_program()).current_dir(top());
+    command.args(["--default-signal=HUP,INT,QUIT,TERM,CHLD"]).arg(program);
     command
 }
 
@@ -75,7 +78,7 @@ fn counted_into(command: &mut Command, out: &mut dyn Write) -> Result<Tally> {
 }
 
 /// A command as it could be typed.
-fn shown(command: &Command) -> String {
+pub(crate) fn shown(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let name = program.file_name().map_or_else(|| program.display().to_string(), |name| name.display().to_string());
     let mut words: Vec<String> =

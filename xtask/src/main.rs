@@ -17,11 +17,14 @@ const USAGE: &str = "\
 usage: cargo xtask CHORE
 
   test [--tier lint|pure|host|services|guest]…   check everything, or the tiers named
+       [--changed[=COMMIT]]                      only what changed since a commit (default: since the branch left
+                                                 origin/main), and the pure tests of what imports that
   tidy                                           the rules of the tree that no compiler holds
-  sweep [--seeds N] [--seed S] [--only faults|chance|guests|texts|doctor]
-                                                 N stories of faults, the long Monte Carlo forms, garbled texts, in
-                                                 release; doctor, by its name alone: a kernel's configurator, and
-                                                 a kernel built by its answer
+  sweep [--seeds N] [--seed S] [--only faults|chance|guests|traces|texts|doctor]
+                                                 N stories of faults, the long Monte Carlo forms, real kernels in guests
+                                                 (which records what the pure tier replays), garbled texts, in release;
+                                                 by their names alone traces: that recording, and doctor: a kernel's
+                                                 configurator, and a kernel built by its answer
   bench [NAME] [-- ARGUMENTS]                    the benchmarks under bench/, in release
   bench up [--machine NAME] [--two] [-- COMMAND] powerband in a kernel of its own, with P-states and a power meter
   bench rig [--machine NAME] [--two] [-- COMMAND]

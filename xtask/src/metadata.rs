@@ -17,6 +17,8 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     /// Whether it has a library.
     pub(crate) library: bool,
+    /// Whether the examples in the library's documentation are tested.
+    pub(crate) examples: bool,
     /// Whether it has a program.
     pub(crate) program: bool,
     /// Names of its integration test binaries.
@@ -73,6 +75,7 @@ fn package_of(value: &Value, root: &str) -> Package {
         package.dependencies.push(Dependency { name: text(&dependency["name"]), dev });
     }
     for target in value["targets"].as_array().into_iter().flatten() {
+        package.examples |= target["doctest"] == true;
         for kind in target["kind"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             match kind {
                 "lib" | "proc-macro" => package.library = true,
@@ -102,7 +105,7 @@ mod tests {
                 "manifest_path": "/w/crates/host/Cargo.toml",
                 "dependencies": [{"name": "rustix", "kind": null}, {"name": "tempfile", "kind": "dev"}],
                 "targets": [
-                    {"name": "powerband_host", "kind": ["lib"]},
+                    {"name": "powerband_host", "kind": ["lib"], "doctest": true},
                     {"name": "it", "kind": ["test"]},
                     {"name": "quiet_kill", "kind": ["test"]},
                 ],
@@ -116,6 +119,7 @@ mod tests {
                 Dependency { name: "tempfile".into(), dev: true },
             ],
             library: true,
+            examples: true,
             program: false,
             tests: vec!["it".into(), "quiet_kill".into()],
         };

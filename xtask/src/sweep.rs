@@ -28,6 +28,9 @@ const CHANCE: [(&str, &[&str]); 5] = [
 /// Where governors of real kernels in guests play random loads beside the model, and where guests' experiments are killed.
 const GUESTS: (&str, &[&str]) = ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]);
 
+/// Where the guests alone are that the pure tier replays.
+const TRACES: (&str, &[&str]) = ("powerband-bench-virtual", &["traces::sweep_record"]);
+
 /// Where everything that is read is garbled and files are broken.
 const TEXTS: [(&str, &[&str]); 1] = [("powerband", &["fuzzed::sweep_", "broken::sweep_"])];
 
@@ -61,6 +64,8 @@ enum Kind {
     Chance,
     /// What real kernels do in guests, at random.
     Guests,
+    /// What the pure tier replays of them, recorded anew. Real kernels do it too.
+    Traces,
     /// Texts that nobody would write.
     Texts,
     /// A kernel's own configurator, and a kernel built and booted. Takes minutes and a kernel's source, so that it must be
@@ -69,13 +74,19 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 5] = [Kind::Faults, Kind::Chance, Kind::Guests, Kind::Texts, Kind::Doctor];
+    const ALL: [Kind; 6] = [Kind::Faults, Kind::Chance, Kind::Guests, Kind::Traces, Kind::Texts, Kind::Doctor];
+
+    /// Whether it takes part when nothing is asked for.
+    fn is_usual(self) -> bool {
+        !matches!(self, Kind::Traces | Kind::Doctor)
+    }
 
     fn name(self) -> &'static str {
         match self {
             Kind::Faults => "faults",
             Kind::Chance => "chance",
             Kind::Guests => "guests",
+            Kind::Traces => "traces",
             Kind::Texts => "texts",
             Kind::Doctor => "doctor",
         }
@@ -113,7 +124,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
             "--only" => {
                 let text = value(word, &mut words)?;
                 let kind = Kind::ALL.into_iter().find(|kind| kind.name() == text);
-                asked.only = Some(kind.context("--only takes faults, chance, guests, texts or doctor")?);
+                asked.only = Some(kind.context("--only takes faults, chance, guests, traces, texts or doctor")?);
             }
             _ => bail!("'{word}' means nothing to sweep\n\n{}", crate::USAGE),
         }
@@ -130,11 +141,12 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     let seed = asked.seed.unwrap_or_else(fresh_seed);
     let mut sum = Tally::default();
     let mut again = Vec::new();
-    for kind in Kind::ALL.into_iter().filter(|&kind| asked.only.map_or(kind != Kind::Doctor, |only| only == kind)) {
+    for kind in Kind::ALL.into_iter().filter(|&kind| asked.only.map_or(kind.is_usual(), |only| only == kind)) {
         let (what, swept) = match kind {
             Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
             Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
             Kind::Guests => ("real kernels in guests".to_owned(), &[GUESTS][..]),
+            Kind::Traces => ("a recording of governors in real kernels".to_owned(), &[TRACES][..]),
             Kind::Texts => ("garbled texts and broken files".to_owned(), &TEXTS[..]),
             Kind::Doctor => ("the kernel's configurator and a kernel built by it".to_owned(), &DOCTOR[..]),
         };
@@ -176,7 +188,7 @@ fn one(package: &str, arguments: &[&str], seed: u64, count: Option<u32>, names: 
     if let Some(count) = count {
         command.env(COUNT, count.to_string());
     }
-    command.args(["test", "--release", "--no-fail-fast", "-p", package]);
+    command.args(["test", "--profile", "sweep", "--no-fail-fast", "-p", package]);
     if !arguments.is_empty() {
         command.arg("--").args(arguments);
     }
@@ -210,7 +222,9 @@ mod tests {
         assert_eq!(parsed(&[]).unwrap(), Asked { seeds: STORIES, seed: None, only: None });
         let asked = parsed(&["--seeds", "20", "--seed", "7", "--only", "faults"]).unwrap();
         assert_eq!(asked, Asked { seeds: 20, seed: Some(7), only: Some(Kind::Faults) });
-        assert_eq!(parsed(&["--only", "doctor"]).unwrap().only, Some(Kind::Doctor));
+        for kind in Kind::ALL {
+            assert_eq!(parsed(&["--only", kind.name()]).unwrap().only, Some(kind));
+        }
         for bad in [&["--seeds", "0"][..], &["--seeds"], &["--seed", "x"], &["7"], &["--only", "luck"]] {
             assert!(parsed(bad).is_err(), "{bad:?}");
         }

@@ -1,5 +1,9 @@
 //! `cargo xtask test`: the tiers in order, a time for each, and one closing line that counts everything.
+mod built;
+mod changed;
 pub(crate) mod needs;
+mod runner;
+mod schedule;
 mod temporary;
 pub(crate) mod tiers;
 
@@ -7,86 +11,107 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::cargo::{cargo, cargo_for_tests, counted, in_ci, succeeds};
+use crate::cargo::{cargo, in_ci, succeeds};
 use crate::metadata::packages;
 use crate::tally::Tally;
 use crate::{tidy, value};
+use built::Built;
 use needs::Fetch;
+use schedule::Run;
 use temporary::Temporary;
 use tiers::Tier;
 
-/// Reads the words behind `test`: the tiers asked for, in their own order; all when none is named.
+/// What to test.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// In their own order.
+    tiers: Vec<Tier>,
+    /// Only what a change since a commit touches; the commit where one is named.
+    changed: Option<Option<String>>,
+}
+
+/// Reads the words behind `test`: the tiers asked for; all when none is named.
 ///
 /// # Errors
 /// When a word is not an option or not a tier.
-pub(crate) fn parse(words: &[String]) -> Result<Vec<Tier>> {
-    let mut asked = Vec::new();
+pub(crate) fn parse(words: &[String]) -> Result<Asked> {
+    let mut asked = Asked::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
+        if let Some(base) = word.strip_prefix("--changed") {
+            let base = base.strip_prefix('=').map(str::to_owned);
+            anyhow::ensure!(
+                base.is_some() || word == "--changed",
+                "'{word}' means nothing to test\n\n{}",
+                crate::USAGE
+            );
+            asked.changed = Some(base);
+            continue;
+        }
         let names = match word.strip_prefix("--tier=") {
             Some(names) => names,
             None if word == "--tier" => value("--tier", &mut words)?,
             None => anyhow::bail!("'{word}' means nothing to test\n\n{}", crate::USAGE),
         };
         for name in names.split(',') {
-            asked.push(Tier::named(name).with_context(|| format!("there is no tier '{name}'\n\n{}", crate::USAGE))?);
+            let tier = Tier::named(name).with_context(|| format!("there is no tier '{name}'\n\n{}", crate::USAGE))?;
+            asked.tiers.push(tier);
         }
     }
-    Ok(Tier::ALL.into_iter().filter(|tier| asked.is_empty() || asked.contains(tier)).collect())
+    let usual = |tier: &Tier| asked.changed.is_none() || tier.is_quick();
+    let all = asked.tiers.is_empty();
+    asked.tiers =
+        Tier::ALL.into_iter().filter(|tier| if all { usual(tier) } else { asked.tiers.contains(tier) }).collect();
+    Ok(asked)
 }
 
 /// Runs the tiers and answers whether nothing failed.
 ///
 /// # Errors
-/// When cargo cannot be started at all.
-pub(crate) fn run(asked: &[Tier]) -> Result<bool> {
-    let mut fetch = Fetch::begin(&Tier::needs(asked));
-    let mut sum = Tally::default();
-    let mut times = Vec::new();
-    for tier in asked {
+/// When cargo or a test binary cannot be started at all.
+pub(crate) fn run(asked: &Asked) -> Result<bool> {
+    let packages = packages()?;
+    let change = asked.changed.as_ref().map(|base| changed::since(base.as_deref(), &packages)).transpose()?;
+    let tests = change.as_ref().map_or_else(|| packages.clone(), |change| change.tested(&packages, &asked.tiers));
+    let tiers: Vec<Tier> = asked
+        .tiers
+        .iter()
+        .copied()
+        .filter(|tier| *tier == Tier::Lint || tests.iter().any(|package| tier.has_tests_of(package)))
+        .collect();
+    let mut fetch = Fetch::begin(&Tier::needs(&tiers));
+    let mut rows = Vec::new();
+    let mut built = Built::default();
+    if !tests.is_empty() && tiers.iter().any(|tier| *tier != Tier::Lint) {
         let begun = Instant::now();
-        let tally = one(*tier, &mut fetch)?;
-        if let Some(tally) = tally {
-            sum.add(tally);
-            times.push((*tier, begun.elapsed(), tally));
+        let brought = built::build(&packages, &tests)?;
+        // Tests that do not compile are one failure.
+        let tally = if brought.is_none() { Tally::check(false) } else { Tally::default() };
+        rows.push(("build".to_owned(), begun.elapsed(), tally));
+        built = brought.unwrap_or_default();
+    }
+    let temporary = Temporary::make()?;
+    let (mut runs, mut missing) = (Vec::new(), Vec::new());
+    for tier in &tiers {
+        match fetch.ready(tier.programs()) {
+            Ok(()) => runs.push(Run { tier: *tier, place: temporary.of(*tier)?, groups: tier.groups(&built) }),
+            Err(why) => {
+                eprintln!("the tier {tier} cannot run: {why}");
+                missing.push((tier.to_string(), Duration::ZERO, could_not_run(in_ci())));
+            }
         }
     }
+    let ended = schedule::all(&runs, &built)?;
+    rows.extend(ended.iter().map(|ended| (ended.tier.to_string(), ended.time, ended.tally)));
+    rows.extend(missing);
+    let mut sum = Tally::default();
     println!();
-    for (tier, time, tally) in &times {
-        println!("{}", timing(*tier, *time, *tally));
+    for (name, time, tally) in &rows {
+        println!("{}", timing(name, *time, *tally));
+        sum.add(*tally);
     }
     println!("{sum}");
     Ok(sum.well())
-}
-
-/// One tier; `None` when there is nothing in it.
-fn one(tier: Tier, fetch: &mut Fetch) -> Result<Option<Tally>> {
-    println!("── {tier}");
-    if tier == Tier::Lint {
-        return Ok(Some(lint()?));
-    }
-    let runs = tier.runs(&packages()?);
-    if runs.is_empty() {
-        println!("nothing here yet");
-        return Ok(None);
-    }
-    if let Err(why) = fetch.ready(tier.programs()) {
-        eprintln!("the tier {tier} cannot run: {why}");
-        return Ok(Some(could_not_run(in_ci())));
-    }
-    let temporary = Temporary::make()?;
-    let mut tally = Tally::default();
-    for words in runs {
-        let mut command = cargo_for_tests();
-        command.env("TMPDIR", temporary.path()).arg("test").args(locked()).args(words);
-        tally.add(counted(&mut command)?);
-    }
-    let left = temporary.left()?;
-    if !left.is_empty() {
-        eprintln!("the tier {tier} left in its temporary folder: {}", left.join(", "));
-    }
-    tally.add(Tally::check(left.is_empty()));
-    Ok(Some(tally))
 }
 
 /// What a tier counts as that could not run.
@@ -98,7 +123,15 @@ fn could_not_run(in_ci: bool) -> Tally {
 fn lint() -> Result<Tally> {
     let mut tally = Tally::check(succeeds(cargo().args(["fmt", "--all", "--check"]))?);
     let mut clippy = cargo();
-    clippy.arg("clippy").args(locked()).args(["--workspace", "--all-targets", "--", "-D", "warnings"]);
+    clippy.arg("clippy").args(locked()).args([
+        "--workspace",
+        "--features",
+        built::FEATURES,
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]);
     tally.add(Tally::check(succeeds(&mut clippy)?));
     let tidy = tidy::run().unwrap_or_else(|error| {
         eprintln!("tidy: {error:#}");
@@ -109,30 +142,40 @@ fn lint() -> Result<Tally> {
 }
 
 /// A change whose Cargo.lock is stale must not pass by silently making a new one.
-fn locked() -> Option<&'static str> {
+pub(crate) fn locked() -> Option<&'static str> {
     in_ci().then_some("--locked")
 }
 
-fn timing(tier: Tier, time: Duration, tally: Tally) -> String {
-    format!("{:<9}{:>7.1} s   {tally}", tier.to_string(), time.as_secs_f64())
+/// A line of the closing table; a build has no tests.
+fn timing(name: &str, time: Duration, tally: Tally) -> String {
+    let line = format!("{name:<9}{:>7.1} s", time.as_secs_f64());
+    if tally == Tally::default() { line } else { format!("{line}   {tally}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(words: &[&str]) -> Result<Vec<Tier>> {
+    fn parsed(words: &[&str]) -> Result<Asked> {
         parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
     fn tiers_are_picked_by_name_and_run_in_their_own_order() {
-        assert_eq!(parsed(&[]).unwrap(), Tier::ALL);
-        assert_eq!(parsed(&["--tier", "host", "--tier=lint"]).unwrap(), [Tier::Lint, Tier::Host]);
-        assert_eq!(parsed(&["--tier", "pure,pure"]).unwrap(), [Tier::Pure]);
-        for bad in [&["--tier", "fast"][..], &["--tier"], &["pure"]] {
+        assert_eq!(parsed(&[]).unwrap().tiers, Tier::ALL);
+        assert_eq!(parsed(&["--tier", "host", "--tier=lint"]).unwrap().tiers, [Tier::Lint, Tier::Host]);
+        assert_eq!(parsed(&["--tier", "pure,pure"]).unwrap().tiers, [Tier::Pure]);
+        for bad in [&["--tier", "fast"][..], &["--tier"], &["pure"], &["--changedly"]] {
             assert!(parsed(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_change_is_tested_by_what_takes_no_minutes() {
+        let asked = parsed(&["--changed"]).unwrap();
+        assert_eq!((asked.tiers, asked.changed), (vec![Tier::Lint, Tier::Pure, Tier::Host], Some(None)));
+        let asked = parsed(&["--changed=v1", "--tier", "guest"]).unwrap();
+        assert_eq!((asked.tiers, asked.changed), (vec![Tier::Guest], Some(Some("v1".to_owned()))));
     }
 
     #[test]
@@ -143,7 +186,8 @@ mod tests {
 
     #[test]
     fn a_tier_has_its_time() {
-        let line = timing(Tier::Pure, Duration::from_millis(61_250), Tally { passed: 12, ..Tally::default() });
+        let line = timing("pure", Duration::from_millis(61_250), Tally { passed: 12, ..Tally::default() });
         assert_eq!(line, "pure        61.2 s   12 passed, 0 failed");
+        assert_eq!(timing("build", Duration::from_secs(320), Tally::default()), "build      320.0 s");
     }
 }

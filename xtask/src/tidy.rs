@@ -93,6 +93,7 @@ fn check(tree: &Tree) -> Vec<Problem> {
         words::private(&tree.sources),
         manifests::reasons(&tree.documents),
         manifests::lints(&tree.documents),
+        manifests::examples(&tree.packages, &tree.sources),
         documents::crates_named(&tree.packages, &tree.documents),
         documents::chores_named(&tree.documents),
         documents::verbs_named(&tree.sources, &tree.documents),

@@ -13,6 +13,17 @@ use crate::qmp::Qmp;
 /// How long it may take until the emulator listens; it takes less than a second where CPUs are free.
 const START: Duration = Duration::from_secs(300);
 
+/// The emulator's version as far as what a guest does depends on it: `QEMU 7.2`.
+///
+/// # Errors
+/// When it is not on this machine.
+pub fn version() -> Result<String> {
+    let said = places::run(Command::new("qemu-system-x86_64").arg("--version"))?;
+    let number =
+        said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default();
+    Ok(format!("QEMU {}", number.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")))
+}
+
 /// Who comes first on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {

@@ -281,7 +281,7 @@ fn words(options: &Options, board: &Board, kernel: &Kernel, folder: &Path, disk:
     // Two tools may share a library.
     programs.sort_by(|a, b| a.0.cmp(&b.0));
     programs.dedup_by(|a, b| a.0 == b.0);
-    places::write(&initramfs, &archive(kernel, &programs, &options.files)?)?;
+    places::write(&initramfs, &archive(&busybox()?, &kernel.modules()?, &programs, &options.files))?;
     let table = board.compiled(folder)?;
     let place = folder.display();
     // Guards against spying cost most of a system call here, and so most of a packet's way.
@@ -339,7 +339,12 @@ pub(crate) fn kernel_line() -> &'static str {
 }
 
 /// The guest's first file system: busybox, programs of ours, modules, init, and files for it.
-pub(crate) fn archive(kernel: &Kernel, programs: &[(String, Vec<u8>)], files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+pub(crate) fn archive(
+    busybox: &[u8],
+    modules: &[(String, Vec<u8>)],
+    programs: &[(String, Vec<u8>)],
+    files: &[(String, Vec<u8>)],
+) -> Vec<u8> {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "etc", "modules", "proc", "root", "run", "sys", "tmp", "var", "var/lib"] {
         archive.folder(folder);
@@ -349,7 +354,7 @@ pub(crate) fn archive(kernel: &Kernel, programs: &[(String, Vec<u8>)], files: &[
     archive.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n");
     archive.file("etc/group", b"root:x:0:\nnogroup:x:65534:\n");
     archive.program("init", include_bytes!("../guest/init.sh"));
-    archive.program("bin/busybox", &places::read(Path::new("/bin/busybox"))?);
+    archive.program("bin/busybox", busybox);
     let mut folders: Vec<&Path> = programs.iter().flat_map(|(path, _)| Path::new(path).ancestors().skip(1)).collect();
     folders.sort_unstable();
     folders.dedup();
@@ -362,15 +367,20 @@ pub(crate) fn archive(kernel: &Kernel, programs: &[(String, Vec<u8>)], files: &[
         archive.program(path, bytes);
     }
     let mut order = String::new();
-    for (name, bytes) in kernel.modules()? {
+    for (name, bytes) in modules {
         order.push_str(&format!("{name}\n"));
-        archive.file(&format!("modules/{name}"), &bytes);
+        archive.file(&format!("modules/{name}"), bytes);
     }
     archive.file("modules/order", order.as_bytes());
     for (path, bytes) in files {
         archive.file(path, bytes);
     }
-    Ok(archive.finished())
+    archive.finished()
+}
+
+/// This machine's busybox, which is every program of the guest but ours.
+pub(crate) fn busybox() -> Result<Vec<u8>> {
+    places::read(Path::new("/bin/busybox"))
 }
 
 fn make_disk(folder: &Path) -> Result<PathBuf> {

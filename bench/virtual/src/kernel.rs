@@ -8,7 +8,7 @@ use crate::error::{BenchError, Result};
 use crate::places::{cache, read, run};
 
 /// What the guest loads; what these need is found in the modules themselves. `crc32c` is asked for by ext4 by name alone.
-const MODULES: [&str; 13] = [
+pub(crate) const MODULES: [&str; 13] = [
     "virtio_pci",
     "virtio_blk",
     "virtio_console",
@@ -73,6 +73,12 @@ impl Kernel {
             image.is_file().then(|| (numbers(release), Kernel { image, modules }))
         });
         found.max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, kernel)| kernel)
+    }
+
+    /// The release in the image's name, `6.1.0-9-amd64`, as Debian calls its images.
+    #[must_use]
+    pub fn release(&self) -> Option<&str> {
+        self.image.file_name()?.to_str()?.strip_prefix("vmlinuz-")
     }
 
     /// The file the emulator boots.

@@ -20,6 +20,7 @@ pub mod tools;
 
 pub use board::{Board, State};
 pub use clocks::{Speed, measure};
+pub use emulator::version as emulator_version;
 pub use error::{BenchError, Result};
 pub use guest::{Cable, Guest, Options};
 pub use kernel::Kernel;
@@ -27,7 +28,7 @@ pub use places::{powerband, stripped};
 pub use plug::plug;
 pub use port::Ran;
 pub use qmp::Qmp;
-pub use repeatable::run_counted;
+pub use repeatable::{counted_inputs, run_counted};
 pub use rig::{OVER_THE_CABLE, machine, with_machines};
 pub use shared::{Held, Rig, Shared, repeat_after_hang};
 pub use silicon::Readings;

@@ -41,18 +41,24 @@ pub fn stripped(program: &Path) -> Result<Vec<u8>> {
     read(stripped.path())
 }
 
-/// The command, built now in the profile this program was built in.
+/// Names the command where it was built already, with the tests that are running.
+const BUILT: &str = "POWERBAND_BUILT";
+
+/// The command: the one that was built with us, or built now in the profile this program was built in.
 ///
 /// # Errors
 /// When it cannot be built.
 pub fn powerband() -> Result<PathBuf> {
+    if let Some(built) = std::env::var_os(BUILT) {
+        return Ok(built.into());
+    }
     let folder = program_folder()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut build = Command::new(cargo);
     build.current_dir(top).args(["build", "--quiet", "--package", "powerband"]);
-    if folder.ends_with("release") {
-        build.arg("--release");
+    if let Some(profile) = folder.file_name().filter(|name| *name != "debug") {
+        build.arg("--profile").arg(profile);
     }
     run(&mut build)?;
     Ok(folder.join("powerband"))

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::error::{BenchError, Result};
 
 /// How long an answer may take; the emulator answers within milliseconds when it gets a CPU.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A connection to the monitor.
 #[derive(Debug)]

@@ -1,11 +1,13 @@
 //! A guest whose time is counted in instructions: the same script takes the same steps at the same times, run after run.
 //! It has one CPU whose speed does not follow its clock, no disk, no cable and nobody to talk to.
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::board::Board;
 use crate::emulator::Kept;
 use crate::error::Result;
-use crate::guest::{Options, archive, kernel_line, machine_words};
+use crate::guest::{Options, archive, busybox, kernel_line, machine_words};
+use crate::kernel::{Kernel, MODULES};
 use crate::places;
 
 /// How long boot and script may take, on a host with little to spare.
@@ -16,23 +18,15 @@ const WHOLE: Duration = Duration::from_secs(1800);
 /// # Errors
 /// When something is missing on this machine, or the script did not end well in time.
 pub fn run_counted(options: &Options, script: &str) -> Result<String> {
-    let mut board = Board::new(&options.profile)?;
-    board.cpus = 1;
+    let board = board(options)?;
     let kernel = options.kernel()?;
     let folder = Kept::make()?;
-    let mut files = options.files.clone();
-    files.push(("script".into(), script.as_bytes().to_vec()));
     // Without the command, which no script here needs: how long the guest takes to unpack its files, and with it when every
     // later tick falls, must not change with each build of it.
     let initramfs = folder.path().join("initramfs");
-    places::write(&initramfs, &archive(&kernel, &[], &files)?)?;
+    places::write(&initramfs, &archive(&busybox()?, &kernel.modules()?, &[], &files(options, script)))?;
     let table = board.compiled(folder.path())?;
-    let mut words = machine_words(1, &table, &kernel, &initramfs, folder.path());
-    // An instruction takes 2 ns. Everything that would bring in this machine's time or chance is fixed.
-    let counted = "-accel tcg,thread=single -icount shift=1,sleep=off,align=off -rtc base=2020-01-01,clock=vm -seed 1 \
-                   -nic none -no-reboot";
-    words.extend(counted.split(' ').map(str::to_owned));
-    words.extend(["-append".to_owned(), format!("{} nokaslr", kernel_line())]);
+    let words = words(&table, &kernel, &initramfs, folder.path());
     let emulator = folder.start(&words)?;
     let deadline = Instant::now() + WHOLE;
     while emulator.lives() {
@@ -43,6 +37,40 @@ pub fn run_counted(options: &Options, script: &str) -> Result<String> {
     }
     let console = emulator.console();
     printed(&console).map(str::to_owned).ok_or_else(|| emulator.failed("the script did not end well"))
+}
+
+/// Everything of this workspace that decides what [`run_counted`] answers: the emulator's words, the firmware's table and the
+/// guest's files. Kernel, busybox and emulator are this machine's and not among it.
+///
+/// # Errors
+/// When the machine of the options has no board.
+pub fn counted_inputs(options: &Options, script: &str) -> Result<Vec<u8>> {
+    let kernel = Kernel::built(PathBuf::from("kernel"));
+    let words = words(Path::new("table"), &kernel, Path::new("initramfs"), Path::new("folder"));
+    let modules: Vec<(String, Vec<u8>)> = MODULES.iter().map(|name| ((*name).to_owned(), Vec::new())).collect();
+    let files = archive(&[], &modules, &[], &files(options, script));
+    Ok([words.join(" ").into_bytes(), board(options)?.source().into_bytes(), files].concat())
+}
+
+fn board(options: &Options) -> Result<Board> {
+    Ok(Board { cpus: 1, ..Board::new(&options.profile)? })
+}
+
+fn files(options: &Options, script: &str) -> Vec<(String, Vec<u8>)> {
+    let mut files = options.files.clone();
+    files.push(("script".into(), script.as_bytes().to_vec()));
+    files
+}
+
+/// The emulator's command line. An instruction takes 2 ns. Everything that would bring in this machine's time or chance is
+/// fixed.
+fn words(table: &Path, kernel: &Kernel, initramfs: &Path, folder: &Path) -> Vec<String> {
+    let mut words = machine_words(1, table, kernel, initramfs, folder);
+    let counted = "-accel tcg,thread=single -icount shift=1,sleep=off,align=off -rtc base=2020-01-01,clock=vm -seed 1 \
+                   -nic none -no-reboot";
+    words.extend(counted.split(' ').map(str::to_owned));
+    words.extend(["-append".to_owned(), format!("{} nokaslr", kernel_line())]);
+    words
 }
 
 /// What stands on the console between the marks around a script that ended well.

@@ -1,4 +1,4 @@
-//! A temporary folder for the tests of one tier: what of ours they leave in it is a failed check.
+//! Temporary folders for the tests, one for each tier: what of ours they leave in it is a failed check.
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::tiers::Tier;
+
 /// How its name begins, before our process.
 const NAME: &str = "powerband-tests-";
 /// What tests may not leave: everything powerband and its benches make has such a name.
 const OURS: &str = "powerband";
 /// How long the processes of a test that has ended may take to remove what they hold.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The folder, removed when dropped. It is ours alone, so that whoever else runs tests on this machine changes nothing.
 #[derive(Debug)]
@@ -36,14 +38,31 @@ impl Temporary {
                 let _ = fs::remove_dir_all(above.join(name));
             }
         }
-        let path = above.join(format!("{NAME}{}", std::process::id()));
-        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        // As the system's own: some tests become another user.
-        let opened = fs::set_permissions(&path, fs::Permissions::from_mode(0o1777));
-        opened.with_context(|| format!("cannot open {} to all users", path.display()))?;
-        Ok(Temporary(path))
+        open_to_all(above.join(format!("{NAME}{}", std::process::id()))).map(Temporary)
     }
 
+    /// The folder of one tier.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn of(&self, tier: Tier) -> Result<Place> {
+        open_to_all(self.0.join(tier.to_string())).map(Place)
+    }
+}
+
+/// Makes a folder with the rights of the system's own: some tests become another user.
+fn open_to_all(path: PathBuf) -> Result<PathBuf> {
+    fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    let opened = fs::set_permissions(&path, fs::Permissions::from_mode(0o1777));
+    opened.with_context(|| format!("cannot open {} to all users", path.display()))?;
+    Ok(path)
+}
+
+/// The temporary folder of one tier.
+#[derive(Debug)]
+pub(crate) struct Place(PathBuf);
+
+impl Place {
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.0
@@ -53,11 +72,7 @@ impl Temporary {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(crate) fn left(&self) -> Result<Vec<String>> {
-        self.left_after(PATIENCE)
-    }
-
-    fn left_after(&self, patience: Duration) -> Result<Vec<String>> {
+    pub(crate) fn left_after(&self, patience: Duration) -> Result<Vec<String>> {
         let deadline = Instant::now() + patience;
         loop {
             let mut left: Vec<String> = names(&self.0)?.into_iter().filter(|name| name.starts_with(OURS)).collect();
@@ -95,12 +110,14 @@ mod tests {
         fs::create_dir(above.path().join("powerband-tests-of-others")).unwrap();
         let temporary = Temporary::make_in(above.path()).unwrap();
         assert!(!killed.exists(), "nobody else would remove it");
-        let mode = fs::metadata(temporary.path()).unwrap().permissions().mode();
-        assert_eq!(mode & 0o7777, 0o1777);
-        assert_eq!(temporary.left().unwrap(), [""; 0]);
-        fs::create_dir(temporary.path().join("powerband-sh.abcdef")).unwrap();
-        fs::write(temporary.path().join(".tmpOther"), "").unwrap();
-        assert_eq!(temporary.left_after(Duration::ZERO).unwrap(), ["powerband-sh.abcdef"]);
+        let place = temporary.of(Tier::Host).unwrap();
+        for path in [&temporary.0, place.path()] {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o7777, 0o1777);
+        }
+        assert_eq!(place.left_after(Duration::ZERO).unwrap(), [""; 0]);
+        fs::create_dir(place.path().join("powerband-sh.abcdef")).unwrap();
+        fs::write(place.path().join(".tmpOther"), "").unwrap();
+        assert_eq!(place.left_after(Duration::ZERO).unwrap(), ["powerband-sh.abcdef"]);
         drop(temporary);
         assert_eq!(names(above.path()).unwrap(), ["powerband-tests-of-others"]);
     }

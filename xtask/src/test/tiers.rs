@@ -1,6 +1,8 @@
 //! The tiers: what each runs, and which programs of the system it needs.
 use std::fmt;
 
+use super::built::{Binary, Built, Kind};
+use super::runner::{Group, Job};
 use crate::metadata::Package;
 
 /// A group of checks with the same needs.
@@ -21,8 +23,11 @@ pub(crate) enum Tier {
 /// Packages whose tests use this machine. Every package that is in no list is pure.
 const HOST: [&str; 2] = ["powerband-host", "powerband"];
 
-/// Packages whose tests boot a kernel. What they can test without one belongs to the same tier: it needs no more.
+/// Packages whose tests boot a kernel.
 const GUEST: [&str; 1] = ["powerband-bench-virtual"];
+
+/// Test binaries whose name begins so need a compiler and nothing else, although their package belongs elsewhere.
+const PURE: &str = "pure";
 
 /// Test binaries whose name begins so need services of the system, and belong to the tier of that name.
 const SERVICES: &str = "services";
@@ -89,19 +94,74 @@ impl Tier {
         programs
     }
 
-    /// The words behind `cargo test`, for each run of it. Empty when there is nothing in the tier.
-    pub(crate) fn runs(self, packages: &[Package]) -> Vec<Vec<String>> {
-        let on_host = |package: &&Package| HOST.contains(&package.name.as_str());
-        let in_guest = |package: &&Package| GUEST.contains(&package.name.as_str());
+    /// What of the workspace's tests it runs, in groups that run one after the other.
+    pub(crate) fn groups(self, built: &Built) -> Vec<Group> {
+        let here = |binary: &&Binary| Tier::of(binary) == self;
+        let (quiet, ordinary): (Vec<&Binary>, Vec<&Binary>) =
+            built.binaries.iter().filter(here).partition(|binary| begins(binary, QUIET));
+        let examples = (self == Tier::Pure && built.examples).then_some(Job::Examples);
+        let jobs = ordinary.into_iter().cloned().map(Job::Binary).chain(examples).collect();
+        let (at_once, threads) = self.at_once();
+        let quiet = quiet.into_iter().cloned().map(Job::Binary).collect();
+        let mut groups = vec![
+            Group { jobs, at_once, threads, is_quiet: false },
+            Group { jobs: quiet, at_once: 1, threads: 1, is_quiet: true },
+        ];
+        groups.retain(|group| !group.jobs.is_empty());
+        groups
+    }
+
+    /// How many binaries run at once, and how many tests of each.
+    fn at_once(self) -> (usize, usize) {
         match self {
-            Tier::Pure => pure(packages.iter().filter(|package| !on_host(package) && !in_guest(package))),
-            Tier::Host => beside(2, &packages.iter().filter(on_host).collect::<Vec<_>>()),
-            // What a guest does in a time is measured there: none has another beside it.
-            Tier::Guest => beside(1, &packages.iter().filter(in_guest).collect::<Vec<_>>()),
-            Tier::Services => services(packages),
-            Tier::Lint => Vec::new(),
+            Tier::Lint | Tier::Pure => (2, 2),
+            // Most of them wait for processes.
+            Tier::Host => (2, 3),
+            // Each test starts its own services; and what a guest does in a time is measured there: none has another next to it.
+            Tier::Services | Tier::Guest => (1, 1),
         }
     }
+
+    /// Whether it runs next to the other tiers.
+    pub(crate) fn runs_aside(self) -> bool {
+        self == Tier::Guest
+    }
+
+    /// Whether it is over in a short time when few tests are asked of it.
+    pub(crate) fn is_quick(self) -> bool {
+        !matches!(self, Tier::Services | Tier::Guest)
+    }
+
+    /// Whether tests of a package belong to it.
+    pub(crate) fn has_tests_of(self, package: &Package) -> bool {
+        let named = |word: &str| package.tests.iter().any(|name| name.starts_with(word));
+        self == Tier::of_package(&package.name)
+            || self == Tier::Pure && named(PURE)
+            || self == Tier::Services && named(SERVICES)
+    }
+
+    fn of(binary: &Binary) -> Tier {
+        if begins(binary, SERVICES) {
+            Tier::Services
+        } else if begins(binary, PURE) {
+            Tier::Pure
+        } else {
+            Tier::of_package(&binary.package)
+        }
+    }
+
+    /// The tier of a package's tests, where a binary's name says nothing else.
+    pub(crate) fn of_package(package: &str) -> Tier {
+        match package {
+            _ if HOST.contains(&package) => Tier::Host,
+            _ if GUEST.contains(&package) => Tier::Guest,
+            _ => Tier::Pure,
+        }
+    }
+}
+
+fn begins(binary: &Binary, word: &str) -> bool {
+    binary.kind == Kind::Integration && binary.name.starts_with(word)
 }
 
 impl fmt::Display for Tier {
@@ -116,107 +176,62 @@ impl fmt::Display for Tier {
     }
 }
 
-fn pure<'a>(packages: impl Iterator<Item = &'a Package>) -> Vec<Vec<String>> {
-    let mut words = strings(&["--no-fail-fast"]);
-    words.extend(packages.flat_map(|package| ["-p".to_owned(), package.name.clone()]));
-    if words.len() > 1 { vec![words] } else { Vec::new() }
-}
-
-/// Test binaries against services, a test at a time: each starts its own.
-fn services(packages: &[Package]) -> Vec<Vec<String>> {
-    let mut runs = Vec::new();
-    for package in packages {
-        let wanted = package.tests.iter().filter(|name| name.starts_with(SERVICES));
-        let named: Vec<String> = wanted.flat_map(|name| strings(&["--test", name])).collect();
-        if !named.is_empty() {
-            let words = strings(&["--no-fail-fast", "-p", &package.name]);
-            runs.push([words, named, strings(&["--", "--test-threads", "1"])].concat());
-        }
-    }
-    runs
-}
-
-/// Ordinary test binaries so many tests at a time, quiet ones a test at a time and after the others.
-fn beside(tests: usize, packages: &[&Package]) -> Vec<Vec<String>> {
-    let mut runs = Vec::new();
-    let mut quiet_runs = Vec::new();
-    for package in packages {
-        let here: Vec<&String> = package.tests.iter().filter(|name| !name.starts_with(SERVICES)).collect();
-        let (quiet, ordinary): (Vec<&String>, Vec<&String>) = here.iter().partition(|name| name.starts_with(QUIET));
-        let mut words = strings(&["--no-fail-fast", "-p", &package.name]);
-        if !quiet.is_empty() || here.len() < package.tests.len() {
-            let mut quiet_words = words.clone();
-            quiet_words.extend(quiet.iter().flat_map(|name| strings(&["--test", name])));
-            quiet_words.extend(strings(&["--", "--test-threads", "1"]));
-            quiet_runs.extend((!quiet.is_empty()).then_some(quiet_words));
-            if package.library {
-                runs.push([&words[..], &strings(&["--doc"])].concat());
-            }
-            words.extend(package.library.then(|| "--lib".to_owned()));
-            words.extend(package.program.then(|| "--bins".to_owned()));
-            words.extend(ordinary.iter().flat_map(|name| strings(&["--test", name])));
-        }
-        words.extend(strings(&["--", "--test-threads", &tests.to_string()]));
-        runs.push(words);
-    }
-    runs.extend(quiet_runs);
-    runs
-}
-
-fn strings(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn package(name: &str, library: bool, tests: &[&str]) -> Package {
-        Package { name: name.into(), library, program: !library, tests: strings(tests), ..Package::default() }
+    fn built(binaries: &[(&str, Kind, &str)], examples: bool) -> Built {
+        let binary = |(package, kind, name): &(&str, Kind, &str)| Binary {
+            package: (*package).to_owned(),
+            folder: "/w".into(),
+            kind: *kind,
+            name: (*name).to_owned(),
+            path: "/t".into(),
+        };
+        Built { binaries: binaries.iter().map(binary).collect(), examples, powerband: None }
     }
 
-    fn runs(tier: Tier, packages: &[Package]) -> Vec<String> {
-        tier.runs(packages).iter().map(|words| words.join(" ")).collect()
+    /// Each group as its binaries' titles, how many of them at once, and how many tests of each.
+    fn groups(tier: Tier, built: &Built) -> Vec<(Vec<String>, usize, usize)> {
+        let titles = |group: Group| (group.jobs.iter().map(Job::title).collect(), group.at_once, group.threads);
+        tier.groups(built).into_iter().map(titles).collect()
+    }
+
+    fn titles(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
     }
 
     #[test]
-    fn every_package_is_in_a_tier() {
-        let packages =
-            [package("powerband", false, &["it"]), package("powerband-host", true, &[]), package("xtask", false, &[])];
-        assert_eq!(runs(Tier::Pure, &packages), ["--no-fail-fast -p xtask"]);
-        assert_eq!(
-            runs(Tier::Host, &packages),
-            ["--no-fail-fast -p powerband -- --test-threads 2", "--no-fail-fast -p powerband-host -- --test-threads 2"]
+    fn every_binary_is_in_one_tier() {
+        let built = built(
+            &[
+                ("powerband", Kind::Program, "powerband"),
+                ("powerband", Kind::Integration, "services_page"),
+                ("powerband-bench-virtual", Kind::Integration, "it"),
+                ("powerband-bench-virtual", Kind::Integration, "pure_traces"),
+                ("powerband-host", Kind::Library, "powerband_host"),
+                ("powerband-stats", Kind::Library, "services_of_statistics"),
+                ("xtask", Kind::Program, "xtask"),
+            ],
+            true,
         );
-        assert_eq!(runs(Tier::Guest, &packages), [""; 0]);
-        let guest = [package("powerband-bench-virtual", true, &["it"])];
-        assert_eq!(runs(Tier::Guest, &guest), ["--no-fail-fast -p powerband-bench-virtual -- --test-threads 1"]);
-        assert_eq!(runs(Tier::Pure, &guest), [""; 0]);
+        let pure = ["powerband-bench-virtual/pure_traces", "powerband-stats/lib", "xtask/xtask", "examples"];
+        assert_eq!(groups(Tier::Pure, &built), [(titles(&pure), 2, 2)]);
+        let host = ["powerband/powerband", "powerband-host/lib"];
+        assert_eq!(groups(Tier::Host, &built), [(titles(&host), 2, 3)]);
+        assert_eq!(groups(Tier::Services, &built), [(titles(&["powerband/services_page"]), 1, 1)]);
+        assert_eq!(groups(Tier::Guest, &built), [(titles(&["powerband-bench-virtual/it"]), 1, 1)]);
+        assert_eq!(groups(Tier::Lint, &built), []);
+        let jobs: usize = Tier::ALL.iter().flat_map(|tier| tier.groups(&built)).map(|group| group.jobs.len()).sum();
+        assert_eq!(jobs, built.binaries.len() + 1);
     }
 
     #[test]
     fn quiet_binaries_run_alone_and_last() {
-        let packages = [package("powerband-host", true, &["it", "quiet_kill"]), package("powerband", false, &["it"])];
-        assert_eq!(
-            runs(Tier::Host, &packages),
-            [
-                "--no-fail-fast -p powerband-host --doc",
-                "--no-fail-fast -p powerband-host --lib --test it -- --test-threads 2",
-                "--no-fail-fast -p powerband -- --test-threads 2",
-                "--no-fail-fast -p powerband-host --test quiet_kill -- --test-threads 1",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_needs_services_runs_in_their_tier_alone() {
-        let packages = [package("powerband", false, &["it", "services"])];
-        assert_eq!(runs(Tier::Host, &packages), ["--no-fail-fast -p powerband --bins --test it -- --test-threads 2"]);
-        assert_eq!(
-            runs(Tier::Services, &packages),
-            ["--no-fail-fast -p powerband --test services -- --test-threads 1"]
-        );
-        assert_eq!(runs(Tier::Services, &[package("powerband-host", true, &["it"])]), [""; 0]);
+        let built =
+            built(&[("powerband", Kind::Integration, "quiet"), ("powerband-host", Kind::Integration, "it")], false);
+        let expect = [(titles(&["powerband-host/it"]), 2, 3), (titles(&["powerband/quiet"]), 1, 1)];
+        assert_eq!(groups(Tier::Host, &built), expect);
     }
 
     #[test]

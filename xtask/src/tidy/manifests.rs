@@ -1,7 +1,9 @@
 //! Manifests: every foreign dependency has its reason, every package takes the workspace's versions and lints.
 use toml::{Table, Value};
 
+use super::source::Source;
 use super::{Document, Problem};
+use crate::metadata::Package;
 
 /// Every dependency that is not ours says in a few words why it is here, and only in one place which version.
 pub(super) fn reasons(documents: &[Document]) -> Vec<Problem> {
@@ -82,6 +84,27 @@ pub(super) fn lints(documents: &[Document]) -> Vec<Problem> {
     problems
 }
 
+/// Examples in documentation are tested, and a library without any says so: cargo runs rustdoc over it to find none.
+pub(super) fn examples(packages: &[Package], sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for package in packages.iter().filter(|package| package.library) {
+        let has_some = sources.iter().any(|source| source.package() == package.folder && begins_example(source));
+        let what = match (has_some, package.examples) {
+            (true, false) => "has examples in its documentation: take away `doctest = false`",
+            (false, true) => "has no examples in its documentation: say `doctest = false` in [lib]",
+            _ => continue,
+        };
+        problems.push(Problem::new(&format!("{}/Cargo.toml", package.folder), 0, what));
+    }
+    problems
+}
+
+/// Whether a source has a fence in a documentation comment.
+fn begins_example(source: &Source) -> bool {
+    let comments = source.lines.iter().filter_map(|line| line.comment.strip_prefix(['/', '!']));
+    comments.map(str::trim_start).any(|comment| comment.starts_with("```"))
+}
+
 fn parsed(document: &Document) -> Option<Table> {
     document.text.parse().ok()
 }
@@ -131,6 +154,24 @@ mod tests {
         check(reasons, "crates/a/Cargo.toml", "[dependencies]\nserde = \"1\"\n", &[0]);
         check(reasons, "crates/a/Cargo.toml", "[dev-dependencies]\nb = { path = \"../b\" }\n", &[0]);
         check(reasons, "crates/a/Cargo.toml", "[dependencies\n", &[0]);
+    }
+
+    #[test]
+    fn examples_are_tested_where_there_are_some() {
+        let check = |tested: bool, text: &str, expect: usize| {
+            let (name, folder) = ("powerband-a".to_owned(), "crates/a".to_owned());
+            let package = Package { name, folder, library: true, examples: tested, ..Package::default() };
+            let problems = examples(&[package], &[Source::new("crates/a/src/b.rs", text)]);
+            assert_eq!(problems.len(), expect, "{text}");
+        };
+        for text in ["/// Says.\n    /// ```\nfn a() {}\n", "//! ```should_panic\n"] {
+            check(true, text, 0);
+            check(false, text, 1);
+        }
+        for text in ["// ```\n", "const FENCE: &str = \"/// ```\";\n"] {
+            check(false, text, 0);
+            check(true, text, 1);
+        }
     }
 
     #[test]

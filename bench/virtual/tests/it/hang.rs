@@ -11,7 +11,7 @@ use crate::desk::had;
 /// Longer than a guest needs to crash, and too short for what never ends.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Longer than a healthy guest needs to answer.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(10);
 /// The kernel gives up, and nothing runs any more.
 const CRASH: &str = "echo before the crash >/dev/console; echo c >/proc/sysrq-trigger";
 

@@ -20,6 +20,16 @@ mod killed;
 mod owner;
 mod pair;
 mod patched;
+#[expect(dead_code, reason = "it belongs to `pure_traces`, and what is replayed there is recorded here")]
+#[path = "../pure_traces"]
+mod recorded {
+    pub(crate) mod compared;
+    pub(crate) mod played;
+    pub(crate) mod recording;
+    pub(crate) mod score;
+    pub(crate) mod simulated;
+    pub(crate) mod trace;
+}
 mod traces;
 mod turning;
 mod whole;

@@ -1,7 +1,5 @@
 //! A kernel that patches its own code while it runs, as it does for tracepoints and for packets whose time is asked for.
-use powerband_bench_virtual::{Guest, Options};
-
-use crate::desk::on_own;
+use crate::desk::{Desk, on_desk};
 
 /// Rounds of switching tracepoints on and off.
 const ROUNDS: u32 = 200;
@@ -16,16 +14,17 @@ while [ $round -lt ROUNDS ]; do
     round=$((round + 1))
 done
 kill $one $two
+cd / && umount /sys/kernel/tracing
 echo $round";
 
 #[test]
 fn a_breakpoint_that_the_kernel_has_removed_holds_no_cpu() {
-    on_own(|| Guest::boot(&Options::machine("quadcore")?), goes_on);
+    on_desk(goes_on);
 }
 
-fn goes_on(guest: &mut Guest) {
-    let ran = guest.script(SWITCHING.replace("ROUNDS", &ROUNDS.to_string())).unwrap();
+fn goes_on(mut desk: Desk) {
+    let ran = desk.script(SWITCHING.replace("ROUNDS", &ROUNDS.to_string())).unwrap();
     assert_eq!(ran.text().trim(), ROUNDS.to_string(), "{}", String::from_utf8_lossy(&ran.err));
     // How many there are is the host's affair; that none holds a CPU is not.
-    eprintln!("stale breakpoints, by CPU: {:?}", [0, 1].map(|cpu| guest.stale_breakpoints(cpu).unwrap()));
+    eprintln!("stale breakpoints, by CPU: {:?}", [0, 1].map(|cpu| desk.stale_breakpoints(cpu).unwrap()));
 }

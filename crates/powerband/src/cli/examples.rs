@@ -105,7 +105,7 @@ const EXAMPLES: [(&str, &[Example]); 26] = [
         "export",
         &[
             ("Print Markdown tables for a merge request", "powerband export --format md"),
-            ("Write the main chart as an image", "powerband export --format png -o result.png"),
+            ("Write the main chart as an image", "powerband export --format svg -o result.svg"),
         ],
     ),
     (

@@ -32,7 +32,7 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
         Format::Svg => picture(&store, id, args)?.into_bytes(),
         Format::Png => {
             let width = args.width.unwrap_or((WIDTH * TWICE) as u32);
-            powerband_raster::png(&picture(&store, id, args)?, width).map_err(usage)?
+            png(&picture(&store, id, args)?, width)?
         }
     };
     match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
@@ -42,6 +42,20 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
             Ok(Exit::Fine as u8)
         }
     }
+}
+
+/// A drawing as PNG.
+#[cfg(feature = "png")]
+fn png(svg: &str, width: u32) -> Result<Vec<u8>, Failure> {
+    powerband_raster::png(svg, width).map_err(usage)
+}
+
+/// The sentence that says how to get what this build lacks.
+#[cfg(not(feature = "png"))]
+fn png(_svg: &str, _width: u32) -> Result<Vec<u8>, Failure> {
+    let why = "this powerband was built without PNG; use --format svg, or build it with \
+               `cargo install --path crates/powerband --features png`";
+    Err(Failure::new(Exit::Unsupported, why))
 }
 
 /// Pixels of a picture to each unit of its drawing, without another width: sharp on screens of today, and in print.

@@ -26,6 +26,7 @@ mod desk;
 mod displaced;
 mod doctor;
 mod documented;
+#[cfg(feature = "png")]
 mod drawn;
 mod driven;
 mod elsewhere;

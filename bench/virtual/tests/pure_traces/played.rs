@@ -1,10 +1,9 @@
-//! What a guest printed of a score: writes, every thread's stretches, changes of clock, and the governor's own figures.
+//! What a guest's trace says of a score: writes, every thread's stretches, changes of clock, and the governor's own figures.
 use std::collections::BTreeMap;
 
 use powerband_sim::Stretch;
 
-/// The kernel's worker that takes samples. A simulated governor takes its own, so these are no part of the load.
-const SAMPLES: &str = "dbs_work_handler";
+use super::trace::{Event, Step, Trace};
 
 /// The trace shows whole µs: in the middle of one it is least wrong, ns.
 const TRACED_NS: u64 = 500;
@@ -38,7 +37,8 @@ pub(crate) struct Episode {
     pub(crate) said: (Vec<(u32, u64)>, usize),
 }
 
-/// A thread's stretches; the last one may be open.
+/// A thread's stretches; the last one may be open. A simulated governor takes its own samples, so a worker's that takes nothing
+/// else are no part of the load.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     stretches: Vec<Stretch>,
@@ -58,13 +58,9 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn read(printed: &str) -> Self {
-        let of = |name: &str| -> u64 {
-            let time = printed.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-            time.replace('.', "").parse().unwrap()
-        };
-        let boot_ns = of("ktime ");
-        Ahead { trace_ns: of("sched_clk ").wrapping_sub(boot_ns), scheduler_ns: of("cpu_clk ").wrapping_sub(boot_ns) }
+    fn of(trace: &Trace) -> Self {
+        let [boot_ns, trace_ns, scheduler_ns] = trace.clocks_ns;
+        Ahead { trace_ns: trace_ns.wrapping_sub(boot_ns), scheduler_ns: scheduler_ns.wrapping_sub(boot_ns) }
     }
 
     /// The time since boot of a time of the trace.
@@ -77,8 +73,8 @@ impl Ahead {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Played {
     /// When, where, what.
-    pub(crate) writes: Vec<(u64, String, String)>,
-    reads: Vec<(u64, String, String)>,
+    pub(crate) writes: Vec<Step>,
+    reads: Vec<Step>,
     ahead: Ahead,
     threads: BTreeMap<u32, Thread>,
     /// How long the CPU was idle, as the kernel has it: before and behind the score, ns.
@@ -91,56 +87,46 @@ pub(crate) struct Played {
 }
 
 impl Played {
-    pub(crate) fn read(printed: &str) -> Played {
-        let mut played = Played { ahead: Ahead::read(printed), ..Played::default() };
-        played.writes = printed.lines().filter_map(|line| line.strip_prefix("wrote ")).map(step).collect();
-        played.reads = printed.lines().filter_map(|line| line.strip_prefix("read ")).map(step).collect();
-        for line in printed.lines() {
-            match line.split_once(' ').unwrap() {
-                ("wrote" | "read" | "ktime" | "sched_clk" | "cpu_clk", _) => {}
-                ("asleep", time) => played.asleep_ns.push(time.parse().unwrap()),
-                ("slept" | "nice", _) => {}
-                (thread, rest) => played.traced(thread, rest),
-            }
+    pub(crate) fn of(trace: &Trace) -> Played {
+        let mut played = Played {
+            writes: trace.writes.clone(),
+            reads: trace.reads.clone(),
+            asleep_ns: trace.asleep_ns.clone(),
+            ahead: Ahead::of(trace),
+            ..Played::default()
+        };
+        for (at_us, event) in &trace.events {
+            played.event(played.ahead.boot_ns(at_us * 1_000 + TRACED_NS), event);
         }
         played
     }
 
-    /// A line of the kernel's trace, behind its thread's name: CPU, flags, time, event.
-    fn traced(&mut self, thread: &str, rest: &str) {
-        let mut words = rest.splitn(5, ' ').skip(2);
-        let (time, event, what) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
-        let at_ns = time.trim_end_matches(':').replace('.', "").parse::<u64>().unwrap() * 1_000 + TRACED_NS;
-        let at_ns = self.ahead.boot_ns(at_ns);
-        match event {
-            "cpu_frequency:" => self.changes.push((at_ns, number(what, "state="))),
-            "workqueue_execute_start:" => {
-                let thread = self.threads.entry(thread.rsplit_once('-').unwrap().1.parse().unwrap()).or_default();
-                if what.ends_with(SAMPLES) {
+    fn event(&mut self, at_ns: u64, event: &Event) {
+        match *event {
+            Event::Frequency(khz) => self.changes.push((at_ns, khz)),
+            Event::Work { thread, samples } => {
+                let thread = self.threads.entry(thread).or_default();
+                if samples {
                     thread.samples += 1;
                 } else {
                     thread.other_work += 1;
                 }
             }
-            "sched_waking:" => {
+            Event::Waking { thread, priority } => {
                 let idle = self.roused(at_ns);
-                self.opened(number(what, "pid="), number(what, "prio=") == 0 && idle, at_ns + WAKE_NS);
+                self.opened(thread, priority == 0 && idle, at_ns + WAKE_NS);
             }
-            "sched_switch:" => self.switched(what, at_ns),
-            _ => panic!("{event}"),
+            Event::Switch { from, runnable, to } => {
+                if !runnable {
+                    // Before its switch away is traced, the scheduler has read its clock.
+                    let took_ns = if to.0 == 0 { IDLE_SWITCH_NS } else { SWITCH_NS };
+                    self.closed(from.0, at_ns - took_ns, from.1 > 120);
+                }
+                self.opened(to.0, to.1 == 0 && from.0 == 0, at_ns);
+                self.roused(at_ns);
+                self.idle_since_ns = (to.0 == 0).then_some(at_ns);
+            }
         }
-    }
-
-    fn switched(&mut self, what: &str, at_ns: u64) {
-        let (before, after) = (number(what, "prev_pid="), number(what, "next_pid="));
-        if !what.contains("prev_state=R") {
-            // Before its switch away is traced, the scheduler has read its clock.
-            let took_ns = if after == 0 { IDLE_SWITCH_NS } else { SWITCH_NS };
-            self.closed(before, at_ns - took_ns, number(what, "prev_prio=") > 120);
-        }
-        self.opened(after, number(what, "next_prio=") == 0 && before == 0, at_ns);
-        self.roused(at_ns);
-        self.idle_since_ns = (after == 0).then_some(at_ns);
     }
 
     /// The CPU has something to do. Whether it was idle.
@@ -213,17 +199,6 @@ impl Played {
 pub(crate) fn times(text: &str) -> Vec<(u32, u64)> {
     let line = |line: &str| line.split_once(' ').map(|(khz, time)| (khz.parse().unwrap(), time.parse().unwrap()));
     text.lines().filter_map(line).collect()
-}
-
-fn step(rest: &str) -> (u64, String, String) {
-    let mut words = rest.splitn(3, ' ');
-    let at_ns = words.next().unwrap().parse().unwrap();
-    (at_ns, words.next().unwrap().to_owned(), words.next().unwrap().to_owned())
-}
-
-fn number(text: &str, key: &str) -> u32 {
-    let at = text.split(' ').find_map(|word| word.strip_prefix(key)).unwrap_or_else(|| panic!("{key} in {text}"));
-    at.parse().unwrap()
 }
 
 impl Episode {

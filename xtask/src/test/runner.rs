@@ -1,0 +1,163 @@
+//! Running test binaries: groups in lanes, one group of a lane after the other, what they print line by line and counted.
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+
+use super::built::{Binary, FEATURES};
+use super::locked;
+use crate::cargo::{cargo, for_tests, shown};
+use crate::tally::{Reader, Tally};
+
+/// What runs as one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// A test binary.
+    Binary(Binary),
+    /// The examples in the libraries' documentation.
+    Examples,
+}
+
+impl Job {
+    /// How it is called in what is printed.
+    pub(crate) fn title(&self) -> String {
+        match self {
+            Job::Binary(binary) => binary.title(),
+            Job::Examples => "examples".to_owned(),
+        }
+    }
+}
+
+/// Test binaries that run under the same conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) jobs: Vec<Job>,
+    /// How many of them at once.
+    pub(crate) at_once: usize,
+    /// How many tests of each at once.
+    pub(crate) threads: usize,
+    /// Whether nothing else may run meanwhile.
+    pub(crate) is_quiet: bool,
+}
+
+/// What surrounds tests.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a> {
+    /// Their temporary folder.
+    pub(crate) temporary: &'a Path,
+    /// The command that was built with them.
+    pub(crate) powerband: Option<&'a PathBuf>,
+}
+
+/// Runs a group and counts.
+///
+/// # Errors
+/// When a binary cannot be started or its output not be read.
+pub(crate) fn run(group: &Group, around: &Surroundings) -> Result<Tally> {
+    let waiting: Mutex<VecDeque<&Job>> = Mutex::new(group.jobs.iter().collect());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let work = || -> Result<Tally> {
+        let mut tally = Tally::default();
+        while let Some(job) = next() {
+            tally.add(one(job, group.threads, around)?);
+        }
+        Ok(tally)
+    };
+    let tallies: Vec<Result<Tally>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..group.at_once.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Ok(Tally::check(false)))).collect()
+    });
+    let mut sum = Tally::default();
+    for tally in tallies {
+        sum.add(tally?);
+    }
+    Ok(sum)
+}
+
+fn one(job: &Job, threads: usize, around: &Surroundings) -> Result<Tally> {
+    let mut command = match job {
+        Job::Binary(binary) => {
+            let mut command = for_tests(&binary.path);
+            // As cargo does it.
+            command.current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
+            command.args(["--test-threads", &threads.to_string()]);
+            command
+        }
+        Job::Examples => {
+            let mut command = cargo();
+            // Of the whole workspace, as the tests were built: with other features much would be compiled again.
+            command.arg("test").args(locked()).args(["--quiet", "--workspace", "--doc", "--features", FEATURES]);
+            command
+        }
+    };
+    command.env("TMPDIR", around.temporary);
+    if let Some(powerband) = around.powerband {
+        command.env("POWERBAND_BUILT", powerband);
+    }
+    counted(&mut command, &job.title())
+}
+
+/// Runs a test binary, passes its output on line by line, each behind the title, and counts.
+fn counted(command: &mut Command, title: &str) -> Result<Tally> {
+    eprintln!("$ {}", shown(command));
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {}", shown(command)))?;
+    let mut reader = Reader::default();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = line?;
+            let line = String::from_utf8_lossy(&line);
+            // A whole line at once: others print too.
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{title}: {line}")?;
+            out.flush()?;
+            reader.line(line.trim_end());
+        }
+    }
+    let success = child.wait()?.success();
+    Ok(reader.end(success))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::test::built::Kind;
+
+    /// A script in place of a test binary.
+    pub(crate) fn binary(folder: &Path, name: &str, script: &str) -> Job {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = folder.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (package, folder) = ("powerband".to_owned(), folder.to_path_buf());
+        Job::Binary(Binary { package, folder, kind: Kind::Integration, name: name.to_owned(), path })
+    }
+
+    #[test]
+    fn all_of_a_group_run_where_they_belong_and_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let ok = "echo 'running 2 tests'
+            echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'";
+        let place = format!(
+            "[ \"$TMPDIR:$POWERBAND_BUILT:$PWD:$2\" = /tmp/t:/t/powerband:{}:3 ] && {{ {ok}; }}",
+            folder.path().display()
+        );
+        let crashes = "echo 'running 1 test'; exit 101";
+        let group = Group {
+            jobs: vec![
+                binary(folder.path(), "place", &place),
+                binary(folder.path(), "crashes", crashes),
+                binary(folder.path(), "fine", ok),
+            ],
+            at_once: 2,
+            threads: 3,
+            is_quiet: false,
+        };
+        let built = PathBuf::from("/t/powerband");
+        let tally = run(&group, &Surroundings { temporary: Path::new("/tmp/t"), powerband: Some(&built) }).unwrap();
+        assert_eq!(tally, Tally { passed: 4, failed: 1, ..Tally::default() });
+    }
+}
