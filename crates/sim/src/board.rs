@@ -135,8 +135,8 @@ pub(crate) struct Board {
     /// Idle states, where the machine has any to choose from.
     pub(crate) idle: Option<Cpuidle>,
     pub(crate) latency: Latency,
-    /// Timers that are set, by their processes, ns since boot.
-    pub(crate) timers: BTreeMap<u32, u64>,
+    /// Processes whose timers are set, and until when, ns since boot; in no order. Few at a time, so that a list is quicker than a tree.
+    pub(crate) timers: Vec<(u32, u64)>,
     pub(crate) nic: Nic,
     pub(crate) answering: Answering,
     pub(crate) noise: Noise,
@@ -194,7 +194,7 @@ impl Board {
             cpufreq_planned_ns: None,
             latency: Latency::new(cpus.len()),
             idle,
-            timers: BTreeMap::new(),
+            timers: Vec::new(),
             changes: Vec::new(),
             balance: profile
                 .balance

@@ -285,8 +285,15 @@ impl Board {
         let this = self.process(process);
         this.stamp = this.stamp.wrapping_add(1);
         let event = Event::Timer { process, stamp: this.stamp };
-        self.timers.insert(process, at_ns);
+        self.drop_timer(process);
+        self.timers.push((process, at_ns));
         self.plan(at_ns, event);
+    }
+
+    fn drop_timer(&mut self, process: u32) {
+        if let Some(place) = self.timers.iter().position(|(of, _)| *of == process) {
+            self.timers.swap_remove(place);
+        }
     }
 
     pub(crate) fn timer(&mut self, process: u32, stamp: u32) {
@@ -294,7 +301,7 @@ impl Board {
             return;
         }
         let cpu = self.timer_cpu(process);
-        self.timers.remove(&process);
+        self.drop_timer(process);
         match &self.process(process).body {
             Body::Idle => self.exit(process, ExitStatus::Code(0), None, String::new()),
             Body::Counter(_) => self.counter_timer(process),
@@ -357,7 +364,7 @@ impl Board {
             self.retire(task);
         }
         self.listeners.retain(|_, owner| *owner != process);
-        self.timers.remove(&process);
+        self.drop_timer(process);
         self.sample_all(process);
         let (side, now) = (self.side, self.now_ns);
         let this = self.process(process);

@@ -95,7 +95,10 @@ impl SimWorld {
     /// Lets time pass before anything runs that could wake anybody; interrupts are for whoever waits later.
     fn settle(&mut self) {
         let until_ns = self.now_ns.saturating_add(SETTLING_NS);
-        while self.go_on(Some(until_ns)) {}
+        self.deliver();
+        while self.go_on(Some(until_ns)) {
+            self.deliver();
+        }
     }
 
     /// What is asked, at the start of each wait and every few thousand events, whether to stop.
@@ -151,8 +154,15 @@ impl SimWorld {
     /// Moves what the machines said and sent to where it belongs.
     fn deliver(&mut self) {
         for from in 0..self.machines.len() {
-            self.wakes.extend(self.machines[from].device_mut().board.wakes.drain(..));
-            let mut outbox = std::mem::take(&mut self.machines[from].device_mut().board.outbox);
+            let board = &mut self.machines[from].device_mut().board;
+            // Most events neither wake anybody nor send anything.
+            if !board.wakes.is_empty() {
+                self.wakes.extend(board.wakes.drain(..));
+            }
+            if board.outbox.is_empty() {
+                continue;
+            }
+            let mut outbox = std::mem::take(&mut board.outbox);
             for outgoing in outbox.drain(..) {
                 if let Some(machine) = place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
                     machine.device_mut().board.plan(outgoing.at_ns, outgoing.event);
@@ -170,9 +180,8 @@ impl SimWorld {
         next.map(|((at_ns, _), place)| (at_ns, place))
     }
 
-    /// Lets the next event happen; where there is none until then, it is then and the answer is no.
+    /// Lets the next event happen, of those delivered; where there is none until then, it is then and the answer is no.
     fn go_on(&mut self, until_ns: Option<u64>) -> bool {
-        self.deliver();
         match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
             Some((at_ns, place)) => {
                 self.set_now(at_ns);

@@ -105,7 +105,7 @@ impl Board {
 
     /// When the next timer of a CPU is due, ns: of a task that last ran there, or of its own kernel thread.
     fn next_timer_ns(&self, cpu: u32) -> Option<u64> {
-        let of_tasks = self.timers.iter().filter(|(process, _)| self.timer_cpu(**process) == cpu).map(|(_, at)| *at);
+        let of_tasks = self.timers.iter().filter(|(process, _)| self.timer_cpu(*process) == cpu).map(|(_, at)| *at);
         of_tasks.chain(self.next_stir_ns()).min()
     }
 
