@@ -213,11 +213,6 @@ impl Device for SimDevice {
     }
 
     fn breaks(&self, rule: Rule) -> bool {
-        let blunder = match rule {
-            Rule::IntentFirst => Blunder::ActsBeforeTheIntent,
-            Rule::RefusalsAreProved => Blunder::BelievesRefusals,
-            Rule::OthersAreLeftAlone => Blunder::AlwaysForces,
-        };
-        self.faults.as_ref().is_some_and(|faults| faults.blunder(blunder))
+        self.faults.as_ref().is_some_and(|faults| faults.blunder(Blunder::Breaks(rule)))
     }
 }
