@@ -4,7 +4,9 @@ mod device;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
-use powerband_machine::{Device as _, Finished, Hold, Identity, Ledger, LedgerError, Ledgered, Machine, ProcessId};
+use powerband_machine::{
+    Change as _, Finished, Hold, Identity, Ledger, LedgerError, Ledgered, Machine, ProcessId, Run as _,
+};
 use rustix::event::{PollFd, PollFlags};
 
 use self::device::{LocalDevice, Running};

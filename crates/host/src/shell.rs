@@ -15,7 +15,7 @@ use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 use powerband_machine::wire::Purpose;
-use powerband_machine::{Hold, Identity, Ledger, Ledgered, Machine, Origin};
+use powerband_machine::{Change as _, Hold, Identity, Ledger, Ledgered, Machine, Origin};
 use rustix::event::{PollFd, PollFlags};
 
 use self::device::ShellDevice;

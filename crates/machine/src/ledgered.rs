@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use crate::{
-    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LeftBehind, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    Acted, Action, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
+    LedgerError, LeftBehind, Look, OpenEntry, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch, Written,
 };
 
 /// What the ledger reads a file for.
@@ -44,23 +44,8 @@ pub enum Rule {
     FailedUndoStaysOpen,
 }
 
-/// A machine without its ledger. What each method answers is as in [`Machine`], where it has the same name.
-pub trait Device {
-    /// As [`Machine::identity`].
-    fn identity(&self) -> &Identity;
-
-    /// As [`Machine::list`].
-    ///
-    /// # Errors
-    /// The kernel's error number.
-    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno>;
-
-    /// As [`Machine::read`].
-    ///
-    /// # Errors
-    /// The kernel's error number.
-    fn read(&mut self, path: &str) -> Result<String, Errno>;
-
+/// A machine without its ledger, and how it is acted on.
+pub trait Device: Run + Watch {
     /// Reads for the ledger.
     ///
     /// # Errors
@@ -68,24 +53,6 @@ pub trait Device {
     fn read_for_ledger(&mut self, path: &str, _purpose: LedgerRead) -> Result<String, Errno> {
         self.read(path)
     }
-
-    /// As [`Machine::read_in`].
-    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
-        let mut texts = |folder: &String| names.iter().map(|name| self.read(&format!("{folder}/{name}"))).collect();
-        folders.iter().map(&mut texts).collect()
-    }
-
-    /// As [`Machine::open`].
-    ///
-    /// # Errors
-    /// The kernel's error number.
-    fn open(&mut self, path: &str) -> Result<Handle, Errno>;
-
-    /// As [`Machine::read_many`].
-    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>);
-
-    /// As [`Machine::close`].
-    fn close(&mut self, handle: Handle);
 
     /// A turn that this one needs: it goes first, with an entry of its own. Its refusal stops nobody.
     fn needs(&mut self, _turn: &Turn) -> Option<Turn> {
@@ -131,42 +98,9 @@ pub trait Device {
         None
     }
 
-    /// As [`Machine::last_change`].
-    fn last_change(&mut self, path: &str) -> Option<LastChange>;
-
-    /// As [`Machine::spawn`].
-    ///
-    /// # Errors
-    /// [`SpawnError`] when it cannot run here.
-    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError>;
-
-    /// As [`Machine::end`].
-    fn end(&mut self, process: ProcessId, force: bool);
-
-    /// As [`Machine::finished`].
-    fn finished(&mut self, process: ProcessId) -> Option<Finished>;
-
-    /// As [`Machine::watch_writers`].
-    ///
-    /// # Errors
-    /// [`Unwatched`] where not all places can be watched.
-    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
-        Ok(())
-    }
-
-    /// As [`Machine::take_writes`].
-    fn take_writes(&mut self) -> Vec<Written> {
-        Vec::new()
-    }
-
-    /// As [`Machine::unguarded`].
+    /// As [`Change::unguarded`].
     fn unguarded(&self) -> Option<String> {
         None
-    }
-
-    /// As [`Machine::left_behind`].
-    fn left_behind(&mut self, _end: bool) -> LeftBehind {
-        LeftBehind::default()
     }
 
     /// Whether this part of the rule is broken, in a test that must see it.
@@ -267,35 +201,7 @@ impl<D: Device> Ledgered<D> {
     }
 }
 
-impl<D: Device> Machine for Ledgered<D> {
-    fn identity(&self) -> &Identity {
-        self.device.identity()
-    }
-
-    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
-        self.device.list(folder)
-    }
-
-    fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.device.read(path)
-    }
-
-    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
-        self.device.read_in(folders, names)
-    }
-
-    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        self.device.open(path)
-    }
-
-    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
-        self.device.read_many(handles, into);
-    }
-
-    fn close(&mut self, handle: Handle) {
-        self.device.close(handle);
-    }
-
+impl<D: Device> Change for Ledgered<D> {
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         if let Some(first) = self.device.needs(turn) {
             self.act(&first)?;
@@ -335,18 +241,46 @@ impl<D: Device> Machine for Ledgered<D> {
         self.or_lost(aside)
     }
 
+    fn unguarded(&self) -> Option<String> {
+        self.device.unguarded()
+    }
+}
+
+impl<D: Device> Look for Ledgered<D> {
+    fn identity(&self) -> &Identity {
+        self.device.identity()
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        self.device.list(folder)
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.device.read(path)
+    }
+
+    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
+        self.device.read_in(folders, names)
+    }
+
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        self.device.open(path)
+    }
+
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        self.device.read_many(handles, into);
+    }
+
+    fn close(&mut self, handle: Handle) {
+        self.device.close(handle);
+    }
+
     fn last_change(&mut self, path: &str) -> Option<LastChange> {
         self.device.last_change(path)
     }
+}
 
-    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
-        self.device.watch_writers(places)
-    }
-
-    fn take_writes(&mut self) -> Vec<Written> {
-        self.device.take_writes()
-    }
-
+impl<D: Device> Run for Ledgered<D> {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         self.device.spawn(job)
     }
@@ -359,14 +293,17 @@ impl<D: Device> Machine for Ledgered<D> {
         self.device.finished(process)
     }
 
-    fn unguarded(&self) -> Option<String> {
-        self.device.unguarded()
-    }
-
     fn left_behind(&mut self, end: bool) -> LeftBehind {
         self.device.left_behind(end)
     }
 }
 
-#[cfg(test)]
-mod tests;
+impl<D: Device> Watch for Ledgered<D> {
+    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        self.device.watch_writers(places)
+    }
+
+    fn take_writes(&mut self) -> Vec<Written> {
+        self.device.take_writes()
+    }
+}

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Action, CommandPlace, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange,
-    LedgerError, LedgerRead, LeftBehind, LinesPlace, OpenEntry, Performed, ProcessId, SpawnError, Turn, Undone,
-    Unwatched, Written,
+    Action, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, LedgerError, LedgerRead,
+    LeftBehind, Look, OpenEntry, Performed, ProcessId, Readable, Run, SpawnError, Turn, Undone, Unwatched, Watch,
+    Written,
 };
 use rustix::process::Signal;
 
@@ -109,44 +109,9 @@ fn is_kernels(action: &Action) -> bool {
 }
 
 impl Device for LocalDevice {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
-        crate::files::list(folder)
-    }
-
-    fn read(&mut self, path: &str) -> Result<String, Errno> {
-        if self.rehearses && CommandPlace::of(path).is_some() {
-            return Err(Errno::ECANCELED);
-        }
-        read_place(path, &mut self.buffer)
-    }
-
     /// A rehearsal restores what was left, too, and compares it for that.
     fn read_for_ledger(&mut self, path: &str, _purpose: LedgerRead) -> Result<String, Errno> {
         read_place(path, &mut self.buffer)
-    }
-
-    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
-        crate::folders::read_in(folders, names)
-    }
-
-    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        match LinesPlace::of(path) {
-            Some(_) if self.rehearses => Err(Errno::ECANCELED),
-            Some(place) => self.files.follow(&self.program, place),
-            None => self.files.open(path),
-        }
-    }
-
-    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
-        self.files.read_many(handles, into);
-    }
-
-    fn close(&mut self, handle: Handle) {
-        self.files.close(handle);
     }
 
     /// Version 2 of control groups: the groups below ours may have a quota once ours hands the controller down.
@@ -222,23 +187,53 @@ impl Device for LocalDevice {
         open.iter().filter(|entry| handed_down(&entry.turn.action).is_some()).map(|entry| entry.id).collect()
     }
 
+    fn unguarded(&self) -> Option<String> {
+        self.guard.as_ref().and_then(Guard::missing).map(str::to_owned)
+    }
+}
+
+impl Look for LocalDevice {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        crate::files::list(folder)
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        if self.rehearses && matches!(Readable::of(path), Readable::Command(_)) {
+            return Err(Errno::ECANCELED);
+        }
+        read_place(path, &mut self.buffer)
+    }
+
+    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
+        crate::folders::read_in(folders, names)
+    }
+
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        match Readable::of(path) {
+            Readable::Lines(_) if self.rehearses => Err(Errno::ECANCELED),
+            Readable::Lines(place) => self.files.follow(&self.program, place),
+            _ => self.files.open(path),
+        }
+    }
+
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        self.files.read_many(handles, into);
+    }
+
+    fn close(&mut self, handle: Handle) {
+        self.files.close(handle);
+    }
+
     fn last_change(&mut self, path: &str) -> Option<LastChange> {
         crate::files::last_change(path)
     }
+}
 
-    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
-        if places.is_empty() {
-            self.writers = None;
-            return Ok(());
-        }
-        self.writers.get_or_insert_default().watch(places)
-    }
-
-    fn take_writes(&mut self) -> Vec<Written> {
-        let ours = self.ours();
-        self.writers.as_mut().map_or_else(Vec::new, |writers| writers.take(&ours))
-    }
-
+impl Run for LocalDevice {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         if self.rehearses {
             return Err(SpawnError::Refused { what: job.work.kind().to_owned(), errno: Errno::ECANCELED });
@@ -273,10 +268,6 @@ impl Device for LocalDevice {
         self.ended.remove(&process.0)
     }
 
-    fn unguarded(&self) -> Option<String> {
-        self.guard.as_ref().and_then(Guard::missing).map(str::to_owned)
-    }
-
     fn left_behind(&mut self, end: bool) -> LeftBehind {
         let Some(adoption) = &self.adoption else { return LeftBehind::default() };
         if !end {
@@ -288,5 +279,20 @@ impl Device for LocalDevice {
             self.adoption = None;
         }
         left
+    }
+}
+
+impl Watch for LocalDevice {
+    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        if places.is_empty() {
+            self.writers = None;
+            return Ok(());
+        }
+        self.writers.get_or_insert_default().watch(places)
+    }
+
+    fn take_writes(&mut self) -> Vec<Written> {
+        let ours = self.ours();
+        self.writers.as_mut().map_or_else(Vec::new, |writers| writers.take(&ours))
     }
 }

@@ -1,7 +1,7 @@
 //! A machine behind a shell as a device: what is read, done and started there, without the ledger.
 use powerband_machine::{
     Action, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger, LedgerError,
-    LeftBehind, Performed, ProcessId, SpawnError, Turn, Undone, Unwatched,
+    LeftBehind, Look, Performed, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch,
 };
 
 use super::hand::{self, Before, Hand};
@@ -43,6 +43,44 @@ fn orders(entry: EntryId, undo: Option<&Action>) -> Option<Before> {
 }
 
 impl Device for ShellDevice {
+    fn perform(&mut self, entry: EntryId, turn: &Turn) -> Result<Performed, LedgerError> {
+        // In one call: its watchdog learns how to restore it, it is done, and it reads back.
+        let before = if turn.hold == Hold::Held { orders(entry, turn.undo.as_ref()) } else { None };
+        let gone = || LedgerError::Lost { machine: self.identity.name.clone(), why: String::new() };
+        let done = self.hand.perform(&turn.action, before, turn.read_back.as_deref()).ok_or_else(gone)?;
+        let errno = done.refusal.as_ref().map(|refusal| refusal.errno);
+        if let (Some(Errno::ENOSPC | Errno::EIO), Action::WriteFile { path, .. }, Some(undo @ Action::WriteFile { .. })) =
+            (errno, &turn.action, &turn.undo)
+            && !hand::is_kernels(path)
+        {
+            // A full disk may have emptied it: the old content fits where it was.
+            let _refused = self.take_back(undo, entry, turn.hold);
+        }
+        let reads = done.reads_back.and_then(Result::ok);
+        let reads_back = reads.map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned()).or(done.in_force);
+        Ok(Performed { errno, words: done.words.or(done.refusal.and_then(|refusal| refusal.words)), reads_back })
+    }
+
+    fn take_back(&mut self, action: &Action, _entry: EntryId, _hold: Hold) -> Result<(), Errno> {
+        let done = self.hand.perform(action, None, None).ok_or(Errno::ENOLINK)?;
+        done.refusal.map_or(Ok(()), |refusal| Err(refusal.errno))
+    }
+
+    /// Takes entries from the watchdog's orders.
+    fn let_go(&mut self, entries: &[EntryId]) {
+        if entries.is_empty() || !self.owns {
+            return;
+        }
+        let files: Vec<String> = entries.iter().map(|id| format!("\"$pb_g/undo.{}\"", id.0)).collect();
+        let _ = self.hand.call::<0>(&[], &format!("rm -f {}", files.join(" ")));
+    }
+
+    fn lost(&self) -> Option<LedgerError> {
+        self.hand.lost().map(|why| LedgerError::Lost { machine: self.identity.name.clone(), why })
+    }
+}
+
+impl Look for ShellDevice {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -81,50 +119,12 @@ impl Device for ShellDevice {
         self.handles.close(handle);
     }
 
-    fn perform(&mut self, entry: EntryId, turn: &Turn) -> Result<Performed, LedgerError> {
-        // In one call: its watchdog learns how to restore it, it is done, and it reads back.
-        let before = if turn.hold == Hold::Held { orders(entry, turn.undo.as_ref()) } else { None };
-        let gone = || LedgerError::Lost { machine: self.identity.name.clone(), why: String::new() };
-        let done = self.hand.perform(&turn.action, before, turn.read_back.as_deref()).ok_or_else(gone)?;
-        let errno = done.refusal.as_ref().map(|refusal| refusal.errno);
-        if let (Some(Errno::ENOSPC | Errno::EIO), Action::WriteFile { path, .. }, Some(undo @ Action::WriteFile { .. })) =
-            (errno, &turn.action, &turn.undo)
-            && !hand::is_kernels(path)
-        {
-            // A full disk may have emptied it: the old content fits where it was.
-            let _refused = self.take_back(undo, entry, turn.hold);
-        }
-        let reads = done.reads_back.and_then(Result::ok);
-        let reads_back = reads.map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned()).or(done.in_force);
-        Ok(Performed { errno, words: done.words.or(done.refusal.and_then(|refusal| refusal.words)), reads_back })
-    }
-
-    fn take_back(&mut self, action: &Action, _entry: EntryId, _hold: Hold) -> Result<(), Errno> {
-        let done = self.hand.perform(action, None, None).ok_or(Errno::ENOLINK)?;
-        done.refusal.map_or(Ok(()), |refusal| Err(refusal.errno))
-    }
-
-    /// Takes entries from the watchdog's orders.
-    fn let_go(&mut self, entries: &[EntryId]) {
-        if entries.is_empty() || !self.owns {
-            return;
-        }
-        let files: Vec<String> = entries.iter().map(|id| format!("\"$pb_g/undo.{}\"", id.0)).collect();
-        let _ = self.hand.call::<0>(&[], &format!("rm -f {}", files.join(" ")));
-    }
-
-    fn lost(&self) -> Option<LedgerError> {
-        self.hand.lost().map(|why| LedgerError::Lost { machine: self.identity.name.clone(), why })
-    }
-
     fn last_change(&mut self, path: &str) -> Option<LastChange> {
         self.hand.last_change(path)
     }
+}
 
-    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
-        Err(Unwatched { why: format!("{} has nothing but a shell, and that cannot watch", self.identity.name) })
-    }
-
+impl Run for ShellDevice {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         self.jobs.spawn(&self.hand, &self.handles, job, &self.identity.name)
     }
@@ -139,5 +139,11 @@ impl Device for ShellDevice {
 
     fn left_behind(&mut self, end: bool) -> LeftBehind {
         self.jobs.left_behind(&self.hand, end)
+    }
+}
+
+impl Watch for ShellDevice {
+    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
+        Err(Unwatched { why: format!("{} has nothing but a shell, and that cannot watch", self.identity.name) })
     }
 }

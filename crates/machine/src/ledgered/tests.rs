@@ -83,7 +83,7 @@ fn turn(path: &str, hold: Hold) -> Turn {
     }
 }
 
-impl Device for Files {
+impl Look for Files {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -101,6 +101,9 @@ impl Device for Files {
     fn last_change(&mut self, _path: &str) -> Option<LastChange> {
         None
     }
+}
+
+impl Run for Files {
     fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
         Err(SpawnError::NotFound("nothing".into()))
     }
@@ -108,6 +111,11 @@ impl Device for Files {
     fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
         None
     }
+}
+
+impl Watch for Files {}
+
+impl Device for Files {
     fn needs(&mut self, asked: &Turn) -> Option<Turn> {
         (asked.site == "group").then(|| turn("above", asked.hold))
     }
