@@ -2,7 +2,7 @@
 #[cfg(test)]
 mod tests;
 
-use powerband_machine::{Machine, Wake, World};
+use powerband_machine::{Look, Wake, World};
 use powerband_meter::state::ThermalZones;
 use powerband_record::{Cool, Side, Void, format_duration, format_number};
 
@@ -71,7 +71,7 @@ impl Cooling {
 }
 
 /// Whether a machine tells a temperature.
-pub(crate) fn tells(machine: &mut dyn Machine) -> bool {
+pub(crate) fn tells(machine: &mut dyn Look) -> bool {
     !ThermalZones::find(machine).is_empty()
 }
 

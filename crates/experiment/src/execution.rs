@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_load::{Finishes, Load, Part, Rig, Server, failed};
-use powerband_machine::{Job, ProcessId, SpawnError, User, Wake, Watch, World};
+use powerband_machine::{Job, ProcessId, Sampling, SpawnError, User, Wake, World};
 use powerband_record::{CpuList, Output, Side, Void, Work, format_duration};
 
 use crate::Fatal;
@@ -66,7 +66,7 @@ pub(crate) struct Background {
 }
 
 /// The parts of a load, and one that idles where a machine is to be metered and none of them is.
-fn with_idle(load: &Load, rig: &Rig, watches: &BTreeMap<Side, Vec<Watch>>) -> Vec<Part> {
+fn with_idle(load: &Load, rig: &Rig, watches: &BTreeMap<Side, Vec<Sampling>>) -> Vec<Part> {
     let mut parts = load.parts(rig);
     for (&side, _) in watches.iter().filter(|(_, watches)| !watches.is_empty()) {
         if !parts.iter().any(|part| part.metered && part.side == side) {
@@ -100,7 +100,7 @@ pub(crate) struct Execution<'w> {
     ended_early: Option<String>,
     place: Place,
     /// What is to be read, and what was.
-    watches: BTreeMap<Side, Vec<Watch>>,
+    watches: BTreeMap<Side, Vec<Sampling>>,
     around: Around,
     /// What ends from now on was asked to.
     ending: bool,
@@ -120,7 +120,7 @@ impl<'w> Execution<'w> {
         load: &Load,
         rig: &Rig,
         place: Place,
-        watches: BTreeMap<Side, Vec<Watch>>,
+        watches: BTreeMap<Side, Vec<Sampling>>,
     ) -> Result<Result<Ran, Void>, Fatal> {
         let mut execution = Execution {
             world,

@@ -1,7 +1,7 @@
 //! What is known of the machines when an experiment begins, and again when it ends: CPUs, clocks, idle states, memory, cards,
 //! meters. Settings alone are read, never a clock's frequency, so that no sleeping CPU is woken.
 use powerband_knob::policies;
-use powerband_machine::{Errno, Machine, World};
+use powerband_machine::{Errno, Look, World};
 use powerband_record::{CpuList, Fact, Side};
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -59,12 +59,12 @@ fn answers_promptly(world: &mut dyn World, side: Side) -> bool {
 
 /// Facts as they come, each part in turn.
 struct Facts<'a> {
-    machine: &'a mut dyn Machine,
+    machine: &'a mut dyn Look,
     side: Side,
     facts: Vec<Fact>,
 }
 
-fn of_machine(machine: &mut dyn Machine, side: Side) -> Vec<Fact> {
+fn of_machine(machine: &mut dyn Look, side: Side) -> Vec<Fact> {
     let mut facts = Facts { machine, side, facts: Vec::new() };
     let system = facts.machine.identity().system.clone();
     facts.tell("kernel", "release", system);

@@ -1,7 +1,7 @@
 //! Who listens on a machine, as its kernel tells: for a far end that does not say itself when it is ready.
 use std::collections::BTreeSet;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 /// Files of sockets, and the state in them that waits for others: LISTEN of TCP, and of UDP a socket that is tied to no peer
 /// (the numbers of tcp_states.h, in hexadecimal).
@@ -12,7 +12,7 @@ const SOCKETS: [(&str, &str); 4] =
 pub(crate) type Listening = BTreeSet<(&'static str, u16)>;
 
 /// Everything that listens. A file that is not there has nobody in it.
-pub(crate) fn listening(machine: &mut dyn Machine) -> Listening {
+pub(crate) fn listening(machine: &mut dyn Look) -> Listening {
     let mut all = Listening::new();
     for (path, state) in SOCKETS {
         let text = machine.read(path).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Metering of trials: one meter a machine and the figures of its state that are asked for, and their metrics by side.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Handle, Machine, Sample, Watch, World};
+use powerband_machine::{Handle, Look, Sample, Sampling, World};
 use powerband_meter::state::{AskedFigure, OpenFigure};
 use powerband_meter::{Courses, Measured, MeterInstance, Mute, Session};
 use powerband_record::{CpuList, MeterChoice, Recording, Side, Timeline, format_duration};
@@ -163,8 +163,8 @@ impl Metering {
 
 impl Sessions {
     /// What is to be read around the load, by side.
-    pub(crate) fn watches(&self) -> BTreeMap<Side, Vec<Watch>> {
-        let mut watches: BTreeMap<Side, Vec<Watch>> =
+    pub(crate) fn watches(&self) -> BTreeMap<Side, Vec<Sampling>> {
+        let mut watches: BTreeMap<Side, Vec<Sampling>> =
             self.meters.iter().map(|(&side, session)| (side, session.watches())).collect();
         for (&side, courses) in &self.courses {
             watches.entry(side).or_default().extend(courses.watches());
@@ -187,8 +187,8 @@ impl Sessions {
 
     /// For how long the machines are to be read on after the load, ns, and what of: meters whose numbers come late, and
     /// courses that are asked for beyond the load.
-    pub(crate) fn late(&self) -> (u64, BTreeMap<Side, Vec<Watch>>) {
-        let mut watches: BTreeMap<Side, Vec<Watch>> = BTreeMap::new();
+    pub(crate) fn late(&self) -> (u64, BTreeMap<Side, Vec<Sampling>>) {
+        let mut watches: BTreeMap<Side, Vec<Sampling>> = BTreeMap::new();
         let mut linger_ns = 0;
         for (&side, session) in self.meters.iter().filter(|(_, session)| session.linger_ns() > 0) {
             linger_ns = linger_ns.max(session.linger_ns());
@@ -256,12 +256,12 @@ impl Sessions {
 
 impl Figures {
     /// All of them at once, before and after and never meanwhile.
-    fn watch(&self) -> Watch {
+    fn watch(&self) -> Sampling {
         let handles: Vec<Handle> = self.open.iter().flat_map(OpenFigure::handles).copied().collect();
-        Watch { handles, period_ns: None }
+        Sampling { handles, period_ns: None }
     }
 
-    fn close(self, machine: &mut dyn Machine, moments: &[Sample]) -> Vec<(String, Result<f64, String>)> {
+    fn close(self, machine: &mut dyn Look, moments: &[Sample]) -> Vec<(String, Result<f64, String>)> {
         let mut told: Vec<_> = self.refused.into_iter().map(|(name, why)| (name, Err(why))).collect();
         let mut at = 0;
         for figure in self.open {

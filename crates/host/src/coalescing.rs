@@ -1,9 +1,7 @@
 //! Interrupt coalescing of network devices: ethtool's family of generic netlink, and its ioctl on kernels without that.
 use std::os::fd::AsFd;
 
-use powerband_machine::{
-    Coalescing, CoalescingPlace, CommandPlace, Errno, LATENCY_DEVICE, PARAMETERS, Parameter, PerfPlace,
-};
+use powerband_machine::{Coalescing, Errno, LATENCY_DEVICE, PARAMETERS, Parameter, Readable};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::actions::Refusal;
@@ -27,17 +25,14 @@ type Words = [u32; 23];
 /// Reads a path: a place of coalescing, what a command prints, a counter of perf, the kernel's configuration, which is
 /// packed, or a file.
 pub(crate) fn read_place(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
-    if let Some(command) = CommandPlace::of(path) {
-        return crate::actions::printed(&command);
-    }
-    if let Some(place) = PerfPlace::of(path) {
-        return crate::perf::Counter::open(place)?.read();
-    }
-    match CoalescingPlace::of(path) {
-        Some(place) => get(place.device)?.read(&place),
-        None if path == crate::unpack::KERNEL_CONFIGURATION => crate::files::read_packed(path, buffer),
-        None if path == LATENCY_DEVICE => crate::files::read_latency(path),
-        None => crate::files::read(path, buffer),
+    match Readable::of(path) {
+        Readable::Command(command) => crate::actions::printed(&command),
+        Readable::Perf(place) => crate::perf::Counter::open(place)?.read(),
+        Readable::Coalescing(place) => get(place.device)?.read(&place),
+        Readable::File(crate::unpack::KERNEL_CONFIGURATION) => crate::files::read_packed(path, buffer),
+        Readable::File(LATENCY_DEVICE) => crate::files::read_latency(path),
+        // Lines are there while they are open.
+        Readable::File(_) | Readable::Lines(_) => crate::files::read(path, buffer),
     }
 }
 

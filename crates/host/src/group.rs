@@ -79,8 +79,8 @@ impl Groups {
         Some((found.ok()??.join(HANDS_DOWN).display().to_string(), on, off))
     }
 
-    /// The kernel refused what [`Groups::ask_to_hand_down`] answered.
-    pub(crate) fn not_handed_down(&mut self, errno: Option<Errno>) {
+    /// What [`Groups::ask_to_hand_down`] answered was written, or refused.
+    pub(crate) fn handed_down(&mut self, errno: Option<Errno>) {
         self.refused = errno;
     }
 

@@ -71,6 +71,8 @@ impl Load {
 pub(crate) struct Guard {
     folder: PathBuf,
     ward: Option<Ward>,
+    /// How often another file took the place of the ledger's, as far as it knows.
+    replaced: u32,
     /// Why the last attempt to have one failed.
     missing: Option<String>,
 }
@@ -87,7 +89,12 @@ impl Guard {
     /// For the ledger of `folder`; starts nothing yet.
     pub(crate) fn new(folder: &Path) -> Guard {
         // The guardian stands in another folder than we do.
-        Guard { folder: std::path::absolute(folder).unwrap_or_else(|_| folder.into()), ward: None, missing: None }
+        Guard {
+            folder: std::path::absolute(folder).unwrap_or_else(|_| folder.into()),
+            ward: None,
+            replaced: 0,
+            missing: None,
+        }
     }
 
     /// Sees to it that one watches, and that it knows what runs. Without one (no process to be had) everything goes on:
@@ -117,9 +124,12 @@ impl Guard {
         self.tell(&Told::Ended(pid.as_raw_nonzero().get()));
     }
 
-    /// Another file took the place of the ledger's.
-    pub(crate) fn ledger_replaced(&mut self) {
-        self.tell(&Told::Replaced);
+    /// So often another file took the place of the ledger's.
+    pub(crate) fn follow(&mut self, replaced: u32) {
+        if self.replaced != replaced {
+            self.replaced = replaced;
+            self.tell(&Told::Replaced);
+        }
     }
 
     /// Why there is none although one is needed.

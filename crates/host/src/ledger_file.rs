@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use powerband_machine::{Errno, LedgerError, LedgerStore};
+use powerband_machine::{Errno, LedgerError, LedgerStore, Turn};
 use rustix::fs::FallocateFlags;
 
 use crate::in_place::{Anchor, is_at};
@@ -72,11 +72,6 @@ impl FileLedger {
     pub(crate) fn open_to_follow(folder: &Path) -> Option<File> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         OpenOptions::new().read(true).append(true).custom_flags(flags).open(folder.join("ledger")).ok()
-    }
-
-    /// Whether folder and file are those that were read and written so far, with what we wrote in them.
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.0.borrow().is_in_place()
     }
 
     /// How often another file took the place of the one before.
@@ -159,29 +154,6 @@ impl FileLedger {
     pub(crate) fn folder(&self) -> PathBuf {
         self.0.borrow().path.parent().unwrap_or(Path::new(".")).to_path_buf()
     }
-
-    /// Takes the room for an entry of `entry_bytes` and for what will be written of it later, so that a full disk is
-    /// noticed before anything is turned. Where a file system cannot reserve, nothing is reserved.
-    pub(crate) fn reserve(&self, entry_bytes: u64) -> Result<(), Errno> {
-        let mut inner = self.0.borrow_mut();
-        inner.open()?;
-        if !inner.is_in_place() {
-            return Err(Errno::ESTALE);
-        }
-        let wanted = inner.bytes + entry_bytes + RESERVE_BYTES;
-        if wanted <= inner.reserved {
-            return Ok(());
-        }
-        // Half as much again, so that not every entry asks the file system.
-        let until = wanted + RESERVE_BYTES / 2;
-        let Some(file) = &inner.file else { return Ok(()) };
-        match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, until) {
-            Ok(()) => inner.reserved = until,
-            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
-            Err(error) => return Err(errno(error)),
-        }
-        Ok(())
-    }
 }
 
 impl Inner {
@@ -217,6 +189,28 @@ impl Inner {
             self.folder = self.folder.take().or_else(|| Anchor::of(self.path.parent()?));
         }
         self.file.as_mut().ok_or(Errno::EBADF)
+    }
+
+    /// Takes the room for an entry of `entry_bytes` and for what will be written of it later. Where a file system cannot
+    /// reserve, nothing is reserved.
+    fn reserve(&mut self, entry_bytes: u64) -> Result<(), Errno> {
+        self.open()?;
+        if !self.is_in_place() {
+            return Err(Errno::ESTALE);
+        }
+        let wanted = self.bytes + entry_bytes + RESERVE_BYTES;
+        if wanted <= self.reserved {
+            return Ok(());
+        }
+        // Half as much again, so that not every entry asks the file system.
+        let until = wanted + RESERVE_BYTES / 2;
+        let Some(file) = &self.file else { return Ok(()) };
+        match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, until) {
+            Ok(()) => self.reserved = until,
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+            Err(error) => return Err(errno(error)),
+        }
+        Ok(())
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
@@ -321,6 +315,17 @@ impl LedgerStore for FileLedger {
             },
         };
         read.map(|_| bytes).map_err(|error| LedgerError::Unreadable { place, errno: io_errno(&error) })
+    }
+
+    fn reserve(&mut self, turn: &Turn) -> Result<(), Errno> {
+        // Written once as the intent; what came of it and its closing are shorter.
+        let entry_bytes = serde_json::to_vec(turn).map_or(0, |json| json.len() as u64) * 4;
+        self.0.borrow_mut().reserve(entry_bytes)
+    }
+
+    /// Folder and file are those that were read and written so far, with what we wrote in them.
+    fn is_in_place(&self) -> bool {
+        self.0.borrow().is_in_place()
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {

@@ -9,8 +9,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use powerband_machine::{
-    Acted, Coalescing, CoalescingPlace, CommandPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job,
-    LastChange, LedgerError, Machine, OpenEntry, PerfPlace, ProcessId, SpawnError, Turn, Undone, Unwatched,
+    Acted, Change, Coalescing, CoalescingPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job,
+    LastChange, LedgerError, Look, Machine, OpenEntry, ProcessId, Readable, Run, SpawnError, Turn, Undone, Unwatched,
+    Watch,
 };
 use rustix::event::{PollFd, PollFlags};
 use thiserror::Error;
@@ -142,14 +143,14 @@ impl RecordedMachine {
     }
 
     fn read_at(&mut self, path: &str) -> Result<String, Errno> {
-        if CommandPlace::of(path).is_some() || PerfPlace::of(path).is_some() {
-            return Err(Errno::EOPNOTSUPP);
+        match Readable::of(path) {
+            Readable::Command(_) | Readable::Perf(_) => Err(Errno::EOPNOTSUPP),
+            Readable::Coalescing(place) => self.coalescing_at(&place),
+            Readable::File(_) | Readable::Lines(_) => {
+                let resolved = self.resolve(path)?;
+                self.text(&resolved)
+            }
         }
-        if let Some(place) = CoalescingPlace::of(path) {
-            return self.coalescing_at(&place);
-        }
-        let resolved = self.resolve(path)?;
-        self.text(&resolved)
     }
 }
 
@@ -161,7 +162,7 @@ fn names<'p>(first: &'p str, path: &'p str) -> Vec<&'p str> {
 /// What acting on it comes to.
 const NOTHING_TURNS: &str = "a recorded machine cannot be set";
 
-impl Machine for RecordedMachine {
+impl Look for RecordedMachine {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -216,6 +217,12 @@ impl Machine for RecordedMachine {
         }
     }
 
+    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
+        None
+    }
+}
+
+impl Change for RecordedMachine {
     /// Nothing goes on in a recording: one look sees all there is.
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         let reads_back = turn.read_back.as_deref().and_then(|path| self.read_at(path).ok());
@@ -243,15 +250,9 @@ impl Machine for RecordedMachine {
     fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
         Ok(Vec::new())
     }
+}
 
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
-
-    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
-        Err(Unwatched { why: "nothing happens on a recorded machine".into() })
-    }
-
+impl Run for RecordedMachine {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         let what = format!("{} on a recorded machine", job.work.kind());
         Err(SpawnError::Refused { what, errno: Errno::EROFS })
@@ -261,6 +262,12 @@ impl Machine for RecordedMachine {
 
     fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
         None
+    }
+}
+
+impl Watch for RecordedMachine {
+    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
+        Err(Unwatched { why: "nothing happens on a recorded machine".into() })
     }
 }
 

@@ -7,8 +7,8 @@ use powerband_machine::wire::{
     Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Welcome, first_message, message,
 };
 use powerband_machine::{
-    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
-    Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    Acted, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
+    Look, Machine, OpenEntry, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch, Written,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
@@ -343,7 +343,7 @@ impl Drop for Link {
     }
 }
 
-impl Machine for RemoteMachine {
+impl Look for RemoteMachine {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -370,6 +370,12 @@ impl Machine for RemoteMachine {
         let _: Option<()> = self.call(Call::Close(handle));
     }
 
+    fn last_change(&mut self, path: &str) -> Option<LastChange> {
+        self.call(Call::LastChange(path.into())).unwrap_or_default()
+    }
+}
+
+impl Change for RemoteMachine {
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         self.ledger(Call::Act(Box::new(turn.clone())))
     }
@@ -394,19 +400,12 @@ impl Machine for RemoteMachine {
         self.ledger(Call::SetDamageAside)
     }
 
-    fn last_change(&mut self, path: &str) -> Option<LastChange> {
-        self.call(Call::LastChange(path.into())).unwrap_or_default()
+    fn unguarded(&self) -> Option<String> {
+        self.call(Call::Unguarded).flatten()
     }
+}
 
-    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
-        let answer: Option<Result<(), Unwatched>> = self.call(Call::WatchWriters(places.to_vec()));
-        answer.unwrap_or_else(|| Err(Unwatched { why: format!("{} cannot be reached", self.identity.name) }))
-    }
-
-    fn take_writes(&mut self) -> Vec<Written> {
-        self.call(Call::TakeWrites).unwrap_or_default()
-    }
-
+impl Run for RemoteMachine {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         self.call::<Result<ProcessId, SpawnError>>(Call::Spawn(Box::new(job.clone()))).unwrap_or_else(|| {
             let what = format!("{} on {}", job.work.kind(), self.identity.name);
@@ -422,12 +421,19 @@ impl Machine for RemoteMachine {
         self.ended.remove(&process.0)
     }
 
-    fn unguarded(&self) -> Option<String> {
-        self.call(Call::Unguarded).flatten()
-    }
-
     fn left_behind(&mut self, end: bool) -> LeftBehind {
         self.call(Call::LeftBehind(end)).unwrap_or_default()
+    }
+}
+
+impl Watch for RemoteMachine {
+    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        let answer: Option<Result<(), Unwatched>> = self.call(Call::WatchWriters(places.to_vec()));
+        answer.unwrap_or_else(|| Err(Unwatched { why: format!("{} cannot be reached", self.identity.name) }))
+    }
+
+    fn take_writes(&mut self) -> Vec<Written> {
+        self.call(Call::TakeWrites).unwrap_or_default()
     }
 }
 

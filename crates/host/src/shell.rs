@@ -1,6 +1,7 @@
 //! A machine behind a bare POSIX shell: nothing of ours is installed there, and what it takes is said in the shell's words.
 //!
 //! The ledger is kept there, beside a lock and the watchdog's orders; the design is told in `docs/design/shell.md`.
+mod device;
 mod hand;
 mod invocation;
 mod jobs;
@@ -10,16 +11,15 @@ mod store;
 mod watched;
 
 use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 use powerband_machine::wire::Purpose;
-use powerband_machine::{
-    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LeftBehind, Machine, OpenEntry, Origin, ProcessId, SpawnError, Turn, Undone, Unwatched,
-};
+use powerband_machine::{Change as _, Hold, Identity, Ledger, Ledgered, Machine, Origin};
 use rustix::event::{PollFd, PollFlags};
 
-use self::hand::{Before, Hand};
+use self::device::ShellDevice;
+use self::hand::Hand;
 use self::jobs::{Handles, Jobs};
 use self::link::Link;
 use self::quote::assignment;
@@ -33,17 +33,11 @@ const LESSONS: &str = include_str!("shell/far.sh");
 
 /// A machine behind a shell. Dropping it lets go of what is there; what is still held its watchdog puts back.
 pub struct ShellMachine {
-    identity: Identity,
-    hand: Hand,
+    machine: Ledgered<ShellDevice>,
     /// The end the shell is heard at, to be polled beside the borrowed link.
     watched: std::os::fd::OwnedFd,
-    ledger: Ledger,
     folder: String,
     held: Option<String>,
-    /// Whether we hold the lock there.
-    owns: bool,
-    handles: Handles,
-    jobs: Jobs,
 }
 
 /// What a shell says of its machine.
@@ -99,7 +93,8 @@ impl ShellMachine {
         }
         let store = ShellLedger::new(hand.clone(), &folder, name);
         let ledger = Ledger::load(Box::new(store), &facts.boot_id).map_err(|error| refused(8, error.to_string()))?;
-        Ok(ShellMachine {
+        let ledger = ledger.in_network(facts.net_ns).on_machine(facts.machine);
+        let device = ShellDevice {
             identity: Identity {
                 name: name.into(),
                 system: facts.system,
@@ -108,21 +103,19 @@ impl ShellMachine {
                 privileged: facts.uid == "0",
                 owner: facts.pid,
             },
-            ledger: ledger.in_network(facts.net_ns).on_machine(facts.machine),
             hand,
-            watched,
-            folder,
-            held: Some(holder).filter(|holder| !owns && !holder.is_empty()),
             owns,
             handles: Handles::default(),
             jobs: Jobs::default(),
-        })
+        };
+        let held = Some(holder).filter(|holder| !owns && !holder.is_empty());
+        Ok(ShellMachine { machine: Ledgered::new(device, ledger), watched, folder, held })
     }
 
     /// Where the other machine of a rig reaches it.
     #[must_use]
     pub fn reached_at(mut self, address: &str) -> Self {
-        self.identity.address = address.into();
+        self.machine.device_mut().identity.address = address.into();
         self
     }
 
@@ -136,48 +129,6 @@ impl ShellMachine {
     #[must_use]
     pub fn held(&self) -> Option<&str> {
         self.held.as_deref()
-    }
-
-    /// What a ledger's error is when the machine is gone.
-    fn or_lost<T>(&self, done: Result<T, LedgerError>) -> Result<T, LedgerError> {
-        match self.hand.lost() {
-            Some(why) if done.is_err() => Err(LedgerError::Lost { machine: self.identity.name.clone(), why }),
-            _ => done,
-        }
-    }
-
-    fn act_and_say(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
-        let hand = self.hand.clone();
-        let entry = self.ledger.intend(turn, &mut |path| hand.read(path))?;
-        let before = if turn.hold == Hold::Held { orders(entry, turn.undo.as_ref()) } else { None };
-        let gone = || LedgerError::Lost { machine: self.identity.name.clone(), why: String::new() };
-        let done = hand.perform(&turn.action, before, turn.read_back.as_deref()).ok_or_else(gone)?;
-        let errno = done.refusal.as_ref().map(|refusal| refusal.errno);
-        let as_it_was = |action: &Action| drop(hand.perform(action, None, None));
-        if let (Some(Errno::ENOSPC | Errno::EIO), Action::WriteFile { path, .. }, Some(undo @ Action::WriteFile { .. })) =
-            (errno, &turn.action, &turn.undo)
-            && !hand::is_kernels(path)
-        {
-            // A full disk may have emptied it: the old content fits where it was.
-            as_it_was(undo);
-        }
-        let reads = done.reads_back.and_then(Result::ok);
-        let reads = reads.map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned()).or(done.in_force);
-        self.ledger.done(entry, errno, reads.clone(), &mut |undo| as_it_was(undo))?;
-        if self.ledger.find(entry).is_none() {
-            self.forget(&[entry]);
-        }
-        let words = done.words.or(done.refusal.and_then(|refusal| refusal.words));
-        Ok(Acted { entry, errno, words, reads_back: reads })
-    }
-
-    /// Takes entries from the watchdog's orders.
-    fn forget(&self, entries: &[EntryId]) {
-        if entries.is_empty() || !self.owns {
-            return;
-        }
-        let files: Vec<String> = entries.iter().map(|id| format!("\"$pb_g/undo.{}\"", id.0)).collect();
-        let _ = self.hand.call::<0>(&[], &format!("rm -f {}", files.join(" ")));
     }
 }
 
@@ -231,151 +182,35 @@ fn sentence(holder: &[u8]) -> String {
     holder.strip_prefix("soon ").map_or_else(|| holder.clone(), |rest| format!("its watchdog is {rest}"))
 }
 
-/// What the watchdog is told of an entry before it is acted on: how to take it back, and the line that says so in the
-/// ledger. A watchdog that cannot be had stops nobody: then the next command puts back.
-fn orders(entry: EntryId, undo: Option<&Action>) -> Option<Before> {
-    let close = assignment("pb_u3", Ledger::closing_line(entry, Undone::Undone).trim_end());
-    let (lines, back) = match undo? {
-        Action::WriteFile { path, text } => {
-            let lines = [assignment("pb_u1", path), assignment("pb_u2", text)].concat();
-            (lines, "pb_old \"$pb_u1\" \"$pb_u2\"")
-        }
-        Action::RemoveFile { path } => (assignment("pb_u1", path), "rm -f -- \"$pb_u1\""),
-        Action::RemoveGroup { group } => (assignment("pb_u1", group), "pb_ungroup \"$pb_u1\""),
-        Action::Run { argv, .. } => (hand::words(argv).ok()?, "pb_do \"$@\" && [ \"$pb_c\" = 0 ]"),
-        _ => return None,
-    };
-    let order = [lines.as_slice(), &close, &[format!("{back} && pb_close \"$pb_u3\"")]].concat().join("\n");
-    let file = format!("$pb_g/undo.{}", entry.0);
-    Some(Before {
-        lines: assignment("pb_u", &order),
-        script: format!(
-            "printf '%s\\n' \"$pb_u\" >\"{file}.new\" && mv \"{file}.new\" \"{file}\" && {{ pb_ensure; true; }}"
-        ),
-    })
+impl Deref for ShellMachine {
+    type Target = Ledgered<ShellDevice>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.machine
+    }
 }
 
-impl Machine for ShellMachine {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
-        self.hand.list(folder)
-    }
-
-    fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.hand.read(path)
-    }
-
-    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        // Kept by name: whether it can be read is known now, as with a file that is opened.
-        match self.hand.read(path) {
-            Err(
-                errno @ (Errno::ENOENT
-                | Errno::EACCES
-                | Errno::EPERM
-                | Errno::ENOTDIR
-                | Errno::ENOLINK
-                | Errno::EOPNOTSUPP),
-            ) => Err(errno),
-            _ => self.handles.open(path),
-        }
-    }
-
-    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
-        let paths: Option<Vec<&str>> = handles.iter().map(|&handle| self.handles.path(handle)).collect();
-        *into = paths.map(|paths| self.hand.read_many(&paths)).unwrap_or_default();
-        let missing = if self.hand.lost().is_some() { Errno::ENOLINK } else { Errno::EBADF };
-        into.resize(handles.len(), Err(missing));
-    }
-
-    fn close(&mut self, handle: Handle) {
-        self.handles.close(handle);
-    }
-
-    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
-        let done = self.act_and_say(turn);
-        self.or_lost(done)
-    }
-
-    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
-        let hand = self.hand.clone();
-        let act = &mut |action: &Action| {
-            let done = hand.perform(action, None, None).ok_or(Errno::ENOLINK)?;
-            done.refusal.map_or(Ok(()), |refusal| Err(refusal.errno))
-        };
-        let undone = self.ledger.undo(entry, force, &mut |path| hand.read(path), act);
-        if undone.as_ref().is_ok_and(|undone| !undone.stays_open()) {
-            self.forget(&[entry]);
-        }
-        // What a lost machine did not answer is no outcome.
-        match self.hand.lost() {
-            Some(why) => Err(LedgerError::Lost { machine: self.identity.name.clone(), why }),
-            None => undone,
-        }
-    }
-
-    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
-        let kept = self.ledger.keep(entries);
-        if kept.is_ok() {
-            self.forget(entries);
-        }
-        self.or_lost(kept)
-    }
-
-    fn open_entries(&self) -> Vec<OpenEntry> {
-        self.ledger.open().to_vec()
-    }
-
-    fn damage(&self) -> Vec<Damage> {
-        self.ledger.damage().to_vec()
-    }
-
-    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
-        let aside = self.ledger.set_damage_aside();
-        self.or_lost(aside)
-    }
-
-    fn last_change(&mut self, path: &str) -> Option<LastChange> {
-        self.hand.last_change(path)
-    }
-
-    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
-        Err(Unwatched { why: format!("{} has nothing but a shell, and that cannot watch", self.identity.name) })
-    }
-
-    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
-        self.jobs.spawn(&self.hand, &self.handles, job, &self.identity.name)
-    }
-
-    fn end(&mut self, process: ProcessId, force: bool) {
-        self.jobs.end(&self.hand, process, force);
-    }
-
-    fn finished(&mut self, process: ProcessId) -> Option<Finished> {
-        self.jobs.finished(process)
-    }
-
-    fn left_behind(&mut self, end: bool) -> LeftBehind {
-        self.jobs.left_behind(&self.hand, end)
+impl DerefMut for ShellMachine {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.machine
     }
 }
 
 impl Member for ShellMachine {
     fn machine(&mut self) -> &mut dyn Machine {
-        self
+        &mut self.machine
     }
 
     fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
-        if self.hand.lost().is_none() {
+        if self.device().hand.lost().is_none() {
             fds.push(PollFd::new(&self.watched, PollFlags::IN));
         }
     }
 
     fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
+        let ShellDevice { hand, jobs, .. } = self.machine.device_mut();
         {
-            let mut link = self.hand.0.borrow_mut();
+            let mut link = hand.0.borrow_mut();
             if link.lost.is_none()
                 && ready.first().is_some_and(|flags| !flags.is_empty())
                 && let Err(silence) = link.listen()
@@ -384,29 +219,30 @@ impl Member for ShellMachine {
             }
         }
         loop {
-            let next = self.hand.0.borrow_mut().ended.pop_front();
+            let next = hand.0.borrow_mut().ended.pop_front();
             let Some(ended) = next else { break };
-            news.extend(self.jobs.conclude(&self.hand, &ended).map(News::Ended));
+            news.extend(jobs.conclude(hand, &ended).map(News::Ended));
         }
-        news.extend(self.jobs.over(now_ns).into_iter().map(News::Ended));
-        if let Some((why, told @ false)) = &mut self.hand.0.borrow_mut().lost {
+        news.extend(jobs.over(now_ns).into_iter().map(News::Ended));
+        if let Some((why, told @ false)) = &mut hand.0.borrow_mut().lost {
             *told = true;
             news.push(News::Lost(why.clone()));
         }
     }
 
     fn next_due_ns(&self) -> Option<u64> {
-        let link = self.hand.0.borrow();
+        let device = self.device();
+        let link = device.hand.0.borrow();
         let due = match &link.lost {
             _ if !link.ended.is_empty() => Some(0),
             Some((_, told)) => (!told).then_some(0),
             None => Some(link.due_ns()),
         };
-        due.into_iter().chain(self.jobs.due_ns()).min()
+        due.into_iter().chain(device.jobs.due_ns()).min()
     }
 
     fn tend(&mut self) {
-        let mut link = self.hand.0.borrow_mut();
+        let mut link = self.device().hand.0.borrow_mut();
         if link.lost.is_none()
             && let Err(silence) = link.tend()
         {
@@ -415,7 +251,7 @@ impl Member for ShellMachine {
     }
 
     fn hush(&mut self, for_ns: u64) {
-        let mut link = self.hand.0.borrow_mut();
+        let mut link = self.device().hand.0.borrow_mut();
         if link.lost.is_none()
             && let Err(silence) = link.hush(for_ns)
         {
@@ -424,24 +260,26 @@ impl Member for ShellMachine {
     }
 
     fn lost(&self) -> Option<String> {
-        self.hand.lost()
+        self.device().hand.lost()
     }
 
     fn end_loads(&mut self) {
-        self.jobs.abandon(&self.hand);
+        let ShellDevice { hand, jobs, .. } = self.machine.device_mut();
+        jobs.abandon(hand);
     }
 }
 
 impl Drop for ShellMachine {
     fn drop(&mut self) {
-        self.jobs.abandon(&self.hand);
-        let held = self.ledger.open().iter().any(|entry| entry.turn.hold == Hold::Held);
+        self.end_loads();
+        let held = self.open_entries().iter().any(|entry| entry.turn.hold == Hold::Held);
+        let ShellDevice { hand, owns, .. } = self.device();
         // With something held we just go, and the watchdog does the rest.
-        if self.owns && !held {
-            let _ = self.hand.turn::<0>(&[], "pb_leave");
+        if *owns && !held {
+            let _ = hand.turn::<0>(&[], "pb_leave");
         }
-        if self.hand.lost().is_none() {
-            self.hand.0.borrow_mut().part();
+        if hand.lost().is_none() {
+            hand.0.borrow_mut().part();
         }
     }
 }

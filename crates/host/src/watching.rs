@@ -2,7 +2,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use powerband_machine::{Errno, Handle, LinesPlace, PerfPlace, Sample, Watch};
+use powerband_machine::{Errno, Handle, LinesPlace, Readable, Sample, Sampling};
 
 use crate::followed::Followed;
 use crate::perf::Counter;
@@ -31,7 +31,7 @@ enum Open {
 impl OpenFiles {
     /// Opens one more.
     pub(crate) fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        if let Some(place) = PerfPlace::of(path) {
+        if let Readable::Perf(place) = Readable::of(path) {
             return self.add(Open::Count(Counter::open(place)?));
         }
         self.add(Open::File { file: crate::files::open(path)?, page: path.starts_with("/sys/") })
@@ -94,14 +94,14 @@ impl OpenFiles {
 /// A watch while its load runs.
 #[derive(Debug)]
 pub(crate) struct Watching {
-    watch: Watch,
+    watch: Sampling,
     due_ns: Option<u64>,
     samples: Vec<Sample>,
 }
 
 impl Watching {
     /// Nothing is read yet.
-    pub(crate) fn new(watch: &Watch) -> Self {
+    pub(crate) fn new(watch: &Sampling) -> Self {
         Watching { watch: watch.clone(), due_ns: None, samples: Vec::new() }
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn samples_keep_to_multiples_of_the_period() {
-        let watch = |period_ns| Watching::new(&Watch { handles: Vec::new(), period_ns });
+        let watch = |period_ns| Watching::new(&Sampling { handles: Vec::new(), period_ns });
         let sample = |at_ns| Sample { at_ns, texts: Vec::new() };
         let mut watching = watch(Some(10));
         for (now, due) in [(104, 110), (113, 120), (120, 130), (155, 160)] {

@@ -4,7 +4,7 @@ mod keepsake;
 
 use std::collections::BTreeMap;
 
-use powerband_machine::{Acted, Action, EntryId, Hold, Machine, Turn};
+use powerband_machine::{Acted, Action, Change, EntryId, Hold, Look, Turn};
 use powerband_record::{ReachedSite, Setting, placed};
 use serde::Serialize;
 
@@ -90,13 +90,13 @@ pub struct Applied {
 impl Applied {
     /// Whether the links that were up before the turn are up again: many drivers reset their card.
     #[must_use]
-    pub fn links_are_back(&self, machine: &mut dyn Machine) -> bool {
+    pub fn links_are_back(&self, machine: &mut dyn Look) -> bool {
         self.links.iter().all(|device| has_carrier(machine, device))
     }
 
     /// Reads everything again and judges anew. Since Linux 5.3 limits take effect a moment after the write returns:
     /// call this once the machine has settled.
-    pub fn look_again(&mut self, machine: &mut dyn Machine) {
+    pub fn look_again(&mut self, machine: &mut dyn Look) {
         for reached in self.sites.iter_mut().filter(|reached| reached.landed != Landed::Already) {
             let Some(path) = &reached.site.path else { continue };
             let Ok(text) = machine.read(path) else { continue };
@@ -134,7 +134,7 @@ impl Applied {
 /// # Errors
 /// [`KnobError`]; then nothing is left turned, except as [`KnobError::CannotRestore`] says.
 pub fn apply(
-    machine: &mut dyn Machine,
+    machine: &mut dyn Change,
     setting: &Setting,
     hold: Hold,
     narrow: &Selection,
@@ -147,7 +147,7 @@ pub fn apply(
 ///
 /// # Errors
 /// [`KnobError`]; then nothing is left turned, except as [`KnobError::CannotRestore`] says.
-pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Result<Applied, KnobError> {
+pub fn apply_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold) -> Result<Applied, KnobError> {
     if hold == Hold::Set {
         steps.may_stay()?;
     }
@@ -176,7 +176,7 @@ pub fn apply_steps(machine: &mut dyn Machine, steps: &Steps, hold: Hold) -> Resu
 
 /// One call of [`apply_steps`].
 struct Run<'m> {
-    machine: &'m mut dyn Machine,
+    machine: &'m mut dyn Change,
     hold: Hold,
     /// How limits are taken back, by their files, as it was before a switch for boost moved what they show.
     limits: BTreeMap<String, Turning>,

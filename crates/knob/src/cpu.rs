@@ -1,12 +1,12 @@
 //! CPUs as sites: which there are, and which of them a selection means.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::CpuList;
 
 use crate::policy::{CPU, numbered, parse_cpus};
 use crate::{KnobError, Selection};
 
 /// Numbers of the CPUs that have a folder, ascending, offline ones included.
-pub(crate) fn present(machine: &mut dyn Machine) -> Vec<u32> {
+pub(crate) fn present(machine: &mut dyn Look) -> Vec<u32> {
     let entries = machine.list(CPU).unwrap_or_default();
     numbered(entries.into_iter().map(|entry| entry.name), "cpu").into_iter().map(|(number, _)| number).collect()
 }
@@ -15,7 +15,7 @@ pub(crate) fn present(machine: &mut dyn Machine) -> Vec<u32> {
 ///
 /// # Errors
 /// [`KnobError::NoSite`] when it means none.
-pub(crate) fn chosen(knob: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Vec<u32>, KnobError> {
+pub(crate) fn chosen(knob: &str, machine: &mut dyn Look, at: &Selection) -> Result<Vec<u32>, KnobError> {
     let all = present(machine);
     let nothing = |site: &str| KnobError::NoSite {
         knob: knob.to_owned(),

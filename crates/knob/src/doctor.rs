@@ -14,7 +14,7 @@ mod rivals;
 mod symbol;
 mod tick;
 
-use powerband_machine::{Machine, Noting, Unread};
+use powerband_machine::{Look, Noting, Unread};
 use serde::Serialize;
 
 pub use config::{Arch, Config, ConfigError, State};
@@ -139,13 +139,9 @@ pub fn examine_file(config: &Config, source: &str, default: Option<DefaultGovern
 
 /// Examines a machine: its kernel's configuration (`given` with its source, else as it tells it), its driver, what else
 /// turns knobs there, what the caller may do.
-pub fn examine(
-    machine: &mut dyn Machine,
-    given: Option<(Config, String)>,
-    default: Option<DefaultGovernor>,
-) -> Examined {
+pub fn examine(machine: &mut dyn Look, given: Option<(Config, String)>, default: Option<DefaultGovernor>) -> Examined {
     let mut noting = Noting::new(machine);
-    let machine: &mut dyn Machine = &mut noting;
+    let machine: &mut dyn Look = &mut noting;
     let place = Place::look(machine);
     let cmdline = machine.read("/proc/cmdline").unwrap_or_default();
     let hardware = Hardware::of(machine, &place);

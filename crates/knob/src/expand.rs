@@ -1,5 +1,5 @@
 //! Axes: `a,b`, `10..100:10`, `10..100`, `all` become values; what cannot be compared is left out and said.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::{Axis, parse_frequency_khz};
 
 use crate::plan::Offer;
@@ -38,12 +38,7 @@ pub struct Expanded {
 ///
 /// # Errors
 /// [`KnobError`], a sentence: unknown name, empty list, a value or an end of a range that the knob does not take.
-pub fn expand(
-    axis: &Axis,
-    machine: &mut dyn Machine,
-    narrow: &Selection,
-    beside: &Beside,
-) -> Result<Expanded, KnobError> {
+pub fn expand(axis: &Axis, machine: &mut dyn Look, narrow: &Selection, beside: &Beside) -> Result<Expanded, KnobError> {
     let named = narrow.resolve(&axis.knob.name, &beside.governors, machine)?;
     let sites = sites_or_later(&named, machine, &narrow.at(axis.knob.site.as_deref()))?;
     let mut list = List { named, sites, values: Vec::new(), notes: Vec::new() };
@@ -58,7 +53,7 @@ pub fn expand(
 }
 
 /// Its sites; a tunable whose governor is not in force has one stand-in, as its values do not depend on the machine.
-pub(crate) fn sites_or_later(named: &Named, machine: &mut dyn Machine, at: &Selection) -> Result<Vec<Site>, KnobError> {
+pub(crate) fn sites_or_later(named: &Named, machine: &mut dyn Look, at: &Selection) -> Result<Vec<Site>, KnobError> {
     match named.knob.sites(&named.name, machine, at) {
         Ok(sites) => Ok(sites.sites),
         Err(KnobError::NeedsFirst { .. }) => Ok(vec![Site { name: "-".into(), path: None, policy: None }]),
@@ -67,12 +62,7 @@ pub(crate) fn sites_or_later(named: &Named, machine: &mut dyn Machine, at: &Sele
 }
 
 /// Reads a value and checks it at every site.
-pub(crate) fn parse_at(
-    named: &Named,
-    text: &str,
-    machine: &mut dyn Machine,
-    sites: &[Site],
-) -> Result<Value, KnobError> {
+pub(crate) fn parse_at(named: &Named, text: &str, machine: &mut dyn Look, sites: &[Site]) -> Result<Value, KnobError> {
     let mut value = None;
     for site in sites {
         value = Some(named.knob.parse(&named.name, text, machine, site)?);
@@ -97,7 +87,7 @@ impl List {
         self.wrong("an entry of its list is empty; write e.g. 10,20 or 10..100:10")
     }
 
-    fn add(&mut self, item: &str, machine: &mut dyn Machine) -> Result<(), KnobError> {
+    fn add(&mut self, item: &str, machine: &mut dyn Look) -> Result<(), KnobError> {
         if item.is_empty() {
             return Err(self.nothing_listed());
         }
@@ -122,7 +112,7 @@ impl List {
     }
 
     /// Values that every site has.
-    fn choices(&self, machine: &mut dyn Machine) -> Vec<Value> {
+    fn choices(&self, machine: &mut dyn Look) -> Vec<Value> {
         let mut common: Option<Vec<Value>> = None;
         for site in &self.sites {
             let here = self.named.knob.choices(machine, site);
@@ -134,7 +124,7 @@ impl List {
         common.unwrap_or_default()
     }
 
-    fn add_all(&mut self, machine: &mut dyn Machine) -> Result<(), KnobError> {
+    fn add_all(&mut self, machine: &mut dyn Look) -> Result<(), KnobError> {
         let mut choices = self.choices(machine);
         if choices.is_empty() {
             let short = self.named.knob.about().short;
@@ -165,7 +155,7 @@ impl List {
     }
 
     /// Governors of a driver that is put into one of these modes or another: each that one of them has.
-    fn governors(mut self, items: &str, modes: &[String], machine: &mut dyn Machine) -> Result<Expanded, KnobError> {
+    fn governors(mut self, items: &str, modes: &[String], machine: &mut dyn Look) -> Result<Expanded, KnobError> {
         let offers: Vec<Offer> = modes.iter().map(|mode| Offer::of(mode, machine, &self.sites)).collect();
         for item in items.split(',').map(str::trim) {
             if item.is_empty() {
@@ -208,12 +198,7 @@ impl List {
     }
 
     /// Both ends, or `None` when this is no range but a text with dots.
-    fn range(
-        &self,
-        first: &str,
-        last: &str,
-        machine: &mut dyn Machine,
-    ) -> Result<Option<(Value, u64, u64)>, KnobError> {
+    fn range(&self, first: &str, last: &str, machine: &mut dyn Look) -> Result<Option<(Value, u64, u64)>, KnobError> {
         let first = parse_at(&self.named, first, machine, &self.sites);
         if let Ok(Value::Word(_)) = first {
             return Err(self.wrong("it takes names, not a range; write e.g. governor=ondemand,performance"));
@@ -232,7 +217,7 @@ impl List {
         item: &str,
         (kind, low, high): (Value, u64, u64),
         step: Option<&str>,
-        machine: &mut dyn Machine,
+        machine: &mut dyn Look,
     ) -> Result<(), KnobError> {
         let Some(step) = step else {
             let listed = self.choices(machine);

@@ -1,5 +1,5 @@
 //! Frequencies for one policy: read as cpufreq-set takes them, checked against the CPU's range, with the unit people forgot.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::{format_khz, parse_frequency_khz};
 
 use crate::{KnobError, Policy, Value};
@@ -12,7 +12,7 @@ use crate::{KnobError, Policy, Value};
 pub(crate) fn parse(
     knob: &str,
     text: &str,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Look,
     policy: Option<&Policy>,
 ) -> Result<Value, KnobError> {
     let khz = parse_frequency_khz(text).map_err(|error| KnobError::value(knob, error.to_string()))?;
@@ -46,14 +46,14 @@ pub(crate) fn parse(
 }
 
 /// Lowest and highest frequency the driver offers now.
-pub(crate) fn range(machine: &mut dyn Machine, policy: &Policy) -> Option<(u32, u32)> {
+pub(crate) fn range(machine: &mut dyn Look, policy: &Policy) -> Option<(u32, u32)> {
     let least = policy.khz(machine, "cpuinfo_min_freq")?;
     let most = policy.khz(machine, "cpuinfo_max_freq")?;
     (least <= most).then_some((least, most))
 }
 
 /// "this CPU's" where all CPUs are alike to the reader, else whose.
-fn owner(machine: &mut dyn Machine, policy: &Policy) -> String {
+fn owner(machine: &mut dyn Look, policy: &Policy) -> String {
     let alone = crate::policy::policies(machine, "").is_ok_and(|all| all.active.len() <= 1);
     if alone { "this CPU's".into() } else { format!("{}'s", policy.name) }
 }
@@ -62,7 +62,7 @@ fn owner(machine: &mut dyn Machine, policy: &Policy) -> String {
 const STEP_WITHOUT_TABLE_KHZ: u32 = 100_000;
 
 /// Every frequency a policy has, ascending; every 100 MHz and both ends where the driver has no table.
-pub(crate) fn choices(machine: &mut dyn Machine, policy: &Policy) -> Vec<Value> {
+pub(crate) fn choices(machine: &mut dyn Look, policy: &Policy) -> Vec<Value> {
     let Some((least, most)) = range(machine, policy) else { return Vec::new() };
     let mut steps = policy.steps_khz(machine);
     steps.retain(|khz| (least..=most).contains(khz));

@@ -1,7 +1,7 @@
 //! The trait every knob implements, and where knobs sit. What is common to all knobs of one kind is a default method.
 use std::fmt;
 
-use powerband_machine::{Action, Errno, Machine};
+use powerband_machine::{Action, Change, Errno, Look};
 use powerband_record::CpuList;
 
 use crate::{About, Declared, KnobError, Landed, Policy, Value, resolve_here};
@@ -18,16 +18,16 @@ pub trait Knob: Sync + fmt::Debug {
     ///
     /// # Errors
     /// [`KnobError`] when the machine has none, or none of those asked for.
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError>;
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError>;
 
     /// Reads a value as typed and checks it against what the machine says it has at `site`.
     ///
     /// # Errors
     /// [`KnobError::Value`], a whole sentence.
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError>;
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError>;
 
     /// Every value it has at `site`, ascending where that means something; empty when they cannot be listed.
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value>;
+    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value>;
 
     /// Why a value is left out when `all` values are compared; `None` for those that are compared.
     fn left_out(&self, _value: &Value) -> Option<&'static str> {
@@ -86,7 +86,7 @@ pub trait Knob: Sync + fmt::Debug {
     }
 
     /// What a value stands for at a site beyond itself, for people: a mode that a driver gives a number for.
-    fn stands_for(&self, _reads: &str, _machine: &mut dyn Machine, _site: &Site) -> Option<String> {
+    fn stands_for(&self, _reads: &str, _machine: &mut dyn Look, _site: &Site) -> Option<String> {
         None
     }
 
@@ -94,7 +94,7 @@ pub trait Knob: Sync + fmt::Debug {
     ///
     /// # Errors
     /// The kernel's error number when what is there cannot be read.
-    fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {
+    fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
         let path = site.path.clone().ok_or(Errno::ENOENT)?;
         let before = machine.read(&path)?;
         let undo = Some(Action::WriteFile { path: path.clone(), text: before.trim_end().to_owned() });
@@ -175,7 +175,7 @@ impl Selection {
     ///
     /// # Errors
     /// As [`resolve_here`].
-    pub fn resolve(&self, name: &str, chosen: &[String], machine: &mut dyn Machine) -> Result<Named, KnobError> {
+    pub fn resolve(&self, name: &str, chosen: &[String], machine: &mut dyn Look) -> Result<Named, KnobError> {
         self.declared.find(name).map_or_else(|| resolve_here(name, chosen, machine), Ok)
     }
 }

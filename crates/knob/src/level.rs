@@ -1,5 +1,5 @@
 //! What a value of a knob is to a search: a number with neighbours, a word in an order, or something of its own.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use crate::expand::{parse_at, sites_or_later};
 use crate::value::PER_PERCENT;
@@ -20,7 +20,7 @@ pub enum Level {
 ///
 /// # Errors
 /// [`KnobError`] for what the knob does not take there.
-pub fn level(named: &Named, text: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Level, KnobError> {
+pub fn level(named: &Named, text: &str, machine: &mut dyn Look, at: &Selection) -> Result<Level, KnobError> {
     let sites = sites_or_later(named, machine, at)?;
     let value = parse_at(named, text, machine, &sites)?;
     let typed = value.typed();

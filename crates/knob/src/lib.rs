@@ -10,7 +10,7 @@
 //!
 //! What is special is written down where it is handled: tunables that die with their governor (`apply/keepsake.rs`),
 //! pairs that must not cross (`plan/order.rs`), limits that take effect late ([`Applied::look_again`], `restore.rs`).
-//! Everything goes through [`powerband_machine::Machine`]; nothing here knows whether it is real.
+//! Everything goes through [`powerband_machine::Look`]; nothing here knows whether it is real.
 mod about;
 mod apply;
 pub mod catalogue;

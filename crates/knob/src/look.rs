@@ -16,7 +16,7 @@ pub use seen::Unread;
 pub use stats::{Change, InState, Stats};
 pub(crate) use stats::{TICK_MS, times_in_state};
 
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 use powerband_record::{CpuList, KnobRef};
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ const LISTED: usize = 64;
 /// # Errors
 /// [`KnobError`] when the name, the site or the knob is not there; a file that cannot be read is a [`Reading`] that
 /// says so.
-pub fn get(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Result<Vec<Reading>, KnobError> {
+pub fn get(machine: &mut dyn Look, knob: &KnobRef, narrow: &Selection) -> Result<Vec<Reading>, KnobError> {
     let named = narrow.resolve(&knob.name, &[], machine)?;
     let sites = named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
     let mut readings = Vec::new();

@@ -1,5 +1,5 @@
 //! Why something else than what was asked is in force: what holds a frequency down, and what has not come yet.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::{CpuList, format_khz};
 
 use crate::policy::{CPU, policies};
@@ -13,7 +13,7 @@ const THERMAL: &str = "/sys/class/thermal";
 const COOLS_CPUS: [&str; 4] = ["Processor", "cpufreq-", "thermal-cpufreq", "intel_powerclamp"];
 
 /// Says more of a landing that is not what was asked, where something is known of it.
-pub(crate) fn explain(machine: &mut dyn Machine, reached: &mut Reached) {
+pub(crate) fn explain(machine: &mut dyn Look, reached: &mut Reached) {
     if !matches!(reached.landed, Landed::Clamped { .. } | Landed::ReadsOther { .. }) {
         return;
     }
@@ -43,7 +43,7 @@ pub(crate) fn explain(machine: &mut dyn Machine, reached: &mut Reached) {
 
 /// What holds an upper limit down that reads lower than the CPU's highest, so that what was asked of the kernel before
 /// cannot be known; `None` when nothing is found.
-pub(crate) fn throttle(machine: &mut dyn Machine, policy: &Policy) -> Option<String> {
+pub(crate) fn throttle(machine: &mut dyn Look, policy: &Policy) -> Option<String> {
     let highest = policy.khz(machine, "cpuinfo_max_freq")?;
     let shown = policy.khz(machine, "scaling_max_freq")?;
     if shown < highest { holds_down(machine, policy, u64::from(highest)) } else { None }
@@ -51,7 +51,7 @@ pub(crate) fn throttle(machine: &mut dyn Machine, policy: &Policy) -> Option<Str
 
 /// Says of frequencies that landed whether CPUs whose clock the hardware changes together with theirs hold it up: the
 /// highest request counts. What such a CPU may ask for is a note.
-pub(crate) fn by_siblings(machine: &mut dyn Machine, applied: &mut Applied) {
+pub(crate) fn by_siblings(machine: &mut dyn Look, applied: &mut Applied) {
     let is_clock = |it: &&mut Reached| ["cpufreq.freq", "cpufreq.max_freq"].contains(&it.named.name.as_str());
     let landed = |it: &&mut Reached| {
         matches!(it.landed, Landed::Applied | Landed::Already | Landed::Clamped { .. } | Landed::Overridden { .. })
@@ -78,7 +78,7 @@ pub(crate) fn by_siblings(machine: &mut dyn Machine, applied: &mut Applied) {
 }
 
 /// CPUs whose clock changes together with a policy's, where they are more than its own.
-fn domain(machine: &mut dyn Machine, policy: &Policy) -> Option<CpuList> {
+fn domain(machine: &mut dyn Look, policy: &Policy) -> Option<CpuList> {
     // Linux 3.9 and later have the first; before, the second says it.
     let text = policy.read(machine, "freqdomain_cpus").or_else(|_| policy.read(machine, "related_cpus")).ok()?;
     let domain = CpuList::parse_spaced(&text).ok()?;
@@ -86,7 +86,7 @@ fn domain(machine: &mut dyn Machine, policy: &Policy) -> Option<CpuList> {
 }
 
 /// The other policy of a domain that asks for the highest clock, kHz; whether it surely does, or may.
-fn highest_request(machine: &mut dyn Machine, ours: &Policy, domain: &CpuList) -> Option<(String, u64, bool)> {
+fn highest_request(machine: &mut dyn Look, ours: &Policy, domain: &CpuList) -> Option<(String, u64, bool)> {
     let all = policies(machine, "cpufreq.freq").ok()?.active.into_iter();
     let siblings =
         all.filter(|it| it.name != ours.name && it.online.as_slice().iter().any(|&cpu| domain.contains(cpu)));
@@ -109,12 +109,12 @@ fn khz(text: &str) -> u64 {
 }
 
 /// The kernel rounds an upper limit down to a step of the table.
-fn is_the_step_below(machine: &mut dyn Machine, policy: &Policy, asked: u64, now: u64) -> bool {
+fn is_the_step_below(machine: &mut dyn Look, policy: &Policy, asked: u64, now: u64) -> bool {
     policy.steps_khz(machine).into_iter().map(u64::from).filter(|&step| step <= asked).max() == Some(now)
 }
 
 /// What keeps a policy below `asked`, kHz.
-fn holds_down(machine: &mut dyn Machine, policy: &Policy, asked: u64) -> Option<String> {
+fn holds_down(machine: &mut dyn Look, policy: &Policy, asked: u64) -> Option<String> {
     let mut number = |path: &str| machine.read(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
     if number(&format!("{CPU}/intel_pstate/no_turbo")) == Some(1) {
         return Some("pstate.no_turbo=1".into());
@@ -134,7 +134,7 @@ fn holds_down(machine: &mut dyn Machine, policy: &Policy, asked: u64) -> Option<
 }
 
 /// A device that cools CPUs by slowing them, while it does.
-fn cooling(machine: &mut dyn Machine) -> Option<String> {
+fn cooling(machine: &mut dyn Look) -> Option<String> {
     for entry in machine.list(THERMAL).ok()?.into_iter().filter(|entry| entry.name.starts_with("cooling_device")) {
         let mut word = |file: &str| {
             machine.read(&format!("{THERMAL}/{}/{file}", entry.name)).map(|text| text.trim().to_owned()).ok()
@@ -151,7 +151,7 @@ fn cooling(machine: &mut dyn Machine) -> Option<String> {
 }
 
 /// A lower limit above the upper one: the upper one wins.
-fn other_limit(machine: &mut dyn Machine, policy: &Policy, asked: &Option<u64>, reads: &str) -> Option<Option<String>> {
+fn other_limit(machine: &mut dyn Look, policy: &Policy, asked: &Option<u64>, reads: &str) -> Option<Option<String>> {
     let asked = (*asked)?;
     let upper = policy.khz(machine, "scaling_max_freq").map(u64::from)?;
     let step_above = policy.steps_khz(machine).into_iter().map(u64::from).find(|&step| step >= asked);
@@ -162,8 +162,8 @@ fn other_limit(machine: &mut dyn Machine, policy: &Policy, asked: &Option<u64>, 
 }
 
 /// A fixed frequency stays inside the limits.
-fn outside_limits(machine: &mut dyn Machine, policy: &Policy, asked: u64) -> Option<Option<String>> {
-    let limit = |machine: &mut dyn Machine, file| policy.khz(machine, file).map(u64::from);
+fn outside_limits(machine: &mut dyn Look, policy: &Policy, asked: u64) -> Option<Option<String>> {
+    let limit = |machine: &mut dyn Look, file| policy.khz(machine, file).map(u64::from);
     let (lower, upper) = (limit(machine, "scaling_min_freq")?, limit(machine, "scaling_max_freq")?);
     match asked {
         _ if asked > upper => Some(Some(format!("max_freq={}", shown(upper)))),

@@ -6,7 +6,7 @@ mod order;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::{Assignment, KnobRef, Setting, Side, placed};
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ pub fn for_side(setting: &Setting, side: Side) -> Setting {
 }
 
 /// The governors in force, lower case, each once; none on a machine without cpufreq.
-pub fn governors_in_force(machine: &mut dyn Machine) -> Vec<String> {
+pub fn governors_in_force(machine: &mut dyn Look) -> Vec<String> {
     let Ok(all) = policies(machine, "cpufreq.governor") else { return Vec::new() };
     let read: BTreeSet<String> = all
         .active
@@ -123,7 +123,7 @@ pub fn settles_ns(setting: &Setting) -> u64 {
 ///
 /// # Errors
 /// [`KnobError`] for the first thing that cannot be: a name, a site, a value, a governor that would be missing.
-pub fn plan(setting: &Setting, machine: &mut dyn Machine, narrow: &Selection) -> Result<Steps, KnobError> {
+pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Result<Steps, KnobError> {
     let mut steps = Steps::default();
     let chosen = governors_chosen(setting);
     let mut resolved = Vec::new();
@@ -188,7 +188,7 @@ fn under_governor(
     governor: &'static str,
     text: &str,
     at: Selection,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Look,
 ) -> Result<Part, KnobError> {
     let all: Policies = policies(machine, &named.name)?;
     let policies = all.select(&named.name, &at, &mut Vec::new())?;
@@ -242,12 +242,7 @@ fn refuse_twice(earlier: &[Part], part: &Part) -> Result<(), KnobError> {
 }
 
 /// The moves of one phase in their order. `now`: sites that earlier phases may have moved are looked up again.
-pub(crate) fn moves(
-    parts: &[Part],
-    phase: Phase,
-    machine: &mut dyn Machine,
-    now: bool,
-) -> Result<Vec<Move>, KnobError> {
+pub(crate) fn moves(parts: &[Part], phase: Phase, machine: &mut dyn Look, now: bool) -> Result<Vec<Move>, KnobError> {
     let mut moves = Vec::new();
     // Tunables come with their governor, and policies go with their CPUs.
     let switches_cpus = phase != Phase::Cpu && parts.iter().any(|part| part.named.knob.about().phase == Phase::Cpu);

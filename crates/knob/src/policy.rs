@@ -1,7 +1,7 @@
 //! cpufreq policies: which there are, which CPUs they drive, which of them a selection means.
 use std::collections::BTreeSet;
 
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
 use serde::Serialize;
 
@@ -38,22 +38,22 @@ impl Policy {
     ///
     /// # Errors
     /// The kernel's error number.
-    pub fn read(&self, machine: &mut dyn Machine, name: &str) -> Result<String, Errno> {
+    pub fn read(&self, machine: &mut dyn Look, name: &str) -> Result<String, Errno> {
         machine.read(&self.file(name)).map(|text| text.trim().to_owned())
     }
 
     /// A file that holds kHz; `None` when it is absent or holds none.
-    pub fn khz(&self, machine: &mut dyn Machine, name: &str) -> Option<u32> {
+    pub fn khz(&self, machine: &mut dyn Look, name: &str) -> Option<u32> {
         self.read(machine, name).ok()?.parse().ok()
     }
 
     /// The steps the driver lists, ascending; empty for drivers without a table.
-    pub fn steps_khz(&self, machine: &mut dyn Machine) -> Vec<u32> {
+    pub fn steps_khz(&self, machine: &mut dyn Look) -> Vec<u32> {
         steps_khz(machine, &self.folder)
     }
 
     /// The governors it offers, in the kernel's order; `None` when it does not say.
-    pub fn governors(&self, machine: &mut dyn Machine) -> Option<Vec<String>> {
+    pub fn governors(&self, machine: &mut dyn Look) -> Option<Vec<String>> {
         let text = self.read(machine, "scaling_available_governors").ok()?;
         Some(text.split_whitespace().map(str::to_lowercase).collect())
     }
@@ -77,7 +77,7 @@ pub(crate) type Texts = Vec<Result<String, Errno>>;
 ///
 /// # Errors
 /// [`KnobError::Absent`] in the name of `knob` when the machine has no cpufreq.
-pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobError> {
+pub fn policies(machine: &mut dyn Look, knob: &str) -> Result<Policies, KnobError> {
     policies_with(machine, knob, |_, _| Vec::new()).map(|(all, _)| all)
 }
 
@@ -86,9 +86,9 @@ pub fn policies(machine: &mut dyn Machine, knob: &str) -> Result<Policies, KnobE
 /// # Errors
 /// As [`policies`].
 pub(crate) fn policies_with(
-    machine: &mut dyn Machine,
+    machine: &mut dyn Look,
     knob: &str,
-    mut files: impl FnMut(&mut dyn Machine, &str) -> Vec<&'static str>,
+    mut files: impl FnMut(&mut dyn Look, &str) -> Vec<&'static str>,
 ) -> Result<(Policies, Vec<Texts>), KnobError> {
     let (folders, found) = match machine.list(CPUFREQ) {
         Ok(entries) => (numbered(entries.into_iter().map(|entry| entry.name), "policy"), "is empty"),
@@ -117,8 +117,8 @@ pub(crate) fn policies_with(
 /// Kernels before policy folders (2.6): each CPU has its own `cpufreq`, shared ones name the same CPUs as affected. Related
 /// are there those whose clock the hardware changes together, which may have policies of their own.
 fn per_cpu_folders(
-    machine: &mut dyn Machine,
-    mut files: impl FnMut(&mut dyn Machine, &str) -> Vec<&'static str>,
+    machine: &mut dyn Look,
+    mut files: impl FnMut(&mut dyn Look, &str) -> Vec<&'static str>,
 ) -> (Policies, Vec<Texts>) {
     let (mut all, mut texts) = (Policies::default(), Vec::new());
     let mut wanted = None;
@@ -141,7 +141,7 @@ impl Policies {
     /// The texts of `files` of those that are active.
     fn add(
         &mut self,
-        machine: &mut dyn Machine,
+        machine: &mut dyn Look,
         named: Vec<(String, String)>,
         lists: &[&str],
         files: &[&str],
@@ -251,7 +251,7 @@ impl Policies {
 }
 
 /// The steps a policy's folder lists, ascending, each once.
-pub(crate) fn steps_khz(machine: &mut dyn Machine, folder: &str) -> Vec<u32> {
+pub(crate) fn steps_khz(machine: &mut dyn Look, folder: &str) -> Vec<u32> {
     let Ok(text) = machine.read(&format!("{folder}/scaling_available_frequencies")) else { return Vec::new() };
     let mut steps: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     steps.sort_unstable();

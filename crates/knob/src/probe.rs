@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use powerband_machine::{Action, Coalescing, CoalescingPlace, EntryId, Errno, Hold, Machine, PARAMETERS, Turn};
+use powerband_machine::{Action, Change, Coalescing, CoalescingPlace, EntryId, Errno, Hold, PARAMETERS, Turn};
 use serde::Serialize;
 
 use crate::catalogue::network_devices;
@@ -64,7 +64,7 @@ impl Found {
 /// # Errors
 /// [`KnobError::Absent`] for a device that coalesces nothing; [`KnobError`] when it may not be turned, and
 /// [`KnobError::CannotRestore`] when something is not back.
-pub fn probe(machine: &mut dyn Machine, device: Option<&str>) -> Result<Vec<Probed>, KnobError> {
+pub fn probe(machine: &mut dyn Change, device: Option<&str>) -> Result<Vec<Probed>, KnobError> {
     let devices = match device {
         Some(device) => vec![device.to_owned()],
         None => network_devices(machine).into_iter().filter(|it| machine.coalescing(it).is_ok()).collect(),
@@ -72,7 +72,7 @@ pub fn probe(machine: &mut dyn Machine, device: Option<&str>) -> Result<Vec<Prob
     devices.into_iter().map(|device| probe_device(machine, device)).collect()
 }
 
-fn probe_device(machine: &mut dyn Machine, device: String) -> Result<Probed, KnobError> {
+fn probe_device(machine: &mut dyn Change, device: String) -> Result<Probed, KnobError> {
     let before = machine.coalescing(&device).map_err(|errno| {
         let why = match errno {
             Errno::EOPNOTSUPP => format!("the driver of {device} coalesces nothing"),
@@ -120,7 +120,7 @@ impl Left {
 
 /// One device as it is probed.
 struct Probing<'m> {
-    machine: &'m mut dyn Machine,
+    machine: &'m mut dyn Change,
     device: String,
     before: Coalescing,
     /// What the parameter read last.

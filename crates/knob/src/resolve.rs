@@ -1,5 +1,5 @@
 //! Names: from what was typed to one knob of the catalogue, dashes and short names forgiven, with a guess for the rest.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::{KnobRef, Side};
 
 use crate::catalogue::ALL;
@@ -65,7 +65,7 @@ pub fn resolve_among(name: &str, governors: &[String]) -> Result<Named, KnobErro
 ///
 /// # Errors
 /// As [`resolve`]; [`KnobError::Absent`] for namesakes on a machine where no governor can decide.
-pub fn resolve_here(name: &str, chosen: &[String], machine: &mut dyn Machine) -> Result<Named, KnobError> {
+pub fn resolve_here(name: &str, chosen: &[String], machine: &mut dyn Look) -> Result<Named, KnobError> {
     match resolve_among(name, chosen) {
         Err(KnobError::Ambiguous { .. }) => {
             policies(machine, name)?;

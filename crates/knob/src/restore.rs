@@ -3,7 +3,7 @@ mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_machine::{Action, EntryId, Errno, Hold, LastChange, Machine, OpenEntry, Turn, Undone, World};
+use powerband_machine::{Action, Change, EntryId, Errno, Hold, LastChange, Look, OpenEntry, Turn, Undone, World};
 use powerband_record::{Side, placed};
 use serde::Serialize;
 
@@ -129,7 +129,7 @@ impl Restored {
 
 /// Takes entries back, newest first; `entries` are given in the order they were made, as [`crate::Applied`] has them.
 /// CPUs that they took out of service come back before everything else. What fails is tried once more after the rest, as it may have waited for another entry.
-pub fn restore(machine: &mut dyn Machine, entries: &[EntryId], force: bool) -> Restored {
+pub fn restore(machine: &mut dyn Change, entries: &[EntryId], force: bool) -> Restored {
     let open: BTreeMap<EntryId, OpenEntry> =
         machine.open_entries().into_iter().map(|entry| (entry.id, entry)).collect();
     let in_order = order::order(entries, &open);
@@ -165,7 +165,7 @@ struct Work {
 
 impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
-    fn undo(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
+    fn undo(&mut self, machine: &mut dyn Change, id: EntryId, force: bool) -> Option<Undone> {
         let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.clone());
         let newer = path.as_ref().is_some_and(|path| self.stuck.contains(path));
         let outcome = if newer {
@@ -179,7 +179,7 @@ impl Work {
         outcome
     }
 
-    fn undo_now(&mut self, machine: &mut dyn Machine, id: EntryId, force: bool) -> Option<Undone> {
+    fn undo_now(&mut self, machine: &mut dyn Change, id: EntryId, force: bool) -> Option<Undone> {
         let failed = |error: powerband_machine::LedgerError| Undone::Failed { why: error.to_string() };
         let force = force && !self.waits(id);
         let entry = self.open.get(&id);
@@ -231,7 +231,7 @@ impl Work {
         !self.waits(id) && self.open.get(&id).is_some_and(is_keepsake)
     }
 
-    fn report(&mut self, machine: &mut dyn Machine, id: EntryId, outcome: Undone) {
+    fn report(&mut self, machine: &mut dyn Look, id: EntryId, outcome: Undone) {
         let (knob, site) = self.open.get(&id).map_or_else(
             || (format!("ledger entry {}", id.0), "-".into()),
             |entry| (entry.turn.knob.clone(), entry.turn.site.clone()),
@@ -259,7 +259,7 @@ impl Work {
     }
 
     /// Compares each file with what it read before the first of our entries for it.
-    fn compare(&mut self, machine: &mut dyn Machine, entries: &[EntryId]) {
+    fn compare(&mut self, machine: &mut dyn Look, entries: &[EntryId]) {
         let mut seen = BTreeSet::new();
         for entry in entries.iter().filter_map(|id| self.open.get(id)) {
             let turn = &entry.turn;
@@ -283,7 +283,7 @@ impl Work {
 }
 
 /// What read there before: as the ledger has it, or what the undo writes.
-fn shown_before(machine: &mut dyn Machine, turn: &Turn) -> Option<String> {
+fn shown_before(machine: &mut dyn Look, turn: &Turn) -> Option<String> {
     match (&turn.before, &turn.undo) {
         (Some(before), _) => Some(before.trim().to_owned()),
         (None, Some(Action::WriteFile { path, text })) if turn.undo.as_ref() != Some(&turn.action) => {
@@ -295,7 +295,7 @@ fn shown_before(machine: &mut dyn Machine, turn: &Turn) -> Option<String> {
 
 /// The ledger's three-way comparison for files that show an outcome, which the ledger itself always undoes: somebody
 /// else's value is left alone, and only an equal reading is no reason to leave our request standing.
-fn foreign_outcome(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undone> {
+fn foreign_outcome(machine: &mut dyn Look, entry: &OpenEntry) -> Option<Undone> {
     let turn = &entry.turn;
     if turn.hold != Hold::Set || turn.before.is_some() {
         return None;
@@ -312,7 +312,7 @@ fn foreign_outcome(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undon
 
 /// Under old kernels a policy without a CPU in service has no files. It has them again, and in them what we left, when one
 /// comes back: the entry must not be taken for one whose file is gone for good.
-fn asleep(machine: &mut dyn Machine, entry: &OpenEntry) -> Option<Undone> {
+fn asleep(machine: &mut dyn Look, entry: &OpenEntry) -> Option<Undone> {
     let path = entry.turn.read_back.as_deref().filter(|path| path.contains("/cpufreq/scaling_"))?;
     let here = entry.boot_id == machine.identity().boot_id;
     (here && machine.read(path) == Err(Errno::ENOENT)).then(|| Undone::Failed { why: Errno::ENOENT.to_string() })
@@ -325,7 +325,7 @@ fn is_keepsake(entry: &OpenEntry) -> bool {
 
 /// Whether what the ledger takes for somebody else's value is what we asked for: a limit takes effect a moment after
 /// the write (Linux 5.3 and later), so what was read back right then may still have been the old one.
-fn is_ours_after_all(machine: &mut dyn Machine, entry: &OpenEntry, found: &str) -> bool {
+fn is_ours_after_all(machine: &mut dyn Look, entry: &OpenEntry, found: &str) -> bool {
     let turn = &entry.turn;
     let (found, asked) = (found.trim(), turn.asked.trim());
     if found == asked {

@@ -1,5 +1,5 @@
 //! The look at a trial's end: is every knob still where it landed?
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::{Void, placed};
 
 use crate::Applied;
@@ -28,7 +28,7 @@ impl From<Moved> for Void {
 
 /// Reads every knob of a setting in force and names those that somebody moved. What reads as asked is fine even where
 /// it read otherwise at first: limits take effect a moment after the write.
-pub fn verify(machine: &mut dyn Machine, applied: &Applied) -> Vec<Moved> {
+pub fn verify(machine: &mut dyn Look, applied: &Applied) -> Vec<Moved> {
     let mut moved = Vec::new();
     for reached in &applied.sites {
         let (Some(path), Some(expected)) = (&reached.site.path, &reached.reads_back) else { continue };

@@ -2,7 +2,7 @@
 //! asked of it. Network cards have none, so of them nothing is said.
 use std::collections::BTreeMap;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::{CpuList, format_khz};
 
 use crate::look::{TICK_MS, times_in_state};
@@ -59,7 +59,7 @@ struct Clock {
 
 impl Witness {
     /// Begins to look at the policies whose clock a setting has changed.
-    pub fn begin(machine: &mut dyn Machine, applied: &Applied) -> Self {
+    pub fn begin(machine: &mut dyn Look, applied: &Applied) -> Self {
         let mut clocks: Vec<Clock> = Vec::new();
         for reached in &applied.sites {
             let Some(policy) = &reached.site.policy else { continue };
@@ -87,7 +87,7 @@ impl Witness {
     }
 
     /// What the clocks did since, a line for each group of policies that did the same.
-    pub fn tell(&self, machine: &mut dyn Machine) -> Vec<String> {
+    pub fn tell(&self, machine: &mut dyn Look) -> Vec<String> {
         let worked = worked(machine);
         let mut told: Vec<(String, Vec<&str>)> = Vec::new();
         for clock in &self.clocks {
@@ -113,7 +113,7 @@ impl Witness {
 }
 
 impl Clock {
-    fn told(&self, machine: &mut dyn Machine, idle: bool) -> String {
+    fn told(&self, machine: &mut dyn Look, idle: bool) -> String {
         let asked = self.asked.words();
         let measured = self.policy.khz(machine, "cpuinfo_avg_freq").filter(|_| !idle);
         let (khz, source) = match measured.map(|khz| (f64::from(khz), "cpuinfo_avg_freq")) {
@@ -136,7 +136,7 @@ impl Clock {
 
     /// Returns the mean frequency since the beginning by `time_in_state`, kHz. Each line of that file rounds down to a tick,
     /// so a single tick at another frequency may have passed before the setting: it is left out where there are others.
-    fn mean_khz(&self, machine: &mut dyn Machine) -> Option<f64> {
+    fn mean_khz(&self, machine: &mut dyn Look) -> Option<f64> {
         let passed = |&(khz, ms): &(u32, u64)| {
             let before = self.times.iter().find(|(other, _)| *other == khz).map_or(0, |&(_, ms)| ms);
             (f64::from(khz), ms.saturating_sub(before))
@@ -151,7 +151,7 @@ impl Clock {
     }
 
     /// Where nothing measures: what the hardware answers, or what the kernel asked of it.
-    fn hearsay(&self, machine: &mut dyn Machine, asked: &str) -> String {
+    fn hearsay(&self, machine: &mut dyn Look, asked: &str) -> String {
         if let Some(khz) = self.policy.khz(machine, "cpuinfo_cur_freq") {
             let but = if self.asked.is_met_by(f64::from(khz)) { "" } else { "but " };
             return format!("asked {asked}, {but}the hardware answers {} (cpuinfo_cur_freq)", format_khz(khz));
@@ -164,7 +164,7 @@ impl Clock {
 }
 
 /// What a knob that landed asks of the clock.
-fn asked_of(machine: &mut dyn Machine, knob: &str, policy: &Policy, reads: &str) -> Asked {
+fn asked_of(machine: &mut dyn Look, knob: &str, policy: &Policy, reads: &str) -> Asked {
     let khz = reads.trim().parse().ok();
     let exactly = |khz: Option<u32>| Asked { at_least: khz, at_most: khz };
     match knob {
@@ -185,7 +185,7 @@ fn asked_of(machine: &mut dyn Machine, knob: &str, policy: &Policy, reads: &str)
 }
 
 /// How long each CPU worked and how long it was there, ticks.
-fn worked(machine: &mut dyn Machine) -> BTreeMap<u32, (u64, u64)> {
+fn worked(machine: &mut dyn Look) -> BTreeMap<u32, (u64, u64)> {
     let text = machine.read(STAT).unwrap_or_default();
     let line = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_whitespace();

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::{Handle, Sample};
 
-/// Names a process started through [`crate::Machine::spawn`]; never reused within a World.
+/// Names a process started through [`crate::Run::spawn`]; never reused within a World.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProcessId(pub u64);
 
@@ -24,14 +24,14 @@ pub struct Job {
     /// machine at a far end cannot: it keeps 1 MiB of each.
     pub output_limit: Option<usize>,
     /// What the machine reads around it.
-    pub around: Vec<Watch>,
+    pub around: Vec<Sampling>,
 }
 
 /// Open files that are read around a piece of work, by the machine that runs it and by its clock: right before the work
 /// starts, every period meanwhile, and as soon as it has ended. Of work that waits for another's (a receiver, an echo) the
 /// stretch starts when the other's has come, as far as the machine can tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Watch {
+pub struct Sampling {
     /// Read together, in this order.
     pub handles: Vec<Handle>,
     /// How often meanwhile, ns; `None`: only before and after.
@@ -66,7 +66,7 @@ pub struct Finished {
     pub report: Option<serde_json::Value>,
     /// What it printed.
     pub output: Output,
-    /// What was read around it, by the place of its [`Watch`] in the job: before the start first, after the end last.
+    /// What was read around it, by the place of its [`Sampling`] in the job: before the start first, after the end last.
     pub around: Vec<Vec<Sample>>,
 }
 

@@ -287,6 +287,16 @@ impl Ledger {
         &self.open
     }
 
+    /// Makes sure that all records of a turn can be written.
+    ///
+    /// # Errors
+    /// [`LedgerError`]: do not act.
+    pub fn reserve(&mut self, turn: &Turn) -> Result<(), LedgerError> {
+        self.store
+            .reserve(turn)
+            .map_err(|errno| if errno == Errno::ESTALE { self.displaced() } else { self.error(errno) })
+    }
+
     /// Writes down what is about to be done; durable on return. `read` reads files of the machine.
     ///
     /// # Errors
@@ -351,7 +361,14 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`] when it cannot be written; then they are still held.
     pub fn keep(&mut self, ids: &[EntryId]) -> Result<(), LedgerError> {
-        self.write(Record::Kept { ids: ids.to_vec() })
+        self.check_place()?;
+        self.write(Record::Kept { ids: ids.to_vec() })?;
+        // What stays must be known to a later undo.
+        self.check_place()
+    }
+
+    fn check_place(&self) -> Result<(), LedgerError> {
+        if self.store.is_in_place() { Ok(()) } else { Err(self.displaced()) }
     }
 
     /// An open entry.
@@ -386,6 +403,10 @@ impl Ledger {
 
     fn error(&self, errno: Errno) -> LedgerError {
         LedgerError::Unwritable { place: self.store.place(), errno }
+    }
+
+    fn displaced(&self) -> LedgerError {
+        LedgerError::Displaced { place: self.store.place() }
     }
 
     fn write(&mut self, record: Record) -> Result<(), LedgerError> {

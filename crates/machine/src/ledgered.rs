@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use crate::{
-    Acted, Action, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LeftBehind, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    Acted, Action, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
+    LedgerError, LeftBehind, Look, OpenEntry, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch, Written,
 };
 
 /// What the ledger reads a file for.
@@ -32,29 +32,20 @@ pub struct Performed {
 pub enum Rule {
     /// The intent is durable before the action.
     IntentFirst,
+    /// What came of the action is recorded.
+    ResultIsRecorded,
+    /// An action whose result cannot be recorded is taken back at once.
+    UnrecordedIsTakenBack,
     /// A refusal is believed only where what reads back proves it.
     RefusalsAreProved,
     /// What somebody else has written since is left alone.
     OthersAreLeftAlone,
+    /// An entry whose undo failed stays open.
+    FailedUndoStaysOpen,
 }
 
-/// A machine without its ledger. What each method answers is as in [`Machine`], where it has the same name.
-pub trait Device {
-    /// As [`Machine::identity`].
-    fn identity(&self) -> &Identity;
-
-    /// As [`Machine::list`].
-    ///
-    /// # Errors
-    /// The kernel's error number.
-    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno>;
-
-    /// As [`Machine::read`].
-    ///
-    /// # Errors
-    /// The kernel's error number.
-    fn read(&mut self, path: &str) -> Result<String, Errno>;
-
+/// A machine without its ledger, and how it is acted on.
+pub trait Device: Run + Watch {
     /// Reads for the ledger.
     ///
     /// # Errors
@@ -63,17 +54,10 @@ pub trait Device {
         self.read(path)
     }
 
-    /// As [`Machine::open`].
-    ///
-    /// # Errors
-    /// The kernel's error number.
-    fn open(&mut self, path: &str) -> Result<Handle, Errno>;
-
-    /// As [`Machine::read_many`].
-    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>);
-
-    /// As [`Machine::close`].
-    fn close(&mut self, handle: Handle);
+    /// A turn that this one needs: it goes first, with an entry of its own. Its refusal stops nobody.
+    fn needs(&mut self, _turn: &Turn) -> Option<Turn> {
+        None
+    }
 
     /// Makes ready for an entry, before anything of it is written down: the turn as it will be done.
     ///
@@ -83,7 +67,8 @@ pub trait Device {
         Ok(turn.clone())
     }
 
-    /// Acts and reads back. The intent is durable.
+    /// Acts and reads back. The intent is durable. A device whose own watchdog restores what is held has told it how before
+    /// it acts.
     ///
     /// # Errors
     /// [`LedgerError`] when the machine does not answer: what was done is not known.
@@ -100,37 +85,22 @@ pub trait Device {
         None
     }
 
-    /// As [`Machine::last_change`].
-    fn last_change(&mut self, path: &str) -> Option<LastChange>;
+    /// These entries are no longer held: closed, or kept. Nobody has to restore them when we are killed.
+    fn let_go(&mut self, _entries: &[EntryId]) {}
 
-    /// As [`Machine::spawn`].
-    ///
-    /// # Errors
-    /// [`SpawnError`] when it cannot run here.
-    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError>;
-
-    /// As [`Machine::end`].
-    fn end(&mut self, process: ProcessId, force: bool);
-
-    /// As [`Machine::finished`].
-    fn finished(&mut self, process: ProcessId) -> Option<Finished>;
-
-    /// As [`Machine::watch_writers`].
-    ///
-    /// # Errors
-    /// [`Unwatched`] where not all places can be watched.
-    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
-        Ok(())
-    }
-
-    /// As [`Machine::take_writes`].
-    fn take_writes(&mut self) -> Vec<Written> {
+    /// An entry was undone and closed, and these are still open; answers the entries that only that one needed.
+    fn closed(&mut self, _entry: &OpenEntry, _open: &[OpenEntry]) -> Vec<EntryId> {
         Vec::new()
     }
 
-    /// As [`Machine::left_behind`].
-    fn left_behind(&mut self, _end: bool) -> LeftBehind {
-        LeftBehind::default()
+    /// Why the machine cannot be reached any more: what it did not answer is no outcome.
+    fn lost(&self) -> Option<LedgerError> {
+        None
+    }
+
+    /// As [`Change::unguarded`].
+    fn unguarded(&self) -> Option<String> {
+        None
     }
 
     /// Whether this part of the rule is broken, in a test that must see it.
@@ -167,67 +137,91 @@ impl<D: Device> Ledgered<D> {
     pub fn set_ledger(&mut self, ledger: Ledger) {
         self.ledger = ledger;
     }
-}
 
-impl<D: Device> Machine for Ledgered<D> {
-    fn identity(&self) -> &Identity {
-        self.device.identity()
-    }
-
-    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
-        self.device.list(folder)
-    }
-
-    fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.device.read(path)
-    }
-
-    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        self.device.open(path)
-    }
-
-    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
-        self.device.read_many(handles, into);
-    }
-
-    fn close(&mut self, handle: Handle) {
-        self.device.close(handle);
-    }
-
-    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+    /// One entry, from its intent to its result.
+    fn act_alone(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         let Self { device, ledger } = self;
+        ledger.reserve(turn)?;
         let turn = &device.prepare(turn)?;
         let early = device.breaks(Rule::IntentFirst).then(|| device.perform(EntryId(0), turn)).transpose()?;
         let entry = ledger.intend(turn, &mut |path| device.read_for_ledger(path, LedgerRead::Intent))?;
         let done = early.map_or_else(|| device.perform(entry, turn), Ok)?;
         let Performed { errno, words, reads_back } = done;
-        // The intent says how to undo it, should this not become durable; then it is undone here and now.
-        ledger.done(entry, errno, reads_back.clone(), &mut |undo| {
-            let _refused = device.take_back(undo, entry, turn.hold);
-        })?;
+        if !device.breaks(Rule::ResultIsRecorded) {
+            // The intent says how to undo it, should this not become durable; then it is undone here and now.
+            ledger.done(entry, errno, reads_back.clone(), &mut |undo| {
+                if !device.breaks(Rule::UnrecordedIsTakenBack) {
+                    let _refused = device.take_back(undo, entry, turn.hold);
+                }
+            })?;
+        }
         if errno.is_some() && device.breaks(Rule::RefusalsAreProved) {
             ledger.close(entry, Undone::AlreadyBack)?;
+        }
+        if ledger.find(entry).is_none() {
+            device.let_go(&[entry]);
         }
         Ok(Acted { entry, errno, words, reads_back })
     }
 
-    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
+    /// Undoes and closes one entry.
+    fn settle(&mut self, entry: &OpenEntry, force: bool) -> Result<Undone, LedgerError> {
         let Self { device, ledger } = self;
-        if let Some(outcome) = ledger.find(entry).and_then(|found| device.settled(found)) {
-            ledger.close(entry, outcome.clone())?;
+        let (id, hold) = (entry.id, entry.turn.hold);
+        if let Some(outcome) = device.settled(entry) {
+            ledger.close(id, outcome.clone())?;
             return Ok(outcome);
         }
-        let hold = ledger.find(entry).map_or(Hold::Held, |entry| entry.turn.hold);
         let force = force || device.breaks(Rule::OthersAreLeftAlone);
         // The ledger reads and acts in turns.
-        let device = RefCell::new(device);
-        let mut read = |path: &str| device.borrow_mut().read_for_ledger(path, LedgerRead::Comparison);
-        let mut act = |action: &Action| device.borrow_mut().take_back(action, entry, hold);
-        ledger.undo(entry, force, &mut read, &mut act)
+        let shared = RefCell::new(&mut *device);
+        let mut read = |path: &str| shared.borrow_mut().read_for_ledger(path, LedgerRead::Comparison);
+        let mut act = |action: &Action| shared.borrow_mut().take_back(action, id, hold);
+        let undone = ledger.undo(id, force, &mut read, &mut act)?;
+        if matches!(undone, Undone::Failed { .. }) && device.breaks(Rule::FailedUndoStaysOpen) {
+            ledger.close(id, Undone::Undone)?;
+        }
+        Ok(undone)
+    }
+
+    fn undo_all_of(&mut self, entry: &OpenEntry, force: bool) -> Result<Undone, LedgerError> {
+        let undone = self.settle(entry, force)?;
+        if !undone.stays_open() {
+            self.device.let_go(&[entry.id]);
+            for needless in self.device.closed(entry, self.ledger.open()) {
+                self.undo(needless, false)?;
+            }
+        }
+        Ok(undone)
+    }
+
+    /// What went wrong, or that the machine is lost.
+    fn or_lost<T>(&self, done: Result<T, LedgerError>) -> Result<T, LedgerError> {
+        done.map_err(|error| self.device.lost().unwrap_or(error))
+    }
+}
+
+impl<D: Device> Change for Ledgered<D> {
+    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
+        if let Some(first) = self.device.needs(turn) {
+            self.act(&first)?;
+        }
+        let acted = self.act_alone(turn);
+        self.or_lost(acted)
+    }
+
+    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
+        let Some(entry) = self.ledger.find(entry).cloned() else { return Ok(Undone::AlreadyBack) };
+        let undone = self.undo_all_of(&entry, force);
+        self.device.lost().map_or(undone, Err)
     }
 
     fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
-        self.ledger.keep(entries)
+        let kept = self.ledger.keep(entries);
+        if kept.is_ok() {
+            self.device.let_go(entries);
+        }
+        self.or_lost(kept)
     }
 
     fn open_entries(&self) -> Vec<OpenEntry> {
@@ -243,21 +237,50 @@ impl<D: Device> Machine for Ledgered<D> {
     }
 
     fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
-        self.ledger.set_damage_aside()
+        let aside = self.ledger.set_damage_aside();
+        self.or_lost(aside)
+    }
+
+    fn unguarded(&self) -> Option<String> {
+        self.device.unguarded()
+    }
+}
+
+impl<D: Device> Look for Ledgered<D> {
+    fn identity(&self) -> &Identity {
+        self.device.identity()
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        self.device.list(folder)
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.device.read(path)
+    }
+
+    fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
+        self.device.read_in(folders, names)
+    }
+
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        self.device.open(path)
+    }
+
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        self.device.read_many(handles, into);
+    }
+
+    fn close(&mut self, handle: Handle) {
+        self.device.close(handle);
     }
 
     fn last_change(&mut self, path: &str) -> Option<LastChange> {
         self.device.last_change(path)
     }
+}
 
-    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
-        self.device.watch_writers(places)
-    }
-
-    fn take_writes(&mut self) -> Vec<Written> {
-        self.device.take_writes()
-    }
-
+impl<D: Device> Run for Ledgered<D> {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         self.device.spawn(job)
     }
@@ -272,5 +295,15 @@ impl<D: Device> Machine for Ledgered<D> {
 
     fn left_behind(&mut self, end: bool) -> LeftBehind {
         self.device.left_behind(end)
+    }
+}
+
+impl<D: Device> Watch for Ledgered<D> {
+    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        self.device.watch_writers(places)
+    }
+
+    fn take_writes(&mut self) -> Vec<Written> {
+        self.device.take_writes()
     }
 }

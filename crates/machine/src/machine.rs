@@ -1,4 +1,4 @@
-//! One machine: what can be read of it, done to it, run on it. Nothing here waits.
+//! One machine, by what a caller may do with it: look, change, run, watch. Nothing here waits.
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -72,8 +72,9 @@ pub struct LastChange {
 /// with four bytes; a machine's `read` shows them as a decimal number.
 pub const LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// State and action of one box; see [`crate::World`] for time.
-pub trait Machine {
+/// Looks at one machine: nothing here changes it, except that opening a [`crate::LinesPlace`] or reading a
+/// [`crate::CommandPlace`] runs the command that it names.
+pub trait Look {
     /// What it is.
     fn identity(&self) -> &Identity;
 
@@ -92,7 +93,7 @@ pub trait Machine {
     fn read(&mut self, path: &str) -> Result<String, Errno>;
 
     /// The texts of the same files below each of some folders, in the order of both; a name may lead through further
-    /// folders. Each is as [`Machine::read`] answers. For looking at very many files, to which a machine may have a
+    /// folders. Each is as [`Look::read`] answers. For looking at very many files, to which a machine may have a
     /// quicker way.
     fn read_in(&mut self, folders: &[String], names: &[&str]) -> Vec<Vec<Result<String, Errno>>> {
         let mut texts = |folder: &String| names.iter().map(|name| self.read(&format!("{folder}/{name}"))).collect();
@@ -121,6 +122,12 @@ pub trait Machine {
     /// Gives up a handle.
     fn close(&mut self, handle: Handle);
 
+    /// Who last changed a file, and when, as far as the machine knows: not for what the kernel makes up when it is read.
+    fn last_change(&mut self, path: &str) -> Option<LastChange>;
+}
+
+/// Changes one machine. Each change is an entry of its ledger before it is made.
+pub trait Change: Look {
     /// Writes the ledger durably, then acts, then reads back. A refusal by the kernel is an answer, not an error.
     ///
     /// # Errors
@@ -157,25 +164,15 @@ pub trait Machine {
     /// [`LedgerError`] when it could not be kept; the damage is still there.
     fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError>;
 
-    /// Who last changed a file, and when, as far as the machine knows: not for what the kernel makes up when it is read.
-    fn last_change(&mut self, path: &str) -> Option<LastChange>;
-
-    /// From now on notes who else writes to these places (files and [`CoalescingPlace`]s), instead of those named before;
-    /// none ends it. What we write ourselves is not noted, nor what the kernel changes by itself. A file that is not there
-    /// yet is watched as soon as it is, at the next [`Machine::take_writes`].
-    ///
-    /// # Errors
-    /// [`Unwatched`] where not all of them can be watched; the others are. A machine that nobody else reaches has none to
-    /// tell of, and says nothing.
-    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
-        Ok(())
+    /// Why nothing restores what is held if its owner is killed: the guardian process could not be started. `None` while one
+    /// runs, or none is needed.
+    fn unguarded(&self) -> Option<String> {
+        None
     }
+}
 
-    /// What others have written since it was asked last, in order.
-    fn take_writes(&mut self) -> Vec<Written> {
-        Vec::new()
-    }
-
+/// Runs work on one machine.
+pub trait Run: Look {
     /// Starts work, and reads around it what the job says.
     ///
     /// # Errors
@@ -188,15 +185,34 @@ pub trait Machine {
     /// What is known of a process once [`crate::Wake::Ended`] has named it; only once.
     fn finished(&mut self, process: ProcessId) -> Option<Finished>;
 
-    /// Why nothing restores what is held if its owner is killed: the guardian process could not be started. `None` while one
-    /// runs, or none is needed.
-    fn unguarded(&self) -> Option<String> {
-        None
-    }
-
     /// Counts what work that has ended left running, and ends it where `end` says so. Not to be called while any other
     /// work runs: what that leaves is not told apart.
     fn left_behind(&mut self, _end: bool) -> LeftBehind {
         LeftBehind::default()
     }
 }
+
+/// Watches who else changes one machine.
+pub trait Watch: Look {
+    /// From now on notes who else writes to these places (files and [`CoalescingPlace`]s), instead of those named before;
+    /// none ends it. What we write ourselves is not noted, nor what the kernel changes by itself. A file that is not there
+    /// yet is watched as soon as it is, at the next [`Watch::take_writes`].
+    ///
+    /// # Errors
+    /// [`Unwatched`] where not all of them can be watched; the others are. A machine that nobody else reaches has none to
+    /// tell of, and says nothing.
+    fn watch_writers(&mut self, _places: &[String]) -> Result<(), Unwatched> {
+        Ok(())
+    }
+
+    /// What others have written since it was asked last, in order.
+    fn take_writes(&mut self) -> Vec<Written> {
+        Vec::new()
+    }
+}
+
+/// State and action of one machine; see [`crate::World`] for time. What only looks takes a `&mut dyn Look`, and so cannot change
+/// anything.
+pub trait Machine: Change + Run + Watch {}
+
+impl<M: Change + Run + Watch> Machine for M {}

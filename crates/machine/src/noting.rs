@@ -1,10 +1,7 @@
 //! A machine that is looked at while what refuses to be read is noted.
 use serde::Serialize;
 
-use crate::{
-    Acted, Coalescing, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError,
-    LeftBehind, Machine, OpenEntry, ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
-};
+use crate::{Coalescing, Entry, Errno, Handle, Identity, LastChange, Look};
 
 /// A file that is there and could not be read, or holds what it should not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -24,16 +21,16 @@ impl Unread {
     }
 }
 
-/// Passes everything on to a machine, and notes each path that [`Machine::read`] could not read, once. Who reads in another
+/// Passes everything on to a machine, and notes each path that [`Look::read`] could not read, once. Who reads in another
 /// way sees each answer and notes what it makes of it.
 pub struct Noting<'m> {
-    machine: &'m mut dyn Machine,
+    machine: &'m mut dyn Look,
     unread: Vec<Unread>,
 }
 
 impl<'m> Noting<'m> {
     /// Notes from now on.
-    pub fn new(machine: &'m mut dyn Machine) -> Self {
+    pub fn new(machine: &'m mut dyn Look) -> Self {
         Noting { machine, unread: Vec::new() }
     }
 
@@ -44,7 +41,7 @@ impl<'m> Noting<'m> {
     }
 }
 
-impl Machine for Noting<'_> {
+impl Look for Noting<'_> {
     fn identity(&self) -> &Identity {
         self.machine.identity()
     }
@@ -82,59 +79,7 @@ impl Machine for Noting<'_> {
         self.machine.close(handle);
     }
 
-    fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
-        self.machine.act(turn)
-    }
-
-    fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
-        self.machine.undo(entry, force)
-    }
-
-    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
-        self.machine.keep(entries)
-    }
-
-    fn open_entries(&self) -> Vec<OpenEntry> {
-        self.machine.open_entries()
-    }
-
-    fn damage(&self) -> Vec<Damage> {
-        self.machine.damage()
-    }
-
-    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
-        self.machine.set_damage_aside()
-    }
-
     fn last_change(&mut self, path: &str) -> Option<LastChange> {
         self.machine.last_change(path)
-    }
-
-    fn watch_writers(&mut self, places: &[String]) -> Result<(), Unwatched> {
-        self.machine.watch_writers(places)
-    }
-
-    fn take_writes(&mut self) -> Vec<Written> {
-        self.machine.take_writes()
-    }
-
-    fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
-        self.machine.spawn(job)
-    }
-
-    fn end(&mut self, process: ProcessId, force: bool) {
-        self.machine.end(process, force);
-    }
-
-    fn finished(&mut self, process: ProcessId) -> Option<Finished> {
-        self.machine.finished(process)
-    }
-
-    fn unguarded(&self) -> Option<String> {
-        self.machine.unguarded()
-    }
-
-    fn left_behind(&mut self, end: bool) -> LeftBehind {
-        self.machine.left_behind(end)
     }
 }

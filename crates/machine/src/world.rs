@@ -20,13 +20,13 @@ pub enum StopSignal {
 pub enum Wake {
     /// The time given has come.
     Deadline,
-    /// A process ended; ask [`Machine::finished`].
+    /// A process ended; ask [`crate::Run::finished`].
     Ended(Side, ProcessId),
     /// Built-in work said something while running, as one JSON value (`{"ready": {"port": 5001}}`).
     Said(Side, ProcessId, serde_json::Value),
     /// We were asked to stop. A second one means: do not wait for the load.
     Stop(StopSignal),
-    /// Somebody else wrote to a place that is watched; ask [`Machine::take_writes`]. A machine at a far end does not
+    /// Somebody else wrote to a place that is watched; ask [`crate::Watch::take_writes`]. A machine at a far end does not
     /// tell it by itself.
     Wrote(Side),
     /// A machine can no longer be reached.

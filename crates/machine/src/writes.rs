@@ -6,7 +6,7 @@ use thiserror::Error;
 /// A write by somebody else; several by the same to one place between two looks are one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// The place, as it was given to [`crate::Machine::watch_writers`].
+    /// The place, as it was given to [`crate::Watch::watch_writers`].
     pub place: String,
     /// How long ago it was heard of, ns: before the first of them was taken.
     pub ago_ns: u64,

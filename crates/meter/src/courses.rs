@@ -1,7 +1,7 @@
 //! The course of clocks and of how busy CPUs are while work runs, read by the machine that runs it and packed as timelines.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Handle, Machine, Sample as Moment, Watch};
+use powerband_machine::{Handle, Look, Sample as Moment, Sampling};
 use powerband_record::{CpuList, MeterQuantity, MeterReading, Recorded, Recording, Side, Timeline};
 
 use crate::state::{Clocks, CpuTime, Text, Utilisation, present};
@@ -37,7 +37,7 @@ impl Courses {
     /// # Errors
     /// Which of them this machine cannot tell, and why.
     pub fn open(
-        machine: &mut dyn Machine,
+        machine: &mut dyn Look,
         recordings: &[Recording],
         cpus: Option<&CpuList>,
     ) -> Result<Courses, (Recorded, String)> {
@@ -67,8 +67,8 @@ impl Courses {
 
     /// What the work's job is to say of them, one for each period.
     #[must_use]
-    pub fn watches(&self) -> Vec<Watch> {
-        let watch = |(period_ns, open): (&u64, &Vec<Open>)| Watch {
+    pub fn watches(&self) -> Vec<Sampling> {
+        let watch = |(period_ns, open): (&u64, &Vec<Open>)| Sampling {
             handles: open.iter().flat_map(|open| open.of.handles()).collect(),
             period_ns: Some(*period_ns),
         };
@@ -112,7 +112,7 @@ impl Courses {
     }
 
     /// Closes them.
-    pub fn close(self, machine: &mut dyn Machine) {
+    pub fn close(self, machine: &mut dyn Look) {
         for open in self.watched.into_values().flatten() {
             open.of.handles().into_iter().for_each(|handle| machine.close(handle));
         }
@@ -125,7 +125,7 @@ fn within(named: &CpuList, there: &CpuList) -> Vec<u32> {
 }
 
 impl Source {
-    fn open(machine: &mut dyn Machine, what: Recorded, cpus: &CpuList) -> Result<Source, String> {
+    fn open(machine: &mut dyn Look, what: Recorded, cpus: &CpuList) -> Result<Source, String> {
         if what == Recorded::Utilisation {
             return Utilisation::open(machine)
                 .map(Source::Utilisation)

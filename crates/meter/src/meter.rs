@@ -1,7 +1,7 @@
 //! What a meter says of itself, and what it found on a machine.
 use std::fmt;
 
-use powerband_machine::{Machine, Unread};
+use powerband_machine::{Look, Unread};
 use powerband_record::MeterUnit;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub trait Meter: Sync + fmt::Debug {
     ///
     /// # Errors
     /// [`Absent`], with the reason, when there is none.
-    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent>;
+    fn find(&self, machine: &mut dyn Look) -> Result<Vec<MeterInstance>, Absent>;
 }
 
 /// A meter's description of itself.

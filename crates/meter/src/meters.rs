@@ -8,7 +8,7 @@ mod power_supply;
 mod powercap;
 mod twins;
 
-use powerband_machine::{Machine, Noting};
+use powerband_machine::{Look, Noting};
 
 use crate::{Inventory, Meter, MeterInstance, Scope, sum};
 
@@ -24,7 +24,7 @@ pub const ALL: &[&dyn Meter] = &[&Modelled, &Powercap, &Perf, &Hwmon, &Iio, &Pow
 
 /// Looks for every kind of meter on a machine. One that this user may not read, or that shows what another shows already, is
 /// among the absent ones; the packages of a machine that has several are there as their sum, too.
-pub fn find_all(machine: &mut dyn Machine) -> Inventory {
+pub fn find_all(machine: &mut dyn Look) -> Inventory {
     let mut inventory = Inventory::default();
     for meter in ALL {
         let mut noting = Noting::new(machine);

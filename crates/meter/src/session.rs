@@ -2,7 +2,7 @@
 //! boundaries.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Handle, Machine, Sample as Moment, Watch};
+use powerband_machine::{Errno, Handle, Look, Sample as Moment, Sampling};
 use powerband_record::{MeterQuantity, MeterReading, Side, Timeline};
 use serde::Serialize;
 
@@ -104,7 +104,7 @@ pub enum Mute {
 
 impl Session {
     /// Opens `instances`. One that cannot be opened is refused at the end, with the reason.
-    pub fn open(machine: &mut dyn Machine, instances: &[MeterInstance]) -> Session {
+    pub fn open(machine: &mut dyn Look, instances: &[MeterInstance]) -> Session {
         let mut open = Vec::new();
         for (of, instance) in instances.iter().enumerate() {
             for part in instance.read() {
@@ -131,9 +131,9 @@ impl Session {
 
     /// What the work's job is to say of them.
     #[must_use]
-    pub fn watches(&self) -> Vec<Watch> {
+    pub fn watches(&self) -> Vec<Sampling> {
         let handles = |members: &[usize]| members.iter().flat_map(|&i| self.open[i].handles()).copied().collect();
-        let watch = |(period_ns, members): &(Option<u64>, Vec<usize>)| Watch {
+        let watch = |(period_ns, members): &(Option<u64>, Vec<usize>)| Sampling {
             handles: handles(members),
             period_ns: *period_ns,
         };
@@ -167,7 +167,7 @@ impl Session {
 
     /// Closes them and answers what the machine read around the work by [`Session::watches`], nothing when the work never
     /// ran, and for [`Session::linger_ns`] after it. Every meter gives `power_w` and `energy_j`, or says twice why not.
-    pub fn close(self, machine: &mut dyn Machine, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Reading> {
+    pub fn close(self, machine: &mut dyn Look, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Reading> {
         let mut read = self.sorted(around);
         let span = |samples: &Vec<Sample>| samples.first().zip(samples.last()).map_or((0, 0), |(a, b)| (a.0, b.0));
         let spans: BTreeMap<usize, (u64, u64)> = read.iter().map(|(&i, samples)| (i, span(samples))).collect();
@@ -243,7 +243,7 @@ fn has_no_programs(errno: Errno) -> bool {
 }
 
 /// Both files or none.
-fn handles(machine: &mut dyn Machine, meter: &MeterInstance) -> Result<Vec<Handle>, (String, Errno)> {
+fn handles(machine: &mut dyn Look, meter: &MeterInstance) -> Result<Vec<Handle>, (String, Errno)> {
     let mut handles = Vec::new();
     for path in [Some(&meter.source), meter.times.as_ref()].into_iter().flatten() {
         match machine.open(path) {

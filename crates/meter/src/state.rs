@@ -19,7 +19,7 @@ pub use power::{PowerNow, Powers};
 pub use thermal::ThermalZones;
 pub use utilisation::{CpuTime, Utilisation};
 
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -28,7 +28,7 @@ const CPU: &str = "/sys/devices/system/cpu";
 pub type Text = Result<String, Errno>;
 
 /// Numbers of the CPUs that have a folder, ascending, offline ones included.
-pub fn present(machine: &mut dyn Machine) -> CpuList {
+pub fn present(machine: &mut dyn Look) -> CpuList {
     let names = machine.list(CPU).unwrap_or_default().into_iter().map(|entry| entry.name);
     CpuList::new(numbers(names, "cpu").into_iter().map(|(number, _)| number).collect())
 }

@@ -1,7 +1,7 @@
 //! What the kernel asks of the mounted folder, and what the machine answers.
 use std::sync::mpsc::SyncSender;
 
-use powerband_machine::{Action, Entry, Errno, Hold, Machine, Turn};
+use powerband_machine::{Action, Change, Entry, Errno, Hold, Turn};
 
 /// A question, with the end its answer goes to.
 pub(crate) struct Ask {
@@ -30,7 +30,7 @@ pub(crate) enum Told {
 }
 
 /// Answers one question.
-pub(crate) fn answer(ask: Ask, machine: Option<&mut dyn Machine>) {
+pub(crate) fn answer(ask: Ask, machine: Option<&mut dyn Change>) {
     let told = match machine {
         Some(machine) => tell(&ask.what, machine),
         None => Err(Errno::ENODEV),
@@ -39,7 +39,7 @@ pub(crate) fn answer(ask: Ask, machine: Option<&mut dyn Machine>) {
     let _ = ask.to.send(told);
 }
 
-fn tell(what: &What, machine: &mut dyn Machine) -> Result<Told, Errno> {
+fn tell(what: &What, machine: &mut dyn Change) -> Result<Told, Errno> {
     match what {
         What::Kind(path) => {
             let (above, name) = path.rsplit_once('/').ok_or(Errno::ENOENT)?;

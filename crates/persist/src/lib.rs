@@ -4,8 +4,8 @@
 //! powerband itself has `set`, one source a file (`source/`), and judges in the end which of them is in force and
 //! whether that explains what reads now (`verdict.rs`). Files are only read, never run: what a script would do is
 //! recognised from the commands in it (`shell.rs`), without evaluating its conditions.
-//! What happens from now on is [`Watch`]'s: every change of a knob, and who wrote.
-//! Everything goes through [`powerband_machine::Machine`]; a file that is broken or may not be read is a [`Finding`]
+//! What happens from now on is [`KnobWatch`]'s: every change of a knob, and who wrote.
+//! Everything goes through [`powerband_machine::Look`]; a file that is broken or may not be read is a [`Finding`]
 //! that says so.
 mod finding;
 mod glob;
@@ -19,12 +19,12 @@ mod verdict;
 mod watch;
 
 use powerband_knob::{KnobError, Reading, Selection, get, resolve_here};
-use powerband_machine::Machine;
+use powerband_machine::{Look, OpenEntry};
 use powerband_record::KnobRef;
 use serde::Serialize;
 
 pub use finding::{Finding, Phase, Standing};
-pub use watch::{Change, Watch};
+pub use watch::{KnobChange, KnobWatch};
 
 use scene::Scene;
 use target::Target;
@@ -42,16 +42,16 @@ pub struct Why {
     pub findings: Vec<Finding>,
 }
 
-/// Finds out who set a knob on a machine.
+/// Finds out who set a knob on a machine; `open` is what powerband itself has set there.
 ///
 /// # Errors
 /// [`KnobError`] when the name, the site or the knob is not there.
-pub fn why(machine: &mut dyn Machine, knob: &KnobRef, narrow: &Selection) -> Result<Why, KnobError> {
+pub fn why(machine: &mut dyn Look, open: &[OpenEntry], knob: &KnobRef, narrow: &Selection) -> Result<Why, KnobError> {
     let named = resolve_here(&knob.name, &[], machine)?;
     let sites = named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
     let readings = get(machine, knob, narrow)?;
     let target = Target::new(named, sites.sites, machine);
-    let mut scene = Scene::new(machine, target);
+    let mut scene = Scene::new(machine, open, target);
     for source in source::ALL {
         scene.enter(source.phase);
         (source.look)(&mut scene);

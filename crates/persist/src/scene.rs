@@ -1,7 +1,7 @@
 //! What a source works with: the machine to read, the knob that is asked about, and the findings so far.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look, OpenEntry};
 
 use crate::finding::{Finding, Phase, Standing};
 use crate::keys::{Key, keys, last};
@@ -14,7 +14,9 @@ const SHELVES: [&str; 5] = ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"
 
 /// The walk over one machine.
 pub(crate) struct Scene<'m> {
-    machine: &'m mut dyn Machine,
+    machine: &'m mut dyn Look,
+    /// What powerband itself has set and not restored.
+    pub(crate) open: &'m [OpenEntry],
     pub(crate) target: Target,
     services: Services,
     phase: Phase,
@@ -22,10 +24,10 @@ pub(crate) struct Scene<'m> {
 }
 
 impl<'m> Scene<'m> {
-    pub(crate) fn new(machine: &'m mut dyn Machine, mut target: Target) -> Self {
+    pub(crate) fn new(machine: &'m mut dyn Look, open: &'m [OpenEntry], mut target: Target) -> Self {
         let services = Services::of(machine);
         let unread = std::mem::take(&mut target.unread);
-        let mut scene = Scene { machine, target, services, phase: Phase::Kernel, findings: Vec::new() };
+        let mut scene = Scene { machine, open, target, services, phase: Phase::Kernel, findings: Vec::new() };
         unread.into_iter().for_each(|file| scene.unread(&file.path, file.why));
         scene
     }
@@ -40,7 +42,7 @@ impl<'m> Scene<'m> {
     }
 
     /// For what is not a file.
-    pub(crate) fn machine(&mut self) -> &mut dyn Machine {
+    pub(crate) fn machine(&mut self) -> &mut dyn Look {
         self.machine
     }
 

@@ -1,7 +1,7 @@
 //! Services: which are there, and which are started when the machine boots, by systemd or by the scripts before it.
 use std::collections::BTreeMap;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 /// Where systemd looks for units, what wins first.
 const UNITS: [&str; 5] = [
@@ -62,7 +62,7 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(crate) fn of(machine: &mut dyn Machine) -> Services {
+    pub(crate) fn of(machine: &mut dyn Look) -> Services {
         let mut services = Services { systemd: machine.list("/run/systemd/system").is_ok(), ..Services::default() };
         if services.systemd {
             for folder in UNITS {
@@ -84,7 +84,7 @@ impl Services {
         services
     }
 
-    fn units_in(&mut self, machine: &mut dyn Machine, folder: &str) {
+    fn units_in(&mut self, machine: &mut dyn Look, folder: &str) {
         for entry in machine.list(folder).unwrap_or_default() {
             let target = entry.name.strip_suffix(".wants").or_else(|| entry.name.strip_suffix(".requires"));
             match target {
@@ -102,7 +102,7 @@ impl Services {
         }
     }
 
-    fn links_of(&mut self, machine: &mut dyn Machine, level: &str) {
+    fn links_of(&mut self, machine: &mut dyn Look, level: &str) {
         for folder in [format!("/etc/rc{level}.d"), format!("/etc/rc.d/rc{level}.d")] {
             let Ok(entries) = machine.list(&folder) else { continue };
             for entry in entries {
@@ -116,13 +116,13 @@ impl Services {
     }
 
     /// A service by its name without `.service`: the unit where there is one, else the script.
-    pub(crate) fn named(&self, machine: &mut dyn Machine, name: &str) -> Service {
+    pub(crate) fn named(&self, machine: &mut dyn Look, name: &str) -> Service {
         let unit = self.unit(machine, &format!("{name}.service"));
         if unit.is_there() { unit } else { self.script(name) }
     }
 
     /// A unit of systemd.
-    pub(crate) fn unit(&self, machine: &mut dyn Machine, name: &str) -> Service {
+    pub(crate) fn unit(&self, machine: &mut dyn Look, name: &str) -> Service {
         let Some(path) = self.units.get(name) else { return Service::absent() };
         let start = match self.wanted_by(name) {
             // A masked unit leads to /dev/null.

@@ -1,6 +1,6 @@
 //! The knob that is asked about: its sites with every name of their files, and what reads there now.
 use powerband_knob::{Named, Policies, Site, Value, policies};
-use powerband_machine::{CoalescingPlace, Machine, Noting, Unread};
+use powerband_machine::{CoalescingPlace, Look, Noting, Unread};
 use powerband_record::CpuList;
 
 use crate::glob;
@@ -34,7 +34,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) fn new(named: Named, sites: Vec<Site>, machine: &mut dyn Machine) -> Target {
+    pub(crate) fn new(named: Named, sites: Vec<Site>, machine: &mut dyn Look) -> Target {
         let all = policies(machine, &named.name).unwrap_or_default();
         let first = all.active.first().cloned();
         let mut noting = Noting::new(machine);
@@ -116,7 +116,7 @@ impl Target {
     }
 
     /// A value as it is typed, where the knob takes it.
-    pub(crate) fn typed(&self, machine: &mut dyn Machine, text: &str) -> String {
+    pub(crate) fn typed(&self, machine: &mut dyn Look, text: &str) -> String {
         let text = text.trim();
         let site = self.places.first().map(|place| &place.site);
         let parsed = site.and_then(|site| self.named.knob.parse(&self.named.name, text, machine, site).ok());

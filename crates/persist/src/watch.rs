@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::catalogue::ALL;
 use powerband_knob::{KnobError, Named, Selection, resolve_here};
-use powerband_machine::{Machine, Written};
+use powerband_machine::{Look, Watch, Written};
 use powerband_record::{KnobRef, Writer};
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ struct Seen {
 
 /// A knob that reads differently, or was written again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Change {
+pub struct KnobChange {
     /// Canonical name.
     pub knob: String,
     /// Site.
@@ -39,7 +39,7 @@ pub struct Change {
     pub shown: (String, String),
 }
 
-impl Change {
+impl KnobChange {
     /// Whether what was written is what read there already.
     #[must_use]
     pub fn is_same(&self) -> bool {
@@ -49,7 +49,7 @@ impl Change {
 
 /// Knobs of one machine that are watched.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct KnobWatch {
     /// Those asked for; empty for all.
     wanted: Vec<KnobRef>,
     narrow: Selection,
@@ -58,13 +58,14 @@ pub struct Watch {
     pub unseen: Option<String>,
 }
 
-impl Watch {
+impl KnobWatch {
     /// Begins to watch these knobs, or all of the catalogue that the machine has.
     ///
     /// # Errors
     /// [`KnobError`] when one that was named, or its site, is not there; or when there is none at all.
-    pub fn begin(machine: &mut dyn Machine, wanted: &[KnobRef], narrow: &Selection) -> Result<Watch, KnobError> {
-        let mut watch = Watch { wanted: wanted.to_vec(), narrow: narrow.clone(), seen: BTreeMap::new(), unseen: None };
+    pub fn begin(machine: &mut dyn Watch, wanted: &[KnobRef], narrow: &Selection) -> Result<KnobWatch, KnobError> {
+        let mut watch =
+            KnobWatch { wanted: wanted.to_vec(), narrow: narrow.clone(), seen: BTreeMap::new(), unseen: None };
         for knob in wanted {
             let named = resolve_here(&knob.name, &[], machine)?;
             named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
@@ -81,7 +82,7 @@ impl Watch {
     }
 
     /// What has changed since the last look, in the order in which it was heard of.
-    pub fn look(&mut self, machine: &mut dyn Machine) -> Vec<Change> {
+    pub fn look(&mut self, machine: &mut dyn Watch) -> Vec<KnobChange> {
         let mut writes = machine.take_writes();
         let now = self.read(machine);
         // What was written while we read is in what we read.
@@ -92,7 +93,7 @@ impl Watch {
             self.aim(machine);
         }
         let keys: BTreeSet<&(String, String)> = before.keys().chain(self.seen.keys()).collect();
-        let mut changes: Vec<Change> =
+        let mut changes: Vec<KnobChange> =
             keys.into_iter().filter_map(|key| change(key, before.get(key), self.seen.get(key), &writes)).collect();
         // Before anything that followed from it.
         changes
@@ -104,12 +105,12 @@ impl Watch {
         self.seen.values().map(|seen| seen.place.clone()).collect()
     }
 
-    fn aim(&mut self, machine: &mut dyn Machine) {
+    fn aim(&mut self, machine: &mut dyn Watch) {
         let places: Vec<String> = self.places().into_iter().collect();
         self.unseen = machine.watch_writers(&places).err().map(|unwatched| unwatched.why);
     }
 
-    fn read(&self, machine: &mut dyn Machine) -> BTreeMap<(String, String), Seen> {
+    fn read(&self, machine: &mut dyn Look) -> BTreeMap<(String, String), Seen> {
         let mut seen = BTreeMap::new();
         if self.wanted.is_empty() {
             // Families carry the rest of the name themselves: what they could be is without end.
@@ -129,7 +130,7 @@ impl Watch {
     }
 }
 
-fn read_sites(named: &Named, machine: &mut dyn Machine, at: &Selection, seen: &mut BTreeMap<(String, String), Seen>) {
+fn read_sites(named: &Named, machine: &mut dyn Look, at: &Selection, seen: &mut BTreeMap<(String, String), Seen>) {
     let Ok(sites) = named.knob.sites(&named.name, machine, at) else { return };
     for site in sites.sites {
         let Some(place) = site.path else { continue };
@@ -147,7 +148,7 @@ fn change(
     before: Option<&Seen>,
     now: Option<&Seen>,
     writes: &[Written],
-) -> Option<Change> {
+) -> Option<KnobChange> {
     let place = now.or(before).map(|seen| &seen.place)?;
     let (old, new) = (before.and_then(|seen| seen.value.clone()), now.and_then(|seen| seen.value.clone()));
     let own: Vec<&Written> = writes.iter().filter(|write| write.place == *place).collect();
@@ -162,7 +163,7 @@ fn change(
     let shown = |seen: Option<&Seen>| seen.map_or_else(|| "absent".to_owned(), |seen| seen.shown.clone());
     let shown = (shown(before), shown(now));
     let ago_ns = heard.map_or(0, |write| write.ago_ns);
-    Some(Change { knob: knob.clone(), site: site.clone(), old, new, by, ago_ns, shown })
+    Some(KnobChange { knob: knob.clone(), site: site.clone(), old, new, by, ago_ns, shown })
 }
 
 /// Those who wrote elsewhere when this changed, with nobody seen to write here.

@@ -14,8 +14,8 @@ pub(crate) fn main(folder: Option<&OsString>) -> ExitCode {
     let Some(folder) = folder.map(Path::new) else { return ExitCode::FAILURE };
     let Some(taken) = stand_guard(folder) else { return ExitCode::SUCCESS };
     let Ok(mut machine) = LocalMachine::new(taken.ledger.clone()) else { return ExitCode::FAILURE };
-    let entries = left::held(&machine);
-    let restored = restore(&mut machine, &entries, false);
+    let entries = left::held(&*machine);
+    let restored = restore(&mut *machine, &entries, false);
     if !restored.failed.is_empty() {
         return ExitCode::FAILURE;
     }

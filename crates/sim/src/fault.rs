@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use powerband_machine::{Errno, LedgerStore};
+use powerband_machine::{EntryId, Errno, LedgerStore, Rule};
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng as _;
 
@@ -36,16 +36,12 @@ pub struct FaultPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Blunder {
-    /// Acts, and writes the intent down afterwards.
-    ActsBeforeTheIntent,
+    /// Breaks a part of the write-ahead rule.
+    Breaks(Rule),
     /// Says that a record is durable when it was only written.
     AcknowledgesTooEarly,
     /// Leaves a torn last line in the ledger, so that the next record runs into it.
     KeepsTheTornTail,
-    /// Takes every entry back as if that had been forced.
-    AlwaysForces,
-    /// Takes an error number for a proof that nothing was changed.
-    BelievesRefusals,
 }
 
 /// How an owner ends in the middle.
@@ -222,6 +218,8 @@ struct State {
     /// Files the owner has turned, each once.
     turned: Vec<String>,
     written: Vec<Written>,
+    /// Attempts to undo an entry: in which step, and which.
+    undos: Vec<(u64, EntryId)>,
     tally: BTreeMap<Fault, u32>,
     disk: Disk,
 }
@@ -240,6 +238,7 @@ impl Faults {
             late: Vec::new(),
             turned: Vec::new(),
             written: Vec::new(),
+            undos: Vec::new(),
             tally: BTreeMap::new(),
             disk: Disk::default(),
         })))
@@ -286,6 +285,12 @@ impl Faults {
     #[must_use]
     pub fn written(&self) -> Vec<Written> {
         self.0.borrow().written.clone()
+    }
+
+    /// Every attempt of an owner to undo an entry, whatever came of it: in which step, and which entry.
+    #[must_use]
+    pub fn undos(&self) -> Vec<(u64, EntryId)> {
+        self.0.borrow().undos.clone()
     }
 
     /// How often each fault has struck.

@@ -2,9 +2,9 @@
 use std::collections::BTreeSet;
 
 use powerband_machine::{
-    Action, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger, LedgerError,
-    LedgerRead, LedgerStore, Ledgered, Machine as _, MemoryLedger, OpenEntry, Performed, ProcessId, Rule, SpawnError,
-    Turn, Undone,
+    Action, Change as _, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
+    LedgerError, LedgerRead, LedgerStore, Ledgered, Look, MemoryLedger, OpenEntry, Performed, ProcessId, Rule, Run,
+    SpawnError, Turn, Undone, Watch,
 };
 use powerband_record::Side;
 
@@ -132,41 +132,11 @@ impl Board {
 }
 
 impl Device for SimDevice {
-    fn identity(&self) -> &Identity {
-        &self.board.identity
-    }
-
-    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
-        self.hands().meet(Step::Look)?;
-        self.board.list(folder)
-    }
-
-    fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.hands().read(path, Step::Look)
-    }
-
     fn read_for_ledger(&mut self, path: &str, purpose: LedgerRead) -> Result<String, Errno> {
         match purpose {
             LedgerRead::Intent => self.board.read(path),
             LedgerRead::Comparison => self.hands().read(path, Step::Compare),
         }
-    }
-
-    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        self.hands().meet(Step::Look)?;
-        self.board.open(path)
-    }
-
-    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
-        into.clear();
-        for &handle in handles {
-            let met = self.hands().meet(Step::Look);
-            into.push(met.and_then(|()| self.board.read_handle(handle)));
-        }
-    }
-
-    fn close(&mut self, handle: Handle) {
-        self.board.close(handle);
     }
 
     fn prepare(&mut self, turn: &Turn) -> Result<Turn, LedgerError> {
@@ -191,11 +161,49 @@ impl Device for SimDevice {
         self.forgotten.remove(&entry.id).then_some(Undone::Rebooted)
     }
 
+    fn breaks(&self, rule: Rule) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.blunder(Blunder::Breaks(rule)))
+    }
+}
+
+impl Look for SimDevice {
+    fn identity(&self) -> &Identity {
+        &self.board.identity
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
+        self.hands().meet(Step::Look)?;
+        self.board.list(folder)
+    }
+
+    fn read(&mut self, path: &str) -> Result<String, Errno> {
+        self.hands().read(path, Step::Look)
+    }
+
+    fn open(&mut self, path: &str) -> Result<Handle, Errno> {
+        self.hands().meet(Step::Look)?;
+        self.board.open(path)
+    }
+
+    fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
+        into.clear();
+        for &handle in handles {
+            let met = self.hands().meet(Step::Look);
+            into.push(met.and_then(|()| self.board.read_handle(handle)));
+        }
+    }
+
+    fn close(&mut self, handle: Handle) {
+        self.board.close(handle);
+    }
+
     /// Nothing here remembers whose hand it was.
     fn last_change(&mut self, _path: &str) -> Option<LastChange> {
         None
     }
+}
 
+impl Run for SimDevice {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
         self.hands().meet(Step::Spawn).map_err(refused)?;
@@ -211,13 +219,6 @@ impl Device for SimDevice {
     fn finished(&mut self, process: ProcessId) -> Option<Finished> {
         self.board.finished(process)
     }
-
-    fn breaks(&self, rule: Rule) -> bool {
-        let blunder = match rule {
-            Rule::IntentFirst => Blunder::ActsBeforeTheIntent,
-            Rule::RefusalsAreProved => Blunder::BelievesRefusals,
-            Rule::OthersAreLeftAlone => Blunder::AlwaysForces,
-        };
-        self.faults.as_ref().is_some_and(|faults| faults.blunder(blunder))
-    }
 }
+
+impl Watch for SimDevice {}

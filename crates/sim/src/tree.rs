@@ -1,7 +1,7 @@
 //! The files of a simulated machine: what can be listed, read and written, with the kernel's refusals.
 use std::collections::BTreeMap;
 
-use powerband_machine::{CoalescingPlace, CommandPlace, Entry, Errno, Handle, LATENCY_DEVICE, PerfPlace};
+use powerband_machine::{Entry, Errno, Handle, LATENCY_DEVICE, Readable};
 
 use crate::board::Board;
 use crate::nic::DEVICE;
@@ -388,14 +388,12 @@ impl Board {
     }
 
     pub(crate) fn read(&mut self, path: &str) -> Result<String, Errno> {
-        if CommandPlace::of(path).is_some() {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        if let Some(place) = CoalescingPlace::of(path) {
-            return if place.device == DEVICE { self.nic.coalescing()?.read(&place) } else { Err(Errno::ENODEV) };
-        }
-        if PerfPlace::of(path).is_some() {
-            return self.count(path);
+        match Readable::of(path) {
+            Readable::Command(_) => return Err(Errno::EOPNOTSUPP),
+            Readable::Coalescing(place) if place.device == DEVICE => return self.nic.coalescing()?.read(&place),
+            Readable::Coalescing(_) => return Err(Errno::ENODEV),
+            Readable::Perf(_) => return self.count(path),
+            Readable::File(_) | Readable::Lines(_) => {}
         }
         let text = match self.locate(path)? {
             Place::Cpufreq(path) => {

@@ -1,20 +1,20 @@
 //! What is read around a process: files at its start, at a period while virtual time passes, and at its end.
-use powerband_machine::{Sample, Watch};
+use powerband_machine::{Sample, Sampling};
 
 use crate::board::{Board, Event};
 
 /// A watch while its process runs.
 #[derive(Debug)]
 pub(crate) struct Watching {
-    watch: Watch,
+    watch: Sampling,
     samples: Vec<Sample>,
 }
 
 impl Watching {
     /// Nothing is read yet. A period below 1 us is taken as 1 us.
-    pub(crate) fn new(watch: &Watch) -> Self {
+    pub(crate) fn new(watch: &Sampling) -> Self {
         let period_ns = watch.period_ns.map(|period_ns| period_ns.max(1_000));
-        Watching { watch: Watch { period_ns, ..watch.clone() }, samples: Vec::new() }
+        Watching { watch: Sampling { period_ns, ..watch.clone() }, samples: Vec::new() }
     }
 
     /// What was read.

@@ -1,7 +1,7 @@
 //! Reading everything at once, and what lies between two readings.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Handle, Machine};
+use powerband_machine::{Errno, Handle, Look};
 use powerband_meter::state::{
     ClockNow, ClockPolicy, Clocks, CpuTime, IdleTimes, Interrupts, PowerNow, Powers, SleepTime, Text, Utilisation,
     present,
@@ -86,7 +86,7 @@ struct Raw {
 
 impl Sampler {
     /// Opens what there is for `cpus`, all when absent. `interrupting`: also what keeps CPUs awake to be read.
-    pub fn open(machine: &mut dyn Machine, cpus: Option<&CpuList>, interrupting: bool) -> Self {
+    pub fn open(machine: &mut dyn Look, cpus: Option<&CpuList>, interrupting: bool) -> Self {
         let all = present(machine);
         let wanted = all.as_slice().iter().copied().filter(|&cpu| cpus.is_none_or(|cpus| cpus.contains(cpu)));
         let cpus = CpuList::new(wanted.collect());
@@ -134,7 +134,7 @@ impl Sampler {
     }
 
     /// Opens what comes and goes with CPUs again.
-    fn reopen(&mut self, machine: &mut dyn Machine) {
+    fn reopen(&mut self, machine: &mut dyn Look) {
         let gone = self.clocks.handles().into_iter().chain(self.idle.handles());
         gone.for_each(|handle| machine.close(handle));
         let cpus = CpuList::new(self.scene.cpus.iter().map(|&(cpu, _)| cpu).collect());
@@ -155,7 +155,7 @@ impl Sampler {
     }
 
     /// Reads everything, at `at_ns` of the World's clock.
-    pub fn sample(&mut self, machine: &mut dyn Machine, at_ns: u64) -> Sample {
+    pub fn sample(&mut self, machine: &mut dyn Look, at_ns: u64) -> Sample {
         machine.read_many(&self.handles, &mut self.texts);
         let mut rest = self.texts.as_slice();
         let mut take = |count: usize| {
@@ -190,7 +190,7 @@ impl Sampler {
 
     /// Opens the files of CPUs again for the next sample, where a CPU came or went since the one before, or files are
     /// `lost` as if one had: what was open is of a folder that is no more.
-    fn follow(&mut self, machine: &mut dyn Machine, busy: &BTreeMap<u32, CpuTime>, lost: bool) {
+    fn follow(&mut self, machine: &mut dyn Look, busy: &BTreeMap<u32, CpuTime>, lost: bool) {
         let online: Vec<u32> = busy.keys().copied().collect();
         let moved = !online.is_empty() && self.online.as_ref().is_some_and(|before| *before != online);
         let again = moved || lost && !self.reopened;
@@ -224,7 +224,7 @@ impl Sampler {
     }
 
     /// Gives the files up; there is nothing to sample any more.
-    pub fn close(&mut self, machine: &mut dyn Machine) {
+    pub fn close(&mut self, machine: &mut dyn Look) {
         self.handles.drain(..).for_each(|handle| machine.close(handle));
     }
 }

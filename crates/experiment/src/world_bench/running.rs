@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_load::{Calibrate, IdleLoad, Load, Stage};
-use powerband_machine::Watch;
+use powerband_machine::Sampling;
 use powerband_record::{CpuList, LoadVariant, Side, Void, Work};
 
 use super::{InForce, WorldBench};
@@ -159,7 +159,7 @@ impl WorldBench<'_> {
         &mut self,
         load: &Load,
         place: Place,
-        watches: BTreeMap<Side, Vec<Watch>>,
+        watches: BTreeMap<Side, Vec<Sampling>>,
     ) -> Result<Result<Ran, Void>, Fatal> {
         let from_ns = self.world.now_ns();
         self.world.hush(load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS));

@@ -14,6 +14,7 @@ mod play;
 mod reduced;
 mod restored;
 mod resume_is_equivalent;
+mod rolls_back;
 mod story;
 mod sweep;
 
@@ -23,10 +24,11 @@ use play::Record;
 type Checker = (&'static str, fn(&Record) -> Result<(), String>);
 
 /// All of them.
-const CHECKERS: [Checker; 4] = [
+const CHECKERS: [Checker; 5] = [
     ("restored", restored::check),
     ("ledger_replays", ledger_replays::check),
     ("no_foreign_overwrite", no_foreign_overwrite::check),
+    ("rolls_back", rolls_back::check),
     ("resume_is_equivalent", resume_is_equivalent::check),
 ];
 

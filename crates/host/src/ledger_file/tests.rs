@@ -41,7 +41,7 @@ fn reserved_room_is_not_content() {
     use std::os::unix::fs::MetadataExt;
     let place = tempfile::tempdir().unwrap();
     let mut ledger = FileLedger::new(place.path());
-    ledger.reserve(100).unwrap();
+    ledger.0.borrow_mut().reserve(100).unwrap();
     ledger.append(b"one\n").unwrap();
     let found = std::fs::metadata(place.path().join("ledger")).unwrap();
     assert_eq!(found.len(), 4);

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use powerband_machine::{CoalescingPlace, Entry, Errno, Machine};
+use powerband_machine::{CoalescingPlace, Entry, Errno, Look};
 use thiserror::Error;
 
 use super::manifest::{COALESCING, Manifest, NAME, ROOT};
@@ -47,7 +47,7 @@ pub struct Recording {
 impl Recording {
     /// Reads a machine.
     #[must_use]
-    pub fn of(machine: &mut dyn Machine) -> Self {
+    pub fn of(machine: &mut dyn Look) -> Self {
         let mut manifest = Manifest::new();
         manifest.system.clone_from(&machine.identity().system);
         manifest.privileged = machine.identity().privileged;
@@ -111,7 +111,7 @@ const LEFT_OUT: [&str; 4] = [
 ];
 
 struct Walk<'m> {
-    machine: &'m mut dyn Machine,
+    machine: &'m mut dyn Look,
     recording: Recording,
     names: Names,
     listed: BTreeMap<String, Vec<Entry>>,

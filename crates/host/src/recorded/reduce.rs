@@ -2,7 +2,7 @@
 //! says nothing of settings.
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::places::Keep;
 
@@ -273,7 +273,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Those of a machine.
-    pub(super) fn of(machine: &mut dyn Machine) -> Self {
+    pub(super) fn of(machine: &mut dyn Look) -> Self {
         let mut names = Vec::new();
         for path in ["/proc/sys/kernel/hostname", "/proc/sys/kernel/domainname", "/etc/hostname"] {
             let text = machine.read(path).unwrap_or_default();

@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use powerband_machine::{Action, CoalescingPlace, CommandPlace, Entry, Errno, LastChange, PerfPlace};
+use powerband_machine::{Action, Entry, Errno, LastChange, Readable};
 
 use super::link::{Answer, Link};
 use super::quote::{assignment, errno_of, quoted};
@@ -186,9 +186,10 @@ fn check(path: &str) -> Result<(), Errno> {
 
 /// Why a place cannot be read through a shell, if so.
 fn unreadable(path: &str) -> Option<Errno> {
-    let is_no_file =
-        CoalescingPlace::of(path).is_some() || CommandPlace::of(path).is_some() || PerfPlace::of(path).is_some();
-    if is_no_file { Some(Errno::EOPNOTSUPP) } else { check(path).err() }
+    match Readable::of(path) {
+        Readable::Coalescing(_) | Readable::Command(_) | Readable::Perf(_) => Some(Errno::EOPNOTSUPP),
+        Readable::File(_) | Readable::Lines(_) => check(path).err(),
+    }
 }
 
 /// Whether a file is the kernel's: a write is one command, and there is nothing to sync.

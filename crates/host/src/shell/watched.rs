@@ -1,5 +1,5 @@
 //! What is read around a load behind a shell, by that shell and its clock: before, every period meanwhile, and after.
-use powerband_machine::{Errno, Sample, Watch};
+use powerband_machine::{Errno, Sample, Sampling};
 
 use super::hand::{Hand, words};
 use super::jobs::{APART_NS, Handles, nanoseconds};
@@ -14,7 +14,7 @@ pub(super) struct Watched {
 
 impl Watched {
     /// Puts down there what is to be read around the load of this number.
-    pub(super) fn prepare(hand: &Hand, number: u64, around: &[Watch], handles: &Handles) -> Result<Watched, Errno> {
+    pub(super) fn prepare(hand: &Hand, number: u64, around: &[Sampling], handles: &Handles) -> Result<Watched, Errno> {
         let mut watched = Watched { number, files: Vec::new() };
         for (place, watch) in around.iter().enumerate() {
             let paths: Option<Vec<String>> =

@@ -203,7 +203,7 @@ fn a_program_that_is_no_shim_is_found_out() {
     let place = tempfile::tempdir().unwrap();
     let machine = powerband_host::LocalMachine::new(powerband_host::FileLedger::new(place.path())).unwrap();
     let mut machine = machine.with_program(std::path::Path::new("/bin/true"));
-    let refused = powerband_machine::Machine::spawn(&mut machine, &command(&["true"])).unwrap_err();
+    let refused = powerband_machine::Run::spawn(&mut *machine, &command(&["true"])).unwrap_err();
     assert!(matches!(refused, SpawnError::Refused { .. }), "{refused}");
 }
 
@@ -220,7 +220,7 @@ fn a_load_of_a_shim_that_hangs_is_nobodys_and_is_ended() {
     let made = std::process::Command::new("chmod").arg("755").arg(&shim).status().unwrap();
     assert!(made.success());
     let machine = powerband_host::LocalMachine::new(powerband_host::FileLedger::new(place.path())).unwrap();
-    let refused = powerband_machine::Machine::spawn(&mut machine.with_program(&shim), &command(&["true"])).unwrap_err();
+    let refused = powerband_machine::Run::spawn(&mut *machine.with_program(&shim), &command(&["true"])).unwrap_err();
     assert!(refused.to_string().contains("timed out"), "{refused}");
     assert_gone(std::fs::read_to_string(&file).unwrap().trim());
 }

@@ -1,5 +1,5 @@
 //! Orders and a shop on this machine: on time at a rate, asleep between, and every customer served.
-use powerband_machine::{Finished, Job, Watch};
+use powerband_machine::{Finished, Job, Sampling};
 use powerband_record::{CpuList, ShopServer, Work};
 
 use crate::{Stage, job};
@@ -71,7 +71,7 @@ fn orders_and_a_shop_begin_after_their_ramp() {
         // On a busy machine the reading after the load may come late: one of several times it does not.
         let begins_late = (0..5).any(|_| {
             let uptime = stage.near().open("/proc/uptime").unwrap();
-            let around = vec![Watch { handles: vec![uptime], period_ns: None }];
+            let around = vec![Sampling { handles: vec![uptime], period_ns: None }];
             let finished = stage.run(&Job { around, ..job.clone() });
             let [before, after] = finished.around[0].as_slice() else { panic!("{:?}", finished.around) };
             let measured = after.at_ns - before.at_ns;

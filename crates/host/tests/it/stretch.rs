@@ -1,5 +1,5 @@
 //! What is read around a load: before, meanwhile and after, by the machine that runs it.
-use powerband_machine::{Errno, Job, Sample, Wake, Watch, World};
+use powerband_machine::{Errno, Job, Sample, Sampling, Wake, World};
 use powerband_record::{Protocol, Side, Work};
 
 use crate::pinging::ping;
@@ -15,8 +15,8 @@ fn open_files_are_read_before_during_and_after_a_load() {
     std::fs::write(&note, "before").unwrap();
     let noted = stage.near().open(note.to_str().unwrap()).unwrap();
     stage.near().close(gone);
-    let often = Watch { handles: vec![uptime, gone], period_ns: Some(10_000_000) };
-    let twice = Watch { handles: vec![noted], period_ns: None };
+    let often = Sampling { handles: vec![uptime, gone], period_ns: Some(10_000_000) };
+    let twice = Sampling { handles: vec![noted], period_ns: None };
     let began = stage.world.now_ns();
     let script = format!("printf 'during' > {0}; sleep 0.5; printf 'after!' > {0}", note.display());
     let finished = stage.run(&Job { around: vec![often, twice], ..sh(&script) });
@@ -41,7 +41,7 @@ fn open_files_are_read_before_during_and_after_a_load() {
 fn a_load_that_cannot_be_executed_is_refused_though_something_was_to_be_read() {
     let mut stage = Stage::new();
     let uptime = stage.near().open("/proc/uptime").unwrap();
-    let around = vec![Watch { handles: vec![uptime], period_ns: Some(10_000_000) }];
+    let around = vec![Sampling { handles: vec![uptime], period_ns: Some(10_000_000) }];
     let refused = stage.near().spawn(&Job { around, ..command(&["/no/such"]) }).unwrap_err();
     assert!(refused.to_string().contains("/no/such"), "{refused}");
     let until = stage.world_ms(50);
@@ -52,7 +52,7 @@ fn a_load_that_cannot_be_executed_is_refused_though_something_was_to_be_read() {
 fn a_stretch_begins_when_what_a_receiver_waits_for_has_come() {
     let mut stage = Stage::new();
     let uptime = stage.near().open("/proc/uptime").unwrap();
-    let around = vec![Watch { handles: vec![uptime], period_ns: Some(50_000_000) }];
+    let around = vec![Sampling { handles: vec![uptime], period_ns: Some(50_000_000) }];
     let echo = |protocol| Work::Echo { protocol, address: "127.0.0.1".into(), port: 0 };
     for (waits, comes) in [
         (receive(), send(0, 300)),
@@ -95,7 +95,7 @@ fn a_file_that_vanishes_meanwhile_is_an_error_and_no_number() {
     let (here, there) = (format!("pbv{}", std::process::id()), format!("pbw{}", std::process::id()));
     assert!(stage.sh(&format!("ip link add {here} type veth peer name {there}")).status.success());
     let number = stage.near().open(&format!("/sys/class/net/{here}/ifindex")).unwrap();
-    let around = vec![Watch { handles: vec![number], period_ns: None }];
+    let around = vec![Sampling { handles: vec![number], period_ns: None }];
     let finished = stage.run(&Job { around, ..sh(&format!("ip link del {here}")) });
     assert!(finished.status.success(), "{finished:?}");
     let texts: Vec<_> = finished.around[0].iter().map(|sample| sample.texts[0].clone()).collect();

@@ -1,5 +1,5 @@
 //! `cpufreq.boost`: frequencies above the nominal one, for the whole machine or a policy.
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 
 use super::takes::Takes;
 use crate::policy::{CPUFREQ, policies};
@@ -33,7 +33,7 @@ impl Knob for Boost {
         &ABOUT
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         let narrowed = at.cpus.is_some() || at.site.as_deref().is_some_and(|site| site != "-");
         let global = machine.read(GLOBAL) != Err(Errno::ENOENT);
         if global && !narrowed {
@@ -55,11 +55,11 @@ impl Knob for Boost {
         Err(KnobError::absent(name, format!("there is no {CPUFREQ}/boost for it: {why}")))
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
         Takes::Flag.parse(&ABOUT, name, text, machine, site)
     }
 
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
         Takes::Flag.choices(machine, site)
     }
 

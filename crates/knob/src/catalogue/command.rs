@@ -1,5 +1,5 @@
 //! A knob that a plan declares by its commands: one reads it, one sets it. What a command did is what the other one prints.
-use powerband_machine::{Action, CommandPlace, Errno, Machine};
+use powerband_machine::{Action, Change, CommandPlace, Errno, Look};
 use powerband_record::{CommandKnob, VALUE};
 
 use super::file::only_everywhere;
@@ -105,7 +105,7 @@ impl Knob for Command {
         self.about
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         only_everywhere(name, at)?;
         let path = self.place();
         let get = &self.knob.get;
@@ -136,7 +136,7 @@ impl Knob for Command {
         }
     }
 
-    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Machine, _site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Look, _site: &Site) -> Result<Value, KnobError> {
         let text = text.trim();
         if let Some(why) = unfit(text) {
             return Err(KnobError::value(name, format!("the value '{text}' {why}")));
@@ -149,7 +149,7 @@ impl Knob for Command {
         Ok(value)
     }
 
-    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+    fn choices(&self, _machine: &mut dyn Look, _site: &Site) -> Vec<Value> {
         self.values.clone()
     }
 
@@ -157,7 +157,7 @@ impl Knob for Command {
         true
     }
 
-    fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {
+    fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
         let path = site.path.as_deref().ok_or(Errno::ENOENT)?;
         let before = machine.read(path)?.trim().to_owned();
         if unfit(&before).is_some() {

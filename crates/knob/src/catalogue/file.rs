@@ -1,5 +1,5 @@
 //! `file:PATH`: any file at all, for what has no name of its own.
-use powerband_machine::{Action, Errno, Machine};
+use powerband_machine::{Action, Change, Errno, Look};
 
 use crate::knob::Turning;
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
@@ -38,7 +38,7 @@ impl Knob for File {
         &ABOUT
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         only_everywhere(name, at)?;
         let path = name.strip_prefix(ABOUT.name).unwrap_or(name);
         if !path.starts_with('/') {
@@ -51,11 +51,11 @@ impl Knob for File {
         Ok(Sites { sites: vec![Site::system(path.to_owned())], ..Sites::default() })
     }
 
-    fn parse(&self, _name: &str, text: &str, _machine: &mut dyn Machine, _site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, _name: &str, text: &str, _machine: &mut dyn Look, _site: &Site) -> Result<Value, KnobError> {
         Ok(Value::Text(text.to_owned()))
     }
 
-    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+    fn choices(&self, _machine: &mut dyn Look, _site: &Site) -> Vec<Value> {
         Vec::new()
     }
 
@@ -63,7 +63,7 @@ impl Knob for File {
         asked.typed().trim_end() == reads.trim_end()
     }
 
-    fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {
+    fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
         let path = site.path.clone().ok_or(Errno::ENOENT)?;
         let typed = value.typed();
         let (undo, before, text) = match machine.read(&path) {

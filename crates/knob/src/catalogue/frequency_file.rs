@@ -1,5 +1,5 @@
 //! A knob that is one file of a policy holding a frequency: what the fixed frequency and the two limits have in common.
-use powerband_machine::{Action, Errno, Machine};
+use powerband_machine::{Action, Change, Errno, Look};
 
 use crate::knob::Turning;
 use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value, frequency, policy::policies};
@@ -20,7 +20,7 @@ pub(super) const LOWEST: Reset = Reset { text: "0", shows: "cpuinfo_min_freq" };
 pub(super) const HIGHEST: Reset = Reset { text: "2147483647", shows: "cpuinfo_max_freq" };
 
 /// What a limit's file shows once `text` has been written to it, if that is what takes it back to nobody's.
-pub(crate) fn shown_after_reset(machine: &mut dyn Machine, path: &str, text: &str) -> Option<String> {
+pub(crate) fn shown_after_reset(machine: &mut dyn Look, path: &str, text: &str) -> Option<String> {
     let reset = match path.rsplit('/').next()? {
         "scaling_min_freq" => LOWEST,
         "scaling_max_freq" => HIGHEST,
@@ -53,19 +53,19 @@ impl Knob for FrequencyFile {
         self.governor
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         policies(machine, name)?.sites(name, self.file, at)
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
         frequency::parse(name, text, machine, site.policy.as_ref())
     }
 
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
         site.policy.as_ref().map_or_else(Vec::new, |policy| frequency::choices(machine, policy))
     }
 
-    fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {
+    fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
         let path = site.path.clone().ok_or(Errno::ENOENT)?;
         let before = machine.read(&path)?.trim_end().to_owned();
         let own = self.reset.map(|reset| (reset, machine.read(&sibling(&path, reset.shows)).unwrap_or_default()));

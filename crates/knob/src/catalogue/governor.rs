@@ -1,5 +1,5 @@
 //! `cpufreq.governor`: the rule that picks the frequency.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value, policy::policies};
 
@@ -37,7 +37,7 @@ const OWN_RULES: [(&str, &str, &str); 2] = [
 ];
 
 /// How a kernel's governor is had under a driver that has its own rules in force.
-fn in_passive_mode(machine: &mut dyn Machine, site: &Site, governor: &str) -> Option<String> {
+fn in_passive_mode(machine: &mut dyn Look, site: &Site, governor: &str) -> Option<String> {
     let driver = site.policy.as_ref()?.read(machine, "scaling_driver").ok()?;
     let (_, status, word) = OWN_RULES.into_iter().find(|(name, ..)| *name == driver)?;
     Some(match machine.read(status) {
@@ -51,11 +51,11 @@ impl Knob for Governor {
         &ABOUT
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         policies(machine, name)?.sites(name, "scaling_governor", at)
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
         let governor = text.trim().to_lowercase();
         let Some(there) = site.policy.as_ref().and_then(|policy| policy.governors(machine)) else {
             return Ok(Value::Word(governor));
@@ -78,7 +78,7 @@ impl Knob for Governor {
         ))
     }
 
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
         let governors = site.policy.as_ref().and_then(|policy| policy.governors(machine)).unwrap_or_default();
         governors.into_iter().map(Value::Word).collect()
     }

@@ -1,5 +1,5 @@
 //! `cpuidle.*`: which idle states CPUs may use, and the rule that picks one.
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
 
 use super::plain::{Place, PlainFile};
@@ -80,7 +80,7 @@ impl Knob for Disable {
         &ABOUT
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         let asked = Asked::of(at);
         let chosen = cpu::chosen(name, machine, &Selection::site(None, asked.cpus.clone()))?;
         let (mut sites, mut there, mut switchless) = (Sites::default(), Vec::new(), false);
@@ -120,11 +120,11 @@ impl Knob for Disable {
         }
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
         Takes::Flag.parse(&ABOUT, name, text, machine, site)
     }
 
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
         Takes::Flag.choices(machine, site)
     }
 

@@ -1,5 +1,5 @@
 //! `nic.*`: interrupt coalescing of network devices, one knob for each name of `ethtool -C`.
-use powerband_machine::{Action, Coalescing, CoalescingPlace, Errno, Machine, Parameter};
+use powerband_machine::{Action, Change, Coalescing, CoalescingPlace, Errno, Look, Parameter};
 
 use crate::knob::Turning;
 use crate::value::parse_number;
@@ -118,7 +118,7 @@ pub(crate) fn overridden_by(knob: &str) -> Option<&'static Nic> {
 }
 
 /// Whether a device's link is up.
-pub(crate) fn has_carrier(machine: &mut dyn Machine, device: &str) -> bool {
+pub(crate) fn has_carrier(machine: &mut dyn Look, device: &str) -> bool {
     machine.read(&format!("/sys/class/net/{device}/carrier")).is_ok_and(|text| text.trim() == "1")
 }
 
@@ -129,7 +129,7 @@ impl Nic {
     }
 
     /// The devices whose drivers have it.
-    fn everywhere(&self, name: &str, machine: &mut dyn Machine) -> Result<Sites, KnobError> {
+    fn everywhere(&self, name: &str, machine: &mut dyn Look) -> Result<Sites, KnobError> {
         let (mut sites, mut others) = (Vec::new(), Vec::new());
         for device in &devices(machine) {
             match machine.coalescing(device) {
@@ -167,7 +167,7 @@ pub(crate) fn ignores(asked: u32, before: u32, reads: u32) -> bool {
 }
 
 /// Network devices by name, in the kernel's order.
-pub(crate) fn devices(machine: &mut dyn Machine) -> Vec<String> {
+pub(crate) fn devices(machine: &mut dyn Look) -> Vec<String> {
     // Of our own network namespace, while /sys is that of who mounted it. Two lines of headings come first.
     let text = machine.read(DEVICES).unwrap_or_default();
     text.lines().skip(2).filter_map(|line| Some(line.rsplit_once(':')?.0.trim().to_owned())).collect()
@@ -183,7 +183,7 @@ impl Knob for Nic {
         self.about
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         let Some(device) = at.site.as_deref().filter(|site| *site != "-") else {
             return self.everywhere(name, machine);
         };
@@ -199,7 +199,7 @@ impl Knob for Nic {
         }
     }
 
-    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Machine, _site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Look, _site: &Site) -> Result<Value, KnobError> {
         if !self.is_switch() {
             let number = parse_number(text, 0, u64::from(u32::MAX), self.about.unit);
             return number.map(Value::Number).map_err(|why| KnobError::value(name, why));
@@ -210,7 +210,7 @@ impl Knob for Nic {
         }
     }
 
-    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+    fn choices(&self, _machine: &mut dyn Look, _site: &Site) -> Vec<Value> {
         let words: &[&str] = if self.is_switch() { &["off", "on"] } else { &[] };
         words.iter().map(|word| Value::Word((*word).into())).collect()
     }
@@ -237,7 +237,7 @@ impl Knob for Nic {
         }
     }
 
-    fn stands_for(&self, reads: &str, machine: &mut dyn Machine, site: &Site) -> Option<String> {
+    fn stands_for(&self, reads: &str, machine: &mut dyn Look, site: &Site) -> Option<String> {
         let number: u32 = reads.trim().parse().ok().filter(|_| self.about.short == "rx-usecs")?;
         let driver = driver_in(&machine.read(&event(&site.name)).ok()?)?;
         let mode = match (driver.as_str(), number) {
@@ -252,7 +252,7 @@ impl Knob for Nic {
         Some(format!("a mode of {driver}: {mode}"))
     }
 
-    fn turn(&self, value: &Value, machine: &mut dyn Machine, site: &Site) -> Result<Turning, Errno> {
+    fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
         let parameter = Parameter::named(self.about.short).ok_or(Errno::EINVAL)?;
         let before = machine.coalescing(&site.name)?.get(parameter.name);
         let set = |value: u32| Action::Coalesce {

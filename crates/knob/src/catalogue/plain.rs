@@ -1,6 +1,6 @@
 //! A knob that is one plain file of the machine, of each CPU or of each policy: what the kernel shows there is what is in
 //! force, and writing it back takes it back.
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 
 use super::takes::Takes;
 use crate::policy::{CPU, policies};
@@ -40,13 +40,7 @@ impl PlainFile {
         PlainFile { about, place, takes, absent, answers }
     }
 
-    fn policy_sites(
-        &self,
-        name: &str,
-        file: &str,
-        machine: &mut dyn Machine,
-        at: &Selection,
-    ) -> Result<Sites, KnobError> {
+    fn policy_sites(&self, name: &str, file: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         let mut sites = policies(machine, name)?.sites(name, file, at)?;
         let is_there = |site: &Site| site.path.as_deref().is_some_and(|path| machine.read(path) != Err(Errno::ENOENT));
         sites.sites.retain(is_there);
@@ -59,7 +53,7 @@ impl Knob for PlainFile {
         self.about
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         match self.place {
             Place::System(paths) => {
                 super::file::only_everywhere(name, at)?;
@@ -82,11 +76,11 @@ impl Knob for PlainFile {
         }
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
         self.takes.parse(self.about, name, text, machine, site)
     }
 
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
         self.takes.choices(machine, site)
     }
 

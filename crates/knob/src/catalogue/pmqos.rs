@@ -1,5 +1,5 @@
 //! `pmqos.*`: how long waking up may take, for the whole machine while somebody asks for it, and for single CPUs.
-use powerband_machine::{Action, Errno, LATENCY_DEVICE, Machine};
+use powerband_machine::{Action, Change, Errno, LATENCY_DEVICE, Look};
 
 use super::plain::{Place, PlainFile};
 use super::takes::Takes;
@@ -34,7 +34,7 @@ impl Knob for CpuDmaLatency {
         &ABOUT
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         super::file::only_everywhere(name, at)?;
         match machine.read(LATENCY_DEVICE) {
             Err(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => {
@@ -44,11 +44,11 @@ impl Knob for CpuDmaLatency {
         }
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
         TAKES.parse(&ABOUT, name, text, machine, site)
     }
 
-    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+    fn choices(&self, _machine: &mut dyn Look, _site: &Site) -> Vec<Value> {
         Vec::new()
     }
 
@@ -60,7 +60,7 @@ impl Knob for CpuDmaLatency {
         Landed::Overridden { by: "a smaller request that another program holds".into(), reads: reads.to_owned() }
     }
 
-    fn turn(&self, value: &Value, machine: &mut dyn Machine, _site: &Site) -> Result<Turning, Errno> {
+    fn turn(&self, value: &Value, machine: &mut dyn Change, _site: &Site) -> Result<Turning, Errno> {
         let before = machine.read(LATENCY_DEVICE)?.trim().to_owned();
         let number = value.number().ok_or(Errno::EINVAL)?;
         let path = LATENCY_DEVICE.to_owned();

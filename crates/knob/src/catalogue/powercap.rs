@@ -1,5 +1,5 @@
 //! `powercap.*`: power limits of the package and its parts (Intel's and AMD's RAPL, and others of that class).
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 
 use super::takes::Takes;
 use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value};
@@ -54,7 +54,7 @@ struct Limit {
 }
 
 impl PowerLimit {
-    fn limits(&self, machine: &mut dyn Machine) -> Vec<Limit> {
+    fn limits(&self, machine: &mut dyn Look) -> Vec<Limit> {
         let mut limits = Vec::new();
         for zone in machine.list(ROOT).unwrap_or_default() {
             let folder = format!("{ROOT}/{}", zone.name);
@@ -79,7 +79,7 @@ impl Knob for PowerLimit {
         self.about
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         let limits = self.limits(machine);
         if limits.is_empty() {
             let why = "the kernel shows no power zone that can be limited (/sys/class/powercap); a virtual machine has \
@@ -107,11 +107,11 @@ impl Knob for PowerLimit {
         Ok(Sites { sites, ..Sites::default() })
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
         Takes::Number { least: 1, most: u64::MAX }.parse(self.about, name, text, machine, site)
     }
 
-    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+    fn choices(&self, _machine: &mut dyn Look, _site: &Site) -> Vec<Value> {
         Vec::new()
     }
 

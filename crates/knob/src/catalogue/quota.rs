@@ -1,5 +1,5 @@
 //! `cgroup.cpu_quota`: how much CPU the load may use, by a control group of its own.
-use powerband_machine::{Action, Errno, Machine};
+use powerband_machine::{Action, Change, Errno, Look};
 
 use crate::knob::Turning;
 use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value, value::parse_quota};
@@ -42,7 +42,7 @@ impl Knob for CpuQuota {
         &ABOUT
     }
 
-    fn sites(&self, name: &str, _machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, _machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         match at.site.as_deref() {
             None | Some(SITE | "-") => {
                 Ok(Sites { sites: vec![Site { name: SITE.into(), path: None, policy: None }], ..Sites::default() })
@@ -51,7 +51,7 @@ impl Knob for CpuQuota {
         }
     }
 
-    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Machine, _site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, _machine: &mut dyn Look, _site: &Site) -> Result<Value, KnobError> {
         let millionths = parse_quota(text).map_err(|why| KnobError::value(name, why))?;
         if RANGE.contains(&millionths) {
             return Ok(Value::Quota(millionths));
@@ -59,7 +59,7 @@ impl Knob for CpuQuota {
         Err(KnobError::value(name, format!("{} is out of range; it takes {}", text.trim(), ABOUT.accepts)))
     }
 
-    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+    fn choices(&self, _machine: &mut dyn Look, _site: &Site) -> Vec<Value> {
         Vec::new()
     }
 
@@ -76,7 +76,7 @@ impl Knob for CpuQuota {
         Landed::Clamped { to: reads.to_owned() }
     }
 
-    fn turn(&self, value: &Value, machine: &mut dyn Machine, _site: &Site) -> Result<Turning, Errno> {
+    fn turn(&self, value: &Value, machine: &mut dyn Change, _site: &Site) -> Result<Turning, Errno> {
         let quota = value.quota().ok_or(Errno::EINVAL)?;
         // Rising past every entry that is still open keeps the name clear of a group that could not be removed.
         let number = machine.open_entries().iter().map(|entry| entry.id.0).max().map_or(1, |id| id + 1);

@@ -1,5 +1,5 @@
 //! `sysctl.*`: kernel settings under /proc/sys, named as sysctl(8) names them.
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
 
@@ -42,7 +42,7 @@ impl Knob for Sysctl {
         &ABOUT
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         super::file::only_everywhere(name, at)?;
         let path = path(name);
         if path.split('/').any(|part| part == "..") {
@@ -58,11 +58,11 @@ impl Knob for Sysctl {
         }
     }
 
-    fn parse(&self, _name: &str, text: &str, _machine: &mut dyn Machine, _site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, _name: &str, text: &str, _machine: &mut dyn Look, _site: &Site) -> Result<Value, KnobError> {
         Ok(Value::Text(text.trim().to_owned()))
     }
 
-    fn choices(&self, _machine: &mut dyn Machine, _site: &Site) -> Vec<Value> {
+    fn choices(&self, _machine: &mut dyn Look, _site: &Site) -> Vec<Value> {
         Vec::new()
     }
 

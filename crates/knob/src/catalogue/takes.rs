@@ -1,5 +1,5 @@
 //! What values a knob that is one plain file takes, how they are listed, and when what reads there is what was asked.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use crate::value::parse_number;
 use crate::{About, KnobError, Site, Value};
@@ -47,7 +47,7 @@ impl Takes {
         about: &About,
         name: &str,
         text: &str,
-        machine: &mut dyn Machine,
+        machine: &mut dyn Look,
         site: &Site,
     ) -> Result<Value, KnobError> {
         let text = text.trim();
@@ -87,7 +87,7 @@ impl Takes {
         }
     }
 
-    pub(super) fn choices(self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+    pub(super) fn choices(self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
         match self {
             Takes::Flag => vec![Value::Number(0), Value::Number(1)],
             Takes::Number { least, most } if most - least < LISTED => (least..=most).map(Value::Number).collect(),
@@ -122,7 +122,7 @@ fn one_of<'w>(words: impl Iterator<Item = &'w str> + Clone, text: &str) -> Resul
     }
 }
 
-fn listed(file: &str, machine: &mut dyn Machine, site: &Site) -> Vec<String> {
+fn listed(file: &str, machine: &mut dyn Look, site: &Site) -> Vec<String> {
     let folder = site.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
     let text = folder.and_then(|folder| machine.read(&format!("{folder}/{file}")).ok()).unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()

@@ -3,7 +3,7 @@ mod table;
 
 pub(super) use table::*;
 
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 
 use super::takes::Takes;
 use crate::policy::{CPUFREQ, Policy, policies};
@@ -23,7 +23,7 @@ pub struct Tunable {
 /// # Errors
 /// [`KnobError::Unreadable`] when a folder is there, or may be, and cannot be listed.
 pub(crate) fn folder(
-    machine: &mut dyn Machine,
+    machine: &mut dyn Look,
     policy: &Policy,
     governor: &str,
 ) -> Result<Option<(String, bool)>, KnobError> {
@@ -39,7 +39,7 @@ pub(crate) fn folder(
 
 impl Tunable {
     /// The tunable's site for one policy that runs its governor.
-    fn site(&self, name: &str, machine: &mut dyn Machine, policy: &Policy) -> Result<Site, KnobError> {
+    fn site(&self, name: &str, machine: &mut dyn Look, policy: &Policy) -> Result<Site, KnobError> {
         let governor = self.governor;
         let Some((folder, shared)) = folder(machine, policy, governor)? else {
             let why = format!("the driver of {} keeps no tunables for {governor}", policy.name);
@@ -63,7 +63,7 @@ impl Tunable {
     fn running(
         &self,
         name: &str,
-        machine: &mut dyn Machine,
+        machine: &mut dyn Look,
         at: &Selection,
         chosen: Vec<Policy>,
     ) -> Result<Vec<Policy>, KnobError> {
@@ -105,7 +105,7 @@ impl Knob for Tunable {
         Some(self.governor)
     }
 
-    fn sites(&self, name: &str, machine: &mut dyn Machine, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         let all = policies(machine, name)?;
         let mut found = Sites::default();
         let chosen = all.select(name, at, &mut found.notes)?;
@@ -132,11 +132,11 @@ impl Knob for Tunable {
         Ok(found)
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Machine, site: &Site) -> Result<Value, KnobError> {
+    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
         self.takes.parse(self.about, name, text, machine, site)
     }
 
-    fn choices(&self, machine: &mut dyn Machine, site: &Site) -> Vec<Value> {
+    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
         self.takes.choices(machine, site)
     }
 

@@ -1,7 +1,7 @@
 //! The driver that changes the clock: what it rules out, how to get another, why there may be none.
 use std::collections::BTreeMap;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::config::{Config, State};
 use super::place::Place;
@@ -17,7 +17,7 @@ const AMD_STATUS: &str = "/sys/devices/system/cpu/amd_pstate/status";
 const ABOUT: &str = "driver";
 
 /// The driver in charge, by its policies, or why there is none.
-pub(super) fn section(machine: &mut dyn Machine, place: &Place, config: Option<&Config>, cmdline: &str) -> Section {
+pub(super) fn section(machine: &mut dyn Look, place: &Place, config: Option<&Config>, cmdline: &str) -> Section {
     let mut findings = Vec::new();
     match cpufreq(machine) {
         Ok((policies, asleep)) => {
@@ -40,7 +40,7 @@ pub(super) fn section(machine: &mut dyn Machine, place: &Place, config: Option<&
     Section { name: "driver", title: "cpufreq driver".into(), findings }
 }
 
-fn in_charge(machine: &mut dyn Machine, driver: &str, policies: &[&PolicyInfo]) -> Finding {
+fn in_charge(machine: &mut dyn Look, driver: &str, policies: &[&PolicyInfo]) -> Finding {
     let count = match policies.len() {
         1 => "1 policy".to_owned(),
         count => format!("{count} policies"),
@@ -57,7 +57,7 @@ fn in_charge(machine: &mut dyn Machine, driver: &str, policies: &[&PolicyInfo]) 
 }
 
 /// What a driver does not do, and how to get one that does.
-fn rules_out(machine: &mut dyn Machine, driver: &str) -> Option<Finding> {
+fn rules_out(machine: &mut dyn Look, driver: &str) -> Option<Finding> {
     const CHOOSES: &str =
         "chooses frequencies on its own: governors performance and powersave alone, no freq, no tunables";
     let lasting = |word: &str, other: &str| {

@@ -1,5 +1,5 @@
 //! Where this kernel counts energy, and who may read it. What is read while work runs is a meter's matter.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::{Finding, Section};
 
@@ -11,12 +11,12 @@ const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 const OTHERS_MAY_READ: u32 = 0o044;
 
 /// Counters of powercap and perf.
-pub(super) fn section(machine: &mut dyn Machine) -> Section {
+pub(super) fn section(machine: &mut dyn Look) -> Section {
     let findings = powercap(machine).into_iter().chain(perf(machine)).collect();
     Section { name: "energy", title: "where energy is counted".into(), findings }
 }
 
-fn powercap(machine: &mut dyn Machine) -> Option<Finding> {
+fn powercap(machine: &mut dyn Look) -> Option<Finding> {
     let zones = machine.list(POWERCAP).unwrap_or_default();
     let (mut names, mut closed) = (Vec::new(), false);
     for zone in zones.iter().filter(|zone| zone.name.contains(':')) {
@@ -43,7 +43,7 @@ fn powercap(machine: &mut dyn Machine) -> Option<Finding> {
     )
 }
 
-fn perf(machine: &mut dyn Machine) -> Option<Finding> {
+fn perf(machine: &mut dyn Look) -> Option<Finding> {
     let mut events: Vec<String> =
         machine.list(&format!("{PERF}/events")).ok()?.into_iter().map(|entry| entry.name).collect();
     events.retain(|name| name.starts_with("energy-") && !name.contains('.'));

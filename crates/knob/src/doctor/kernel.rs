@@ -1,5 +1,5 @@
 //! The kernel's configuration, held against what the catalogue needs.
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 use serde::Serialize;
 
 use super::config::{Arch, Config, State};
@@ -26,7 +26,7 @@ pub(super) enum Hardware {
 }
 
 impl Hardware {
-    pub(super) fn of(machine: &mut dyn Machine, place: &Place) -> Hardware {
+    pub(super) fn of(machine: &mut dyn Look, place: &Place) -> Hardware {
         match policies(machine, "cpufreq") {
             Ok(_) => Hardware::Driven,
             Err(_) if place.virtual_by.is_some() => Hardware::Virtual,
@@ -114,7 +114,7 @@ pub struct SymbolRow {
 }
 
 /// The configuration of the kernel that runs, and where it was read.
-pub(super) fn find(machine: &mut dyn Machine) -> Result<(Config, String), Section> {
+pub(super) fn find(machine: &mut dyn Look) -> Result<(Config, String), Section> {
     const RELEASE: &str = "/proc/sys/kernel/osrelease";
     let mut refused = Vec::new();
     let release = match machine.read(RELEASE) {
@@ -146,7 +146,7 @@ pub(super) fn find(machine: &mut dyn Machine) -> Result<(Config, String), Sectio
 
 /// The governors of the kernel that runs by its configuration: built in, or modules that are loaded. `None` where no
 /// configuration can be read.
-pub(crate) fn governors(machine: &mut dyn Machine) -> Option<Vec<String>> {
+pub(crate) fn governors(machine: &mut dyn Look) -> Option<Vec<String>> {
     let (config, _) = find(machine).ok()?;
     let mut is_there = |symbol: &str| match config.state(symbol) {
         State::Built => true,
@@ -158,7 +158,7 @@ pub(crate) fn governors(machine: &mut dyn Machine) -> Option<Vec<String>> {
 }
 
 /// Whether a module is loaded, by its name as modprobe takes it.
-pub(super) fn is_loaded(machine: &mut dyn Machine, module: &str) -> bool {
+pub(super) fn is_loaded(machine: &mut dyn Look, module: &str) -> bool {
     machine.list(&format!("/sys/module/{}", module.replace('-', "_"))).is_ok()
 }
 

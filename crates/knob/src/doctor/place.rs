@@ -1,5 +1,5 @@
 //! Where the kernel runs: on bare hardware, in a virtual machine, in a container; what that takes away.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::{Finding, Section};
 
@@ -37,7 +37,7 @@ const CONTAINER_GROUPS: [(&str, &str); 4] =
 
 impl Place {
     /// Looks for signs of each.
-    pub(super) fn look(machine: &mut dyn Machine) -> Place {
+    pub(super) fn look(machine: &mut dyn Look) -> Place {
         let read_only = read_only(&machine.read("/proc/self/mounts").unwrap_or_default());
         Place { virtual_by: hypervisor(machine), container: container(machine), read_only }
     }
@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-fn hypervisor(machine: &mut dyn Machine) -> Option<String> {
+fn hypervisor(machine: &mut dyn Look) -> Option<String> {
     let mut read = |path: &str| machine.read(path).map(|text| text.trim_matches(['\0', '\n', ' ']).to_owned()).ok();
     // Some leave a file there and nothing in it.
     let named = read("/sys/hypervisor/type").filter(|name| !name.is_empty());
@@ -78,7 +78,7 @@ fn hypervisor(machine: &mut dyn Machine) -> Option<String> {
     by.or_else(|| flagged.then(|| "its CPU says that a hypervisor runs it".to_owned()))
 }
 
-fn container(machine: &mut dyn Machine) -> Option<String> {
+fn container(machine: &mut dyn Look) -> Option<String> {
     let told = machine.read("/run/systemd/container").ok().map(|text| text.trim().to_owned());
     if let Some(kind) = told.filter(|kind| !kind.is_empty()) {
         return Some(kind);

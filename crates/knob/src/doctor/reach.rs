@@ -1,5 +1,5 @@
 //! What of the catalogue has a place on this machine, asked of the catalogue itself.
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 
 use super::{Finding, Section};
 use crate::catalogue::ALL;
@@ -37,7 +37,7 @@ impl Reach {
 }
 
 /// Asks family by family.
-pub(super) fn look(machine: &mut dyn Machine) -> Reach {
+pub(super) fn look(machine: &mut dyn Look) -> Reach {
     let mut reach = Reach::default();
     if reach.family(machine, "cpufreq") {
         for governor in ["ondemand", "conservative", "schedutil"] {
@@ -55,7 +55,7 @@ pub(super) fn look(machine: &mut dyn Machine) -> Reach {
 
 impl Reach {
     /// What a file stands for; whether it can be read. One that is there and cannot is named.
-    fn file(&mut self, machine: &mut dyn Machine, path: &str, about: &str, what: &str) -> bool {
+    fn file(&mut self, machine: &mut dyn Look, path: &str, about: &str, what: &str) -> bool {
         let read = machine.read(path);
         let is_read = read.is_ok();
         self.findings.extend(match read {
@@ -67,7 +67,7 @@ impl Reach {
     }
 
     /// The knobs of one family, and where they sit; whether there are any.
-    fn family(&mut self, machine: &mut dyn Machine, family: &str) -> bool {
+    fn family(&mut self, machine: &mut dyn Look, family: &str) -> bool {
         let prefix = format!("{family}.");
         let names = ALL.iter().map(|knob| (*knob, knob.about().name));
         let (mut here, mut why): (Vec<(&str, Vec<Site>)>, Option<KnobError>) = (Vec::new(), None);
@@ -98,7 +98,7 @@ impl Reach {
 
     /// A group of its own for a load needs the kernel's cpu controller. A machine that says nothing of controllers is
     /// taken by the catalogue's word.
-    fn quota(&mut self, machine: &mut dyn Machine) {
+    fn quota(&mut self, machine: &mut dyn Look) {
         let version_two = machine.read("/sys/fs/cgroup/cgroup.controllers");
         let all = machine.read("/proc/cgroups");
         let silent = version_two.is_err() && all.is_err();

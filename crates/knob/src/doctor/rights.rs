@@ -1,7 +1,7 @@
 //! What the caller may turn, and the narrowest right for what not. Nobody is told to do everything as root.
 use std::collections::BTreeSet;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::place::Place;
 use super::reach::Reach;
@@ -18,7 +18,7 @@ const OTHERS_MAY_WRITE: u32 = 0o022;
 const NET_ADMIN: u64 = 1 << 12;
 
 /// One line for each kind of right.
-pub(super) fn section(machine: &mut dyn Machine, place: &Place, reach: &Reach) -> Section {
+pub(super) fn section(machine: &mut dyn Look, place: &Place, reach: &Reach) -> Section {
     let mut findings = Vec::new();
     let privileged = machine.identity().privileged;
     if privileged {
@@ -54,7 +54,7 @@ fn read_only(mount: &str, reach: &Reach) -> Finding {
 }
 
 /// Whether who acts on the machine may set up network devices; `None` when the machine does not tell.
-fn administers_network(machine: &mut dyn Machine) -> Option<bool> {
+fn administers_network(machine: &mut dyn Look) -> Option<bool> {
     let status = machine.read("/proc/self/status").ok()?;
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(mask.trim(), 16).ok().map(|mask| mask & NET_ADMIN != 0)
@@ -84,7 +84,7 @@ fn devices(administers: Option<bool>, privileged: bool) -> Option<Finding> {
 }
 
 /// The files under `/sys` that named knobs write, where root alone may.
-fn files(machine: &mut dyn Machine, reach: &Reach) -> Option<Finding> {
+fn files(machine: &mut dyn Look, reach: &Reach) -> Option<Finding> {
     let closed: BTreeSet<String> =
         reach.files.iter().filter(|path| !is_open(machine, path)).map(|path| every_cpu(path)).collect();
     if reach.files.is_empty() {
@@ -105,7 +105,7 @@ fn files(machine: &mut dyn Machine, reach: &Reach) -> Option<Finding> {
     ))
 }
 
-fn is_open(machine: &mut dyn Machine, path: &str) -> bool {
+fn is_open(machine: &mut dyn Look, path: &str) -> bool {
     let Some((folder, name)) = path.rsplit_once('/') else { return false };
     let entries = machine.list(folder).unwrap_or_default();
     entries.iter().any(|entry| entry.name == name && entry.mode & OTHERS_MAY_WRITE != 0)

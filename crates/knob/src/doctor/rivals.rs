@@ -1,5 +1,5 @@
 //! Who else turns the same knobs: programs that run, and services that start at boot.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::{Finding, Section};
 
@@ -50,7 +50,7 @@ const CHKCONFIG: [&str; 2] = ["/etc/rc.d/init.d", "/etc/chkconfig.d"];
 const SCRIPTS: [&str; 3] = ["/etc/rc2.d", "/etc/rc3.d", "/etc/rc5.d"];
 
 /// One line for each that runs or will run at the next boot.
-pub(super) fn section(machine: &mut dyn Machine) -> Section {
+pub(super) fn section(machine: &mut dyn Look) -> Section {
     let processes = processes(machine);
     let enabled = enabled(machine);
     let systemd = machine.list(SYSTEMD_RUNS).is_ok();
@@ -89,7 +89,7 @@ pub(super) fn section(machine: &mut dyn Machine) -> Section {
 }
 
 /// Number and name of every process that can be seen.
-fn processes(machine: &mut dyn Machine) -> Vec<(u32, String)> {
+fn processes(machine: &mut dyn Look) -> Vec<(u32, String)> {
     let entries = machine.list("/proc").unwrap_or_default();
     let pids: Vec<u32> = entries.iter().filter_map(|entry| entry.name.parse().ok()).collect();
     let name = |pid: u32| Some((pid, machine.read(&format!("/proc/{pid}/comm")).ok()?.trim().to_owned()));
@@ -97,8 +97,8 @@ fn processes(machine: &mut dyn Machine) -> Vec<(u32, String)> {
 }
 
 /// The services that start at boot: units that some target wants, and init scripts.
-fn enabled(machine: &mut dyn Machine) -> Vec<String> {
-    let names = |machine: &mut dyn Machine, folder: &str| -> Vec<String> {
+fn enabled(machine: &mut dyn Look) -> Vec<String> {
+    let names = |machine: &mut dyn Look, folder: &str| -> Vec<String> {
         machine.list(folder).unwrap_or_default().into_iter().map(|entry| entry.name).collect()
     };
     let mut services = Vec::new();

@@ -1,11 +1,11 @@
 //! The timer tick: whether idle CPUs are left asleep, and how often governors can look.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::config::Config;
 use super::{Finding, Section};
 
 /// What configuration and command line say of the tick; `machine` is absent for a configuration alone.
-pub(super) fn section(config: Option<&Config>, machine: Option<&mut dyn Machine>, cmdline: &str) -> Section {
+pub(super) fn section(config: Option<&Config>, machine: Option<&mut dyn Look>, cmdline: &str) -> Section {
     let mut findings: Vec<Finding> = mode(config, cmdline).into_iter().collect();
     let full = machine.and_then(|machine| machine.read("/sys/devices/system/cpu/nohz_full").ok());
     if let Some(cpus) = full.map(|text| text.trim().to_owned()).filter(|cpus| !cpus.is_empty() && cpus != "(null)") {

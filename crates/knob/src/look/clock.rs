@@ -1,7 +1,7 @@
 //! cpufreq as `info` shows it: each policy's driver, governor, limits, frequency, statistics.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
 use serde::Serialize;
 
@@ -94,7 +94,7 @@ const UNKNOWN_LATENCY: u64 = u32::MAX as u64;
 ///
 /// # Errors
 /// [`KnobError::Absent`] when the machine has no cpufreq.
-pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String>), KnobError> {
+pub fn cpufreq(machine: &mut dyn Look) -> Result<(Vec<PolicyInfo>, Vec<String>), KnobError> {
     let all = policies(machine, "cpufreq")?;
     let mut seen = Seen::new(machine);
     let mut common = Common::default();
@@ -110,7 +110,7 @@ pub fn cpufreq(machine: &mut dyn Machine) -> Result<(Vec<PolicyInfo>, Vec<String
 ///
 /// # Errors
 /// [`KnobError::Absent`] when the machine has no cpufreq.
-pub fn clocks(machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Clocks, KnobError> {
+pub fn clocks(machine: &mut dyn Look, cpus: Option<&CpuList>) -> Result<Clocks, KnobError> {
     // In one go, unless few of them are wanted.
     let mut wanted = Vec::new();
     let (mut all, mut texts) = policies_with(machine, "cpufreq", |machine, folder| {
@@ -176,14 +176,14 @@ const OF_DRIVERS: [&str; 5] = [
 ];
 
 /// The files to ask of every policy, by what one of them has: asking thousands for what is not there takes long.
-fn worth_asking(machine: &mut dyn Machine, folder: &str) -> Vec<&'static str> {
+fn worth_asking(machine: &mut dyn Look, folder: &str) -> Vec<&'static str> {
     let Ok(there) = machine.list(folder) else { return FILES.to_vec() };
     let has = |name: &str| !OF_DRIVERS.contains(&name) || there.iter().any(|entry| entry.name == name);
     FILES.into_iter().filter(|name| has(name)).collect()
 }
 
 /// Reads what policies of another kind than the first have and the first has not, into their places in `texts`.
-fn add_what_kinds_have(machine: &mut dyn Machine, folders: &[String], asked: &[&str], texts: &mut [Texts]) {
+fn add_what_kinds_have(machine: &mut dyn Look, folders: &[String], asked: &[&str], texts: &mut [Texts]) {
     let places = OF_HARDWARE.map(|name| FILES.iter().position(|file| *file == name).unwrap_or_default());
     let alike = |one: &Texts, other: &Texts| places.iter().all(|&place| one.get(place) == other.get(place));
     let mut kinds: Vec<Vec<usize>> = Vec::new();

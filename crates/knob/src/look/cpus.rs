@@ -1,7 +1,7 @@
 //! The CPUs as `info` shows them: which are online, what they are, what holds for all of them.
 use std::collections::BTreeMap;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::CpuList;
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ pub struct Pstate {
 ///
 /// # Errors
 /// [`KnobError::NoSite`] when none of the CPUs meant is there.
-pub fn cpus(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Cpus, KnobError> {
+pub fn cpus(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Cpus, KnobError> {
     let all = cpu::chosen("info", machine, &Selection::site(None, narrow.cloned()))?;
     let mut seen = Seen::new(machine);
     let online = online(&mut seen);

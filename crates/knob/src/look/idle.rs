@@ -1,7 +1,7 @@
 //! Idle states as `info` shows them: which there are, how CPUs used them, who limits waking up.
 use std::collections::BTreeSet;
 
-use powerband_machine::{LATENCY_DEVICE, Machine};
+use powerband_machine::{LATENCY_DEVICE, Look};
 use powerband_record::CpuList;
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ pub struct ResumeLimit {
 ///
 /// # Errors
 /// [`KnobError::NoSite`] when none of the CPUs meant is there.
-pub fn idle(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Idle, KnobError> {
+pub fn idle(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Idle, KnobError> {
     let chosen = cpu::chosen("info", machine, &Selection::site(None, narrow.cloned()))?;
     let mut seen = Seen::new(machine);
     let mut file = |name: &str| seen.text(&format!("{CPU}/cpuidle/{name}"));

@@ -1,7 +1,7 @@
 //! Network devices as `info` shows them: driver, link, interrupt coalescing.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Machine, Noting, PARAMETERS};
+use powerband_machine::{Errno, Look, Noting, PARAMETERS};
 use serde::Serialize;
 
 use super::seen::{Seen, Unread};
@@ -42,7 +42,7 @@ pub struct Device {
 }
 
 /// Looks at the devices of the network namespace.
-pub fn devices(machine: &mut dyn Machine) -> Devices {
+pub fn devices(machine: &mut dyn Look) -> Devices {
     let mut noting = Noting::new(machine);
     let names = network_devices(&mut noting);
     let mut unread = noting.into_unread();

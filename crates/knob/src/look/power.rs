@@ -1,5 +1,5 @@
 //! Limits of power and heat as `info` shows them: zones, cooling, the firmware's profile, throttling.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::CpuList;
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ pub struct Throttled {
 ///
 /// # Errors
 /// [`KnobError::NoSite`] when none of the CPUs meant is there.
-pub fn power(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<Power, KnobError> {
+pub fn power(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Power, KnobError> {
     let chosen = cpu::chosen("info", machine, &Selection::site(None, narrow.cloned()))?;
     let mut seen = Seen::new(machine);
     let zones = seen.names(POWERCAP).into_iter().filter(|zone| zone.contains(':'));

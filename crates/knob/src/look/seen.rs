@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 pub use powerband_machine::Unread;
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
 
 use crate::policy::Texts;
@@ -12,7 +12,7 @@ use crate::policy::Texts;
 /// A machine that is looked at, and what could not be read of it so far. A path that begins without a slash leads on from
 /// the folder that was turned to.
 pub(super) struct Seen<'m> {
-    pub(super) machine: &'m mut dyn Machine,
+    pub(super) machine: &'m mut dyn Look,
     pub(super) unread: Vec<Unread>,
     folder: String,
     ahead: Ahead,
@@ -38,7 +38,7 @@ impl Ahead {
 }
 
 impl<'m> Seen<'m> {
-    pub(super) fn new(machine: &'m mut dyn Machine) -> Self {
+    pub(super) fn new(machine: &'m mut dyn Look) -> Self {
         Seen { machine, unread: Vec::new(), folder: String::new(), ahead: Ahead::default() }
     }
 

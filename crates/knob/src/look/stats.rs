@@ -1,5 +1,5 @@
 //! `cpufreq/stats`: how long a policy stood at each step, and its changes from step to step.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use serde::Serialize;
 
 use super::seen::Seen;
@@ -106,7 +106,7 @@ impl Stats {
 }
 
 /// How long a policy stood at each step, kHz and ms; nothing where its kernel does not count.
-pub(crate) fn times_in_state(machine: &mut dyn Machine, policy: &Policy) -> Vec<(u32, u64)> {
+pub(crate) fn times_in_state(machine: &mut dyn Look, policy: &Policy) -> Vec<(u32, u64)> {
     policy.read(machine, "stats/time_in_state").map(|text| times(&text)).unwrap_or_default()
 }
 

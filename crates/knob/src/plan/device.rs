@@ -1,5 +1,5 @@
 //! Knobs of network devices beside one another: what overrides them is switched off, what belongs together is set together.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::{Move, Part, Steps};
 use crate::catalogue::nic::overridden_by;
@@ -7,7 +7,7 @@ use crate::{Knob, Named, Phase, Selection, Sites, Value};
 
 /// Adds a part that switches off what would take another part out of force, where it is on and the setting does not
 /// turn it itself.
-pub(super) fn switch_off_what_overrides(steps: &mut Steps, machine: &mut dyn Machine) {
+pub(super) fn switch_off_what_overrides(steps: &mut Steps, machine: &mut dyn Look) {
     let mut added: Vec<Part> = Vec::new();
     for part in &steps.parts {
         let (Some(switch), Some(sites)) = (overridden_by(&part.named.name), &part.sites) else { continue };

@@ -1,6 +1,6 @@
 //! A driver's change of mode, which comes before everything else: the governors that are offered until then say nothing of
 //! those that will be.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::{Move, Part};
 use crate::catalogue::{MAINLINE, STATUS};
@@ -23,7 +23,7 @@ pub(crate) struct Offer {
 impl Offer {
     /// What `mode` offers at `sites`: what is listed where it is in force, else what the driver's rules or the kernel's
     /// configuration say.
-    pub(crate) fn of(mode: &str, machine: &mut dyn Machine, sites: &[Site]) -> Offer {
+    pub(crate) fn of(mode: &str, machine: &mut dyn Look, sites: &[Site]) -> Offer {
         let mode = mode.trim().to_lowercase();
         let mut listed = || sites.iter().find_map(|site| site.policy.as_ref()?.governors(machine));
         let (governors, open) = if mode == "active" {
@@ -81,7 +81,7 @@ fn words(all: &[String]) -> String {
     }
 }
 
-fn is_in_force(mode: &str, machine: &mut dyn Machine) -> bool {
+fn is_in_force(mode: &str, machine: &mut dyn Look) -> bool {
     let name = STATUS.about().name;
     let Ok(sites) = STATUS.sites(name, machine, &Selection::everywhere()) else { return false };
     let mut paths = sites.sites.iter().filter_map(|site| site.path.as_ref());
@@ -97,7 +97,7 @@ pub(super) fn before_change(
     named: &Named,
     earlier: &[Part],
     text: &str,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Look,
     sites: &[Site],
 ) -> Result<Vec<Site>, KnobError> {
     let mode = if named.knob.about().phase == Phase::Governor { coming(earlier, machine) } else { None };
@@ -107,7 +107,7 @@ pub(super) fn before_change(
 }
 
 /// The mode a driver is put into, where that is another one than it is in.
-fn coming(parts: &[Part], machine: &mut dyn Machine) -> Option<String> {
+fn coming(parts: &[Part], machine: &mut dyn Look) -> Option<String> {
     let part = parts.iter().find(|part| part.named.knob.about().phase == Phase::Mode)?;
     let mode = part.value.typed();
     (!is_in_force(&mode, machine)).then_some(mode)
@@ -117,7 +117,7 @@ fn coming(parts: &[Part], machine: &mut dyn Machine) -> Option<String> {
 ///
 /// # Errors
 /// [`KnobError::Value`] for the first that is not, with those that are.
-pub(crate) fn check_governors(parts: &[Part], moves: &[Move], machine: &mut dyn Machine) -> Result<(), KnobError> {
+pub(crate) fn check_governors(parts: &[Part], moves: &[Move], machine: &mut dyn Look) -> Result<(), KnobError> {
     let changed = parts.iter().any(|part| part.named.knob.about().phase == Phase::Mode);
     for step in moves.iter().filter(|step| changed && step.named.knob.about().phase == Phase::Governor) {
         step.named.knob.parse(&step.named.name, &step.value.typed(), machine, &step.site)?;

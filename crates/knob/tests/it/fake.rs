@@ -365,7 +365,7 @@ fn defaults(governor: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-impl Machine for Fake {
+impl Look for Fake {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -391,6 +391,12 @@ impl Machine for Fake {
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
     fn close(&mut self, _handle: Handle) {}
+    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
+        None
+    }
+}
+
+impl Change for Fake {
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError> {
         let mut ledger = self.ledger.take().unwrap();
         let entry = ledger.intend(turn, &mut |path| self.look(path))?;
@@ -426,16 +432,6 @@ impl Machine for Fake {
     }
     fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
         self.ledger.as_mut().unwrap().set_damage_aside()
-    }
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
-    fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
-        Err(SpawnError::NotFound("nothing".into()))
-    }
-    fn end(&mut self, _process: ProcessId, _force: bool) {}
-    fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
-        None
     }
 }
 

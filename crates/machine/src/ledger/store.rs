@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Errno;
+use crate::{Errno, Turn};
 
 /// Why the ledger cannot be used. Nothing was turned.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
@@ -81,6 +81,20 @@ pub trait LedgerStore {
     /// # Errors
     /// [`LedgerError::Unreadable`], [`LedgerError::Untrusted`].
     fn load(&mut self) -> Result<Vec<u8>, LedgerError>;
+
+    /// Reserves the space that the records of a turn will need, so that a full disk is noticed before anything is changed, and
+    /// makes sure that the ledger is still the one that was read.
+    ///
+    /// # Errors
+    /// The kernel's error number; `ESTALE` when another ledger is there by now.
+    fn reserve(&mut self, _turn: &Turn) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// Whether the ledger is still where it was read, and nobody else has written to it.
+    fn is_in_place(&self) -> bool {
+        true
+    }
 
     /// Appends and syncs.
     ///

@@ -1,5 +1,5 @@
 //! `hwmon`: power and energy of sensor chips, power supplies and firmware meters under /sys/class/hwmon.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use crate::{About, Absent, Kind, Meter, MeterInstance, Scope, Window};
 
@@ -29,7 +29,7 @@ impl Meter for Hwmon {
         &ABOUT
     }
 
-    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
+    fn find(&self, machine: &mut dyn Look) -> Result<Vec<MeterInstance>, Absent> {
         let absent = |why: String| Absent::new(ABOUT.name, why);
         let chips = machine.list(FOLDER).map_err(|errno| absent(format!("{FOLDER}: {errno}")))?;
         if chips.is_empty() {
@@ -62,7 +62,7 @@ struct Chip {
 }
 
 impl Chip {
-    fn open(machine: &mut dyn Machine, folder: &str) -> Chip {
+    fn open(machine: &mut dyn Look, folder: &str) -> Chip {
         let device = format!("{folder}/device");
         let mut chip = Chip { name: String::new(), folder: folder.to_owned(), files: Vec::new() };
         for place in [folder, &device] {
@@ -82,7 +82,7 @@ impl Chip {
         chip
     }
 
-    fn meters(&self, machine: &mut dyn Machine) -> Vec<MeterInstance> {
+    fn meters(&self, machine: &mut dyn Look) -> Vec<MeterInstance> {
         let mut meters = Vec::new();
         for file in &self.files {
             let Some((channel, form)) = channel(file) else { continue };
@@ -109,7 +109,7 @@ impl Chip {
     }
 
     /// What a battery does other than discharge, if it is one and says so: then its power is not what the machine draws.
-    fn feeds_nobody(&self, machine: &mut dyn Machine) -> Option<String> {
+    fn feeds_nobody(&self, machine: &mut dyn Look) -> Option<String> {
         let Scope::Battery(_) = self.scope() else { return None };
         let status = machine.read(&format!("/sys/class/power_supply/{}/status", self.name)).ok()?.trim().to_lowercase();
         (status != "discharging").then_some(status)
@@ -118,13 +118,13 @@ impl Chip {
     /// ACPI's meter sits at the supply of the whole machine; batteries show themselves here, too.
     fn scope(&self) -> Scope {
         match self.name.as_str() {
-            "power_meter" => Scope::Machine,
+            "power_meter" => Scope::Look,
             battery if battery.starts_with("BAT") => Scope::Battery(battery.to_owned()),
             _ => Scope::Unknown,
         }
     }
 
-    fn gauge(&self, machine: &mut dyn Machine, channel: &str, form: Form, notes: &mut Vec<String>) -> Kind {
+    fn gauge(&self, machine: &mut dyn Look, channel: &str, form: Form, notes: &mut Vec<String>) -> Kind {
         let mut ms = |file: String| -> Option<u64> {
             let ms: u64 = machine.read(&format!("{}/{file}", self.folder)).ok()?.trim().parse().ok()?;
             (ms > 0).then_some(ms)

@@ -1,5 +1,5 @@
 //! `iio`: power channels of converters on a board (INA2xx and their like), under /sys/bus/iio/devices.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use crate::{About, Absent, Kind, Meter, MeterInstance, Scale, Window};
 
@@ -30,7 +30,7 @@ impl Meter for Iio {
         &ABOUT
     }
 
-    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
+    fn find(&self, machine: &mut dyn Look) -> Result<Vec<MeterInstance>, Absent> {
         let absent = |why: String| Absent::new(ABOUT.name, why);
         let devices = machine.list(FOLDER).map_err(|errno| absent(format!("{FOLDER}: {errno}")))?;
         let mut found = Vec::new();
@@ -44,7 +44,7 @@ impl Meter for Iio {
     }
 }
 
-fn channels(machine: &mut dyn Machine, device: &str) -> Vec<MeterInstance> {
+fn channels(machine: &mut dyn Look, device: &str) -> Vec<MeterInstance> {
     let folder = format!("{FOLDER}/{device}");
     let files: Vec<String> = machine.list(&folder).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
     let mut text = |file: &str| {

@@ -1,5 +1,5 @@
 //! `modelled`: the energy a simulated machine computes for itself.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use crate::{About, Absent, Kind, Meter, MeterInstance};
 
@@ -24,7 +24,7 @@ impl Meter for Modelled {
         &ABOUT
     }
 
-    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
+    fn find(&self, machine: &mut dyn Look) -> Result<Vec<MeterInstance>, Absent> {
         let source = format!("{FOLDER}/energy_uj");
         if let Err(errno) = machine.read(&source) {
             let why = format!("only simulated machines have it ({source}: {errno})");

@@ -1,5 +1,5 @@
 //! `perf`: energy counters of the kernel's perf, in its device `power` (RAPL of Intel and AMD).
-use powerband_machine::{Errno, Machine, PerfPlace};
+use powerband_machine::{Errno, Look, PerfPlace};
 use powerband_record::CpuList;
 
 use super::powercap::{PSYS_NOTE, UPDATES_NS, rank};
@@ -31,7 +31,7 @@ impl Meter for Perf {
         &ABOUT
     }
 
-    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
+    fn find(&self, machine: &mut dyn Look) -> Result<Vec<MeterInstance>, Absent> {
         let absent = |why: String| Absent::new(ABOUT.name, why);
         let events = machine.list(&format!("{FOLDER}/events")).map_err(|errno| {
             absent(format!("{FOLDER}: {errno}; processors that count their energy need the module rapl (intel_rapl_perf before 5.9)"))
@@ -68,7 +68,7 @@ impl Meter for Perf {
 const ONE_COUNTER_A_PACKAGE: [&str; 2] = ["AuthenticAMD", "HygonGenuine"];
 
 /// The CPUs that are read, by package as powercap names it: `0`, or `0-die-1` where a package has several that are read.
-fn packages(machine: &mut dyn Machine) -> Vec<(u32, String)> {
+fn packages(machine: &mut dyn Look) -> Vec<(u32, String)> {
     let mask = machine.read(&format!("{FOLDER}/cpumask")).ok().and_then(|text| text.trim().parse::<CpuList>().ok());
     let cpuinfo = machine.read("/proc/cpuinfo").unwrap_or_default();
     let one_each = ONE_COUNTER_A_PACKAGE.iter().any(|maker| cpuinfo.contains(maker));
@@ -93,7 +93,7 @@ fn packages(machine: &mut dyn Machine) -> Vec<(u32, String)> {
 }
 
 /// An event as a meter of each package, or of the platform.
-fn counters(machine: &mut dyn Machine, event: &str, packages: &[(u32, String)]) -> Vec<MeterInstance> {
+fn counters(machine: &mut dyn Look, event: &str, packages: &[(u32, String)]) -> Vec<MeterInstance> {
     let scope: fn(String) -> Scope = match event {
         "energy-pkg" => Scope::Package,
         "energy-cores" => Scope::Cores,
@@ -127,6 +127,6 @@ fn boundary(scope: &Scope) -> String {
         Scope::Uncore(package) => format!("uncore of package-{package}"),
         Scope::Memory(package) => format!("dram of package-{package}"),
         Scope::Platform => "psys".into(),
-        Scope::Machine | Scope::Battery(_) | Scope::Unknown => String::new(),
+        Scope::Look | Scope::Battery(_) | Scope::Unknown => String::new(),
     }
 }

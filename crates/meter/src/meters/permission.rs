@@ -1,12 +1,12 @@
 //! Meters that are there and may not be read, with the narrowest way to change that.
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 
 use crate::{Absent, MeterInstance};
 
 /// The meters that this user may read. The others are absent, one entry for all of a kind that fail alike; what else goes
 /// wrong may pass until it is needed.
 pub(super) fn permitted(
-    machine: &mut dyn Machine,
+    machine: &mut dyn Look,
     found: Vec<MeterInstance>,
     absent: &mut Vec<Absent>,
 ) -> Vec<MeterInstance> {

@@ -1,5 +1,5 @@
 //! `power_supply`: what batteries and supplies give, under /sys/class/power_supply.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use crate::{About, Absent, Kind, Meter, MeterInstance, Scale, Scope, Window};
 
@@ -30,7 +30,7 @@ impl Meter for PowerSupply {
         &ABOUT
     }
 
-    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
+    fn find(&self, machine: &mut dyn Look) -> Result<Vec<MeterInstance>, Absent> {
         let absent = |why: String| Absent::new(ABOUT.name, why);
         let supplies = machine.list(FOLDER).map_err(|errno| absent(format!("{FOLDER}: {errno}")))?;
         let (mut found, mut reasons) = (Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ impl Meter for PowerSupply {
 }
 
 /// One supply, or why its numbers are not what the machine draws.
-fn meter(machine: &mut dyn Machine, name: &str) -> Result<MeterInstance, String> {
+fn meter(machine: &mut dyn Look, name: &str) -> Result<MeterInstance, String> {
     let mut text =
         |file: &str| machine.read(&format!("{FOLDER}/{name}/{file}")).ok().map(|text| text.trim().to_owned());
     if text("scope").as_deref() == Some("Device") {

@@ -1,5 +1,5 @@
 //! `powercap`: energy counters of the kernel's power zones under /sys/class/powercap (RAPL of Intel and AMD).
-use powerband_machine::{Errno, Machine};
+use powerband_machine::{Errno, Look};
 
 use crate::{About, Absent, Kind, Meter, MeterInstance, Scope, Wrap};
 
@@ -36,7 +36,7 @@ impl Meter for Powercap {
         &ABOUT
     }
 
-    fn find(&self, machine: &mut dyn Machine) -> Result<Vec<MeterInstance>, Absent> {
+    fn find(&self, machine: &mut dyn Look) -> Result<Vec<MeterInstance>, Absent> {
         let absent = |why: String| Absent::new(ABOUT.name, why);
         let driver = "processors that count their energy need the module intel_rapl_msr, of AMD's too (5.8), and a virtual \
                       machine has none";
@@ -66,7 +66,7 @@ pub(super) fn rank(scope: &Scope) -> u8 {
     }
 }
 
-fn zone(machine: &mut dyn Machine, zone: &str) -> Option<MeterInstance> {
+fn zone(machine: &mut dyn Look, zone: &str) -> Option<MeterInstance> {
     let source = format!("{FOLDER}/{zone}/energy_uj");
     // A folder without a counter is a control type, or a zone that shows power alone.
     if matches!(machine.read(&source), Err(Errno::ENOENT | Errno::ENOTDIR)) {
@@ -110,7 +110,7 @@ fn scope(name: &str, parent: Option<&str>) -> Scope {
 }
 
 /// The most a zone can draw, W, from the most its limits can be set to; those set are anybody's choice.
-fn at_most_w(machine: &mut dyn Machine, zone: &str) -> u32 {
+fn at_most_w(machine: &mut dyn Look, zone: &str) -> u32 {
     let limits = (0..4).filter_map(|limit| {
         text(machine, &format!("{FOLDER}/{zone}/constraint_{limit}_max_power_uw"))?.parse::<u64>().ok()
     });
@@ -118,7 +118,7 @@ fn at_most_w(machine: &mut dyn Machine, zone: &str) -> u32 {
     most_w.and_then(|watts| u32::try_from(watts).ok()).map_or(AT_MOST_W, |watts| watts.clamp(AT_LEAST_W, AT_MOST_W))
 }
 
-fn text(machine: &mut dyn Machine, path: &str) -> Option<String> {
+fn text(machine: &mut dyn Look, path: &str) -> Option<String> {
     let text = machine.read(path).ok()?.trim().to_owned();
     (!text.is_empty()).then_some(text)
 }

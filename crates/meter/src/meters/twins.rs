@@ -1,10 +1,10 @@
 //! Meters that show one thing twice: the same zone through two drivers, or one counter under two names.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use crate::{Absent, Inventory, Kind, MeterInstance, Relation};
 
 /// Leaves out whatever another meter shows already; the earlier one stays. The absent ones get one entry for all of a kind.
-pub(super) fn leave_out(machine: &mut dyn Machine, inventory: &mut Inventory) {
+pub(super) fn leave_out(machine: &mut dyn Look, inventory: &mut Inventory) {
     let mirrored = mirrored(machine, &inventory.meters);
     let mut kept: Vec<(MeterInstance, Option<Around>)> = Vec::new();
     let mut twins: Vec<(Absent, usize)> = Vec::new();
@@ -47,7 +47,7 @@ fn why(
 }
 
 /// Reads all zones' counters twice, in the same order.
-fn mirrored(machine: &mut dyn Machine, meters: &[MeterInstance]) -> Vec<Option<Around>> {
+fn mirrored(machine: &mut dyn Look, meters: &[MeterInstance]) -> Vec<Option<Around>> {
     let mut once = || -> Vec<Option<u64>> {
         let mut read = |it: &MeterInstance| machine.read(&it.source).ok()?.trim().parse().ok();
         meters.iter().map(|it| matches!(it.kind, Kind::Counter { wrap: Some(_) }).then(|| read(it)).flatten()).collect()

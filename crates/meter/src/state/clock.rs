@@ -1,5 +1,5 @@
 //! How fast CPUs are clocked, and within which limits, by cpufreq.
-use powerband_machine::{Handle, Machine};
+use powerband_machine::{Handle, Look};
 use powerband_record::CpuList;
 
 use super::{CPU, Text, number, numbers, present};
@@ -49,16 +49,16 @@ const INTERRUPTING: [(u32, u32); 2] = [(4, 13), (5, 18)];
 impl Clocks {
     /// Opens the policies that drive one of `cpus`; none where there is no cpufreq. Where the kernel interrupts a CPU to
     /// tell its clock, that is left out unless `interrupting`.
-    pub fn open(machine: &mut dyn Machine, cpus: &CpuList, interrupting: bool) -> Self {
+    pub fn open(machine: &mut dyn Look, cpus: &CpuList, interrupting: bool) -> Self {
         Clocks::with(machine, cpus, interrupting, &FILES)
     }
 
     /// The same, but the clock is all that is read; where the kernel interrupts a CPU to tell it, nothing is.
-    pub fn open_alone(machine: &mut dyn Machine, cpus: &CpuList) -> Self {
+    pub fn open_alone(machine: &mut dyn Look, cpus: &CpuList) -> Self {
         Clocks::with(machine, cpus, false, &FILES[..1])
     }
 
-    fn with(machine: &mut dyn Machine, cpus: &CpuList, interrupting: bool, files: &[&str]) -> Self {
+    fn with(machine: &mut dyn Look, cpus: &CpuList, interrupting: bool, files: &[&str]) -> Self {
         let mut all = Clocks::default();
         if !interrupting && interrupts_cpus(machine) {
             all.unread = Some(
@@ -83,7 +83,7 @@ impl Clocks {
         all
     }
 
-    fn add(&mut self, machine: &mut dyn Machine, number: u32, folder: &str, wanted: &CpuList, files: &[&str]) {
+    fn add(&mut self, machine: &mut dyn Look, number: u32, folder: &str, wanted: &CpuList, files: &[&str]) {
         let file = |name: &str| format!("{folder}/{name}");
         let affected = machine.read(&file("affected_cpus")).ok().and_then(|text| CpuList::parse_spaced(&text).ok());
         let Some(cpus) = affected.filter(|cpus| cpus.as_slice().iter().any(|&cpu| wanted.contains(cpu))) else {
@@ -132,7 +132,7 @@ fn number_of(text: Option<&Text>) -> Option<u32> {
 }
 
 /// Whether the kernel measures the clock by interrupting the CPU: on x86 with its counters of cycles, for some years.
-fn interrupts_cpus(machine: &mut dyn Machine) -> bool {
+fn interrupts_cpus(machine: &mut dyn Look) -> bool {
     let told = machine.read("/proc/sys/kernel/osrelease").or_else(|_| machine.read("/proc/version"));
     let Some(release) = told.ok().and_then(|told| release(&told)) else { return false };
     let [from, before] = INTERRUPTING;

@@ -2,7 +2,7 @@
 //! never meanwhile.
 use std::fmt;
 
-use powerband_machine::{Errno, Handle, Machine, PerfPlace, Sample};
+use powerband_machine::{Errno, Handle, Look, Readable, Sample};
 use powerband_record::{Better, CpuList};
 
 use super::{Text, present};
@@ -27,11 +27,11 @@ pub struct Figure {
 #[derive(Clone, Copy)]
 enum Of {
     /// Some CPUs.
-    Cpus(fn(&mut dyn Machine, &CpuList) -> Result<Found, String>),
+    Cpus(fn(&mut dyn Look, &CpuList) -> Result<Found, String>),
     /// The whole machine.
-    Machine(fn(&mut dyn Machine) -> Result<Found, String>),
+    Machine(fn(&mut dyn Look) -> Result<Found, String>),
     /// One network card, or all of them.
-    Cards(fn(&mut dyn Machine, Option<&str>) -> Result<Found, String>),
+    Cards(fn(&mut dyn Look, Option<&str>) -> Result<Found, String>),
 }
 
 /// A figure as it is asked for: `nic_interrupts_per_s@eth0`.
@@ -154,7 +154,7 @@ impl AskedFigure {
     ///
     /// # Errors
     /// Why this machine cannot tell, in words.
-    pub fn open(&self, machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<OpenFigure, String> {
+    pub fn open(&self, machine: &mut dyn Look, cpus: Option<&CpuList>) -> Result<OpenFigure, String> {
         let Found { files, told_from, tell } = self.find(machine, cpus)?;
         let mut open = OpenFigure { name: self.name(), told_from, handles: Vec::new(), tell };
         for file in &files {
@@ -169,7 +169,7 @@ impl AskedFigure {
         Ok(open)
     }
 
-    fn find(&self, machine: &mut dyn Machine, cpus: Option<&CpuList>) -> Result<Found, String> {
+    fn find(&self, machine: &mut dyn Look, cpus: Option<&CpuList>) -> Result<Found, String> {
         match self.figure.of {
             Of::Cpus(find) => {
                 let all = present(machine);
@@ -184,12 +184,12 @@ impl AskedFigure {
 /// What helps where a file cannot be opened.
 fn hint(file: &str, errno: Errno) -> &'static str {
     let denied = matches!(errno, Errno::EACCES | Errno::EPERM);
-    match PerfPlace::of(file) {
-        Some(_) if denied => {
+    match Readable::of(file) {
+        Readable::Perf(_) if denied => {
             "; perf counts a whole CPU for programs with cap_perfmon, or for all where \
              /proc/sys/kernel/perf_event_paranoid is 0 or less"
         }
-        Some(_) if errno == Errno::EOPNOTSUPP => {
+        Readable::Perf(_) if errno == Errno::EOPNOTSUPP => {
             "; perf counts for programs on the machine itself, powerband's agent among them"
         }
         _ => "",
@@ -234,7 +234,7 @@ impl OpenFigure {
     }
 
     /// Gives its files up.
-    pub fn close(self, machine: &mut dyn Machine) {
+    pub fn close(self, machine: &mut dyn Look) {
         self.handles.into_iter().for_each(|handle| machine.close(handle));
     }
 }

@@ -1,5 +1,5 @@
 //! How CPUs slept, by cpuidle: time in each idle state and how often it was entered.
-use powerband_machine::{Handle, Machine};
+use powerband_machine::{Handle, Look};
 use powerband_record::CpuList;
 
 use super::{CPU, Text, number, numbers, rate, share};
@@ -32,7 +32,7 @@ pub struct SleepTime {
 
 impl IdleTimes {
     /// Opens the states of `cpus`; none where the kernel has none.
-    pub fn open(machine: &mut dyn Machine, cpus: &CpuList) -> Self {
+    pub fn open(machine: &mut dyn Look, cpus: &CpuList) -> Self {
         let mut all = IdleTimes::default();
         for &cpu in cpus.as_slice() {
             let folder = format!("{CPU}/cpu{cpu}/cpuidle");

@@ -1,7 +1,7 @@
 //! How often each CPU was interrupted, by `/proc/interrupts`.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Handle, Machine};
+use powerband_machine::{Errno, Handle, Look};
 
 use super::{Text, rate};
 
@@ -14,7 +14,7 @@ impl Interrupts {
     ///
     /// # Errors
     /// The kernel's error number.
-    pub fn open(machine: &mut dyn Machine) -> Result<Self, Errno> {
+    pub fn open(machine: &mut dyn Look) -> Result<Self, Errno> {
         machine.open("/proc/interrupts").map(Interrupts)
     }
 

@@ -1,5 +1,5 @@
 //! What is drawn, meter by meter: each number keeps its boundary, and none are added up.
-use powerband_machine::{Handle, Machine};
+use powerband_machine::{Handle, Look};
 
 use super::Text;
 use crate::{Kind, MeterInstance, advance_uj};
@@ -23,7 +23,7 @@ pub struct PowerNow {
 
 impl Powers {
     /// Opens `meters`; those that cannot be opened are left out.
-    pub fn open(machine: &mut dyn Machine, meters: &[MeterInstance]) -> Self {
+    pub fn open(machine: &mut dyn Look, meters: &[MeterInstance]) -> Self {
         let mut all = Powers::default();
         for meter in meters {
             let files = [Some(&meter.source), meter.times.as_ref()].into_iter().flatten();

@@ -1,5 +1,5 @@
 //! Snapshots of texts as kernels print them, and what lies between two.
-use powerband_machine::{Machine, World};
+use powerband_machine::{Look, World};
 use powerband_record::{CpuList, Side};
 use powerband_sim::{Profile, SimWorld};
 
@@ -10,7 +10,7 @@ fn quadcore() -> SimWorld {
     SimWorld::new(Profile::builtin("quadcore").unwrap(), None, 1).unwrap()
 }
 
-fn machine(world: &mut SimWorld) -> &mut dyn Machine {
+fn machine(world: &mut SimWorld) -> &mut dyn Look {
     world.machine(Side::Near).unwrap()
 }
 

@@ -1,5 +1,5 @@
 //! How hot a machine is, by its thermal zones.
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::{Text, numbers};
 
@@ -13,7 +13,7 @@ pub struct ThermalZones {
 
 impl ThermalZones {
     /// Those of a machine.
-    pub fn find(machine: &mut dyn Machine) -> Self {
+    pub fn find(machine: &mut dyn Look) -> Self {
         let names = machine.list(FOLDER).unwrap_or_default().into_iter().map(|entry| entry.name);
         let files = numbers(names, "thermal_zone").into_iter().map(|(_, zone)| format!("{FOLDER}/{zone}/temp"));
         ThermalZones { files: files.filter(|file| celsius(&machine.read(file)).is_some()).collect() }
@@ -26,7 +26,7 @@ impl ThermalZones {
     }
 
     /// The temperature of the hottest, °C.
-    pub fn hottest_c(&self, machine: &mut dyn Machine) -> Option<f64> {
+    pub fn hottest_c(&self, machine: &mut dyn Look) -> Option<f64> {
         self.files.iter().filter_map(|file| celsius(&machine.read(file))).reduce(f64::max)
     }
 }

@@ -1,7 +1,7 @@
 //! How busy each CPU was, by `/proc/stat`.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Handle, Machine};
+use powerband_machine::{Errno, Handle, Look};
 
 use super::{Text, share};
 
@@ -29,7 +29,7 @@ impl Utilisation {
     ///
     /// # Errors
     /// The kernel's error number.
-    pub fn open(machine: &mut dyn Machine) -> Result<Self, Errno> {
+    pub fn open(machine: &mut dyn Look) -> Result<Self, Errno> {
         machine.open("/proc/stat").map(Utilisation)
     }
 

@@ -1,5 +1,5 @@
 //! The course of clocks and of how busy CPUs are: what is kept, of whom, and what no machine is asked for.
-use powerband_machine::{Sample, Watch};
+use powerband_machine::{Sample, Sampling};
 use powerband_meter::Courses;
 use powerband_record::{CpuList, MeterQuantity, Recorded, Recording, Side, Timeline};
 
@@ -45,7 +45,7 @@ fn clocks_by_policy_and_use_by_cpu_are_kept_at_their_times() {
     let mut machine = machine();
     let courses = Courses::open(&mut machine, &asked("clock,utilisation"), None).unwrap();
     let watches = courses.watches();
-    let [watch @ Watch { period_ns: Some(100_000_000), .. }] = &watches[..] else {
+    let [watch @ Sampling { period_ns: Some(100_000_000), .. }] = &watches[..] else {
         panic!("both are read at once, ten times a second: {watches:?}")
     };
     assert_eq!(watch.handles.len(), 3, "two clocks and one table, no governor and no limit");

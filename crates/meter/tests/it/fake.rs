@@ -17,7 +17,7 @@ impl Fake {
     }
 
     /// One moment of a watch.
-    pub(crate) fn sample(&mut self, watch: &Watch, at_ns: u64) -> Sample {
+    pub(crate) fn sample(&mut self, watch: &Sampling, at_ns: u64) -> Sample {
         let mut texts = Vec::new();
         self.read_many(&watch.handles, &mut texts);
         Sample { at_ns, texts }
@@ -28,7 +28,7 @@ impl Fake {
     }
 }
 
-impl Machine for Fake {
+impl Look for Fake {
     fn identity(&self) -> &Identity {
         unreachable!("meters do not ask who the machine is")
     }
@@ -65,32 +65,7 @@ impl Machine for Fake {
     fn close(&mut self, handle: Handle) {
         self.open[handle.0 as usize] = None;
     }
-    fn act(&mut self, _turn: &Turn) -> Result<Acted, LedgerError> {
-        unreachable!("meters turn nothing")
-    }
-    fn undo(&mut self, _entry: EntryId, _force: bool) -> Result<Undone, LedgerError> {
-        unreachable!("meters turn nothing")
-    }
-    fn keep(&mut self, _entries: &[EntryId]) -> Result<(), LedgerError> {
-        unreachable!("meters turn nothing")
-    }
-    fn open_entries(&self) -> Vec<OpenEntry> {
-        Vec::new()
-    }
-    fn damage(&self) -> Vec<Damage> {
-        Vec::new()
-    }
-    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
-        unreachable!("meters turn nothing")
-    }
     fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
-    fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
-        unreachable!("meters start nothing")
-    }
-    fn end(&mut self, _process: ProcessId, _force: bool) {}
-    fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
         None
     }
 }

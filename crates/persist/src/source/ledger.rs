@@ -8,7 +8,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     let boot_id = scene.machine().identity().boot_id.clone();
     // One command turns many sites; it is one finding.
     let mut steps: Vec<(EntryId, Finding, usize)> = Vec::new();
-    for entry in scene.machine().open_entries() {
+    for entry in scene.open {
         let turn = &entry.turn;
         // What only keeps a value that a governor would forget was not asked for.
         let asked = turn.undo.as_ref() != Some(&turn.action);

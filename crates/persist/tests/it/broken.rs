@@ -77,7 +77,7 @@ fn whatever_the_files_hold_there_is_an_answer() {
         let mut tree = PATHS.iter().fold(machine(), |tree, path| tree.file(path, text));
         for knob in &knobs {
             let knob = powerband_record::KnobRef::parse(knob).unwrap();
-            if let Ok(why) = powerband_persist::why(&mut tree, &knob, &powerband_knob::Selection::everywhere()) {
+            if let Ok(why) = powerband_persist::why(&mut tree, &[], &knob, &powerband_knob::Selection::everywhere()) {
                 assert!(!why.sentence.is_empty());
                 answered += 1;
             }

@@ -2,10 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_knob::{Selection, catalogue};
-use powerband_machine::{
-    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, Ledger, LedgerError, Machine,
-    MemoryLedger, OpenEntry, ProcessId, SpawnError, Turn, Undone,
-};
+use powerband_machine::{Entry, Errno, Handle, Identity, LastChange, Ledger, Look, MemoryLedger, Turn};
 use powerband_persist::{Finding, Standing, Why, why};
 use powerband_record::KnobRef;
 
@@ -99,7 +96,8 @@ impl Tree {
     }
 
     pub(crate) fn why(&mut self, knob: &str) -> Why {
-        why(self, &KnobRef::parse(knob).unwrap(), &Selection::everywhere()).unwrap()
+        let open = self.ledger.open().to_vec();
+        why(self, &open, &KnobRef::parse(knob).unwrap(), &Selection::everywhere()).unwrap()
     }
 
     /// Turns a file for good, as `set` does.
@@ -126,7 +124,7 @@ pub(crate) fn every_knob() -> Vec<&'static str> {
     catalogue::ALL.iter().map(|knob| knob.about().name).filter(|name| !name.ends_with(['.', ':'])).collect()
 }
 
-impl Machine for Tree {
+impl Look for Tree {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -153,32 +151,7 @@ impl Machine for Tree {
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
     fn close(&mut self, _handle: Handle) {}
-    fn act(&mut self, _turn: &Turn) -> Result<Acted, LedgerError> {
-        panic!("`why` turns nothing")
-    }
-    fn undo(&mut self, _entry: EntryId, _force: bool) -> Result<Undone, LedgerError> {
-        panic!("`why` takes nothing back")
-    }
-    fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
-        self.ledger.keep(entries)
-    }
-    fn open_entries(&self) -> Vec<OpenEntry> {
-        self.ledger.open().to_vec()
-    }
-    fn damage(&self) -> Vec<Damage> {
-        Vec::new()
-    }
-    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
-        Ok(Vec::new())
-    }
     fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
-    fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
-        panic!("`why` runs nothing")
-    }
-    fn end(&mut self, _process: ProcessId, _force: bool) {}
-    fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
         None
     }
 }

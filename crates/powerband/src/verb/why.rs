@@ -45,7 +45,8 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
         let knob = KnobRef::parse(name).map_err(usage)?;
         for &side in knob.side.each() {
             let machine = rig.world().machine(side).ok_or_else(|| no_far(name))?;
-            let found = why(machine, &knob, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
+            let open = machine.open_entries();
+            let found = why(machine, &open, &knob, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
             answers.push(Answered { side, why: found });
         }
     }

@@ -2,10 +2,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use powerband_machine::{
-    Acted, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, Machine, OpenEntry,
-    ProcessId, SpawnError, Turn, Undone,
-};
+use powerband_machine::{Entry, Errno, Handle, Identity, LastChange, Look};
 
 use crate::desk::workspace;
 use crate::fuzzed::files;
@@ -108,7 +105,7 @@ impl Paper {
     }
 }
 
-impl Machine for Paper {
+impl Look for Paper {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -132,32 +129,7 @@ impl Machine for Paper {
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
     fn close(&mut self, _handle: Handle) {}
-    fn act(&mut self, _turn: &Turn) -> Result<Acted, LedgerError> {
-        panic!("looking turns nothing")
-    }
-    fn undo(&mut self, _entry: EntryId, _force: bool) -> Result<Undone, LedgerError> {
-        panic!("looking takes nothing back")
-    }
-    fn keep(&mut self, _entries: &[EntryId]) -> Result<(), LedgerError> {
-        Ok(())
-    }
-    fn open_entries(&self) -> Vec<OpenEntry> {
-        Vec::new()
-    }
-    fn damage(&self) -> Vec<Damage> {
-        Vec::new()
-    }
-    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
-        Ok(Vec::new())
-    }
     fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
-    fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {
-        panic!("looking runs nothing")
-    }
-    fn end(&mut self, _process: ProcessId, _force: bool) {}
-    fn finished(&mut self, _process: ProcessId) -> Option<Finished> {
         None
     }
 }

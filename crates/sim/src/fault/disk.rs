@@ -17,6 +17,7 @@ pub(crate) struct Disk {
     acknowledged: Vec<Vec<u8>>,
     /// Records whose writers ended in them, since the last sync.
     unsure: Vec<Vec<u8>>,
+    refused: Vec<(u64, Vec<u8>)>,
 }
 
 /// A disk at one moment.
@@ -28,11 +29,14 @@ pub struct Image {
     pub acknowledged: Vec<Vec<u8>>,
     /// The records whose writers ended in the middle, since the last sync: each may be there or not.
     pub unsure: Vec<Vec<u8>>,
+    /// The records that a full disk has refused so far, each with the step in which it was to be written.
+    pub refused: Vec<(u64, Vec<u8>)>,
 }
 
 impl Disk {
     pub(super) fn image(&self) -> Image {
-        Image { bytes: self.bytes.clone(), acknowledged: self.acknowledged.clone(), unsure: self.unsure.clone() }
+        let Disk { bytes, acknowledged, unsure, refused, .. } = self.clone();
+        Image { bytes, acknowledged, unsure, refused }
     }
 
     /// The power is gone: of what was not synced an arbitrary beginning is there.
@@ -128,7 +132,13 @@ impl LedgerStore for SimDisk {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.meet(Step::Append, bytes)?;
+        self.meet(Step::Append, bytes).inspect_err(|errno| {
+            if *errno == Errno::ENOSPC {
+                let mut state = self.0.0.borrow_mut();
+                let step = state.step;
+                state.disk.refused.push((step, bytes.to_vec()));
+            }
+        })?;
         let synced = !self.0.blunder(Blunder::AcknowledgesTooEarly);
         let disk = &mut self.0.0.borrow_mut().disk;
         if synced {

@@ -64,6 +64,9 @@ impl Hands<'_> {
 
     /// Takes back as the owner.
     pub(crate) fn take_back(&mut self, action: &Action, entry: EntryId, hold: Hold) -> Result<(), Refusal> {
+        if let Some(faults) = self.faults {
+            faults.undoes(entry);
+        }
         self.perform(action, Step::TakeBack, Hand::Undo { entry, hold })
     }
 
@@ -142,6 +145,15 @@ fn place(action: &Action) -> Option<&str> {
 }
 
 impl Faults {
+    /// The owner is about to undo an entry, which is its next step.
+    fn undoes(&self, entry: EntryId) {
+        let mut state = self.0.borrow_mut();
+        if state.ended.is_none() {
+            let step = state.step + 1;
+            state.undos.push((step, entry));
+        }
+    }
+
     /// Whether this place refuses the write that is about to be.
     fn refusal(&self, place: &str) -> Option<Errno> {
         let mut state = self.0.borrow_mut();

@@ -1,5 +1,5 @@
 //! Energy adds up: what the meter shows at the end is the sum over states of power × time, computed here apart.
-use powerband_machine::{Finished, Job, Sample, Watch, World};
+use powerband_machine::{Finished, Job, Sample, Sampling, World};
 use powerband_record::{Demand, Side, Work};
 use powerband_sim::SimWorld;
 
@@ -45,7 +45,7 @@ fn what_is_read_around_work_on_either_machine_is_what_that_machine_drew() {
     }
     let mut start = |side: Side, job: &Job| {
         let handles = vec![world.machine(side).unwrap().open(METER).unwrap()];
-        let around = vec![Watch { handles, period_ns: None }];
+        let around = vec![Sampling { handles, period_ns: None }];
         spawn(&mut world, side, &Job { around, ..job.clone() })
     };
     let busy = start(Side::Near, &counter(3 * SECOND));

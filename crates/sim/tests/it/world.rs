@@ -2,7 +2,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use powerband_machine::{Errno, Handle, Job, StopSignal, Wake, Watch, World};
+use powerband_machine::{Errno, Handle, Job, Sampling, StopSignal, Wake, World};
 use powerband_record::{Side, Work};
 
 use crate::rig::{SECOND, alone, counter, cpufreq, fix, job, quiet, run, spawn};
@@ -43,7 +43,7 @@ fn what_is_watched_is_read_around_a_process_and_at_its_period() {
         machine.open(&cpufreq(0, "scaling_cur_freq")).unwrap(),
         machine.open("/sys/kernel/powerband/energy_uj").unwrap(),
     ];
-    let watch = |period_ns| Watch { handles: handles.to_vec(), period_ns };
+    let watch = |period_ns| Sampling { handles: handles.to_vec(), period_ns };
     let around = vec![watch(Some(SECOND / 10)), watch(None)];
     let finished = run(&mut world, &Job { around, ..counter(SECOND) });
     let samples = &finished.around[0];

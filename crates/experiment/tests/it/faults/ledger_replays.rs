@@ -1,9 +1,11 @@
 //! Whatever the disk holds, a ledger loads from it: what was announced and not closed is open, nothing else is, a torn
-//! tail is dropped and the next record is whole, and damage is reported by its line.
+//! tail is dropped and the next record is whole, and damage is reported by its line. What an owner that ended by itself has
+//! done is on the disk with its result, unless the disk was full.
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use powerband_machine::{Errno, Ledger, LedgerError, LedgerStore};
+use powerband_sim::Image;
 use serde_json::Value;
 
 use super::files::write;
@@ -17,7 +19,29 @@ pub(super) fn check(record: &Record) -> Result<(), String> {
         was_read(found)?;
         beginnings(&found.image.bytes)?;
         damage(&found.image.bytes)
-    })
+    })?;
+    let after = record.found.iter().skip(1).map(|found| &found.image).chain([&record.disk]);
+    let ends = record.found.iter().zip(&record.done).zip(after);
+    ends.filter(|((_, done), _)| done.ended.is_none()).try_for_each(|((found, _), after)| results(&found.image, after))
+}
+
+/// Each action between two moments of the disk has its result there.
+fn results(before: &Image, after: &Image) -> Result<(), String> {
+    let known: Vec<u64> = ids(before.acknowledged.iter().chain(&before.unsure), "intent").collect();
+    let refused = after.refused.iter().map(|(_, record)| record);
+    let told: Vec<u64> = ids(after.acknowledged.iter().chain(refused), "done").collect();
+    let silent = |id: &u64| !known.contains(id) && !told.contains(id);
+    let silent = ids(&after.acknowledged, "intent").find(silent);
+    silent.map_or(Ok(()), |id| Err(format!("what came of entry {id} was not recorded")))
+}
+
+/// The entries that records of one kind are about.
+fn ids<'a>(records: impl IntoIterator<Item = &'a Vec<u8>>, kind: &str) -> impl Iterator<Item = u64> {
+    records
+        .into_iter()
+        .filter_map(|record| json(record))
+        .filter(move |record| record["record"] == kind)
+        .filter_map(|record| record["id"].as_u64())
 }
 
 /// The owner found open what its predecessors were told is durable, and what was in doubt as it pleased.
@@ -49,7 +73,7 @@ fn replay<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u64> {
     open
 }
 
-fn json(line: &[u8]) -> Option<Value> {
+pub(super) fn json(line: &[u8]) -> Option<Value> {
     // The end of a file may lack the newline alone: then the record is whole.
     let text = std::str::from_utf8(line).ok()?;
     serde_json::from_str(text.splitn(3, ' ').nth(2)?).ok()

@@ -1,4 +1,5 @@
 //! Each checker sees a mistake made on purpose, and is content with the same stories without it.
+use powerband_machine::Rule;
 use powerband_sim::Blunder;
 
 use super::course::{Course, Ground, Slip};
@@ -28,7 +29,22 @@ fn seen(by: &str, mistake: impl Fn(&mut Story)) {
 
 #[test]
 fn acting_before_the_intent_is_seen_by_restored() {
-    seen("restored", |story| story.blunder = Some(Blunder::ActsBeforeTheIntent));
+    seen("restored", |story| story.blunder = Some(Blunder::Breaks(Rule::IntentFirst)));
+}
+
+#[test]
+fn forgetting_the_result_is_seen_by_ledger_replays() {
+    seen("ledger_replays", |story| story.blunder = Some(Blunder::Breaks(Rule::ResultIsRecorded)));
+}
+
+#[test]
+fn leaving_what_cannot_be_recorded_is_seen_by_rolls_back() {
+    seen("rolls_back", |story| story.blunder = Some(Blunder::Breaks(Rule::UnrecordedIsTakenBack)));
+}
+
+#[test]
+fn closing_what_could_not_be_undone_is_seen_by_restored() {
+    seen("restored", |story| story.blunder = Some(Blunder::Breaks(Rule::FailedUndoStaysOpen)));
 }
 
 #[test]
@@ -48,12 +64,12 @@ fn taking_back_the_oldest_first_is_seen_by_restored() {
 
 #[test]
 fn forcing_every_undo_is_seen_by_no_foreign_overwrite() {
-    seen("no_foreign_overwrite", |story| story.blunder = Some(Blunder::AlwaysForces));
+    seen("no_foreign_overwrite", |story| story.blunder = Some(Blunder::Breaks(Rule::OthersAreLeftAlone)));
 }
 
 #[test]
 fn believing_every_refusal_is_seen_by_restored() {
-    seen("restored", |story| story.blunder = Some(Blunder::BelievesRefusals));
+    seen("restored", |story| story.blunder = Some(Blunder::Breaks(Rule::RefusalsAreProved)));
 }
 
 /// Lets every interrupted experiment be gone on with by a slip, on each of these grounds.

@@ -23,6 +23,10 @@ pub(super) struct Record {
     pub(super) before: Files,
     pub(super) after: Files,
     pub(super) written: Vec<Written>,
+    /// Attempts to undo an entry: in which step, and which.
+    pub(super) undos: Vec<(u64, EntryId)>,
+    /// What the ledger's disk holds at the end.
+    pub(super) disk: Image,
     pub(super) done: Vec<Done>,
     /// What each owner found on the disk.
     pub(super) found: Vec<Found>,
@@ -223,6 +227,8 @@ impl Player<'_> {
             before,
             after,
             written: self.faults.written(),
+            undos: self.faults.undos(),
+            disk: self.faults.disk(),
             done: self.done,
             found: self.found,
             open,

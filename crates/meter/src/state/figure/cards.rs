@@ -1,7 +1,7 @@
 //! Network cards: which interrupts are theirs, and the packets their drivers count.
 use std::collections::BTreeSet;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 
 use super::super::interrupts::sum_of_lines;
 use super::super::{Text, rate};
@@ -51,7 +51,7 @@ impl Lines {
 }
 
 /// Interrupts a second, of all queues and whatever else the card tells by them.
-pub(super) fn interrupts(machine: &mut dyn Machine, card: Option<&str>) -> Result<Found, String> {
+pub(super) fn interrupts(machine: &mut dyn Look, card: Option<&str>) -> Result<Found, String> {
     let cards = cards(machine, card)?;
     let told_from = Some(told_from(&cards));
     let tell = move |first: &[Text], last: &[Text], ns: u64| rate(interrupted(&cards, first, last)?, ns);
@@ -59,7 +59,7 @@ pub(super) fn interrupts(machine: &mut dyn Machine, card: Option<&str>) -> Resul
 }
 
 /// Packets received and sent, as the driver counts them, by interrupts.
-pub(super) fn packets_per_interrupt(machine: &mut dyn Machine, card: Option<&str>) -> Result<Found, String> {
+pub(super) fn packets_per_interrupt(machine: &mut dyn Look, card: Option<&str>) -> Result<Found, String> {
     let cards = cards(machine, card)?;
     let told_from = Some(told_from(&cards));
     let mut files = vec![INTERRUPTS.to_owned()];
@@ -91,9 +91,9 @@ fn interrupted(cards: &[Card], first: &[Text], last: &[Text]) -> Option<u64> {
 }
 
 /// The card that is named, or all of which the interrupts are known.
-fn cards(machine: &mut dyn Machine, card: Option<&str>) -> Result<Vec<Card>, String> {
+fn cards(machine: &mut dyn Look, card: Option<&str>) -> Result<Vec<Card>, String> {
     let devices = machine.list(NET).map_err(|errno| format!("{NET}: {errno}"))?;
-    let is_card = |machine: &mut dyn Machine, name: &str| machine.list(&format!("{NET}/{name}/device")).is_ok();
+    let is_card = |machine: &mut dyn Look, name: &str| machine.list(&format!("{NET}/{name}/device")).is_ok();
     let all: Vec<String> =
         devices.into_iter().map(|entry| entry.name).filter(|name| is_card(&mut *machine, name)).collect();
     let there_are = if all.is_empty() { "there is none".to_owned() } else { format!("there are: {}", all.join(", ")) };
@@ -118,7 +118,7 @@ fn cards(machine: &mut dyn Machine, card: Option<&str>) -> Result<Vec<Card>, Str
 }
 
 /// What tells a card's interrupts: the kernel's own list of them where it has one, its one number, else names.
-fn lines(machine: &mut dyn Machine, card: &str, text: &Text) -> Option<Lines> {
+fn lines(machine: &mut dyn Look, card: &str, text: &Text) -> Option<Lines> {
     let listed = machine.list(&format!("{NET}/{card}/device/msi_irqs")).unwrap_or_default();
     let listed = Lines::Numbers(listed.into_iter().map(|entry| entry.name).collect(), "msi_irqs");
     let virtio = virtio(machine, card).map(Lines::Name);
@@ -131,7 +131,7 @@ fn lines(machine: &mut dyn Machine, card: &str, text: &Text) -> Option<Lines> {
 }
 
 /// What a card that the hypervisor offers is called there.
-fn virtio(machine: &mut dyn Machine, card: &str) -> Option<String> {
+fn virtio(machine: &mut dyn Look, card: &str) -> Option<String> {
     let devices = machine.list(VIRTIO).ok()?;
     let is_its = |device: &String| {
         let cards = machine.list(&format!("{VIRTIO}/{device}/net")).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! The clock as CPUs count it themselves: cycles while not idle, by the kernel's perf.
-use powerband_machine::{Machine, PerfPlace};
+use powerband_machine::{Look, PerfPlace};
 use powerband_record::CpuList;
 
 use super::super::{CPU, Text, number};
@@ -15,7 +15,7 @@ const TOLD_FROM: &str = "APERF / MPERF × TSC frequency";
 
 /// The mean over the time in which the CPUs were not idle. MPERF ticks as the TSC does, which is what the kernel reckons with,
 /// too (arch/x86/kernel/cpu/aperfmperf.c).
-pub(super) fn clock(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn clock(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     for event in EVENTS {
         let file = PerfPlace { device: DEVICE, event, cpu: 0 }.file();
         machine.read(&file).map_err(|errno| {

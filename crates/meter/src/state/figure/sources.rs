@@ -1,7 +1,7 @@
 //! Where each figure comes from: which files, and what lies between two readings of them.
 use std::collections::BTreeMap;
 
-use powerband_machine::Machine;
+use powerband_machine::Look;
 use powerband_record::CpuList;
 
 use super::super::thermal::{ThermalZones, celsius};
@@ -14,7 +14,7 @@ fn found(files: Vec<String>, tell: Box<Tell>) -> Result<Found, String> {
 }
 
 /// Time that is neither idle nor waiting for a disk, of all time.
-pub(super) fn busy(_: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn busy(_: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     let cpus = cpus.clone();
     let tell = move |first: &[Text], last: &[Text], _: u64| {
         let (first, last) = (super::super::utilisation::times(first), super::super::utilisation::times(last));
@@ -30,7 +30,7 @@ pub(super) fn busy(_: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String>
 }
 
 /// Folders of the policies that drive one of some CPUs, with how many CPUs each drives.
-fn policies(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Vec<(String, usize)>, String> {
+fn policies(machine: &mut dyn Look, cpus: &CpuList) -> Result<Vec<(String, usize)>, String> {
     let mut all: Vec<(String, CpuList)> = Vec::new();
     for &cpu in cpus.as_slice() {
         let folder = format!("{CPU}/cpu{cpu}/cpufreq");
@@ -48,7 +48,7 @@ fn sized(policies: Vec<(String, CpuList)>) -> Vec<(String, usize)> {
 }
 
 /// By the time in each state where the kernel counts that, else what the clock is as the load ends.
-pub(super) fn clock(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn clock(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     let policies = policies(machine, cpus)?;
     let files = |name: &str| policies.iter().map(|(folder, _)| format!("{folder}/{name}")).collect::<Vec<_>>();
     let weights: Vec<usize> = policies.iter().map(|(_, cpus)| *cpus).collect();
@@ -103,13 +103,13 @@ fn counts_per_s() -> Box<Tell> {
     Box::new(|first, last, ns| rate(counted(first, last)?, ns))
 }
 
-pub(super) fn transitions(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn transitions(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     let files = policies(machine, cpus)?.into_iter().map(|(folder, _)| format!("{folder}/stats/total_trans"));
     found(files.collect(), counts_per_s())
 }
 
 /// A file of each idle state of some CPUs.
-fn idle_files(machine: &mut dyn Machine, cpus: &CpuList, name: &str) -> Result<Vec<String>, String> {
+fn idle_files(machine: &mut dyn Look, cpus: &CpuList, name: &str) -> Result<Vec<String>, String> {
     let mut files = Vec::new();
     for &cpu in cpus.as_slice() {
         let folder = format!("{CPU}/cpu{cpu}/cpuidle");
@@ -119,7 +119,7 @@ fn idle_files(machine: &mut dyn Machine, cpus: &CpuList, name: &str) -> Result<V
     if files.is_empty() { Err("there is no cpuidle for these CPUs".into()) } else { Ok(files) }
 }
 
-pub(super) fn idle(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn idle(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     let files = idle_files(machine, cpus, "time")?;
     let sleeping = cpus.as_slice().iter().filter(|cpu| {
         let folder = format!("{CPU}/cpu{cpu}/cpuidle/");
@@ -132,15 +132,15 @@ pub(super) fn idle(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Found, S
     found(files, Box::new(tell))
 }
 
-pub(super) fn wakeups(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn wakeups(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     found(idle_files(machine, cpus, "usage")?, counts_per_s())
 }
 
-pub(super) fn interrupts(_: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn interrupts(_: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     by_cpu("/proc/interrupts", cpus)
 }
 
-pub(super) fn softirqs(_: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn softirqs(_: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     by_cpu("/proc/softirqs", cpus)
 }
 
@@ -156,7 +156,7 @@ fn by_cpu(file: &str, cpus: &CpuList) -> Result<Found, String> {
     found(vec![file.into()], Box::new(tell))
 }
 
-pub(super) fn context_switches(machine: &mut dyn Machine) -> Result<Found, String> {
+pub(super) fn context_switches(machine: &mut dyn Look) -> Result<Found, String> {
     let file = "/proc/stat";
     let count = |texts: &[Text]| -> Option<u64> {
         let text = texts.first()?.as_ref().ok()?;
@@ -168,7 +168,7 @@ pub(super) fn context_switches(machine: &mut dyn Machine) -> Result<Found, Strin
     found(vec![file.into()], Box::new(move |first, last, ns| rate(count(last)?.checked_sub(count(first)?)?, ns)))
 }
 
-pub(super) fn temperature(machine: &mut dyn Machine) -> Result<Found, String> {
+pub(super) fn temperature(machine: &mut dyn Look) -> Result<Found, String> {
     let zones = ThermalZones::find(machine);
     if zones.is_empty() {
         return Err("no thermal zone reports a temperature".into());
@@ -177,7 +177,7 @@ pub(super) fn temperature(machine: &mut dyn Machine) -> Result<Found, String> {
 }
 
 /// Of the threads of one core, which all show its count, the first.
-pub(super) fn throttles(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Found, String> {
+pub(super) fn throttles(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     let mut files = Vec::new();
     for &cpu in cpus.as_slice() {
         let folder = format!("{CPU}/cpu{cpu}");
@@ -195,7 +195,7 @@ pub(super) fn throttles(machine: &mut dyn Machine, cpus: &CpuList) -> Result<Fou
     found(files, Box::new(|first, last, _| counted(first, last).map(|count| count as f64)))
 }
 
-pub(super) fn pressure(_: &mut dyn Machine) -> Result<Found, String> {
+pub(super) fn pressure(_: &mut dyn Look) -> Result<Found, String> {
     let waited_us = |texts: &[Text]| -> Option<u64> {
         let text = texts.first()?.as_ref().ok()?;
         let line = text.lines().find(|line| line.starts_with("some "))?;

@@ -1,5 +1,5 @@
 //! Figures from texts as kernels print them, and where there are none.
-use powerband_machine::{Machine, World};
+use powerband_machine::{Look, World};
 use powerband_record::Side;
 use powerband_sim::{Profile, SimWorld};
 
@@ -49,8 +49,7 @@ fn the_clock_is_the_mean_over_the_time_in_each_state() {
 fn what_a_machine_does_not_have_is_told_by_its_file() {
     let mut world = sim("omap3530");
     let machine = world.machine(Side::Near).unwrap();
-    let why =
-        |name: &str, machine: &mut dyn Machine| AskedFigure::named(name).unwrap().open(machine, None).unwrap_err();
+    let why = |name: &str, machine: &mut dyn Look| AskedFigure::named(name).unwrap().open(machine, None).unwrap_err();
     assert_eq!(why("temperature_c", machine), "no thermal zone reports a temperature");
     assert_eq!(why("throttles", machine), "no CPU counts how often heat slowed it down");
     assert!(why("cpu_pressure_share", machine).starts_with("/proc/pressure/cpu: "));

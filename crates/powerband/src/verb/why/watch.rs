@@ -1,6 +1,6 @@
 //! `why --watch`: every change of the knobs as it happens, and who made it.
 use powerband_machine::{Wake, World};
-use powerband_persist::{Change, Watch};
+use powerband_persist::{KnobChange, KnobWatch};
 use powerband_record::{KnobRef, Side, Writer, parse_duration_ns};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(crate) struct Changed {
     side: Side,
     /// What was changed, and by whom.
     #[serde(flatten)]
-    change: Change,
+    change: KnobChange,
 }
 
 impl Document for Changed {
@@ -59,7 +59,7 @@ pub(super) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
 }
 
 /// On each machine that is meant.
-fn begin(shared: &Shared, rig: &mut Rig, knobs: &[KnobRef]) -> Result<Vec<(Side, Watch)>, Failure> {
+fn begin(shared: &Shared, rig: &mut Rig, knobs: &[KnobRef]) -> Result<Vec<(Side, KnobWatch)>, Failure> {
     let mut watches = Vec::new();
     for side in [Side::Near, Side::Far] {
         let wanted: Vec<KnobRef> = knobs.iter().filter(|knob| knob.side.each().contains(&side)).cloned().collect();
@@ -72,7 +72,7 @@ fn begin(shared: &Shared, rig: &mut Rig, knobs: &[KnobRef]) -> Result<Vec<(Side,
                 None => continue,
             }
         };
-        let watch = Watch::begin(machine, &wanted, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
+        let watch = KnobWatch::begin(machine, &wanted, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
         watches.push((side, watch));
     }
     rig::lost(rig.world()).map_or(Ok(()), Err)?;
@@ -84,7 +84,7 @@ fn begin(shared: &Shared, rig: &mut Rig, knobs: &[KnobRef]) -> Result<Vec<(Side,
     Ok(watches)
 }
 
-fn introduce(watches: &[(Side, Watch)]) {
+fn introduce(watches: &[(Side, KnobWatch)]) {
     for (side, watch) in watches {
         let whose = if *side == Side::Far { " of the far machine" } else { "" };
         let (knobs, places) = watch.counts();
@@ -117,7 +117,7 @@ fn gather(world: &mut dyn World, until_ns: Option<u64>) -> Option<Exit> {
 }
 
 /// Looks, and prints what is new; answers whether anybody reads it.
-fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, Watch)]) -> Result<bool, Failure> {
+fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, KnobWatch)]) -> Result<bool, Failure> {
     for (side, watch) in watches {
         let Some(machine) = rig.world().machine(*side) else { continue };
         for change in watch.look(machine) {
@@ -136,7 +136,7 @@ fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, Watch)]) -> Result
 }
 
 /// `23:40:07.113 cpufreq.governor@policy0: ondemand → performance, by pid 4711 (tuned, tuned.service)`.
-fn words(side: Side, at_unix_ms: u64, change: &Change, watch: &Watch) -> String {
+fn words(side: Side, at_unix_ms: u64, change: &KnobChange, watch: &KnobWatch) -> String {
     let (seconds, ms) = (at_unix_ms / 1000 % 86_400, at_unix_ms % 1000);
     let time = format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     let far = if side == Side::Far { "far/" } else { "" };
