@@ -155,8 +155,7 @@ impl Observed {
                 value.map_or(Ok(()), |&value| table.set(row, Slot::first(setting), value)).ok()?;
             }
         }
-        let rules =
-            Rules { alpha: ALPHA, scale, winsorise: false, drop_first_block: false, ..Rules::default() };
+        let rules = Rules { alpha: ALPHA, scale, winsorise: false, drop_first_block: false, ..Rules::default() };
         let judge = Judge::new(table.settings(), rules, Arc::clone(&self.spending)).ok()?;
         judge.pairs(&table).ok()?.contrast(one, other)
     }

@@ -171,7 +171,10 @@ fn claims_compare_all_that_their_articles_compare() {
 #[test]
 fn a_setting_or_a_level_left_out_of_a_file_is_seen() {
     // Left out of the checks alone, the file is not even read.
-    let (list, others) = ("among = [\"cpuspeed\", \"performance\", \"powersave\", ", "others = [\"performance\", \"powersave\", \"ondemand\", \"conservative\"]");
+    let (list, others) = (
+        "among = [\"cpuspeed\", \"performance\", \"powersave\", ",
+        "others = [\"performance\", \"powersave\", \"ondemand\", \"conservative\"]",
+    );
     assert!(LADDER.contains(list) && LADDER.contains(others));
     let checks_alone = LADDER.replace(others, "others = [\"performance\", \"ondemand\", \"conservative\"]");
     assert!(Published::parse(&checks_alone).is_err());

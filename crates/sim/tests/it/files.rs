@@ -247,8 +247,9 @@ fn a_machine_of_four_cpus_shows_the_names_that_were_published() {
         near(world).list(folder).unwrap().into_iter().map(|entry| entry.name).collect()
     };
     let all = names(&mut world, cpu);
-    for name in "cpu0 cpu3 cpufreq cpuidle kernel_max offline online possible present probe release sched_mc_power_savings"
-        .split_whitespace()
+    for name in
+        "cpu0 cpu3 cpufreq cpuidle kernel_max offline online possible present probe release sched_mc_power_savings"
+            .split_whitespace()
     {
         assert!(all.iter().any(|it| it == name), "{name}: {all:?}");
     }

@@ -147,7 +147,15 @@ pub(crate) fn transfer_in(world: &mut SimWorld, from: Side, for_ns: u64, segment
     assert_eq!(id, receiver);
     let port = u16::try_from(said["ready"]["port"].as_u64().unwrap()).unwrap();
     let address = "near".to_owned();
-    let send = job(Work::StreamSend { address, port, for_ns, rtt_exchanges: 11, window_bytes: None, segment_bytes, write_bytes: None });
+    let send = job(Work::StreamSend {
+        address,
+        port,
+        for_ns,
+        rtt_exchanges: 11,
+        window_bytes: None,
+        segment_bytes,
+        write_bytes: None,
+    });
     let sender = spawn(world, from, &send);
     let (mut sent, mut received) = (None, None);
     while sent.is_none() || received.is_none() {
