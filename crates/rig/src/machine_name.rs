@@ -1,9 +1,9 @@
-//! Where a machine is, from its name: here, simulated, recorded in a folder, a table, or behind a command, ssh or a bare shell.
+//! A machine's name, understood: here, simulated, recorded in a folder, a table, or behind a command, ssh or a bare shell.
 
-/// A machine's name, understood.
+/// Where a machine is, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place<'n> {
-    /// This box.
+pub enum MachineName<'n> {
+    /// This machine.
     Local,
     /// `sim:NAME[#SEED]`, without the seed.
     Simulated(&'n str),
@@ -34,24 +34,25 @@ pub(crate) enum Place<'n> {
     },
 }
 
-impl<'n> Place<'n> {
+impl<'n> MachineName<'n> {
     /// `None` for a name no machine has.
-    pub(crate) fn of(name: &'n str) -> Option<Place<'n>> {
+    #[must_use]
+    pub fn of(name: &'n str) -> Option<MachineName<'n>> {
         if name == "local" {
-            return Some(Place::Local);
+            return Some(MachineName::Local);
         }
         if let Some(rest) = name.strip_prefix("sim:") {
-            return Some(Place::Simulated(rest.split('#').next().unwrap_or(rest)));
+            return Some(MachineName::Simulated(rest.split('#').next().unwrap_or(rest)));
         }
         if let Some(folder) = name.strip_prefix("recorded:") {
-            return Some(Place::Recorded(folder)).filter(|_| !folder.is_empty());
+            return Some(MachineName::Recorded(folder)).filter(|_| !folder.is_empty());
         }
         if let Some(file) = name.strip_prefix("table:") {
-            return Some(Place::Table(file)).filter(|_| !file.is_empty());
+            return Some(MachineName::Table(file)).filter(|_| !file.is_empty());
         }
-        let behind = |(address, command)| Place::Behind { address, command };
-        let shell = |(address, command)| Place::Shell { address, command };
-        let ssh = |(address, host)| Place::Ssh { address, host };
+        let behind = |(address, command)| MachineName::Behind { address, command };
+        let shell = |(address, command)| MachineName::Shell { address, command };
+        let ssh = |(address, host)| MachineName::Ssh { address, host };
         let there = |kind| name.strip_prefix(kind).and_then(address_and_way).filter(|(_, way)| !way.trim().is_empty());
         there("cmd").map(behind).or_else(|| there("ssh").map(ssh)).or_else(|| there("sh").map(shell))
     }
@@ -71,7 +72,7 @@ fn address_and_way(rest: &str) -> Option<(Option<&str>, &str)> {
 ///
 /// # Errors
 /// A sentence about a quote that is not closed.
-pub(crate) fn words(line: &str) -> Result<Vec<String>, String> {
+pub(crate) fn split_line(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
@@ -106,15 +107,15 @@ mod tests {
 
     #[test]
     fn a_name_says_where_a_machine_is() {
-        let behind = |address, command| Some(Place::Behind { address, command });
-        let ssh = |address, host| Some(Place::Ssh { address, host });
-        let shell = |address, command| Some(Place::Shell { address, command });
+        let behind = |address, command| Some(MachineName::Behind { address, command });
+        let ssh = |address, host| Some(MachineName::Ssh { address, host });
+        let shell = |address, command| Some(MachineName::Shell { address, command });
         for (name, place) in [
-            ("local", Some(Place::Local)),
-            ("sim:pc#7", Some(Place::Simulated("pc"))),
-            ("recorded:a b", Some(Place::Recorded("a b"))),
+            ("local", Some(MachineName::Local)),
+            ("sim:pc#7", Some(MachineName::Simulated("pc"))),
+            ("recorded:a b", Some(MachineName::Recorded("a b"))),
             ("recorded:", None),
-            ("table:a b.csv", Some(Place::Table("a b.csv"))),
+            ("table:a b.csv", Some(MachineName::Table("a b.csv"))),
             ("table:", None),
             ("cmd:powerband agent", behind(None, "powerband agent")),
             ("cmd@10.0.0.2:a b#c", behind(Some("10.0.0.2"), "a b#c")),
@@ -129,19 +130,19 @@ mod tests {
             ("ssh", None),
             ("locale", None),
         ] {
-            assert_eq!(Place::of(name), place, "{name}");
+            assert_eq!(MachineName::of(name), place, "{name}");
         }
     }
 
     #[test]
     fn words_are_split_as_a_shell_splits_them() {
-        let split = |line| words(line).unwrap();
+        let split = |line| split_line(line).unwrap();
         assert_eq!(split("  a  b\tc "), ["a", "b", "c"]);
         assert_eq!(
             split(r#"sh -c 'a "b" \c' "d 'e' \" \x" f\ g '' h"i"'j'"#),
             ["sh", "-c", r#"a "b" \c"#, r#"d 'e' " \x"#, "f g", "", "hij"]
         );
         assert!(split("").is_empty());
-        assert!(words("a 'b").is_err() && words("a \"b").is_err() && words("a\\").is_err());
+        assert!(split_line("a 'b").is_err() && words("a \"b").is_err() && words("a\\").is_err());
     }
 }

@@ -1,0 +1,43 @@
+//! What a person can do about a failure or a note. Libraries name it; the command has the words, as only it knows its options.
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Hint {
+    /// Name a machine as machines are named.
+    MachineNames,
+    /// Give each machine of a rig on its own: two hosts that were named in one place.
+    EachMachine {
+        /// The first host.
+        near: String,
+        /// The second host.
+        far: String,
+    },
+    /// Leave out the peer machine: without one a stream runs over the machine's loopback.
+    LeaveOutPeer,
+    /// Name the peer machine.
+    NamePeer,
+    /// Measure on this table instead of looking at it.
+    MeasureTable(String),
+    /// Rehearse on a simulated machine.
+    RehearseSimulated,
+    /// Serve this simulated machine to other programs.
+    ServeSimulated(String),
+    /// Restore what an interrupted owner left, although something else has changed it since.
+    RestoreForeign,
+    /// Forget what an interrupted owner left.
+    ForgetLeft,
+    /// Undo on the machine that is meant.
+    UndoThere,
+    /// Restore the one setting, or the several, that an interrupted owner left.
+    RestoreLeft {
+        /// More than one setting.
+        several: bool,
+    },
+    /// Restore what an interrupted owner left on this remote machine.
+    RestoreLeftAt(String),
+    /// Run the load as root.
+    LoadAsRoot,
+    /// Run it as root.
+    AsRoot,
+}
