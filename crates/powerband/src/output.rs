@@ -117,6 +117,11 @@ pub(crate) fn ask(question: &str) {
     let _ = write!(err, "{}", clean::lines(question, false)).and_then(|()| err.flush());
 }
 
+/// Prints a note of a library, with what to type next.
+pub(crate) fn note(note: powerband_rig::Note) {
+    remark(&format!("{}{}", note.text, crate::hint::behind(note.hint.as_ref())));
+}
+
 /// Prints a remark that is not a failure.
 pub(crate) fn remark(sentence: &str) {
     let _ = writeln!(std::io::stderr(), "note: {}", one_line(sentence));

@@ -40,4 +40,42 @@ pub enum Hint {
     LoadAsRoot,
     /// Run it as root.
     AsRoot,
+    /// Record a machine into a folder first.
+    Capture,
+    /// Give a slow machine more time for its answers.
+    SlowPeer,
+    /// Name this machine from the other one, which then speaks to an agent here.
+    NameAgent,
+    /// List what is changed.
+    ListChanged,
+    /// Run a first plan.
+    RunFirstPlan,
+    /// Run the plan itself instead.
+    RunPlan,
+    /// Leave out what runs around trials.
+    LeaveOutHooks,
+    /// Give a seed.
+    GiveSeed,
+    /// Give a margin.
+    GiveMargin,
+    /// Allow the commands.
+    Trust,
+    /// Write a page of an experiment.
+    WritePage,
+    /// Resume this experiment.
+    Resume(i64),
+    /// Resume an experiment as it was begun, or begin its plan anew.
+    AsBegun {
+        /// The experiment.
+        id: i64,
+        /// The plan's file.
+        plan: String,
+    },
+    /// Show an experiment of another store.
+    ShowStored {
+        /// The store's file.
+        store: String,
+        /// The experiment.
+        id: i64,
+    },
 }

@@ -142,6 +142,14 @@ pub enum RigError {
         /// The ledgers that say what was there.
         ledgers: Vec<String>,
     },
+    /// What the owner of a served machine held could not be restored.
+    #[error("RESTORE INCOMPLETE: {}; {folder} says what was there", .left.join(", "))]
+    LeftByOwner {
+        /// What is not restored, a few words each.
+        left: Vec<String>,
+        /// The ledger's folder.
+        folder: String,
+    },
     /// A damaged ledger announced changes that only a person can restore.
     #[error("{}", .0.join("; "))]
     Damaged(Vec<String>),
@@ -177,7 +185,7 @@ impl RigError {
             RigError::Remote(RemoteError::NotStarted { .. }) => Usage,
             RigError::Remote(RemoteError::Stopped { .. }) => Stopped,
             RigError::Remote(RemoteError::Refused { exit, .. }) => ErrorClass::OfPeer(*exit),
-            RigError::RestoreIncomplete { .. } | RigError::Damaged(_) => RestoreIncomplete,
+            RigError::RestoreIncomplete { .. } | RigError::LeftByOwner { .. } | RigError::Damaged(_) => RestoreIncomplete,
             RigError::Lock(_)
             | RigError::Ledger(_)
             | RigError::LedgerUnusable(_)
@@ -199,6 +207,8 @@ impl RigError {
             RigError::OwnPeer => Hint::LeaveOutPeer,
             RigError::Table(name) => Hint::MeasureTable(name.clone()),
             RigError::Recorded(_) => Hint::RehearseSimulated,
+            RigError::Recording(error) => return error.hint(),
+            RigError::Remote(error) => return error.hint(),
             RigError::AloneSimulated { profile, .. } => Hint::ServeSimulated(profile.clone()),
             _ => return None,
         })

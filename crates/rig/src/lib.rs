@@ -12,6 +12,7 @@ mod names;
 mod note;
 mod real;
 mod rig;
+mod served;
 
 pub use error::{ErrorClass, RigError};
 pub use input::{FileError, MAX_MEASURED_BYTES, MAX_WRITTEN_BYTES, read_bytes, read_text};
@@ -20,7 +21,7 @@ pub use machine_name::MachineName;
 pub use names::Names;
 pub use note::{Note, Notes};
 pub use powerband_machine::wire::Purpose;
-pub use real::local_machine;
 pub use rig::{
     Opening, Rig, check_lost, is_lost, ledger_locations, lock, lock_folder, profile, state_folder, store_folder, open,
 };
+pub use served::Served;

@@ -163,10 +163,7 @@ impl Members<'_> {
 }
 
 /// This machine with its ledger in `folder`, guarded where something is changed.
-///
-/// # Errors
-/// [`RigError::Ledger`].
-pub fn local_machine(folder: &Path, purpose: Purpose) -> Result<LocalMachine, RigError> {
+pub(crate) fn local_machine(folder: &Path, purpose: Purpose) -> Result<LocalMachine, RigError> {
     let machine = LocalMachine::new(FileLedger::new(folder))?;
     Ok(match purpose {
         Purpose::Rehearse => machine.rehearsing(),

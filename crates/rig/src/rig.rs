@@ -65,6 +65,17 @@ impl Rig {
         self.ledgers.iter().find(|ledger| ledger.side == side)
     }
 
+    /// Forgets what is noted here of remote machines that hold nothing: a caller that looked need not be warned of them.
+    pub fn forget_clean(&mut self) {
+        for LedgerLocation { side, remote, .. } in self.ledgers() {
+            let Some(there) = remote else { continue };
+            let holds = |machine: &mut dyn Machine| !leftovers::held(machine).is_empty();
+            if !self.world().machine(side).is_none_or(holds) && !is_lost(self.world(), side) {
+                forget_remote_note(&there.machine);
+            }
+        }
+    }
+
     /// Lets others know that a step waits to be confirmed; `doing` is what they find in the lock.
     pub fn await_confirmation(&mut self, step: EntryId, doing: &str) {
         if let Some(lock) = self.locks.first_mut() {

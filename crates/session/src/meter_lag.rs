@@ -2,9 +2,9 @@
 use powerband_machine::{Job, Machine, ProcessId, Wake, World};
 use powerband_meter::{MeterInstance, Wave, lag_ns};
 use powerband_record::{CpuList, Side, Work};
+use powerband_rig::RigError;
 
-use crate::exit::{Exit, Failure};
-use crate::watched::Watched;
+use crate::{MeterReader, SessionError};
 
 /// How often meters are read, ns.
 const LOOK_NS: u64 = 50_000_000;
@@ -12,17 +12,20 @@ const LOOK_NS: u64 = 50_000_000;
 /// Where the kernel says which CPUs are in service.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// How late each of a machine's meters is, ns, or why that cannot be told.
-pub(crate) fn estimate(
+/// How late each of a machine's meters is, ns, or why that is not known.
+///
+/// # Errors
+/// When the load cannot be started, or a stop or the loss of a machine came between.
+pub fn estimate(
     world: &mut dyn World,
     side: Side,
     meters: &[MeterInstance],
-) -> Result<Vec<Result<u64, String>>, Failure> {
+) -> Result<Vec<Result<u64, String>>, SessionError> {
     let mut load = Load { running: Vec::new(), on: Vec::new() };
     let machine = machine(world, side)?;
     // The parts of a sum come from one driver.
     let parts = meters.iter().filter_map(|meter| meter.read().first().cloned());
-    let mut watched: Vec<Watched> = parts.map(|meter| Watched::open(machine, meter)).collect();
+    let mut watched: Vec<MeterReader> = parts.map(|meter| MeterReader::open(machine, meter)).collect();
     let done = drive(world, side, &mut load, &mut watched);
     if let Some(machine) = world.machine(side) {
         for &process in &load.running {
@@ -31,7 +34,7 @@ pub(crate) fn estimate(
         watched.iter().for_each(|it| it.close(machine));
     }
     done?;
-    let lag = |it: Watched| {
+    let lag = |it: MeterReader| {
         it.handles?;
         lag_ns(&it.meter, &it.read, &load.on).map_err(|error| error.to_string())
     };
@@ -45,12 +48,12 @@ struct Load {
     on: Vec<(u64, u64)>,
 }
 
-fn machine(world: &mut dyn World, side: Side) -> Result<&mut dyn Machine, Failure> {
-    world.machine(side).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))
+fn machine(world: &mut dyn World, side: Side) -> Result<&mut dyn Machine, SessionError> {
+    world.machine(side).ok_or_else(|| RigError::Gone.into())
 }
 
 /// Reads all the while, and starts the load when it is due.
-fn drive(world: &mut dyn World, side: Side, load: &mut Load, watched: &mut [Watched]) -> Result<(), Failure> {
+fn drive(world: &mut dyn World, side: Side, load: &mut Load, watched: &mut [MeterReader]) -> Result<(), SessionError> {
     let began_ns = world.now_ns();
     let mut due = Wave::on_ns().iter();
     let mut next = due.next();
@@ -71,8 +74,8 @@ fn drive(world: &mut dyn World, side: Side, load: &mut Load, watched: &mut [Watc
         while world.now_ns() < until_ns {
             match world.wait(Some(until_ns)) {
                 Wake::Ended(_, process) => load.running.retain(|running| *running != process),
-                Wake::Stop(_) => return Err(Failure::new(Exit::Stopped, "stopped; nothing was changed")),
-                Wake::Lost(_, why) => return Err(Failure::new(Exit::CannotGoOn, why)),
+                Wake::Stop(_) => return Err(SessionError::Stopped("stopped; nothing was changed")),
+                Wake::Lost(_, why) => return Err(SessionError::Aborted(why.to_string())),
                 _ => {}
             }
         }
@@ -81,14 +84,14 @@ fn drive(world: &mut dyn World, side: Side, load: &mut Load, watched: &mut [Watc
 
 impl Load {
     /// One counter on each CPU that is in service.
-    fn start(&mut self, machine: &mut dyn Machine, for_ns: u64) -> Result<(), Failure> {
+    fn start(&mut self, machine: &mut dyn Machine, for_ns: u64) -> Result<(), SessionError> {
         let online = machine.read(ONLINE).ok().and_then(|text| text.trim().parse::<CpuList>().ok());
         let online = online.unwrap_or_else(|| CpuList::new(vec![0]));
         for &cpu in online.as_slice() {
             let work = Work::Counter { for_ns, align_to_second: false };
             let cpus = Some(CpuList::new(vec![cpu]));
             let job = Job { work, cpus, group: None, user: None, output_limit: Some(0), around: Vec::new() };
-            let process = machine.spawn(&job).map_err(|error| Failure::new(Exit::LoadFailed, error))?;
+            let process = machine.spawn(&job).map_err(|error| SessionError::LoadFailed(error.to_string()))?;
             self.running.push(process);
         }
         Ok(())

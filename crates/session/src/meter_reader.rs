@@ -3,22 +3,25 @@ use powerband_machine::{Handle, Machine};
 use powerband_meter::MeterInstance;
 
 /// A meter that is read.
-pub(crate) struct Watched {
-    pub(crate) meter: MeterInstance,
+pub struct MeterReader {
+    /// Which.
+    pub meter: MeterInstance,
     /// Its files, or why they cannot be opened.
-    pub(crate) handles: Result<Vec<Handle>, String>,
+    pub handles: Result<Vec<Handle>, String>,
     /// What it showed, and when, ns of the world's clock.
-    pub(crate) read: Vec<(u64, Result<u64, String>)>,
+    pub read: Vec<(u64, Result<u64, String>)>,
 }
 
-impl Watched {
-    pub(crate) fn open(machine: &mut dyn Machine, meter: MeterInstance) -> Watched {
+impl MeterReader {
+    /// Opens the meter's files.
+    pub fn open(machine: &mut dyn Machine, meter: MeterInstance) -> MeterReader {
         let files = [Some(&meter.source), meter.times.as_ref()].into_iter().flatten();
         let handles = files.map(|file| machine.open(file).map_err(|errno| format!("{file}: {errno}"))).collect();
-        Watched { handles, meter, read: Vec::new() }
+        MeterReader { handles, meter, read: Vec::new() }
     }
 
-    pub(crate) fn look(&mut self, machine: &mut dyn Machine, now_ns: u64) {
+    /// Reads it once.
+    pub fn look(&mut self, machine: &mut dyn Machine, now_ns: u64) {
         let Ok(handles) = &self.handles else { return };
         let mut texts = Vec::new();
         machine.read_many(handles, &mut texts);
@@ -30,7 +33,7 @@ impl Watched {
     }
 
     /// Gives its files up; what it showed stays.
-    pub(crate) fn close(&self, machine: &mut dyn Machine) {
+    pub fn close(&self, machine: &mut dyn Machine) {
         self.handles.iter().flatten().for_each(|&handle| machine.close(handle));
     }
 }

@@ -2,9 +2,9 @@
 use powerband_load::{Load, Mpirun};
 use powerband_machine::{Job, SpawnError, User, Wake, World};
 use powerband_record::{Side, Work};
+use powerband_rig::Notes;
 
-use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::SessionError;
 
 /// How long it may take to say its version; far beyond what it takes.
 const PATIENCE_NS: u64 = 30_000_000_000;
@@ -13,7 +13,12 @@ const PATIENCE_NS: u64 = 30_000_000_000;
 ///
 /// # Errors
 /// What is asked for and missing, as not supported here.
-pub(crate) fn settle(load: &mut Load, world: &mut dyn World, user: Option<&User>) -> Result<(), Failure> {
+pub(crate) fn settle(
+    load: &mut Load,
+    world: &mut dyn World,
+    user: Option<&User>,
+    notes: &mut dyn Notes,
+) -> Result<(), SessionError> {
     let Load::Primes(primes) = load else { return Ok(()) };
     if primes.mpirun == Mpirun::Never {
         return Ok(());
@@ -22,7 +27,7 @@ pub(crate) fn settle(load: &mut Load, world: &mut dyn World, user: Option<&User>
     match (version(world, user)?, primes.mpirun) {
         (Found::Modelled, _) => {}
         (Found::Version(version), _) => {
-            output::remark(&format!("the ranks are started by {version}"));
+            notes.note(format!("the ranks are started by {version}").into());
             primes.mpirun = Mpirun::Always;
         }
         (Found::None, Mpirun::Always) => {
@@ -30,10 +35,11 @@ pub(crate) fn settle(load: &mut Load, world: &mut dyn World, user: Option<&User>
                 "there is no mpirun of Open MPI on {name}, by which the load 'primes' is to start its ranks; install it \
                  (openmpi-bin on Debian), or write mpirun = \"auto\""
             );
-            return Err(Failure::new(Exit::Unsupported, sentence));
+            return Err(SessionError::Unsupported(sentence));
         }
         (Found::None, _) => {
-            output::remark(&format!("the ranks are started as processes: there is no mpirun of Open MPI on {name}"));
+            let text = format!("the ranks are started as processes: there is no mpirun of Open MPI on {name}");
+            notes.note(text.into());
             primes.mpirun = Mpirun::Never;
         }
     }
@@ -50,7 +56,7 @@ enum Found {
     Modelled,
 }
 
-fn version(world: &mut dyn World, user: Option<&User>) -> Result<Found, Failure> {
+fn version(world: &mut dyn World, user: Option<&User>) -> Result<Found, SessionError> {
     let until_ns = world.now_ns().saturating_add(PATIENCE_NS);
     let Some(machine) = world.machine(Side::Near) else { return Ok(Found::None) };
     let work = Work::command(vec!["mpirun".into(), "--version".into()]);
@@ -64,8 +70,8 @@ fn version(world: &mut dyn World, user: Option<&User>) -> Result<Found, Failure>
         match world.wait(Some(until_ns)) {
             Wake::Ended(Side::Near, ended) if ended == process => break,
             Wake::Deadline => break,
-            Wake::Stop(_) => return Err(Failure::new(Exit::Stopped, "stopped before anything was changed")),
-            Wake::Lost(_, why) => return Err(Failure::new(Exit::CannotGoOn, why)),
+            Wake::Stop(_) => return Err(SessionError::Stopped("stopped before anything was changed")),
+            Wake::Lost(_, why) => return Err(SessionError::Aborted(why.to_string())),
             _ => {}
         }
     }

@@ -4,40 +4,70 @@ mod boot;
 mod gathered;
 #[cfg(test)]
 mod mutants;
-mod progress;
 mod tried;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use powerband_experiment::{Fatal, Plan, WorldBench, resolve, survey};
+use powerband_experiment::{Fatal, Journal, JournalError, Plan, WorldBench, resolve, survey};
 use powerband_machine::StopSignal;
 use powerband_record::{Event, Void};
 use powerband_report::published::Check;
 use powerband_report::replication::{Evidence, Observed, Replication};
+use powerband_rig::RigError;
 
-use crate::cli::Shared;
-use crate::exit::{Exit, Failure, usage};
-use crate::{incomplete, rig};
-use progress::{Progress, Watched};
+use crate::{Options, SessionError};
 
-pub(crate) use articles::{Article, all, named};
+pub use articles::{Article, all, named};
 
 /// Asked whether to stop, by all who run at once.
 type Stop = Arc<Mutex<dyn FnMut() -> Option<StopSignal> + Send>>;
+
+/// Shows how the plans of an article get on, side by side.
+pub trait ArticleProgress: Sync {
+    /// What is to hear each event of one of its plans, in the thread that runs it.
+    fn of(&self, plan: &str) -> Box<dyn FnMut(&Event)>;
+    /// Hears that a plan is through.
+    fn plan_done(&self);
+}
+
+/// Keeps what a plan brings, and shows it.
+struct Recorder {
+    events: Vec<Event>,
+    shown: Box<dyn FnMut(&Event)>,
+}
+
+impl Journal for Recorder {
+    fn record(&mut self, event: &Event) -> Result<(), JournalError> {
+        (self.shown)(event);
+        self.events.record(event)
+    }
+}
+
+/// The number of plans an article needs.
+///
+/// # Errors
+/// None with the files that are carried.
+pub fn plans_of(article: &Article) -> Result<usize, SessionError> {
+    Ok(article.published()?.experiment.plans.len())
+}
 
 /// Does one article again.
 ///
 /// # Errors
 /// When a plan cannot be run to its end: on a machine file that does not fit it, or when it is stopped.
-pub(crate) fn again(article: &Article, blocks: Option<u32>, shared: &Shared) -> Result<Replication, Failure> {
+pub fn again(
+    article: &Article,
+    blocks: Option<u32>,
+    options: &Options,
+    progress: &dyn ArticleProgress,
+) -> Result<Replication, SessionError> {
     let published = article.published()?;
     let plans = &published.experiment.plans;
-    let progress = Progress::new(article.name, plans.len());
-    let mut evidence = Evidence { runs: side_by_side(plans, blocks, shared, &progress)?, ..Evidence::default() };
+    let mut evidence = Evidence { runs: side_by_side(plans, blocks, options, progress)?, ..Evidence::default() };
     for check in published.claims.iter().flat_map(|claim| &claim.checks) {
         let Check::Tried { what } = check else { continue };
-        if let Some(seen) = tried::on_machines(what, shared)? {
+        if let Some(seen) = tried::on_machines(what, options.near.as_deref())? {
             evidence.tried.insert(what.clone(), seen);
         }
     }
@@ -48,10 +78,10 @@ pub(crate) fn again(article: &Article, blocks: Option<u32>, shared: &Shared) -> 
 fn side_by_side(
     plans: &[String],
     blocks: Option<u32>,
-    shared: &Shared,
-    progress: &Progress,
-) -> Result<BTreeMap<String, Observed>, Failure> {
-    let mut interrupts = powerband_host::interrupts().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
+    options: &Options,
+    progress: &dyn ArticleProgress,
+) -> Result<BTreeMap<String, Observed>, SessionError> {
+    let mut interrupts = powerband_host::interrupts().map_err(RigError::World)?;
     let mut stopped = None;
     // Who hears of a signal first stops all.
     let stop: Stop = Arc::new(Mutex::new(move || {
@@ -64,10 +94,10 @@ fn side_by_side(
         let mut done = Vec::new();
         while let Some(plan) = next() {
             let text = articles::plan(plan)
-                .ok_or_else(|| Failure::new(Exit::Failed, format!("there is no built-in plan called {plan}")));
-            let run = |text| observed((plan, text), blocks, shared, &stop, progress.of(plan));
+                .ok_or_else(|| SessionError::Failed(format!("there is no built-in plan called {plan}")));
+            let run = |text| observed((plan, text), blocks, options, &stop, progress.of(plan));
             done.push((plan.clone(), text.and_then(run)));
-            progress.one_done();
+            progress.plan_done();
         }
         done
     };
@@ -83,19 +113,17 @@ fn side_by_side(
 fn observed(
     (name, text): (&str, &str),
     blocks: Option<u32>,
-    shared: &Shared,
+    options: &Options,
     stop: &Stop,
-    mut journal: Watched,
-) -> Result<Observed, Failure> {
-    let broken = |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, format!("the plan {name} went wrong: {why}"));
+    shown: Box<dyn FnMut(&Event)>,
+) -> Result<Observed, SessionError> {
+    let broken = |why: &dyn std::fmt::Display| SessionError::Failed(format!("the plan {name} went wrong: {why}"));
     let mut plan = Plan::parse(name, text).map_err(|error| broken(&error))?;
-    plan.seed = shared.seed.or(plan.seed);
+    plan.seed = options.seed.or(plan.seed);
     plan.blocks = [plan.blocks, blocks].into_iter().flatten().min();
-    let names = rig::Names::of(shared, &plan);
+    let names = options.names(&plan);
     if !names.simulated() {
-        return Err(usage(
-            "`replicate` needs simulated machines, sim:NAME; on any other run the plan itself, e.g. `powerband run plans/router.toml`",
-        ));
+        return Err(SessionError::NotSimulated);
     }
     let seed = plan.seed.or(names.seed()?).unwrap_or(1);
     let mut world = names.simulated_world(seed)?;
@@ -107,10 +135,11 @@ fn observed(
         heard |= signal.is_some();
         signal
     }));
-    let resolved = resolve(&plan, &mut world).map_err(rig::resolve_failure)?;
+    let resolved = resolve(&plan, &mut world)?;
     let mut bench = WorldBench::new(&mut world, &resolved);
+    let mut journal = Recorder { events: Vec::new(), shown };
     let surveyed = survey(&resolved.started, &mut bench, &mut journal).map_err(|fatal| match fatal {
-        Fatal::CannotRestore { .. } => Failure::new(Exit::CannotRestore, format!("the plan {name}: {fatal}")),
+        fatal @ Fatal::CannotRestore { .. } => SessionError::FatalSimulated { plan: name.to_owned(), fatal },
         fatal => broken(&fatal),
     })?;
     let unrestored = journal.events.iter().find_map(|event| match event {
@@ -118,13 +147,10 @@ fn observed(
         _ => None,
     });
     if let Some(failed) = unrestored {
-        return Err(incomplete::failure(
-            failed,
-            &format!("it was the plan {name}, on simulated machines that are gone"),
-        ));
+        return Err(SessionError::UnrestoredSimulated { left: failed.clone(), plan: name.to_owned() });
     }
     surveyed.map_err(|why| match why {
-        Void::Stopped => Failure::new(Exit::Stopped, "stopped; nothing was changed except on simulated machines"),
+        Void::Stopped => SessionError::Stopped("stopped; nothing was changed except on simulated machines"),
         why => broken(&why),
     })?;
     let mut observed = Observed::of(&journal.events).map_err(|error| broken(&error))?;

@@ -1,112 +1,166 @@
-//! `resume`: an experiment that was interrupted or stopped goes on, if it still is the same experiment on the same rig.
-use clap::CommandFactory;
+//! An experiment that was interrupted or stopped is resumed, if it still is the same experiment on the same rig.
+use std::path::PathBuf;
+
 use powerband_experiment::{
-    Fatal, Past, Plan, Resolved, WorldBench, check_rig, extend, extended, first_difference, rebuild, resolve, standing,
+    Bench, Fatal, Past, Plan, Resolved, WorldBench, check_rig, extend, extended, first_difference, rebuild, resolve, standing,
     standing_of_extended,
 };
 use powerband_machine::{User, World};
 use powerband_record::{Event, ExperimentHeader, Finding, JOURNAL_VERSION, Owner, Resumption, Started};
+use powerband_rig::{FileError, MAX_WRITTEN_BYTES, Names, Notes, Opening, Purpose, read_text};
 use powerband_store::Store;
 
-use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb};
-use crate::exit::{Answer, Exit, Failure, usage};
-use crate::journal::StoreJournal;
-use crate::measure::{CALIBRATED, conclude, named, need_store, overridden, store_failure};
-use crate::rig::{self, Names, Purpose};
-use crate::{caller, dry, input, mpirun, tabled};
+use crate::measure::CALIBRATED;
+use crate::options::{named, names_written};
+use crate::store_journal::StoreJournal;
+use crate::{Ended, Options, Progress, SessionError, caller, dry_run, mpirun, selection, table_run};
+
+/// How an experiment was begun, as far as its command line still says.
+#[derive(Default)]
+pub struct Begun<'a> {
+    /// Loads ran as root.
+    pub as_root: bool,
+    /// The plan's file, if there was one.
+    pub plan: Option<BegunPlan<'a>>,
+}
+
+/// The plan's file an experiment was begun with.
+pub struct BegunPlan<'a> {
+    /// Its path.
+    pub path: PathBuf,
+    /// What was said besides.
+    pub options: Options,
+    /// Puts into the plan what was said on the command line.
+    pub overridden: &'a dyn Fn(Plan) -> Plan,
+}
+
+/// What is asked of an experiment that is resumed.
+pub struct Resumed<'a> {
+    /// Which.
+    pub id: i64,
+    /// A higher block limit, if it is to be extended.
+    pub max_blocks: Option<u32>,
+    /// As it was begun, whatever its plan's file says now.
+    pub as_begun: bool,
+    /// Asked whether what was typed fits the machines.
+    pub check: &'a dyn Fn(&Names) -> Result<(), SessionError>,
+    /// How it was begun.
+    pub begun: Begun<'a>,
+}
 
 /// Whether nobody runs it any more, as far as can be seen from here: processes of another host cannot be.
-pub(crate) fn is_gone(host: &str, owner: Option<&Owner>) -> bool {
+#[must_use]
+pub fn is_gone(host: &str, owner: Option<&Owner>) -> bool {
     host == powerband_host::hostname() && owner.is_none_or(|owner| !powerband_host::is_alive(owner))
 }
 
-pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
-    let mut store = need_store(shared)?;
-    let id = store.resolve(&args.id).map_err(usage)?;
-    let refused = |why: String| Failure::new(Exit::CannotGoOn, format!("experiment {id} cannot go on: {why}"));
-    let seen = store.header(id).map_err(store_failure)?;
-    let events = store.events(id).map_err(store_failure)?;
-    let keep = if args.blocks.is_some() { standing_of_extended(&events) } else { standing(&events) };
-    let keep = keep.map_err(|error| refused(error.to_string()))?;
-    let Some(Event::Started(started)) = events.first() else { return Err(refused("it has no beginning".into())) };
-    let before = seen.block_limits();
-    let limits = args.blocks.map_or_else(|| Ok(before.clone()), |blocks| extended(started, &before, blocks));
-    let limits = limits.map_err(|error| usage(format!("experiment {id}: {error}")))?;
-    check_header(&seen).map_err(&refused)?;
-    let names = Names::begun(started).answering_within(shared);
-    check_words(shared, &names, id)?;
-    if names.table().is_some() {
-        enter(&seen, &names).map_err(&refused)?;
-        let table = tabled::again(&names, started).map_err(|failure| refused(failure.sentence))?;
-        store
-            .rewind(id, (&seen, events.len()), keep, &taken_over(&seen, keep, events.len(), args.blocks))
-            .map_err(store_failure)?;
-        let mut journal =
-            StoreJournal::new(&mut store, id, args.quiet || shared.json).after(&events[..keep]).to(&limits);
-        let mut bench = tabled::bench(&table, started).map_err(|failure| refused(failure.sentence))?;
-        let finding = extend(started, &limits, &events[..keep], Past::Computed, &mut bench, &mut journal);
-        journal.finish();
-        return conclude(shared, &mut store, id, finding, &measured_as(begun_words(&seen).as_ref()));
-    }
-    let resolved = rebuild(started).map_err(|error| refused(error.to_string()))?;
-    let home = enter(&seen, &names).map_err(&refused)?;
-    let begun = begun_words(&seen);
-    let user = user_of_loads(started, begun.as_ref(), &names).map_err(|failure| refused(failure.sentence))?;
-    let seed = names.seed()?.unwrap_or(started.seed);
-    let mut rig = rig::open(&names, Some(seed), Purpose::Measure)?;
-    check_rig(started, rig.world()).map_err(|error| refused(error.to_string()))?;
-    dry::steps(&resolved, rig.world())?;
-    if let Some(begun) = begun.as_ref().filter(|_| home && !args.as_begun) {
-        check_plan(id, begun, started, rig.world(), user.as_ref())?;
-    }
-    store
-        .rewind(id, (&seen, events.len()), keep, &taken_over(&seen, keep, events.len(), args.blocks))
-        .map_err(store_failure)?;
-    let past = if names.simulated() { Past::Computed } else { Past::Recalled };
-    let quiet = args.quiet || shared.json;
-    let goes_on = GoesOn { resolved: &resolved, limits: &limits, kept: &events[..keep], past };
-    let finding = conduct(&mut store, id, &goes_on, (rig.world(), user), quiet);
-    let in_place = rig.close();
-    conclude(shared, &mut store, id, finding, &measured_as(begun.as_ref())).and_then(|code| in_place.map(|()| code))
-}
-
-/// The words it was begun with.
-fn begun_words(header: &ExperimentHeader) -> Option<Cli> {
-    Cli::command().try_get_matches_from(&header.command_line).and_then(|words| Cli::of(&words)).ok()
-}
-
-/// What goes on: the experiment, the block limits it was extended to, and what is kept of it.
-struct GoesOn<'a> {
-    resolved: &'a Resolved,
-    limits: &'a [u32],
-    kept: &'a [Event],
-    past: Past,
-}
-
 /// Runs the loop over what stands and on.
-fn conduct(
-    store: &mut Store,
-    id: i64,
-    goes_on: &GoesOn<'_>,
-    (world, user): (&mut dyn World, Option<User>),
-    quiet: bool,
-) -> Result<Finding, Fatal> {
-    let GoesOn { resolved, limits, kept, past } = *goes_on;
-    let mut journal = StoreJournal::new(store, id, quiet).after(kept).to(limits);
-    let mut bench = WorldBench::new(world, resolved).with_user(user);
-    let result = extend(&resolved.started, limits, kept, past, &mut bench, &mut journal);
-    journal.finish();
-    result
+///
+/// # Errors
+/// [`SessionError`]: an experiment that has ended, is another one now, or whose machines cannot be used.
+pub fn resume(
+    mut store: Store,
+    asked: Resumed<'_>,
+    options: &Options,
+    notes: &mut dyn Notes,
+    progress: &mut dyn Progress,
+) -> Result<Ended, SessionError> {
+    let id = asked.id;
+    let refused = |error| SessionError::Resume { id, error: Box::new(error) };
+    let because = |why: String| refused(SessionError::Aborted(why));
+    let seen = store.header(id)?;
+    let events = store.events(id)?;
+    let keep = if asked.max_blocks.is_some() { standing_of_extended(&events) } else { standing(&events) };
+    let keep = keep.map_err(|error| because(error.to_string()))?;
+    let Some(Event::Started(started)) = events.first() else { return Err(because("it has no beginning".into())) };
+    let before = seen.block_limits();
+    let limits = asked.max_blocks.map_or_else(|| Ok(before.clone()), |blocks| extended(started, &before, blocks));
+    let limits = limits.map_err(|error| SessionError::Usage(format!("experiment {id}: {error}")))?;
+    check_header(&seen).map_err(because)?;
+    let names = Names::begun(started).answering_within(options.answer_ns);
+    (asked.check)(&names)?;
+    let goes_on = GoesOn { asked: &asked, seen: &seen, events: &events, keep, limits: &limits };
+    if names.table().is_some() {
+        enter(&seen, &names).map_err(because)?;
+        let table = table_run::same(&names, started).map_err(refused)?;
+        goes_on.rewind(&mut store)?;
+        let mut bench = table_run::bench(&table, started).map_err(refused)?;
+        let finding = goes_on.conduct(&mut store, started, Past::Computed, &mut bench, progress);
+        return Ok(Ended { store, id, finding, in_place: Ok(()) });
+    }
+    let resolved = rebuild(started).map_err(|error| because(error.to_string()))?;
+    let home = enter(&seen, &names).map_err(because)?;
+    let user = user_of_loads(started, asked.begun.as_root, &names).map_err(refused)?;
+    let seed = names.seed()?.unwrap_or(started.seed);
+    let doing = options.doing();
+    let opening = Opening { seed: Some(seed), purpose: Purpose::Measure, doing: &doing };
+    let mut rig = powerband_rig::open(&names, &opening, notes)?;
+    check_rig(started, rig.world()).map_err(|error| because(error.to_string()))?;
+    dry_run::steps(&resolved, rig.world())?;
+    if let Some(plan) = asked.begun.plan.as_ref().filter(|_| home && !asked.as_begun) {
+        check_plan(id, plan, started, rig.world(), user.as_ref(), notes)?;
+    }
+    goes_on.rewind(&mut store)?;
+    let past = if names.simulated() { Past::Computed } else { Past::Recalled };
+    let finding = goes_on.on_rig(&mut store, &resolved, past, (rig.world(), user), progress);
+    let in_place = rig.close();
+    Ok(Ended { store, id, finding, in_place })
+}
+
+/// What goes on: what is kept of the experiment, and the block limits it was extended to.
+struct GoesOn<'a> {
+    asked: &'a Resumed<'a>,
+    seen: &'a ExperimentHeader,
+    events: &'a [Event],
+    keep: usize,
+    limits: &'a [u32],
+}
+
+impl GoesOn<'_> {
+    /// Takes the experiment over, and takes back what comes after what is kept.
+    fn rewind(&self, store: &mut Store) -> Result<(), SessionError> {
+        let GoesOn { seen, events, keep, .. } = *self;
+        let taken_over = taken_over(seen, keep, events.len(), self.asked.max_blocks);
+        Ok(store.rewind(self.asked.id, (seen, events.len()), keep, &taken_over)?)
+    }
+
+    fn on_rig(
+        &self,
+        store: &mut Store,
+        resolved: &Resolved,
+        past: Past,
+        (world, user): (&mut dyn World, Option<User>),
+        progress: &mut dyn Progress,
+    ) -> Result<Finding, Fatal> {
+        let mut bench = WorldBench::new(world, resolved).with_user(user);
+        self.conduct(store, &resolved.started, past, &mut bench, progress)
+    }
+
+    fn conduct(
+        &self,
+        store: &mut Store,
+        started: &Started,
+        past: Past,
+        bench: &mut dyn Bench,
+        progress: &mut dyn Progress,
+    ) -> Result<Finding, Fatal> {
+        let kept = &self.events[..self.keep];
+        progress.begins();
+        progress.resumes(kept, self.limits);
+        let mut journal = StoreJournal { store, id: self.asked.id, progress };
+        let finding = extend(started, self.limits, kept, past, bench, &mut journal);
+        journal.progress.ended();
+        finding
+    }
 }
 
 /// Whom the loads go on as: the user they ran as.
-fn user_of_loads(started: &Started, begun: Option<&Cli>, names: &Names) -> Result<Option<User>, Failure> {
+fn user_of_loads(started: &Started, as_root: bool, names: &Names) -> Result<Option<User>, SessionError> {
     let Some(then) = started.user else { return Ok(None) };
-    let as_root = begun.and_then(setup).is_some_and(|setup| setup.as_root);
     let user = if names.here() { caller::user_of_loads(as_root)? } else { None };
     match caller::number(user.as_ref()) {
         now if now == then => Ok(user),
-        now => Err(usage(format!(
+        now => Err(SessionError::Usage(format!(
             "its load ran as the user {then} and would now run as the user {now}; call it the way it was begun"
         ))),
     }
@@ -136,21 +190,6 @@ fn check_header(header: &ExperimentHeader) -> Result<(), String> {
     }
 }
 
-/// What an experiment runs on and by which seed was said when it was begun.
-fn check_words(shared: &Shared, names: &Names, id: i64) -> Result<(), Failure> {
-    let given = [("--seed", shared.seed.is_some()), ("--far", shared.far.is_some()), ("--cpus", shared.cpus.is_some())];
-    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
-        return Err(usage(format!("experiment {id} goes on as it was begun; leave out {option}")));
-    }
-    match shared.machine.as_ref().filter(|&machine| !names.is_on(machine)) {
-        Some(machine) => Err(usage(format!(
-            "experiment {id} was begun on {}, not on {machine}; leave out --machine and POWERBAND_MACHINE",
-            names.words()
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// Goes where it was begun, as its load and its plan may be named from there. Whether that was possible; a simulated
 /// machine needs nothing from there.
 fn enter(header: &ExperimentHeader, names: &Names) -> Result<bool, String> {
@@ -168,35 +207,30 @@ fn enter(header: &ExperimentHeader, names: &Names) -> Result<bool, String> {
 /// Whether the plan file it was begun with, where there still is one, describes what was begun.
 fn check_plan(
     id: i64,
-    begun: &Cli,
+    begun: &BegunPlan<'_>,
     started: &Started,
     world: &mut dyn World,
     user: Option<&User>,
-) -> Result<(), Failure> {
-    let Verb::Run(run) = &begun.verb else { return Ok(()) };
-    let Some(plan) = &run.plan else { return Ok(()) };
-    let path = plan.display().to_string();
-    let text = match input::text(plan, "the plan", input::WRITTEN) {
+    notes: &mut dyn Notes,
+) -> Result<(), SessionError> {
+    let path = begun.path.display().to_string();
+    let text = match read_text(&begun.path, "the plan", MAX_WRITTEN_BYTES) {
         Ok(text) => text,
-        Err(stopped) if stopped.exit == Exit::Stopped => return Err(stopped),
+        Err(stopped @ FileError::Stopped { .. }) => return Err(stopped.into()),
         Err(_) => return Ok(()),
     };
-    let other = |why: String| {
-        usage(format!(
-            "experiment {id} was begun with another plan than {path} is now: {why}; `powerband resume {id} --as-begun` goes on with what was begun, `powerband run {path}` begins anew"
-        ))
-    };
+    let other = |why: String| SessionError::OtherPlan { id, path: path.clone(), why };
     let plan = Plan::parse(&path, &text).map_err(|error| other(error.to_string()))?;
-    let mut plan = overridden(plan, &begun.shared, &run.measuring);
-    plan.knobs.extend(rig::declared(&begun.shared)?);
-    let names = Names::of(&begun.shared, &plan);
+    let mut plan = (begun.overridden)(plan);
+    plan.knobs.extend(selection::declared_knobs(begun.options.declared.as_deref())?);
+    let names = begun.options.names(&plan);
     // A seed that nobody wrote down was drawn, and is the experiment's own.
     plan.seed = plan.seed.or(names.seed()?).or(Some(started.seed));
     let mut plan = named(plan, names);
-    mpirun::settle(&mut plan.load, world, user)?;
-    let (then, now) = (Names::begun(started), Names::written(&plan));
+    mpirun::settle(&mut plan.load, world, user, notes)?;
+    let (then, now) = (Names::begun(started), names_written(&plan));
     if then != now {
-        return Err(other(format!("it was {} and is {}", then.words(), now.words())));
+        return Err(other(format!("it was {} and is {}", then.describe(), now.describe())));
     }
     let mut now = resolve(&plan, world).map_err(|error| other(error.to_string()))?.started;
     if plan.margin.is_none() && started.margin_source == CALIBRATED {
@@ -217,27 +251,4 @@ fn taken_over(seen: &ExperimentHeader, keep: usize, events: usize, max_blocks: O
     };
     let resumed = [seen.resumed.as_slice(), &[resumption]].concat();
     ExperimentHeader { owner: Some(powerband_host::this_process()), resumed, ..seen.clone() }
-}
-
-/// How it was begun to measure.
-fn measuring(begun: &Cli) -> Option<&Measuring> {
-    match &begun.verb {
-        Verb::Run(run) => Some(&run.measuring),
-        Verb::Try(try_) => Some(&try_.measuring),
-        _ => None,
-    }
-}
-
-/// How it was begun to run trials.
-fn setup(begun: &Cli) -> Option<&Setup> {
-    match &begun.verb {
-        Verb::Tune(tune) => Some(&tune.setup),
-        Verb::Calibrate(calibrate) => Some(&calibrate.setup),
-        _ => measuring(begun).map(|measuring| &measuring.setup),
-    }
-}
-
-/// The options it was begun with.
-fn measured_as(begun: Option<&Cli>) -> Measuring {
-    begun.and_then(measuring).cloned().unwrap_or_default()
 }

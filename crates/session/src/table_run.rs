@@ -1,84 +1,104 @@
-//! Measuring on a machine that is a table: the same experiments, with trials drawn from rows. Nothing is locked or turned.
+//! Measuring on a machine that is a table: the same experiments, with trials drawn from rows. Nothing is locked or changed.
 use std::path::Path;
 
 use powerband_experiment::{Plan, Table, TableBench, resolve_table, run};
-use powerband_record::{Started, format_duration};
+use powerband_record::Started;
+use powerband_rig::{MAX_MEASURED_BYTES, MAX_WRITTEN_BYTES, Names, Notes, read_text};
+use powerband_store::Store;
 
-use crate::cli::{Measuring, Shared};
-use crate::exit::{Answer, Exit, Failure, usage};
-use crate::journal::StoreJournal;
-use crate::measure::{conclude, header, open_store, store_failure};
-use crate::rig::{Names, resolve_failure};
-use crate::{dry, input, output};
+use crate::options::names_written;
+use crate::store_journal::StoreJournal;
+use crate::{Ended, Options, Progress, SessionError, header, store};
 
-/// Runs an experiment on a table and prints what it found.
-pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, drawn: bool) -> Answer {
+/// An experiment on a table.
+pub struct OnTable {
+    table: Table,
+    started: Started,
+    /// None in a dry run.
+    store: Option<Store>,
+    seed_drawn: bool,
+}
+
+/// Makes a plan an experiment on its table.
+pub(crate) fn prepare(
+    plan: &Plan,
+    options: &Options,
+    seed_drawn: bool,
+    notes: &mut dyn Notes,
+) -> Result<OnTable, SessionError> {
     if !plan.hooks().is_empty() {
-        return Err(usage("a table has been measured already; leave out --prepare, --conclude, --setup and --cleanup"));
+        return Err(SessionError::HooksOnTable);
     }
-    let table = read(&Names::written(&plan))?;
-    let resolved = resolve_table(&plan, &table).map_err(resolve_failure)?;
-    output::remark(&table.describe());
-    conduct(shared, &table, &resolved.started, measuring, drawn)
+    let table = read(&names_written(plan))?;
+    let resolved = resolve_table(plan, &table)?;
+    notes.note(table.describe().into());
+    OnTable::new(table, resolved.started, options, seed_drawn)
 }
 
-/// The experiment of a page, if its table still is the same.
-pub(crate) fn from_page(shared: &Shared, names: &Names, started: &Started, measuring: &Measuring) -> Answer {
-    conduct(shared, &again(names, started)?, started, measuring, false)
-}
-
-fn conduct(shared: &Shared, table: &Table, started: &Started, measuring: &Measuring, drawn: bool) -> Answer {
-    let mut bench = bench(table, started)?;
-    if measuring.setup.dry_run {
-        return print(shared, started, drawn);
+impl OnTable {
+    /// The store is opened last: a table that answers nothing makes none.
+    pub(crate) fn new(
+        table: Table,
+        started: Started,
+        options: &Options,
+        seed_drawn: bool,
+    ) -> Result<OnTable, SessionError> {
+        bench(&table, &started)?;
+        let store = if options.dry_run { None } else { Some(store::open(options.store.as_deref())?) };
+        Ok(OnTable { table, started, store, seed_drawn })
     }
-    let mut store = open_store(shared)?;
-    let id = store.begin(&header()).map_err(store_failure)?;
-    let mut journal = StoreJournal::new(&mut store, id, measuring.setup.quiet || shared.json);
-    let finding = run(started, &mut bench, &mut journal);
-    journal.finish();
-    conclude(shared, &mut store, id, finding, measuring)
+
+    /// The experiment.
+    #[must_use]
+    pub fn started(&self) -> &Started {
+        &self.started
+    }
+
+    /// Whether nobody gave its seed.
+    #[must_use]
+    pub fn seed_drawn(&self) -> bool {
+        self.seed_drawn
+    }
+
+    /// Draws the trials.
+    ///
+    /// # Errors
+    /// When the store cannot take it, or this was a dry run.
+    pub fn run(self, command_line: &[String], progress: &mut dyn Progress) -> Result<Ended, SessionError> {
+        let OnTable { table, started, store, .. } = self;
+        let mut bench = bench(&table, &started)?;
+        let mut store = store.ok_or_else(|| SessionError::Failed("a dry run measures nothing".into()))?;
+        let id = store.begin(&header::header(command_line))?;
+        progress.begins();
+        let mut journal = StoreJournal { store: &mut store, id, progress };
+        let finding = run(&started, &mut bench, &mut journal);
+        journal.progress.ended();
+        Ok(Ended { store, id, finding, in_place: Ok(()) })
+    }
 }
 
 /// The table of an experiment that was begun, if it still is the same.
-pub(crate) fn again(names: &Names, started: &Started) -> Result<Table, Failure> {
+pub(crate) fn same(names: &Names, started: &Started) -> Result<Table, SessionError> {
     let table = read(names)?;
     if table.system() == started.system {
         return Ok(table);
     }
-    Err(usage(format!("its table was {} and is {}; begin it again", started.system, table.system())))
+    let (then, now) = (&started.system, table.system());
+    Err(SessionError::Usage(format!("its table was {then} and is {now}; begin it again")))
 }
 
 /// The bench an experiment runs on.
-pub(crate) fn bench<'t>(table: &'t Table, started: &Started) -> Result<TableBench<'t>, Failure> {
-    TableBench::new(table, started).map_err(usage)
+pub(crate) fn bench<'t>(table: &'t Table, started: &Started) -> Result<TableBench<'t>, SessionError> {
+    TableBench::new(table, started).map_err(|error| SessionError::Usage(error.to_string()))
 }
 
-/// Reads the rows and what stands beside them.
-fn read(names: &Names) -> Result<Table, Failure> {
+/// Reads the rows and their description next to them.
+fn read(names: &Names) -> Result<Table, SessionError> {
     let file = names.table().unwrap_or_default();
-    let beside = Path::new(file).with_extension("toml");
-    let beside_name = beside.display().to_string();
-    let rows = input::text(Path::new(file), "the table", input::MEASURED)?;
-    let about = input::text(&beside, "the description of the table's columns,", input::WRITTEN)?;
-    Table::parse(&format!("table:{file}"), (file, &rows), (&beside_name, &about)).map_err(usage)
-}
-
-/// Prints what would be drawn.
-fn print(shared: &Shared, started: &Started, drawn: bool) -> Answer {
-    if shared.json {
-        return output::say_document(started);
-    }
-    let mut text = format!("on {} ({})\n", started.machine, started.system);
-    match &started.search {
-        Some(search) => text += &dry::sought(search, &started.budget_ns.map(dry::at_most).unwrap_or_default()),
-        None => {
-            text.extend(started.settings.iter().map(|setting| format!("{}\n", setting.label)));
-            let budget = started.budget_ns.map(format_duration).map(|time| format!(", at most {time}"));
-            text += &format!("at most {} blocks{}", started.max_blocks, budget.unwrap_or_default());
-        }
-    }
-    text += &dry::seeded(started.seed, drawn);
-    output::say(&text);
-    Ok(Exit::Fine as u8)
+    let described = Path::new(file).with_extension("toml");
+    let described_name = described.display().to_string();
+    let rows = read_text(Path::new(file), "the table", MAX_MEASURED_BYTES)?;
+    let about = read_text(&described, "the description of the table's columns,", MAX_WRITTEN_BYTES)?;
+    Table::parse(&format!("table:{file}"), (file, &rows), (&described_name, &about))
+        .map_err(|error| SessionError::Usage(error.to_string()))
 }

@@ -1,17 +1,17 @@
-//! Hearing the physical witnesses of what was turned, for a moment: clocks of the CPUs, watts of the power zones.
+//! Hearing the physical witnesses of what was set, for a moment: frequencies of the CPUs, watts of the power zones.
 use powerband_knob::{Applied, Witness};
 use powerband_machine::{Machine, Wake, World};
 use powerband_meter::{Wrap, advance_uj};
 use powerband_record::{Side, format_duration, format_number};
 
 /// How long a moment is, ns.
-pub(crate) const MOMENT_NS: u64 = 50_000_000;
+const MOMENT_NS: u64 = 50_000_000;
 
 /// More than any package draws, W: a counter that came round twice in a moment would have had to draw more.
 const AT_MOST_W: u32 = 2_000;
 
 /// The witnesses of a setting, from the beginning of the moment on.
-pub(crate) struct Witnesses {
+pub struct Witnesses {
     began_ns: u64,
     sides: Vec<(Side, Witness, Vec<Zone>)>,
 }
@@ -26,7 +26,7 @@ struct Zone {
 
 impl Witnesses {
     /// Begins to look.
-    pub(crate) fn begin(world: &mut dyn World, applied: &[(Side, Applied)]) -> Self {
+    pub fn begin(world: &mut dyn World, applied: &[(Side, Applied)]) -> Self {
         let mut sides = Vec::new();
         for (side, applied) in applied {
             let Some(machine) = world.machine(*side) else { continue };
@@ -39,17 +39,19 @@ impl Witnesses {
     }
 
     /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.sides.is_empty()
     }
 
     /// When the moment is over, ns.
-    pub(crate) fn until_ns(&self) -> u64 {
+    #[must_use]
+    pub fn until_ns(&self) -> u64 {
         self.began_ns + MOMENT_NS
     }
 
     /// What they say.
-    pub(crate) fn tell(&self, world: &mut dyn World) -> Vec<(Side, String)> {
+    pub fn tell(&self, world: &mut dyn World) -> Vec<(Side, String)> {
         let now_ns = world.now_ns();
         let mut told = Vec::new();
         for (side, witness, zones) in &self.sides {
@@ -63,7 +65,7 @@ impl Witnesses {
 }
 
 /// Looks for a moment; nothing is waited for where there is no witness.
-pub(crate) fn hear(world: &mut dyn World, applied: &[(Side, Applied)]) -> Vec<(Side, String)> {
+pub fn hear(world: &mut dyn World, applied: &[(Side, Applied)]) -> Vec<(Side, String)> {
     let witnesses = Witnesses::begin(world, applied);
     if witnesses.is_empty() {
         return Vec::new();

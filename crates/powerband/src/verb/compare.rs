@@ -7,13 +7,14 @@ use powerband_load::MetricSpec;
 use powerband_record::{Better, Metric, parse_percent};
 use powerband_report::comparison::{Ask, CompareError, Comparison, Csv, Measured, several, within};
 use powerband_report::picture::comparison_pictures;
+use powerband_rig::{MAX_MEASURED_BYTES, read_text};
 use powerband_stats::Spending;
 use powerband_store::Store;
 
 use crate::cli::{Compare, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::{need_store, store_failure};
-use crate::{input, output, page, verb};
+use crate::measure::need_store;
+use crate::{output, page, verb};
 
 pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     let ask = Ask {
@@ -101,7 +102,7 @@ fn side(store: &Store, text: &str) -> Result<Side, Failure> {
     };
     let session = |id: &str| {
         let id = store.resolve(id).map_err(usage)?;
-        let (header, events) = (store.header(id).map_err(store_failure)?, store.events(id).map_err(store_failure)?);
+        let (header, events) = (store.header(id)?, store.events(id)?);
         Measured::of_events(id, &header.host, &events)
             .map_err(|error| Failure::new(Exit::Failed, format!("experiment {id}: {error}")))
     };
@@ -119,7 +120,7 @@ fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<Str
 }
 
 fn read(path: &Path) -> Result<Csv, Failure> {
-    let text = input::text(path, "", input::MEASURED)?;
+    let text = read_text(path, "", MAX_MEASURED_BYTES)?;
     Csv::parse(&path.display().to_string(), &text).map_err(failure)
 }
 

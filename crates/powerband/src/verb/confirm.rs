@@ -22,13 +22,13 @@ impl Document for Kept {
 }
 
 pub(crate) fn run(shared: &Shared) -> Answer {
-    let names = rig::Names::plain(shared);
+    let names = rig::names(shared);
     let step = confirm(&rig::lock_folder(&names)?).map_err(|error| {
         let exit = if matches!(error, ConfirmError::Refused { .. }) { Exit::Denied } else { Exit::Failed };
         Failure::new(exit, error)
     })?;
     // Only what is written down counts: the one that waited may have died meanwhile.
-    let mut rig = rig::open(&names, shared.seed, Purpose::Look)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
     let kept = [Side::Near, Side::Far].into_iter().any(|side| {
         let open = rig.world().machine(side).map(|machine| machine.open_entries()).unwrap_or_default();
         open.iter().any(|entry| entry.step == step && entry.turn.hold == Hold::Set)

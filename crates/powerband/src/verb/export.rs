@@ -11,7 +11,7 @@ use powerband_store::Store;
 
 use crate::cli::{Export, Exports, Format, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::{need_store, store_failure};
+use crate::measure::need_store;
 use crate::{output, page, verb};
 
 pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
@@ -67,7 +67,7 @@ fn fitting(args: &Export, format: Format) -> Result<(), Failure> {
 }
 
 fn journal(store: &Store, id: i64) -> Result<String, Failure> {
-    let (header, lines) = store.journal(id).map_err(store_failure)?;
+    let (header, lines) = store.journal(id)?;
     let header = serde_json::to_string(&header).map_err(|error| Failure::new(Exit::Failed, error))?;
     Ok(lines.iter().fold(format!("{{\"header\":{header}}}\n"), |mut text, line| {
         let _ = writeln!(text, "{line}");

@@ -2,12 +2,12 @@
 use powerband_knob::Reading;
 use powerband_machine::{Errno, Hold, Machine, OpenEntry};
 use powerband_record::{KnobRef, Side};
+use powerband_rig::leftovers;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::{Get, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::left;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 
@@ -35,15 +35,15 @@ impl Document for Readings {
 }
 
 pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
-    let narrow = rig::narrow(shared)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
+    let narrow = rig::selection(shared)?;
     let mut readings = Vec::new();
     for text in &args.knobs {
         let knob = KnobRef::parse(text).map_err(usage)?;
         for &side in knob.side.each() {
-            let machine: &mut dyn Machine = rig.world().machine(side).ok_or_else(|| no_far(text))?;
-            let found = powerband_knob::get(machine, &knob, &narrow).map_err(rig::knob_failure)?;
-            let set = left::in_force(machine);
+            let machine: &mut dyn Machine = rig.world().machine(side).ok_or_else(|| rig::no_far(text))?;
+            let found = powerband_knob::get(machine, &knob, &narrow)?;
+            let set = leftovers::in_force(machine);
             readings.extend(found.into_iter().map(|reading| {
                 let was_set_to = lost(&set, &reading);
                 Row { side, reading, was_set_to }
@@ -51,7 +51,7 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
         }
     }
     // What a lost machine does not answer is no reading.
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     let unreadable = unreadable(&readings);
     if shared.json {
         let said = output::say_document(&Readings { readings })?;
@@ -120,8 +120,4 @@ pub(super) fn shares(all: &[&str]) -> Option<String> {
     counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
     let told: Vec<String> = counts.iter().map(|(one, count)| format!("{one} at {count} of {}", all.len())).collect();
     (counts.len() > 1 && counts.len() < all.len().max(3)).then(|| told.join(", "))
-}
-
-fn no_far(text: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("{text} is on the far machine, and there is none; name it with --far"))
 }

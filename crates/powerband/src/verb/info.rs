@@ -9,13 +9,13 @@ mod power;
 use powerband_knob::look;
 use powerband_machine::{Hold, Identity, Machine, OpenEntry};
 use powerband_record::{CpuList, Side, placed};
+use powerband_rig::LedgerLocation;
+use powerband_rig::leftovers::{self, HeldBy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::away;
 use crate::cli::{Info, InfoPart, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::left;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
 use lines::Lines;
@@ -117,10 +117,8 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         return Err(usage("--lag is for meters; write `powerband info meters --lag`"));
     }
     let purpose = if args.probe.is_some() || args.lag { Purpose::Turn } else { Purpose::Look };
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
-    let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
-    let identity = identity.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
-    let mut all = All::of(identity);
+    let mut rig = rig::open(shared, purpose)?;
+    let mut all = All::of(rig.machine(Side::Near)?.identity().clone());
     let mut lacks = None;
     for part in PARTS.into_iter().filter(|part| args.part.is_none_or(|only| only == *part)) {
         let lack = find(&mut all, &mut rig, part, args, shared.cpus.as_ref())?;
@@ -128,9 +126,9 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         lacks = lacks.or(lack.filter(|_| args.part.is_some()));
     }
     // What a lost machine does not answer is not what it is.
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
-    rig.kept().iter().for_each(|kept| forget_if_clean(&mut rig, kept));
-    left::warn(&rig.kept());
+    rig::check_lost(rig.world())?;
+    rig.forget_clean();
+    leftovers::report(&rig.ledgers(), &mut output::note);
     if shared.json {
         output::say_document(&all)?;
     } else {
@@ -162,15 +160,15 @@ fn find(
             all.cpu = Some(found);
             return Ok(lack);
         }
-        InfoPart::Idle => all.idle = Some(look::idle(near(rig)?, narrow).map_err(rig::knob_failure)?),
-        InfoPart::Power => all.power = Some(look::power(near(rig)?, narrow).map_err(rig::knob_failure)?),
+        InfoPart::Idle => all.idle = Some(look::idle(near(rig)?, narrow)?),
+        InfoPart::Power => all.power = Some(look::power(near(rig)?, narrow)?),
         InfoPart::Net => all.net = Some(net(near(rig)?, args)?),
     }
     Ok(None)
 }
 
 fn near(rig: &mut Rig) -> Result<&mut dyn Machine, Failure> {
-    rig.world().machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))
+    Ok(rig.machine(Side::Near)?)
 }
 
 impl All {
@@ -221,24 +219,15 @@ impl All {
     }
 }
 
-/// Whoever has looked need not be warned of what is not there.
-fn forget_if_clean(rig: &mut Rig, kept: &left::Kept) {
-    let Some(there) = &kept.away else { return };
-    let holds = |machine: &mut dyn Machine| !left::held(machine).is_empty();
-    if !rig.world().machine(kept.side).is_none_or(holds) && !rig::is_lost(rig.world(), kept.side) {
-        away::forget(&there.machine);
-    }
-}
-
 fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<(Cpu, Option<Failure>), Failure> {
-    let cpus = look::cpus(machine, narrow).map_err(rig::knob_failure)?;
+    let cpus = look::cpus(machine, narrow)?;
     let (clocks, lack) = match look::clocks(machine, narrow) {
         Ok(found) => (Some(found), None),
         Err(error) => (None, Some(error)),
     };
     let absent = lack.as_ref().map(ToString::to_string);
     let found = Cpu { clocks, online: cpus.online.clone(), cpus, absent };
-    Ok((found, lack.map(rig::knob_failure)))
+    Ok((found, lack.map(Failure::from)))
 }
 
 fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
@@ -257,7 +246,7 @@ fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
 }
 
 fn net(machine: &mut dyn Machine, args: &Info) -> Result<Net, Failure> {
-    let probe = |device: &Option<String>| powerband_knob::probe(machine, device.as_deref()).map_err(rig::knob_failure);
+    let probe = |device: &Option<String>| powerband_knob::probe(machine, device.as_deref());
     let probed = args.probe.as_ref().map(probe).transpose()?;
     // Looked at afterwards, so that what is told is what is there again.
     Ok(Net { devices: look::devices(machine), probed })
@@ -272,15 +261,25 @@ fn meters(rig: &mut Rig, args: &Info) -> Result<Meters, Failure> {
     Ok(Meters { found, measured, lags })
 }
 
+/// How an entry that is held is told of: by whom, if its owner lives.
+fn held_by(ledger: Option<&LedgerLocation>) -> (Option<u32>, String) {
+    match ledger.map_or(HeldBy::Nobody, LedgerLocation::held_by) {
+        HeldBy::There(held) => (None, format!("held there: {held}")),
+        HeldBy::Here(Some(pid)) => (Some(pid), format!("held by powerband {pid}")),
+        HeldBy::Here(None) => (None, "held by another powerband".into()),
+        HeldBy::Nobody => (None, "left by an interrupted powerband; `powerband undo --left` restores it".into()),
+    }
+}
+
 fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
     let mut rows = Vec::new();
     for side in [Side::Near, Side::Far] {
-        let entries = rig.world().machine(side).map(|machine| left::in_force(machine)).unwrap_or_default();
+        let entries = rig.world().machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
         let there = if side == Side::Far { "far/" } else { "" };
-        for entry in entries.into_iter().filter(|entry| left::tells(&entry.turn)) {
+        for entry in entries.into_iter().filter(|entry| leftovers::is_requested(&entry.turn)) {
             let turn = &entry.turn;
             let (held_by, how) = match turn.hold {
-                Hold::Held => left::holder_words(rig.kept_of(side)),
+                Hold::Held => held_by(rig.ledger_of(side)),
                 Hold::Set => (None, "set; `powerband undo` restores it".into()),
             };
             let line = format!("changed: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked);

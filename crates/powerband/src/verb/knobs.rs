@@ -32,12 +32,12 @@ impl Document for OneKnob {
 
 pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
     match &args.knob {
-        Some(name) if shared.json => match powerband_knob::docs::meant_by(name).map_err(rig::knob_failure)?[..] {
+        Some(name) if shared.json => match powerband_knob::docs::meant_by(name)?[..] {
             [knob] => output::say_document(&OneKnob { knob }),
             ref several => output::say_document(&Catalogue { knobs: several.to_vec() }),
         },
         Some(name) => {
-            output::say(&powerband_knob::docs::explain(name).map_err(rig::knob_failure)?);
+            output::say(&powerband_knob::docs::explain(name)?);
             Ok(Exit::Fine as u8)
         }
         None if shared.json => {

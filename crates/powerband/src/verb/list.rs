@@ -5,14 +5,13 @@ use powerband_store::{State, Summary};
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
-use crate::measure::{find_store, store_failure};
 use crate::verb::resume::is_gone;
-use crate::{left, output, rig};
+use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared) -> Answer {
-    left::warn(&rig::kept(&rig::Names::plain(shared)));
+    rig::report_leftovers(shared);
     let store = find_store(shared)?;
-    let summaries = store.map(|store| store.list().map_err(store_failure)).transpose()?.unwrap_or_default();
+    let summaries = store.map(|store| store.list()).transpose()?.unwrap_or_default();
     let list = List::new(summaries.into_iter().map(row).collect());
     if shared.json {
         return output::say_json(&list);

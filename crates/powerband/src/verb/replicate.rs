@@ -1,10 +1,12 @@
 //! `replicate`: the published articles, done again on simulated machines.
 use powerband_report::picture::{Picture, replication_pictures};
 use powerband_report::replication::{Replication, Replications, brief, enough, render, takeaway};
+use powerband_session::replicate;
 
 use crate::cli::{Replicate, Shared};
 use crate::exit::{Answer, Exit, Failure};
-use crate::{output, page, replicate};
+use crate::replication_progress::Progress;
+use crate::{output, page, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let named: Result<Vec<_>, _> = args.articles.iter().map(|word| replicate::named(word)).collect();
@@ -14,7 +16,9 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let alone = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let mut done = Vec::new();
     for article in &articles {
-        let replication = replicate::again(article, args.blocks, shared)?;
+        let progress = Progress::new(article.name, replicate::plans_of(article)?);
+        let replication = replicate::again(article, args.blocks, &rig::options(shared), &progress)?;
+        drop(progress);
         if !shared.json && !alone && shared.verbose {
             output::say(&(render(&replication, output::width()) + "\n"));
         }

@@ -7,12 +7,12 @@ use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::{need_store, store_failure};
+use crate::measure::need_store;
 use crate::verb::resume::is_gone;
-use crate::{left, output, rig};
+use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
-    left::warn(&rig::kept(&rig::Names::plain(shared)));
+    rig::report_leftovers(shared);
     let store = need_store(shared)?;
     let id = store.resolve(&args.id).map_err(usage)?;
     match args.timelines {
@@ -40,7 +40,7 @@ fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answ
 
 /// The readings of all trials, or of one.
 pub(crate) fn readings(store: &Store, id: i64, only: Option<u32>) -> Result<Timelines, Failure> {
-    let events = store.events(id).map_err(store_failure)?;
+    let events = store.events(id)?;
     Timelines::from_events(&events, only).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
@@ -57,12 +57,12 @@ pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
 
 /// What the store says of one experiment, and whether it still runs.
 pub(crate) fn model(store: &Store, id: i64) -> Result<Model, Failure> {
-    model_of(store, id, &store.events(id).map_err(store_failure)?)
+    model_of(store, id, &store.events(id)?)
 }
 
 /// The same from its events.
 pub(crate) fn model_of(store: &Store, id: i64, events: &[Event]) -> Result<Model, Failure> {
-    let header = store.header(id).map_err(store_failure)?;
+    let header = store.header(id)?;
     let gone = is_gone(&header.host, header.owner.as_ref());
     let model = Model::from_events(events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
     Ok(if gone { model.interrupted() } else { model })

@@ -38,7 +38,7 @@ struct Watched {
 }
 
 pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
-    let names = Names::plain(shared);
+    let names = rig::names(shared);
     let log = log::Target::of(args.log.as_deref(), shared.json).map_err(usage)?;
     let silent = log.is_some() || (args.openmetrics.is_some() && !on_a_terminal());
     if !silent && !on_a_terminal() {
@@ -55,7 +55,7 @@ pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
     let sampler =
         Sampler::open(machine, shared.cpus.as_ref(), args.interrupting || names.simulated() || names.recorded());
     let found = sampler.scene().cpus.len();
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     if found == 0 {
         return Err(match &shared.cpus {
             Some(cpus) => usage(format!("there is no cpu {cpus} here; `powerband info cpu` lists those there are")),
@@ -92,7 +92,7 @@ fn open(shared: &Shared, args: &Watch, names: &Names) -> Result<Rig, Failure> {
     if args.load.is_some() && !names.simulated() {
         return Err(usage("--load is for simulated machines; here, start the load separately"));
     }
-    let mut rig = rig::open(names, shared.seed, Purpose::Look)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
     if let Some(load) = args.load {
         // The machine rests before, so that what the load does to it can be seen.
         let from_ns = rig.world().now_ns();
@@ -115,7 +115,7 @@ impl Watched {
         let at_ns = self.rig.world().now_ns();
         let machine = self.rig.world().machine(Side::Near).ok_or_else(no_machine)?;
         let sample = self.sampler.sample(machine, at_ns);
-        rig::lost(self.rig.world()).map_or(Ok(()), Err)?;
+        rig::check_lost(self.rig.world())?;
         if let Some(path) = &self.openmetrics {
             metrics::write(path, &powerband_watch::openmetrics(self.sampler.scene(), &sample, self.spent()))?;
         }

@@ -38,29 +38,25 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     if args.watch {
         return watch::run(shared, args);
     }
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
     let names = if args.knobs.is_empty() { vec![USUAL.to_owned()] } else { args.knobs.clone() };
     let mut answers = Vec::new();
     for name in &names {
         let knob = KnobRef::parse(name).map_err(usage)?;
         for &side in knob.side.each() {
-            let machine = rig.world().machine(side).ok_or_else(|| no_far(name))?;
-            let found = why(machine, &knob, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
+            let machine = rig.world().machine(side).ok_or_else(|| rig::no_far(name))?;
+            let found = why(machine, &knob, &rig::selection(shared)?)?;
             answers.push(Answered { side, why: found });
         }
     }
     // What a lost machine does not answer is no finding.
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     if shared.json {
         return output::say_document(&Answers { answers });
     }
     let told = answers.iter().map(|Answered { side, why }| tell(if *side == Side::Far { "far/" } else { "" }, why));
     output::say(&told.collect::<Vec<_>>().join("\n"));
     Ok(Exit::Fine as u8)
-}
-
-fn no_far(name: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("{name} is on the far machine, and there is none; name it with --far"))
 }
 
 /// The sentence, and the findings below it in the order of time.

@@ -2,12 +2,11 @@
 use powerband_knob::{Applied, Restored, apply, for_side, restore};
 use powerband_machine::{Finished, Hold, Job, ProcessId, User, Wake, World};
 use powerband_record::{ExitStatus, Side, Work};
+use powerband_session::{Witnesses, user_of_loads};
 
-use crate::caller;
 use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure};
 use crate::rig::{self, Purpose};
-use crate::witness::Witnesses;
 use crate::{incomplete, output};
 
 /// Time a command has to end after it was asked to, ns.
@@ -15,10 +14,10 @@ const GRACE_NS: u64 = 5_000_000_000;
 
 pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let setting = super::set::typed(&args.settings)?;
-    let names = rig::Names::plain(shared);
-    let user = if names.here() { caller::user_of_loads(args.as_root)? } else { None };
-    let mut rig = rig::open(&names, shared.seed, Purpose::Measure)?;
-    let narrow = rig::narrow(shared)?;
+    let names = rig::names(shared);
+    let user = if names.here() { user_of_loads(args.as_root)? } else { None };
+    let mut rig = rig::open(shared, Purpose::Measure)?;
+    let narrow = rig::selection(shared)?;
     let world = rig.world();
     let mut in_force: Vec<(Side, Applied)> = Vec::new();
     for side in [Side::Near, Side::Far] {
@@ -30,12 +29,13 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
         match world
             .machine(side)
             .ok_or_else(there_is_none)
-            .and_then(|m| apply(m, &part, Hold::Held, &narrow).map_err(rig::knob_failure))
+            .and_then(|m| Ok(apply(m, &part, Hold::Held, &narrow)?))
         {
             Ok(applied) => in_force.push((side, applied)),
             Err(failure) => {
                 put_back(world, &in_force, &names).inspect_err(|_| output::complain(&failure.sentence))?;
-                return Err(rig::lost(world).unwrap_or(failure));
+                rig::check_lost(world)?;
+                return Err(failure);
             }
         }
     }
@@ -50,7 +50,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let ran = execute(world, args, group, user, witnesses);
     put_back(world, &in_force, &names)?;
     remark_left_behind(world);
-    rig::lost(world).map_or(Ok(()), Err)?;
+    rig::check_lost(world)?;
     rig.in_place()?;
     ran
 }
@@ -155,5 +155,5 @@ pub(super) fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)], name
             all.extend(restored);
         }
     }
-    incomplete::check(&all, &|verb| names.words_for(verb))
+    incomplete::check(&all, names)
 }

@@ -1,13 +1,13 @@
 //! The articles and plans this program carries, so that it can do them again anywhere.
 use powerband_report::published::Published;
 
-use crate::exit::{Exit, Failure, usage};
+use crate::SessionError;
 
 /// One article.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Article {
+pub struct Article {
     /// Name of its file in `published/`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The file.
     pub(super) text: &'static str,
 }
@@ -17,8 +17,8 @@ impl Article {
     ///
     /// # Errors
     /// None with the files that are carried.
-    pub(super) fn published(&self) -> Result<Published, Failure> {
-        Published::parse(self.text).map_err(|error| Failure::new(Exit::Failed, format!("{}: {error}", self.name)))
+    pub(super) fn published(&self) -> Result<Published, SessionError> {
+        Published::parse(self.text).map_err(|error| SessionError::Failed(format!("{}: {error}", self.name)))
     }
 }
 
@@ -78,15 +78,16 @@ pub(super) fn plan(name: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// A sentence with the names there are.
-pub(crate) fn named(word: &str) -> Result<Article, Failure> {
+pub fn named(word: &str) -> Result<Article, SessionError> {
     let exact = ARTICLES.iter().find(|article| article.name == word);
     let mut begun = ARTICLES.iter().filter(|article| article.name.starts_with(word));
     let found = exact.or_else(|| begun.next().filter(|_| begun.next().is_none()));
     let names = || ARTICLES.map(|article| article.name).join(", ");
-    found.copied().ok_or_else(|| usage(format!("there is no article '{word}' to do again; there are {}", names())))
+    found.copied().ok_or_else(|| SessionError::Usage(format!("there is no article '{word}' to do again; there are {}", names())))
 }
 
 /// All of them.
-pub(crate) fn all() -> Vec<Article> {
+#[must_use]
+pub fn all() -> Vec<Article> {
     ARTICLES.to_vec()
 }

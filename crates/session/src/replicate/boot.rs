@@ -1,13 +1,11 @@
 //! Trying who sets the governor at boot, over the recording of a server that boots by init scripts.
-use std::path::{Path, PathBuf};
-
-use powerband_host::RecordedMachine;
+use powerband_host::CarriedRecording;
 use powerband_knob::Selection;
 use powerband_persist::{Standing, why};
 use powerband_record::KnobRef;
 use powerband_report::replication::Tried;
 
-use crate::exit::{Exit, Failure};
+use crate::SessionError;
 
 macro_rules! file {
     ($name:literal) => {
@@ -31,38 +29,23 @@ const FILES: [(&str, &str); 12] = [
     file!("root/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 ];
 
-/// A folder that is gone when it is dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed lies among temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// The recording, written to a folder of its own with one of its files changed.
-fn recorded(change: Option<(&str, &str)>) -> std::io::Result<Folder> {
-    let folder = Folder(std::env::temp_dir().join(format!("powerband-boot-{}", std::process::id())));
-    std::fs::create_dir(&folder.0)?;
-    for (name, text) in FILES {
-        let path = folder.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+/// The recording, with one of its files changed.
+fn recorded(change: Option<(&str, &str)>) -> std::io::Result<CarriedRecording> {
+    CarriedRecording::new(FILES.map(|(name, text)| {
         let text = change.filter(|(changed, _)| *changed == name).map_or(text, |(_, text)| text);
-        std::fs::write(path, text)?;
-    }
-    Ok(folder)
+        (name, text)
+    }))
 }
 
 /// Whether the kernel's own choice is overridden by cpuspeed, which loads the driver and sets ondemand.
-pub(super) fn chain() -> Result<Tried, Failure> {
+pub(super) fn chain() -> Result<Tried, SessionError> {
     told(None)
 }
 
-fn told(change: Option<(&str, &str)>) -> Result<Tried, Failure> {
-    let failed = |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, format!("the recording of a server: {why}"));
+fn told(change: Option<(&str, &str)>) -> Result<Tried, SessionError> {
+    let failed = |why: &dyn std::fmt::Display| SessionError::Failed(format!("the recording of a server: {why}"));
     let folder = recorded(change).map_err(|error| failed(&error))?;
-    let mut machine = RecordedMachine::open("server", &folder.0).map_err(|error| failed(&error))?;
+    let mut machine = folder.open("server").map_err(|error| failed(&error))?;
     let governor = KnobRef::parse("governor").map_err(|error| failed(&error))?;
     let found = why(&mut machine, &governor, &Selection::default()).map_err(|error| failed(&error))?;
     let sets = |who: &str, value: &str, standing: &dyn Fn(&Standing) -> bool| {

@@ -4,7 +4,7 @@ use powerband_record::Work;
 use powerband_report::replication::{Holds, Tried};
 
 use super::tried::{Booted, CPUS};
-use crate::exit::{Exit, Failure};
+use crate::SessionError;
 
 /// The article's lowest level.
 const LEVEL: f64 = 0.1;
@@ -20,7 +20,7 @@ const FACTOR: f64 = 1.5;
 const IDLE: f64 = 0.03;
 
 /// Shares of the time that each CPU worked at the level, and the machine's CPUs.
-fn busy(name: &str, file: &str, value: &str) -> Result<Vec<f64>, Failure> {
+fn busy(name: &str, file: &str, value: &str) -> Result<Vec<f64>, SessionError> {
     let mut machine = Booted::new(name)?;
     let full = orders(&mut machine, None, CALIBRATE_NS, 0)?;
     let cpus = cpus(&mut machine)?;
@@ -28,7 +28,7 @@ fn busy(name: &str, file: &str, value: &str) -> Result<Vec<f64>, Failure> {
         machine.write(cpu, "scaling_governor", "conservative")?;
     }
     if let Some(errno) = machine.write_to(&format!("{CPUS}/{file}"), value)? {
-        return Err(Failure::new(Exit::Failed, format!("sim:{name} refuses {file}={value}: {errno}")));
+        return Err(SessionError::Failed(format!("sim:{name} refuses {file}={value}: {errno}")));
     }
     orders(&mut machine, Some(full * LEVEL), RAMP_NS, 0)?;
     let before = busy_ticks(&mut machine)?;
@@ -38,7 +38,7 @@ fn busy(name: &str, file: &str, value: &str) -> Result<Vec<f64>, Failure> {
     Ok(busy_ticks(&mut machine)?.iter().zip(before).map(|(after, before)| (after - before) / ticks).collect())
 }
 
-fn cpus(machine: &mut Booted) -> Result<u32, Failure> {
+fn cpus(machine: &mut Booted) -> Result<u32, SessionError> {
     // Kernels before 2.6.24 have no file that lists them.
     let names = machine.list(CPUS)?;
     let is_cpu = |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
@@ -46,8 +46,8 @@ fn cpus(machine: &mut Booted) -> Result<u32, Failure> {
 }
 
 /// Transactions a second of the order system.
-fn orders(machine: &mut Booted, rate_per_s: Option<f64>, for_ns: u64, seed: u64) -> Result<f64, Failure> {
-    let failed = |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, why);
+fn orders(machine: &mut Booted, rate_per_s: Option<f64>, for_ns: u64, seed: u64) -> Result<f64, SessionError> {
+    let failed = |why: &dyn std::fmt::Display| SessionError::Failed(why.to_string());
     let work = Work::Orders { rate_per_s, workers: None, bound: false, batch: 1_000, ramp_ns: 0, for_ns, seed };
     let job = Job { work, cpus: None, group: None, user: None, output_limit: None, around: Vec::new() };
     let process = machine.machine()?.spawn(&job).map_err(|error| failed(&error))?;
@@ -60,7 +60,7 @@ fn orders(machine: &mut Booted, rate_per_s: Option<f64>, for_ns: u64, seed: u64)
 }
 
 /// What each CPU worked so far, hundredths of a second, proc_stat(5): all but idle and waiting for a disk.
-fn busy_ticks(machine: &mut Booted) -> Result<Vec<f64>, Failure> {
+fn busy_ticks(machine: &mut Booted) -> Result<Vec<f64>, SessionError> {
     let text = machine.read("/proc/stat")?;
     let line = |line: &str| -> Option<f64> {
         let (name, columns) = line.split_once(' ')?;
@@ -89,7 +89,7 @@ fn halves(shares: &[f64], scale: f64) -> (f64, f64) {
 
 /// Work by CPU with sched_mc_power_savings off and on. Shares are of the machine's work: at the lowest clock, where
 /// conservative stays, the same work takes more of the time than the tenth that the published shares add up to.
-pub(super) fn work_by_cpu(name: &str) -> Result<Tried, Failure> {
+pub(super) fn work_by_cpu(name: &str) -> Result<Tried, SessionError> {
     let file = "sched_mc_power_savings";
     let (off, on) = (busy(name, file, "0")?, busy(name, file, "1")?);
     let read =
@@ -119,7 +119,7 @@ pub(super) fn work_by_cpu(name: &str) -> Result<Tried, Failure> {
 }
 
 /// Cores that work with sched_smt_power_savings off and on.
-pub(super) fn work_by_core(name: &str) -> Result<Tried, Failure> {
+pub(super) fn work_by_core(name: &str) -> Result<Tried, SessionError> {
     let file = "sched_smt_power_savings";
     let mut used = Vec::new();
     let mut seen = Vec::new();

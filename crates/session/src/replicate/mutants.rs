@@ -2,19 +2,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use clap::Parser;
 use powerband_report::replication::{Evidence, Holds, Replication};
 
-use super::progress::Progress;
 use super::{Stop, articles, observed};
-use crate::cli::Shared;
-
-#[derive(Parser)]
-#[command(disable_help_flag = true)]
-struct Words {
-    #[command(flatten)]
-    shared: Shared,
-}
+use crate::Options;
 
 /// What becomes of a claim on the server's ladder, two blocks of it, with one line of its plan changed.
 fn on_ladder(claim: &str, from: &str, to: &str) -> Holds {
@@ -22,11 +13,10 @@ fn on_ladder(claim: &str, from: &str, to: &str) -> Holds {
     let text = articles::plan(PLAN).unwrap();
     assert!(text.contains(from), "{from}");
     let stop: Stop = Arc::new(Mutex::new(|| None));
-    let shared = Words::parse_from(["powerband"]).shared;
-    let journal = Progress::new("mutant", 1).of(PLAN);
-    let observed = observed((PLAN, &text.replace(from, to)), Some(2), &shared, &stop, journal).ok().unwrap();
+    let (options, shown) = (Options::default(), Box::new(|_: &_| {}));
+    let observed = observed((PLAN, &text.replace(from, to)), Some(2), &options, &stop, shown).unwrap();
     let evidence = Evidence { runs: BTreeMap::from([(PLAN.to_owned(), observed)]), ..Evidence::default() };
-    let published = articles::named("governors").ok().unwrap().published().ok().unwrap();
+    let published = articles::named("governors").unwrap().published().unwrap();
     let claims = Replication::of("governors-x3650", &published, &evidence).claims;
     claims.iter().find(|it| it.id == claim).unwrap().holds
 }

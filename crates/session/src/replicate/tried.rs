@@ -2,12 +2,11 @@
 use powerband_machine::{Action, Errno, Hold, Job, Machine, Turn, Wake, World};
 use powerband_record::{CpuList, Side, Work};
 use powerband_report::replication::Tried;
+use powerband_rig::profile;
 use powerband_sim::SimWorld;
 
 use super::{boot, gathered};
-use crate::cli::Shared;
-use crate::exit::{Exit, Failure};
-use crate::rig;
+use crate::SessionError;
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 /// Longer than any clock takes to change, ns.
@@ -19,9 +18,9 @@ const LOOK_NS: u64 = 1_000_000;
 ///
 /// # Errors
 /// When a simulated machine cannot be made or does not do what any does.
-pub(super) fn on_machines(what: &str, shared: &Shared) -> Result<Option<Tried>, Failure> {
+pub(super) fn on_machines(what: &str, machine: Option<&str>) -> Result<Option<Tried>, SessionError> {
     // The article's own machine, unless another is put in its place.
-    let given = shared.machine.as_deref().and_then(|name| name.strip_prefix("sim:")?.split('#').next());
+    let given = machine.and_then(|name| name.strip_prefix("sim:")?.split('#').next());
     let tried = match what {
         "bogomips" => bogomips(given.unwrap_or("omap3530"))?,
         "limits-in-either-order" => limits_in_either_order(given.unwrap_or("omap3530"))?,
@@ -42,45 +41,45 @@ pub(super) struct Booted {
 }
 
 impl Booted {
-    pub(super) fn new(name: &str) -> Result<Booted, Failure> {
-        let world = SimWorld::new(rig::profile(name)?, None, 1).map_err(|error| Failure::new(Exit::Failed, error))?;
+    pub(super) fn new(name: &str) -> Result<Booted, SessionError> {
+        let world = SimWorld::new(profile(name)?, None, 1).map_err(|error| SessionError::Failed(error.to_string()))?;
         Ok(Booted { name: name.to_owned(), world })
     }
 
-    pub(super) fn machine(&mut self) -> Result<&mut dyn Machine, Failure> {
+    pub(super) fn machine(&mut self) -> Result<&mut dyn Machine, SessionError> {
         let name = &self.name;
-        self.world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::Failed, format!("sim:{name} is not there")))
+        self.world.machine(Side::Near).ok_or_else(|| SessionError::Failed(format!("sim:{name} is not there")))
     }
 
     /// Reads a cpufreq file of a CPU.
-    fn cpufreq(&mut self, cpu: u32, file: &str) -> Result<String, Failure> {
+    fn cpufreq(&mut self, cpu: u32, file: &str) -> Result<String, SessionError> {
         self.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}"))
     }
 
-    pub(super) fn read(&mut self, path: &str) -> Result<String, Failure> {
+    pub(super) fn read(&mut self, path: &str) -> Result<String, SessionError> {
         let name = self.name.clone();
         let text = self
             .machine()?
             .read(path)
-            .map_err(|errno| Failure::new(Exit::Failed, format!("sim:{name} {path}: {errno}")))?;
+            .map_err(|errno| SessionError::Failed(format!("sim:{name} {path}: {errno}")))?;
         Ok(text.trim().to_owned())
     }
 
     /// The names in a folder.
-    pub(super) fn list(&mut self, folder: &str) -> Result<Vec<String>, Failure> {
+    pub(super) fn list(&mut self, folder: &str) -> Result<Vec<String>, SessionError> {
         let name = self.name.clone();
         let entries = self.machine()?.list(folder);
-        let entries = entries.map_err(|errno| Failure::new(Exit::Failed, format!("sim:{name} {folder}: {errno}")))?;
+        let entries = entries.map_err(|errno| SessionError::Failed(format!("sim:{name} {folder}: {errno}")))?;
         Ok(entries.into_iter().map(|entry| entry.name).collect())
     }
 
     /// Writes to a cpufreq file of a CPU, as any program could, waits until it has had its effect, and answers the refusal.
-    pub(super) fn write(&mut self, cpu: u32, file: &str, text: &str) -> Result<Option<Errno>, Failure> {
+    pub(super) fn write(&mut self, cpu: u32, file: &str, text: &str) -> Result<Option<Errno>, SessionError> {
         self.write_to(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}"), text)
     }
 
     /// The same to any file.
-    pub(super) fn write_to(&mut self, path: &str, text: &str) -> Result<Option<Errno>, Failure> {
+    pub(super) fn write_to(&mut self, path: &str, text: &str) -> Result<Option<Errno>, SessionError> {
         let turn = Turn {
             action: Action::WriteFile { path: path.into(), text: text.into() },
             undo: None,
@@ -92,23 +91,23 @@ impl Booted {
             read_back: Some(path.into()),
             step: None,
         };
-        let acted = self.machine()?.act(&turn).map_err(|error| Failure::new(Exit::Failed, error))?;
+        let acted = self.machine()?.act(&turn).map_err(|error| SessionError::Failed(error.to_string()))?;
         let until_ns = self.world.now_ns() + SETTLED_NS;
         while self.world.wait(Some(until_ns)) != Wake::Deadline {}
         Ok(acted.errno)
     }
 
     /// BogoMIPS of the first CPU.
-    fn bogomips(&mut self) -> Result<f64, Failure> {
+    fn bogomips(&mut self) -> Result<f64, SessionError> {
         let text = self.read("/proc/cpuinfo")?;
         let line = text.lines().find(|line| line.to_ascii_lowercase().starts_with("bogomips"));
         let number = line.and_then(|line| line.split(':').nth(1)?.trim().parse().ok());
-        number.ok_or_else(|| Failure::new(Exit::Failed, "a simulated /proc/cpuinfo has no BogoMIPS"))
+        number.ok_or_else(|| SessionError::Failed("a simulated /proc/cpuinfo has no BogoMIPS".into()))
     }
 }
 
 /// The clocks a CPU of the server shows, each once, as it idles, works and idles again, a look a millisecond.
-fn clocks(name: &str, governor: &str) -> Result<Vec<u32>, Failure> {
+fn clocks(name: &str, governor: &str) -> Result<Vec<u32>, SessionError> {
     const MOMENTS: [(bool, u32); 3] = [(false, 1_000), (true, 1_000), (false, 1_000)];
     let mut server = Booted::new(name)?;
     server.write(0, "scaling_governor", governor)?;
@@ -118,11 +117,11 @@ fn clocks(name: &str, governor: &str) -> Result<Vec<u32>, Failure> {
         let cpus = Some(CpuList::new(vec![0]));
         let job = Job { work, cpus, group: None, user: None, output_limit: None, around: Vec::new() };
         if works {
-            server.machine()?.spawn(&job).map_err(|error| Failure::new(Exit::Failed, error))?;
+            server.machine()?.spawn(&job).map_err(|error| SessionError::Failed(error.to_string()))?;
         } else {
             // What a machine does by itself now and then, and a governor whose timer wakes nobody needs.
             let idle = Job { work: Work::Idle { for_ns: u64::from(looks) * LOOK_NS }, ..job };
-            server.machine()?.spawn(&idle).map_err(|error| Failure::new(Exit::Failed, error))?;
+            server.machine()?.spawn(&idle).map_err(|error| SessionError::Failed(error.to_string()))?;
         }
         for _ in 0..looks {
             let until_ns = server.world.now_ns() + LOOK_NS;
@@ -137,7 +136,7 @@ fn clocks(name: &str, governor: &str) -> Result<Vec<u32>, Failure> {
 }
 
 /// How each governor's clock goes: ondemand's in one step up, conservative's through every step, the others' not at all.
-fn clock_from_rest_to_load(name: &str) -> Result<Tried, Failure> {
+fn clock_from_rest_to_load(name: &str) -> Result<Tried, SessionError> {
     let mhz = |shown: &[u32]| shown.iter().map(|khz| (khz / 1_000).to_string()).collect::<Vec<_>>().join(" ");
     let [ondemand, conservative, powersave, performance] =
         ["ondemand", "conservative", "powersave", "performance"].map(|governor| clocks(name, governor));
@@ -154,7 +153,7 @@ fn clock_from_rest_to_load(name: &str) -> Result<Tried, Failure> {
 }
 
 /// BogoMIPS over the clock, at each clock of the router.
-fn bogomips(name: &str) -> Result<Tried, Failure> {
+fn bogomips(name: &str) -> Result<Tried, SessionError> {
     let mut router = Booted::new(name)?;
     router.write(0, "scaling_governor", "userspace")?;
     let clocks = router.cpufreq(0, "stats/time_in_state")?;
@@ -171,7 +170,7 @@ fn bogomips(name: &str) -> Result<Tried, Failure> {
 
 /// Both limits are raised from the lowest clock to the highest, and lowered again, each in both orders. Upper before lower is
 /// taken for raising and refused for lowering, lower before upper the other way round; since 5.3 all are taken.
-fn limits_in_either_order(old: &str) -> Result<Tried, Failure> {
+fn limits_in_either_order(old: &str) -> Result<Tried, SessionError> {
     let (min, max) = ("scaling_min_freq", "scaling_max_freq");
     let mut seen = Vec::new();
     let mut so = true;
@@ -198,7 +197,7 @@ fn limits_in_either_order(old: &str) -> Result<Tried, Failure> {
 }
 
 /// One CPU's governor is written; who else has it then depends on what shares its clock.
-fn one_cpu_of_many(name: &str) -> Result<Tried, Failure> {
+fn one_cpu_of_many(name: &str) -> Result<Tried, SessionError> {
     let mut seen = Vec::new();
     let mut so = true;
     for (name, alone) in [(name, true), ("board", false)] {

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::lines::Lines;
 use crate::exit::{Exit, Failure};
-use crate::watched::Watched;
 
 /// What was seen of a meter that was read for a while.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -40,9 +39,9 @@ const LAG_NS: u64 = 100_000_000;
 pub(super) fn listen(world: &mut dyn World, meters: &[MeterInstance]) -> Result<Vec<Heard>, Failure> {
     let gone = || Failure::new(Exit::CannotGoOn, "the machine is gone");
     let machine = world.machine(Side::Near).ok_or_else(gone)?;
-    let mut parts: Vec<Vec<Watched>> = meters
+    let mut parts: Vec<Vec<MeterReader>> = meters
         .iter()
-        .map(|meter| meter.read().iter().map(|part| Watched::open(machine, part.clone())).collect())
+        .map(|meter| meter.read().iter().map(|part| MeterReader::open(machine, part.clone())).collect())
         .collect();
     let began_ns = world.now_ns();
     let ended = loop {
@@ -65,7 +64,7 @@ pub(super) fn listen(world: &mut dyn World, meters: &[MeterInstance]) -> Result<
 }
 
 /// What one part came to, W.
-fn power_w(part: &Watched) -> Result<f64, String> {
+fn power_w(part: &MeterReader) -> Result<f64, String> {
     part.handles.as_ref().map_err(String::clone)?;
     let mut readings = Vec::new();
     for (at_ns, number) in &part.read {
@@ -88,11 +87,11 @@ fn power_w(part: &Watched) -> Result<f64, String> {
 }
 
 /// How often its number changed.
-fn changes(part: &Watched) -> usize {
+fn changes(part: &MeterReader) -> usize {
     part.read.windows(2).filter(|pair| pair[0].1 != pair[1].1).count()
 }
 
-fn heard(meter: &MeterInstance, parts: &[Watched]) -> Heard {
+fn heard(meter: &MeterInstance, parts: &[MeterReader]) -> Heard {
     let power: Result<Vec<f64>, String> = parts.iter().map(power_w).collect();
     // A sum is as fast as its slowest part.
     let slowest = parts.iter().min_by_key(|part| changes(part));
@@ -122,7 +121,7 @@ pub(super) struct Lag {
 
 /// Estimates how late meters are.
 pub(super) fn lags(world: &mut dyn World, meters: &[MeterInstance]) -> Result<Vec<Lag>, Failure> {
-    let told = crate::lag::estimate(world, Side::Near, meters)?;
+    let told = powerband_session::estimate(world, Side::Near, meters)?;
     let lag = |(meter, told): (&MeterInstance, Result<u64, String>)| Lag {
         boundary: meter.boundary.clone(),
         lag_ns: told.as_ref().ok().copied(),

@@ -133,7 +133,7 @@ pub(super) fn listen(world: &mut dyn World, until_ns: u64) -> Result<Option<Exit
             Wake::Deadline => return Ok(None),
             Wake::Stop(_) => return Ok(Some(Exit::Stopped)),
             Wake::Lost(..) => {
-                let told = rig::lost(world);
+                let told = rig::check_lost(world);
                 return Err(told.unwrap_or_else(|| Failure::new(Exit::CannotGoOn, "the machine was lost")));
             }
             _ => {}
