@@ -184,7 +184,7 @@ fn open_simulated(
     let locks = if purpose.only_looks() { Vec::new() } else { lock_all(&ledgers, opening.doing)? };
     for LedgerLocation { side, folder, .. } in &ledgers {
         let store = Box::new(FileLedger::new(folder));
-        world.keep_ledger(*side, store).map_err(RigError::LedgerUnusable)?;
+        world.keep_ledger(*side, store).map_err(|error| RigError::Boot(error.to_string()))?;
     }
     if purpose == Purpose::Turn {
         leftovers::clear(&mut world, &ledgers, notes)?;

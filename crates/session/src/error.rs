@@ -67,7 +67,7 @@ pub enum SessionError {
     HooksOnTable,
     /// No seed can be drawn.
     #[error("no seed can be drawn ({0})")]
-    NoSeed(Errno),
+    NoSeed(String),
     /// A dry run would have to execute a command to reach the machine.
     #[error("{file} names a machine that is reached by the command `{command}`, and a dry run executes none")]
     DryRunExecutes {

@@ -84,7 +84,7 @@ pub fn prepare(mut plan: Plan, options: &Options, notes: &mut dyn Notes) -> Resu
 
 /// A seed that nobody gave, so that no two experiments share the order of their trials by accident.
 fn drawn_seed() -> Result<u64, SessionError> {
-    powerband_host::random_seed().map(u64::from).map_err(SessionError::NoSeed)
+    powerband_host::random_seed().map(u64::from).map_err(|errno| SessionError::NoSeed(errno.to_string()))
 }
 
 impl OnRig {
@@ -191,16 +191,16 @@ fn estimate_lags(plan: &mut Plan, world: &mut dyn World, notes: &mut dyn Notes) 
         let (side, _) = sided(text);
         let none = || SessionError::Usage(format!("the {side} machine has no meter whose delay could be estimated"));
         let meter = meters.get(&side).ok_or_else(none)?;
-        let text = format!("a load goes on and off on the {side} machine, to see how late {} is", meter.boundary);
-        notes.note(text.into());
+        let goes_on = format!("a load goes on and off on the {side} machine, to see how late {} is", meter.boundary);
+        notes.note(goes_on.into());
         let lag = meter_lag::estimate(world, side, std::slice::from_ref(meter))?.into_iter().next();
         let lag_ns = lag.unwrap_or_else(|| Err("it was not read".into())).map_err(|why| {
             SessionError::Unsupported(format!("the delay of {} cannot be measured: {why}", meter.boundary))
         })?;
         let lag_ms = (lag_ns + 500_000) / 1_000_000;
         let late = format_duration(lag_ms * 1_000_000);
-        let text = format!("the numbers of {} come {late} late, and each trial waits for them", meter.boundary);
-        notes.note(text.into());
+        let waits = format!("the numbers of {} come {late} late, and each trial waits for them", meter.boundary);
+        notes.note(waits.into());
         *text = format!("{side}/{lag_ms}ms");
     }
     Ok(())

@@ -4,7 +4,8 @@ use powerband_meter::{MeterInstance, Wave, lag_ns};
 use powerband_record::{CpuList, Side, Work};
 use powerband_rig::RigError;
 
-use crate::{MeterReader, SessionError};
+use crate::SessionError;
+use crate::meter_reader::MeterReader;
 
 /// How often meters are read, ns.
 const LOOK_NS: u64 = 50_000_000;
@@ -16,7 +17,7 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 ///
 /// # Errors
 /// When the load cannot be started, or a stop or the loss of a machine came between.
-pub fn estimate(
+pub(crate) fn estimate(
     world: &mut dyn World,
     side: Side,
     meters: &[MeterInstance],

@@ -3,9 +3,9 @@ use powerband_machine::{Handle, Machine};
 use powerband_meter::MeterInstance;
 
 /// A meter that is read.
-pub struct MeterReader {
+pub(crate) struct MeterReader {
     /// Which.
-    pub meter: MeterInstance,
+    pub(crate) meter: MeterInstance,
     /// Its files, or why they cannot be opened.
     pub handles: Result<Vec<Handle>, String>,
     /// What it showed, and when, ns of the world's clock.
@@ -14,14 +14,14 @@ pub struct MeterReader {
 
 impl MeterReader {
     /// Opens the meter's files.
-    pub fn open(machine: &mut dyn Machine, meter: MeterInstance) -> MeterReader {
+    pub(crate) fn open(machine: &mut dyn Machine, meter: MeterInstance) -> MeterReader {
         let files = [Some(&meter.source), meter.times.as_ref()].into_iter().flatten();
         let handles = files.map(|file| machine.open(file).map_err(|errno| format!("{file}: {errno}"))).collect();
         MeterReader { handles, meter, read: Vec::new() }
     }
 
     /// Reads it once.
-    pub fn look(&mut self, machine: &mut dyn Machine, now_ns: u64) {
+    pub(crate) fn look(&mut self, machine: &mut dyn Machine, now_ns: u64) {
         let Ok(handles) = &self.handles else { return };
         let mut texts = Vec::new();
         machine.read_many(handles, &mut texts);
@@ -33,7 +33,7 @@ impl MeterReader {
     }
 
     /// Gives its files up; what it showed stays.
-    pub fn close(&self, machine: &mut dyn Machine) {
+    pub(crate) fn close(&self, machine: &mut dyn Machine) {
         self.handles.iter().flatten().for_each(|&handle| machine.close(handle));
     }
 }

@@ -1,16 +1,18 @@
 //! Meters, in words: what each covers and how it is read, what overlaps, why the others are absent, and how they behave.
+use powerband_knob::look::text::Lines;
 use powerband_machine::{Wake, World};
 use powerband_meter::{Inventory, Kind, MeterInstance, Relation, Window, advance_uj};
 use powerband_record::{Side, format_duration, format_number};
+use powerband_rig::RigError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::lines::Lines;
-use crate::exit::{Exit, Failure};
+use crate::meter_reader::MeterReader;
+use crate::{SessionError, meter_lag};
 
 /// What was seen of a meter that was read for a while.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Heard {
+pub struct Heard {
     /// What the meter covers.
     boundary: String,
     /// How often its number changed, ns; nothing when it changed less than twice.
@@ -36,8 +38,8 @@ const LOOK_NS: u64 = 5_000_000;
 const LAG_NS: u64 = 100_000_000;
 
 /// Reads meters for a while.
-pub(super) fn listen(world: &mut dyn World, meters: &[MeterInstance]) -> Result<Vec<Heard>, Failure> {
-    let gone = || Failure::new(Exit::CannotGoOn, "the machine is gone");
+pub fn listen(world: &mut dyn World, meters: &[MeterInstance]) -> Result<Vec<Heard>, SessionError> {
+    let gone = || SessionError::from(RigError::Gone);
     let machine = world.machine(Side::Near).ok_or_else(gone)?;
     let mut parts: Vec<Vec<MeterReader>> = meters
         .iter()
@@ -52,7 +54,7 @@ pub(super) fn listen(world: &mut dyn World, meters: &[MeterInstance]) -> Result<
             break Ok(());
         }
         match world.wait(Some((now_ns + LOOK_NS).min(began_ns + LISTEN_NS))) {
-            Wake::Stop(_) => break Err(Failure::new(Exit::Stopped, "stopped; nothing was changed")),
+            Wake::Stop(_) => break Err(SessionError::Stopped("stopped; nothing was changed")),
             Wake::Lost(..) => break Err(gone()),
             _ => {}
         }
@@ -108,7 +110,7 @@ fn heard(meter: &MeterInstance, parts: &[MeterReader]) -> Heard {
 
 /// How late a meter shows what was.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Lag {
+pub struct Lag {
     /// What the meter covers.
     boundary: String,
     /// How late, ns, beyond its own interval.
@@ -120,8 +122,8 @@ pub(super) struct Lag {
 }
 
 /// Estimates how late meters are.
-pub(super) fn lags(world: &mut dyn World, meters: &[MeterInstance]) -> Result<Vec<Lag>, Failure> {
-    let told = powerband_session::estimate(world, Side::Near, meters)?;
+pub fn lags(world: &mut dyn World, meters: &[MeterInstance]) -> Result<Vec<Lag>, SessionError> {
+    let told = meter_lag::estimate(world, Side::Near, meters)?;
     let lag = |(meter, told): (&MeterInstance, Result<u64, String>)| Lag {
         boundary: meter.boundary.clone(),
         lag_ns: told.as_ref().ok().copied(),
@@ -144,7 +146,7 @@ fn late(lag: &Lag) -> String {
 }
 
 /// All of them; `heard` and `lags` are empty or as long as the meters.
-pub(super) fn meters(lines: &mut Lines, found: &Inventory, heard: &[Heard], lags: &[Lag]) {
+pub fn text(lines: &mut Lines, found: &Inventory, heard: &[Heard], lags: &[Lag]) {
     for (i, meter) in found.meters.iter().enumerate() {
         lines.say(0, &format!("meter: {} covers {}, read from {}", meter.meter, meter.boundary, meter.source));
         lines.say(4, &how(meter));
@@ -265,7 +267,7 @@ mod tests {
         };
         let late = Lag { boundary: meters[0].boundary.clone(), lag_ns: Some(3_049_700_000), unknown: None };
         let mut lines = Lines::default();
-        self::meters(&mut lines, &Inventory { meters, absent: vec![absent], unread: Vec::new() }, &[heard], &[late]);
+        self::text(&mut lines, &Inventory { meters, absent: vec![absent], unread: Vec::new() }, &[heard], &[late]);
         let told = "meter: powercap covers package-0 + package-1, read from /package-0 + /package-1\n    \
                     counts energy, new every 1 ms; read before and after a load, and every 32 s\n        \
                     of a longer one: at 2000 W it would come round in 2 min 11 s\n    \
@@ -273,7 +275,7 @@ mod tests {
                     measured for 2 s: 41.25 W; another number at every look, 5 ms apart\n    \
                     its numbers come 3.05 s late; --meter-lag 3050ms lets trials wait for them\n    \
                     the sum of 2 meters that share no part\n";
-        assert!(lines.0.starts_with(told), "{}", lines.0);
-        assert!(lines.0.ends_with("\nno hwmon meter: not for you:\n    a line\n"), "{}", lines.0);
+        assert!(lines.text().starts_with(told), "{}", lines.text());
+        assert!(lines.text().ends_with("\nno hwmon meter: not for you:\n    a line\n"), "{}", lines.text());
     }
 }

@@ -2,11 +2,12 @@
 use powerband_host::{ConfirmError, confirm};
 use powerband_machine::{EntryId, Hold};
 use powerband_record::Side;
+use powerband_rig::lock_folder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::Shared;
-use crate::exit::{Answer, Exit, Failure};
+use crate::exit::{Answer, Exit, Failure, hinted};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 
@@ -22,10 +23,9 @@ impl Document for Kept {
 }
 
 pub(crate) fn run(shared: &Shared) -> Answer {
-    let names = rig::names(shared);
-    let step = confirm(&rig::lock_folder(&names)?).map_err(|error| {
+    let step = confirm(&lock_folder(&rig::names(shared))?).map_err(|error| {
         let exit = if matches!(error, ConfirmError::Refused { .. }) { Exit::Denied } else { Exit::Failed };
-        Failure::new(exit, error)
+        hinted(exit, &error, error.hint().as_ref())
     })?;
     // Only what is written down counts: the one that waited may have died meanwhile.
     let mut rig = rig::open(shared, Purpose::Look)?;

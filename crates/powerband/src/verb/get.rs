@@ -1,5 +1,6 @@
 //! `get`: what knobs read now.
 use powerband_knob::Reading;
+use powerband_knob::look::text::shares;
 use powerband_machine::{Errno, Hold, Machine, OpenEntry};
 use powerband_record::{KnobRef, Side};
 use powerband_rig::leftovers;
@@ -106,18 +107,4 @@ fn apart(readings: &[Row]) -> Vec<String> {
         shares(&shown).map(|shares| format!("{side}{knob}: {shares} sites"))
     };
     knobs.into_iter().filter_map(told).collect()
-}
-
-/// `ondemand at 1 of 2, schedutil at 1 of 2`, where not all of several are the same.
-pub(super) fn shares(all: &[&str]) -> Option<String> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for one in all {
-        match counts.iter_mut().find(|(known, _)| known == one) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((one, 1)),
-        }
-    }
-    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-    let told: Vec<String> = counts.iter().map(|(one, count)| format!("{one} at {count} of {}", all.len())).collect();
-    (counts.len() > 1 && counts.len() < all.len().max(3)).then(|| told.join(", "))
 }

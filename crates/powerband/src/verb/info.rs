@@ -1,16 +1,11 @@
-//! `info`: the machine as it is, part by part; how each part reads is in `info/`.
-mod cpu;
-mod idle;
-mod lines;
-mod meters;
-mod net;
-mod power;
-
-use powerband_knob::look;
+//! `info`: the machine as it is, part by part.
+use powerband_knob::look::text::Lines;
+use powerband_knob::look::{self, text};
 use powerband_machine::{Hold, Identity, Machine, OpenEntry};
 use powerband_record::{CpuList, Side, placed};
 use powerband_rig::LedgerLocation;
 use powerband_rig::leftovers::{self, HeldBy};
+use powerband_session::meters;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,7 +13,6 @@ use crate::cli::{Info, InfoPart, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
-use lines::Lines;
 
 /// A machine as it is; a part that was not asked for is left out.
 #[derive(Serialize, JsonSchema)]
@@ -135,7 +129,7 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         let mut lines = Lines::default();
         lines.row(&format!("{}: {}", all.machine, all.system));
         all.tell(&mut lines, args.part.is_some());
-        output::say(&lines.0);
+        output::say(lines.text());
     }
     lacks.map_or(Ok(Exit::Fine as u8), Err)
 }
@@ -193,23 +187,23 @@ impl All {
             tell_cpu(lines, found, asked);
         }
         if let Some(found) = &self.idle {
-            idle::idle(lines, found);
+            text::idle(lines, found);
             lines.unread(&found.unread);
         }
         if let Some(found) = &self.power {
-            power::power(lines, found);
+            text::power(lines, found);
             lines.unread(&found.unread);
         }
         if let Some(found) = &self.net {
-            net::net(lines, &found.devices);
+            text::devices(lines, &found.devices);
             lines.unread(&found.devices.unread);
             if let Some(probed) = &found.probed {
-                net::probed(lines, probed);
+                text::probed(lines, probed);
             }
         }
         if let Some(Meters { found, measured, lags }) = &self.meters {
             let (measured, lags) = (measured.as_deref().unwrap_or_default(), lags.as_deref().unwrap_or_default());
-            meters::meters(lines, found, measured, lags);
+            meters::text(lines, found, measured, lags);
             lines.unread(&found.unread);
         }
         match self.turned.as_deref() {
@@ -231,9 +225,9 @@ fn cpu(machine: &mut dyn Machine, narrow: Option<&CpuList>) -> Result<(Cpu, Opti
 }
 
 fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
-    cpu::all(lines, &found.cpus, asked);
+    text::cpus(lines, &found.cpus, asked);
     if let Some(clocks) = &found.clocks {
-        cpu::policies(lines, &clocks.policies, asked);
+        text::policies(lines, &clocks.policies, asked);
         if !clocks.offline.is_empty() {
             lines.say(0, &format!("offline: {}", clocks.offline.join(", ")));
         }

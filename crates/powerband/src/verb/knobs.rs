@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::cli::{Knobs, Shared};
 use crate::exit::{Answer, Exit};
 use crate::output::{self, Document};
-use crate::rig;
 
 /// The catalogue.
 #[derive(Serialize, JsonSchema)]

@@ -1,16 +1,16 @@
 //! `list`: the experiments kept, newest last.
 use powerband_record::BASELINE;
 use powerband_report::list::{List, Row};
+use powerband_session::is_gone;
 use powerband_store::{State, Summary};
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
-use crate::verb::resume::is_gone;
 use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared) -> Answer {
     rig::report_leftovers(shared);
-    let store = find_store(shared)?;
+    let store = powerband_session::store::find(shared.store.as_deref())?;
     let summaries = store.map(|store| store.list()).transpose()?.unwrap_or_default();
     let list = List::new(summaries.into_iter().map(row).collect());
     if shared.json {

@@ -3,12 +3,12 @@ use powerband_record::Event;
 use powerband_report::Model;
 use powerband_report::json::Report;
 use powerband_report::timelines::Timelines;
+use powerband_session::is_gone;
 use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::measure::need_store;
-use crate::verb::resume::is_gone;
 use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {

@@ -5,6 +5,7 @@ use std::path::Path;
 use powerband_machine::{Errno, Job, Machine, World};
 use powerband_mount::{Extent, Mount, MountError, Namespace};
 use powerband_record::{CpuList, Side, Work, format_duration, format_khz, format_number};
+use powerband_rig::profile;
 use powerband_sim::{Description, Profile, SimWorld};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use serde::Serialize;
 use crate::cli::{MountLoad, Shared, Sim, SimVerb};
 use crate::exit::{Answer, Exit, Failure};
 use crate::output::{self, Document};
-use crate::rig;
 
 /// How long a machine counts, ns: a hundred years.
 const COUNTS_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
@@ -48,7 +48,7 @@ impl Document for OneMachine {
 pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
     match &args.verb {
         SimVerb::List => {
-            let machines = Profile::names().iter().map(|name| rig::profile(name)).collect::<Result<Vec<_>, _>>()?;
+            let machines = Profile::names().iter().map(|name| profile(name)).collect::<Result<Vec<_>, _>>()?;
             if shared.json {
                 return output::say_document(&Machines { machines: machines.iter().map(Profile::describe).collect() });
             }
@@ -58,7 +58,7 @@ pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
             output::say(&machines.iter().map(line).collect::<Vec<_>>().join("\n"));
         }
         SimVerb::Show { name } => {
-            let description = rig::profile(name.strip_prefix("sim:").unwrap_or(name))?.describe();
+            let description = profile(name.strip_prefix("sim:").unwrap_or(name))?.describe();
             if shared.json {
                 return output::say_document(&OneMachine { machine: description });
             }
@@ -85,7 +85,7 @@ fn mount(shared: &Shared, name: &str, folder: &Path, extent: Extent, load: Mount
 /// A command among the files of a machine as booted.
 fn enter(shared: &Shared, name: &str, load: MountLoad, command: &[String]) -> Answer {
     // Its mistakes first: nothing is mounted for a machine there is not.
-    rig::profile(plain(name))?;
+    profile(plain(name))?;
     let namespace = Namespace::new().map_err(mount_failure)?;
     let mut world = boot(shared, name, load)?;
     namespace.run(&mut world, command).map_err(mount_failure)
@@ -97,8 +97,8 @@ fn plain(name: &str) -> &str {
 
 fn boot(shared: &Shared, name: &str, load: MountLoad) -> Result<SimWorld, Failure> {
     let cannot = |error: &dyn std::fmt::Display| Failure::new(Exit::CannotGoOn, error);
-    let profile = rig::profile(plain(name))?;
-    let mut world = SimWorld::new(profile, None, shared.seed.unwrap_or(1)).map_err(|error| cannot(&error))?;
+    let machine = profile(plain(name))?;
+    let mut world = SimWorld::new(machine, None, shared.seed.unwrap_or(1)).map_err(|error| cannot(&error))?;
     let interrupts = powerband_host::interrupts().map_err(|errno| cannot(&errno))?;
     world.interrupt_source(Box::new(interrupts));
     if let Some(machine) = world.machine(Side::Near) {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::{Shared, WhyKnob};
-use crate::exit::{Answer, Exit, Failure, usage};
+use crate::exit::{Answer, Exit, usage};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 

@@ -1,12 +1,12 @@
 //! The CPUs and their clocks, in words.
-use powerband_knob::look::{Clock, Cpus, PolicyInfo, Pstate, Stats};
+use crate::look::{Clock, Cpus, PolicyInfo, Pstate, Stats};
 use powerband_record::{CpuList, format_duration, format_khz, format_number};
 
-use super::super::get::shares;
+use super::shares;
 use super::lines::{Lines, alike, briefly, cpus_named, or_unknown};
 
 /// What holds for all CPUs; `asked`: this part alone was asked for.
-pub(super) fn all(lines: &mut Lines, cpus: &Cpus, asked: bool) {
+pub fn all(lines: &mut Lines, cpus: &Cpus, asked: bool) {
     lines.say(0, &format!("CPUs online: {}", cpus.online));
     let lists = [
         ("possible", &cpus.possible),
@@ -62,7 +62,7 @@ fn savings(lines: &mut Lines, cpus: &Cpus, asked: bool) {
 }
 
 /// The policies, those that are alike together; `asked`: this part alone was asked for.
-pub(super) fn policies(lines: &mut Lines, clocks: &[Clock], asked: bool) {
+pub fn policies(lines: &mut Lines, clocks: &[Clock], asked: bool) {
     let governors: Vec<&str> = clocks.iter().map(|clock| or(&clock.info.governor)).collect();
     if let Some(shares) = shares(&governors) {
         lines.say(0, &format!("governors: {shares} policies"));
@@ -86,7 +86,7 @@ fn or(value: &Option<String>) -> &str {
 /// Alike but for name, CPUs, frequency of the moment and statistics.
 fn are_alike(one: &Clock, other: &Clock) -> bool {
     let still = |clock: &Clock| {
-        let policy = powerband_knob::Policy {
+        let policy = crate::Policy {
             name: String::new(),
             folder: String::new(),
             cpus: CpuList::default(),
@@ -190,7 +190,7 @@ fn statistics(lines: &mut Lines, group: &[&Clock], asked: bool) {
     if stats.time_in_state.iter().all(|state| state.time_ms == 0) {
         lines.say(4, &format!("time at each step: none yet{changes}"));
     } else {
-        let state = |state: &powerband_knob::look::InState| {
+        let state = |state: &crate::look::InState| {
             format!("{} {} %", format_khz(state.khz), format_number((state.time_pct * 10.0).round() / 10.0))
         };
         let states: Vec<String> = stats.time_in_state.iter().map(state).collect();

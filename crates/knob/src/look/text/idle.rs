@@ -1,11 +1,11 @@
 //! The idle states, in words and a table.
-use powerband_knob::look::{CpuIdle, Idle, IdleState, NO_REQUEST_US};
+use crate::look::{CpuIdle, Idle, IdleState, NO_REQUEST_US};
 use powerband_record::{CpuList, format_duration};
 
 use super::lines::{Lines, alike, cpus_named, or_unknown};
 
 /// Driver, states, limits on waking up.
-pub(super) fn idle(lines: &mut Lines, idle: &Idle) {
+pub fn idle(lines: &mut Lines, idle: &Idle) {
     let mut told = format!(
         "idle: driver {}, governor {}",
         idle.driver.as_deref().unwrap_or("none"),

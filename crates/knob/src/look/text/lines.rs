@@ -1,5 +1,5 @@
 //! Lines of the text of `info`: no wider than the page, what could not be read at the end of each part.
-use powerband_knob::look::Unread;
+use crate::look::Unread;
 use powerband_record::CpuList;
 
 /// Columns of the text.
@@ -10,11 +10,17 @@ const FURTHER: usize = 4;
 
 /// Lines of one part.
 #[derive(Default)]
-pub(super) struct Lines(pub(super) String);
+pub struct Lines(String);
 
 impl Lines {
+    /// All of them.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
     /// A sentence, `indent` columns in; what does not fit goes on further in, from a comma or semicolon on if it can.
-    pub(super) fn say(&mut self, indent: usize, sentence: &str) {
+    pub fn say(&mut self, indent: usize, sentence: &str) {
         let mut line = " ".repeat(indent);
         let mut width = indent;
         for clause in clauses(sentence) {
@@ -35,13 +41,13 @@ impl Lines {
     }
 
     /// A line as it is.
-    pub(super) fn row(&mut self, line: &str) {
+    pub fn row(&mut self, line: &str) {
         self.0.push_str(line.trim_end());
         self.0.push('\n');
     }
 
     /// What could not be read: files that differ only in their numbers and fail alike are one line.
-    pub(super) fn unread(&mut self, unread: &[Unread]) {
+    pub fn unread(&mut self, unread: &[Unread]) {
         let mut kinds: Vec<(String, &Unread, usize)> = Vec::new();
         for one in unread {
             let kind = without_numbers(&one.path);

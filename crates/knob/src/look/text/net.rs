@@ -1,6 +1,6 @@
 //! The network devices, in words.
-use powerband_knob::look::{Device, Devices};
-use powerband_knob::{Found, Probed};
+use crate::look::{Device, Devices};
+use crate::{Found, Probed};
 use powerband_machine::PARAMETERS;
 
 use super::lines::Lines;
@@ -9,7 +9,7 @@ use super::lines::Lines;
 const ALWAYS: [&str; 6] = ["adaptive-rx", "adaptive-tx", "rx-usecs", "rx-frames", "tx-usecs", "tx-frames"];
 
 /// Driver, link and coalescing of each.
-pub(super) fn net(lines: &mut Lines, devices: &Devices) {
+pub fn net(lines: &mut Lines, devices: &Devices) {
     if devices.devices.is_empty() {
         lines.say(0, "net: the kernel shows no network device (/proc/net/dev)");
     }
@@ -48,7 +48,7 @@ fn coalescing(device: &Device) -> String {
 const LISTED: usize = 6;
 
 /// What probing found, and that it is over.
-pub(super) fn probed(lines: &mut Lines, all: &[Probed]) {
+pub fn probed(lines: &mut Lines, all: &[Probed]) {
     if all.is_empty() {
         lines.say(0, "probed: no driver of a network device coalesces");
     }

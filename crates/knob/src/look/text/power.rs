@@ -1,11 +1,11 @@
 //! Limits of power and heat, in words.
-use powerband_knob::look::{Limit, Power, Throttled};
+use crate::look::{Limit, Power, Throttled};
 use powerband_record::{CpuList, format_duration, format_number};
 
 use super::lines::{Lines, alike, cpus_named, or_unknown};
 
 /// Zones, cooling, the firmware's profile, throttling.
-pub(super) fn power(lines: &mut Lines, power: &Power) {
+pub fn power(lines: &mut Lines, power: &Power) {
     zones(lines, power);
     if let Some(profile) = &power.profile {
         let of = power.available_profiles.join(", ");
@@ -80,7 +80,7 @@ fn throttling(lines: &mut Lines, all: &[Throttled]) {
 
 #[cfg(test)]
 mod tests {
-    use powerband_knob::look::{Cooling, Zone};
+    use crate::look::{Cooling, Zone};
 
     use super::*;
 
@@ -124,6 +124,6 @@ mod tests {
                     power: cooling_device1 (Processor) holds CPUs down: 3 of 10\n\
                     power: heat slowed cpus 0,2: each core 2 times (1.5 s), the package 5 times\n\
                     power: heat never slowed cpu 1\n";
-        assert_eq!(lines.0, told);
+        assert_eq!(lines.text(), told);
     }
 }

@@ -133,8 +133,8 @@ pub(super) fn listen(world: &mut dyn World, until_ns: u64) -> Result<Option<Exit
             Wake::Deadline => return Ok(None),
             Wake::Stop(_) => return Ok(Some(Exit::Stopped)),
             Wake::Lost(..) => {
-                let told = rig::check_lost(world);
-                return Err(told.unwrap_or_else(|| Failure::new(Exit::CannotGoOn, "the machine was lost")));
+                rig::check_lost(world)?;
+                return Err(Failure::new(Exit::CannotGoOn, "the machine was lost"));
             }
             _ => {}
         }
