@@ -27,6 +27,14 @@ const TABLE: &[Row] = &[
     Row { name: "persist", may: &["record", "machine", "knob"] },
     Row { name: "fleet", may: &["record", "experiment", "store"] },
     Row { name: "report", may: &["record", "stats", "advice"] },
+    Row { name: "rig", may: &["record", "machine", "host", "sim", "knob"] },
+    Row {
+        name: "session",
+        may: &[
+            "record", "stats", "machine", "host", "sim", "knob", "meter", "load", "experiment", "persist", "store",
+            "report", "rig",
+        ],
+    },
     Row { name: "raster", may: &[] },
     Row { name: "mount", may: &["record", "machine", "host", "sim"] },
     Row { name: "watch", may: &["record", "machine", "meter"] },
@@ -50,6 +58,8 @@ const TABLE: &[Row] = &[
             "persist",
             "fleet",
             "report",
+            "rig",
+            "session",
             "raster",
             "mount",
             "watch",
