@@ -7,6 +7,7 @@ use powerband_record::Hint;
 use powerband_rig::{ErrorClass, FileError, RigError};
 use powerband_session::SessionError;
 use powerband_store::StoreError;
+use powerband_watch::WatchError;
 
 use crate::{corrected, hint, incomplete};
 
@@ -98,6 +99,15 @@ impl From<StoreError> for Failure {
     /// A store that cannot be used ends a command that measures; nothing was changed.
     fn from(error: StoreError) -> Failure {
         Failure::new(Exit::CannotGoOn, error)
+    }
+}
+
+impl From<WatchError> for Failure {
+    fn from(error: WatchError) -> Failure {
+        match error {
+            WatchError::Rig(error) => error.into(),
+            error => Failure::new(error.class().into(), error),
+        }
     }
 }
 

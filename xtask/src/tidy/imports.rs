@@ -37,7 +37,7 @@ const TABLE: &[Row] = &[
     },
     Row { name: "raster", may: &[] },
     Row { name: "mount", may: &["record", "machine", "host", "sim"] },
-    Row { name: "watch", may: &["record", "machine", "meter"] },
+    Row { name: "watch", may: &["record", "machine", "meter", "host", "rig"] },
     Row { name: "tui", may: &["record", "store", "report"] },
     Row { name: "web", may: &["record", "store", "report"] },
     Row {

@@ -1,11 +1,11 @@
 //! The text file for node_exporter: written beside and put in place, so that nobody reads half of it.
-use std::io::Error;
 use std::path::{Path, PathBuf};
 
-use crate::exit::{Exit, Failure};
+use super::WatchError;
+use super::error::unwritable;
 
 /// Writes it.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), WatchError> {
     let beside = beside(path);
     let written = powerband_host::with_rights_for(path, || {
         std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path)).inspect_err(|_| {
@@ -13,17 +13,11 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
             let _ = std::fs::remove_file(&beside);
         })
     });
-    written.map_err(|error| unwritable(path, &error))
+    written.map_err(|error| unwritable(path, error))
 }
 
 /// `.powerband.prom.4711.new`: node_exporter reads what ends with `.prom`.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.new", std::process::id()))
-}
-
-/// The failure of a file that cannot be written.
-pub(super) fn unwritable(path: &Path, error: &Error) -> Failure {
-    let exit = if error.kind() == std::io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::CannotGoOn };
-    Failure::new(exit, format!("cannot write {}: {}", path.display(), error.to_string().to_lowercase()))
 }

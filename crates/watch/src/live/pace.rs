@@ -2,16 +2,16 @@
 use std::time::{Duration, Instant};
 
 use powerband_machine::{Wake, World};
+use powerband_rig::check_lost;
 
-use crate::exit::{Exit, Failure};
-use crate::rig::{self, Names};
+use super::{End, WatchError};
 
 /// How long is waited at most before somebody looks whether to stop, where the World cannot wait for it.
 const SLICE: Duration = Duration::from_millis(250);
 
 /// How time goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Time {
+pub enum Time {
     /// With the wall's.
     Real,
     /// In the World's own, which moves along with the wall's, or at once where an end is in sight and nobody looks on.
@@ -22,7 +22,7 @@ enum Time {
 
 /// The deadlines of samples.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub struct Pace {
     time: Time,
     wall: Instant,
     start_ns: u64,
@@ -34,18 +34,15 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(
-        names: &Names,
+    /// From `start_ns` of the World's clock on, a sample every `interval_ns`, for `length_ns` or `count` samples if either is given.
+    #[must_use]
+    pub fn new(
+        time: Time,
         start_ns: u64,
         interval_ns: u64,
         length_ns: Option<u64>,
         count: Option<u64>,
     ) -> Self {
-        let time = match (names.simulated(), names.recorded()) {
-            (true, _) => Time::Virtual,
-            (_, true) => Time::Still,
-            _ => Time::Real,
-        };
         let wall = Instant::now();
         Pace { time, wall, start_ns, interval_ns, length_ns, count, taken: 0, due_ns: start_ns }
     }
@@ -112,7 +109,7 @@ impl Pace {
     }
 
     /// Waits for the next sample where nobody presses keys; answers how to end, if that is asked.
-    pub(super) fn wait(&self, world: &mut dyn World) -> Result<Option<Exit>, Failure> {
+    pub(super) fn wait(&self, world: &mut dyn World) -> Result<Option<End>, WatchError> {
         let ends = self.count.is_some() || self.length_ns.is_some();
         while self.time == Time::Virtual && !ends && self.now_ns(world) < self.due_ns {
             let left = Duration::from_nanos(self.due_ns - self.now_ns(world));
@@ -126,15 +123,15 @@ impl Pace {
 }
 
 /// Lets the World's time go by until `until_ns` and hears what it has to say; answers how to end, if that is asked.
-pub(super) fn listen(world: &mut dyn World, until_ns: u64) -> Result<Option<Exit>, Failure> {
+pub(super) fn listen(world: &mut dyn World, until_ns: u64) -> Result<Option<End>, WatchError> {
     let until_ns = until_ns.max(world.now_ns());
     loop {
         match world.wait(Some(until_ns)) {
             Wake::Deadline => return Ok(None),
-            Wake::Stop(_) => return Ok(Some(Exit::Stopped)),
+            Wake::Stop(_) => return Ok(Some(End::Stopped)),
             Wake::Lost(..) => {
-                rig::check_lost(world)?;
-                return Err(Failure::new(Exit::CannotGoOn, "the machine was lost"));
+                check_lost(world)?;
+                return Err(WatchError::Lost);
             }
             _ => {}
         }

@@ -2,14 +2,13 @@
 use std::io::{ErrorKind, IsTerminal as _};
 use std::time::Duration;
 
-use powerband_watch::{Asked, View};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::pace::listen;
-use super::{Watched, output};
-use crate::exit::{Answer, Exit, Failure};
+use super::{End, WatchError, Watched};
+use crate::{Asked, View};
 
 /// How long is waited for keys at most before the World is looked after: signals, and a far end that wants to hear of us.
 const SLICE_NS: u64 = 1_000_000_000;
@@ -23,21 +22,15 @@ impl Drop for Screen {
     }
 }
 
-pub(super) fn run(mut watched: Watched) -> Answer {
+pub(super) fn run(watched: &mut Watched, colour: bool) -> Result<End, WatchError> {
     let remark = watched.pace.still().then(|| "a recording: it does not change".to_owned());
     let scene = watched.sampler.scene().clone();
-    let mut view = View::new(scene, watched.pace.interval_ns, remark, output::colour());
-    let mut screen = Screen(ratatui::try_init().map_err(|error| unusable(&error))?);
-    let ended = show(&mut watched, &mut view, &mut screen.0);
-    drop(screen);
-    watched.end(ended?)
+    let mut view = View::new(scene, watched.pace.interval_ns, remark, colour);
+    let mut screen = Screen(ratatui::try_init().map_err(WatchError::Terminal)?);
+    show(watched, &mut view, &mut screen.0)
 }
 
-fn unusable(error: &std::io::Error) -> Failure {
-    Failure::new(Exit::CannotGoOn, format!("this terminal cannot be used: {}", error.to_string().to_lowercase()))
-}
-
-fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) -> Result<Exit, Failure> {
+fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) -> Result<End, WatchError> {
     loop {
         let now_ns = watched.pace.now_ns(watched.rig.world());
         let resting = view.paused() || (watched.pace.still() && watched.pace.done());
@@ -53,10 +46,10 @@ fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) 
                 view.set_cost(watched.spent(), watched.pace.wall_ns());
             }
             if watched.pace.done() && !watched.pace.still() {
-                return Ok(Exit::Fine);
+                return Ok(End::Done);
             }
         }
-        terminal.draw(|frame| view.draw(frame)).map_err(|error| unusable(&error))?;
+        terminal.draw(|frame| view.draw(frame)).map_err(WatchError::Terminal)?;
         match keys(watched, view, resting)? {
             Some(exit) => return Ok(exit),
             None => settle(watched, view),
@@ -65,7 +58,7 @@ fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) 
 }
 
 /// Waits for keys until the next sample is due; answers how to end, if that is asked.
-fn keys(watched: &mut Watched, view: &mut View, resting: bool) -> Result<Option<Exit>, Failure> {
+fn keys(watched: &mut Watched, view: &mut View, resting: bool) -> Result<Option<End>, WatchError> {
     loop {
         let now_ns = watched.pace.now_ns(watched.rig.world());
         let due_ns = if resting { u64::MAX } else { watched.pace.due_ns() };
@@ -75,10 +68,10 @@ fn keys(watched: &mut Watched, view: &mut View, resting: bool) -> Result<Option<
         while pressed(patience)? {
             something = true;
             patience = Duration::ZERO;
-            if let Event::Key(key) = event::read().map_err(|error| unusable(&error))? {
+            if let Event::Key(key) = event::read().map_err(WatchError::Terminal)? {
                 match view.key(key) {
-                    Asked::Quit => return Ok(Some(Exit::Fine)),
-                    Asked::Stop => return Ok(Some(Exit::Stopped)),
+                    Asked::Quit => return Ok(Some(End::Done)),
+                    Asked::Stop => return Ok(Some(End::Stopped)),
                     Asked::Nothing => {}
                 }
             }
@@ -90,7 +83,7 @@ fn keys(watched: &mut Watched, view: &mut View, resting: bool) -> Result<Option<
     }
 }
 
-fn pressed(patience: Duration) -> Result<bool, Failure> {
+fn pressed(patience: Duration) -> Result<bool, WatchError> {
     let stdin = rustix::stdio::stdin();
     let mut patience = patience;
     if std::io::stdin().is_terminal() {
@@ -99,14 +92,14 @@ fn pressed(patience: Duration) -> Result<bool, Failure> {
         let timeout = Timespec::try_from(patience).unwrap_or_default();
         let heard = rustix::event::poll(&mut fds, Some(&timeout));
         if heard.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-            return Err(Failure::new(Exit::Stopped, "stopped: the terminal is gone"));
+            return Err(WatchError::TerminalGone);
         }
         patience = Duration::ZERO;
     }
     match event::poll(patience) {
         // A signal came; the World tells which.
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
-        other => other.map_err(|error| unusable(&error)),
+        other => other.map_err(WatchError::Terminal),
     }
 }
 
