@@ -96,8 +96,7 @@ fn changed(whole: &str, meant: &impl Fn(&str) -> bool, change: &impl Fn(&Part<'_
 /// A command of ours as a shell takes it.
 pub(crate) fn command(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,@%+-#".contains(c);
-    let quoted =
-        |word: &String| if word.chars().all(plain) && !word.is_empty() { word.clone() } else { quoted(word) };
+    let quoted = |word: &String| if word.chars().all(plain) && !word.is_empty() { word.clone() } else { quoted(word) };
     format!("powerband {}", words.iter().map(quoted).collect::<Vec<_>>().join(" "))
 }
 

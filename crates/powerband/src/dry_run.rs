@@ -18,7 +18,7 @@ pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
     let started = planned.started;
     planned.repeat = planned.seed_drawn.then(|| with_seed(started.seed, std::env::args()));
     if shared.json {
-        return output::say_document(&planned);
+        return output::print_document(&planned);
     }
     let mut text = format!("on {} ({}): {}\n", started.machine, started.system, planned.load);
     if !planned.commands.is_empty() {
@@ -33,10 +33,15 @@ pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
     let found = |it: &Found| format!("{} {}", it.side, it.meter.boundary);
     text += &format!(
         "meters found: {}\n",
-        if planned.meters.is_empty() { "none".into() } else { planned.meters.iter().map(found).collect::<Vec<_>>().join(", ") }
+        if planned.meters.is_empty() {
+            "none".into()
+        } else {
+            planned.meters.iter().map(found).collect::<Vec<_>>().join(", ")
+        }
     );
     if !planned.record.is_empty() {
-        text += &format!("recorded: {}\n", planned.record.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+        text +=
+            &format!("recorded: {}\n", planned.record.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
     }
     let time = |ns: Option<u64>| ns.map(at_most);
     match &started.search {
@@ -48,7 +53,7 @@ pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
         }
     }
     text += &seeded(started.seed, planned.seed_drawn);
-    output::say(&text);
+    output::print(&text);
     Ok(Exit::Fine as u8)
 }
 
@@ -56,7 +61,7 @@ pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
 pub(crate) fn print_table(shared: &Shared, on_table: &OnTable) -> Answer {
     let started = on_table.started();
     if shared.json {
-        return output::say_document(started);
+        return output::print_document(started);
     }
     let mut text = format!("on {} ({})\n", started.machine, started.system);
     match &started.search {
@@ -68,7 +73,7 @@ pub(crate) fn print_table(shared: &Shared, on_table: &OnTable) -> Answer {
         }
     }
     text += &seeded(started.seed, on_table.seed_drawn());
-    output::say(&text);
+    output::print(&text);
     Ok(Exit::Fine as u8)
 }
 

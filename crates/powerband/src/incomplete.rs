@@ -17,7 +17,9 @@ pub(crate) fn check(restored: &Restored, names: &Names) -> Result<(), Failure> {
     let open = restored.failed.len() + restored.foreign.len() + restored.elsewhere.len();
     let again: Vec<String> = restored.inexact.iter().filter_map(requested).collect();
     let next = match again.as_slice() {
-        [_, ..] if open == 0 => format!("`{}` requests it again", for_machines(names, &format!("set {}", again.join(" ")))),
+        [_, ..] if open == 0 => {
+            format!("`{}` requests it again", for_machines(names, &format!("set {}", again.join(" "))))
+        }
         _ => format!("`{}` tries again", for_machines(names, "undo --left")),
     };
     Err(failure(&not_restored, &next))

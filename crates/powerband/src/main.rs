@@ -40,11 +40,11 @@ fn main() -> ExitCode {
     let parsed = cli::command().try_get_matches().and_then(|words| Cli::of(&words));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return output::words_error(&error),
+        Err(error) => return output::usage_error(&error),
     };
     let shared = cli.shared.clone();
     let code = dispatch(cli).unwrap_or_else(|failure| {
-        output::complain(&corrected::on_these_machines(&failure.sentence, &shared));
+        output::error(&corrected::on_these_machines(&failure.sentence, &shared));
         failure.exit as u8
     });
     ExitCode::from(code)

@@ -35,7 +35,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
             commands::note(on_rig.commands());
         }
         let notes: BTreeSet<&String> = on_rig.steps().iter().flat_map(|steps| &steps.notes).collect();
-        notes.into_iter().for_each(|note| output::remark(note));
+        notes.into_iter().for_each(|note| output::note(note));
     }
     run(shared, experiment, measuring, &options)
 }
@@ -63,7 +63,7 @@ pub(crate) fn conclude(shared: &Shared, ended: Ended, measuring: &Measuring) -> 
         if let SessionError::Unrestored { also, .. } = &mut error
             && let Some(also) = also.take()
         {
-            output::complain(&Failure::from(*also).sentence);
+            output::error(&Failure::from(*also).sentence);
         }
         error
     })?;

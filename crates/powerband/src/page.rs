@@ -45,7 +45,7 @@ fn taken(path: &Path) -> Failure {
 /// Writes a page where it was asked for; `-` is standard output.
 pub(crate) fn write(path: &Path, page: &str, force: bool) -> Answer {
     if path.as_os_str() == "-" {
-        output::hand_on(page.as_bytes());
+        output::print_raw(page.as_bytes());
         return Ok(Exit::Fine as u8);
     }
     let put = || {

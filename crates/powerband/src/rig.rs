@@ -2,7 +2,7 @@
 use powerband_knob::Selection;
 use powerband_record::Side;
 pub(crate) use powerband_rig::{Names, Purpose, Rig, check_lost, is_lost};
-use powerband_rig::{Opening, leftovers, ledger_locations};
+use powerband_rig::{Opening, ledger_locations, leftovers};
 use powerband_session::Options;
 
 use crate::cli::Shared;

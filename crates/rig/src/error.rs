@@ -185,7 +185,9 @@ impl RigError {
             RigError::Remote(RemoteError::NotStarted { .. }) => Usage,
             RigError::Remote(RemoteError::Stopped { .. }) => Stopped,
             RigError::Remote(RemoteError::Refused { exit, .. }) => ErrorClass::OfPeer(*exit),
-            RigError::RestoreIncomplete { .. } | RigError::LeftByOwner { .. } | RigError::Damaged(_) => RestoreIncomplete,
+            RigError::RestoreIncomplete { .. } | RigError::LeftByOwner { .. } | RigError::Damaged(_) => {
+                RestoreIncomplete
+            }
             RigError::Lock(_)
             | RigError::Ledger(_)
             | RigError::LedgerUnusable(_)

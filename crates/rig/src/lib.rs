@@ -22,6 +22,6 @@ pub use names::Names;
 pub use note::{Note, Notes};
 pub use powerband_machine::wire::Purpose;
 pub use rig::{
-    Opening, Rig, check_lost, is_lost, ledger_locations, lock, lock_folder, profile, state_folder, store_folder, open,
+    Opening, Rig, check_lost, is_lost, ledger_locations, lock, lock_folder, open, profile, state_folder, store_folder,
 };
 pub use served::Served;

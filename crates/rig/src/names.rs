@@ -45,11 +45,8 @@ impl Names {
     /// name.
     #[must_use]
     pub fn written(self, seeded: bool) -> (String, Option<String>) {
-        let near = if seeded && self.simulated() {
-            self.near.split('#').next().unwrap_or_default().into()
-        } else {
-            self.near
-        };
+        let near =
+            if seeded && self.simulated() { self.near.split('#').next().unwrap_or_default().into() } else { self.near };
         (near, self.far)
     }
 

@@ -7,9 +7,7 @@ use powerband_machine::{EntryId, Machine, World};
 use powerband_record::Side;
 use powerband_sim::{Profile, SimWorld};
 
-use crate::{
-    LedgerLocation, MAX_WRITTEN_BYTES, MachineName, Names, Notes, RigError, leftovers, read_text, real,
-};
+use crate::{LedgerLocation, MAX_WRITTEN_BYTES, MachineName, Names, Notes, RigError, leftovers, read_text, real};
 
 /// An open rig.
 pub struct Rig {

@@ -76,7 +76,8 @@ impl Listed {
         let us = powerband_host::user_name(powerband_host::own_uid());
         let caller = powerband_host::user_name(powerband_host::command_uid());
         let there = |side| names.elsewhere(side).map(|name| format!("the user of {name}"));
-        let mut listed: Vec<Listed> = names.connections().map(|(what, command)| Listed::new(&us, &what, command)).collect();
+        let mut listed: Vec<Listed> =
+            names.connections().map(|(what, command)| Listed::new(&us, &what, command)).collect();
         for (side, what, words) in parts(resolved, names.far().is_some()) {
             let runs = user.filter(|_| side == Side::Near).map_or(&us, |user| &user.name);
             listed.push(Listed::new(&there(side).unwrap_or_else(|| runs.clone()), what, words));

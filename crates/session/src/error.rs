@@ -200,7 +200,9 @@ impl SessionError {
             }
             SessionError::LoadFailed(_) => ErrorClass::LoadFailed,
             SessionError::Failed(_) => ErrorClass::Failed,
-            SessionError::Stopped(_) | SessionError::Fatal { fatal: Fatal::StoppedComputing, .. } => ErrorClass::Stopped,
+            SessionError::Stopped(_) | SessionError::Fatal { fatal: Fatal::StoppedComputing, .. } => {
+                ErrorClass::Stopped
+            }
             SessionError::Fatal { fatal: Fatal::CannotRestore { .. }, .. }
             | SessionError::FatalSimulated { .. }
             | SessionError::Unrestored { .. }

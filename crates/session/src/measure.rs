@@ -11,7 +11,9 @@ use powerband_store::{Noise, Store};
 use crate::dry_run::{self, Planned, Steps};
 use crate::options::named;
 use crate::store_journal::StoreJournal;
-use crate::{Ended, Listed, OnTable, Options, Progress, SessionError, caller, fit, header, meter_lag, mpirun, selection};
+use crate::{
+    Ended, Listed, OnTable, Options, Progress, SessionError, caller, fit, header, meter_lag, mpirun, selection,
+};
 use crate::{store, table_run};
 
 /// Where a margin comes from that a calibration proposes.

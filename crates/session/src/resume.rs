@@ -2,8 +2,8 @@
 use std::path::PathBuf;
 
 use powerband_experiment::{
-    Bench, Fatal, Past, Plan, Resolved, WorldBench, check_rig, extend, extended, first_difference, rebuild, resolve, standing,
-    standing_of_extended,
+    Bench, Fatal, Past, Plan, Resolved, WorldBench, check_rig, extend, extended, first_difference, rebuild, resolve,
+    standing, standing_of_extended,
 };
 use powerband_machine::{User, World};
 use powerband_record::{Event, ExperimentHeader, Finding, JOURNAL_VERSION, Owner, Resumption, Started};

@@ -38,9 +38,9 @@ pub(crate) fn run(shared: &Shared, args: &Capture) -> Answer {
     let (files, refused) = recording.counts();
     if shared.json {
         let folder = folder.display().to_string();
-        return output::say_document(&Captured { folder, files, refused, left_out: recording.left_out() });
+        return output::print_document(&Captured { folder, files, refused, left_out: recording.left_out() });
     }
-    output::say(&format!(
+    output::print(&format!(
         "{files} files, {refused} the kernel does not show; look at them before you pass them on, then e.g. \
          `powerband info --machine recorded:{}`\nleft out: {}\n",
         folder.display(),

@@ -34,15 +34,15 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     if let Some(path) = &args.output {
         let answer = page::write(path, &sides_page(shared, args, &found)?, args.force)?;
         if path.as_os_str() != "-" {
-            output::say(&format!("wrote {}", path.display()));
+            output::print(&format!("wrote {}", path.display()));
         }
         return Ok(answer);
     }
     if shared.json {
-        return output::say_json(&found);
+        return output::print_json(&found);
     }
     let width = output::width();
-    output::say(&if shared.verbose { found.render(width) } else { found.brief(width, &output::again_with("-v")) });
+    output::print(&if shared.verbose { found.render(width) } else { found.brief(width, &output::again_with("-v")) });
     Ok(Exit::Fine as u8)
 }
 

@@ -37,8 +37,8 @@ pub(crate) fn run(shared: &Shared) -> Answer {
         return Err(Failure::new(Exit::Failed, "it was restored before it could be confirmed; set it again"));
     }
     if shared.json {
-        return output::say_document(&Kept { kept: step });
+        return output::print_document(&Kept { kept: step });
     }
-    output::say("confirmed; undo it with `powerband undo`");
+    output::print("confirmed; undo it with `powerband undo`");
     Ok(Exit::Fine as u8)
 }

@@ -56,9 +56,9 @@ pub(crate) fn run(shared: &Shared, args: &Doctor) -> Answer {
         return fragment(&examined);
     }
     if shared.json {
-        output::say_document(&shape(identity.as_ref(), &examined))?;
+        output::print_document(&shape(identity.as_ref(), &examined))?;
     } else {
-        output::say(&text(identity.as_ref(), &examined));
+        output::print(&text(identity.as_ref(), &examined));
     }
     Ok(if examined.missing() == 0 { Exit::Fine } else { Exit::Failed } as u8)
 }
@@ -120,9 +120,9 @@ fn fragment(examined: &Examined) -> Answer {
         let why = "this machine does not show its kernel's configuration; name the file with --kernel FILE";
         return Err(Failure::new(Exit::Unsupported, why));
     };
-    output::say(&kernel.fragment.iter().map(|line| format!("{line}\n")).collect::<String>());
+    output::print(&kernel.fragment.iter().map(|line| format!("{line}\n")).collect::<String>());
     if let Some(warning) = kernel.driver_warning() {
-        output::remark(warning);
+        output::note(warning);
     }
     Ok(Exit::Fine as u8)
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
         Some(path) => write(path, &bytes),
         None => {
-            output::hand_on(&bytes);
+            output::print_raw(&bytes);
             Ok(Exit::Fine as u8)
         }
     }

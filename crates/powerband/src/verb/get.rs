@@ -55,12 +55,12 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
     rig::check_lost(rig.world())?;
     let unreadable = unreadable(&readings);
     if shared.json {
-        let said = output::say_document(&Readings { readings })?;
+        let said = output::print_document(&Readings { readings })?;
         return unreadable.map_or(Ok(said), Err);
     }
     let mut text = String::new();
     for Row { side, reading, was_set_to } in &readings {
-        let side = if *side == Side::Far { "far/" } else { "" };
+        let side = rig::there(*side);
         let cpus = reading.cpus.as_ref().map(|cpus| format!(" (cpus {cpus})")).unwrap_or_default();
         let lost = was_set_to.as_ref().map_or_else(String::new, |ours| {
             format!(" (powerband set it to {ours}; that was lost, or somebody has changed it)")
@@ -68,7 +68,7 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
         text += &format!("{side}{}@{}{cpus} = {}{lost}\n", reading.knob, reading.site, reading.shown);
     }
     text.extend(apart(&readings).into_iter().map(|line| line + "\n"));
-    output::say(&text);
+    output::print(&text);
     unreadable.map_or(Ok(Exit::Fine as u8), Err)
 }
 
@@ -103,7 +103,7 @@ fn apart(readings: &[Row]) -> Vec<String> {
     let told = |(side, knob): (Side, &str)| {
         let of_it = readings.iter().filter(|row| row.side == side && row.reading.knob == knob);
         let shown: Vec<&str> = of_it.map(|row| row.reading.shown.as_str()).collect();
-        let side = if side == Side::Far { "far/" } else { "" };
+        let side = rig::there(side);
         shares(&shown).map(|shares| format!("{side}{knob}: {shares} sites"))
     };
     knobs.into_iter().filter_map(told).collect()

@@ -124,12 +124,12 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     rig.forget_clean();
     leftovers::report(&rig.ledgers(), &mut output::note);
     if shared.json {
-        output::say_document(&all)?;
+        output::print_document(&all)?;
     } else {
         let mut lines = Lines::default();
         lines.row(&format!("{}: {}", all.machine, all.system));
         all.tell(&mut lines, args.part.is_some());
-        output::say(lines.text());
+        output::print(lines.text());
     }
     lacks.map_or(Ok(Exit::Fine as u8), Err)
 }
@@ -269,7 +269,7 @@ fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
     let mut rows = Vec::new();
     for side in [Side::Near, Side::Far] {
         let entries = rig.world().machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
-        let there = if side == Side::Far { "far/" } else { "" };
+        let there = rig::there(side);
         for entry in entries.into_iter().filter(|entry| leftovers::is_requested(&entry.turn)) {
             let turn = &entry.turn;
             let (held_by, how) = match turn.hold {

@@ -14,12 +14,12 @@ pub(crate) fn run(shared: &Shared) -> Answer {
     let summaries = store.map(|store| store.list()).transpose()?.unwrap_or_default();
     let list = List::new(summaries.into_iter().map(row).collect());
     if shared.json {
-        return output::say_json(&list);
+        return output::print_json(&list);
     }
     if list.experiments.is_empty() {
-        output::say("no experiments yet; start one with e.g. `powerband run plans/router.toml`");
+        output::print("no experiments yet; start one with e.g. `powerband run plans/router.toml`");
     } else {
-        output::say(&list.render(output::width()));
+        output::print(&list.render(output::width()));
     }
     Ok(Exit::Fine as u8)
 }

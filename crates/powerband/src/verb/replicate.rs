@@ -20,7 +20,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
         let replication = replicate::again(article, args.blocks, &rig::options(shared), &progress)?;
         drop(progress);
         if !shared.json && !alone && shared.verbose {
-            output::say(&(render(&replication, output::width()) + "\n"));
+            output::print(&(render(&replication, output::width()) + "\n"));
         }
         done.push(replication);
     }
@@ -38,7 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     }
     let not_tried = done.iter().map(Replication::untried).sum();
     if shared.json && !alone {
-        output::say_json(&Replications {
+        output::print_json(&Replications {
             version: powerband_report::json::VERSION,
             kind: "replication",
             takeaway: takeaway(&done),
@@ -49,7 +49,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
         })?;
     } else if !alone {
         let summary = summary(&done, sizes, not_tried);
-        output::say(&match shared.verbose {
+        output::print(&match shared.verbose {
             true => summary,
             false => brief(&done, &summary, &output::again_with("-v"), output::width()),
         });

@@ -13,7 +13,7 @@ pub(crate) fn run(shared: &Shared, args: &Report) -> Answer {
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("powerband-{id}.html")));
     let answer = page::write(&path, &text, args.force)?;
     if path.as_os_str() != "-" {
-        output::say(&format!("wrote {}", path.display()));
+        output::print(&format!("wrote {}", path.display()));
     }
     Ok(answer)
 }

@@ -117,12 +117,12 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         told.hear_witnesses(rig.world());
     }
     if shared.json {
-        return output::say_document(&told.shape(args.dry_run, None));
+        return output::print_document(&told.shape(args.dry_run, None));
     }
     if !args.dry_run {
         told.lines.push(taken_back(shared));
     }
-    output::say(&told.lines.join("\n"));
+    output::print(&told.lines.join("\n"));
     Ok(Exit::Fine as u8)
 }
 
@@ -139,7 +139,7 @@ fn keep(rig: &mut Rig, told: &Told, names: &rig::Names) -> Result<(), Failure> {
     for (side, applied) in &told.applied {
         let Some(machine) = rig.world().machine(*side) else { continue };
         if let Err(error) = machine.keep(&applied.entries) {
-            put_back(rig.world(), &told.applied, names).inspect_err(|_| output::complain(&error.to_string()))?;
+            put_back(rig.world(), &told.applied, names).inspect_err(|_| output::error(&error.to_string()))?;
             return Err(Failure::new(Exit::CannotGoOn, format!("{error}; everything was restored")));
         }
     }
@@ -174,7 +174,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Res
             Ok((_, Some(applied))) => told.tell(side, applied),
             Err(failure) => {
                 put_back(rig.world(), &told.applied, &rig::names(shared))
-                    .inspect_err(|_| output::complain(&failure.sentence))?;
+                    .inspect_err(|_| output::error(&failure.sentence))?;
                 rig::check_lost(rig.world())?;
                 return Err(failure);
             }
@@ -185,7 +185,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Res
 
 impl Told {
     fn tell(&mut self, side: Side, applied: Applied) {
-        let there = if side == Side::Far { "far/" } else { "" };
+        let there = rig::there(side);
         self.lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
         self.lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
         self.lines.extend(applied.summary().map(|summary| format!("{there}{summary}")));
@@ -197,7 +197,7 @@ impl Told {
     /// Adds what the clocks do now.
     fn hear_witnesses(&mut self, world: &mut dyn World) {
         for (side, words) in hear(world, &self.applied) {
-            let there = if side == Side::Far { "far/" } else { "" };
+            let there = rig::there(side);
             self.lines.push(format!("{there}{words}"));
             self.witnesses.push(Heard { side, words });
         }
@@ -233,10 +233,10 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
     });
     rig.await_confirmation(step.unwrap_or(EntryId(0)), "waiting for `powerband confirm`");
     if !shared.json {
-        output::say(&told.lines.join("\n"));
+        output::print(&told.lines.join("\n"));
         let time = format_duration(within_ns);
         let confirm = for_machines(&rig::names(shared), "confirm");
-        output::say(&format!("type `{confirm}` in another shell within {time} to keep it; else it goes back"));
+        output::print(&format!("type `{confirm}` in another shell within {time} to keep it; else it goes back"));
     }
     let names = rig::names(shared);
     let heard = wait(rig, confirmation, within_ns);
@@ -247,10 +247,10 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
         put_back(rig.world(), &told.applied, &names)?;
     }
     if shared.json {
-        output::say_document(&told.shape(false, Some(kept)))?;
+        output::print_document(&told.shape(false, Some(kept)))?;
     }
     match heard {
-        Answered::Yes if !shared.json => output::say(&format!("confirmed; {}", taken_back(shared))),
+        Answered::Yes if !shared.json => output::print(&format!("confirmed; {}", taken_back(shared))),
         Answered::Yes => {}
         Answered::Nobody => {
             let time = format_duration(within_ns);

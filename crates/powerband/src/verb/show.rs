@@ -31,9 +31,9 @@ fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answ
         return Err(usage(why));
     }
     match only {
-        _ if shared.json => return output::say_json(&timelines),
-        Some(_) => output::hand_on(timelines.csv().as_bytes()),
-        None => output::say(&timelines.render(output::width())),
+        _ if shared.json => return output::print_json(&timelines),
+        Some(_) => output::print_raw(timelines.csv().as_bytes()),
+        None => output::print(&timelines.render(output::width())),
     }
     Ok(Exit::Fine as u8)
 }
@@ -48,10 +48,10 @@ pub(crate) fn readings(store: &Store, id: i64, only: Option<u32>) -> Result<Time
 pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
     let model = model(store, id)?;
     if shared.json {
-        return output::say_json(&Report::new(&model));
+        return output::print_json(&Report::new(&model));
     }
     let render = if shared.verbose { powerband_report::text::render } else { powerband_report::text::brief };
-    output::say(&render(&model, output::width(), output::colour()));
+    output::print(&render(&model, output::width(), output::colour()));
     Ok(Exit::Fine as u8)
 }
 

@@ -96,9 +96,9 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
         here.for_each(|ledger| leftovers::note_damaged(ledger, &mut output::note));
         if shared.json {
             let restored = &Restored::default();
-            return output::say_document(&TakenBack { restored, steps_left: 0, undone: Some([]) });
+            return output::print_document(&TakenBack { restored, steps_left: 0, undone: Some([]) });
         }
-        output::say("nothing is changed");
+        output::print("nothing is changed");
         return Ok(Exit::Fine as u8);
     }
     let mut restored = Restored::default();
@@ -117,7 +117,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     // Last, as it needs somebody to look: the rest is put back by now.
     leftovers::set_damage_aside(rig.world(), &ledgers, &mut output::note).inspect_err(|_| {
         if let Err(other) = &outcome {
-            output::complain(&other.sentence);
+            output::error(&other.sentence);
         }
     })?;
     outcome
@@ -131,7 +131,7 @@ fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig, names: &Names) -> Answe
     if shared.json || restored != Restored::default() {
         report(shared, &restored, 0)?;
     } else {
-        output::say("nothing is left");
+        output::print("nothing is left");
     }
     leftovers::set_damage_aside(rig.world(), &ledgers, &mut output::note)?;
     outcome(&restored, names, "undo --left")
@@ -166,7 +166,7 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
         let left = left.iter().map(|(side, entry)| (*side, entry)).filter(|(_, entry)| is_requested(&entry.turn));
         let told = told.chain(left);
         let open = told.map(|(side, entry)| Row { side, was: before(&entry.turn), entry }).collect();
-        return output::say_document(&Turned { ledger, open });
+        return output::print_document(&Turned { ledger, open });
     }
     let mut text = String::new();
     for step in steps.iter().rev() {
@@ -178,7 +178,7 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
         text += "left by an interrupted powerband; `powerband undo --left` restores it:\n";
         text.extend(left.iter().map(|(_, entry)| &entry.turn).filter(|turn| is_requested(turn)).map(line));
     }
-    output::say(if text.is_empty() { "nothing is changed" } else { &text });
+    output::print(if text.is_empty() { "nothing is changed" } else { &text });
     Ok(Exit::Fine as u8)
 }
 
@@ -206,7 +206,7 @@ fn before(turn: &Turn) -> Option<&str> {
 
 fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(), Failure> {
     if shared.json {
-        return output::say_document(&TakenBack { restored, steps_left, undone: None }).map(drop);
+        return output::print_document(&TakenBack { restored, steps_left, undone: None }).map(drop);
     }
     let mut text = format!("restored: {}", restored.undone);
     if restored.already > 0 {
@@ -220,7 +220,7 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
         let (steps, them) = if steps_left == 1 { ("step is", "it") } else { ("steps are", "them") };
         text += &format!("\n{steps_left} earlier {steps} still in force; `powerband undo --all` undoes {them} too");
     }
-    output::say(&text);
+    output::print(&text);
     Ok(())
 }
 

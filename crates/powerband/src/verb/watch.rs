@@ -51,7 +51,7 @@ pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
     let pace = Pace::new(time, rig.world().now_ns(), interval_ns, length_ns, args.count);
     let watched = Watched::new(rig, sampler, pace, args.openmetrics.clone(), args.cost);
     let end = match silent {
-        true => watched.log(log, &mut output::say_on, &mut output::note)?,
+        true => watched.log(log, &mut output::print_line, &mut output::note)?,
         false => watched.show(output::colour(), &mut output::note)?,
     };
     Ok(if end == End::Done { Exit::Fine } else { Exit::Stopped } as u8)

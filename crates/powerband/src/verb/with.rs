@@ -26,21 +26,17 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
             continue;
         }
         let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
-        match world
-            .machine(side)
-            .ok_or_else(there_is_none)
-            .and_then(|m| Ok(apply(m, &part, Hold::Held, &narrow)?))
-        {
+        match world.machine(side).ok_or_else(there_is_none).and_then(|m| Ok(apply(m, &part, Hold::Held, &narrow)?)) {
             Ok(applied) => in_force.push((side, applied)),
             Err(failure) => {
-                put_back(world, &in_force, &names).inspect_err(|_| output::complain(&failure.sentence))?;
+                put_back(world, &in_force, &names).inspect_err(|_| output::error(&failure.sentence))?;
                 rig::check_lost(world)?;
                 return Err(failure);
             }
         }
     }
     if let Some(why) = unguarded(world, &in_force) {
-        output::remark(&format!(
+        output::note(&format!(
             "no guardian process could be started ({why}): if powerband is killed, its settings stay until the next powerband command"
         ));
     }
@@ -65,10 +61,10 @@ fn remark_left_behind(world: &mut dyn World) {
     let left = world.machine(Side::Near).map_or(0, |machine| machine.left_behind(false).processes);
     match left {
         0 => {}
-        1 => output::remark("the command left a process running; it runs on with the restored settings"),
-        left => output::remark(&format!(
-            "the command left {left} processes running; they run on with the restored settings"
-        )),
+        1 => output::note("the command left a process running; it runs on with the restored settings"),
+        left => {
+            output::note(&format!("the command left {left} processes running; they run on with the restored settings"))
+        }
     }
 }
 
@@ -91,7 +87,7 @@ fn execute(
     // A machine at a far end has no terminal of ours, and sends what was printed.
     output::pass_on(&finished.output.stdout, &finished.output.stderr);
     if finished.output.cut {
-        output::remark("the command printed more than was sent from there: the rest is missing here");
+        output::note("the command printed more than was sent from there: the rest is missing here");
     }
     Ok(match finished.status {
         ExitStatus::Code(code) => u8::try_from(code & 0xff).unwrap_or(1),
@@ -112,7 +108,7 @@ fn wait(world: &mut dyn World, process: ProcessId, witnesses: Witnesses) -> (Opt
             }
             Wake::Deadline if witnesses.is_some() => {
                 let told = witnesses.take().map(|witnesses| witnesses.tell(world)).unwrap_or_default();
-                told.iter().for_each(|(_, words)| output::remark(words));
+                told.iter().for_each(|(_, words)| output::note(words));
                 until_ns = None;
             }
             Wake::Stop(_) | Wake::Deadline => {

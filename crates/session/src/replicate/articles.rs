@@ -83,7 +83,9 @@ pub fn named(word: &str) -> Result<Article, SessionError> {
     let mut begun = ARTICLES.iter().filter(|article| article.name.starts_with(word));
     let found = exact.or_else(|| begun.next().filter(|_| begun.next().is_none()));
     let names = || ARTICLES.map(|article| article.name).join(", ");
-    found.copied().ok_or_else(|| SessionError::Usage(format!("there is no article '{word}' to do again; there are {}", names())))
+    found
+        .copied()
+        .ok_or_else(|| SessionError::Usage(format!("there is no article '{word}' to do again; there are {}", names())))
 }
 
 /// All of them.

@@ -58,10 +58,8 @@ impl Booted {
 
     pub(super) fn read(&mut self, path: &str) -> Result<String, SessionError> {
         let name = self.name.clone();
-        let text = self
-            .machine()?
-            .read(path)
-            .map_err(|errno| SessionError::Failed(format!("sim:{name} {path}: {errno}")))?;
+        let text =
+            self.machine()?.read(path).map_err(|errno| SessionError::Failed(format!("sim:{name} {path}: {errno}")))?;
         Ok(text.trim().to_owned())
     }
 

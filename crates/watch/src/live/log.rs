@@ -98,11 +98,7 @@ pub(super) fn run(
     Ok(End::Done)
 }
 
-fn open<'p>(
-    watched: &Watched,
-    target: Target,
-    print: &'p mut dyn FnMut(&str) -> bool,
-) -> Result<Log<'p>, WatchError> {
+fn open<'p>(watched: &Watched, target: Target, print: &'p mut dyn FnMut(&str) -> bool) -> Result<Log<'p>, WatchError> {
     let file = target.path.as_ref().map(|path| {
         let opened = powerband_host::with_rights_for(path, || File::create(path));
         opened.map_err(|error| unwritable(path, error))

@@ -36,13 +36,7 @@ pub struct Pace {
 impl Pace {
     /// From `start_ns` of the World's clock on, a sample every `interval_ns`, for `length_ns` or `count` samples if either is given.
     #[must_use]
-    pub fn new(
-        time: Time,
-        start_ns: u64,
-        interval_ns: u64,
-        length_ns: Option<u64>,
-        count: Option<u64>,
-    ) -> Self {
+    pub fn new(time: Time, start_ns: u64, interval_ns: u64, length_ns: Option<u64>, count: Option<u64>) -> Self {
         let wall = Instant::now();
         Pace { time, wall, start_ns, interval_ns, length_ns, count, taken: 0, due_ns: start_ns }
     }

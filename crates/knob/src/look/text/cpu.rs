@@ -2,8 +2,8 @@
 use crate::look::{Clock, Cpus, PolicyInfo, Pstate, Stats};
 use powerband_record::{CpuList, format_duration, format_khz, format_number};
 
-use super::shares;
 use super::lines::{Lines, alike, briefly, cpus_named, or_unknown};
+use super::shares;
 
 /// What holds for all CPUs; `asked`: this part alone was asked for.
 pub fn all(lines: &mut Lines, cpus: &Cpus, asked: bool) {

@@ -85,13 +85,13 @@ fn introduce(watches: &[(Side, Watch)]) {
     for (side, watch) in watches {
         let whose = if *side == Side::Far { " of the far machine" } else { "" };
         let (knobs, places) = watch.counts();
-        output::remark(&format!(
+        output::note(&format!(
             "watching {knobs} knob{}{whose} at {places} place{}; times are UTC, Ctrl-C ends it",
             if knobs == 1 { "" } else { "s" },
             if places == 1 { "" } else { "s" },
         ));
         if let Some(why) = &watch.unseen {
-            output::remark(&format!(
+            output::note(&format!(
                 "it cannot be seen who writes{whose}: {why}; the knobs are read every second instead"
             ));
         }
@@ -124,7 +124,7 @@ fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, Watch)]) -> Result
             } else {
                 words(*side, at_unix_ms, &change, watch)
             };
-            if !output::say_on(&line) {
+            if !output::print_line(&line) {
                 return Ok(false);
             }
         }
@@ -136,7 +136,7 @@ fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, Watch)]) -> Result
 fn words(side: Side, at_unix_ms: u64, change: &Change, watch: &Watch) -> String {
     let (seconds, ms) = (at_unix_ms / 1000 % 86_400, at_unix_ms % 1000);
     let time = format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let far = if side == Side::Far { "far/" } else { "" };
+    let far = rig::there(side);
     let (old, new) = &change.shown;
     let what = if change.is_same() { format!("{new}, written again") } else { format!("{old} → {new}") };
     let by: Vec<String> = change.by.iter().map(Writer::to_string).collect();
