@@ -98,8 +98,13 @@ impl From<FileError> for Failure {
 impl From<StoreError> for Failure {
     /// A store that cannot be used ends a command that measures; nothing was changed.
     fn from(error: StoreError) -> Failure {
-        Failure::new(Exit::CannotGoOn, error)
+        hinted(Exit::CannotGoOn, &error, error.hint().as_ref())
     }
+}
+
+/// The failure of an experiment that the words do not name.
+pub(crate) fn not_found(error: StoreError) -> Failure {
+    hinted(Exit::Usage, &error, error.hint().as_ref())
 }
 
 impl From<WatchError> for Failure {

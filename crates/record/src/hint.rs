@@ -48,6 +48,16 @@ pub enum Hint {
     NameAgent,
     /// List what is changed.
     ListChanged,
+    /// Name another place for the store.
+    OtherStore,
+    /// Update powerband, or name another place for the store.
+    Update,
+    /// List the experiments there are.
+    ListExperiments,
+    /// List the experiments, with their states.
+    ListStates,
+    /// Make a first experiment.
+    MakeExperiment,
     /// Run a first plan.
     RunFirstPlan,
     /// Run the plan itself instead.

@@ -224,8 +224,9 @@ impl SessionError {
         Some(match self {
             SessionError::Rig(error) => return error.hint(),
             SessionError::Caller(error) => return error.hint(),
+            SessionError::Store(error) => return error.hint(),
             SessionError::NoExperiments => Hint::RunFirstPlan,
-            SessionError::NoPeer(_) => Hint::NamePeer,
+            SessionError::NoPeer(_) | SessionError::Resolve(ResolveError::NoFar(_)) => Hint::NamePeer,
             SessionError::HooksOnTable => Hint::LeaveOutHooks,
             SessionError::NoSeed(_) => Hint::GiveSeed,
             SessionError::DryRunExecutes { .. } => Hint::Trust,

@@ -12,7 +12,7 @@ use powerband_stats::Spending;
 use powerband_store::Store;
 
 use crate::cli::{Compare, Shared};
-use crate::exit::{Answer, Exit, Failure, usage};
+use crate::exit::{Answer, Exit, Failure, not_found, usage};
 use crate::measure::need_store;
 use crate::{output, page, verb};
 
@@ -101,7 +101,7 @@ fn side(store: &Store, text: &str) -> Result<Side, Failure> {
         None => (text, None),
     };
     let session = |id: &str| {
-        let id = store.resolve(id).map_err(usage)?;
+        let id = store.resolve(id).map_err(not_found)?;
         let (header, events) = (store.header(id)?, store.events(id)?);
         Measured::of_events(id, &header.host, &events)
             .map_err(|error| Failure::new(Exit::Failed, format!("experiment {id}: {error}")))
@@ -113,7 +113,7 @@ fn side(store: &Store, text: &str) -> Result<Side, Failure> {
 fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<String, Failure> {
     let store = need_store(shared)?;
     let ids = args.sides.iter().flat_map(|side| side.split(':').next().unwrap_or_default().split(','));
-    let ids: BTreeSet<i64> = ids.map(|id| store.resolve(id).map_err(usage)).collect::<Result<_, _>>()?;
+    let ids: BTreeSet<i64> = ids.map(|id| store.resolve(id).map_err(not_found)).collect::<Result<_, _>>()?;
     let models = ids.into_iter().map(|id| verb::show::model(&store, id)).collect::<Result<Vec<_>, _>>()?;
     let pictures = comparison_pictures(found, &models);
     powerband_report::page::comparison(found, &models, &pictures).map_err(|error| Failure::new(Exit::Failed, error))

@@ -10,13 +10,13 @@ use powerband_report::picture::palette::Theme;
 use powerband_store::Store;
 
 use crate::cli::{Export, Exports, Format, Shared};
-use crate::exit::{Answer, Exit, Failure, usage};
+use crate::exit::{Answer, Exit, Failure, not_found, usage};
 use crate::measure::need_store;
 use crate::{output, page, verb};
 
 pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     let store = need_store(shared)?;
-    let id = store.resolve(&args.id).map_err(usage)?;
+    let id = store.resolve(&args.id).map_err(not_found)?;
     let format = match args.format {
         _ if args.journal => Format::Journal,
         _ if args.csv => Format::Csv,

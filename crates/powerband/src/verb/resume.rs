@@ -6,14 +6,14 @@ use powerband_rig::Names;
 use powerband_session::{Begun, BegunPlan, Resumed, SessionError};
 
 use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb};
-use crate::exit::{Answer, usage};
+use crate::exit::{Answer, not_found};
 use crate::measure::{conclude, need_store, overridden};
 use crate::progress::Bar;
 use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let store = need_store(shared)?;
-    let id = store.resolve(&args.id).map_err(usage)?;
+    let id = store.resolve(&args.id).map_err(not_found)?;
     let begun = begun_words(&store.header(id)?);
     let put = begun.as_ref().and_then(|cli| Some((cli, plan_of(cli)?)));
     let put = |plan: Plan| match &put {

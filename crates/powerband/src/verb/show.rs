@@ -7,14 +7,14 @@ use powerband_session::is_gone;
 use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
-use crate::exit::{Answer, Exit, Failure, usage};
+use crate::exit::{Answer, Exit, Failure, not_found, usage};
 use crate::measure::need_store;
 use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
     rig::report_leftovers(shared);
     let store = need_store(shared)?;
-    let id = store.resolve(&args.id).map_err(usage)?;
+    let id = store.resolve(&args.id).map_err(not_found)?;
     match args.timelines {
         Some(only) => timelines(shared, &store, id, only),
         None => print(shared, &store, id),
