@@ -15,7 +15,7 @@ pub enum ResolveError {
     #[error(transparent)]
     Knob(#[from] KnobError),
     /// A setting for a far machine that is not there.
-    #[error("{0} is for the far machine, and there is none; name it with --far")]
+    #[error("{0} is for the far machine, and there is none")]
     NoFar(String),
 }
 

@@ -7,7 +7,7 @@ use powerband_machine::wire::{
     message,
 };
 use powerband_machine::{Errno, Machine, Wake, World};
-use powerband_record::Side;
+use powerband_record::{Hint, Side};
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
@@ -29,10 +29,16 @@ pub enum AgentError {
     #[error("cannot take standard input and output: {0}")]
     NoStreams(Errno),
     /// Nobody there speaks the protocol.
-    #[error(
-        "an agent speaks to another powerband through its standard input and output, and there is none: {0}; name it with `--far 'cmd:…'` or `--far ssh:HOST`"
-    )]
+    #[error("an agent speaks to another powerband through its standard input and output, and there is none: {0}")]
     NoOwner(String),
+}
+
+impl AgentError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        matches!(self, AgentError::NoOwner(_)).then_some(Hint::NameAgent)
+    }
 }
 
 /// Why an agent ends.

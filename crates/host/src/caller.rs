@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use powerband_machine::{Errno, User};
+use powerband_record::Hint;
 use rustix::process::{Gid, Pid, Signal};
 use thiserror::Error;
 
@@ -25,19 +26,30 @@ pub struct Caller {
 #[non_exhaustive]
 pub enum CallerError {
     /// The number means nobody.
-    #[error("sudo was called by the user {uid}, whom this system does not know; add --as-root to run the load as root")]
+    #[error("sudo was called by the user {uid}, whom this system does not know")]
     Unknown {
         /// Number.
         uid: u32,
     },
     /// The system does not say.
-    #[error("cannot find out {who}, as whom the load is to run: {why}; add --as-root to run it as root")]
+    #[error("cannot find out {who}, as whom the load is to run: {why}")]
     Unanswered {
         /// What was asked.
         who: String,
         /// What came instead.
         why: String,
     },
+}
+
+impl CallerError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            CallerError::Unknown { .. } => Some(Hint::LoadAsRoot),
+            CallerError::Unanswered { .. } => Some(Hint::AsRoot),
+        }
+    }
 }
 
 impl Caller {

@@ -4,6 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use powerband_machine::{EntryId, Errno};
+use powerband_record::Hint;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal};
 use signal_hook::SigId;
@@ -68,8 +69,16 @@ pub enum ConfirmError {
         errno: Errno,
     },
     /// It did not answer.
-    #[error("{0} and did not answer; `powerband undo --list` shows what is set")]
+    #[error("{0} and did not answer")]
     Silent(Holder),
+}
+
+impl ConfirmError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        matches!(self, ConfirmError::Silent(_)).then_some(Hint::ListChanged)
+    }
 }
 
 /// Confirms what waits in `folder`; on return its owner has written down what came of it. Answers the ledger's step.

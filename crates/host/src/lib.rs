@@ -42,6 +42,7 @@ mod perf;
 mod raw;
 mod recorded;
 mod remote;
+mod remote_ledgers;
 mod shell;
 mod shim;
 mod signals;
@@ -68,8 +69,11 @@ pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError, holder, shortened};
 pub use namespaces::{agent_folder, remove_unused_folder};
 pub use owner::{is_alive, this_process};
-pub use recorded::{CaptureError, RecordedError, RecordedMachine, Recording};
+pub use recorded::{CaptureError, CarriedRecording, RecordedError, RecordedMachine, Recording};
 pub use remote::{RemoteError, RemoteMachine};
+pub use remote_ledgers::{
+    RemoteNote, forget_remote_note, interrupted_remote_notes, remote_note_folder, write_remote_note,
+};
 pub use shell::ShellMachine;
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use signals::heed_children;

@@ -1,5 +1,6 @@
 //! A recorded machine: a folder of what some machine read, answered as that machine would. It runs and turns nothing.
 mod capture;
+mod carried;
 mod manifest;
 mod places;
 mod reduce;
@@ -13,10 +14,12 @@ use powerband_machine::{
     LastChange, LedgerError, Look, Machine, OpenEntry, ProcessId, Readable, Run, SpawnError, Turn, Undone, Unwatched,
     Watch,
 };
+use powerband_record::Hint;
 use rustix::event::{PollFd, PollFlags};
 use thiserror::Error;
 
 pub use self::capture::{CaptureError, Recording};
+pub use self::carried::CarriedRecording;
 use self::manifest::Manifest;
 use self::tree::Tree;
 use crate::world::{Member, News};
@@ -29,7 +32,7 @@ const MOST_LINKS: usize = 40;
 #[non_exhaustive]
 pub enum RecordedError {
     /// There is no such folder, or no manifest in it.
-    #[error("cannot read {path}: {errno}; `powerband capture DIR` records a machine into a folder")]
+    #[error("cannot read {path}: {errno}")]
     Unreadable {
         /// The folder or the manifest.
         path: PathBuf,
@@ -44,6 +47,14 @@ pub enum RecordedError {
         /// What is wrong, with its line.
         why: String,
     },
+}
+
+impl RecordedError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        matches!(self, RecordedError::Unreadable { .. }).then_some(Hint::Capture)
+    }
 }
 
 /// A machine as it was when it was captured, or as somebody wrote it down by hand. Answers never come from outside its

@@ -10,6 +10,7 @@ use powerband_machine::{
     Acted, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
     Look, Machine, OpenEntry, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch, Written,
 };
+use powerband_record::Hint;
 use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -52,9 +53,7 @@ pub enum RemoteError {
         why: String,
     },
     /// It did not answer in time.
-    #[error(
-        "{name} did not answer within {within}; try it by hand: {by_hand}; where it is only slow, add --peer-timeout 60s"
-    )]
+    #[error("{name} did not answer within {within}; try it by hand: {by_hand}")]
     Silent {
         /// The machine as named.
         name: String,
@@ -79,6 +78,14 @@ pub enum RemoteError {
         /// A command that shows what is wrong.
         by_hand: String,
     },
+}
+
+impl RemoteError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        matches!(self, RemoteError::Silent { .. }).then_some(Hint::SlowPeer)
+    }
 }
 
 impl RemoteError {

@@ -6,6 +6,7 @@ mod net;
 mod power;
 mod seen;
 mod stats;
+pub mod text;
 
 pub use clock::{Clock, Clocks, PolicyInfo, Tunables, clocks, cpufreq};
 pub use cpus::{Boost, Cpus, Model, Pstate, cpus};

@@ -15,6 +15,7 @@ mod service;
 mod shell;
 mod source;
 mod target;
+mod text;
 mod verdict;
 mod watch;
 

@@ -3,9 +3,9 @@ use std::path::Path;
 
 use powerband_knob::{KnobError, resolve_among};
 
-use crate::away;
 use crate::cli::Shared;
-use crate::rig::Names;
+use crate::rig;
+use crate::typed::{for_machines, quoted};
 
 /// Verbs that act on the machine named by `--machine`.
 const ON_A_MACHINE: [&str; 9] = ["info", "get", "why", "doctor", "set", "undo", "confirm", "with", "try"];
@@ -96,8 +96,7 @@ fn changed(whole: &str, meant: &impl Fn(&str) -> bool, change: &impl Fn(&Part<'_
 /// A command of ours as a shell takes it.
 pub(crate) fn command(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,@%+-#".contains(c);
-    let quoted =
-        |word: &String| if word.chars().all(plain) && !word.is_empty() { word.clone() } else { away::quoted(word) };
+    let quoted = |word: &String| if word.chars().all(plain) && !word.is_empty() { word.clone() } else { quoted(word) };
     format!("powerband {}", words.iter().map(quoted).collect::<Vec<_>>().join(" "))
 }
 
@@ -112,10 +111,10 @@ fn sysctl_of(name: &str) -> Option<String> {
 
 /// A sentence in which each command to type names the machines of this one.
 pub(crate) fn on_these_machines(sentence: &str, shared: &Shared) -> String {
-    let names = Names::plain(shared);
+    let names = rig::names(shared);
     let mut text = sentence.to_owned();
     for verb in ON_A_MACHINE {
-        text = text.replace(&format!("`powerband {verb}"), &format!("`{}", names.words_for(verb)));
+        text = text.replace(&format!("`powerband {verb}"), &format!("`{}", for_machines(&names, verb)));
     }
     text
 }

@@ -1,13 +1,15 @@
 //! How every verb ends when something could not be restored: one sentence, with what to type, and one exit code.
 use powerband_knob::{Foreign, Restored};
+use powerband_rig::Names;
 
 use crate::exit::{Exit, Failure};
+use crate::typed::{for_machines, quoted};
 
-/// Ends with [`Exit::CannotRestore`] unless everything reads as before. `words_for` types a verb for the same machines.
+/// Ends with [`Exit::CannotRestore`] unless everything reads as before.
 ///
 /// # Errors
 /// The sentence that names what is not restored.
-pub(crate) fn check(restored: &Restored, words_for: &dyn Fn(&str) -> String) -> Result<(), Failure> {
+pub(crate) fn check(restored: &Restored, names: &Names) -> Result<(), Failure> {
     let not_restored = restored.not_restored();
     if not_restored.is_empty() {
         return Ok(());
@@ -15,8 +17,10 @@ pub(crate) fn check(restored: &Restored, words_for: &dyn Fn(&str) -> String) -> 
     let open = restored.failed.len() + restored.foreign.len() + restored.elsewhere.len();
     let again: Vec<String> = restored.inexact.iter().filter_map(requested).collect();
     let next = match again.as_slice() {
-        [_, ..] if open == 0 => format!("`{}` requests it again", words_for(&format!("set {}", again.join(" ")))),
-        _ => format!("`{}` tries again", words_for("undo --left")),
+        [_, ..] if open == 0 => {
+            format!("`{}` requests it again", for_machines(names, &format!("set {}", again.join(" "))))
+        }
+        _ => format!("`{}` tries again", for_machines(names, "undo --left")),
     };
     Err(failure(&not_restored, &next))
 }
@@ -24,6 +28,12 @@ pub(crate) fn check(restored: &Restored, words_for: &dyn Fn(&str) -> String) -> 
 /// The failure for what is not restored, a few words each, with what to do `next`.
 pub(crate) fn failure(not_restored: &[String], next: &str) -> Failure {
     Failure::new(Exit::CannotRestore, format!("RESTORE INCOMPLETE: {}; {next}", not_restored.join(", ")))
+}
+
+/// The sentence for what an experiment did not restore.
+pub(crate) fn of_experiment(left: &[String], id: i64, names: Option<&Names>) -> String {
+    let undo = names.map_or_else(|| "powerband undo --left".to_owned(), |names| for_machines(names, "undo --left"));
+    failure(left, &format!("`{undo}` tries again, `powerband show {id}` has it")).sentence
 }
 
 /// What requests the value that read there before, as `set` takes it: `nic.rx-usecs@eth0=261 nic.tx-usecs@eth0=40000`.
@@ -34,7 +44,7 @@ fn requested(it: &Foreign) -> Option<String> {
         format!("@{}", it.site)
     };
     let knobs: Vec<&str> = it.knob.split(", ").collect();
-    let one = |(knob, value): (&&str, &str)| crate::away::quoted(&format!("{knob}{at}={value}"));
+    let one = |(knob, value): (&&str, &str)| quoted(&format!("{knob}{at}={value}"));
     let words: Vec<String> = match knobs.as_slice() {
         _ if it.ours.is_empty() => return None,
         [knob] => vec![one((knob, &it.ours))],

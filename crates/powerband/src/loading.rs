@@ -2,16 +2,16 @@
 use powerband_knob::{KnobError, resolve};
 use powerband_load::{CommandLine, CommandLoad, CommandOutput, Load, Reads, Shell, is_shell_text};
 use powerband_record::{KnobRef, parse_duration_ns, split_words};
+use powerband_rig::MachineName;
 
 use crate::cli::{Loading, Shared};
 use crate::exit::{Failure, usage};
-use crate::rig::is_table;
 
 /// The load the words describe.
 /// `typed` are commands in front of `--`.
 pub(crate) fn load(shared: &Shared, args: &Loading, typed: &[String]) -> Result<Load, Failure> {
     let lines = lines(args, typed)?;
-    if shared.machine.as_deref().is_some_and(is_table) {
+    if shared.machine.as_deref().is_some_and(|name| matches!(MachineName::of(name), Some(MachineName::Table(_)))) {
         // What was measured is in the table; the load it was measured under is as good as idle to us.
         return match args.load.is_some() || args.length.is_some() || !lines.is_empty() {
             true => Err(usage("a table was measured under a load of its own; leave out --load, --for and the command")),

@@ -1,37 +1,31 @@
 //! The command: words in, one verb done, a code out.
-mod again;
-mod away;
-mod caller;
 mod cli;
 mod commands;
 mod corrected;
-mod dry;
+mod dry_run;
 mod exit;
-mod guardian;
+mod hint;
 mod incomplete;
-mod input;
-mod journal;
-mod lag;
-mod left;
 mod loading;
 mod measure;
-mod mpirun;
 mod output;
 mod page;
-mod replicate;
+mod progress;
+mod replication_progress;
+mod rerun;
 mod rig;
-mod tabled;
+mod typed;
 mod verb;
-mod watched;
-mod witness;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use powerband_host::{GUARDIAN_VERB, INSIDE_VERB, SHIM_VERB};
+use powerband_rig::leftovers;
 
 use crate::cli::{Cli, Verb};
-use crate::exit::Answer;
+use crate::exit::{Answer, Exit, Failure};
 
 fn main() -> ExitCode {
     powerband_host::heed_children();
@@ -39,21 +33,29 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).take(2).collect();
     match words.first().and_then(|word| word.to_str()) {
         Some(SHIM_VERB) => powerband_host::shim_main(&words[1..]),
-        Some(GUARDIAN_VERB) => return guardian::main(words.get(1)),
+        Some(GUARDIAN_VERB) => return guard(words.get(1)),
         Some(INSIDE_VERB) => return inside(words.get(1)),
         _ => {}
     }
     let parsed = cli::command().try_get_matches().and_then(|words| Cli::of(&words));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return output::words_error(&error),
+        Err(error) => return output::usage_error(&error),
     };
     let shared = cli.shared.clone();
     let code = dispatch(cli).unwrap_or_else(|failure| {
-        output::complain(&corrected::on_these_machines(&failure.sentence, &shared));
+        output::error(&corrected::on_these_machines(&failure.sentence, &shared));
         failure.exit as u8
     });
     ExitCode::from(code)
+}
+
+/// The guardian of whoever holds what is in this folder.
+fn guard(folder: Option<&OsString>) -> ExitCode {
+    match folder.map(|folder| leftovers::guard(Path::new(folder))) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
 }
 
 /// Built-in work, in the child process it has to itself.
@@ -68,7 +70,10 @@ fn dispatch(cli: Cli) -> Answer {
         cli.verb,
         Verb::With(_) | Verb::Try(_) | Verb::Tune(_) | Verb::Calibrate(_) | Verb::Run(_) | Verb::Resume(_)
     ) {
-        caller::end_with_sudo()?;
+        // What holds or measures does not outlive the sudo that runs it.
+        if !powerband_host::end_with_sudo() {
+            return Err(Failure::new(Exit::Stopped, "sudo has ended; nothing was changed"));
+        }
     }
     match cli.verb {
         Verb::Info(args) => verb::info::run(&shared, &args),

@@ -9,6 +9,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 use indicatif::ProgressBar;
+use powerband_rig::Note;
 
 use crate::exit::{Answer, Exit, Failure};
 pub(crate) use clean::one_line;
@@ -17,7 +18,7 @@ use document::Printed;
 use indented::Indented;
 
 /// Prints a result.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let text = clean::lines(text, colour());
     let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
@@ -26,7 +27,7 @@ pub(crate) fn say(text: &str) {
 }
 
 /// Prints what programs read, a page or a table: as it is, unless a terminal would get it.
-pub(crate) fn hand_on(bytes: &[u8]) {
+pub(crate) fn print_raw(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     let text = out.is_terminal().then(|| String::from_utf8_lossy(bytes).replace("\r\n", "\n"));
     let clean = text.as_deref().map(|text| clean::lines(text, false));
@@ -35,7 +36,7 @@ pub(crate) fn hand_on(bytes: &[u8]) {
 }
 
 /// Prints a line of what programs read, as it comes; answers whether anybody still reads.
-pub(crate) fn say_on(line: &str) -> bool {
+pub(crate) fn print_line(line: &str) -> bool {
     let mut out = std::io::stdout().lock();
     let clean = out.is_terminal().then(|| one_line(line));
     writeln!(out, "{}", clean.as_deref().unwrap_or(line)).and_then(|()| out.flush()).is_ok()
@@ -49,15 +50,15 @@ pub(crate) fn progress(bar: &ProgressBar, words: &str) {
 /// Prints a document of a kind for programs.
 ///
 /// # Errors
-/// As [`say_json`].
-pub(crate) fn say_document(told: &impl Document) -> Answer {
-    say_json(&Printed::of(told))
+/// As [`print_json`].
+pub(crate) fn print_document(told: &impl Document) -> Answer {
+    print_json(&Printed::of(told))
 }
 
 /// A document on one line, of which many are printed.
 ///
 /// # Errors
-/// As [`say_json`].
+/// As [`print_json`].
 pub(crate) fn document_line(told: &impl Document) -> Result<String, Failure> {
     serde_json::to_string(&Printed::of(told)).map_err(|error| Failure::new(Exit::Failed, error))
 }
@@ -66,7 +67,7 @@ pub(crate) fn document_line(told: &impl Document) -> Result<String, Failure> {
 ///
 /// # Errors
 /// Never in practice: the shapes hold only strings and finite numbers.
-pub(crate) fn say_json(value: &impl serde::Serialize) -> Answer {
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Answer {
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     let told = value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Indented::default()));
     match told {
@@ -104,7 +105,7 @@ fn shortened(sentence: &str) -> String {
 }
 
 /// Prints one line about what went wrong.
-pub(crate) fn complain(sentence: &str) {
+pub(crate) fn error(sentence: &str) {
     let line = sentence.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
     // What introduces a list needs no semicolon behind it.
     let line = line.replace(":; ", ": ");
@@ -117,26 +118,28 @@ pub(crate) fn ask(question: &str) {
     let _ = write!(err, "{}", clean::lines(question, false)).and_then(|()| err.flush());
 }
 
-/// Prints a remark that is not a failure.
-pub(crate) fn remark(sentence: &str) {
-    let _ = writeln!(std::io::stderr(), "note: {}", one_line(sentence));
+/// Prints a note, which is no failure, with what to type next.
+pub(crate) fn note(note: impl Into<Note>) {
+    let note = note.into();
+    let sentence = format!("{}{}", note.text, crate::hint::behind(note.hint.as_ref()));
+    let _ = writeln!(std::io::stderr(), "note: {}", one_line(&sentence));
 }
 
 /// What clap has to say: help and version as they are, anything else in one line with where to look.
-pub(crate) fn words_error(error: &clap::Error) -> ExitCode {
+pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        say(&error.to_string());
+    if matches!(refused.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        print(&refused.to_string());
         return ExitCode::SUCCESS;
     }
     // Without a verb there is nothing to be precise about: say what the command is for.
-    if matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
+    if matches!(refused.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
         let verb = std::env::args().nth(1).filter(|word| word == "sim");
-        let text = verb.map_or_else(crate::cli::first_screen, |_| error.to_string());
+        let text = verb.map_or_else(crate::cli::first_screen, |_| refused.to_string());
         let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
         return ExitCode::from(Exit::Usage as u8);
     }
-    let text = error.to_string();
+    let text = refused.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let what = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
     let command = crate::cli::command();
@@ -145,7 +148,7 @@ pub(crate) fn words_error(error: &clap::Error) -> ExitCode {
         Some(verb) => format!("`powerband {verb} --help` shows its options"),
         None => "`powerband --help` shows the verbs".to_owned(),
     };
-    complain(&format!("{what}; {next}"));
+    error(&format!("{what}; {next}"));
     ExitCode::from(Exit::Usage as u8)
 }
 

@@ -11,12 +11,11 @@ use powerband_report::picture::{Picture, pictures};
 use powerband_store::Store;
 
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::store_failure;
 use crate::{output, verb};
 
 /// The page of a stored experiment.
 pub(crate) fn of_experiment(store: &Store, id: i64) -> Result<String, Failure> {
-    let events = store.events(id).map_err(store_failure)?;
+    let events = store.events(id)?;
     let model = verb::show::model_of(store, id, &events)?;
     let pictures = pictures_in(&model, &events)?;
     page::experiment(&model, &events, &pictures).map_err(|error| Failure::new(Exit::Failed, error))
@@ -24,7 +23,7 @@ pub(crate) fn of_experiment(store: &Store, id: i64) -> Result<String, Failure> {
 
 /// The pictures of a stored experiment.
 pub(crate) fn pictures_of(store: &Store, id: i64) -> Result<Vec<Picture>, Failure> {
-    let events = store.events(id).map_err(store_failure)?;
+    let events = store.events(id)?;
     pictures_in(&verb::show::model_of(store, id, &events)?, &events)
 }
 
@@ -46,7 +45,7 @@ fn taken(path: &Path) -> Failure {
 /// Writes a page where it was asked for; `-` is standard output.
 pub(crate) fn write(path: &Path, page: &str, force: bool) -> Answer {
     if path.as_os_str() == "-" {
-        output::hand_on(page.as_bytes());
+        output::print_raw(page.as_bytes());
         return Ok(Exit::Fine as u8);
     }
     let put = || {

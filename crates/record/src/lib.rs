@@ -10,6 +10,7 @@ mod cool;
 mod cpulist;
 mod event;
 mod fact;
+mod hint;
 mod hooks;
 mod invocation;
 mod load_knob;
@@ -38,6 +39,7 @@ pub use event::{
     Owner, PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
 pub use fact::{Change, Fact};
+pub use hint::Hint;
 pub use hooks::Hooks;
 pub use invocation::Invocation;
 pub use load_knob::{BACKGROUND, Background, COMMAND, LoadKnob, LoadVariant, PARAMETER};

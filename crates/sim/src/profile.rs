@@ -25,6 +25,7 @@ mod idle;
 mod meters;
 mod ranks;
 mod serve;
+mod text;
 mod thermal;
 
 pub use cache::{CacheKind, CacheSpec};

@@ -1,6 +1,7 @@
 //! What can go wrong with the store, by what the caller can do about it; one sentence each, with what to do next.
 use std::path::{Path, PathBuf};
 
+use powerband_record::Hint;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMSIZE};
 use thiserror::Error;
@@ -10,7 +11,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum StoreError {
     /// The folder or the file could not be made.
-    #[error("cannot create {path}: {why}; name another place with --store", path = path.display())]
+    #[error("cannot create {path}: {why}", path = path.display())]
     CannotCreate {
         /// Folder or file.
         path: PathBuf,
@@ -40,7 +41,7 @@ pub enum StoreError {
     },
     /// Written by a newer powerband.
     #[error(
-        "{path} was written by a newer powerband (store version {found}, this one knows {known}); update powerband, or name another place with --store",
+        "{path} was written by a newer powerband (store version {found}, this one knows {known})",
         path = path.display()
     )]
     NewerVersion {
@@ -52,7 +53,7 @@ pub enum StoreError {
         known: u32,
     },
     /// An SQLite file of somebody else.
-    #[error("{path} is a database of another program; name another place with --store", path = path.display())]
+    #[error("{path} is a database of another program", path = path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
@@ -72,13 +73,13 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// No such number, or not a number.
-    #[error("there is no experiment {0} here; `powerband list` shows what there is")]
+    #[error("there is no experiment {0} here")]
     NoExperiment(String),
     /// `last` of an empty store.
-    #[error("there is no experiment here yet; `powerband try` makes one")]
+    #[error("there is no experiment here yet")]
     Empty,
     /// Between looking and writing, somebody else went on with it.
-    #[error("experiment {0} was just resumed by another process; `powerband list` shows its state")]
+    #[error("experiment {0} was just resumed by another process")]
     Changed(i64),
     /// Neither `last` nor a number.
     #[error("'{0}' is not an experiment; write its number or `last`")]
@@ -114,6 +115,19 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What a person can do, where the sentence does not say it.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        Some(match self {
+            StoreError::CannotCreate { .. } | StoreError::NotOurs { .. } => Hint::OtherStore,
+            StoreError::NewerVersion { .. } => Hint::Update,
+            StoreError::NoExperiment(_) => Hint::ListExperiments,
+            StoreError::Empty => Hint::MakeExperiment,
+            StoreError::Changed(_) => Hint::ListStates,
+            _ => return None,
+        })
+    }
+
     /// Sorts SQLite's result codes by what can be done about them.
     pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let path = path.to_owned();

@@ -2,12 +2,14 @@
 //!
 //! A [`Sampler`] keeps the files open and reads them all at once: one round trip a [`Sample`]. A [`View`] draws samples on
 //! a terminal of any size and answers keys; [`Rows`] makes lines of CSV or JSON of them; [`openmetrics`] a text file for
-//! node_exporter. Terminal, files and waiting are the caller's.
+//! node_exporter. [`Watched`] does both live.
+mod live;
 mod openmetrics;
 mod rows;
 mod sampler;
 mod screen;
 
+pub use live::{End, Pace, Target, Time, WatchError, Watched};
 pub use openmetrics::openmetrics;
 pub use rows::{Cost, KIND, Row, Rows, VERSION};
 pub use sampler::{CpuNow, Sample, Sampler, Scene};

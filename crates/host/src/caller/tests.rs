@@ -2,6 +2,7 @@
 use std::path::Path;
 
 use powerband_machine::Errno;
+use powerband_record::Hint;
 
 use super::lookup::{System, user};
 use super::*;
@@ -104,13 +105,13 @@ fn one_the_system_does_not_know_is_refused() {
     let gone = Told { getent: Err(Errno::EIO), id: Err(Errno::EIO) };
     let why = user(&gone, 1000, Some(1000)).unwrap_err();
     assert_eq!(why, CallerError::Unknown { uid: 1000 });
-    assert!(why.to_string().contains("--as-root"));
+    assert_eq!(why.hint(), Some(Hint::LoadAsRoot));
     for broken in [
         Told { getent: Err(Errno::ETIMEDOUT), id: Ok("1000") },
         Told { getent: Ok("ada:x:1000:1000::/home/ada:/bin/sh"), id: Ok("id: cannot find name for group 4") },
         Told { getent: Ok("ada:x:1000:1000::/home/ada:/bin/sh"), id: Err(Errno::EIO) },
     ] {
         let why = user(&broken, 1000, Some(1000)).unwrap_err();
-        assert!(matches!(why, CallerError::Unanswered { .. }) && why.to_string().contains("--as-root"), "{why}");
+        assert!(matches!(why, CallerError::Unanswered { .. }) && why.hint() == Some(Hint::AsRoot), "{why}");
     }
 }

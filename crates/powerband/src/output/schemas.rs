@@ -4,11 +4,11 @@ use std::path::Path;
 
 use powerband_record::Started;
 use powerband_report::schema;
+use powerband_session::dry_run::Planned;
 use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::document::{Document, VERSION};
-use crate::dry::Planned;
 use crate::verb::{capture, confirm, doctor, get, info, knobs, set, sim, undo, why};
 
 /// Makes the schemas anew instead of comparing them.

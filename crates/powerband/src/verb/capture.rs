@@ -28,19 +28,19 @@ impl Document for Captured<'_> {
 }
 
 pub(crate) fn run(shared: &Shared, args: &Capture) -> Answer {
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
     let recording = rig.world().machine(Side::Near).map(Recording::of);
     // What a lost machine does not answer is not what it is.
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     let recording = recording.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let folder = &args.folder;
     powerband_host::with_rights_for(folder, || recording.write(folder)).map_err(failure)?;
     let (files, refused) = recording.counts();
     if shared.json {
         let folder = folder.display().to_string();
-        return output::say_document(&Captured { folder, files, refused, left_out: recording.left_out() });
+        return output::print_document(&Captured { folder, files, refused, left_out: recording.left_out() });
     }
-    output::say(&format!(
+    output::print(&format!(
         "{files} files, {refused} the kernel does not show; look at them before you pass them on, then e.g. \
          `powerband info --machine recorded:{}`\nleft out: {}\n",
         folder.display(),

@@ -7,13 +7,14 @@ use powerband_load::MetricSpec;
 use powerband_record::{Better, Metric, parse_percent};
 use powerband_report::comparison::{Ask, CompareError, Comparison, Csv, Measured, several, within};
 use powerband_report::picture::comparison_pictures;
+use powerband_rig::{MAX_MEASURED_BYTES, read_text};
 use powerband_stats::Spending;
 use powerband_store::Store;
 
 use crate::cli::{Compare, Shared};
-use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::{need_store, store_failure};
-use crate::{input, output, page, verb};
+use crate::exit::{Answer, Exit, Failure, not_found, usage};
+use crate::measure::need_store;
+use crate::{output, page, verb};
 
 pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     let ask = Ask {
@@ -33,15 +34,15 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     if let Some(path) = &args.output {
         let answer = page::write(path, &sides_page(shared, args, &found)?, args.force)?;
         if path.as_os_str() != "-" {
-            output::say(&format!("wrote {}", path.display()));
+            output::print(&format!("wrote {}", path.display()));
         }
         return Ok(answer);
     }
     if shared.json {
-        return output::say_json(&found);
+        return output::print_json(&found);
     }
     let width = output::width();
-    output::say(&if shared.verbose { found.render(width) } else { found.brief(width, &output::again_with("-v")) });
+    output::print(&if shared.verbose { found.render(width) } else { found.brief(width, &output::again_with("-v")) });
     Ok(Exit::Fine as u8)
 }
 
@@ -100,8 +101,8 @@ fn side(store: &Store, text: &str) -> Result<Side, Failure> {
         None => (text, None),
     };
     let session = |id: &str| {
-        let id = store.resolve(id).map_err(usage)?;
-        let (header, events) = (store.header(id).map_err(store_failure)?, store.events(id).map_err(store_failure)?);
+        let id = store.resolve(id).map_err(not_found)?;
+        let (header, events) = (store.header(id)?, store.events(id)?);
         Measured::of_events(id, &header.host, &events)
             .map_err(|error| Failure::new(Exit::Failed, format!("experiment {id}: {error}")))
     };
@@ -112,14 +113,14 @@ fn side(store: &Store, text: &str) -> Result<Side, Failure> {
 fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<String, Failure> {
     let store = need_store(shared)?;
     let ids = args.sides.iter().flat_map(|side| side.split(':').next().unwrap_or_default().split(','));
-    let ids: BTreeSet<i64> = ids.map(|id| store.resolve(id).map_err(usage)).collect::<Result<_, _>>()?;
+    let ids: BTreeSet<i64> = ids.map(|id| store.resolve(id).map_err(not_found)).collect::<Result<_, _>>()?;
     let models = ids.into_iter().map(|id| verb::show::model(&store, id)).collect::<Result<Vec<_>, _>>()?;
     let pictures = comparison_pictures(found, &models);
     powerband_report::page::comparison(found, &models, &pictures).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
 fn read(path: &Path) -> Result<Csv, Failure> {
-    let text = input::text(path, "", input::MEASURED)?;
+    let text = read_text(path, "", MAX_MEASURED_BYTES)?;
     Csv::parse(&path.display().to_string(), &text).map_err(failure)
 }
 

@@ -2,11 +2,12 @@
 use powerband_host::{ConfirmError, confirm};
 use powerband_machine::{EntryId, Hold};
 use powerband_record::Side;
+use powerband_rig::lock_folder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::Shared;
-use crate::exit::{Answer, Exit, Failure};
+use crate::exit::{Answer, Exit, Failure, hinted};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 
@@ -22,13 +23,12 @@ impl Document for Kept {
 }
 
 pub(crate) fn run(shared: &Shared) -> Answer {
-    let names = rig::Names::plain(shared);
-    let step = confirm(&rig::lock_folder(&names)?).map_err(|error| {
+    let step = confirm(&lock_folder(&rig::names(shared))?).map_err(|error| {
         let exit = if matches!(error, ConfirmError::Refused { .. }) { Exit::Denied } else { Exit::Failed };
-        Failure::new(exit, error)
+        hinted(exit, &error, error.hint().as_ref())
     })?;
     // Only what is written down counts: the one that waited may have died meanwhile.
-    let mut rig = rig::open(&names, shared.seed, Purpose::Look)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
     let kept = [Side::Near, Side::Far].into_iter().any(|side| {
         let open = rig.world().machine(side).map(|machine| machine.open_entries()).unwrap_or_default();
         open.iter().any(|entry| entry.step == step && entry.turn.hold == Hold::Set)
@@ -37,8 +37,8 @@ pub(crate) fn run(shared: &Shared) -> Answer {
         return Err(Failure::new(Exit::Failed, "it was restored before it could be confirmed; set it again"));
     }
     if shared.json {
-        return output::say_document(&Kept { kept: step });
+        return output::print_document(&Kept { kept: step });
     }
-    output::say("confirmed; undo it with `powerband undo`");
+    output::print("confirmed; undo it with `powerband undo`");
     Ok(Exit::Fine as u8)
 }

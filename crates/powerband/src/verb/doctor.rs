@@ -4,12 +4,12 @@ use std::path::Path;
 use powerband_knob::doctor::{self, Config, DefaultGovernor, Examined, Finding, Kernel, Mark, Section};
 use powerband_machine::{Errno, Identity};
 use powerband_record::Side;
+use powerband_rig::{MAX_WRITTEN_BYTES, read_bytes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::{Doctor, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::input;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 
@@ -56,9 +56,9 @@ pub(crate) fn run(shared: &Shared, args: &Doctor) -> Answer {
         return fragment(&examined);
     }
     if shared.json {
-        output::say_document(&shape(identity.as_ref(), &examined))?;
+        output::print_document(&shape(identity.as_ref(), &examined))?;
     } else {
-        output::say(&text(identity.as_ref(), &examined));
+        output::print(&text(identity.as_ref(), &examined));
     }
     Ok(if examined.missing() == 0 { Exit::Fine } else { Exit::Failed } as u8)
 }
@@ -69,14 +69,14 @@ fn machine(
     given: Option<(Config, String)>,
     default: Option<DefaultGovernor>,
 ) -> Result<(Identity, Examined), Failure> {
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
     let near = rig.world().machine(Side::Near);
     let machine = near.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
     let identity = machine.identity().clone();
     let mut examined = doctor::examine(machine, given, default);
     let inventory = powerband_meter::find_all(machine);
     // What a lost machine does not answer is not what it lacks.
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     let found = inventory.meters.iter().map(|meter| Finding {
         mark: Mark::Ok,
         about: meter.meter.to_string(),
@@ -105,7 +105,7 @@ fn configuration(file: &Path) -> Result<(Config, String), Failure> {
 /// The text of a configuration, packed or not.
 fn read(file: &Path) -> Result<String, Failure> {
     let name = file.display();
-    let bytes = input::bytes(file, "", input::WRITTEN)?;
+    let bytes = read_bytes(file, "", MAX_WRITTEN_BYTES)?;
     powerband_host::text_of(&bytes).map_err(|errno| match errno {
         Errno::EFBIG => {
             usage(format!("{name} is larger than 1 MiB, which no kernel's configuration is; name a .config"))
@@ -120,9 +120,9 @@ fn fragment(examined: &Examined) -> Answer {
         let why = "this machine does not show its kernel's configuration; name the file with --kernel FILE";
         return Err(Failure::new(Exit::Unsupported, why));
     };
-    output::say(&kernel.fragment.iter().map(|line| format!("{line}\n")).collect::<String>());
+    output::print(&kernel.fragment.iter().map(|line| format!("{line}\n")).collect::<String>());
     if let Some(warning) = kernel.driver_warning() {
-        output::remark(warning);
+        output::note(warning);
     }
     Ok(Exit::Fine as u8)
 }

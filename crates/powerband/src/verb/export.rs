@@ -10,13 +10,13 @@ use powerband_report::picture::palette::Theme;
 use powerband_store::Store;
 
 use crate::cli::{Export, Exports, Format, Shared};
-use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::{need_store, store_failure};
+use crate::exit::{Answer, Exit, Failure, not_found, usage};
+use crate::measure::need_store;
 use crate::{output, page, verb};
 
 pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     let store = need_store(shared)?;
-    let id = store.resolve(&args.id).map_err(usage)?;
+    let id = store.resolve(&args.id).map_err(not_found)?;
     let format = match args.format {
         _ if args.journal => Format::Journal,
         _ if args.csv => Format::Csv,
@@ -38,7 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
         Some(path) => write(path, &bytes),
         None => {
-            output::hand_on(&bytes);
+            output::print_raw(&bytes);
             Ok(Exit::Fine as u8)
         }
     }
@@ -81,7 +81,7 @@ fn fitting(args: &Export, format: Format) -> Result<(), Failure> {
 }
 
 fn journal(store: &Store, id: i64) -> Result<String, Failure> {
-    let (header, lines) = store.journal(id).map_err(store_failure)?;
+    let (header, lines) = store.journal(id)?;
     let header = serde_json::to_string(&header).map_err(|error| Failure::new(Exit::Failed, error))?;
     Ok(lines.iter().fold(format!("{{\"header\":{header}}}\n"), |mut text, line| {
         let _ = writeln!(text, "{line}");

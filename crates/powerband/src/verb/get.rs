@@ -1,13 +1,14 @@
 //! `get`: what knobs read now.
 use powerband_knob::Reading;
+use powerband_knob::look::text::shares;
 use powerband_machine::{Errno, Hold, Machine, OpenEntry};
 use powerband_record::{KnobRef, Side};
+use powerband_rig::leftovers;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::{Get, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::left;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 
@@ -35,15 +36,15 @@ impl Document for Readings {
 }
 
 pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, Purpose::Look)?;
-    let narrow = rig::narrow(shared)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
+    let narrow = rig::selection(shared)?;
     let mut readings = Vec::new();
     for text in &args.knobs {
         let knob = KnobRef::parse(text).map_err(usage)?;
         for &side in knob.side.each() {
-            let machine: &mut dyn Machine = rig.world().machine(side).ok_or_else(|| no_far(text))?;
-            let found = powerband_knob::get(machine, &knob, &narrow).map_err(rig::knob_failure)?;
-            let set = left::in_force(machine);
+            let machine: &mut dyn Machine = rig.world().machine(side).ok_or_else(|| rig::no_far(text))?;
+            let found = powerband_knob::get(machine, &knob, &narrow)?;
+            let set = leftovers::in_force(machine);
             readings.extend(found.into_iter().map(|reading| {
                 let was_set_to = lost(&set, &reading);
                 Row { side, reading, was_set_to }
@@ -51,15 +52,15 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
         }
     }
     // What a lost machine does not answer is no reading.
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     let unreadable = unreadable(&readings);
     if shared.json {
-        let said = output::say_document(&Readings { readings })?;
+        let said = output::print_document(&Readings { readings })?;
         return unreadable.map_or(Ok(said), Err);
     }
     let mut text = String::new();
     for Row { side, reading, was_set_to } in &readings {
-        let side = if *side == Side::Far { "far/" } else { "" };
+        let side = rig::there(*side);
         let cpus = reading.cpus.as_ref().map(|cpus| format!(" (cpus {cpus})")).unwrap_or_default();
         let lost = was_set_to.as_ref().map_or_else(String::new, |ours| {
             format!(" (powerband set it to {ours}; that was lost, or somebody has changed it)")
@@ -67,7 +68,7 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
         text += &format!("{side}{}@{}{cpus} = {}{lost}\n", reading.knob, reading.site, reading.shown);
     }
     text.extend(apart(&readings).into_iter().map(|line| line + "\n"));
-    output::say(&text);
+    output::print(&text);
     unreadable.map_or(Ok(Exit::Fine as u8), Err)
 }
 
@@ -102,26 +103,8 @@ fn apart(readings: &[Row]) -> Vec<String> {
     let told = |(side, knob): (Side, &str)| {
         let of_it = readings.iter().filter(|row| row.side == side && row.reading.knob == knob);
         let shown: Vec<&str> = of_it.map(|row| row.reading.shown.as_str()).collect();
-        let side = if side == Side::Far { "far/" } else { "" };
+        let side = rig::there(side);
         shares(&shown).map(|shares| format!("{side}{knob}: {shares} sites"))
     };
     knobs.into_iter().filter_map(told).collect()
-}
-
-/// `ondemand at 1 of 2, schedutil at 1 of 2`, where not all of several are the same.
-pub(super) fn shares(all: &[&str]) -> Option<String> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for one in all {
-        match counts.iter_mut().find(|(known, _)| known == one) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((one, 1)),
-        }
-    }
-    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-    let told: Vec<String> = counts.iter().map(|(one, count)| format!("{one} at {count} of {}", all.len())).collect();
-    (counts.len() > 1 && counts.len() < all.len().max(3)).then(|| told.join(", "))
-}
-
-fn no_far(text: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("{text} is on the far machine, and there is none; name it with --far"))
 }

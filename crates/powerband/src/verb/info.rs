@@ -1,24 +1,18 @@
-//! `info`: the machine as it is, part by part; how each part reads is in `info/`.
-mod cpu;
-mod idle;
-mod lines;
-mod meters;
-mod net;
-mod power;
-
-use powerband_knob::look;
+//! `info`: the machine as it is, part by part.
+use powerband_knob::look::text::Lines;
+use powerband_knob::look::{self, text};
 use powerband_machine::{Hold, Identity, Look, Machine, OpenEntry};
 use powerband_record::{CpuList, Side, placed};
+use powerband_rig::LedgerLocation;
+use powerband_rig::leftovers::{self, HeldBy};
+use powerband_session::meters;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::away;
 use crate::cli::{Info, InfoPart, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::left;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
-use lines::Lines;
 
 /// A machine as it is; a part that was not asked for is left out.
 #[derive(Serialize, JsonSchema)]
@@ -117,10 +111,8 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         return Err(usage("--lag is for meters; write `powerband info meters --lag`"));
     }
     let purpose = if args.probe.is_some() || args.lag { Purpose::Turn } else { Purpose::Look };
-    let mut rig = rig::open(&rig::Names::plain(shared), shared.seed, purpose)?;
-    let identity = rig.world().machine(Side::Near).map(|machine| machine.identity().clone());
-    let identity = identity.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
-    let mut all = All::of(identity);
+    let mut rig = rig::open(shared, purpose)?;
+    let mut all = All::of(rig.machine(Side::Near)?.identity().clone());
     let mut lacks = None;
     for part in PARTS.into_iter().filter(|part| args.part.is_none_or(|only| only == *part)) {
         let lack = find(&mut all, &mut rig, part, args, shared.cpus.as_ref())?;
@@ -128,16 +120,16 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
         lacks = lacks.or(lack.filter(|_| args.part.is_some()));
     }
     // What a lost machine does not answer is not what it is.
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
-    rig.kept().iter().for_each(|kept| forget_if_clean(&mut rig, kept));
-    left::warn(&rig.kept());
+    rig::check_lost(rig.world())?;
+    rig.forget_clean();
+    leftovers::report(&rig.ledgers(), &mut output::note);
     if shared.json {
-        output::say_document(&all)?;
+        output::print_document(&all)?;
     } else {
         let mut lines = Lines::default();
         lines.row(&format!("{}: {}", all.machine, all.system));
         all.tell(&mut lines, args.part.is_some());
-        output::say(&lines.0);
+        output::print(lines.text());
     }
     lacks.map_or(Ok(Exit::Fine as u8), Err)
 }
@@ -162,15 +154,15 @@ fn find(
             all.cpu = Some(found);
             return Ok(lack);
         }
-        InfoPart::Idle => all.idle = Some(look::idle(near(rig)?, narrow).map_err(rig::knob_failure)?),
-        InfoPart::Power => all.power = Some(look::power(near(rig)?, narrow).map_err(rig::knob_failure)?),
+        InfoPart::Idle => all.idle = Some(look::idle(near(rig)?, narrow)?),
+        InfoPart::Power => all.power = Some(look::power(near(rig)?, narrow)?),
         InfoPart::Net => all.net = Some(net(near(rig)?, args)?),
     }
     Ok(None)
 }
 
 fn near(rig: &mut Rig) -> Result<&mut dyn Machine, Failure> {
-    rig.world().machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))
+    Ok(rig.machine(Side::Near)?)
 }
 
 impl All {
@@ -195,23 +187,23 @@ impl All {
             tell_cpu(lines, found, asked);
         }
         if let Some(found) = &self.idle {
-            idle::idle(lines, found);
+            text::idle(lines, found);
             lines.unread(&found.unread);
         }
         if let Some(found) = &self.power {
-            power::power(lines, found);
+            text::power(lines, found);
             lines.unread(&found.unread);
         }
         if let Some(found) = &self.net {
-            net::net(lines, &found.devices);
+            text::devices(lines, &found.devices);
             lines.unread(&found.devices.unread);
             if let Some(probed) = &found.probed {
-                net::probed(lines, probed);
+                text::probed(lines, probed);
             }
         }
         if let Some(Meters { found, measured, lags }) = &self.meters {
             let (measured, lags) = (measured.as_deref().unwrap_or_default(), lags.as_deref().unwrap_or_default());
-            meters::meters(lines, found, measured, lags);
+            meters::text(lines, found, measured, lags);
             lines.unread(&found.unread);
         }
         match self.turned.as_deref() {
@@ -221,30 +213,21 @@ impl All {
     }
 }
 
-/// Whoever has looked need not be warned of what is not there.
-fn forget_if_clean(rig: &mut Rig, kept: &left::Kept) {
-    let Some(there) = &kept.away else { return };
-    let holds = |machine: &mut dyn Machine| !left::held(machine).is_empty();
-    if !rig.world().machine(kept.side).is_none_or(holds) && !rig::is_lost(rig.world(), kept.side) {
-        away::forget(&there.machine);
-    }
-}
-
 fn cpu(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<(Cpu, Option<Failure>), Failure> {
-    let cpus = look::cpus(machine, narrow).map_err(rig::knob_failure)?;
+    let cpus = look::cpus(machine, narrow)?;
     let (clocks, lack) = match look::clocks(machine, narrow) {
         Ok(found) => (Some(found), None),
         Err(error) => (None, Some(error)),
     };
     let absent = lack.as_ref().map(ToString::to_string);
     let found = Cpu { clocks, online: cpus.online.clone(), cpus, absent };
-    Ok((found, lack.map(rig::knob_failure)))
+    Ok((found, lack.map(Failure::from)))
 }
 
 fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
-    cpu::all(lines, &found.cpus, asked);
+    text::cpus(lines, &found.cpus, asked);
     if let Some(clocks) = &found.clocks {
-        cpu::policies(lines, &clocks.policies, asked);
+        text::policies(lines, &clocks.policies, asked);
         if !clocks.offline.is_empty() {
             lines.say(0, &format!("offline: {}", clocks.offline.join(", ")));
         }
@@ -257,7 +240,7 @@ fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
 }
 
 fn net(machine: &mut dyn Look, args: &Info) -> Result<Net, Failure> {
-    let probe = |device: &Option<String>| powerband_knob::probe(machine, device.as_deref()).map_err(rig::knob_failure);
+    let probe = |device: &Option<String>| powerband_knob::probe(machine, device.as_deref());
     let probed = args.probe.as_ref().map(probe).transpose()?;
     // Looked at afterwards, so that what is told is what is there again.
     Ok(Net { devices: look::devices(machine), probed })
@@ -272,15 +255,25 @@ fn meters(rig: &mut Rig, args: &Info) -> Result<Meters, Failure> {
     Ok(Meters { found, measured, lags })
 }
 
+/// How an entry that is held is told of: by whom, if its owner lives.
+fn held_by(ledger: Option<&LedgerLocation>) -> (Option<u32>, String) {
+    match ledger.map_or(HeldBy::Nobody, LedgerLocation::held_by) {
+        HeldBy::There(held) => (None, format!("held there: {held}")),
+        HeldBy::Here(Some(pid)) => (Some(pid), format!("held by powerband {pid}")),
+        HeldBy::Here(None) => (None, "held by another powerband".into()),
+        HeldBy::Nobody => (None, "left by an interrupted powerband; `powerband undo --left` restores it".into()),
+    }
+}
+
 fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
     let mut rows = Vec::new();
     for side in [Side::Near, Side::Far] {
-        let entries = rig.world().machine(side).map(|machine| left::in_force(machine)).unwrap_or_default();
-        let there = if side == Side::Far { "far/" } else { "" };
-        for entry in entries.into_iter().filter(|entry| left::tells(&entry.turn)) {
+        let entries = rig.world().machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
+        let there = rig::there(side);
+        for entry in entries.into_iter().filter(|entry| leftovers::is_requested(&entry.turn)) {
             let turn = &entry.turn;
             let (held_by, how) = match turn.hold {
-                Hold::Held => left::holder_words(rig.kept_of(side)),
+                Hold::Held => held_by(rig.ledger_of(side)),
                 Hold::Set => (None, "set; `powerband undo` restores it".into()),
             };
             let line = format!("changed: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked);

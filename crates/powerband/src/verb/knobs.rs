@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::cli::{Knobs, Shared};
 use crate::exit::{Answer, Exit};
 use crate::output::{self, Document};
-use crate::rig;
 
 /// The catalogue.
 #[derive(Serialize, JsonSchema)]
@@ -32,20 +31,20 @@ impl Document for OneKnob {
 
 pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
     match &args.knob {
-        Some(name) if shared.json => match powerband_knob::docs::meant_by(name).map_err(rig::knob_failure)?[..] {
-            [knob] => output::say_document(&OneKnob { knob }),
-            ref several => output::say_document(&Catalogue { knobs: several.to_vec() }),
+        Some(name) if shared.json => match powerband_knob::docs::meant_by(name)?[..] {
+            [knob] => output::print_document(&OneKnob { knob }),
+            ref several => output::print_document(&Catalogue { knobs: several.to_vec() }),
         },
         Some(name) => {
-            output::say(&powerband_knob::docs::explain(name).map_err(rig::knob_failure)?);
+            output::print(&powerband_knob::docs::explain(name)?);
             Ok(Exit::Fine as u8)
         }
         None if shared.json => {
             let knobs = powerband_knob::catalogue::ALL.iter().map(|knob| knob.about()).collect();
-            output::say_document(&Catalogue { knobs })
+            output::print_document(&Catalogue { knobs })
         }
         None => {
-            output::say(&powerband_knob::docs::list());
+            output::print(&powerband_knob::docs::list());
             Ok(Exit::Fine as u8)
         }
     }

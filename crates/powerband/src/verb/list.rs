@@ -1,26 +1,25 @@
 //! `list`: the experiments kept, newest last.
 use powerband_record::BASELINE;
 use powerband_report::list::{List, Row};
+use powerband_session::is_gone;
 use powerband_store::{State, Summary};
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
-use crate::measure::{find_store, store_failure};
-use crate::verb::resume::is_gone;
-use crate::{left, output, rig};
+use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared) -> Answer {
-    left::warn(&rig::kept(&rig::Names::plain(shared)));
-    let store = find_store(shared)?;
-    let summaries = store.map(|store| store.list().map_err(store_failure)).transpose()?.unwrap_or_default();
+    rig::report_leftovers(shared);
+    let store = powerband_session::store::find(shared.store.as_deref())?;
+    let summaries = store.map(|store| store.list()).transpose()?.unwrap_or_default();
     let list = List::new(summaries.into_iter().map(row).collect());
     if shared.json {
-        return output::say_json(&list);
+        return output::print_json(&list);
     }
     if list.experiments.is_empty() {
-        output::say("no experiments yet; start one with e.g. `powerband run plans/router.toml`");
+        output::print("no experiments yet; start one with e.g. `powerband run plans/router.toml`");
     } else {
-        output::say(&list.render(output::width()));
+        output::print(&list.render(output::width()));
     }
     Ok(Exit::Fine as u8)
 }

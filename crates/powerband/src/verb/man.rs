@@ -6,17 +6,17 @@ use powerband_host::with_rights_for;
 
 use crate::cli::{self, Man, VERB_GROUPS};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output::{remark, say};
+use crate::output::{note, print};
 
 pub(crate) fn run(args: &Man) -> Answer {
     let mut root = cli::command().disable_help_subcommand(true);
     root.build();
     match (&args.dir, &args.verb) {
         (Some(folder), _) => write_all(&root, folder)?,
-        (None, None) => say(&overview(&root)?),
+        (None, None) => print(&overview(&root)?),
         (None, Some(name)) => {
             let verb = root.find_subcommand(name).ok_or_else(|| unknown(&root, name))?;
-            say(&page(verb)?);
+            print(&page(verb)?);
         }
     }
     Ok(Exit::Fine as u8)
@@ -50,7 +50,7 @@ fn write_all(root: &Command, folder: &Path) -> Result<(), Failure> {
     for (name, text) in &pages {
         written(&folder.join(format!("{name}.1")), Some(text))?;
     }
-    remark(&format!("wrote {} pages to {}", pages.len(), folder.display()));
+    note(&format!("wrote {} pages to {}", pages.len(), folder.display()));
     Ok(())
 }
 

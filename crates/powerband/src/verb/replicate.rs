@@ -1,10 +1,12 @@
 //! `replicate`: the published articles, done again on simulated machines.
 use powerband_report::picture::{Picture, replication_pictures};
 use powerband_report::replication::{Replication, Replications, brief, enough, render, takeaway};
+use powerband_session::replicate;
 
 use crate::cli::{Replicate, Shared};
 use crate::exit::{Answer, Exit, Failure};
-use crate::{output, page, replicate};
+use crate::replication_progress::Progress;
+use crate::{output, page, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let named: Result<Vec<_>, _> = args.articles.iter().map(|word| replicate::named(word)).collect();
@@ -14,9 +16,11 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let alone = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let mut done = Vec::new();
     for article in &articles {
-        let replication = replicate::again(article, args.blocks, shared)?;
+        let progress = Progress::new(article.name, replicate::plans_of(article)?);
+        let replication = replicate::again(article, args.blocks, &rig::options(shared), &progress)?;
+        drop(progress);
         if !shared.json && !alone && shared.verbose {
-            output::say(&(render(&replication, output::width()) + "\n"));
+            output::print(&(render(&replication, output::width()) + "\n"));
         }
         done.push(replication);
     }
@@ -34,7 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     }
     let not_tried = done.iter().map(Replication::untried).sum();
     if shared.json && !alone {
-        output::say_json(&Replications {
+        output::print_json(&Replications {
             version: powerband_report::json::VERSION,
             kind: "replication",
             takeaway: takeaway(&done),
@@ -45,7 +49,7 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
         })?;
     } else if !alone {
         let summary = summary(&done, sizes, not_tried);
-        output::say(&match shared.verbose {
+        output::print(&match shared.verbose {
             true => summary,
             false => brief(&done, &summary, &output::again_with("-v"), output::width()),
         });

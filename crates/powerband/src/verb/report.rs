@@ -2,18 +2,18 @@
 use std::path::PathBuf;
 
 use crate::cli::{Report, Shared};
-use crate::exit::{Answer, usage};
+use crate::exit::{Answer, not_found};
 use crate::measure::need_store;
 use crate::{output, page};
 
 pub(crate) fn run(shared: &Shared, args: &Report) -> Answer {
     let store = need_store(shared)?;
-    let id = store.resolve(&args.id).map_err(usage)?;
+    let id = store.resolve(&args.id).map_err(not_found)?;
     let text = page::of_experiment(&store, id)?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("powerband-{id}.html")));
     let answer = page::write(&path, &text, args.force)?;
     if path.as_os_str() != "-" {
-        output::say(&format!("wrote {}", path.display()));
+        output::print(&format!("wrote {}", path.display()));
     }
     Ok(answer)
 }

@@ -1,18 +1,20 @@
 //! `run`: the experiment of a plan file, or of a page again.
+use powerband_rig::Names;
+use powerband_session::start_nothing;
+
 use crate::cli::{Run, Shared};
 use crate::exit::{Answer, usage};
 use crate::measure::{Words, measure, read_plan};
-use crate::rig::Names;
-use crate::{again, commands};
+use crate::rerun;
 
 pub(crate) fn run(shared: &Shared, args: &Run) -> Answer {
     match (&args.again, &args.plan) {
-        (Some(page), _) => again::run(shared, page, args),
+        (Some(page), _) => rerun::run(shared, page, args),
         (None, Some(path)) => {
             let plan = read_plan(path)?;
-            let names = Names::written(&plan);
+            let names = Names::new(plan.machine.clone(), plan.far.clone());
             if args.measuring.setup.dry_run && shared.machine.is_none() && shared.far.is_none() {
-                commands::start_nothing(path, &names, args.trust)?;
+                start_nothing(path, &names, args.trust)?;
             }
             measure(shared, plan, &args.measuring, Words::File)
         }

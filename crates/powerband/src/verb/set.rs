@@ -4,6 +4,7 @@ use powerband_knob::{Applied, KnobError, StepLine, apply_steps, describe_steps, 
 use powerband_machine::{EntryId, Hold, StopSignal, Wake, World};
 use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns};
 use powerband_report::sentence::quoted;
+use powerband_session::hear;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,8 +12,8 @@ use crate::cli::{Set, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
+use crate::typed::for_machines;
 use crate::verb::with::{put_back, unguarded};
-use crate::witness;
 
 /// How often somebody who waits for a confirmation looks up, ns: stop signals and a lost guardian are noticed then.
 const LOOK_UP_NS: u64 = 100_000_000;
@@ -85,7 +86,7 @@ pub(super) fn typed(settings: &[String]) -> Result<Setting, Failure> {
     let assignments =
         settings.iter().map(|text| Assignment::parse(text)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
     match assignments.iter().find(|assignment| assignment.knob.of_load().is_some()) {
-        Some(of_load) => Err(rig::knob_failure(KnobError::OfLoad(of_load.knob.name.clone()))),
+        Some(of_load) => Err(KnobError::OfLoad(of_load.knob.name.clone()).into()),
         None => Ok(Setting { name: None, assignments }),
     }
 }
@@ -94,8 +95,8 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let setting = typed(&args.settings)?;
     let within_ns = args.confirm_within.as_deref().map(confirmation_time_ns).transpose()?;
     let purpose = if args.dry_run { Purpose::Rehearse } else { Purpose::Turn };
-    let names = rig::Names::plain(shared);
-    let mut rig = rig::open(&names, shared.seed, purpose)?;
+    let names = rig::names(shared);
+    let mut rig = rig::open(shared, purpose)?;
     // Before anything is turned: a confirmation must find somebody who hears it.
     let confirmation = Confirmation::listen().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
     let mut told = turn(&mut rig, &setting, shared, args.dry_run)?;
@@ -116,12 +117,12 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         told.hear_witnesses(rig.world());
     }
     if shared.json {
-        return output::say_document(&told.shape(args.dry_run, None));
+        return output::print_document(&told.shape(args.dry_run, None));
     }
     if !args.dry_run {
         told.lines.push(taken_back(shared));
     }
-    output::say(&told.lines.join("\n"));
+    output::print(&told.lines.join("\n"));
     Ok(Exit::Fine as u8)
 }
 
@@ -138,16 +139,16 @@ fn keep(rig: &mut Rig, told: &Told, names: &rig::Names) -> Result<(), Failure> {
     for (side, applied) in &told.applied {
         let Some(machine) = rig.world().machine(*side) else { continue };
         if let Err(error) = machine.keep(&applied.entries) {
-            put_back(rig.world(), &told.applied, names).inspect_err(|_| output::complain(&error.to_string()))?;
+            put_back(rig.world(), &told.applied, names).inspect_err(|_| output::error(&error.to_string()))?;
             return Err(Failure::new(Exit::CannotGoOn, format!("{error}; everything was restored")));
         }
     }
-    rig::lost(rig.world()).map_or(Ok(()), Err)
+    Ok(rig::check_lost(rig.world())?)
 }
 
 /// Turns each side's part of a setting, held until it is kept, or says how it would be.
 fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Result<Told, Failure> {
-    let narrow = rig::narrow(shared)?;
+    let narrow = rig::selection(shared)?;
     let mut told = Told::default();
     for side in [Side::Near, Side::Far] {
         let part = for_side(setting, side);
@@ -156,12 +157,12 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Res
         }
         let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
         let turned = rig.world().machine(side).ok_or_else(there_is_none).and_then(|machine| {
-            let steps = plan(&part, machine, &narrow).map_err(rig::knob_failure)?;
-            steps.may_stay().map_err(rig::knob_failure)?;
+            let steps = plan(&part, machine, &narrow)?;
+            steps.may_stay()?;
             if dry_run {
                 return Ok((steps, None));
             }
-            let mut applied = apply_steps(machine, &steps, Hold::Held).map_err(rig::knob_failure)?;
+            let mut applied = apply_steps(machine, &steps, Hold::Held)?;
             applied.look_again(machine);
             Ok((steps, Some(applied)))
         });
@@ -172,9 +173,10 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Res
             }
             Ok((_, Some(applied))) => told.tell(side, applied),
             Err(failure) => {
-                put_back(rig.world(), &told.applied, &rig::Names::plain(shared))
-                    .inspect_err(|_| output::complain(&failure.sentence))?;
-                return Err(rig::lost(rig.world()).unwrap_or(failure));
+                put_back(rig.world(), &told.applied, &rig::names(shared))
+                    .inspect_err(|_| output::error(&failure.sentence))?;
+                rig::check_lost(rig.world())?;
+                return Err(failure);
             }
         }
     }
@@ -183,7 +185,7 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Res
 
 impl Told {
     fn tell(&mut self, side: Side, applied: Applied) {
-        let there = if side == Side::Far { "far/" } else { "" };
+        let there = rig::there(side);
         self.lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
         self.lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
         self.lines.extend(applied.summary().map(|summary| format!("{there}{summary}")));
@@ -194,8 +196,8 @@ impl Told {
 
     /// Adds what the clocks do now.
     fn hear_witnesses(&mut self, world: &mut dyn World) {
-        for (side, words) in witness::hear(world, &self.applied) {
-            let there = if side == Side::Far { "far/" } else { "" };
+        for (side, words) in hear(world, &self.applied) {
+            let there = rig::there(side);
             self.lines.push(format!("{there}{words}"));
             self.witnesses.push(Heard { side, words });
         }
@@ -229,14 +231,14 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
         let open = rig.world().machine(*side)?.open_entries();
         open.iter().find(|entry| applied.entries.contains(&entry.id)).map(|entry| entry.step)
     });
-    rig.await_confirmation(step.unwrap_or(EntryId(0)));
+    rig.await_confirmation(step.unwrap_or(EntryId(0)), "waiting for `powerband confirm`");
     if !shared.json {
-        output::say(&told.lines.join("\n"));
+        output::print(&told.lines.join("\n"));
         let time = format_duration(within_ns);
-        let confirm = rig::Names::plain(shared).words_for("confirm");
-        output::say(&format!("type `{confirm}` in another shell within {time} to keep it; else it goes back"));
+        let confirm = for_machines(&rig::names(shared), "confirm");
+        output::print(&format!("type `{confirm}` in another shell within {time} to keep it; else it goes back"));
     }
-    let names = rig::Names::plain(shared);
+    let names = rig::names(shared);
     let heard = wait(rig, confirmation, within_ns);
     let kept = matches!(heard, Answered::Yes);
     if kept {
@@ -245,10 +247,10 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
         put_back(rig.world(), &told.applied, &names)?;
     }
     if shared.json {
-        output::say_document(&told.shape(false, Some(kept)))?;
+        output::print_document(&told.shape(false, Some(kept)))?;
     }
     match heard {
-        Answered::Yes if !shared.json => output::say(&format!("confirmed; {}", taken_back(shared))),
+        Answered::Yes if !shared.json => output::print(&format!("confirmed; {}", taken_back(shared))),
         Answered::Yes => {}
         Answered::Nobody => {
             let time = format_duration(within_ns);
@@ -256,8 +258,8 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirm
         }
         Answered::Stopped => return Ok(Exit::Stopped as u8),
         Answered::Lost => {
-            let lost = rig::lost(rig.world());
-            return Err(lost.unwrap_or_else(|| Failure::new(Exit::CannotGoOn, "a machine was lost")));
+            rig::check_lost(rig.world())?;
+            return Err(Failure::new(Exit::CannotGoOn, "a machine was lost"));
         }
     }
     Ok(Exit::Fine as u8)

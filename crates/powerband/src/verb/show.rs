@@ -3,18 +3,18 @@ use powerband_record::Event;
 use powerband_report::Model;
 use powerband_report::json::Report;
 use powerband_report::timelines::Timelines;
+use powerband_session::is_gone;
 use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
-use crate::exit::{Answer, Exit, Failure, usage};
-use crate::measure::{need_store, store_failure};
-use crate::verb::resume::is_gone;
-use crate::{left, output, rig};
+use crate::exit::{Answer, Exit, Failure, not_found, usage};
+use crate::measure::need_store;
+use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
-    left::warn(&rig::kept(&rig::Names::plain(shared)));
+    rig::report_leftovers(shared);
     let store = need_store(shared)?;
-    let id = store.resolve(&args.id).map_err(usage)?;
+    let id = store.resolve(&args.id).map_err(not_found)?;
     match args.timelines {
         Some(only) => timelines(shared, &store, id, only),
         None => print(shared, &store, id),
@@ -31,16 +31,16 @@ fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answ
         return Err(usage(why));
     }
     match only {
-        _ if shared.json => return output::say_json(&timelines),
-        Some(_) => output::hand_on(timelines.csv().as_bytes()),
-        None => output::say(&timelines.render(output::width())),
+        _ if shared.json => return output::print_json(&timelines),
+        Some(_) => output::print_raw(timelines.csv().as_bytes()),
+        None => output::print(&timelines.render(output::width())),
     }
     Ok(Exit::Fine as u8)
 }
 
 /// The readings of all trials, or of one.
 pub(crate) fn readings(store: &Store, id: i64, only: Option<u32>) -> Result<Timelines, Failure> {
-    let events = store.events(id).map_err(store_failure)?;
+    let events = store.events(id)?;
     Timelines::from_events(&events, only).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
@@ -48,21 +48,21 @@ pub(crate) fn readings(store: &Store, id: i64, only: Option<u32>) -> Result<Time
 pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
     let model = model(store, id)?;
     if shared.json {
-        return output::say_json(&Report::new(&model));
+        return output::print_json(&Report::new(&model));
     }
     let render = if shared.verbose { powerband_report::text::render } else { powerband_report::text::brief };
-    output::say(&render(&model, output::width(), output::colour()));
+    output::print(&render(&model, output::width(), output::colour()));
     Ok(Exit::Fine as u8)
 }
 
 /// What the store says of one experiment, and whether it still runs.
 pub(crate) fn model(store: &Store, id: i64) -> Result<Model, Failure> {
-    model_of(store, id, &store.events(id).map_err(store_failure)?)
+    model_of(store, id, &store.events(id)?)
 }
 
 /// The same from its events.
 pub(crate) fn model_of(store: &Store, id: i64, events: &[Event]) -> Result<Model, Failure> {
-    let header = store.header(id).map_err(store_failure)?;
+    let header = store.header(id)?;
     let gone = is_gone(&header.host, header.owner.as_ref());
     let model = Model::from_events(events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
     Ok(if gone { model.interrupted() } else { model })

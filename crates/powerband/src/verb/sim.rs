@@ -1,10 +1,10 @@
 //! `sim`: the simulated machines there are, what one of them knows and does not know, and one as a file system.
-use std::fmt::Write as _;
 use std::path::Path;
 
 use powerband_machine::{Errno, Job, Machine, World};
 use powerband_mount::{Extent, Mount, MountError, Namespace};
-use powerband_record::{CpuList, Side, Work, format_duration, format_khz, format_number};
+use powerband_record::{CpuList, Side, Work};
+use powerband_rig::profile;
 use powerband_sim::{Description, Profile, SimWorld};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +12,6 @@ use serde::Serialize;
 use crate::cli::{MountLoad, Shared, Sim, SimVerb};
 use crate::exit::{Answer, Exit, Failure};
 use crate::output::{self, Document};
-use crate::rig;
 
 /// How long a machine counts, ns: a hundred years.
 const COUNTS_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
@@ -48,21 +47,23 @@ impl Document for OneMachine {
 pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
     match &args.verb {
         SimVerb::List => {
-            let machines = Profile::names().iter().map(|name| rig::profile(name)).collect::<Result<Vec<_>, _>>()?;
+            let machines = Profile::names().iter().map(|name| profile(name)).collect::<Result<Vec<_>, _>>()?;
             if shared.json {
-                return output::say_document(&Machines { machines: machines.iter().map(Profile::describe).collect() });
+                return output::print_document(&Machines {
+                    machines: machines.iter().map(Profile::describe).collect(),
+                });
             }
             let line = |profile: &Profile| {
                 format!("sim:{:<12} {}\n{:16} loads: {}", profile.name, profile.title, "", profile.loads().join(" "))
             };
-            output::say(&machines.iter().map(line).collect::<Vec<_>>().join("\n"));
+            output::print(&machines.iter().map(line).collect::<Vec<_>>().join("\n"));
         }
         SimVerb::Show { name } => {
-            let description = rig::profile(name.strip_prefix("sim:").unwrap_or(name))?.describe();
+            let description = profile(name.strip_prefix("sim:").unwrap_or(name))?.describe();
             if shared.json {
-                return output::say_document(&OneMachine { machine: description });
+                return output::print_document(&OneMachine { machine: description });
             }
-            output::say(&words(&description));
+            output::print(&description.text());
         }
         SimVerb::Mount { name, folder, root, load } => {
             let extent = if *root { Extent::Root } else { Extent::Cpus };
@@ -77,7 +78,7 @@ pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
 fn mount(shared: &Shared, name: &str, folder: &Path, extent: Extent, load: MountLoad) -> Answer {
     let mut world = boot(shared, name, load)?;
     let mount = Mount::on(folder, extent).map_err(mount_failure)?;
-    output::say(&format!("sim:{} is mounted on {}; Ctrl-C unmounts it", plain(name), folder.display()));
+    output::print(&format!("sim:{} is mounted on {}; Ctrl-C unmounts it", plain(name), folder.display()));
     mount.serve(&mut world).map_err(mount_failure)?;
     Ok(Exit::Fine as u8)
 }
@@ -85,7 +86,7 @@ fn mount(shared: &Shared, name: &str, folder: &Path, extent: Extent, load: Mount
 /// A command among the files of a machine as booted.
 fn enter(shared: &Shared, name: &str, load: MountLoad, command: &[String]) -> Answer {
     // Its mistakes first: nothing is mounted for a machine there is not.
-    rig::profile(plain(name))?;
+    profile(plain(name))?;
     let namespace = Namespace::new().map_err(mount_failure)?;
     let mut world = boot(shared, name, load)?;
     namespace.run(&mut world, command).map_err(mount_failure)
@@ -97,8 +98,8 @@ fn plain(name: &str) -> &str {
 
 fn boot(shared: &Shared, name: &str, load: MountLoad) -> Result<SimWorld, Failure> {
     let cannot = |error: &dyn std::fmt::Display| Failure::new(Exit::CannotGoOn, error);
-    let profile = rig::profile(plain(name))?;
-    let mut world = SimWorld::new(profile, None, shared.seed.unwrap_or(1)).map_err(|error| cannot(&error))?;
+    let machine = profile(plain(name))?;
+    let mut world = SimWorld::new(machine, None, shared.seed.unwrap_or(1)).map_err(|error| cannot(&error))?;
     let interrupts = powerband_host::interrupts().map_err(|errno| cannot(&errno))?;
     world.interrupt_source(Box::new(interrupts));
     if let Some(machine) = world.machine(Side::Near) {
@@ -143,59 +144,4 @@ fn mount_exit(error: &MountError) -> Exit {
         MountError::Refused { .. } => Exit::Usage,
         _ => Exit::CannotGoOn,
     }
-}
-
-/// A description for people.
-fn words(machine: &Description) -> String {
-    let mut text = format!("sim:{}: {}\n", machine.name, machine.title);
-    let us = |us: f64| format_duration((us * 1e3) as u64);
-    let mut line = |name: &str, value: String| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{name:<12} {value}");
-    };
-    line("kernel", format!("published: {}; rules of {}: {}", machine.kernel, machine.rules, machine.rules_why));
-    line("loads", machine.loads.join(" "));
-    line("CPUs", format!("{} (possible {}), {} ticks a second", machine.present, machine.possible, machine.hz));
-    line("policies", machine.policies.join(" "));
-    line("governors", format!("{}; {} at boot", machine.governors.join(" "), machine.default_governor));
-    line("a change", format!("takes {}", us(machine.transition_latency_us)));
-    for clock in &machine.clocks {
-        let draws = format!(
-            "a running CPU draws {} W and leaks {} W",
-            format_number(clock.running_w),
-            format_number(clock.leakage_w)
-        );
-        line("frequency", format!("{:<9} {draws}", format_khz(clock.khz)));
-    }
-    line("platform", format!("{} W", format_number(machine.platform_w)));
-    for idle in &machine.idle {
-        let kept = format!(
-            "{} % of running power, {} % of leakage",
-            format_number(100.0 * idle.running_share),
-            format_number(100.0 * idle.leakage_share)
-        );
-        let when = match idle.exit_us {
-            Some(exit_us) => format!("worth it from {}, left in {}", us(idle.after_us), us(exit_us)),
-            None => format!("after {}", us(idle.after_us)),
-        };
-        line("idle", format!("{} {when}: {kept}", idle.name));
-    }
-    let costs = (format_number(machine.receive_cycles_per_bit), format_number(machine.send_cycles_per_bit));
-    let client = |mbit_s| format!(" (a channel; one client {} Mbit/s)", format_number(mbit_s));
-    let client = machine.client_mbit_s.map_or_else(String::new, client);
-    let link = format!("{} Mbit/s{client}, {} one way", format_number(machine.link_mbit_s), us(machine.latency_us));
-    let driver = machine.network_driver.map_or_else(String::new, |driver| format!("; driver {driver}"));
-    line("network", format!("{link}; a bit costs {} cycles to receive, {} to send{driver}", costs.0, costs.1));
-    line("counter", format!("{} cycles an iteration", format_number(machine.counter_cycles)));
-    let percent = |share: f64| format!("{} %", format_number(100.0 * share));
-    let noise = (percent(machine.noise_sigma), percent(machine.noise_link_sigma), percent(machine.noise_rtt_sigma));
-    line("noise", format!("from run to run: CPU {}, link {}, round trip {}", noise.0, noise.1, noise.2));
-    let (interrupt, wake) = (machine.noise_interrupt_us, machine.noise_wake_us);
-    line("lateness", format!("of pings: interrupts {interrupt} us, wake-ups {wake:.1} us on average"));
-    line("drift", format!("{} an hour", percent(machine.noise_drift_per_hour)));
-    text += "what it cannot do:\n";
-    text.extend(machine.cannot.iter().map(|sentence| format!("    {sentence}\n")));
-    text += "where the parameters come from:\n";
-    text.extend(machine.sources.iter().map(|(name, source)| format!("    {name}: {source}\n")));
-    text
 }

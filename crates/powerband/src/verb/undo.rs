@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use powerband_knob::{Restored, restore};
 use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::{Side, placed};
+use powerband_rig::leftovers::{self, is_requested};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::{Shared, Undo};
 use crate::exit::{Answer, Exit, Failure};
 use crate::incomplete;
-use crate::left::{self, tells};
 use crate::output::{self, Document};
-use crate::rig::{self, Purpose, Rig};
+use crate::rig::{self, Names, Purpose, Rig};
+use crate::typed::for_machines;
 
 /// What was taken back.
 #[derive(Serialize, JsonSchema)]
@@ -64,24 +65,24 @@ struct Step {
 impl Step {
     /// What somebody asked for. A step that found everything as it was asked for is still a step, and told of as a whole.
     fn told(&self) -> impl Iterator<Item = &OpenEntry> {
-        let any = self.entries.iter().any(|entry| tells(&entry.turn));
-        self.entries.iter().filter(move |entry| !any || tells(&entry.turn))
+        let any = self.entries.iter().any(|entry| is_requested(&entry.turn));
+        self.entries.iter().filter(move |entry| !any || is_requested(&entry.turn))
     }
 }
 
 pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let purpose = if args.list { Purpose::Look } else { Purpose::PutBack };
-    let names = rig::Names::plain(shared);
-    let mut rig = rig::open(&names, shared.seed, purpose)?;
+    let names = rig::names(shared);
+    let mut rig = rig::open(shared, purpose)?;
     if args.left {
         return undo_left(shared, args, rig, &names);
     }
-    let (kept, ledger) = (rig.kept(), rig.ledger_place());
+    let (ledgers, ledger) = (rig.ledgers(), rig.ledger_place());
     if !args.list {
-        left::put_back_first(rig.world(), &kept)?;
+        leftovers::restore_left(rig.world(), &ledgers, &mut output::note)?;
     }
     let steps: Vec<Step> = [Side::Near, Side::Far].into_iter().flat_map(|side| steps(rig.world(), side)).collect();
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     if args.list {
         let left = unowned(&mut rig);
         return list(shared, &steps, &left, &ledger);
@@ -90,13 +91,14 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     let newest = |step: &&Step| args.all || steps.iter().all(|other| other.side != step.side || other.id <= step.id);
     let wanted: Vec<&Step> = steps.iter().filter(newest).collect();
     if wanted.is_empty() {
-        left::sort_out(rig.world(), &kept)?;
-        kept.iter().filter(|kept| kept.away.is_none()).for_each(left::remark_damaged);
+        leftovers::set_damage_aside(rig.world(), &ledgers, &mut output::note)?;
+        let here = ledgers.iter().filter(|ledger| ledger.remote.is_none());
+        here.for_each(|ledger| leftovers::note_damaged(ledger, &mut output::note));
         if shared.json {
             let restored = &Restored::default();
-            return output::say_document(&TakenBack { restored, steps_left: 0, undone: Some([]) });
+            return output::print_document(&TakenBack { restored, steps_left: 0, undone: Some([]) });
         }
-        output::say("nothing is changed");
+        output::print("nothing is changed");
         return Ok(Exit::Fine as u8);
     }
     let mut restored = Restored::default();
@@ -109,35 +111,35 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
             restored.extend(one);
         }
     }
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     report(shared, &restored, steps.len() - wanted.len())?;
     let outcome = outcome(&restored, &names, "undo");
     // Last, as it needs somebody to look: the rest is put back by now.
-    left::sort_out(rig.world(), &kept).inspect_err(|_| {
+    leftovers::set_damage_aside(rig.world(), &ledgers, &mut output::note).inspect_err(|_| {
         if let Err(other) = &outcome {
-            output::complain(&other.sentence);
+            output::error(&other.sentence);
         }
     })?;
     outcome
 }
 
 /// Puts back what an interrupted powerband has left and closes what a reboot has ended, and nothing else.
-fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig, names: &rig::Names) -> Answer {
-    let kept = rig.kept();
-    let restored = left::put_back(rig.world(), &kept, args.force);
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig, names: &Names) -> Answer {
+    let ledgers = rig.ledgers();
+    let restored = leftovers::restore_held(rig.world(), &ledgers, args.force);
+    rig::check_lost(rig.world())?;
     if shared.json || restored != Restored::default() {
         report(shared, &restored, 0)?;
     } else {
-        output::say("nothing is left");
+        output::print("nothing is left");
     }
-    left::sort_out(rig.world(), &kept)?;
+    leftovers::set_damage_aside(rig.world(), &ledgers, &mut output::note)?;
     outcome(&restored, names, "undo --left")
 }
 
 /// Steps that are set and not yet taken back, oldest first.
 fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
-    let open = world.machine(side).map(|machine| left::in_force(machine)).unwrap_or_default();
+    let open = world.machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
     let mut steps: BTreeMap<EntryId, Vec<OpenEntry>> = BTreeMap::new();
     for entry in open.into_iter().filter(|entry| entry.turn.hold == Hold::Set) {
         steps.entry(entry.step).or_default().push(entry);
@@ -148,12 +150,12 @@ fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
 /// What an interrupted powerband has left in force; nothing while somebody holds the machine.
 fn unowned(rig: &mut Rig) -> Vec<(Side, OpenEntry)> {
     let mut left = Vec::new();
-    for kept in rig.kept() {
-        if kept.is_held() {
+    for ledger in rig.ledgers() {
+        if ledger.is_held() {
             continue;
         }
-        let open = rig.world().machine(kept.side).map(|machine| left::in_force(machine)).unwrap_or_default();
-        left.extend(open.into_iter().filter(|it| it.turn.hold == Hold::Held).map(|entry| (kept.side, entry)));
+        let open = rig.world().machine(ledger.side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
+        left.extend(open.into_iter().filter(|it| it.turn.hold == Hold::Held).map(|entry| (ledger.side, entry)));
     }
     left
 }
@@ -161,10 +163,10 @@ fn unowned(rig: &mut Rig) -> Vec<(Side, OpenEntry)> {
 fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &str) -> Answer {
     if shared.json {
         let told = steps.iter().flat_map(|step| step.told().map(|entry| (step.side, entry)));
-        let left = left.iter().map(|(side, entry)| (*side, entry)).filter(|(_, entry)| tells(&entry.turn));
+        let left = left.iter().map(|(side, entry)| (*side, entry)).filter(|(_, entry)| is_requested(&entry.turn));
         let told = told.chain(left);
         let open = told.map(|(side, entry)| Row { side, was: before(&entry.turn), entry }).collect();
-        return output::say_document(&Turned { ledger, open });
+        return output::print_document(&Turned { ledger, open });
     }
     let mut text = String::new();
     for step in steps.iter().rev() {
@@ -174,9 +176,9 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
     }
     if !left.is_empty() {
         text += "left by an interrupted powerband; `powerband undo --left` restores it:\n";
-        text.extend(left.iter().map(|(_, entry)| &entry.turn).filter(|turn| tells(turn)).map(line));
+        text.extend(left.iter().map(|(_, entry)| &entry.turn).filter(|turn| is_requested(turn)).map(line));
     }
-    output::say(if text.is_empty() { "nothing is changed" } else { &text });
+    output::print(if text.is_empty() { "nothing is changed" } else { &text });
     Ok(Exit::Fine as u8)
 }
 
@@ -204,7 +206,7 @@ fn before(turn: &Turn) -> Option<&str> {
 
 fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(), Failure> {
     if shared.json {
-        return output::say_document(&TakenBack { restored, steps_left, undone: None }).map(drop);
+        return output::print_document(&TakenBack { restored, steps_left, undone: None }).map(drop);
     }
     let mut text = format!("restored: {}", restored.undone);
     if restored.already > 0 {
@@ -218,18 +220,18 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
         let (steps, them) = if steps_left == 1 { ("step is", "it") } else { ("steps are", "them") };
         text += &format!("\n{steps_left} earlier {steps} still in force; `powerband undo --all` undoes {them} too");
     }
-    output::say(&text);
+    output::print(&text);
     Ok(())
 }
 
 /// What is not restored decides the code; what was left alone on purpose is a refusal. `verb` with `--force` behind it insists.
-fn outcome(restored: &Restored, names: &rig::Names, verb: &str) -> Answer {
+fn outcome(restored: &Restored, names: &Names, verb: &str) -> Answer {
     if !restored.failed.is_empty() {
-        let next = format!("`{}` tries again", names.words_for(verb));
+        let next = format!("`{}` tries again", for_machines(names, verb));
         return Err(incomplete::failure(&restored.not_restored(), &next));
     }
     if !restored.inexact.is_empty() {
-        incomplete::check(restored, &|verb| names.words_for(verb))?;
+        incomplete::check(restored, names)?;
     }
     if let Some(foreign) = restored.foreign.first() {
         let sentence = format!(
@@ -237,7 +239,7 @@ fn outcome(restored: &Restored, names: &rig::Names, verb: &str) -> Answer {
             placed(&foreign.knob, &foreign.site),
             foreign.ours,
             foreign.found,
-            left::whose(foreign)
+            leftovers::changed_by(foreign)
         );
         return Err(Failure::new(Exit::Failed, sentence));
     }

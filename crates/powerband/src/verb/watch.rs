@@ -1,22 +1,14 @@
 //! `watch`: a machine as it runs, on the terminal or as rows and metrics in files.
-mod log;
-mod metrics;
-mod pace;
-mod terminal;
-
 use std::io::IsTerminal;
-use std::path::PathBuf;
 
-use powerband_host::{ObserverUsage, observer_usage};
 use powerband_record::{Side, parse_duration_ns};
-use powerband_watch::{Cost, Sampler};
+use powerband_watch::{End, Pace, Sampler, Target, Time, Watched};
 
 use crate::cli::{Shared, Watch};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
 use crate::rig::{self, Names, Purpose, Rig};
 use crate::verb::sim;
-use pace::Pace;
 
 /// Ten samples a second at most.
 const SHORTEST_NS: u64 = 100_000_000;
@@ -26,20 +18,9 @@ const SHORTEST_SIMULATED_NS: u64 = 10_000_000;
 /// How long a simulated machine rests before its load begins, ns.
 const REST_NS: u64 = 10_000_000_000;
 
-/// A machine that is watched, and how.
-struct Watched {
-    rig: Rig,
-    sampler: Sampler,
-    pace: Pace,
-    openmetrics: Option<PathBuf>,
-    /// Whether its own cost is told.
-    cost: bool,
-    began: ObserverUsage,
-}
-
 pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
-    let names = Names::plain(shared);
-    let log = log::Target::of(args.log.as_deref(), shared.json).map_err(usage)?;
+    let names = rig::names(shared);
+    let log = Target::of(args.log.as_deref(), shared.json).map_err(usage)?;
     let silent = log.is_some() || (args.openmetrics.is_some() && !on_a_terminal());
     if !silent && !on_a_terminal() {
         return Err(usage(
@@ -50,22 +31,30 @@ pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
     let length_ns = args.length.as_deref().map(parse_duration_ns).transpose();
     let length_ns = length_ns.map_err(|error| usage(format!("--for: {error}")))?;
     let mut rig = open(shared, args, &names)?;
-    let Some(machine) = rig.world().machine(Side::Near) else { return Err(no_machine()) };
+    let machine = rig.world().machine(Side::Near).ok_or_else(no_machine)?;
     // Neither a model nor a recording is disturbed by being read.
     let sampler =
         Sampler::open(machine, shared.cpus.as_ref(), args.interrupting || names.simulated() || names.recorded());
     let found = sampler.scene().cpus.len();
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     if found == 0 {
         return Err(match &shared.cpus {
             Some(cpus) => usage(format!("there is no cpu {cpus} here; `powerband info cpu` lists those there are")),
             None => Failure::new(Exit::Unsupported, "no CPUs are listed in /sys/devices/system/cpu here"),
         });
     }
-    let pace = Pace::new(&names, rig.world().now_ns(), interval_ns, length_ns, args.count);
-    let (openmetrics, began) = (args.openmetrics.clone(), observer_usage());
-    let watched = Watched { rig, sampler, pace, openmetrics, cost: args.cost, began };
-    if silent { log::run(watched, log) } else { terminal::run(watched) }
+    let time = match (names.simulated(), names.recorded()) {
+        (true, _) => Time::Virtual,
+        (_, true) => Time::Still,
+        _ => Time::Real,
+    };
+    let pace = Pace::new(time, rig.world().now_ns(), interval_ns, length_ns, args.count);
+    let watched = Watched::new(rig, sampler, pace, args.openmetrics.clone(), args.cost);
+    let end = match silent {
+        true => watched.log(log, &mut output::print_line, &mut output::note)?,
+        false => watched.show(output::colour(), &mut output::note)?,
+    };
+    Ok(if end == End::Done { Exit::Fine } else { Exit::Stopped } as u8)
 }
 
 fn on_a_terminal() -> bool {
@@ -92,7 +81,7 @@ fn open(shared: &Shared, args: &Watch, names: &Names) -> Result<Rig, Failure> {
     if args.load.is_some() && !names.simulated() {
         return Err(usage("--load is for simulated machines; here, start the load separately"));
     }
-    let mut rig = rig::open(names, shared.seed, Purpose::Look)?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
     if let Some(load) = args.load {
         // The machine rests before, so that what the load does to it can be seen.
         let from_ns = rig.world().now_ns();
@@ -107,42 +96,4 @@ fn open(shared: &Shared, args: &Watch, names: &Names) -> Result<Rig, Failure> {
 
 fn no_machine() -> Failure {
     Failure::new(Exit::CannotGoOn, "there is no machine to watch")
-}
-
-impl Watched {
-    /// Looks now. A lost machine has nothing to tell.
-    fn sample(&mut self) -> Result<powerband_watch::Sample, Failure> {
-        let at_ns = self.rig.world().now_ns();
-        let machine = self.rig.world().machine(Side::Near).ok_or_else(no_machine)?;
-        let sample = self.sampler.sample(machine, at_ns);
-        rig::lost(self.rig.world()).map_or(Ok(()), Err)?;
-        if let Some(path) = &self.openmetrics {
-            metrics::write(path, &powerband_watch::openmetrics(self.sampler.scene(), &sample, self.spent()))?;
-        }
-        Ok(sample)
-    }
-
-    /// What this process has cost since it began to look.
-    fn spent(&self) -> Cost {
-        let now = observer_usage();
-        Cost { cpu_s: now.cpu_s - self.began.cpu_s, wakeups: now.wakeups.saturating_sub(self.began.wakeups) }
-    }
-
-    /// Says what it cost, if that is wanted, and gives the machine back.
-    fn end(mut self, exit: Exit) -> Answer {
-        let (cost, wall_s) = (self.spent(), self.pace.wall_ns() as f64 * 1e-9);
-        if self.cost {
-            let percent = 100.0 * cost.cpu_s / wall_s.max(1e-9);
-            output::remark(&format!(
-                "watching took {:.3} s of CPU time in {wall_s:.1} s ({percent:.2} % of a CPU) and {} wake-ups ({:.1} a second)",
-                cost.cpu_s,
-                cost.wakeups,
-                cost.wakeups as f64 / wall_s.max(1e-9),
-            ));
-        }
-        if let Some(machine) = self.rig.world().machine(Side::Near) {
-            self.sampler.close(machine);
-        }
-        Ok(exit as u8)
-    }
 }

@@ -2,12 +2,11 @@
 use powerband_knob::{Applied, Restored, apply, for_side, restore};
 use powerband_machine::{Finished, Hold, Job, ProcessId, User, Wake, World};
 use powerband_record::{ExitStatus, Side, Work};
+use powerband_session::{Witnesses, user_of_loads};
 
-use crate::caller;
 use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure};
 use crate::rig::{self, Purpose};
-use crate::witness::Witnesses;
 use crate::{incomplete, output};
 
 /// Time a command has to end after it was asked to, ns.
@@ -15,10 +14,10 @@ const GRACE_NS: u64 = 5_000_000_000;
 
 pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let setting = super::set::typed(&args.settings)?;
-    let names = rig::Names::plain(shared);
-    let user = if names.here() { caller::user_of_loads(args.as_root)? } else { None };
-    let mut rig = rig::open(&names, shared.seed, Purpose::Measure)?;
-    let narrow = rig::narrow(shared)?;
+    let names = rig::names(shared);
+    let user = if names.here() { user_of_loads(args.as_root)? } else { None };
+    let mut rig = rig::open(shared, Purpose::Measure)?;
+    let narrow = rig::selection(shared)?;
     let world = rig.world();
     let mut in_force: Vec<(Side, Applied)> = Vec::new();
     for side in [Side::Near, Side::Far] {
@@ -27,20 +26,17 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
             continue;
         }
         let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
-        match world
-            .machine(side)
-            .ok_or_else(there_is_none)
-            .and_then(|m| apply(m, &part, Hold::Held, &narrow).map_err(rig::knob_failure))
-        {
+        match world.machine(side).ok_or_else(there_is_none).and_then(|m| Ok(apply(m, &part, Hold::Held, &narrow)?)) {
             Ok(applied) => in_force.push((side, applied)),
             Err(failure) => {
-                put_back(world, &in_force, &names).inspect_err(|_| output::complain(&failure.sentence))?;
-                return Err(rig::lost(world).unwrap_or(failure));
+                put_back(world, &in_force, &names).inspect_err(|_| output::error(&failure.sentence))?;
+                rig::check_lost(world)?;
+                return Err(failure);
             }
         }
     }
     if let Some(why) = unguarded(world, &in_force) {
-        output::remark(&format!(
+        output::note(&format!(
             "no guardian process could be started ({why}): if powerband is killed, its settings stay until the next powerband command"
         ));
     }
@@ -50,7 +46,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let ran = execute(world, args, group, user, witnesses);
     put_back(world, &in_force, &names)?;
     remark_left_behind(world);
-    rig::lost(world).map_or(Ok(()), Err)?;
+    rig::check_lost(world)?;
     rig.in_place()?;
     ran
 }
@@ -65,10 +61,10 @@ fn remark_left_behind(world: &mut dyn World) {
     let left = world.machine(Side::Near).map_or(0, |machine| machine.left_behind(false).processes);
     match left {
         0 => {}
-        1 => output::remark("the command left a process running; it runs on with the restored settings"),
-        left => output::remark(&format!(
-            "the command left {left} processes running; they run on with the restored settings"
-        )),
+        1 => output::note("the command left a process running; it runs on with the restored settings"),
+        left => {
+            output::note(&format!("the command left {left} processes running; they run on with the restored settings"))
+        }
     }
 }
 
@@ -91,7 +87,7 @@ fn execute(
     // A machine at a far end has no terminal of ours, and sends what was printed.
     output::pass_on(&finished.output.stdout, &finished.output.stderr);
     if finished.output.cut {
-        output::remark("the command printed more than was sent from there: the rest is missing here");
+        output::note("the command printed more than was sent from there: the rest is missing here");
     }
     Ok(match finished.status {
         ExitStatus::Code(code) => u8::try_from(code & 0xff).unwrap_or(1),
@@ -112,7 +108,7 @@ fn wait(world: &mut dyn World, process: ProcessId, witnesses: Witnesses) -> (Opt
             }
             Wake::Deadline if witnesses.is_some() => {
                 let told = witnesses.take().map(|witnesses| witnesses.tell(world)).unwrap_or_default();
-                told.iter().for_each(|(_, words)| output::remark(words));
+                told.iter().for_each(|(_, words)| output::note(words));
                 until_ns = None;
             }
             Wake::Stop(_) | Wake::Deadline => {
@@ -155,5 +151,5 @@ pub(super) fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)], name
             all.extend(restored);
         }
     }
-    incomplete::check(&all, &|verb| names.words_for(verb))
+    incomplete::check(&all, names)
 }

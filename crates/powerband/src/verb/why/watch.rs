@@ -5,7 +5,6 @@ use powerband_record::{KnobRef, Side, Writer, parse_duration_ns};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::no_far;
 use crate::cli::{Shared, WhyKnob};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output::{self, Document};
@@ -38,11 +37,9 @@ pub(super) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     let length_ns = args.length.as_deref().map(parse_duration_ns).transpose();
     let length_ns = length_ns.map_err(|error| usage(format!("--for: {error}")))?;
     let knobs = args.knobs.iter().map(|name| KnobRef::parse(name)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
-    let names = rig::Names::plain(shared);
-    if let Some(why) = names.nobody_else() {
-        return Err(Failure::new(Exit::Unsupported, why));
-    }
-    let mut rig = rig::open(&names, shared.seed, Purpose::Look)?;
+    let names = rig::names(shared);
+    names.changed_by_others()?;
+    let mut rig = rig::open(shared, Purpose::Look)?;
     let mut watches = begin(shared, &mut rig, &knobs)?;
     introduce(&watches);
     let until_ns = length_ns.map(|length_ns| rig.world().now_ns().saturating_add(length_ns));
@@ -52,7 +49,7 @@ pub(super) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
             return Ok(Exit::Fine as u8);
         }
         if let Some(exit) = ended {
-            rig::lost(rig.world()).map_or(Ok(()), Err)?;
+            rig::check_lost(rig.world())?;
             return Ok(exit as u8);
         }
     }
@@ -68,14 +65,14 @@ fn begin(shared: &Shared, rig: &mut Rig, knobs: &[KnobRef]) -> Result<Vec<(Side,
         }
         let Some(machine) = rig.world().machine(side) else {
             match wanted.first() {
-                Some(knob) => return Err(no_far(&knob.name)),
+                Some(knob) => return Err(rig::no_far(&knob.name)),
                 None => continue,
             }
         };
-        let watch = KnobWatch::begin(machine, &wanted, &rig::narrow(shared)?).map_err(rig::knob_failure)?;
+        let watch = KnobWatch::begin(machine, &wanted, &rig::selection(shared)?)?;
         watches.push((side, watch));
     }
-    rig::lost(rig.world()).map_or(Ok(()), Err)?;
+    rig::check_lost(rig.world())?;
     if watches.iter().all(|(_, watch)| watch.counts().1 == 0) {
         let sentence =
             "there is nothing to watch here; `powerband doctor` says why, and `sysctl.…` or `file:PATH` can be named";
@@ -88,13 +85,13 @@ fn introduce(watches: &[(Side, KnobWatch)]) {
     for (side, watch) in watches {
         let whose = if *side == Side::Far { " of the far machine" } else { "" };
         let (knobs, places) = watch.counts();
-        output::remark(&format!(
+        output::note(&format!(
             "watching {knobs} knob{}{whose} at {places} place{}; times are UTC, Ctrl-C ends it",
             if knobs == 1 { "" } else { "s" },
             if places == 1 { "" } else { "s" },
         ));
         if let Some(why) = &watch.unseen {
-            output::remark(&format!(
+            output::note(&format!(
                 "it cannot be seen who writes{whose}: {why}; the knobs are read every second instead"
             ));
         }
@@ -127,7 +124,7 @@ fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, KnobWatch)]) -> Re
             } else {
                 words(*side, at_unix_ms, &change, watch)
             };
-            if !output::say_on(&line) {
+            if !output::print_line(&line) {
                 return Ok(false);
             }
         }
@@ -139,7 +136,7 @@ fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, KnobWatch)]) -> Re
 fn words(side: Side, at_unix_ms: u64, change: &KnobChange, watch: &KnobWatch) -> String {
     let (seconds, ms) = (at_unix_ms / 1000 % 86_400, at_unix_ms % 1000);
     let time = format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let far = if side == Side::Far { "far/" } else { "" };
+    let far = rig::there(side);
     let (old, new) = &change.shown;
     let what = if change.is_same() { format!("{new}, written again") } else { format!("{old} → {new}") };
     let by: Vec<String> = change.by.iter().map(Writer::to_string).collect();

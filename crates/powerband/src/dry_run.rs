@@ -1,0 +1,162 @@
+//! What `--dry-run` prints: what an experiment would set and measure, and for how long.
+use powerband_knob::StepLine;
+use powerband_record::{Better, SearchPlan, format_duration, format_number, placed};
+use powerband_session::OnTable;
+use powerband_session::dry_run::{Found, Planned, Steps};
+
+use crate::cli::Shared;
+use crate::commands;
+use crate::exit::{Answer, Exit};
+use crate::output::{self, Document};
+
+impl Document for Planned<'_> {
+    const KIND: &'static str = "dry-run";
+}
+
+/// Prints what would happen.
+pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
+    let started = planned.started;
+    planned.repeat = planned.seed_drawn.then(|| with_seed(started.seed, std::env::args()));
+    if shared.json {
+        return output::print_document(&planned);
+    }
+    let mut text = format!("on {} ({}): {}\n", started.machine, started.system, planned.load);
+    if !planned.commands.is_empty() {
+        text += &format!("commands it would run, and as whom\n{}", commands::table(planned.commands));
+    }
+    text += &all_steps(planned.settings, started.search.is_some(), shared.verbose);
+    text += &format!(
+        "decision metrics: {}; other metrics: {}\n",
+        planned.judged.join(", "),
+        if planned.shown.is_empty() { "none".into() } else { planned.shown.join(", ") }
+    );
+    let found = |it: &Found| format!("{} {}", it.side, it.meter.boundary);
+    text += &format!(
+        "meters found: {}\n",
+        if planned.meters.is_empty() {
+            "none".into()
+        } else {
+            planned.meters.iter().map(found).collect::<Vec<_>>().join(", ")
+        }
+    );
+    if !planned.record.is_empty() {
+        text +=
+            &format!("recorded: {}\n", planned.record.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    }
+    let time = |ns: Option<u64>| ns.map(at_most);
+    match &started.search {
+        Some(search) => text += &sought(search, &time(started.budget_ns).unwrap_or_default()),
+        None => {
+            text += &format!("margin {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
+            text += &format!("{} trials a block, at most {} blocks", planned.trials_in_first_block, started.max_blocks);
+            text += &time(planned.longest_ns).map(|time| format!("{time}; usually decided sooner")).unwrap_or_default();
+        }
+    }
+    text += &seeded(started.seed, planned.seed_drawn);
+    output::print(&text);
+    Ok(Exit::Fine as u8)
+}
+
+/// Prints what would be drawn from a table.
+pub(crate) fn print_table(shared: &Shared, on_table: &OnTable) -> Answer {
+    let started = on_table.started();
+    if shared.json {
+        return output::print_document(started);
+    }
+    let mut text = format!("on {} ({})\n", started.machine, started.system);
+    match &started.search {
+        Some(search) => text += &sought(search, &started.budget_ns.map(at_most).unwrap_or_default()),
+        None => {
+            text.extend(started.settings.iter().map(|setting| format!("{}\n", setting.label)));
+            let budget = started.budget_ns.map(format_duration).map(|time| format!(", at most {time}"));
+            text += &format!("at most {} blocks{}", started.max_blocks, budget.unwrap_or_default());
+        }
+    }
+    text += &seeded(started.seed, on_table.seed_drawn());
+    output::print(&text);
+    Ok(Exit::Fine as u8)
+}
+
+/// The seed, and what is typed to have it again where it was drawn.
+fn seeded(seed: u64, drawn: bool) -> String {
+    let typed = || format!(", drawn for this plan; the same plan again:\n{}", with_seed(seed, std::env::args()));
+    format!("\nseed {seed}{}", if drawn { typed() } else { String::new() })
+}
+
+/// The words that were typed, with the seed right behind the program's name, where every verb takes it.
+fn with_seed(seed: u64, words: impl Iterator<Item = String>) -> String {
+    let typed: Vec<String> = words.skip(1).map(|word| powerband_report::sentence::quoted(&word)).collect();
+    format!("powerband --seed {seed} {}", typed.join(" "))
+}
+
+/// Lines that the settings may take, so that all of it fits a terminal.
+const LINES: usize = 16;
+
+/// The steps of each setting; of a search those that are set once before it begins. Where they are many, a line for each setting
+/// unless all are asked for.
+fn all_steps(steps: &[Steps], searched: bool, verbose: bool) -> String {
+    let lines: usize = steps.iter().map(|of| 1 + of.near.len() + of.far.len() + of.notes.len()).sum();
+    if lines > LINES && !verbose {
+        return counted_steps(steps, searched);
+    }
+    let mut text = String::new();
+    for (index, steps) in steps.iter().enumerate() {
+        let role = if index == 0 && !searched { " (reference)" } else { "" };
+        text += &format!("{}{role}\n", steps.label);
+        for (side, lines) in [("", &steps.near), ("far: ", &steps.far)] {
+            text.extend(lines.iter().map(|line| format!("    {side}{}\n", words(line))));
+        }
+        text.extend(steps.notes.iter().map(|note| format!("    note: {note}\n")));
+    }
+    text
+}
+
+/// How many targets each setting writes to, and each note once.
+fn counted_steps(steps: &[Steps], searched: bool) -> String {
+    let mut notes: Vec<&str> = Vec::new();
+    for note in steps.iter().flat_map(|of| &of.notes) {
+        if !notes.contains(&note.as_str()) {
+            notes.push(note);
+        }
+    }
+    let notes_shown = notes.len().min(LINES / 4);
+    // A line is kept for what is left out.
+    let shown = steps.len().min(LINES - notes_shown - 1);
+    let mut text = String::new();
+    for (index, of) in steps.iter().take(shown).enumerate() {
+        let role = if index == 0 && !searched { " (reference)" } else { "" };
+        let all = || of.near.iter().chain(&of.far);
+        let (writes, same) = (all().count(), all().filter(|line| line.already).count());
+        let same = if same > 0 { format!(", {same} already so") } else { String::new() };
+        let noun = if writes == 1 { "write" } else { "writes" };
+        text += &format!("{}{role}: {writes} {noun}{same}\n", of.label);
+    }
+    text.extend(notes.iter().take(notes_shown).map(|note| format!("note: {note}\n")));
+    let left: Vec<String> = [(steps.len() - shown, "more settings"), (notes.len() - notes_shown, "more notes")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}, "))
+        .collect();
+    text + &format!("{}each write with its value: -v\n", left.concat())
+}
+
+/// A limit of time, behind what it limits.
+fn at_most(ns: u64) -> String {
+    format!(", at most about {}", format_duration(ns))
+}
+
+/// What is searched.
+fn sought(search: &SearchPlan, time: &str) -> String {
+    let way = if search.goal.better == Better::Lower { "least" } else { "most" };
+    let limits: String = search.requirements.iter().map(|limit| format!(", {limit}")).collect();
+    let count = search.points.len();
+    format!("sought: the {way} {}{limits}, among {count} settings, of which a few are tried{time}", search.goal.name)
+}
+
+fn words(line: &StepLine) -> String {
+    // What a kernel says in angle brackets is that there is no value: `<unsupported>`.
+    let from = line.from.as_ref().filter(|from| !from.starts_with('<'));
+    let from = from.map(|from| format!(" from {from}")).unwrap_or_default();
+    let already = if line.already { " (already so)" } else { "" };
+    format!("{}:{from} to {}{already}", placed(&line.knob, &line.site), line.to)
+}

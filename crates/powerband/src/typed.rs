@@ -1,0 +1,14 @@
+//! Commands of ours as they are typed: for the same machines, with words as a shell takes them.
+use powerband_rig::Names;
+
+/// As a shell takes it as one word.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// How a verb is typed that means these machines.
+pub(crate) fn for_machines(names: &Names, verb: &str) -> String {
+    let near = if names.here() { String::new() } else { format!(" --machine {}", quoted(names.near())) };
+    let far = names.far().map(|far| format!(" --far {}", quoted(far))).unwrap_or_default();
+    format!("powerband{near}{far} {verb}")
+}

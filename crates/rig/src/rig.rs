@@ -1,0 +1,268 @@
+//! An open rig: a World, its ledgers, and the lock that makes us the only one who changes its machines.
+use std::path::{Path, PathBuf};
+
+use powerband_host::{FileLedger, Lock, forget_remote_note, remote_note_folder};
+use powerband_machine::wire::Purpose;
+use powerband_machine::{EntryId, Machine, World};
+use powerband_record::Side;
+use powerband_sim::{Profile, SimWorld};
+
+use crate::{LedgerLocation, MAX_WRITTEN_BYTES, MachineName, Names, Notes, RigError, leftovers, read_text, real};
+
+/// An open rig.
+pub struct Rig {
+    pub(crate) world: Box<dyn World>,
+    /// The ledgers that outlive us; none for simulated machines in trials.
+    pub(crate) ledgers: Vec<LedgerLocation>,
+    /// Held for as long as we may change something.
+    pub(crate) locks: Vec<Lock>,
+    /// Remote machines on which we may change something, as named.
+    pub(crate) noted: Vec<(Side, String)>,
+}
+
+/// Why and how a rig is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    /// Seed of simulated machines.
+    pub seed: Option<u64>,
+    /// What for.
+    pub purpose: Purpose,
+    /// What we are doing, in the words we were called with: others find it in the locks.
+    pub doing: &'a str,
+}
+
+impl Rig {
+    /// Its World.
+    pub fn world(&mut self) -> &mut dyn World {
+        self.world.as_mut()
+    }
+
+    /// One of its machines.
+    ///
+    /// # Errors
+    /// [`RigError::Gone`].
+    pub fn machine(&mut self, side: Side) -> Result<&mut dyn Machine, RigError> {
+        self.world.machine(side).ok_or(RigError::Gone)
+    }
+
+    /// Where the near machine's ledger is kept.
+    #[must_use]
+    pub fn ledger_place(&self) -> String {
+        self.ledgers.first().map_or_else(|| "in memory".into(), LedgerLocation::ledger)
+    }
+
+    /// Where the machines' ledgers are kept.
+    #[must_use]
+    pub fn ledgers(&self) -> Vec<LedgerLocation> {
+        self.ledgers.clone()
+    }
+
+    /// Where one machine's ledger is kept.
+    #[must_use]
+    pub fn ledger_of(&self, side: Side) -> Option<&LedgerLocation> {
+        self.ledgers.iter().find(|ledger| ledger.side == side)
+    }
+
+    /// Forgets what is noted here of remote machines that hold nothing: a caller that looked need not be warned of them.
+    pub fn forget_clean(&mut self) {
+        for LedgerLocation { side, remote, .. } in self.ledgers() {
+            let Some(there) = remote else { continue };
+            let holds = |machine: &mut dyn Machine| !leftovers::held(machine).is_empty();
+            if !self.world().machine(side).is_none_or(holds) && !is_lost(self.world(), side) {
+                forget_remote_note(&there.machine);
+            }
+        }
+    }
+
+    /// Lets others know that a step waits to be confirmed; `doing` is what they find in the lock.
+    pub fn await_confirmation(&mut self, step: EntryId, doing: &str) {
+        if let Some(lock) = self.locks.first_mut() {
+            lock.set_to_confirm(step);
+            lock.set_doing(doing);
+        }
+    }
+
+    /// That the folders of the ledgers here are those we locked. What we changed is restored either way; what others find
+    /// there now is not what we wrote.
+    ///
+    /// # Errors
+    /// [`RigError::Displaced`] names the folder that was deleted, moved or replaced meanwhile.
+    pub fn in_place(&self) -> Result<(), RigError> {
+        let Some(lock) = self.locks.iter().find(|lock| !lock.is_in_place()) else { return Ok(()) };
+        Err(RigError::Displaced(lock.path().parent().unwrap_or(lock.path()).display().to_string()))
+    }
+
+    /// Lets go of the machines, then of the locks.
+    ///
+    /// # Errors
+    /// As [`Rig::in_place`], after the last change.
+    pub fn close(self) -> Result<(), RigError> {
+        self.in_place()
+    }
+}
+
+impl Drop for Rig {
+    /// Where nothing is held any more, nothing can be left. Of a lost machine nobody knows.
+    fn drop(&mut self) {
+        for (side, noted) in std::mem::take(&mut self.noted) {
+            if is_lost(self.world(), side) {
+                continue;
+            }
+            let holds = self.world().machine(side).is_none_or(|machine| !leftovers::held(machine).is_empty());
+            if !holds && !is_lost(self.world(), side) {
+                forget_remote_note(&noted);
+            }
+        }
+    }
+}
+
+/// Opens the machines of a rig.
+///
+/// # Errors
+/// [`RigError`]: names of no machines, machines that are held by others, cannot be reached, or cannot be used this way.
+pub fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
+    match (simulated(&names.near), names.far.as_deref().map(|far| (far, simulated(far)))) {
+        (Some(near), None) => open_simulated(names, near, None, opening, notes),
+        (Some(near), Some((_, Some(far)))) => open_simulated(names, near, Some(far), opening, notes),
+        (None, Some((_, Some(_)))) | (Some(_), Some((_, None))) => Err(RigError::MixedClocks),
+        (None, Some(("local", None))) if names.here() => Err(RigError::OwnPeer),
+        (None, _) => real::open(names, opening, notes),
+    }
+}
+
+/// The profile name in `sim:NAME[#SEED]`.
+pub(crate) fn simulated(name: &str) -> Option<&str> {
+    match MachineName::of(name) {
+        Some(MachineName::Simulated(name)) => Some(name),
+        _ => None,
+    }
+}
+
+/// A built-in machine file, or one at a path.
+///
+/// # Errors
+/// When there is no such machine, or its file cannot be read or is none.
+pub fn profile(name: &str) -> Result<Profile, RigError> {
+    if name.ends_with(".toml") {
+        let text = read_text(name.as_ref(), "the machine file", MAX_WRITTEN_BYTES)?;
+        return Profile::parse(&text).map_err(|error| RigError::MachineFile { name: name.to_owned(), error });
+    }
+    Ok(Profile::builtin(name)?)
+}
+
+pub(crate) fn simulated_world(near: &str, far: Option<&str>, seed: u64) -> Result<SimWorld, RigError> {
+    let far = far.map(profile).transpose()?;
+    SimWorld::new(profile(near)?, far, seed).map_err(|error| RigError::Boot(error.to_string()))
+}
+
+fn open_simulated(
+    names: &Names,
+    near: &str,
+    far: Option<&str>,
+    opening: &Opening<'_>,
+    notes: &mut dyn Notes,
+) -> Result<Rig, RigError> {
+    let purpose = opening.purpose;
+    // Noise matters to trials alone; what is set must be found again whatever seed the next command is given.
+    let seed = if purpose == Purpose::Measure { opening.seed.or(names.seed()?).unwrap_or(1) } else { 1 };
+    let mut world = simulated_world(near, far, seed)?;
+    let interrupts = powerband_host::interrupts().map_err(RigError::World)?;
+    world.interrupt_source(Box::new(interrupts));
+    if purpose == Purpose::Measure {
+        return Ok(Rig { world: Box::new(world), ledgers: Vec::new(), locks: Vec::new(), noted: Vec::new() });
+    }
+    // What was set on a simulated machine is its ledger, done again on the fresh boot.
+    if far == Some(near) {
+        return Err(RigError::SameSimulated(near.to_owned()));
+    }
+    let mut ledgers = vec![LedgerLocation::here(Side::Near, simulated_folder(near)?)];
+    if let Some(far) = far {
+        ledgers.push(LedgerLocation::here(Side::Far, simulated_folder(far)?));
+    }
+    let locks = if purpose.only_looks() { Vec::new() } else { lock_all(&ledgers, opening.doing)? };
+    for LedgerLocation { side, folder, .. } in &ledgers {
+        let store = Box::new(FileLedger::new(folder));
+        world.keep_ledger(*side, store).map_err(|error| RigError::Boot(error.to_string()))?;
+    }
+    if purpose == Purpose::Turn {
+        leftovers::clear(&mut world, &ledgers, notes)?;
+    }
+    Ok(Rig { world: Box::new(world), ledgers, locks, noted: Vec::new() })
+}
+
+/// Where the ledger of a simulated machine is kept.
+fn simulated_folder(name: &str) -> Result<PathBuf, RigError> {
+    state_folder().map(|state| state.join("sim").join(name.replace('/', "_")))
+}
+
+/// Where the ledgers of a rig are kept, for callers that do not open it. Names that no machine has are kept nowhere.
+#[must_use]
+pub fn ledger_locations(names: &Names) -> Vec<LedgerLocation> {
+    let folder = |name: &str| match simulated(name) {
+        Some(name) => simulated_folder(name).ok(),
+        None if name == "local" => powerband_host::state_folder(),
+        None => None,
+    };
+    let near = folder(&names.near).map(|folder| LedgerLocation::here(Side::Near, folder));
+    let far = names.far.as_deref().and_then(folder).map(|folder| LedgerLocation::here(Side::Far, folder));
+    near.into_iter().chain(far).collect()
+}
+
+/// Where the lock of the owner that changes the near machine from here is kept: next to its ledger, where that is here.
+///
+/// # Errors
+/// When there is no state folder, or nothing changes a machine of this name.
+pub fn lock_folder(names: &Names) -> Result<PathBuf, RigError> {
+    match MachineName::of(&names.near) {
+        Some(MachineName::Simulated(name)) => simulated_folder(name),
+        Some(MachineName::Behind { .. } | MachineName::Ssh { .. } | MachineName::Shell { .. }) => {
+            remote_note_folder(&names.near).ok_or(RigError::NoPlace)
+        }
+        Some(MachineName::Local) => state_folder(),
+        Some(MachineName::Recorded(_)) => Err(RigError::Recorded(names.near.clone())),
+        Some(MachineName::Table(_)) => Err(RigError::Table(names.near.clone())),
+        None => Err(RigError::UnknownMachine(names.near.clone())),
+    }
+}
+
+/// Where ledger and locks live.
+///
+/// # Errors
+/// [`RigError::NoPlace`].
+pub fn state_folder() -> Result<PathBuf, RigError> {
+    powerband_host::state_folder().ok_or(RigError::NoPlace)
+}
+
+/// Where results live.
+///
+/// # Errors
+/// [`RigError::NoPlace`].
+pub fn store_folder() -> Result<PathBuf, RigError> {
+    powerband_host::store_folder().ok_or(RigError::NoPlace)
+}
+
+pub(crate) fn lock_all(ledgers: &[LedgerLocation], doing: &str) -> Result<Vec<Lock>, RigError> {
+    ledgers.iter().map(|ledger| lock(&ledger.folder, doing)).collect()
+}
+
+/// The lock of a ledger's folder.
+///
+/// # Errors
+/// [`RigError::Lock`].
+pub fn lock(folder: &Path, doing: &str) -> Result<Lock, RigError> {
+    Ok(Lock::acquire(folder, doing)?)
+}
+
+/// That no machine was lost while it was used.
+///
+/// # Errors
+/// [`RigError::Lost`].
+pub fn check_lost(world: &dyn World) -> Result<(), RigError> {
+    world.lost().map_or(Ok(()), |(side, why)| Err(RigError::Lost { side, why: why.to_string() }))
+}
+
+/// Whether a machine of this side cannot be reached any more, so that there is nothing to restore from here.
+#[must_use]
+pub fn is_lost(world: &dyn World, side: Side) -> bool {
+    world.lost().is_some_and(|(lost, _)| lost == side)
+}

@@ -1,0 +1,67 @@
+//! This machine in the service of another powerband: opened as every owner opens it, restored when the other end is gone.
+use powerband_host::{Agent, HostWorld, Lock, Opened, Parting, agent_folder, holder, remove_unused_folder};
+use powerband_knob::restore;
+use powerband_machine::World;
+use powerband_machine::wire::{Hello, Purpose};
+use powerband_record::Side;
+
+use crate::real::local_machine;
+use crate::{LedgerLocation, Notes, RigError, leftovers, lock};
+
+/// This machine, open for an agent.
+pub struct Served {
+    lock: Option<Lock>,
+    opened: Opened,
+    changes: bool,
+}
+
+impl Served {
+    /// Opens it for the owner at the other end; one that changes something has the lock for as long as it is served.
+    ///
+    /// # Errors
+    /// [`RigError`], as for any owner.
+    pub fn open(hello: &Hello, notes: &mut dyn Notes) -> Result<Served, RigError> {
+        let looks = hello.purpose.only_looks();
+        let folder = agent_folder(hello.owner.as_ref());
+        let folder = if looks { folder.unwrap_or_default() } else { folder.ok_or(RigError::NoPlace)? };
+        let lock = if looks { None } else { Some(lock(&folder, &format!("{} for another machine", hello.doing))?) };
+        let held = if looks { holder(&folder).map(|holder| holder.to_string()) } else { None };
+        let mut world = HostWorld::new(local_machine(&folder, hello.purpose)?).map_err(RigError::World)?;
+        if matches!(hello.purpose, Purpose::Turn | Purpose::Measure) {
+            leftovers::clear(&mut world, &[LedgerLocation::here(Side::Near, folder.clone())], notes)?;
+        }
+        let opened = Opened { world, folder: folder.display().to_string(), held };
+        Ok(Served { lock, opened, changes: !looks })
+    }
+
+    /// Does what the owner asks until it is gone, and restores what it then still holds. The machine and its guardian go before the
+    /// lock does, also after an error.
+    ///
+    /// # Errors
+    /// [`RigError::LeftByOwner`] when something could not be restored.
+    pub fn serve(self, agent: Agent) -> Result<Parting, RigError> {
+        let Served { lock, mut opened, changes } = self;
+        let parting = agent.serve(&mut opened, env!("CARGO_PKG_VERSION"));
+        opened.world.end_loads();
+        if changes {
+            restore_held(&mut opened)?;
+        }
+        drop(opened);
+        if let Some(lock) = lock {
+            remove_unused_folder(lock);
+        }
+        Ok(parting)
+    }
+}
+
+/// What is still held when the owner is gone.
+fn restore_held(opened: &mut Opened) -> Result<(), RigError> {
+    let Some(machine) = opened.world.machine(Side::Near) else { return Ok(()) };
+    let held = leftovers::held(machine);
+    let restored = restore(machine, &held, false);
+    // Nobody looks at the exit code of what reads otherwise here: the owner is gone.
+    if restored.failed.is_empty() {
+        return Ok(());
+    }
+    Err(RigError::LeftByOwner { left: restored.left(), folder: opened.folder.clone() })
+}

@@ -1,0 +1,31 @@
+//! What the store keeps of an experiment besides its events: who measured, where, and at what overhead.
+use powerband_record::{ExperimentHeader, JOURNAL_VERSION};
+use powerband_store::Store;
+
+use crate::SessionError;
+
+/// The header of an experiment that begins now.
+pub(crate) fn header(command_line: &[String]) -> ExperimentHeader {
+    ExperimentHeader {
+        journal_version: JOURNAL_VERSION,
+        id: 0,
+        started_unix_s: powerband_host::unix_time_s(),
+        host: powerband_host::hostname(),
+        powerband: env!("CARGO_PKG_VERSION").into(),
+        command_line: command_line.to_vec(),
+        folder: std::env::current_dir().ok().map(|folder| folder.display().to_string()),
+        owner: Some(powerband_host::this_process()),
+        resumed: Vec::new(),
+        observer_cpu_s: None,
+        observer_wakeups: None,
+    }
+}
+
+/// Writes down the overhead of measuring, added to that of before if the experiment was resumed.
+pub(crate) fn finish(store: &mut Store, id: i64) -> Result<(), SessionError> {
+    let usage = powerband_host::observer_usage();
+    let mut header = store.header(id)?;
+    header.observer_cpu_s = Some(usage.cpu_s + header.observer_cpu_s.unwrap_or(0.0));
+    header.observer_wakeups = Some(usage.wakeups + header.observer_wakeups.unwrap_or(0));
+    Ok(store.update_header(id, &header)?)
+}

@@ -1,0 +1,73 @@
+//! What is said of an experiment outside its plan.
+use std::path::PathBuf;
+
+use powerband_experiment::Plan;
+use powerband_record::CpuList;
+use powerband_rig::{Names, Opening, Purpose, RigError};
+
+/// What is said of an experiment outside its plan; what is given here wins over the plan.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The near machine.
+    pub near: Option<String>,
+    /// The far machine.
+    pub far: Option<String>,
+    /// How long each answer of a machine behind a connection may take, ns.
+    pub answer_ns: u64,
+    /// The only CPUs to use.
+    pub cpus: Option<CpuList>,
+    /// A file that declares knobs.
+    pub declared: Option<PathBuf>,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// The seed where neither this nor the plan gives one.
+    pub default_seed: Option<u64>,
+    /// The store's file, where it is not the usual one.
+    pub store: Option<PathBuf>,
+    /// Plan everything and measure nothing.
+    pub dry_run: bool,
+    /// Under sudo: run loads as root.
+    pub as_root: bool,
+    /// The command line that began this, the program first.
+    pub command_line: Vec<String>,
+}
+
+impl Options {
+    /// The machines of a plan; those given here win.
+    pub(crate) fn names(&self, plan: &Plan) -> Names {
+        let near = self.near.clone().or_else(|| plan.machine.clone());
+        let far = self.far.clone().or_else(|| plan.far.clone());
+        Names::new(near, far).answering_within(self.answer_ns)
+    }
+
+    /// What others find in the locks.
+    pub(crate) fn doing(&self) -> String {
+        self.command_line.get(1..).unwrap_or_default().join(" ")
+    }
+
+    /// Why the rig is opened.
+    pub(crate) fn purpose(&self) -> Purpose {
+        if self.dry_run { Purpose::Rehearse } else { Purpose::Measure }
+    }
+
+    pub(crate) fn opening<'a>(&self, seed: Option<u64>, doing: &'a str) -> Opening<'a> {
+        Opening { seed, purpose: self.purpose(), doing }
+    }
+
+    /// The seed of an experiment, where one is given.
+    pub(crate) fn given_seed(&self, plan: &Plan, names: &Names) -> Result<Option<u64>, RigError> {
+        Ok(plan.seed.or(names.seed()?).or(self.default_seed))
+    }
+}
+
+/// The machines as a plan alone has them.
+pub(crate) fn names_written(plan: &Plan) -> Names {
+    Names::new(plan.machine.clone(), plan.far.clone())
+}
+
+/// The plan with the machines as they are named in the end, so that the journal says how to find them again.
+pub(crate) fn named(mut plan: Plan, names: Names) -> Plan {
+    let (near, far) = names.written(plan.seed.is_some());
+    (plan.machine, plan.far) = (Some(near), far);
+    plan
+}

@@ -1,0 +1,37 @@
+//! The journal of a session: every event into the store first, then to the one who shows progress.
+use powerband_experiment::{Journal, JournalError};
+use powerband_record::Event;
+use powerband_store::Store;
+
+/// Shows how an experiment gets on.
+pub trait Progress {
+    /// Hears that the loop begins.
+    fn begins(&mut self);
+    /// Hears, after that, that it resumes an experiment: what is kept of it, and the block limits it was extended to.
+    fn resumes(&mut self, kept: &[Event], limits: &[u32]);
+    /// Hears an event that is in the store.
+    fn event(&mut self, event: &Event);
+    /// Hears a few words about what is going on meanwhile.
+    fn tell(&mut self, words: &str);
+    /// Hears that the loop has ended.
+    fn ended(&mut self);
+}
+
+/// Writes into a store and passes on.
+pub(crate) struct StoreJournal<'a> {
+    pub(crate) store: &'a mut Store,
+    pub(crate) id: i64,
+    pub(crate) progress: &'a mut dyn Progress,
+}
+
+impl Journal for StoreJournal<'_> {
+    fn record(&mut self, event: &Event) -> Result<(), JournalError> {
+        self.store.append(self.id, event).map_err(|error| JournalError { why: error.to_string() })?;
+        self.progress.event(event);
+        Ok(())
+    }
+
+    fn tell(&mut self, words: &str) {
+        self.progress.tell(words);
+    }
+}

@@ -1,0 +1,50 @@
+//! Why watching ends early.
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use powerband_rig::{ErrorClass, RigError};
+use thiserror::Error as ThisError;
+
+/// Why watching ends early.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// The machine.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// The machine was lost, and does not say why.
+    #[error("the machine was lost")]
+    Lost,
+    /// A file cannot be written.
+    #[error("cannot write {path}: {}", .error.to_string().to_lowercase(), path = path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: Error,
+    },
+    /// The terminal cannot be used.
+    #[error("this terminal cannot be used: {}", .0.to_string().to_lowercase())]
+    Terminal(Error),
+    /// The terminal is gone.
+    #[error("stopped: the terminal is gone")]
+    TerminalGone,
+}
+
+impl WatchError {
+    /// What the caller can do.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            WatchError::Rig(error) => error.class(),
+            WatchError::Unwritable { error, .. } if error.kind() == ErrorKind::PermissionDenied => ErrorClass::Denied,
+            WatchError::TerminalGone => ErrorClass::Stopped,
+            WatchError::Lost | WatchError::Unwritable { .. } | WatchError::Terminal(_) => ErrorClass::Aborted,
+        }
+    }
+}
+
+/// The error of a file that cannot be written.
+pub(super) fn unwritable(path: &Path, error: Error) -> WatchError {
+    WatchError::Unwritable { path: path.to_owned(), error }
+}
