@@ -266,7 +266,7 @@ fn net(machine: &mut dyn Look, args: &Info) -> Result<Net, Failure> {
 /// What can be measured; with `measure`, also how it behaves for a while.
 fn meters(rig: &mut Rig, args: &Info) -> Result<Meters, Failure> {
     let world = rig.world();
-    let found = world.machine(Side::Near).map(powerband_meter::find_all).unwrap_or_default();
+    let found = world.machine(Side::Near).map(|machine| powerband_meter::find_all(machine)).unwrap_or_default();
     let measured = if args.measure { Some(meters::listen(world, &found.meters)?) } else { None };
     let lags = if args.lag { Some(meters::lags(world, &found.meters)?) } else { None };
     Ok(Meters { found, measured, lags })
