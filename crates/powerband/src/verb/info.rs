@@ -7,7 +7,7 @@ mod net;
 mod power;
 
 use powerband_knob::look;
-use powerband_machine::{Hold, Identity, Look, Machine, OpenEntry};
+use powerband_machine::{Change, Hold, Identity, Look, Machine, OpenEntry};
 use powerband_record::{CpuList, Side, placed};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -256,7 +256,7 @@ fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
     lines.unread(found.clocks.as_ref().map_or(&[][..], |clocks| &clocks.unread));
 }
 
-fn net(machine: &mut dyn Look, args: &Info) -> Result<Net, Failure> {
+fn net(machine: &mut dyn Change, args: &Info) -> Result<Net, Failure> {
     let probe = |device: &Option<String>| powerband_knob::probe(machine, device.as_deref()).map_err(rig::knob_failure);
     let probed = args.probe.as_ref().map(probe).transpose()?;
     // Looked at afterwards, so that what is told is what is there again.
