@@ -8,7 +8,7 @@ use powerband_host::{
 };
 use powerband_load::{Load, Rig as Ends};
 use powerband_machine::wire::{Hello, WIRE_VERSION};
-use powerband_machine::{Machine, World};
+use powerband_machine::{Look, World};
 use powerband_record::{Side, Work};
 
 use super::place::{Place, words};
