@@ -265,7 +265,7 @@ impl<'w> Execution<'w> {
     }
 
     fn listening(&mut self, side: Side) -> Listening {
-        self.world.machine(side).map(listening).unwrap_or_default()
+        self.world.machine(side).map(|machine| listening(machine)).unwrap_or_default()
     }
 
     /// Whether a part does not end by itself: it idles beside the load, or serves it.

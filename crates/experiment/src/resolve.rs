@@ -269,7 +269,7 @@ pub(crate) fn instance(meter: &CommandMeter) -> Result<MeterInstance, PlanError>
 fn cool(plan: &Plan, world: &mut dyn World) -> Result<Option<Cool>, PlanError> {
     let Some(text) = &plan.cool else { return Ok(None) };
     let cool = Cool::parse(text).map_err(|why| quantity("cool", why))?;
-    let told = world.machine(Side::Near).is_some_and(cooling::tells);
+    let told = world.machine(Side::Near).is_some_and(|machine| cooling::tells(machine));
     if told { Ok(Some(cool)) } else { Err(PlanError::NoThermal) }
 }
 

@@ -1,7 +1,7 @@
 //! What the kernel asks of the mounted folder, and what the machine answers.
 use std::sync::mpsc::SyncSender;
 
-use powerband_machine::{Action, Change, Entry, Errno, Hold, Turn};
+use powerband_machine::{Action, Change, Entry, Errno, Hold, Machine, Turn};
 
 /// A question, with the end its answer goes to.
 pub(crate) struct Ask {
@@ -30,7 +30,7 @@ pub(crate) enum Told {
 }
 
 /// Answers one question.
-pub(crate) fn answer(ask: Ask, machine: Option<&mut dyn Change>) {
+pub(crate) fn answer(ask: Ask, machine: Option<&mut dyn Machine>) {
     let told = match machine {
         Some(machine) => tell(&ask.what, machine),
         None => Err(Errno::ENODEV),

@@ -290,8 +290,8 @@ fn report_one(location: &LedgerLocation, ledger: &Ledger, boot_id: &str, notes: 
 pub fn guard(folder: &Path) -> Result<(), RigError> {
     let Some(taken) = powerband_host::stand_guard(folder) else { return Ok(()) };
     let mut machine = LocalMachine::new(taken.ledger.clone())?;
-    let entries = held(&machine);
-    let restored = restore(&mut machine, &entries, false);
+    let entries = held(&*machine);
+    let restored = restore(&mut *machine, &entries, false);
     if !restored.failed.is_empty() {
         return Err(RigError::RestoreIncomplete { left: restored.not_restored(), ledgers: Vec::new() });
     }

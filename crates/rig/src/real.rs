@@ -6,7 +6,7 @@ use powerband_host::{
     FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RecordedMachine, RemoteMachine, ShellMachine, Ssh,
     write_remote_note,
 };
-use powerband_machine::Machine;
+use powerband_machine::Look as _;
 use powerband_machine::wire::Purpose;
 use powerband_machine::wire::{Hello, WIRE_VERSION};
 use powerband_record::Side;

@@ -318,6 +318,8 @@ fn done(action: &Action, code: &str, words: &str) -> Done {
 
 #[cfg(test)]
 mod tests {
+    use powerband_machine::CoalescingPlace;
+
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use powerband_host::{FileLedger, LocalMachine};
-use powerband_machine::{Action, CpuQuota, Errno, Hold, Job, Machine, Turn, Undone};
+use powerband_machine::{Action, Change, CpuQuota, Errno, Hold, Job, Turn, Undone};
 
 use crate::{Stage, counter, job, sh};
 

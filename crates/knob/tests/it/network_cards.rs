@@ -2,7 +2,7 @@
 use powerband_knob::{
     Beside, KnobError, Landed, Selection, apply, describe_steps, expand, get, plan, probe, restore, settles_ns, verify,
 };
-use powerband_machine::{Coalescing, Errno, Hold, Machine};
+use powerband_machine::{Change, Coalescing, Errno, Hold};
 use powerband_record::{Axis, KnobRef, Setting};
 
 use crate::fake::{Fake, bare};

@@ -1,6 +1,6 @@
 //! Putting back: everything, from anywhere, in spite of others.
 use powerband_knob::*;
-use powerband_machine::{EntryId, Errno, Hold, Machine};
+use powerband_machine::{Change, EntryId, Errno, Hold};
 use powerband_record::Setting;
 
 use crate::fake::{Fake, ROOT, Rules, cpufreq};

@@ -1,6 +1,6 @@
 //! Knobs beyond the policies' own: boost, hints, Intel's driver, idle states, CPUs, power limits; and what overrides limits.
 use powerband_knob::*;
-use powerband_machine::{Errno, Hold, LATENCY_DEVICE, Machine};
+use powerband_machine::{Errno, Hold, LATENCY_DEVICE, Look};
 use powerband_record::{KnobRef, Setting};
 
 use crate::fake::{Fake, ROOT, Rules, bare, cpufreq};

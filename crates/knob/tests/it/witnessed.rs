@@ -1,6 +1,6 @@
 //! What landed and yet is not what runs: CPUs that share a clock, and the clock as a witness.
 use powerband_knob::{Applied, Landed, Selection, Witness, apply};
-use powerband_machine::{Hold, Machine};
+use powerband_machine::{Change, Hold};
 use powerband_record::Setting;
 
 use crate::fake::{Fake, ROOT, Rules, cpufreq};

@@ -1,5 +1,5 @@
 //! Interrupts and packets of network cards, from trees as several kinds of card have them.
-use powerband_machine::{Handle, Machine, Sample};
+use powerband_machine::{Handle, Look, Sample};
 use powerband_meter::state::AskedFigure;
 
 use crate::fake::Fake;

@@ -1,5 +1,5 @@
 //! Figures of state against what is known of a machine: a trace that was played, clocks that were set, counts that were made.
-use powerband_machine::{Action, Hold, Machine, Sample, Turn, World};
+use powerband_machine::{Action, Change, Hold, Look, Sample, Turn, World};
 use powerband_meter::state::{AskedFigure, OpenFigure};
 use powerband_record::{CpuList, Side};
 use powerband_sim::{Profile, SimWorld, Stretch};
@@ -10,12 +10,12 @@ const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 const CPU: &str = "/sys/devices/system/cpu";
 
-fn open(name: &str, machine: &mut dyn Machine, cpus: &str) -> OpenFigure {
+fn open(name: &str, machine: &mut dyn Look, cpus: &str) -> OpenFigure {
     let cpus: CpuList = cpus.parse().unwrap();
     AskedFigure::named(name).unwrap().open(machine, Some(&cpus)).unwrap()
 }
 
-fn read(figure: &OpenFigure, machine: &mut dyn Machine, at_ns: u64) -> Sample {
+fn read(figure: &OpenFigure, machine: &mut dyn Look, at_ns: u64) -> Sample {
     let mut texts = Vec::new();
     machine.read_many(figure.handles(), &mut texts);
     Sample { at_ns, texts }
@@ -68,7 +68,7 @@ fn sleep_and_wake_ups_are_those_of_a_trace_that_was_played() {
 #[test]
 fn changes_of_the_clock_are_those_that_were_made() {
     let mut world = quadcore();
-    let write = |near: &mut dyn Machine, file: &str, text: &str| {
+    let write = |near: &mut dyn Change, file: &str, text: &str| {
         let action = Action::WriteFile { path: format!("{CPU}/cpu1/cpufreq/{file}"), text: text.into() };
         let (knob, site, asked) = ("it".into(), "policy1".into(), text.into());
         let (undo, before, read_back, step) = (None, None, None, None);

@@ -1,5 +1,5 @@
 //! Counters of the kernel's perf: energy beside powercap's zones, and the clock that CPUs count themselves.
-use powerband_machine::{Errno, Handle, Machine, Sample};
+use powerband_machine::{Errno, Handle, Look, Sample};
 use powerband_meter::state::{AskedFigure, Powers};
 use powerband_meter::*;
 

@@ -29,7 +29,7 @@ impl Document for Captured<'_> {
 
 pub(crate) fn run(shared: &Shared, args: &Capture) -> Answer {
     let mut rig = rig::open(shared, Purpose::Look)?;
-    let recording = rig.world().machine(Side::Near).map(Recording::of);
+    let recording = rig.world().machine(Side::Near).map(|machine| Recording::of(machine));
     // What a lost machine does not answer is not what it is.
     rig::check_lost(rig.world())?;
     let recording = recording.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;

@@ -1,7 +1,7 @@
 //! `info`: the machine as it is, part by part.
 use powerband_knob::look::text::Lines;
 use powerband_knob::look::{self, text};
-use powerband_machine::{Hold, Identity, Look, Machine, OpenEntry};
+use powerband_machine::{Change, Hold, Identity, Look, Machine, OpenEntry};
 use powerband_record::{CpuList, Side, placed};
 use powerband_rig::LedgerLocation;
 use powerband_rig::leftovers::{self, HeldBy};
@@ -239,7 +239,7 @@ fn tell_cpu(lines: &mut Lines, found: &Cpu, asked: bool) {
     lines.unread(found.clocks.as_ref().map_or(&[][..], |clocks| &clocks.unread));
 }
 
-fn net(machine: &mut dyn Look, args: &Info) -> Result<Net, Failure> {
+fn net(machine: &mut dyn Change, args: &Info) -> Result<Net, Failure> {
     let probe = |device: &Option<String>| powerband_knob::probe(machine, device.as_deref());
     let probed = args.probe.as_ref().map(probe).transpose()?;
     // Looked at afterwards, so that what is told is what is there again.
@@ -249,7 +249,7 @@ fn net(machine: &mut dyn Look, args: &Info) -> Result<Net, Failure> {
 /// What can be measured; with `measure`, also how it behaves for a while.
 fn meters(rig: &mut Rig, args: &Info) -> Result<Meters, Failure> {
     let world = rig.world();
-    let found = world.machine(Side::Near).map(powerband_meter::find_all).unwrap_or_default();
+    let found = world.machine(Side::Near).map(|machine| powerband_meter::find_all(machine)).unwrap_or_default();
     let measured = if args.measure { Some(meters::listen(world, &found.meters)?) } else { None };
     let lags = if args.lag { Some(meters::lags(world, &found.meters)?) } else { None };
     Ok(Meters { found, measured, lags })

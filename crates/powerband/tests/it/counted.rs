@@ -3,7 +3,7 @@
 use std::fs;
 
 use powerband_host::{FileLedger, LocalMachine};
-use powerband_machine::Machine as _;
+use powerband_machine::Look as _;
 
 use crate::desk::{Desk, root};
 

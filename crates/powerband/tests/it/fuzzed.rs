@@ -7,8 +7,8 @@ use powerband_knob::doctor::Config;
 use powerband_knob::{Selection, catalogue, look};
 use powerband_load::{CommandLoad, Load};
 use powerband_machine::{
-    Action, Coalescing, CoalescingPlace, Finished, Hold, Ledger, LedgerStore as _, Machine, MemoryLedger, Parameter,
-    Turn, wire,
+    Action, Coalescing, CoalescingPlace, Finished, Hold, Ledger, LedgerStore as _, Look, MemoryLedger, Parameter, Turn,
+    wire,
 };
 use powerband_record::{
     Assignment, Axis, CpuList, Event, ExitStatus, KnobRef, Output, Setting, Usage, format_khz, parse_duration_ns,
@@ -254,7 +254,7 @@ fn look_at(machine: &mut Paper, knob: &str) {
     let _ = (look::power(machine, None), look::devices(machine));
     let _ = powerband_knob::doctor::examine(machine, None, None);
     let reference = KnobRef::parse(knob).unwrap();
-    if let Ok(why) = powerband_persist::why(machine, &reference, &Selection::everywhere()) {
+    if let Ok(why) = powerband_persist::why(machine, &[], &reference, &Selection::everywhere()) {
         assert!(!why.sentence.is_empty());
     }
 }

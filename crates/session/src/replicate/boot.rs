@@ -47,7 +47,7 @@ fn told(change: Option<(&str, &str)>) -> Result<Tried, SessionError> {
     let folder = recorded(change).map_err(|error| failed(&error))?;
     let mut machine = folder.open("server").map_err(|error| failed(&error))?;
     let governor = KnobRef::parse("governor").map_err(|error| failed(&error))?;
-    let found = why(&mut machine, &governor, &Selection::default()).map_err(|error| failed(&error))?;
+    let found = why(&mut machine, &[], &governor, &Selection::default()).map_err(|error| failed(&error))?;
     let sets = |who: &str, value: &str, standing: &dyn Fn(&Standing) -> bool| {
         let mut of = found.findings.iter().filter(|finding| finding.who == who);
         of.any(|finding| finding.values.iter().any(|set| set == value) && standing(&finding.standing))
