@@ -21,12 +21,17 @@ pub(crate) struct Surface<'a> {
 
 /// Who takes part.
 pub(crate) enum Searcher {
-    /// Ours, with or without the twin.
-    Ours { twin: bool },
+    Ours,
     /// An order fixed beforehand.
-    Fixed { name: &'static str, order: fn(&Table, u64) -> Vec<usize> },
+    Fixed {
+        name: &'static str,
+        order: fn(&Table, u64) -> Vec<usize>,
+    },
     /// One of Optuna's samplers.
-    Optuna { sampler: Sampler, peer: Peer },
+    Optuna {
+        sampler: Sampler,
+        peer: Peer,
+    },
 }
 
 /// A searcher and how many searches it gets on each surface.
@@ -50,8 +55,7 @@ impl Searcher {
     /// As it is called in the table.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Searcher::Ours { twin: false } => "ours",
-            Searcher::Ours { twin: true } => "with twin",
+            Searcher::Ours => "ours",
             Searcher::Fixed { name, .. } => name,
             Searcher::Optuna { sampler, .. } => sampler.name(),
         }
@@ -82,8 +86,8 @@ pub(crate) fn play(surface: &Surface<'_>, entrant: &mut Entrant, terms: Terms) -
         let table = (surface.table)(seed);
         let began = std::time::Instant::now();
         let trace = match &mut entrant.searcher {
-            Searcher::Ours { twin } => {
-                let (played, trace) = searchers::play_ours(&table, seed, terms.louder, terms.safe, *twin)?;
+            Searcher::Ours => {
+                let (played, trace) = searchers::play_ours(&table, seed, terms.louder, terms.safe)?;
                 score.add(&table, &played, began.elapsed().as_secs_f64());
                 trace
             }

@@ -3,13 +3,13 @@
 //! misses its marks.
 
 mod contest;
+mod model_table;
 mod optuna;
 mod picture;
 mod score;
 mod searchers;
 mod simulated;
 mod surface;
-mod twin_table;
 mod why_table;
 
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ struct Arguments {
     /// Only surfaces whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Ours alone, without the twin and all others.
+    /// Ours alone, without all others.
     #[arg(long)]
     ours: bool,
     /// Searches of Optuna's tree samplers on each surface, fetched from PyPI; 0 leaves them out.
@@ -60,7 +60,7 @@ struct Arguments {
     /// Searches of Optuna's Gaussian process on each surface: fetches some gigabytes, and takes a minute each.
     #[arg(long, default_value_t = 0)]
     gp: u64,
-    /// Sets of twelve settings from which the twin and the process predict all others, and ten times as many
+    /// Sets of twelve settings from which the model predicts all others, and ten times as many
     /// explanations of a gain.
     #[arg(long, default_value_t = 10)]
     sets: u64,
@@ -108,7 +108,7 @@ fn race(arguments: &Arguments) -> Result<bool> {
             let (score, line) = contest::play(surface, entrant, terms)?;
             say(&score.row(&surface.name, entrant.searcher.name()));
             lines.push(line);
-            if let (Searcher::Ours { twin: false }, Some((median, high))) = (&entrant.searcher, surface.mark)
+            if let (Searcher::Ours, Some((median, high))) = (&entrant.searcher, surface.mark)
                 && !score.reaches(median, high, BROKEN_MOST)
             {
                 let name = &surface.name;
@@ -129,9 +129,9 @@ fn race(arguments: &Arguments) -> Result<bool> {
 }
 
 fn model_rows(surfaces: &[Surface<'_>], arguments: &Arguments) {
-    say("\nmedian error on all settings but twelve: process / chosen model");
+    say("\nmedian error on all settings but twelve");
     for surface in surfaces {
-        let columns = twin_table::columns(&(surface.table)(arguments.seed), arguments.sets, arguments.louder);
+        let columns = model_table::columns(&(surface.table)(arguments.seed), arguments.sets, arguments.louder);
         for (metric, column) in ["watts", "tail"].iter().zip(columns.iter().flatten()) {
             say(&format!("{:<14} {metric:<6} {}", surface.name, column.words()));
         }
@@ -147,12 +147,12 @@ fn model_rows(surfaces: &[Surface<'_>], arguments: &Arguments) {
 
 /// Who takes part. Optuna's absence is told, and no failure.
 fn entrants(arguments: &Arguments) -> Vec<Entrant> {
-    let ours = |twin| Entrant { searcher: Searcher::Ours { twin }, seeds: arguments.seeds };
+    let ours = Entrant { searcher: Searcher::Ours, seeds: arguments.seeds };
     if arguments.ours {
-        return vec![ours(false)];
+        return vec![ours];
     }
     let fixed = |name, order| Entrant { searcher: Searcher::Fixed { name, order }, seeds: arguments.seeds };
-    let mut all = vec![ours(false), ours(true), fixed("random", searchers::random), fixed("grid", searchers::grid)];
+    let mut all = vec![ours, fixed("random", searchers::random), fixed("grid", searchers::grid)];
     if arguments.optuna > 0 || arguments.gp > 0 {
         complain("looking for Optuna, or fetching it from PyPI …");
     }

@@ -1,10 +1,9 @@
-//! Who takes part in the race: ours with and without the twin, and other ways to choose settings, which answer with the
+//! Who takes part in the race: ours, and other ways to choose settings, which answer with the
 //! cheapest run seen that kept the bound.
 
 use anyhow::{Result, anyhow};
 use powerband_advice::Who;
 use powerband_advice::replay::{Played, Table};
-use powerband_advice::twin::{Law, Twin, TwinRoles};
 use powerband_stats::{Draws, Purpose};
 use std::collections::BTreeSet;
 
@@ -121,35 +120,14 @@ fn nearest(table: &Table, levels: &[usize]) -> usize {
     (0..table.space.points.len()).min_by_key(|point| away(&table.space.points[*point])).unwrap_or(0)
 }
 
-/// Plays ours, with the twin where asked and possible; beside what it came to, the regret after each setting tried.
-pub(crate) fn play_ours(
-    table: &Table,
-    seed: u64,
-    louder: f64,
-    safe: Option<f64>,
-    with_twin: bool,
-) -> Result<(Played, Vec<f64>)> {
+/// Plays ours; next to what it came to, the regret after each setting tried.
+pub(crate) fn play_ours(table: &Table, seed: u64, louder: f64, safe: Option<f64>) -> Result<(Played, Vec<f64>)> {
     let mut problem = table.problem(seed);
     problem.safe = safe;
-    let mut twin = with_twin.then(|| Twin::new(&problem, &roles(table))).flatten();
     let mut trace = Vec::new();
     let played = table.play_followed(problem, louder, |search, tried| {
-        if let Some(twin) = &mut twin {
-            twin.follow(search);
-        }
         trace.truncate(tried - 1);
         trace.push(regret(table, search.incumbent()));
     })?;
     Ok((played, trace))
-}
-
-/// What the twin is told of a surface, whose frequencies are in kHz and whose bound is in µs.
-pub(crate) fn roles(table: &Table) -> TwinRoles {
-    let named = |name: &str| table.space.factors.iter().position(|factor| factor.name == name);
-    TwinRoles {
-        freq: named("freq"),
-        rx_usecs: named("rx-usecs"),
-        goal: Some(Law::Watts),
-        bounds: vec![Some(Law::Tail { us_per_unit: 1.0 })],
-    }
 }

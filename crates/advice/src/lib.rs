@@ -19,12 +19,11 @@ pub mod replay;
 mod search;
 mod space;
 
-pub mod twin;
 pub mod why;
 
 pub use answer::{Ask, Certificate, Confirmed, End, Held, Interval, Phase, Standing, Told, Unproved, Who, Why};
 pub use error::Error;
-pub use problem::{Belief, Bound, Goal, Metric, Noise, Problem};
+pub use problem::{Bound, Goal, Metric, Noise, Problem};
 pub use process::{Coordinates, Data, LogNormal, Mean, Normal, Part, Prediction, Prior, Process, Repeats, Tried};
 pub use search::{RACE_AT_MOST, Search};
 pub use space::{Factor, FactorKind, Space};

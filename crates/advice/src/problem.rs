@@ -67,17 +67,6 @@ pub enum Metric {
     Bound(usize),
 }
 
-/// What a theory says of a metric, in place of level and trends.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Belief {
-    /// Its mean at every point, natural logarithm.
-    pub mean: Vec<f64>,
-    /// The priors around that mean ([`Prior::level_sd`], [`Prior::slope_sd`], [`Prior::signal`] are those of a theory).
-    pub prior: Prior,
-    /// Factor on the variance of every prediction, at least 1.
-    pub widening: f64,
-}
-
 impl Problem {
     /// Checks lengths and numbers.
     ///

@@ -51,7 +51,7 @@ const FITTING: f64 = 2.0;
 /// let space = Space { factors: vec![factor], points: (0..4).map(|level| vec![Some(level)]).collect() };
 /// let coordinates = Arc::new(Coordinates::new(&space));
 /// let prior = Prior::tail();
-/// let mean = prior.mean(5.0, &[1.0]); // around ln p99 of the start, growing; a theory is a Mean::Values
+/// let mean = prior.mean(5.0, &[1.0]); // around ln p99 of the start, growing
 /// let mut data = Data::default();
 /// data.add(Some(1), &[5.10, 5.11]); // all runs of a point at once
 /// data.add(None, &[5.00, 5.01]); // a start that is no point teaches the noise alone
@@ -71,8 +71,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Fits to `data` around `mean`. Points of `data` must be different ones, and those of `coordinates`; a mean of
-    /// values needs one a point, a mean of trends one a factor.
+    /// Fits to `data` around `mean`. Points of `data` must be different ones, and those of `coordinates`; a mean needs
+    /// one trend a factor.
     ///
     /// 192 vectors of hyperparameters, spread over their priors by a Halton sequence, are weighed by the marginal likelihood
     /// of the means and of the repeats' sums of squares. 40 are drawn by weight and moved apart by a few steps of
@@ -95,7 +95,8 @@ impl Process {
         let parents = before.map_or(&[][..], |before| before.components.as_slice());
         let mut vectors = coordinates.vectors.clone();
         vectors.extend(offspring(parents, data));
-        let reference = reference(prior, mean, data);
+        // The level at which the noise is the prior's: the start's.
+        let reference = mean.level - prior.above_start;
         let weigh = |prior: &Prior| -> Vec<Component> {
             let one = |vector: &Vec<f64>| {
                 let mut component = Component::new(coordinates, vector.clone(), prior, (mean, reference), data)?;
@@ -116,12 +117,6 @@ impl Process {
         let components = moved(components, refitted, data);
         let widening = widening(&components);
         Self { coordinates: Arc::clone(coordinates), mean: mean.clone(), data: data.clone(), components, widening }
-    }
-
-    /// Multiplies the variance of every prediction and draw, as intervals that proved too narrow demand.
-    #[must_use]
-    pub fn widened(self, factor: f64) -> Self {
-        Self { widening: factor * self.widening, ..self }
     }
 
     /// The level at `point`, without noise, as a mixture.
@@ -176,14 +171,6 @@ impl Process {
     #[must_use]
     pub fn noise_variance(&self, level: f64) -> f64 {
         self.components.iter().map(|component| component.weight * component.loudness.variance_at(level)).sum()
-    }
-}
-
-/// The level at which the noise is the prior's: the start's, or where a theory takes its place the mean of what was measured.
-fn reference(prior: &Prior, mean: &Mean, data: &Data) -> f64 {
-    match mean {
-        Mean::Trends { level, .. } => level - prior.above_start,
-        Mean::Values(_) => data.tried.iter().map(|tried| tried.mean).sum::<f64>() / data.tried.len().max(1) as f64,
     }
 }
 

@@ -370,7 +370,7 @@ impl Column {
     }
 }
 
-/// What a knob is to a machine's physical twin.
+/// What a knob's numbers are, where charts show them in a unit of their own.
 fn role(knob: &str) -> Option<SearchRole> {
     match knob {
         "cpufreq.freq" | "cpufreq.max_freq" => Some(SearchRole::ClockKhz),

@@ -2,8 +2,7 @@
 //! or the time or the user's patience ends. It knows trials and answers, nothing of machines or models.
 use std::collections::BTreeMap;
 
-use powerband_advice::twin::Twin;
-use powerband_advice::{Ask, End as Answer, Metric as Modelled, Phase, Problem, Search, Standing, Told, Who};
+use powerband_advice::{Ask, End as Answer, Metric as Modelled, Phase, Search, Standing, Told, Who};
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Outcome, SearchPhase, SearchPlan, Started, Void};
 use powerband_stats::{Slot, block_order};
 
@@ -14,7 +13,6 @@ use crate::{Bench, Fatal, Journal};
 mod answer;
 mod problem;
 mod rehearsal;
-mod twin;
 mod why;
 
 use answer::{Values, finding, phase, standing};
@@ -36,10 +34,9 @@ pub(crate) fn tune(
     bench: &mut dyn Bench,
     journal: &mut dyn Journal,
 ) -> Result<Finding, Fatal> {
-    let problem = problem(started, plan);
-    let search = Search::new(problem.clone()).map_err(|error| Fatal::Search { why: error.to_string() })?;
+    let search = Search::new(problem(started, plan)).map_err(|error| Fatal::Search { why: error.to_string() })?;
     let trials = Trials::new(started, bench, journal);
-    conduct(Searching::new(started, plan, &problem, search), trials)
+    conduct(Searching::new(started, plan, search), trials)
 }
 
 /// A search under way.
@@ -47,7 +44,6 @@ struct Searching<'a> {
     started: &'a Started,
     plan: &'a SearchPlan,
     search: Search,
-    twin: Option<Twin>,
     values: Values<'a>,
     /// By setting and metric, of valid trials.
     measured: BTreeMap<u32, Vec<Vec<f64>>>,
@@ -118,7 +114,6 @@ impl Course for Searching<'_> {
         let shares = self.gain.and_then(|gain| gain.shares(&self.in_blocks, &data, self.started.seed));
         (told.shares, told.together) = shares.unwrap_or_default();
         told.unshared = self.unshared;
-        told.twins = self.twin.as_ref().map(|it| twin::trust(it, self.plan)).unwrap_or_default();
         Found {
             blocks: self.blocks,
             levels: levels.collect(),
@@ -130,12 +125,11 @@ impl Course for Searching<'_> {
 }
 
 impl<'a> Searching<'a> {
-    fn new(started: &'a Started, plan: &'a SearchPlan, problem: &Problem, search: Search) -> Self {
+    fn new(started: &'a Started, plan: &'a SearchPlan, search: Search) -> Self {
         Searching {
             started,
             plan,
             search,
-            twin: twin::twin(plan, problem),
             values: Values { plan },
             measured: BTreeMap::new(),
             in_blocks: BTreeMap::new(),
@@ -186,9 +180,6 @@ impl<'a> Searching<'a> {
                     let settle_ns = if setting == 0 { 0 } else { self.started.settle_ns.min(took_ns) };
                     let told = self.values.told(who, &outcome);
                     self.search.tell(who, told, (took_ns - settle_ns) as f64 / 1e9, settle_ns as f64 / 1e9);
-                    if let Some(twin) = &mut self.twin {
-                        twin.follow(&self.search);
-                    }
                     return Ok(());
                 }
                 Err(Void::NotTurned { why }) if setting != 0 => return self.refuse(trials, setting, block, &why),

@@ -57,7 +57,7 @@ pub use recording::{Recorded, Recording};
 pub use requirement::{Relation, Requirement, RequirementError, RequirementStanding, Standing};
 pub use search::{
     SearchChange, SearchEnd, SearchExpected, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept,
-    SearchPhase, SearchPlan, SearchRole, SearchShare, SearchStanding, SearchTwin, SearchUnproved,
+    SearchPhase, SearchPlan, SearchRole, SearchShare, SearchStanding, SearchUnproved,
 };
 pub use seen::seen;
 pub use setting::{Assignment, Axis, BASELINE, KnobRef, Setting, SettingError, Side, split_words};

@@ -62,7 +62,7 @@ pub struct SearchFactor {
     pub name: String,
     /// Its levels.
     pub kind: SearchFactorKind,
-    /// What its numbers are to a machine's physical twin, where they are either.
+    /// What its numbers are, where charts show them in a unit of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<SearchRole>,
     /// How long the machine is expected to settle after it was turned, s.
@@ -73,7 +73,7 @@ pub struct SearchFactor {
     pub trends: BTreeMap<MetricName, f64>,
 }
 
-/// What the laws of a machine's physical twin know a factor as.
+/// What the numbers of a factor are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchRole {
@@ -192,9 +192,6 @@ pub struct SearchFinding {
     /// Why a confirmed change of several knobs is not shared among them, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unshared: Option<String>,
-    /// How far the machine's physical twin can be trusted, for each metric it knows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub twins: Vec<SearchTwin>,
 }
 
 /// A change of the goal, relative to the machine as found (-0.1 = 10 % less), with its 95 % interval where one was measured.
@@ -257,24 +254,4 @@ pub struct SearchShare {
     /// Upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-}
-
-/// How well three ways of predicting a metric did at settings that were measured and left out of the fit: median relative
-/// errors (0.05 is five percent).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct SearchTwin {
-    /// The metric.
-    pub metric: MetricName,
-    /// Settings it was tested on.
-    pub tried: u32,
-    /// Of the physical laws alone.
-    pub error_laws: f64,
-    /// Of the model without them.
-    pub error_model: f64,
-    /// Of the model around the laws.
-    pub error_both: f64,
-    /// Whether the search made use of the laws: with them the model came closer.
-    pub used: bool,
-    /// Whether they may be believed where nothing was measured.
-    pub reliable: bool,
 }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, SearchStanding, SearchTwin,
-    SearchUnproved, Standing, Verdict,
+    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, SearchStanding, SearchUnproved,
+    Standing, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -426,9 +426,6 @@ pub struct SearchRow {
     /// Why the change is not shared among several knobs, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unshared: Option<String>,
-    /// How far the machine's physical twin can be trusted, for each metric it knows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub twins: Vec<SearchTwin>,
 }
 
 /// A trial that does not count.

@@ -13,6 +13,7 @@ use crate::signed_rank;
 use crate::spending::Spending;
 use crate::steady::{FirstBlock, first_block};
 use crate::table::Table;
+use crate::trend::{Trend, take_out};
 use crate::verdict::{Claim, Look, SettingLook};
 use crate::winsor::{Winsor, pool};
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct Judge {
     states: Vec<State>,
     fit: Fit,
     winsor: Winsor,
+    /// The steep drift inside blocks that was taken out of the values.
+    trend: Option<Trend>,
     differences: Vec<Differences>,
     /// Rare trials of every setting, the reference first.
     rare: Vec<Option<Rare>>,
@@ -94,6 +97,7 @@ impl Judge {
             states: vec![State::default(); settings],
             fit: Fit::default(),
             winsor: Winsor::default(),
+            trend: None,
             differences: Vec::new(),
             rare: Vec::new(),
         })
@@ -219,6 +223,7 @@ impl Judge {
         // A steep drift lies inside blocks too, where it looks like outliers of whichever setting ran first or last.
         let drifts = drift(&self.fit.block_levels).is_some_and(|drift| drift.is_shown());
         self.winsor.apply(&mut self.fit, self.rules.winsorise && !self.rules.robust && !drifts);
+        self.trend = if drifts && !self.rules.robust && !self.rules.mean { take_out(&mut self.fit) } else { None };
         self.rare = rare(&self.fit);
         Ok(())
     }
@@ -252,11 +257,22 @@ impl Judge {
             }
         }
         let pool = pool(&self.fit, &self.winsor);
-        for (state, sums) in self.states.iter_mut().zip(&self.differences) {
-            if state.claimed.is_none() && sums.blocks >= 2 {
-                state.contrast = Some(Contrast::new(sums, &pool));
+        for index in 0..self.settings {
+            let sums = &self.differences[index];
+            if self.states[index].claimed.is_none() && sums.blocks >= 2 {
+                let mut contrast = Contrast::new(sums, &pool);
+                contrast.variance += self.trend_variance(index + 1);
+                self.states[index].contrast = Some(contrast);
             }
         }
+    }
+
+    /// Variance that a mean block difference of a setting (from 1) has by the estimated share of a drift inside blocks.
+    fn trend_variance(&self, setting: usize) -> f64 {
+        let Some(trend) = &self.trend else { return 0.0 };
+        let courses = self.differences_of(&trend.course, setting);
+        let mean = courses.iter().sum::<f64>() / courses.len().max(1) as f64;
+        mean * mean * trend.variance
     }
 
     /// Mean square of each setting's residuals against that of the others'.

@@ -45,6 +45,7 @@ mod rare;
 mod rules;
 mod spending;
 mod table;
+mod trend;
 mod verdict;
 mod winsor;
 

@@ -132,16 +132,14 @@ impl Kernel {
     }
 
     fn mean(&self, at: &Coordinates, mean: &Mean, point: usize) -> f64 {
-        let (level, trends) = match mean {
-            Mean::Values(values) => return values[point],
-            Mean::Trends { level, .. } if !self.has_trends => return *level,
-            Mean::Trends { level, trends } => (level, trends),
-        };
+        if !self.has_trends {
+            return mean.level;
+        }
         let slope = |(factor, (trend, chosen)): (usize, (&f64, &Option<u16>))| {
             let place = at.axes[factor].warps.get(self.warps[factor]).zip(*chosen);
             place.map_or(0.0, |(places, chosen)| trend * self.slope_sd * (places[usize::from(chosen)] - 0.5))
         };
-        level + trends.iter().zip(at.levels(point)).enumerate().map(slope).sum::<f64>()
+        mean.level + mean.trends.iter().zip(at.levels(point)).enumerate().map(slope).sum::<f64>()
     }
 }
 

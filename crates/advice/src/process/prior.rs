@@ -87,21 +87,15 @@ impl Prior {
     /// The mean of a search: the start's, raised as this prior has it, and sloped by the trends.
     #[must_use]
     pub fn mean(&self, start_mean: f64, trends: &[f64]) -> Mean {
-        Mean::Trends { level: start_mean + self.above_start, trends: trends.to_vec() }
+        Mean { level: start_mean + self.above_start, trends: trends.to_vec() }
     }
 }
 
 /// What a process varies around: μ0.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Mean {
-    /// A level in the middle of all factors, and for each factor a trend from −1 to 1, in units of
-    /// [`Prior::slope`] over the factor's whole range.
-    Trends {
-        /// The level, natural logarithm.
-        level: f64,
-        /// A trend a factor.
-        trends: Vec<f64>,
-    },
-    /// A theory's value at every point, natural logarithm.
-    Values(Vec<f64>),
+pub struct Mean {
+    /// The level in the middle of all factors, natural logarithm.
+    pub level: f64,
+    /// For each factor a trend from −1 to 1, in units of [`Prior::slope`] over the factor's whole range.
+    pub trends: Vec<f64>,
 }

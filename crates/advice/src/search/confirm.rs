@@ -89,6 +89,8 @@ pub(super) struct Confirmation {
     order: Vec<Who>,
     own: Vec<Run>,
     start: Vec<Run>,
+    /// Whether a limit is against the start, so that each run of the candidate is compared with one of it.
+    paired: bool,
     /// Whether a look needs nothing more of the start, so that the candidate alone goes on.
     start_left: bool,
 }
@@ -158,18 +160,25 @@ impl Confirmation {
         noise: Vec<BoundNoise>,
     ) -> Self {
         let (order, own, start) = (Vec::new(), Vec::new(), Vec::new());
-        let mut confirmation = Self { candidate, number, against_start, noise, order, own, start, start_left: false };
+        let paired = problem.bounds.iter().any(|bound| bound.above_start.is_some());
+        let mut confirmation =
+            Self { candidate, number, against_start, noise, order, own, start, paired, start_left: false };
         confirmation.begin_round(problem.seed);
         confirmation
     }
 
     fn begin_round(&mut self, seed: u64) {
         self.order = vec![Who::Point(self.candidate)];
-        if !self.start_left {
+        if !(self.start_left || self.is_alone()) {
             self.order.push(Who::Start);
         }
         let stream = u64::from(self.number) << 32 | self.own.len() as u64;
         Draws::new(seed, Purpose::Order, stream, 1).shuffle(&mut self.order);
+    }
+
+    /// Whether the round under way is the candidate's alone: at the first look one fresh run of the start shows most gains.
+    fn is_alone(&self) -> bool {
+        self.own.len() == 1 && !self.paired
     }
 
     /// The run that is due.
@@ -200,7 +209,7 @@ impl Confirmation {
         }
         // Once the gain is shown the start's runs would add nothing: only the bounds are open. Where a limit is against
         // the start, its runs are what the candidate's are compared with.
-        if LOOKS.contains(&self.own.len()) && problem.bounds.iter().all(|bound| bound.above_start.is_none()) {
+        if LOOKS.contains(&self.own.len()) && !self.paired {
             self.start_left |= !self.against_start || self.gains(problem, log, self.level());
         }
         self.begin_round(problem.seed);
@@ -274,7 +283,11 @@ impl Confirmation {
         let prior = problem.noise.goal.unwrap_or(GOAL_NOISE);
         let freedom = GOAL_FREEDOM + freedom;
         let variance = (GOAL_FREEDOM * prior * prior + within) / freedom;
-        let last = if self.start_left { self.start.len() as f64 } else { LAST_LOOK };
+        let last = match (self.start_left, self.paired) {
+            (true, _) => self.start.len() as f64,
+            (false, true) => LAST_LOOK,
+            (false, false) => LAST_LOOK - 1.0,
+        };
         Some(Level {
             mean: mean(self.own.iter().map(|run| run.goal)) - mean(self.start.iter().map(|run| run.goal)),
             sd: variance.sqrt(),

@@ -1,10 +1,12 @@
 //! How often a certificate is wrong, a bound broken and a better setting missed, on surfaces of many kinds.
 //!
 //! A sweep alone plays these (`POWERBAND_SWEEP=1`), 60 searches a surface unless `POWERBAND_SWEEP_COUNT` says otherwise;
-//! those on tables of runs want the folder of the tables in `POWERBAND_SURFACES`.
+//! those on tables of runs want the folder of the tables in `POWERBAND_SURFACES`. `POWERBAND_SURFACE=flat,law-uneven`
+//! plays only these.
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use powerband_advice::{Ask, End, Search, Told};
+use powerband_advice::{Ask, End, Phase, Search, Told, Who};
 use powerband_stats::{Draws, Purpose};
 
 use crate::surfaces::{FAMILIES, Limit, Reading, Surface, drawn, read};
@@ -17,6 +19,8 @@ const CLOSE: f64 = 0.05;
 #[derive(Debug, Default)]
 struct Tally {
     runs: Vec<f64>,
+    /// Runs of the start while looking, other settings' first runs and repeats, and runs from the first confirmation on.
+    spent: [f64; 4],
     confirmed: usize,
     start_best: usize,
     none_keeps: usize,
@@ -35,13 +39,20 @@ impl Tally {
     fn add(&mut self, surface: &Surface, seed: u64) {
         let mut search = Search::new(surface.problem(seed)).unwrap();
         let mut random = Draws::new(seed, Purpose::Noise, 8, 0);
-        let mut runs = 0;
+        let (mut runs, mut tried, mut confirming) = (0, BTreeSet::new(), false);
         let end = loop {
             match search.ask() {
                 Ask::End(end) => break end,
                 Ask::Run(who) => {
                     assert!(runs < 3000, "a search that does not end");
                     let (goal, tail) = surface.run(who, &mut random);
+                    confirming |= matches!(search.phase(), Phase::Confirming { .. });
+                    let kind = match who {
+                        _ if confirming => 3,
+                        Who::Start => 0,
+                        Who::Point(_) => 1 + usize::from(!tried.insert(who)),
+                    };
+                    self.spent[kind] += 1.0;
                     search.tell(who, Told::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
                     runs += 1;
                 }
@@ -87,7 +98,7 @@ impl Tally {
         let share = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
         format!(
             "{name:<16} runs {:>3}/{:<3} close {:>3.0}/{:<3.0} false {:>2}/{:<2} broken {} covers {:>3.0} told {:>4.1} \
-             ends {} {} {} {}",
+             ends {} {} {} {} spent {}",
             quantile(&self.runs, 0.5),
             quantile(&self.runs, 0.95),
             share(self.close_feasible, all),
@@ -101,6 +112,7 @@ impl Tally {
             self.start_best,
             self.none_keeps,
             self.undecided,
+            self.spent.map(|runs| format!("{:.1}", runs / all.max(1) as f64)).join(" "),
         )
     }
 }
@@ -110,7 +122,7 @@ fn count() -> u64 {
 }
 
 fn wanted(name: &str) -> bool {
-    std::env::var("POWERBAND_SURFACE").map_or(true, |only| name.contains(&only))
+    std::env::var("POWERBAND_SURFACE").map_or(true, |only| only.split(',').any(|one| one == name))
 }
 
 const TWO: &[&str] = &["freq_khz", "rx_usecs"];

@@ -75,7 +75,7 @@ fn draws_have_the_moments_of_the_predictions() {
     for point in [0, 24, 48] {
         data.add(Some(point), &[table.tail[point]]);
     }
-    let process = Process::fit(&coordinates, &prior, &prior.mean(table.start.1, &table.trends.1), &data).widened(2.0);
+    let process = Process::fit(&coordinates, &prior, &prior.mean(table.start.1, &table.trends.1), &data);
     let points = [10, 11, 24];
     let draws = process.draws(&points, 4000, 5);
     for (at, point) in points.into_iter().enumerate() {

@@ -139,7 +139,6 @@ pub(super) fn finding(
         shares: Vec::new(),
         together: None,
         unshared: None,
-        twins: Vec::new(),
     };
     match answer {
         None => SearchFinding { why: Some(unfinished(reason).into()), ..base },

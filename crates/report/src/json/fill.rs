@@ -224,7 +224,6 @@ fn search(model: &Model) -> Option<SearchRow> {
         shares: Vec::new(),
         together: None,
         unshared: None,
-        twins: Vec::new(),
     };
     match model.search.clone() {
         None => {}
@@ -238,7 +237,7 @@ fn search(model: &Model) -> Option<SearchRow> {
             (row.tried, row.setting, row.end, row.why) = (it.tried, it.setting, Some(it.end), it.why);
             (row.kept, row.confirmed_in) = (it.kept, it.confirmed_in);
             (row.shares, row.together, row.unshared) = (it.shares, it.together, it.unshared);
-            (row.twins, row.unproved, row.trials_needed) = (it.twins, it.unproved, it.trials_needed);
+            (row.unproved, row.trials_needed) = (it.unproved, it.trials_needed);
             (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
         }
     }

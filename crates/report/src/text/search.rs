@@ -38,7 +38,7 @@ pub(super) fn facts(model: &Model, plan: &SearchPlan, page: &mut Page) {
     page.fact("order", &format!("chosen by the search, seed {}", model.started.seed));
 }
 
-/// Which knob brought how much, and how far the machine's twin can be trusted.
+/// Which knob brought how much.
 fn explained(finding: &SearchFinding, page: &mut Page) {
     let percent = |value: f64| format!("{:+.1}", value * 100.0);
     let share = |share: &SearchShare| {
@@ -52,24 +52,6 @@ fn explained(finding: &SearchFinding, page: &mut Page) {
         page.fact("by knob", &shares.join(", "));
     } else if let Some(why) = &finding.unshared {
         page.fact("by knob", &format!("unknown: {why}"));
-    }
-    let error = |value: f64| format!("{:.1} %", value * 100.0);
-    for twin in &finding.twins {
-        let word = match (twin.used, twin.reliable) {
-            (true, true) => "the laws of this kind of machine predict better",
-            (true, false) => {
-                "the laws of this kind of machine predict better, but unreliably where nothing was measured"
-            }
-            _ => "the laws of this kind of machine predict no better than the surrogate model",
-        };
-        let errors = [twin.error_laws, twin.error_model, twin.error_both].map(error).join(", ");
-        page.fact(
-            "model",
-            &format!(
-                "of {}: {word}; median error at held-out settings of the laws, the surrogate model, both: {errors}",
-                twin.metric
-            ),
-        );
     }
 }
 

@@ -56,7 +56,7 @@ impl Judge {
         let own = Differences::of(&differences, self.differences[setting - 1].weight);
         let mut contrast = Contrast::new(&own, &after.pool);
         let share = marks.iter().sum::<f64>() / marks.len() as f64;
-        contrast.variance += share * share * after.variance;
+        contrast.variance += share * share * after.variance + self.trend_variance(setting);
         Some(contrast)
     }
 }

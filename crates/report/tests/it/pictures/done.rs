@@ -64,7 +64,6 @@ pub(crate) fn searched() -> Vec<Event> {
         shares: vec![],
         together: None,
         unshared: None,
-        twins: vec![],
     };
     journal.close(Finding { search: Some(Box::new(found)), ..finding(CloseReason::Decided, 4) })
 }

@@ -1,12 +1,9 @@
-//! What a dozen settings teach of all others: median errors of the plain process and of the model the twin's test chose.
+//! What a dozen settings teach of all others: median errors of the model, and how often its intervals cover.
 
 use powerband_advice::replay::Table;
-use powerband_advice::twin::Twin;
-use powerband_advice::{Coordinates, Data, Goal, Metric, Process, Who};
+use powerband_advice::{Coordinates, Data, Goal, Process, Who};
 use powerband_stats::{Draws, Purpose};
 use std::sync::Arc;
-
-use crate::searchers::roles;
 
 /// Settings in a Latin hypercube.
 const SETTINGS: usize = 12;
@@ -20,33 +17,24 @@ const HALF_90: f64 = 1.645;
 /// One metric over all sets.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Column {
-    process: Vec<f64>,
-    chosen: Vec<f64>,
-    used: usize,
-    reliable: usize,
+    errors: Vec<f64>,
     covered: usize,
     predicted: usize,
 }
 
 impl Column {
-    /// Median of the sets' median errors in percent, process then chosen; the worst set's; how often the twin was used;
-    /// coverage of the 90 % intervals.
+    /// Median of the sets' median errors in percent; the worst set's; coverage of the 90 % intervals.
     pub(crate) fn words(&self) -> String {
-        let percent = |values: &[f64]| 100.0 * median(values.to_vec());
-        let worst = 100.0 * self.chosen.iter().copied().fold(0.0, f64::max);
+        let worst = 100.0 * self.errors.iter().copied().fold(0.0, f64::max);
         format!(
-            "{:.1} / {:.1} % (worst {worst:.1}), used {} and reliable {} of {}, intervals hold {:.0} %",
-            percent(&self.process),
-            percent(&self.chosen),
-            self.used,
-            self.reliable,
-            self.process.len(),
+            "{:.1} % (worst {worst:.1}), intervals cover {:.0} %",
+            100.0 * median(self.errors.clone()),
             100.0 * self.covered as f64 / self.predicted.max(1) as f64
         )
     }
 }
 
-/// Watts and tail over `sets` sets of runs; none where the surface has not both knobs of the twin.
+/// Watts and tail over `sets` sets of runs; none where the goal is known or there is no bound.
 pub(crate) fn columns(table: &Table, sets: u64, louder: f64) -> Option<[Column; 2]> {
     let problem = table.problem(1);
     let Goal::Measured { trends, prior } = &problem.goal else { return None };
@@ -54,25 +42,18 @@ pub(crate) fn columns(table: &Table, sets: u64, louder: f64) -> Option<[Column; 
     let coordinates = Arc::new(Coordinates::new(&table.space));
     let mut columns = [Column::default(), Column::default()];
     for set in 0..sets {
-        let mut twin = Twin::new(&problem, &roles(table))?;
         let data = measure(table, set, louder);
-        let metrics =
-            [(Metric::Goal, prior, trends, &table.goal), (Metric::Bound(0), &bound.prior, &bound.trends, &table.tail)];
-        for (place, (metric, prior, trends, truth)) in metrics.into_iter().enumerate() {
+        let metrics = [(prior, trends, &table.goal), (&bound.prior, &bound.trends, &table.tail)];
+        for (place, (prior, trends, truth)) in metrics.into_iter().enumerate() {
             let (data, start_ln) = &data[place];
-            twin.look(metric, data, *start_ln);
-            let (trust, chosen) = (twin.trust(metric)?, twin.model(metric, data, *start_ln)?);
-            let plain = Process::fit(&coordinates, prior, &prior.mean(*start_ln, trends), data);
+            let model = Process::fit(&coordinates, prior, &prior.mean(*start_ln, trends), data);
             let column = &mut columns[place];
             let others = || (0..truth.len()).filter(|point| data.tried.iter().all(|tried| tried.point != *point));
-            let off = |process: &Process| others().map(|at| (process.predict(at).mean() - truth[at]).abs()).collect();
-            column.process.push(median(off(&plain)));
-            column.chosen.push(median(off(&chosen)));
-            column.used += usize::from(trust.used);
-            column.reliable += usize::from(trust.reliable);
+            let off = |at: usize| (model.predict(at).mean() - truth[at]).abs();
+            column.errors.push(median(others().map(off).collect()));
             for at in others() {
-                let prediction = chosen.predict(at);
-                let inside = (prediction.mean() - truth[at]).abs() <= HALF_90 * prediction.variance().sqrt();
+                let prediction = model.predict(at);
+                let inside = off(at) <= HALF_90 * prediction.variance().sqrt();
                 column.covered += usize::from(inside);
                 column.predicted += 1;
             }
