@@ -48,7 +48,7 @@ pub(crate) struct Recording {
     /// A hash of everything of this workspace that decides what the guest does.
     pub(crate) inputs: String,
     /// Kernel and emulator.
-    under: String,
+    pub(crate) under: String,
     pub(crate) trace: Trace,
 }
 
