@@ -38,10 +38,9 @@ fn sweeps() -> bool {
 
 #[test]
 fn governors_decide_as_the_kernels_do() {
-    match had(Recording::kept().is_of_this_machine()) {
-        Some(false) => drop(played()),
-        // Then the pure tier has compared them.
-        Some(true) | None => {}
+    // Where the recording is of this kernel, the pure tier has compared them.
+    if had(Recording::kept().is_of_this_machine()) == Some(false) {
+        played();
     }
 }
 
