@@ -143,6 +143,6 @@ mod tests {
             ["sh", "-c", r#"a "b" \c"#, r#"d 'e' " \x"#, "f g", "", "hij"]
         );
         assert!(split("").is_empty());
-        assert!(split_line("a 'b").is_err() && words("a \"b").is_err() && words("a\\").is_err());
+        assert!(split_line("a 'b").is_err() && split_line("a \"b").is_err() && split_line("a\\").is_err());
     }
 }

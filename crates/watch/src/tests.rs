@@ -1,5 +1,5 @@
 //! What is drawn, logged and told of a simulated machine: the same for everybody, as its time is its own.
-use powerband_machine::{Action, Hold, Job, Look, Turn, World};
+use powerband_machine::{Action, Change, Hold, Job, Turn, World};
 use powerband_meter::state::{ClockNow, ClockPolicy, Clocks};
 use powerband_record::{CpuList, Side, Work};
 use powerband_sim::{Profile, SimWorld};
@@ -269,7 +269,7 @@ fn one_sample_is_one_reading_of_all_files() {
 }
 
 /// Takes a CPU out of service or back.
-fn switch(machine: &mut dyn Look, cpu: usize, online: &str) {
+fn switch(machine: &mut dyn Change, cpu: usize, online: &str) {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/online");
     let turn = Turn {
         action: Action::WriteFile { path, text: online.to_owned() },
