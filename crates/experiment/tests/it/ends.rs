@@ -80,7 +80,8 @@ fn a_setting_that_gives_nothing_valid_is_left_out_and_the_others_go_on() {
 #[test]
 fn a_stop_ends_it_and_keeps_what_was_measured() {
     let mut bench = FormulaBench::new(SECOND, |trial: &PlannedTrial| {
-        if trial.trial < 7 { Ok(rate(100.0 + f64::from(trial.trial))) } else { Err(Void::Stopped) }
+        // Scattered: a straight line would be a drift, and decided.
+        if trial.trial < 7 { Ok(rate(100.0 + f64::from(trial.trial * 37 % 11))) } else { Err(Void::Stopped) }
     });
     let mut journal = Vec::new();
     let finding = run(&started(&["a", "b"], 5), &mut bench, &mut journal).unwrap();

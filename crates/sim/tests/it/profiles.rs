@@ -60,7 +60,7 @@ fn a_machine_like_another_has_its_own_keys_and_the_others() {
 fn wrong_files_are_refused_in_one_sentence() {
     let good = Profile::builtin_text("quadcore").unwrap();
     for (from, to, words) in [
-        ("hz = 250", "hertz = 250", "line 18: unknown field `hertz`"),
+        ("hz = 250", "hertz = 250", "line 24: unknown field `hertz`"),
         ("name = \"quadcore\"", "", "name"),
         ("rules = \"2.6.32\"", "rules = \"5.0\"", "write 2.6.18, 2.6.32 or 6.1"),
         ("\"conservative\", ", "\"schedutil\", ", "only rules 6.1"),

@@ -2,8 +2,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use powerband_record::{
-    Better, BlockDone, Calibration, CloseReason, Finding, KneeFinding, Level, Metric, Outcome, Owner, PlannedSetting,
-    PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, Void,
+    Better, BlockDone, Calibration, CloseReason, Finding, Hint, KneeFinding, Level, Metric, Outcome, Owner,
+    PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, Void,
 };
 
 use super::*;
@@ -377,20 +377,22 @@ fn what_is_meant_is_found_or_said_to_be_missing() {
     let (_folder, mut store) = fresh();
     let said = |store: &Store, text: &str| store.resolve(text).unwrap_err().to_string();
     assert_eq!(store.newest().unwrap(), None);
-    assert_eq!(said(&store, "last"), "there is no experiment here yet; `powerband try` makes one");
+    assert_eq!(said(&store, "last"), "there is no experiment here yet");
+    assert_eq!(store.resolve("last").unwrap_err().hint(), Some(Hint::MakeExperiment));
     assert_eq!(store.begin(&header()).unwrap(), 1);
     assert_eq!(store.begin(&header()).unwrap(), 2);
     assert_eq!(store.resolve("last").unwrap(), 2);
     assert_eq!(store.resolve(" 1 ").unwrap(), 1);
     for missing in ["12", "0", "99999999999999999999"] {
-        let expected = format!("there is no experiment {missing} here; `powerband list` shows what there is");
+        let expected = format!("there is no experiment {missing} here");
         assert_eq!(said(&store, missing), expected);
+        assert_eq!(store.resolve(missing).unwrap_err().hint(), Some(Hint::ListExperiments));
     }
     for nonsense in ["", "newest", "-1", "1.5"] {
         let expected = format!("'{nonsense}' is not an experiment; write its number or `last`");
         assert_eq!(said(&store, nonsense), expected);
     }
-    let missing = "there is no experiment 12 here; `powerband list` shows what there is";
+    let missing = "there is no experiment 12 here";
     assert_eq!(store.append(12, &started()).unwrap_err().to_string(), missing);
     assert_eq!(store.update_header(12, &header()).unwrap_err().to_string(), missing);
     assert_eq!(store.rederive(12).unwrap_err().to_string(), missing);
@@ -452,8 +454,9 @@ fn files_that_are_not_ours_are_refused_in_words() {
     assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
     drop(Store::open(place("new.db")).unwrap());
     Connection::open(place("new.db")).unwrap().pragma_update(None, "user_version", 7).unwrap();
-    let error = Store::open(place("new.db")).unwrap_err().to_string();
-    assert!(error.contains("newer powerband (store version 7, this one knows 3); update"), "{error}");
+    let error = Store::open(place("new.db")).unwrap_err();
+    assert!(error.to_string().ends_with("newer powerband (store version 7, this one knows 3)"), "{error}");
+    assert_eq!(error.hint(), Some(Hint::Update));
     std::fs::create_dir(place("folder")).unwrap();
     let error = Store::open(place("folder")).unwrap_err();
     assert!(matches!(error, StoreError::CannotOpen { .. }), "{error}");
