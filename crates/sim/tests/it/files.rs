@@ -49,8 +49,12 @@ fn the_cpu_folder_is_the_kernels() {
         "release",
     ];
     assert_eq!(listed, expected);
-    assert_eq!(names(&mut world, &format!("{cpu}/cpu1")), ["cpufreq", "cpuidle", "online", "topology"]);
-    assert_eq!(names(&mut world, &format!("{cpu}/cpu0")), ["cpufreq", "cpuidle", "topology"]);
+    let all = ["cache", "cpufreq", "cpuidle", "online", "thermal_throttle", "topology"];
+    assert_eq!(names(&mut world, &format!("{cpu}/cpu1")), all);
+    assert_eq!(
+        names(&mut world, &format!("{cpu}/cpu0")),
+        ["cache", "cpufreq", "cpuidle", "thermal_throttle", "topology"]
+    );
     assert!(names(&mut world, &format!("{cpu}/cpu3/cpufreq")).contains(&"scaling_governor".to_owned()));
     assert_eq!(names(&mut world, "/"), ["dev", "etc", "proc", "sys", "tmp", "var"]);
 }

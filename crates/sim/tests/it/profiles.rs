@@ -84,7 +84,7 @@ fn wrong_files_are_refused_in_one_sentence() {
         assert_ne!(bad, good, "{from}");
         let error = Profile::parse(&bad).unwrap_err().to_string();
         assert!(error.contains(words), "{to}: {error}");
-        assert!(!error.contains('\n') && error.len() < 280, "{error}");
+        assert!(!error.contains('\n') && error.len() < 320, "{error}");
     }
     let steps = Profile::builtin_text("pc").unwrap().replace("after_us = 80.0", "after_us = 0.0");
     assert!(Profile::parse(&steps).unwrap_err().to_string().contains("rising order"));
