@@ -15,7 +15,7 @@ pub enum Scope {
     #[default]
     Unknown,
     /// The whole machine, as its supply sees it.
-    Look,
+    Machine,
     /// What a battery gives, which is the whole machine while it discharges.
     Battery(String),
     /// The platform, as the processor's firmware sees it (psys).
@@ -50,7 +50,7 @@ impl Scope {
     #[must_use]
     pub fn relation(&self, other: &Scope) -> Relation {
         match (self, other) {
-            (Scope::Unknown, _) | (_, Scope::Unknown) | (Scope::Look, Scope::Look) => Relation::Unclear,
+            (Scope::Unknown, _) | (_, Scope::Unknown) | (Scope::Machine, Scope::Machine) => Relation::Unclear,
             _ if self == other => Relation::Same,
             _ if self.holds(other) => Relation::Contains,
             _ if other.holds(self) => Relation::Within,
@@ -60,12 +60,12 @@ impl Scope {
     }
 
     fn feeds_all(&self) -> bool {
-        matches!(self, Scope::Look | Scope::Battery(_))
+        matches!(self, Scope::Machine | Scope::Battery(_))
     }
 
     fn holds(&self, other: &Scope) -> bool {
         match (self, other) {
-            (Scope::Look | Scope::Battery(_), other) => !other.feeds_all(),
+            (Scope::Machine | Scope::Battery(_), other) => !other.feeds_all(),
             (Scope::Platform, other) => !other.feeds_all() && *other != Scope::Platform,
             (Scope::Package(package), Scope::Cores(of) | Scope::Uncore(of)) => package == of || is_die_of(of, package),
             (Scope::Package(package), Scope::Package(of))
@@ -197,9 +197,9 @@ mod tests {
             (&package, Scope::Cores("0-die-1".into()), Relation::Contains),
             (&package, Scope::Package("01".into()), Relation::Apart),
             (&Scope::Memory(zero()), Scope::Memory("0-die-1".into()), Relation::Contains),
-            (&Scope::Look, Scope::Platform, Relation::Contains),
-            (&Scope::Look, Scope::Look, Relation::Unclear),
-            (&Scope::Look, Scope::Battery("BAT0".into()), Relation::Unclear),
+            (&Scope::Machine, Scope::Platform, Relation::Contains),
+            (&Scope::Machine, Scope::Machine, Relation::Unclear),
+            (&Scope::Machine, Scope::Battery("BAT0".into()), Relation::Unclear),
             (&Scope::Battery("BAT1".into()), Scope::Battery("BAT0".into()), Relation::Unclear),
             (&Scope::Platform, Scope::Memory(zero()), Relation::Contains),
             (&Scope::Cores(zero()), Scope::Uncore(zero()), Relation::Apart),

@@ -48,7 +48,7 @@ pub struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
     /// Deviation from what was published as a share of its tolerance: up to 1 the check holds. Of a direction that is claimed
-    /// without a size, the tolerance is half the width of its 95 % interval.
+    /// without a size, the tolerance is two standard errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use powerband_machine::{Action, Hold};
-use powerband_record::Work;
+use powerband_record::{Hint, Work};
 use tempfile::TempDir;
 
 use super::*;
@@ -157,9 +157,10 @@ fn files_that_are_no_text_are_answered_as_the_kernel_would() {
 #[test]
 fn a_folder_without_a_manifest_is_none() {
     let folder = TempDir::new().unwrap();
-    let open = |folder: &Path| RecordedMachine::open("recorded:x", folder).map(drop).unwrap_err().to_string();
-    let told = open(folder.path());
-    assert!(told.contains("recorded.toml") && told.contains("powerband capture"), "{told}");
+    let refused = |folder: &Path| RecordedMachine::open("recorded:x", folder).map(drop).unwrap_err();
+    let open = |folder: &Path| refused(folder).to_string();
+    assert!(open(folder.path()).contains("recorded.toml"));
+    assert_eq!(refused(folder.path()).hint(), Some(Hint::Capture));
     assert!(open(&folder.path().join("none")).contains("ENOENT"));
     symlink("/etc/hostname", folder.path().join(manifest::NAME)).unwrap();
     assert!(open(folder.path()).contains("ELOOP"));

@@ -118,7 +118,7 @@ impl Chip {
     /// ACPI's meter sits at the supply of the whole machine; batteries show themselves here, too.
     fn scope(&self) -> Scope {
         match self.name.as_str() {
-            "power_meter" => Scope::Look,
+            "power_meter" => Scope::Machine,
             battery if battery.starts_with("BAT") => Scope::Battery(battery.to_owned()),
             _ => Scope::Unknown,
         }

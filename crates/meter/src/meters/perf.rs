@@ -127,6 +127,6 @@ fn boundary(scope: &Scope) -> String {
         Scope::Uncore(package) => format!("uncore of package-{package}"),
         Scope::Memory(package) => format!("dram of package-{package}"),
         Scope::Platform => "psys".into(),
-        Scope::Look | Scope::Battery(_) | Scope::Unknown => String::new(),
+        Scope::Machine | Scope::Battery(_) | Scope::Unknown => String::new(),
     }
 }

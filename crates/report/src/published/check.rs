@@ -76,7 +76,7 @@ pub enum Check {
         /// In how many it is a deviation and no contradiction; absent = `at_least`.
         #[serde(default)]
         deviates_at_least: Option<usize>,
-        /// Whether a metric counts in which the others are not clearly (at 95 % confidence) above it.
+        /// Whether a metric counts in which the others are not clearly (by two standard errors) above it.
         #[serde(default)]
         or_tied: bool,
     },

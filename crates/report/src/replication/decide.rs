@@ -1,8 +1,11 @@
-//! Whether a check holds against the evidence: by the mean, where a published size has a tolerance; by the mean and
-//! its 95 % interval, that of the comparisons which `compare` makes, where only a direction or an equality is claimed.
+//! Whether a check holds against the evidence: by the mean, where a published size has a tolerance; by the mean and two
+//! standard errors, where only a direction or an equality is claimed.
 use super::evidence::{Estimate, Evidence, Observed};
 use super::{Answer, Holds};
 use crate::published::{Check, Claim};
+
+/// A difference below this many standard errors is a tie.
+const TIE: f64 = 2.0;
 
 /// Holds one check of a claim against the evidence.
 pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answer {
@@ -25,7 +28,7 @@ fn tried(check: &Check, evidence: &Evidence) -> Answer {
 }
 
 fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
-    let ratio = |of: [&str; 2], metric: &str| run.ratio(of, metric);
+    let ratio = |of: [&str; 2], metric: &str| run.joined(of, metric, |a, b| a / b);
     Some(match check {
         Check::Alike { metric, settings, within, deviates_within, .. } => {
             let (first, others) = settings.split_first()?;
@@ -41,25 +44,25 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             answer(share <= 1.0, told, Some(share))
         }
         Check::Change { metric, of: [a, b], value, .. } => {
-            let found = less_one(ratio([a, b], metric)?);
+            let found = run.joined([a, b], metric, |a, b| a / b - 1.0)?;
             let told = format!("{metric} of {a} against {b}: {} ({:+.1} %)", percent(found), value * 100.0);
             sized(found, *value, claim.tolerance_factor?, told)
         }
         Check::Difference { metric, of: [a, b], value, .. } => {
-            let found = run.difference([a, b], metric)?;
+            let found = run.joined([a, b], metric, |a, b| a - b)?;
             let told = format!("{metric} of {a} less {b}: {} ({value:+})", with_error(found));
             sized(found, *value, claim.tolerance_factor?, told)
         }
         Check::Above { .. } => compared(check, run)?,
         Check::Rising { metric, settings, .. } => {
             let means: Option<Vec<f64>> = settings.iter().map(|s| Some(run.mean(s, metric)?.mean)).collect();
-            let steps = settings.windows(2).map(|pair| run.difference([&pair[1], &pair[0]], metric));
+            let steps = settings.windows(2).map(|pair| run.joined([&pair[1], &pair[0]], metric, |a, b| a - b));
             let steps = steps.collect::<Option<Vec<_>>>()?;
-            let whole = run.difference([settings.last()?, settings.first()?], metric)?;
-            let falls = steps.iter().any(|step| step.mean < -step.reach);
+            let whole = run.joined([settings.last()?, settings.first()?], metric, |a, b| a - b)?;
+            let falls = steps.iter().any(|step| step.mean < -TIE * step.error && step.mean < 0.0);
             let named = settings.iter().zip(means?).map(|(setting, mean)| format!("{setting} {}", number(mean)));
             let found = format!("{metric}: {}", named.collect::<Vec<_>>().join(", "));
-            answer(!falls && whole.mean > whole.reach, found, rise(whole, &steps))
+            answer(!falls && whole.mean > TIE * whole.error, found, rise(whole, &steps))
         }
         Check::Proportional { metric, settings, to, within, .. } => {
             let within = within.or(claim.tolerance)?;
@@ -96,8 +99,8 @@ fn compared(check: &Check, run: &Observed) -> Option<Answer> {
         return None;
     };
     let against = |metric: &String, other: &String| {
-        let of = if *below { [other.as_str(), setting] } else { [setting, other.as_str()] };
-        run.difference(of, metric)
+        let sign = if *below { -1.0 } else { 1.0 };
+        run.joined([setting, other], metric, |a, b| sign * (a - b))
     };
     let of = |metric| others.iter().map(|other| against(metric, other)).collect::<Option<Vec<_>>>();
     let by_metric = metrics.iter().map(of).collect::<Option<Vec<_>>>()?;
@@ -128,7 +131,7 @@ struct Limits {
     or_tied: bool,
 }
 
-/// In how many metrics a setting is above all others by the mean; a tie where those decide whose interval includes none.
+/// In how many metrics a setting is above all others by the mean; a tie where those within two standard errors decide.
 fn above(
     metrics: &[String],
     by_metric: &[Vec<Estimate>],
@@ -140,7 +143,7 @@ fn above(
         let lost = by_metric.iter().zip(metrics).filter(|(apart, _)| apart.iter().any(far));
         lost.map(|(_, metric)| metric.as_str()).collect()
     };
-    let surely_below = |apart: &Estimate| apart.mean < -apart.reach;
+    let surely_below = |apart: &Estimate| apart.mean < 0.0 && apart.mean < -TIE * apart.error;
     let surely_not = missed(&surely_below);
     let not_above = if or_tied { surely_not.clone() } else { missed(&|apart| apart.mean <= 0.0) };
     let (count, most) = (metrics.len() - not_above.len(), metrics.len() - surely_not.len());
@@ -163,50 +166,50 @@ fn above(
     // By how much each metric misses, the best first: as many as are asked for decide.
     let mut missed: Vec<f64> = by_metric
         .iter()
-        .map(|apart| apart.iter().map(|apart| -in_reaches(*apart)).fold(f64::NEG_INFINITY, f64::max))
+        .map(|apart| apart.iter().map(|apart| -in_errors(*apart)).fold(f64::NEG_INFINITY, f64::max))
         .collect();
     missed.sort_by(f64::total_cmp);
-    // Where ties count, a metric misses by what is beyond the interval.
+    // Where ties count, a metric misses by what is beyond two standard errors.
     let past = if or_tied { 0.0 } else { 1.0 };
     let deviation = least.checked_sub(1).and_then(|last| missed.get(last)).map(|missed| (past + missed).max(0.0));
     Answer { holds, found, factor: None, deviation: deviation.filter(|it| it.is_finite()) }
 }
 
-/// Whether all ratios are one, within a distance that the interval does not leave; up to the second they deviate.
+/// Whether all ratios are one, within a distance that two standard errors more do not leave; up to the second they deviate.
 fn alike(names: &str, ratios: &[Estimate], (within, deviates_within): (f64, f64)) -> Answer {
     let far = |ratio: &Estimate| (ratio.mean - 1.0).abs();
     let worst = ratios.iter().copied().max_by(|a, b| far(a).total_cmp(&far(b)));
     let told = worst.map_or_else(String::new, |worst| {
-        let change = less_one(worst);
+        let change = Estimate { mean: worst.mean - 1.0, ..worst };
         format!("{names}: {} at most (may be {:.1} %)", percent(change), within * 100.0)
     });
-    let beyond = |within: f64| ratios.iter().any(|ratio| far(ratio) - ratio.reach > within);
+    let beyond = |within: f64| ratios.iter().any(|ratio| far(ratio) - TIE * ratio.error > within);
     let holds = if beyond(deviates_within) {
         Holds::No
     } else if beyond(within) {
         Holds::Deviates
-    } else if ratios.iter().all(|ratio| far(ratio) + ratio.reach <= within) {
+    } else if ratios.iter().all(|ratio| far(ratio) + TIE * ratio.error <= within) {
         Holds::Yes
-    } else if within < deviates_within && ratios.iter().all(|ratio| far(ratio) + ratio.reach <= deviates_within) {
+    } else if within < deviates_within && ratios.iter().all(|ratio| far(ratio) + TIE * ratio.error <= deviates_within) {
         // On whichever side of the first limit it is, it is no contradiction.
         Holds::Deviates
     } else {
         Holds::Tie
     };
-    let deviation = ratios.iter().map(|ratio| (far(ratio) + ratio.reach) / within).max_by(f64::total_cmp);
+    let deviation = ratios.iter().map(|ratio| (far(ratio) + TIE * ratio.error) / within).max_by(f64::total_cmp);
     Answer { holds, found: told, factor: None, deviation: deviation.filter(|it| it.is_finite()) }
 }
 
-/// A mean in units of what counts as a difference.
-fn in_reaches(found: Estimate) -> f64 {
-    if found.reach > 0.0 { found.mean / found.reach } else { found.mean.signum() }
+/// A mean in units of what counts as a difference, two standard errors.
+fn in_errors(found: Estimate) -> f64 {
+    if found.error > 0.0 { found.mean / (TIE * found.error) } else { found.mean.signum() }
 }
 
 /// How near a rise is to being none, or one of its steps to being a fall.
 fn rise(whole: Estimate, steps: &[Estimate]) -> Option<f64> {
-    let clear = in_reaches(whole);
+    let clear = in_errors(whole);
     let whole = if clear > 0.0 { 1.0 / clear } else { 2.0 - clear };
-    let falls = steps.iter().map(|step| -in_reaches(*step)).fold(0.0, f64::max);
+    let falls = steps.iter().map(|step| -in_errors(*step)).fold(0.0, f64::max);
     Some(whole.max(falls)).filter(|it| it.is_finite())
 }
 
@@ -214,18 +217,13 @@ fn rise(whole: Estimate, steps: &[Estimate]) -> Option<f64> {
 fn sized(found: Estimate, published: f64, factor: f64, told: String) -> Answer {
     let off = found.mean / published;
     let holds = match off {
-        _ if found.mean.abs() < found.reach => Holds::Tie,
+        _ if found.mean.abs() < TIE * found.error => Holds::Tie,
         wrong if wrong <= 0.0 => Holds::No,
         off if off.max(off.recip()) <= factor => Holds::Yes,
         _ => Holds::Deviates,
     };
     let share = if off >= 1.0 { (off - 1.0) / (factor - 1.0) } else { (1.0 - off) / (1.0 - factor.recip()) };
     Answer { holds, found: told, factor: Some(off), deviation: Some(share).filter(|it| it.is_finite()) }
-}
-
-/// A ratio as a change.
-fn less_one(ratio: Estimate) -> Estimate {
-    Estimate { mean: ratio.mean - 1.0, ..ratio }
 }
 
 fn answer(so: bool, found: String, deviation: Option<f64>) -> Answer {
