@@ -88,6 +88,9 @@ pub enum Check {
         metric: String,
         /// Settings, by label.
         settings: Vec<String>,
+        /// By what share of the first the last is above it at least; absent = by any that two standard errors show.
+        #[serde(default)]
+        by: f64,
     },
     /// Divided by `to`, all are one number.
     Proportional {

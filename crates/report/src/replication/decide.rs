@@ -54,7 +54,7 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             sized(found, *value, claim.tolerance_factor?, told)
         }
         Check::Above { .. } => compared(check, run)?,
-        Check::Rising { metric, settings, .. } => {
+        Check::Rising { metric, settings, by, .. } => {
             let means: Option<Vec<f64>> = settings.iter().map(|s| Some(run.mean(s, metric)?.mean)).collect();
             let steps = settings.windows(2).map(|pair| run.joined([&pair[1], &pair[0]], metric, |a, b| a - b));
             let steps = steps.collect::<Option<Vec<_>>>()?;
@@ -62,7 +62,8 @@ fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
             let falls = steps.iter().any(|step| step.mean < -TIE * step.error && step.mean < 0.0);
             let named = settings.iter().zip(means?).map(|(setting, mean)| format!("{setting} {}", number(mean)));
             let found = format!("{metric}: {}", named.collect::<Vec<_>>().join(", "));
-            answer(!falls && whole.mean > TIE * whole.error, found, rise(whole, &steps))
+            let clear = whole.mean > TIE * whole.error && whole.mean >= by * run.mean(settings.first()?, metric)?.mean;
+            answer(!falls && clear, found, rise(whole, &steps))
         }
         Check::Proportional { metric, settings, to, within, .. } => {
             let within = within.or(claim.tolerance)?;
