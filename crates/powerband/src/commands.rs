@@ -20,7 +20,7 @@ pub(crate) fn table(listed: &[Listed]) -> String {
 /// Prints one note a command.
 pub(crate) fn note(listed: &[Listed]) {
     for row in listed {
-        output::note(&format!("runs as {}: {}: {}", row.who(), row.what(), row.command()));
+        output::note(format!("runs as {}: {}: {}", row.who(), row.what(), row.command()));
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
             commands::note(on_rig.commands());
         }
         let notes: BTreeSet<&String> = on_rig.steps().iter().flat_map(|steps| &steps.notes).collect();
-        notes.into_iter().for_each(|note| output::note(note));
+        notes.into_iter().for_each(output::note);
     }
     run(shared, experiment, measuring, &options)
 }

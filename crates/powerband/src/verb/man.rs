@@ -50,7 +50,7 @@ fn write_all(root: &Command, folder: &Path) -> Result<(), Failure> {
     for (name, text) in &pages {
         written(&folder.join(format!("{name}.1")), Some(text))?;
     }
-    note(&format!("wrote {} pages to {}", pages.len(), folder.display()));
+    note(format!("wrote {} pages to {}", pages.len(), folder.display()));
     Ok(())
 }
 

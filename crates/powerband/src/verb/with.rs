@@ -36,7 +36,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
         }
     }
     if let Some(why) = unguarded(world, &in_force) {
-        output::note(&format!(
+        output::note(format!(
             "no guardian process could be started ({why}): if powerband is killed, its settings stay until the next powerband command"
         ));
     }
@@ -63,7 +63,7 @@ fn remark_left_behind(world: &mut dyn World) {
         0 => {}
         1 => output::note("the command left a process running; it runs on with the restored settings"),
         left => {
-            output::note(&format!("the command left {left} processes running; they run on with the restored settings"))
+            output::note(format!("the command left {left} processes running; they run on with the restored settings"))
         }
     }
 }

@@ -85,13 +85,13 @@ fn introduce(watches: &[(Side, KnobWatch)]) {
     for (side, watch) in watches {
         let whose = if *side == Side::Far { " of the far machine" } else { "" };
         let (knobs, places) = watch.counts();
-        output::note(&format!(
+        output::note(format!(
             "watching {knobs} knob{}{whose} at {places} place{}; times are UTC, Ctrl-C ends it",
             if knobs == 1 { "" } else { "s" },
             if places == 1 { "" } else { "s" },
         ));
         if let Some(why) = &watch.unseen {
-            output::note(&format!(
+            output::note(format!(
                 "it cannot be seen who writes{whose}: {why}; the knobs are read every second instead"
             ));
         }
