@@ -1,4 +1,6 @@
 //! Where things are on this machine: the cache below cargo's target folder, the command, programs called.
+use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,9 +38,14 @@ fn program_folder() -> Result<PathBuf> {
 /// # Errors
 /// When it is not there, or no `strip`.
 pub fn stripped(program: &Path) -> Result<Vec<u8>> {
-    let stripped = tempfile::NamedTempFile::new().map_err(BenchError::file("make", Path::new("a temporary file")))?;
-    run(Command::new("strip").arg("-o").arg(stripped.path()).arg(program))?;
-    read(stripped.path())
+    let made = || BenchError::file("make", Path::new("a temporary file"));
+    // Without a name, nothing of it stays when we are killed meanwhile.
+    let mut stripped = tempfile::tempfile().map_err(made())?;
+    let ours = format!("/proc/{}/fd/{}", std::process::id(), stripped.as_raw_fd());
+    run(Command::new("strip").arg("-o").arg(ours).arg(program))?;
+    let mut bytes = Vec::new();
+    stripped.read_to_end(&mut bytes).map_err(made())?;
+    Ok(bytes)
 }
 
 /// Names the command where it was built already, with the tests that are running.

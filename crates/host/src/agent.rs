@@ -7,7 +7,7 @@ use powerband_machine::wire::{
     message,
 };
 use powerband_machine::{Errno, Machine, Wake, World};
-use powerband_record::{Hint, Side};
+use powerband_record::{ErrorClass, Hint, Side};
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
@@ -31,6 +31,9 @@ pub enum AgentError {
     /// Nobody there speaks the protocol.
     #[error("an agent speaks to another powerband through its standard input and output, and there is none: {0}")]
     NoOwner(String),
+    /// The program that was kept here is not the one that was copied here.
+    #[error("{0} was changed since it was copied here, and is removed; try again")]
+    Changed(String),
 }
 
 impl AgentError {
@@ -42,15 +45,19 @@ impl AgentError {
 }
 
 /// Why an agent ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Parting {
     /// Its owner has gone, well or not.
+    #[error("the other end has gone")]
     Ended,
     /// Its owner was silent for too long.
+    #[error("the other end was silent for too long; everything was restored")]
     Silent,
     /// It was asked to, by a signal.
+    #[error("stopped by a signal; everything was restored")]
     Stopped,
     /// Its owner says what makes no sense.
+    #[error("{0}")]
     Nonsense(String),
 }
 
@@ -89,7 +96,7 @@ impl Agent {
             Ok(FromOwner::Hello(hello)) => Ok(Agent { ear, mouth, hello }),
             told => {
                 let why = told.err().map_or_else(|| "the first word is no hello".into(), |error| error.to_string());
-                let refusal = Refusal { exit: 8, why: why.clone() };
+                let refusal = Refusal { class: ErrorClass::Aborted, why: why.clone() };
                 let _ = mouth.say(&FromAgent::Refused(refusal), until_ns);
                 Err(AgentError::NoOwner(why))
             }

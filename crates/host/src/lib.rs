@@ -17,6 +17,7 @@ mod actions;
 mod agent;
 mod caller;
 mod capture;
+mod carried;
 mod child;
 mod claim;
 mod coalescing;
@@ -55,6 +56,7 @@ mod writers;
 
 pub use agent::{Agent, AgentError, Opened, Parting};
 pub use caller::{Caller, CallerError, command_uid, end_with_sudo, own_uid, with_rights_for};
+pub use carried::Carried;
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{
     ObserverUsage, address_towards, boot_id, hostname, machine_name, observer_usage, own_place, random_seed,
@@ -77,7 +79,7 @@ pub use remote_ledgers::{
 pub use shell::ShellMachine;
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use signals::heed_children;
-pub use ssh::Ssh;
+pub use ssh::{LinkOptions, Ssh};
 pub use unpack::text_of;
 pub use world::{HostMachine, HostWorld};
 

@@ -10,7 +10,7 @@ use powerband_machine::{
     Acted, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
     Look, Machine, OpenEntry, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch, Written,
 };
-use powerband_record::Hint;
+use powerband_record::{ErrorClass, Hint};
 use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -47,8 +47,8 @@ pub enum RemoteError {
     Refused {
         /// The machine as named.
         name: String,
-        /// The exit code the agent's refusal asks for.
-        exit: u8,
+        /// What the caller can do.
+        class: ErrorClass,
         /// Its sentence.
         why: String,
     },
@@ -161,7 +161,7 @@ impl RemoteMachine {
                 Ok(RemoteMachine { identity, welcome, watched, link, ended })
             }
             Ok(FromAgent::Refused(refusal)) => {
-                Err(RemoteError::Refused { name: name.into(), exit: refusal.exit, why: refusal.why })
+                Err(RemoteError::Refused { name: name.into(), class: refusal.class, why: refusal.why })
             }
             Ok(_) => Err(unreachable("its first word is no welcome".into())),
             Err(Silence::TooLate) => Err(RemoteError::Silent {

@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 use powerband_machine::wire::Purpose;
 use powerband_machine::{Change as _, Hold, Identity, Ledger, Ledgered, Machine, Origin};
+use powerband_record::ErrorClass;
 use rustix::event::{PollFd, PollFlags};
 
 use self::device::ShellDevice;
@@ -78,21 +79,21 @@ impl ShellMachine {
         let owns = !purpose.only_looks();
         let settled = if owns { take(&hand, doing) } else { look(&hand) };
         let (status, folder, holder) = settled.ok_or_else(lost)?;
-        let refused = |exit, why: String| RemoteError::Refused { name: name.into(), exit, why };
+        let refused = |why: String| RemoteError::Refused { name: name.into(), class: ErrorClass::Aborted, why };
         match status {
             1 if owns => {
                 let why = if holder.is_empty() { "another powerband holds it".to_owned() } else { holder };
-                return Err(refused(8, why));
+                return Err(refused(why));
             }
             3 if owns => {
                 let why = "there is no folder there for the ledger; set POWERBAND_STATE_DIR there to one of your own";
-                return Err(refused(8, why.into()));
+                return Err(refused(why.into()));
             }
-            4.. => return Err(refused(8, format!("{folder} cannot be written there"))),
+            4.. => return Err(refused(format!("{folder} cannot be written there"))),
             _ => {}
         }
         let store = ShellLedger::new(hand.clone(), &folder, name);
-        let ledger = Ledger::load(Box::new(store), &facts.boot_id).map_err(|error| refused(8, error.to_string()))?;
+        let ledger = Ledger::load(Box::new(store), &facts.boot_id).map_err(|error| refused(error.to_string()))?;
         let ledger = ledger.in_network(facts.net_ns).on_machine(facts.machine);
         let device = ShellDevice {
             identity: Identity {

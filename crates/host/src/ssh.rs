@@ -1,11 +1,13 @@
-//! The way to a machine by ssh: the user's own client and configuration; this very program is carried there, run, and gone.
+//! The way to a machine by ssh: the user's own client and configuration; an agent is copied there, run, and gone, or kept.
 use std::os::fd::OwnedFd;
 
 use powerband_machine::Errno;
 use powerband_machine::wire::Hello;
+use powerband_record::ErrorClass;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 
+use crate::carried::{NoProgram, name_of, program_for};
 use crate::io_errno;
 use crate::leading::Leading;
 use crate::remote::{RemoteError, RemoteMachine};
@@ -13,13 +15,38 @@ use crate::talk::{Silence, Stoppable, wait_for};
 
 /// How long carrying the program may stand still, ns.
 const STILL_NS: u64 = 30_000_000_000;
+/// What the shell says where the program is there already.
+const KEPT: &str = "kept";
 /// At most so much is read of what the far end answers, bytes.
 const ANSWER_BYTES: usize = 64 << 10;
 
-/// Said there, by any POSIX shell: what the machine is, a private folder, the program from standard input. What it
-/// prints begins each line with a word of ours, as start-up files may print too.
-const UNPACK: &str = "umask 077; echo powerband-arch $(uname -m); d=$(mktemp -d \"${TMPDIR:-/tmp}/powerband.XXXXXXXX\") || exit 9; \
-echo powerband-folder \"$d\"; cat > \"$d/NAME\" && chmod 700 \"$d/NAME\" && echo powerband-bytes $(wc -c < \"$d/NAME\")";
+/// How long an answer may take where nobody says otherwise, ns.
+const ANSWER_NS: u64 = 10_000_000_000;
+
+/// Said there, by any POSIX shell: what the machine is; then it reads the program's name, and where it is not kept there already, the
+/// program, into a private folder. What it prints begins each line with a word of ours, as start-up files may print too.
+/// A file gets its name when it is whole, so that one with that name can be executed.
+const UNPACK: &str = "umask 077; echo powerband-arch $(uname -m); read -r how name || exit 9; \
+case $how in keep) d=${XDG_CACHE_HOME:-$HOME/.cache}/powerband; mkdir -p \"$d\" || exit 9; \
+[ ! -x \"$d/$name\" ] || { echo powerband-folder \"$d\"; echo powerband-bytes kept; exit; };; \
+*) d=$(mktemp -d \"${TMPDIR:-/tmp}/powerband.XXXXXXXX\") || exit 9;; esac; \
+echo powerband-folder \"$d\"; cat > \"$d/$name.$$\" && chmod 700 \"$d/$name.$$\" && n=$(wc -c < \"$d/$name.$$\") && \
+mv \"$d/$name.$$\" \"$d/$name\" && echo powerband-bytes $n";
+
+/// How a machine behind a connection is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// How long each answer may take, ns.
+    pub answer_ns: u64,
+    /// By ssh: leave the agent there, so that it need not be copied again.
+    pub keep_agent: bool,
+}
+
+impl Default for LinkOptions {
+    fn default() -> Self {
+        LinkOptions { answer_ns: ANSWER_NS, keep_agent: false }
+    }
+}
 
 /// A host as the user's ssh knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +55,18 @@ pub struct Ssh {
     pub name: String,
     /// `HOST` or `USER@HOST`.
     pub host: String,
-    /// How long each answer may take, ns.
-    pub answer_ns: u64,
+    /// How it is reached.
+    pub link: LinkOptions,
+}
+
+/// Where the program is there.
+struct Place {
+    folder: String,
+    name: String,
 }
 
 impl Ssh {
-    /// Carries this program there and speaks to the agent it becomes.
+    /// Copies an agent there and speaks to it.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -42,14 +75,13 @@ impl Ssh {
         if self.host.starts_with('-') || self.host.is_empty() {
             return Err(self.unreachable("this is no host's name".into()));
         }
-        let program = std::fs::read("/proc/self/exe")
-            .map_err(|error| self.unreachable(format!("cannot read our own program: {}", io_errno(&error))))?;
-        let name = format!("powerband-{:016x}", fnv(&program));
-        let folder = self.carry(&program, &name)?;
-        // The agent removes both as it begins, so that whatever happens nothing of ours stays there.
-        let run = format!("exec '{folder}/{name}' agent --carried");
-        RemoteMachine::connect(&self.name, &self.words(&run), hello, self.answer_ns)
-            .inspect_err(|_| self.remove(&folder, &name))
+        let place = self.carry()?;
+        let Place { folder, name } = &place;
+        // An agent that is not to stay removes both as it begins, so that whatever happens nothing of ours stays there.
+        let how = if self.link.keep_agent { "--kept" } else { "--carried" };
+        let run = format!("exec '{folder}/{name}' agent {how}");
+        RemoteMachine::connect(&self.name, &self.words(&run), hello, self.link.answer_ns)
+            .inspect_err(|_| self.remove(&place))
     }
 
     fn unreachable(&self, why: String) -> RemoteError {
@@ -64,57 +96,78 @@ impl Ssh {
         words.iter().map(ToString::to_string).chain([quoted]).collect()
     }
 
-    /// Answers the folder there.
-    fn carry(&self, program: &[u8], name: &str) -> Result<String, RemoteError> {
-        let words = self.words(&UNPACK.replace("NAME", name));
+    fn carry(&self) -> Result<Place, RemoteError> {
+        let words = self.words(UNPACK);
         let (leading, input, output) = Leading::start(&words[0], &words[1..])
             .map_err(|errno| RemoteError::NotStarted { name: self.name.clone(), program: words[0].clone(), errno })?;
         let mut way = Way { leading, input: Some(input), output, heard: String::new() };
-        let carried = self.carry_on(&mut way, program);
+        let arch = way.wait_for("powerband-arch", self.until_ns()).map_err(|why| self.unreachable(why))?;
+        let program = self.program_for(&arch)?;
+        let name = name_of(&program);
+        let carried = self.carry_on(&mut way, &program, &name);
         if let (Err(_), Some(folder)) = (&carried, way.told("powerband-folder")) {
             way.leading.end();
-            self.remove(&folder, name);
+            self.remove(&Place { folder, name });
         }
         carried
     }
 
-    fn carry_on(&self, way: &mut Way, program: &[u8]) -> Result<String, RemoteError> {
-        let until_ns = crate::now_ns() + self.answer_ns;
-        let arch = way.wait_for("powerband-arch", until_ns).map_err(|why| self.unreachable(why))?;
-        if arch != std::env::consts::ARCH {
-            let ours = std::env::consts::ARCH;
-            let why = format!(
-                "it is {arch} and this powerband is built for {ours}; install one for {arch} there and use cmd:ssh {} powerband agent",
-                self.host
-            );
-            return Err(RemoteError::Refused { name: self.name.clone(), exit: 4, why });
-        }
-        let folder = way.wait_for("powerband-folder", until_ns).map_err(|why| self.unreachable(why))?;
+    fn until_ns(&self) -> u64 {
+        crate::now_ns() + self.link.answer_ns
+    }
+
+    fn program_for(&self, arch: &str) -> Result<Vec<u8>, RemoteError> {
+        program_for(arch).map_err(|no| match no {
+            NoProgram::OtherArchitecture => {
+                let ours = std::env::consts::ARCH;
+                let why = format!(
+                    "it is {arch} and this powerband is built for {ours}; put powerband-agent-{arch}, an agent built for {arch}, next to this program"
+                );
+                RemoteError::Refused { name: self.name.clone(), class: ErrorClass::Unsupported, why }
+            }
+            NoProgram::Unreadable(error) => {
+                self.unreachable(format!("cannot read our own program: {}", io_errno(&error)))
+            }
+        })
+    }
+
+    fn carry_on(&self, way: &mut Way, program: &[u8], name: &str) -> Result<Place, RemoteError> {
+        let put = |errno: Errno| self.unreachable(format!("the program could not be copied there: {errno}"));
+        let how = if self.link.keep_agent { "keep" } else { "once" };
+        way.put(format!("{how} {name}\n").as_bytes()).map_err(put)?;
+        let folder = way.wait_for("powerband-folder", self.until_ns()).map_err(|why| self.unreachable(why))?;
         if !folder.starts_with('/') || folder.contains('\'') {
-            return Err(self.unreachable(format!("its temporary folder is called {folder}")));
+            return Err(self.unreachable(format!("its folder for programs is called {folder}")));
         }
-        let put = |errno: Errno| self.unreachable(format!("the program could not be carried there: {errno}"));
-        way.put(program).map_err(put)?;
-        let bytes = way.wait_for("powerband-bytes", crate::now_ns() + STILL_NS).map_err(|why| self.unreachable(why))?;
+        let place = Place { folder, name: name.to_owned() };
+        if way.told("powerband-bytes").is_some_and(|bytes| bytes == KEPT) {
+            return Ok(place);
+        }
+        // Where it is kept there already, nobody reads it; what the shell says decides.
+        let put = way.put(program).map_err(put);
+        way.input = None;
+        let bytes = way.wait_for("powerband-bytes", crate::now_ns() + STILL_NS);
+        if bytes.as_deref() == Ok(KEPT) {
+            return Ok(place);
+        }
+        put?;
+        let bytes = bytes.map_err(|why| self.unreachable(why))?;
         if bytes != program.len().to_string() {
             return Err(self.unreachable(format!("of {} bytes of the program {bytes} came there", program.len())));
         }
-        Ok(folder)
+        Ok(place)
     }
 
-    /// What an agent that never began could not remove itself; as good as it goes.
-    fn remove(&self, folder: &str, name: &str) {
-        let words = self.words(&format!("rm -f '{folder}/{name}'; rmdir '{folder}'"));
+    /// What an agent that never began could not remove itself; as good as it goes. One that was to stay may be another's too.
+    fn remove(&self, place: &Place) {
+        let Place { folder, name } = place;
+        let once = if self.link.keep_agent { String::new() } else { format!("rm -f '{folder}/{name}'; ") };
+        let words = self.words(&format!("{once}rm -f '{folder}/{name}'.*; rmdir '{folder}' 2>/dev/null"));
         if let Ok((leading, input, _output)) = Leading::start(&words[0], &words[1..]) {
             drop(input);
-            leading.wait(self.answer_ns);
+            leading.wait(self.link.answer_ns);
         }
     }
-}
-
-/// FNV-1a, 64 bits: a name that tells one build from another.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// An ssh that runs a script there; killed when dropped.
@@ -158,19 +211,19 @@ impl Way {
         }
     }
 
-    /// Everything into its standard input, then its end.
+    /// Everything into its standard input.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        let input = self.input.take().ok_or(Errno::EPIPE)?;
-        let flags = rustix::fs::fcntl_getfl(&input).map_err(crate::errno)?;
-        rustix::fs::fcntl_setfl(&input, flags | OFlags::NONBLOCK).map_err(crate::errno)?;
+        let input = self.input.as_ref().ok_or(Errno::EPIPE)?;
+        let flags = rustix::fs::fcntl_getfl(input).map_err(crate::errno)?;
+        rustix::fs::fcntl_setfl(input, flags | OFlags::NONBLOCK).map_err(crate::errno)?;
         let mut left = bytes;
         while !left.is_empty() {
-            match rustix::io::write(&input, left) {
+            match rustix::io::write(input, left) {
                 Ok(written) => left = &left[written..],
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => {
                     let still = crate::time_until(crate::now_ns() + STILL_NS);
-                    let mut fds = [PollFd::new(&input, PollFlags::OUT)];
+                    let mut fds = [PollFd::new(input, PollFlags::OUT)];
                     if rustix::event::poll(&mut fds, Some(&still)) == Ok(0) {
                         return Err(Errno::ETIMEDOUT);
                     }

@@ -3,6 +3,7 @@
 //! A frame is a length (u32, little endian) and so many bytes of JSON. The command opens with [`Hello`], the agent answers
 //! with [`Welcome`] or [`Refusal`]; then calls go one way, answers and news the other. A call's number comes back with
 //! its answer. How it is used is told in `docs/design/agent.md`.
+use powerband_record::ErrorClass;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -10,7 +11,7 @@ use thiserror::Error;
 use crate::{EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
-pub const WIRE_VERSION: u32 = 6;
+pub const WIRE_VERSION: u32 = 7;
 /// The longest frame, bytes without its length: two outputs of a load of 1 MiB each, escaped, fit.
 pub const MOST_FRAME_BYTES: usize = 16 << 20;
 /// How long the command is silent when nothing is measured, ns.
@@ -89,8 +90,8 @@ pub struct Welcome {
 /// The agent's only word, when it does not go along.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The documented exit code the command ends with.
-    pub exit: u8,
+    /// What the caller can do.
+    pub class: ErrorClass,
     /// One sentence.
     pub why: String,
 }

@@ -3,8 +3,8 @@ use std::fmt;
 
 use powerband_experiment::ResolveError;
 use powerband_knob::KnobError;
-use powerband_record::Hint;
-use powerband_rig::{ErrorClass, FileError, RigError};
+use powerband_record::{ErrorClass, Hint};
+use powerband_rig::{FileError, RigError};
 use powerband_session::SessionError;
 use powerband_store::StoreError;
 use powerband_watch::WatchError;
@@ -70,10 +70,6 @@ impl From<ErrorClass> for Exit {
             ErrorClass::Failed => Exit::Failed,
             ErrorClass::Aborted => Exit::CannotGoOn,
             ErrorClass::Stopped => Exit::Stopped,
-            ErrorClass::OfPeer(exit) => {
-                let known = [Exit::Usage, Exit::Denied, Exit::Unsupported, Exit::CannotRestore];
-                known.into_iter().find(|known| *known as u8 == exit).unwrap_or(Exit::CannotGoOn)
-            }
         }
     }
 }
@@ -130,12 +126,26 @@ impl From<SessionError> for Failure {
 
 /// The sentence of a session's error, with what to type next.
 fn sentence(error: &SessionError) -> String {
+    if let Some(error) = knob_of(error) {
+        return corrected::sentence(error);
+    }
     match error {
-        SessionError::Knob(error) | SessionError::Resolve(ResolveError::Knob(error)) => corrected::sentence(error),
         SessionError::Rerun { error: why, .. } | SessionError::Resume { error: why, .. } => {
             format!("{error}: {}", sentence(why))
         }
         SessionError::Unrestored { left, id, names, .. } => incomplete::of_experiment(left, *id, names.as_ref()),
         error => format!("{error}{}", hint::behind(error.hint().as_ref())),
+    }
+}
+
+/// What is wrong with a knob, where that is what the error is about.
+fn knob_of(error: &SessionError) -> Option<&KnobError> {
+    match error {
+        SessionError::Knob(error) => Some(error),
+        SessionError::Resolve(error) => match &**error {
+            ResolveError::Knob(error) => Some(error),
+            _ => None,
+        },
+        _ => None,
     }
 }

@@ -17,25 +17,15 @@ mod rig;
 mod typed;
 mod verb;
 
-use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
-
-use powerband_host::{GUARDIAN_VERB, INSIDE_VERB, SHIM_VERB};
-use powerband_rig::leftovers;
 
 use crate::cli::{Cli, Verb};
 use crate::exit::{Answer, Exit, Failure};
 
 fn main() -> ExitCode {
     powerband_host::heed_children();
-    // A load's own process starts here too: the less it does before its work, the better.
-    let words: Vec<OsString> = std::env::args_os().skip(1).take(2).collect();
-    match words.first().and_then(|word| word.to_str()) {
-        Some(SHIM_VERB) => powerband_host::shim_main(&words[1..]),
-        Some(GUARDIAN_VERB) => return guard(words.get(1)),
-        Some(INSIDE_VERB) => return inside(words.get(1)),
-        _ => {}
+    if let Some(code) = powerband_agent::hidden_verb() {
+        return code;
     }
     let parsed = cli::command().try_get_matches().and_then(|words| Cli::of(&words));
     let cli = match parsed {
@@ -48,20 +38,6 @@ fn main() -> ExitCode {
         failure.exit as u8
     });
     ExitCode::from(code)
-}
-
-/// The guardian of whoever holds what is in this folder.
-fn guard(folder: Option<&OsString>) -> ExitCode {
-    match folder.map(|folder| leftovers::guard(Path::new(folder))) {
-        Some(Ok(())) => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
-}
-
-/// Built-in work, in the child process it has to itself.
-fn inside(work: Option<&OsString>) -> ExitCode {
-    let code = powerband_load::inside::main(work.and_then(|json| json.to_str()).unwrap_or_default());
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
 fn dispatch(cli: Cli) -> Answer {

@@ -1,4 +1,5 @@
 //! The rig of a command: its machines as the options name them, its notes printed, its lock saying what was typed.
+use powerband_host::LinkOptions;
 use powerband_knob::Selection;
 use powerband_record::Side;
 pub(crate) use powerband_rig::{Names, Purpose, Rig, check_lost, is_lost};
@@ -9,9 +10,13 @@ use crate::cli::Shared;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
+fn link(shared: &Shared) -> LinkOptions {
+    LinkOptions { answer_ns: shared.peer_timeout, keep_agent: shared.keep_agent }
+}
+
 /// The machines of a verb without a plan.
 pub(crate) fn names(shared: &Shared) -> Names {
-    Names::new(shared.machine.clone(), shared.far.clone()).answering_within(shared.peer_timeout)
+    Names::new(shared.machine.clone(), shared.far.clone()).linked(link(shared))
 }
 
 /// What is said of an experiment outside its plan.
@@ -19,7 +24,7 @@ pub(crate) fn options(shared: &Shared) -> Options {
     Options {
         near: shared.machine.clone(),
         far: shared.far.clone(),
-        answer_ns: shared.peer_timeout,
+        link: link(shared),
         cpus: shared.cpus.clone(),
         declared: shared.declared.clone(),
         seed: shared.seed,

@@ -1,4 +1,27 @@
 //! What a person can do about a failure or a note. Libraries name it; the command has the words, as only it knows its options.
+use serde::{Deserialize, Serialize};
+
+/// What the caller can do about a failure. The command has an exit code for each; an agent says it where it refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// Mend the words, the plan or the value.
+    Usage,
+    /// Get the permission.
+    Denied,
+    /// Nothing here: it is not supported.
+    Unsupported,
+    /// Restore by hand what could not be restored.
+    RestoreIncomplete,
+    /// Look at the load.
+    LoadFailed,
+    /// Report it: what must not fail has failed.
+    Failed,
+    /// Try again once the reason is gone.
+    Aborted,
+    /// Nothing: a stop was asked for.
+    Stopped,
+}
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -39,7 +39,7 @@ pub use event::{
     Owner, PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
 pub use fact::{Change, Fact};
-pub use hint::Hint;
+pub use hint::{ErrorClass, Hint};
 pub use hooks::Hooks;
 pub use invocation::Invocation;
 pub use load_knob::{BACKGROUND, Background, COMMAND, LoadKnob, LoadVariant, PARAMETER};

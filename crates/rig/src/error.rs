@@ -1,34 +1,11 @@
 //! Why a rig cannot be opened or used, sorted by what the caller can do about it.
-use powerband_host::{LockError, RecordedError, RemoteError};
+use powerband_host::{AgentError, LockError, RecordedError, RemoteError};
 use powerband_machine::{Errno, LedgerError};
-use powerband_record::{Hint, Side};
+use powerband_record::{ErrorClass, Hint, Side};
 use powerband_sim::ProfileError;
 use thiserror::Error;
 
 use crate::FileError;
-
-/// What the caller can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
-    /// Mend the words, the plan or the value.
-    Usage,
-    /// Get the permission.
-    Denied,
-    /// Nothing here: it is not supported.
-    Unsupported,
-    /// Restore by hand what could not be restored.
-    RestoreIncomplete,
-    /// Look at the load.
-    LoadFailed,
-    /// Report it: what must not fail has failed.
-    Failed,
-    /// Try again once the reason is gone.
-    Aborted,
-    /// Nothing: a stop was asked for.
-    Stopped,
-    /// What the peer's refusal says: the exit code it asks for.
-    OfPeer(u8),
-}
 
 /// Why there is no rig.
 #[derive(Debug, Error)]
@@ -114,6 +91,9 @@ pub enum RigError {
     /// A remote machine is not reached.
     #[error(transparent)]
     Remote(#[from] RemoteError),
+    /// There is nobody to serve, or with what has come here nobody can be served.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// The system refuses what every World needs.
     #[error("{0}")]
     World(Errno),
@@ -184,7 +164,7 @@ impl RigError {
             RigError::Ledger(error) if matches!(error.errno(), Some(Errno::EACCES | Errno::EPERM)) => Denied,
             RigError::Remote(RemoteError::NotStarted { .. }) => Usage,
             RigError::Remote(RemoteError::Stopped { .. }) => Stopped,
-            RigError::Remote(RemoteError::Refused { exit, .. }) => ErrorClass::OfPeer(*exit),
+            RigError::Remote(RemoteError::Refused { class, .. }) => *class,
             RigError::RestoreIncomplete { .. } | RigError::LeftByOwner { .. } | RigError::Damaged(_) => {
                 RestoreIncomplete
             }
@@ -192,6 +172,7 @@ impl RigError {
             | RigError::Ledger(_)
             | RigError::LedgerUnusable(_)
             | RigError::Remote(_)
+            | RigError::Agent(_)
             | RigError::World(_)
             | RigError::Boot(_)
             | RigError::Lost { .. }
@@ -211,6 +192,7 @@ impl RigError {
             RigError::Recorded(_) => Hint::RehearseSimulated,
             RigError::Recording(error) => return error.hint(),
             RigError::Remote(error) => return error.hint(),
+            RigError::Agent(error) => return error.hint(),
             RigError::AloneSimulated { profile, .. } => Hint::ServeSimulated(profile.clone()),
             _ => return None,
         })

@@ -14,7 +14,7 @@ mod real;
 mod rig;
 mod served;
 
-pub use error::{ErrorClass, RigError};
+pub use error::RigError;
 pub use input::{FileError, MAX_MEASURED_BYTES, MAX_WRITTEN_BYTES, read_bytes, read_text};
 pub use leftovers::{LedgerLocation, RemoteLedger};
 pub use machine_name::MachineName;
@@ -24,4 +24,4 @@ pub use powerband_machine::wire::Purpose;
 pub use rig::{
     Opening, Rig, check_lost, is_lost, ledger_locations, lock, lock_folder, open, profile, state_folder, store_folder,
 };
-pub use served::Served;
+pub use served::{Service, serve};

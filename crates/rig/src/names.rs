@@ -1,12 +1,10 @@
 //! The machines of a rig as they are named.
+use powerband_host::LinkOptions;
 use powerband_record::{Side, Started};
 use powerband_sim::SimWorld;
 
 use crate::rig::{simulated, simulated_world};
 use crate::{MachineName, RigError};
-
-/// How long an answer may take where nobody says otherwise, ns.
-const ANSWER_NS: u64 = 10_000_000_000;
 
 /// This machine.
 const LOCAL: &str = "local";
@@ -16,21 +14,21 @@ const LOCAL: &str = "local";
 pub struct Names {
     pub(crate) near: String,
     pub(crate) far: Option<String>,
-    /// How long each answer of one that is reached over a connection may take, ns.
-    pub(crate) answer_ns: u64,
+    /// How those behind a connection are reached.
+    pub(crate) link: LinkOptions,
 }
 
 impl Names {
     /// As they were typed or written down; without a near machine it is this one.
     #[must_use]
     pub fn new(near: Option<String>, far: Option<String>) -> Self {
-        Names { near: near.unwrap_or_else(|| LOCAL.into()), far, answer_ns: ANSWER_NS }
+        Names { near: near.unwrap_or_else(|| LOCAL.into()), far, link: LinkOptions::default() }
     }
 
-    /// With another limit of time for each answer.
+    /// Reached in this way, where they are behind a connection.
     #[must_use]
-    pub fn answering_within(self, answer_ns: u64) -> Self {
-        Names { answer_ns, ..self }
+    pub fn linked(self, link: LinkOptions) -> Self {
+        Names { link, ..self }
     }
 
     /// Of an experiment that was begun.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use powerband_host::{
-    FileLedger, HostMachine, HostWorld, LocalMachine, Lock, RecordedMachine, RemoteMachine, ShellMachine, Ssh,
-    write_remote_note,
+    FileLedger, HostMachine, HostWorld, LinkOptions, LocalMachine, Lock, RecordedMachine, RemoteMachine, ShellMachine,
+    Ssh, write_remote_note,
 };
 use powerband_machine::Look as _;
 use powerband_machine::wire::Purpose;
@@ -24,7 +24,7 @@ pub(crate) fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) 
     let mut members = Members {
         purpose,
         doing: opening.doing,
-        answer_ns: names.answer_ns,
+        link: names.link,
         ledgers: Vec::new(),
         locks: Vec::new(),
         here: Vec::new(),
@@ -50,8 +50,8 @@ pub(crate) fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) 
 struct Members<'a> {
     purpose: Purpose,
     doing: &'a str,
-    /// How long each answer of one that is reached over a connection may take, ns.
-    answer_ns: u64,
+    /// How those behind a connection are reached.
+    link: LinkOptions,
     ledgers: Vec<LedgerLocation>,
     locks: Vec<Lock>,
     /// Those of `ledgers` that are ours to clear; an agent clears its own.
@@ -77,11 +77,11 @@ impl Members<'_> {
             MachineName::Recorded(folder) => return self.recorded(name, folder),
             MachineName::Behind { address, command } => {
                 let words = split_line(command).map_err(RigError::Words)?;
-                (RemoteMachine::connect(name, &words, self.hello(), self.answer_ns), address)
+                (RemoteMachine::connect(name, &words, self.hello(), self.link.answer_ns), address)
             }
             MachineName::Ssh { host, .. } if host.contains(',') => return Err(several_hosts(name, host)),
             MachineName::Ssh { address, host } => {
-                let ssh = Ssh { name: name.into(), host: host.into(), answer_ns: self.answer_ns };
+                let ssh = Ssh { name: name.into(), host: host.into(), link: self.link };
                 (ssh.connect(self.hello()), address)
             }
         };
@@ -107,7 +107,7 @@ impl Members<'_> {
     /// Its ledger is read from here, so it is ours to clear.
     fn shell(&mut self, side: Side, name: &str, address: Option<&str>, command: &str) -> Result<Member, RigError> {
         let words = split_line(command).map_err(RigError::Words)?;
-        let shell = ShellMachine::connect(name, &words, (self.purpose, &self.holder()), self.answer_ns)?;
+        let shell = ShellMachine::connect(name, &words, (self.purpose, &self.holder()), self.link.answer_ns)?;
         let remote = RemoteLedger { machine: name.into(), held: shell.held().map(str::to_owned) };
         let ledger = LedgerLocation { side, folder: shell.folder().into(), remote: Some(remote) };
         self.ledgers.push(ledger.clone());

@@ -1,15 +1,42 @@
 //! This machine in the service of another powerband: opened as every owner opens it, restored when the other end is gone.
-use powerband_host::{Agent, HostWorld, Lock, Opened, Parting, agent_folder, holder, remove_unused_folder};
+use powerband_host::{Agent, Carried, HostWorld, Lock, Opened, Parting, agent_folder, holder, remove_unused_folder};
 use powerband_knob::restore;
 use powerband_machine::World;
-use powerband_machine::wire::{Hello, Purpose};
-use powerband_record::Side;
+use powerband_machine::wire::{Hello, Purpose, Refusal};
+use powerband_record::{ErrorClass, Side};
 
 use crate::real::local_machine;
 use crate::{LedgerLocation, Notes, RigError, leftovers, lock};
 
+/// What an agent came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Its owner is gone, and what it held is restored.
+    Done(Parting),
+    /// It did not begin: this machine cannot be opened, as the owner was told.
+    Refused(ErrorClass),
+}
+
+/// Serves the owner at the other end of standard input and output until it is gone; `carried`: how this program came here.
+///
+/// # Errors
+/// [`RigError::Agent`] when nobody is there, or the program was damaged on its way, [`RigError::LeftByOwner`] when something could not be restored.
+pub fn serve(carried: Option<Carried>, notes: &mut dyn Notes) -> Result<Service, RigError> {
+    carried.map_or(Ok(()), Carried::settle)?;
+    let agent = Agent::at_stdio()?;
+    match Served::open(agent.hello(), notes) {
+        Ok(served) => served.serve(agent).map(Service::Done),
+        Err(error) => {
+            let class = error.class();
+            // The owner says it; said here too it would stand there twice.
+            agent.refuse(Refusal { class, why: error.to_string() });
+            Ok(Service::Refused(class))
+        }
+    }
+}
+
 /// This machine, open for an agent.
-pub struct Served {
+struct Served {
     lock: Option<Lock>,
     opened: Opened,
     changes: bool,
@@ -20,7 +47,7 @@ impl Served {
     ///
     /// # Errors
     /// [`RigError`], as for any owner.
-    pub fn open(hello: &Hello, notes: &mut dyn Notes) -> Result<Served, RigError> {
+    fn open(hello: &Hello, notes: &mut dyn Notes) -> Result<Served, RigError> {
         let looks = hello.purpose.only_looks();
         let folder = agent_folder(hello.owner.as_ref());
         let folder = if looks { folder.unwrap_or_default() } else { folder.ok_or(RigError::NoPlace)? };
@@ -39,7 +66,7 @@ impl Served {
     ///
     /// # Errors
     /// [`RigError::LeftByOwner`] when something could not be restored.
-    pub fn serve(self, agent: Agent) -> Result<Parting, RigError> {
+    fn serve(self, agent: Agent) -> Result<Parting, RigError> {
         let Served { lock, mut opened, changes } = self;
         let parting = agent.serve(&mut opened, env!("CARGO_PKG_VERSION"));
         opened.world.end_loads();

@@ -5,8 +5,8 @@ use powerband_experiment::{Fatal, PlanError, ResolveError};
 use powerband_host::CallerError;
 use powerband_knob::{ErrorKind, KnobError};
 use powerband_machine::Errno;
-use powerband_record::Hint;
-use powerband_rig::{ErrorClass, FileError, Names, RigError};
+use powerband_record::{ErrorClass, Hint};
+use powerband_rig::{FileError, Names, RigError};
 use powerband_store::StoreError;
 use thiserror::Error;
 
@@ -22,7 +22,7 @@ pub enum SessionError {
     Knob(#[from] KnobError),
     /// The plan does not fit the machines.
     #[error(transparent)]
-    Resolve(#[from] ResolveError),
+    Resolve(Box<ResolveError>),
     /// The plan itself.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -111,7 +111,7 @@ pub enum SessionError {
     #[error("{fatal}")]
     Fatal {
         /// Why.
-        fatal: Fatal,
+        fatal: Box<Fatal>,
         /// Which experiment.
         id: i64,
     },
@@ -149,7 +149,7 @@ pub enum SessionError {
         /// The plan.
         plan: String,
         /// Why.
-        fatal: Fatal,
+        fatal: Box<Fatal>,
     },
     /// An article's plan names a machine that is not simulated.
     #[error("`replicate` needs simulated machines, sim:NAME")]
@@ -174,6 +174,12 @@ pub enum SessionError {
     },
 }
 
+impl From<ResolveError> for SessionError {
+    fn from(error: ResolveError) -> Self {
+        SessionError::Resolve(Box::new(error))
+    }
+}
+
 impl SessionError {
     /// What the caller can do.
     #[must_use]
@@ -195,20 +201,15 @@ impl SessionError {
             | SessionError::HooksOnTable
             | SessionError::NotSimulated
             | SessionError::OtherPlan { .. } => ErrorClass::Usage,
-            SessionError::Unsupported(_) | SessionError::Fatal { fatal: Fatal::NoMeter { .. }, .. } => {
-                ErrorClass::Unsupported
-            }
+            SessionError::Unsupported(_) => ErrorClass::Unsupported,
+            SessionError::Fatal { fatal, .. } => class_of_fatal(fatal),
             SessionError::LoadFailed(_) => ErrorClass::LoadFailed,
             SessionError::Failed(_) => ErrorClass::Failed,
-            SessionError::Stopped(_) | SessionError::Fatal { fatal: Fatal::StoppedComputing, .. } => {
-                ErrorClass::Stopped
-            }
-            SessionError::Fatal { fatal: Fatal::CannotRestore { .. }, .. }
-            | SessionError::FatalSimulated { .. }
+            SessionError::Stopped(_) => ErrorClass::Stopped,
+            SessionError::FatalSimulated { .. }
             | SessionError::Unrestored { .. }
             | SessionError::UnrestoredSimulated { .. } => ErrorClass::RestoreIncomplete,
-            SessionError::Fatal { .. }
-            | SessionError::Store(_)
+            SessionError::Store(_)
             | SessionError::Aborted(_)
             | SessionError::NoSeed(_)
             | SessionError::Resume { .. }
@@ -226,14 +227,15 @@ impl SessionError {
             SessionError::Caller(error) => return error.hint(),
             SessionError::Store(error) => return error.hint(),
             SessionError::NoExperiments => Hint::RunFirstPlan,
-            SessionError::NoPeer(_) | SessionError::Resolve(ResolveError::NoFar(_)) => Hint::NamePeer,
+            SessionError::NoPeer(_) => Hint::NamePeer,
+            SessionError::Resolve(error) if matches!(**error, ResolveError::NoFar(_)) => Hint::NamePeer,
             SessionError::HooksOnTable => Hint::LeaveOutHooks,
             SessionError::NoSeed(_) => Hint::GiveSeed,
             SessionError::DryRunExecutes { .. } => Hint::Trust,
             SessionError::NoPage => Hint::WritePage,
             SessionError::NotSimulated => Hint::RunPlan,
             SessionError::OtherPlan { id, path, .. } => Hint::AsBegun { id: *id, plan: path.clone() },
-            SessionError::Fatal { fatal, id } => match fatal {
+            SessionError::Fatal { fatal, id } => match **fatal {
                 Fatal::CannotRestore { .. } | Fatal::Meter { .. } | Fatal::NoMeter { .. } => return None,
                 _ => Hint::Resume(*id),
             },
@@ -242,6 +244,15 @@ impl SessionError {
             }
             _ => return None,
         })
+    }
+}
+
+fn class_of_fatal(fatal: &Fatal) -> ErrorClass {
+    match fatal {
+        Fatal::NoMeter { .. } => ErrorClass::Unsupported,
+        Fatal::StoppedComputing => ErrorClass::Stopped,
+        Fatal::CannotRestore { .. } => ErrorClass::RestoreIncomplete,
+        _ => ErrorClass::Aborted,
     }
 }
 

@@ -2,6 +2,7 @@
 use std::path::PathBuf;
 
 use powerband_experiment::Plan;
+use powerband_host::LinkOptions;
 use powerband_record::CpuList;
 use powerband_rig::{Names, Opening, Purpose, RigError};
 
@@ -12,8 +13,8 @@ pub struct Options {
     pub near: Option<String>,
     /// The far machine.
     pub far: Option<String>,
-    /// How long each answer of a machine behind a connection may take, ns.
-    pub answer_ns: u64,
+    /// How machines behind a connection are reached.
+    pub link: LinkOptions,
     /// The only CPUs to use.
     pub cpus: Option<CpuList>,
     /// A file that declares knobs.
@@ -37,7 +38,7 @@ impl Options {
     pub(crate) fn names(&self, plan: &Plan) -> Names {
         let near = self.near.clone().or_else(|| plan.machine.clone());
         let far = self.far.clone().or_else(|| plan.far.clone());
-        Names::new(near, far).answering_within(self.answer_ns)
+        Names::new(near, far).linked(self.link)
     }
 
     /// What others find in the locks.

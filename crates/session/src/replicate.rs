@@ -139,7 +139,9 @@ fn observed(
     let mut bench = WorldBench::new(&mut world, &resolved);
     let mut journal = Recorder { events: Vec::new(), shown };
     let surveyed = survey(&resolved.started, &mut bench, &mut journal).map_err(|fatal| match fatal {
-        fatal @ Fatal::CannotRestore { .. } => SessionError::FatalSimulated { plan: name.to_owned(), fatal },
+        fatal @ Fatal::CannotRestore { .. } => {
+            SessionError::FatalSimulated { plan: name.to_owned(), fatal: Box::new(fatal) }
+        }
         fatal => broken(&fatal),
     })?;
     let unrestored = journal.events.iter().find_map(|event| match event {

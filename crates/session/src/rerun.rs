@@ -36,7 +36,7 @@ pub fn read(
     let usage = |why: String| refused(SessionError::Usage(why));
     let data = Data::read(&String::from_utf8_lossy(&bytes)).map_err(|error| usage(error.to_string()))?;
     let Some(started) = data.plan else { return Err(refused(SessionError::NoPage)) };
-    let names = Names::begun(&started).answering_within(options.answer_ns);
+    let names = Names::begun(&started).linked(options.link);
     check(&names).map_err(&refused)?;
     let then = data.report.and_then(|report| report.header).map(|header| header.host);
     let here = powerband_host::hostname();

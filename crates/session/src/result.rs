@@ -1,8 +1,8 @@
 //! What an experiment came to: its finding, or why there is none, once everything that was to be restored is.
 use powerband_experiment::Fatal;
 use powerband_host::with_rights_for;
-use powerband_record::{CloseReason, Event, Finding};
-use powerband_rig::{ErrorClass, Names, RigError};
+use powerband_record::{CloseReason, ErrorClass, Event, Finding};
+use powerband_rig::{Names, RigError};
 use powerband_store::Store;
 
 use crate::{SessionError, header};
@@ -65,7 +65,7 @@ fn ended_by(fatal: Fatal, store: &Store, id: i64) -> SessionError {
     let error = match fatal {
         Fatal::Knob(error) => SessionError::Knob(error),
         Fatal::Differs { why } => SessionError::Differs { id, why },
-        fatal => SessionError::Fatal { fatal, id },
+        fatal => SessionError::Fatal { fatal: Box::new(fatal), id },
     };
     match unrestored(store, id).filter(|_| error.class() != ErrorClass::RestoreIncomplete) {
         None => error,

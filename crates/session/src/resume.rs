@@ -77,7 +77,7 @@ pub fn resume(
     let limits = asked.max_blocks.map_or_else(|| Ok(before.clone()), |blocks| extended(started, &before, blocks));
     let limits = limits.map_err(|error| SessionError::Usage(format!("experiment {id}: {error}")))?;
     check_header(&seen).map_err(because)?;
-    let names = Names::begun(started).answering_within(options.answer_ns);
+    let names = Names::begun(started).linked(options.link);
     (asked.check)(&names)?;
     let goes_on = GoesOn { asked: &asked, seen: &seen, events: &events, keep, limits: &limits };
     if names.table().is_some() {

@@ -46,6 +46,7 @@ const TABLE: &[Row] = &[
             "rig",
         ],
     },
+    Row { name: "agent", may: &["host", "load", "rig"] },
     Row { name: "raster", may: &[] },
     Row { name: "mount", may: &["record", "machine", "host", "sim"] },
     Row { name: "watch", may: &["record", "machine", "meter", "host", "rig"] },
@@ -54,6 +55,7 @@ const TABLE: &[Row] = &[
     Row {
         name: "powerband",
         may: &[
+            "agent",
             "record",
             "stats",
             "cpuspeed",

@@ -18,8 +18,16 @@ const SYSTEM: [&str; 10] = [
 ];
 
 /// Packages that may.
-const MAY_CALL: [&str; 7] =
-    ["crates/host", "crates/store", "crates/mount", "crates/watch", "crates/web", "crates/powerband", "xtask"];
+const MAY_CALL: [&str; 8] = [
+    "crates/host",
+    "crates/agent",
+    "crates/store",
+    "crates/mount",
+    "crates/watch",
+    "crates/web",
+    "crates/powerband",
+    "xtask",
+];
 
 /// Crates that run unchanged on every machine.
 const UNAWARE: [&str; 5] = ["crates/knob", "crates/meter", "crates/load", "crates/experiment", "crates/persist"];

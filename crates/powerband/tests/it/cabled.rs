@@ -1,5 +1,6 @@
 //! Rigs over a network: two namespaces with a cable between them, an sshd in the far one with keys and settings of its own.
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -87,7 +88,7 @@ impl Sshd {
         fs::write(folder.join("known"), format!("[{FAR}]:2231 {host_key}")).unwrap();
         let config = format!(
             "Port 2231\nListenAddress {FAR}\nHostKey {at}/host\nAuthorizedKeysFile {at}/user.pub\nStrictModes no\nUsePAM no\n\
-             PermitRootLogin yes\nPidFile none\nSetEnv POWERBAND_STATE_DIR={} TMPDIR={at}/tmp\n",
+             PermitRootLogin yes\nPidFile none\nSetEnv POWERBAND_STATE_DIR={} TMPDIR={at}/tmp XDG_CACHE_HOME={at}/cache\n",
             state.display()
         );
         fs::write(folder.join("sshd"), config).unwrap();
@@ -206,6 +207,27 @@ fn a_machine_behind_ssh_needs_nothing_installed_and_keeps_nothing() {
     assert!(sshd.two.is_clean());
     let left: Vec<_> = fs::read_dir(sshd.folder.join("tmp")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn an_agent_that_is_kept_is_copied_once_and_checked_before_it_serves() {
+    let Some(sshd) = Sshd::new() else { return };
+    let cache = sshd.folder.join("cache/powerband");
+    let look = |code| sshd.run(&["--keep-agent", "--machine", "ssh:far", "info", "turned"]).ended(code);
+    let kept = || fs::read_dir(&cache).into_iter().flatten().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    look(0);
+    let agent = <[PathBuf; 1]>::try_from(kept()).unwrap().into_iter().next().unwrap();
+    let written = || fs::metadata(&agent).unwrap().modified().unwrap();
+    let first = written();
+    look(0);
+    assert_eq!((kept(), written()), (vec![agent.clone()], first), "it was not copied again");
+    // Still a program, but another one.
+    fs::OpenOptions::new().append(true).open(&agent).unwrap().write_all(b"more").unwrap();
+    let ran = look(8);
+    assert!(ran.err.contains("was changed since it was copied here"), "{}", ran.err);
+    assert!(kept().is_empty(), "it is not run again");
+    look(0);
+    assert!(fs::read_dir(sshd.folder.join("tmp")).unwrap().next().is_none());
 }
 
 #[test]

@@ -2,7 +2,8 @@
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use powerband_rig::{ErrorClass, RigError};
+use powerband_record::ErrorClass;
+use powerband_rig::RigError;
 use thiserror::Error as ThisError;
 
 /// Why watching ends early.
