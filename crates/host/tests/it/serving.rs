@@ -68,15 +68,14 @@ fn what_cannot_be_done_in_time_is_told_and_late() {
 fn orders_and_a_shop_begin_after_their_ramp() {
     let mut stage = Stage::new();
     for job in [orders(Some(1_000.0), 10, SECOND_NS / 2), shop(5, 10_000_000, SECOND_NS / 2)] {
-        // On a busy machine the reading after the load may come late: one of several times it does not.
+        // On a busy machine either reading may come late: one of several times neither does.
         let begins_late = (0..5).any(|_| {
             let uptime = stage.near().open("/proc/uptime").unwrap();
             let around = vec![Sampling { handles: vec![uptime], period_ns: None }];
             let finished = stage.run(&Job { around, ..job.clone() });
             let [before, after] = finished.around[0].as_slice() else { panic!("{:?}", finished.around) };
             let measured = after.at_ns - before.at_ns;
-            assert!(measured >= SECOND_NS / 2, "{measured}");
-            finished.usage.real_ns >= measured + SECOND_NS / 5 - 20_000_000
+            measured >= SECOND_NS / 2 && finished.usage.real_ns >= measured + SECOND_NS / 5 - 20_000_000
         });
         assert!(begins_late, "{:?} is read from its start on", job.work);
     }
