@@ -83,6 +83,7 @@ fn check(tree: &Tree) -> Vec<Problem> {
         imports::edge_only(&tree.packages),
         imports::pure(&tree.packages),
         system::system_calls(&tree.sources),
+        system::write_ahead(&tree.sources),
         system::simulated(&tree.sources),
         system::clocks_and_randomness(&tree.sources),
         shape::sizes(&tree.sources),

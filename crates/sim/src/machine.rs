@@ -140,7 +140,7 @@ impl Device for SimDevice {
     }
 
     fn prepare(&mut self, turn: &Turn) -> Result<Turn, LedgerError> {
-        self.hands().intend(&turn.action);
+        self.hands().note_intent(&turn.action);
         Ok(turn.clone())
     }
 

@@ -35,6 +35,9 @@ const UNAWARE: [&str; 5] = ["crates/knob", "crates/meter", "crates/load", "crate
 /// Crates without a clock and without chance, not even for a moment. (`stats` draws from a seed it is handed.)
 const TIMELESS: [&str; 3] = ["crates/record", "crates/report", "crates/advice"];
 
+/// Where the write-ahead rule stands.
+const LEDGERED: &str = "crates/machine/src/ledgered.rs";
+
 /// Only host and the edges call the system; everything else goes through Machine and World.
 pub(super) fn system_calls(sources: &[Source]) -> Vec<Problem> {
     let bound = sources.iter().filter(|source| source.path.contains("/src/") && !may_call(source));
@@ -45,6 +48,17 @@ fn may_call(source: &Source) -> bool {
     MAY_CALL.contains(&source.package())
         || source.package().starts_with("bench/")
         || source.path.starts_with("crates/load/src/inside")
+}
+
+/// The write-ahead rule stands once: nobody else writes to a ledger what is about to be changed.
+pub(super) fn write_ahead(sources: &[Source]) -> Vec<Problem> {
+    let bound = sources.iter().filter(|source| source.path.contains("/src/") && source.path != LEDGERED);
+    let calls = bound.flat_map(|source| {
+        source.product().filter(|(_, line)| line.code.contains(".intend(")).map(|(line, _)| {
+            Problem::new(&source.path, line, format!("intends a change; only {LEDGERED} does that: be a Device of it"))
+        })
+    });
+    calls.collect()
 }
 
 /// No `if simulated` outside `sim`.
@@ -94,6 +108,13 @@ mod tests {
 
     fn lines(rule: fn(&[Source]) -> Vec<Problem>, path: &str, text: &str) -> Vec<usize> {
         rule(&[Source::new(path, text)]).iter().map(|problem| problem.line).collect()
+    }
+
+    #[test]
+    fn the_write_ahead_rule_stands_once() {
+        let text = "let entry = ledger.intend(turn, &mut read)?;\n#[cfg(test)]\nmod tests { fn f() { ledger.intend(a, b); } }\n";
+        assert_eq!(lines(write_ahead, "crates/host/src/local.rs", text), [1]);
+        assert_eq!(lines(write_ahead, LEDGERED, text), [0_usize; 0]);
     }
 
     #[test]

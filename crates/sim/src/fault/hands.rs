@@ -40,7 +40,7 @@ impl Hands<'_> {
     }
 
     /// Notes what the owner is about to announce.
-    pub(crate) fn intend(&mut self, action: &Action) {
+    pub(crate) fn note_intent(&mut self, action: &Action) {
         let (Some(faults), Some(place)) = (self.faults, place(action)) else { return };
         let mut state = faults.0.borrow_mut();
         if state.ended.is_some() {
