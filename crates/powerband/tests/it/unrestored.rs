@@ -145,6 +145,8 @@ fn setting() -> Vec<Verb> {
         ("undo --left", |it| {
             let running = it.desk.start(&["with", "--knobs", &it.knobs, "valve=1", "--", "sleep", "600"]);
             until("it is changed", || text(&it.desk.beside("valve")) == "1\n");
+            // A running owner may start another guardian.
+            running.signal(Signal::STOP);
             for guardian in crate::guarded::guardians(&it.desk) {
                 rustix::process::kill_process(guardian, Signal::KILL).unwrap();
             }
