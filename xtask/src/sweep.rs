@@ -188,7 +188,7 @@ fn one(package: &str, arguments: &[&str], seed: u64, count: Option<u32>, names: 
     if let Some(count) = count {
         command.env(COUNT, count.to_string());
     }
-    command.args(["test", "--release", "--no-fail-fast", "-p", package]);
+    command.args(["test", "--profile", "sweep", "--no-fail-fast", "-p", package]);
     if !arguments.is_empty() {
         command.arg("--").args(arguments);
     }

@@ -39,7 +39,7 @@ fn program_folder() -> Result<PathBuf> {
 /// When it is not there, or no `strip`.
 pub fn stripped(program: &Path) -> Result<Vec<u8>> {
     let made = || BenchError::file("make", Path::new("a temporary file"));
-    // Without a name, nothing of it stays when we are killed meanwhile.
+    // A file without a name does not stay when we are killed.
     let mut stripped = tempfile::tempfile().map_err(made())?;
     let ours = format!("/proc/{}/fd/{}", std::process::id(), stripped.as_raw_fd());
     run(Command::new("strip").arg("-o").arg(ours).arg(program))?;

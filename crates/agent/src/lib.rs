@@ -1,6 +1,6 @@
-//! What powerband is when it is not typed by a person: the process around a load, a guardian, built-in work, and the agent.
+//! Roles that powerband starts itself in: the process around a load, the guardian, built-in work, and the agent.
 //!
-//! The command and `powerband-agent` are both started by themselves and by a powerband on another machine, with the same words.
+//! The command and `powerband-agent` share them, because each starts itself again, and either may be the agent of a peer.
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,9 +9,9 @@ use powerband_host::{GUARDIAN_VERB, INSIDE_VERB, SHIM_VERB};
 use powerband_rig::leftovers;
 pub use powerband_rig::{Service, serve};
 
-/// Does what powerband starts itself for, by the words behind the program's name; `None` where they ask for something else.
+/// Runs the role that the first argument names; `None` without one.
 ///
-/// A load's own process starts here too: the less it does before its work, the better.
+/// The process of a load starts here too, so nothing that costs time comes first.
 #[must_use]
 pub fn hidden_verb() -> Option<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().skip(1).take(2).collect();
@@ -23,7 +23,7 @@ pub fn hidden_verb() -> Option<ExitCode> {
     }
 }
 
-/// The guardian of whoever holds what is in this folder.
+/// Guards the changes in the ledger of this folder until their owner ends.
 fn guard(folder: Option<&OsString>) -> ExitCode {
     match folder.map(|folder| leftovers::guard(Path::new(folder))) {
         Some(Ok(())) => ExitCode::SUCCESS,
@@ -31,7 +31,7 @@ fn guard(folder: Option<&OsString>) -> ExitCode {
     }
 }
 
-/// Built-in work, in the child process it has to itself.
+/// Does built-in work, in a child process of its own.
 fn inside(work: Option<&OsString>) -> ExitCode {
     let code = powerband_load::inside::main(work.and_then(|json| json.to_str()).unwrap_or_default());
     ExitCode::from(u8::try_from(code).unwrap_or(1))

@@ -1,4 +1,4 @@
-//! `powerband-agent`: this machine in the service of a powerband at the other end of standard input and output.
+//! `powerband-agent`: arguments and exit codes of the agent, which serves a powerband connected to its standard input and output.
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -7,11 +7,12 @@ use powerband_host::{Carried, Parting};
 use powerband_rig::Note;
 
 const USAGE: &str = "usage: powerband-agent [agent]\n\
-Serves a powerband on another machine through its standard input and output; that one starts it:\n\
+Serves a powerband on another machine, which starts it and is connected to its standard input and output. Example:\n\
   powerband --far 'cmd:ssh board powerband-agent' run PLAN\n";
 
-/// The command's exit codes: could not go on, and stopped.
-const CANNOT_GO_ON: u8 = 8;
+/// Exit code as that of the command: aborted.
+const ABORTED: u8 = 8;
+/// Exit code as that of the command: stopped by a signal.
 const STOPPED: u8 = 130;
 
 fn main() -> ExitCode {
@@ -40,15 +41,15 @@ fn main() -> ExitCode {
     let code = match serve(carried, &mut |note: Note| say(&note.text)) {
         Ok(Service::Done(Parting::Ended)) => return ExitCode::SUCCESS,
         Ok(Service::Done(Parting::Stopped)) => STOPPED,
-        // The owner has the reason, and says it.
-        Ok(Service::Refused(_)) => CANNOT_GO_ON,
+        // The owner prints the reason.
+        Ok(Service::Refused(_)) => ABORTED,
         Ok(Service::Done(parting)) => {
             say(&parting.to_string());
-            CANNOT_GO_ON
+            ABORTED
         }
         Err(error) => {
             say(&error.to_string());
-            CANNOT_GO_ON
+            ABORTED
         }
     };
     ExitCode::from(code)

@@ -31,8 +31,8 @@ pub enum AgentError {
     /// Nobody there speaks the protocol.
     #[error("an agent speaks to another powerband through its standard input and output, and there is none: {0}")]
     NoOwner(String),
-    /// The program that was kept here is not the one that was copied here.
-    #[error("{0} was changed since it was copied here, and is removed; try again")]
+    /// The file of this program is not the one that was copied here.
+    #[error("{0} is not the agent that was copied here; try again")]
     Changed(String),
 }
 

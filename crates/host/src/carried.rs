@@ -1,39 +1,34 @@
-//! A program that a powerband elsewhere copied here: which one is sent, and what it does with its own file once it runs.
+//! The agent's file: which one is copied to a peer, and what the agent does with its own file when it starts there.
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::AgentError;
 
-/// How this very program came here.
+/// How long this program's file stays on the machine it was copied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// For this run alone: its file and folder go as it begins. What runs needs neither.
+    /// For this run: file and folder are removed at the start. A running program needs neither.
     Once,
-    /// To stay, under a name that ends with the hash of its bytes.
+    /// Until somebody removes it, under a name that ends with the hash of its bytes.
     Kept,
 }
 
 impl Carried {
-    /// Removes the file, or checks it.
+    /// Removes the file of this program, or checks it against the hash in its name.
     ///
     /// # Errors
-    /// [`AgentError::Changed`] when the file that was to stay is not what it was; it is removed then.
+    /// [`AgentError::Changed`] when a kept file does not have that hash. It is removed if it is in a folder of kept agents.
     pub fn settle(self) -> Result<(), AgentError> {
-        let Ok(program) = std::fs::read_link("/proc/self/exe") else { return Ok(()) };
+        let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
         match self {
-            Carried::Once => remove(&program),
-            Carried::Kept if is_named_after_its_bytes(&program) => {}
-            Carried::Kept => {
-                // Whatever it is, it is not to be run again.
-                let _ = std::fs::remove_file(&program);
-                return Err(AgentError::Changed(program.display().to_string()));
-            }
+            Carried::Once => remove_with_folder(&program),
+            Carried::Kept => return check(&program),
         }
         Ok(())
     }
 }
 
-fn remove(program: &Path) {
+fn remove_with_folder(program: &Path) {
     let Some(folder) = program.parent() else { return };
     let is_ours = folder.file_name().is_some_and(|name| name.as_bytes().starts_with(b"powerband."));
     if is_ours && std::fs::remove_file(program).is_ok() {
@@ -41,39 +36,98 @@ fn remove(program: &Path) {
     }
 }
 
-fn is_named_after_its_bytes(program: &Path) -> bool {
-    std::fs::read("/proc/self/exe").is_ok_and(|bytes| program.ends_with(name_of(&bytes)))
-}
-
-/// What a program is called where it is copied to: one name for one build.
-pub(crate) fn name_of(program: &[u8]) -> String {
-    format!("powerband-{:016x}", crate::claim::fnv1a(program))
-}
-
-/// The program to send to a machine of this architecture, as `uname -m` calls it: an agent that lies next to this program or in
-/// its `../lib/powerband`, else this program itself, where it can run there.
-pub(crate) fn program_for(arch: &str) -> Result<Vec<u8>, NoProgram> {
-    let own = arch == std::env::consts::ARCH;
-    let beside = std::fs::read_link("/proc/self/exe").ok().and_then(|program| program.parent().map(PathBuf::from));
-    let folders = beside.iter().flat_map(|folder| [folder.clone(), folder.join("../lib/powerband")]);
-    let names = [Some(format!("powerband-agent-{arch}")), own.then(|| "powerband-agent".to_owned())];
-    for folder in folders {
-        for name in names.iter().flatten() {
-            if let Ok(bytes) = std::fs::read(folder.join(name)) {
-                return Ok(bytes);
-            }
-        }
+fn check(program: &Path) -> Result<(), AgentError> {
+    if std::fs::read(program).is_ok_and(|bytes| program.ends_with(name_of(&bytes))) {
+        return Ok(());
     }
-    if !own {
+    // Only a file that powerband named: this may also be an installed program that was started with the wrong words.
+    if is_kept(program) {
+        let _ = std::fs::remove_file(program);
+    }
+    Err(AgentError::Changed(program.display().to_string()))
+}
+
+/// Whether a path is `powerband/powerband-HASH`, as kept agents are called.
+fn is_kept(program: &Path) -> bool {
+    let name = program.file_name().and_then(|name| name.to_str());
+    let hash = name.and_then(|name| name.strip_prefix(PREFIX)).unwrap_or_default();
+    let in_folder = program.parent().is_some_and(|folder| folder.ends_with("powerband"));
+    in_folder && hash.len() == 16 && hash.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// What names of copied agents begin with.
+const PREFIX: &str = "powerband-";
+
+/// Returns the name of a program on the machines it is copied to. Each build has its own.
+pub(crate) fn name_of(program: &[u8]) -> String {
+    format!("{PREFIX}{:016x}", crate::claim::fnv1a(program))
+}
+
+/// Returns the program to copy to a machine of this architecture (as in `uname -m`): an agent in the folder of this program or in
+/// its `../lib/powerband`, else this program itself where it can run there.
+pub(crate) fn program_for(arch: &str) -> Result<Vec<u8>, NoProgram> {
+    let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    if let Some(agent) = program.parent().and_then(|folder| agent_near(folder, arch)) {
+        return Ok(agent);
+    }
+    if arch != std::env::consts::ARCH {
         return Err(NoProgram::OtherArchitecture);
     }
     std::fs::read("/proc/self/exe").map_err(NoProgram::Unreadable)
 }
 
-/// Why there is nothing to send.
+fn agent_near(folder: &Path, arch: &str) -> Option<Vec<u8>> {
+    let names = [format!("powerband-agent-{arch}"), "powerband-agent".to_owned()];
+    // The name without an architecture is that of this program's own.
+    let names = if arch == std::env::consts::ARCH { &names[..] } else { &names[..1] };
+    let folders = [folder.to_path_buf(), folder.join("../lib/powerband")];
+    folders
+        .iter()
+        .flat_map(|folder| names.iter().map(|name| folder.join(name)))
+        .find_map(|path| std::fs::read(path).ok())
+}
+
+/// Why there is nothing to copy.
 pub(crate) enum NoProgram {
     /// There is no agent for that machine here.
     OtherArchitecture,
     /// This program cannot be read.
     Unreadable(std::io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_gets_the_agent_of_its_architecture() {
+        let place = tempfile::tempdir().unwrap();
+        let (bin, lib) = (place.path().join("bin"), place.path().join("lib/powerband"));
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::create_dir_all(&lib).unwrap();
+        let own = std::env::consts::ARCH;
+        assert_eq!(agent_near(&bin, own), None);
+        std::fs::write(bin.join("powerband-agent"), "own").unwrap();
+        std::fs::write(lib.join("powerband-agent-vax"), "vax").unwrap();
+        assert_eq!(agent_near(&bin, own).as_deref(), Some(&b"own"[..]));
+        assert_eq!(agent_near(&bin, "vax").as_deref(), Some(&b"vax"[..]));
+        assert_eq!(agent_near(&bin, "pdp11"), None, "an agent of another architecture cannot run there");
+    }
+
+    #[test]
+    fn a_kept_agent_that_was_changed_is_removed_and_an_installed_program_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("powerband");
+        std::fs::create_dir(&folder).unwrap();
+        let kept = folder.join(name_of(b"agent"));
+        std::fs::write(&kept, "agent").unwrap();
+        check(&kept).unwrap();
+        std::fs::write(&kept, "another").unwrap();
+        check(&kept).unwrap_err();
+        assert!(!kept.exists());
+        let installed = folder.join("powerband-agent");
+        std::fs::write(&installed, "agent").unwrap();
+        check(&installed).unwrap_err();
+        assert!(installed.exists());
+    }
 }

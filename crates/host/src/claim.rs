@@ -87,10 +87,10 @@ mod tests {
         let Claimed::Ours(first) = claim(&name) else { panic!("nobody has it yet") };
         assert!(matches!(claim(&name), Claimed::Theirs { pid } if pid == std::process::id()));
         drop(first);
-        // A process that another test starts meanwhile has our socket as well until it executes its program.
+        // A process that another test forks keeps our socket open until it executes its program.
         let until_ns = crate::now_ns() + PATIENCE_NS;
         while !matches!(claim(&name), Claimed::Ours(_)) {
-            assert!(crate::now_ns() < until_ns, "nobody has it any more");
+            assert!(crate::now_ns() < until_ns, "the name stays taken although its owner let go");
             crate::pause_until(crate::now_ns() + 1_000_000);
         }
     }

@@ -1,4 +1,4 @@
-//! The way to a machine by ssh: the user's own client and configuration; an agent is copied there, run, and gone, or kept.
+//! Connects to a machine by ssh, with the user's own client and configuration: copies an agent there and runs it.
 use std::os::fd::OwnedFd;
 
 use powerband_machine::Errno;
@@ -15,23 +15,22 @@ use crate::talk::{Silence, Stoppable, wait_for};
 
 /// How long carrying the program may stand still, ns.
 const STILL_NS: u64 = 30_000_000_000;
-/// What the shell says where the program is there already.
-const KEPT: &str = "kept";
 /// At most so much is read of what the far end answers, bytes.
 const ANSWER_BYTES: usize = 64 << 10;
 
 /// How long an answer may take where nobody says otherwise, ns.
 const ANSWER_NS: u64 = 10_000_000_000;
 
-/// Said there, by any POSIX shell: what the machine is; then it reads the program's name, and where it is not kept there already, the
-/// program, into a private folder. What it prints begins each line with a word of ours, as start-up files may print too.
-/// A file gets its name when it is whole, so that one with that name can be executed.
-const UNPACK: &str = "umask 077; echo powerband-arch $(uname -m); read -r how name || exit 9; \
-case $how in keep) d=${XDG_CACHE_HOME:-$HOME/.cache}/powerband; mkdir -p \"$d\" || exit 9; \
-[ ! -x \"$d/$name\" ] || { echo powerband-folder \"$d\"; echo powerband-bytes kept; exit; };; \
+/// What a POSIX shell on the peer executes. It prints the architecture, reads how long the agent stays, its file name and its
+/// size, prints the folder, and reads the agent unless the folder has it. A file gets its final name only when it has its full size.
+/// Each line printed begins with a word of ours, because start-up files may print too.
+const UNPACK: &str = "umask 077; echo powerband-arch $(uname -m); read -r stay name size || exit 9; \
+case $stay in keep) d=${XDG_CACHE_HOME:-$HOME/.cache}/powerband; mkdir -p \"$d\" || exit 9;; \
 *) d=$(mktemp -d \"${TMPDIR:-/tmp}/powerband.XXXXXXXX\") || exit 9;; esac; \
-echo powerband-folder \"$d\"; cat > \"$d/$name.$$\" && chmod 700 \"$d/$name.$$\" && n=$(wc -c < \"$d/$name.$$\") && \
-mv \"$d/$name.$$\" \"$d/$name\" && echo powerband-bytes $n";
+echo powerband-folder \"$d\"; f=$d/$name; has() { [ -x \"$1\" ] && [ $(wc -c < \"$1\") -eq $size ]; }; \
+if has \"$f\"; then echo powerband-state kept; exit; fi; echo powerband-state absent; \
+cat > \"$f.$$\" && chmod 700 \"$f.$$\" && has \"$f.$$\" && mv -f \"$f.$$\" \"$f\" && echo powerband-state copied && exit; \
+rm -f \"$f.$$\"; [ $stay = keep ] || rmdir \"$d\"; echo powerband-state incomplete";
 
 /// How a machine behind a connection is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +58,7 @@ pub struct Ssh {
     pub link: LinkOptions,
 }
 
-/// Where the program is there.
+/// Where the agent's file is on the peer.
 struct Place {
     folder: String,
     name: String,
@@ -77,11 +76,15 @@ impl Ssh {
         }
         let place = self.carry()?;
         let Place { folder, name } = &place;
-        // An agent that is not to stay removes both as it begins, so that whatever happens nothing of ours stays there.
+        // An agent for one run removes file and folder when it starts, so nothing of ours stays however the run ends.
         let how = if self.link.keep_agent { "--kept" } else { "--carried" };
         let run = format!("exec '{folder}/{name}' agent {how}");
-        RemoteMachine::connect(&self.name, &self.words(&run), hello, self.link.answer_ns)
-            .inspect_err(|_| self.remove(&place))
+        RemoteMachine::connect(&self.name, &self.words(&run), hello, self.link.answer_ns).inspect_err(|error| {
+            // An agent that refuses works. One that does not answer may be damaged, and is copied again next time.
+            if !matches!(error, RemoteError::Refused { .. }) {
+                self.remove(&place);
+            }
+        })
     }
 
     fn unreachable(&self, why: String) -> RemoteError {
@@ -103,13 +106,12 @@ impl Ssh {
         let mut way = Way { leading, input: Some(input), output, heard: String::new() };
         let arch = way.wait_for("powerband-arch", self.until_ns()).map_err(|why| self.unreachable(why))?;
         let program = self.program_for(&arch)?;
-        let name = name_of(&program);
-        let carried = self.carry_on(&mut way, &program, &name);
-        if let (Err(_), Some(folder)) = (&carried, way.told("powerband-folder")) {
+        let place = self.carry_on(&mut way, &program);
+        if let (Err(_), Some(folder)) = (&place, way.told("powerband-folder")) {
             way.leading.end();
-            self.remove(&Place { folder, name });
+            self.remove(&Place { folder, name: name_of(&program) });
         }
-        carried
+        place
     }
 
     fn until_ns(&self) -> u64 {
@@ -131,38 +133,31 @@ impl Ssh {
         })
     }
 
-    fn carry_on(&self, way: &mut Way, program: &[u8], name: &str) -> Result<Place, RemoteError> {
-        let put = |errno: Errno| self.unreachable(format!("the program could not be copied there: {errno}"));
-        let how = if self.link.keep_agent { "keep" } else { "once" };
-        way.put(format!("{how} {name}\n").as_bytes()).map_err(put)?;
-        let folder = way.wait_for("powerband-folder", self.until_ns()).map_err(|why| self.unreachable(why))?;
+    fn carry_on(&self, way: &mut Way, program: &[u8]) -> Result<Place, RemoteError> {
+        let failed = |why: String| self.unreachable(why);
+        let put = |errno: Errno| failed(format!("the agent could not be copied there: {errno}"));
+        let (stay, name) = (if self.link.keep_agent { "keep" } else { "once" }, name_of(program));
+        way.put(format!("{stay} {name} {}\n", program.len()).as_bytes()).map_err(put)?;
+        let state = way.wait_for("powerband-state", self.until_ns()).map_err(failed)?;
+        let folder = way.told("powerband-folder").unwrap_or_default();
         if !folder.starts_with('/') || folder.contains('\'') {
-            return Err(self.unreachable(format!("its folder for programs is called {folder}")));
+            return Err(failed(format!("its folder for programs is called {folder}")));
         }
-        let place = Place { folder, name: name.to_owned() };
-        if way.told("powerband-bytes").is_some_and(|bytes| bytes == KEPT) {
-            return Ok(place);
+        if state == "absent" {
+            way.put(program).map_err(put)?;
+            way.input = None;
+            let state = way.next("powerband-state", 1, crate::now_ns() + STILL_NS).map_err(failed)?;
+            if state != "copied" {
+                return Err(failed(format!("of {} bytes of the agent not all came there", program.len())));
+            }
         }
-        // Where it is kept there already, nobody reads it; what the shell says decides.
-        let put = way.put(program).map_err(put);
-        way.input = None;
-        let bytes = way.wait_for("powerband-bytes", crate::now_ns() + STILL_NS);
-        if bytes.as_deref() == Ok(KEPT) {
-            return Ok(place);
-        }
-        put?;
-        let bytes = bytes.map_err(|why| self.unreachable(why))?;
-        if bytes != program.len().to_string() {
-            return Err(self.unreachable(format!("of {} bytes of the program {bytes} came there", program.len())));
-        }
-        Ok(place)
+        Ok(Place { folder, name })
     }
 
-    /// What an agent that never began could not remove itself; as good as it goes. One that was to stay may be another's too.
+    /// Removes an agent that never started, as far as possible.
     fn remove(&self, place: &Place) {
         let Place { folder, name } = place;
-        let once = if self.link.keep_agent { String::new() } else { format!("rm -f '{folder}/{name}'; ") };
-        let words = self.words(&format!("{once}rm -f '{folder}/{name}'.*; rmdir '{folder}' 2>/dev/null"));
+        let words = self.words(&format!("rm -f '{folder}/{name}'; rmdir '{folder}' 2>/dev/null"));
         if let Ok((leading, input, _output)) = Leading::start(&words[0], &words[1..]) {
             drop(input);
             leading.wait(self.link.answer_ns);
@@ -179,16 +174,26 @@ struct Way {
 }
 
 impl Way {
-    /// What stands behind a word of ours in a whole line.
+    /// Returns the rest of the first whole line that begins with a word of ours.
     fn told(&self, word: &str) -> Option<String> {
+        self.line(word, 0)
+    }
+
+    /// Returns the rest of a whole line that begins with the word, after `skipped` others that do.
+    fn line(&self, word: &str, skipped: usize) -> Option<String> {
         let whole = self.heard.rsplit_once('\n')?.0;
-        whole.lines().find_map(|line| line.strip_prefix(word)).map(|rest| rest.trim().to_owned())
+        let mut rests = whole.lines().filter_map(|line| line.strip_prefix(word));
+        rests.nth(skipped).map(|rest| rest.trim().to_owned())
     }
 
     fn wait_for(&mut self, word: &str, until_ns: u64) -> Result<String, String> {
+        self.next(word, 0, until_ns)
+    }
+
+    fn next(&mut self, word: &str, skipped: usize, until_ns: u64) -> Result<String, String> {
         loop {
-            if let Some(told) = self.told(word) {
-                return Ok(told);
+            if let Some(rest) = self.line(word, skipped) {
+                return Ok(rest);
             }
             match wait_for(&self.output, PollFlags::IN, until_ns) {
                 Ok(()) => {}

@@ -88,7 +88,7 @@ pub(crate) struct Shared {
     #[arg(long, global = true, value_name = "TIME", default_value = "10s", hide_default_value = true)]
     #[arg(env = "POWERBAND_PEER_TIMEOUT", value_parser = answer_time_ns, help_heading = MACHINE)]
     pub(crate) peer_timeout: u64,
-    /// Leave the agent on a machine behind ssh: (in ~/.cache/powerband), so that it need not be copied again
+    /// Leave the agent on a machine behind ssh: in ~/.cache/powerband for the next command (default: remove it)
     #[arg(long, global = true, help_heading = MACHINE)]
     pub(crate) keep_agent: bool,
     /// Seed of the random order and of a simulated machine's noise (default: the plan's, else random)
@@ -576,7 +576,7 @@ pub(crate) struct Agent {
     /// The program and its folder were copied here for this run: remove both
     #[arg(long, hide = true)]
     pub(crate) carried: bool,
-    /// The program was copied here to stay: check that it is still the same
+    /// The program was copied here to stay: check that it did not change
     #[arg(long, hide = true)]
     pub(crate) kept: bool,
 }

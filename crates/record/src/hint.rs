@@ -1,7 +1,7 @@
 //! What a person can do about a failure or a note. Libraries name it; the command has the words, as only it knows its options.
 use serde::{Deserialize, Serialize};
 
-/// What the caller can do about a failure. The command has an exit code for each; an agent says it where it refuses.
+/// What the caller can do about a failure. The command has an exit code for each; an agent's refusal carries one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {

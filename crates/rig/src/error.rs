@@ -91,7 +91,7 @@ pub enum RigError {
     /// A remote machine is not reached.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// There is nobody to serve, or with what has come here nobody can be served.
+    /// An agent has no owner, or its file was changed.
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// The system refuses what every World needs.
@@ -164,7 +164,11 @@ impl RigError {
             RigError::Ledger(error) if matches!(error.errno(), Some(Errno::EACCES | Errno::EPERM)) => Denied,
             RigError::Remote(RemoteError::NotStarted { .. }) => Usage,
             RigError::Remote(RemoteError::Stopped { .. }) => Stopped,
-            RigError::Remote(RemoteError::Refused { class, .. }) => *class,
+            // A peer can report what it lacks, but not that we were stopped or that our load failed.
+            RigError::Remote(RemoteError::Refused {
+                class: class @ (Usage | Denied | Unsupported | RestoreIncomplete),
+                ..
+            }) => *class,
             RigError::RestoreIncomplete { .. } | RigError::LeftByOwner { .. } | RigError::Damaged(_) => {
                 RestoreIncomplete
             }

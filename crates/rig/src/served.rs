@@ -8,27 +8,28 @@ use powerband_record::{ErrorClass, Side};
 use crate::real::local_machine;
 use crate::{LedgerLocation, Notes, RigError, leftovers, lock};
 
-/// What an agent came to.
+/// How an agent's service ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Its owner is gone, and what it held is restored.
     Done(Parting),
-    /// It did not begin: this machine cannot be opened, as the owner was told.
+    /// It never began, and the owner knows why: this machine cannot be opened, or the agent's file was changed.
     Refused(ErrorClass),
 }
 
-/// Serves the owner at the other end of standard input and output until it is gone; `carried`: how this program came here.
+/// Serves the powerband that is connected to standard input and output until it is gone. `carried` says whether this program was
+/// copied here, and for how long.
 ///
 /// # Errors
-/// [`RigError::Agent`] when nobody is there, or the program was damaged on its way, [`RigError::LeftByOwner`] when something could not be restored.
+/// [`RigError::Agent`] without an owner, [`RigError::LeftByOwner`] when something could not be restored.
 pub fn serve(carried: Option<Carried>, notes: &mut dyn Notes) -> Result<Service, RigError> {
-    carried.map_or(Ok(()), Carried::settle)?;
+    let settled = carried.map_or(Ok(()), Carried::settle);
     let agent = Agent::at_stdio()?;
-    match Served::open(agent.hello(), notes) {
+    match settled.map_err(RigError::from).and_then(|()| Served::open(agent.hello(), notes)) {
         Ok(served) => served.serve(agent).map(Service::Done),
         Err(error) => {
             let class = error.class();
-            // The owner says it; said here too it would stand there twice.
+            // The owner prints it. Printed here too it would appear twice.
             agent.refuse(Refusal { class, why: error.to_string() });
             Ok(Service::Refused(class))
         }

@@ -35,7 +35,7 @@ const UNAWARE: [&str; 5] = ["crates/knob", "crates/meter", "crates/load", "crate
 /// Crates without a clock and without chance, not even for a moment. (`stats` draws from a seed it is handed.)
 const TIMELESS: [&str; 3] = ["crates/record", "crates/report", "crates/advice"];
 
-/// Where the write-ahead rule stands.
+/// The one file that writes intents to a ledger.
 const LEDGERED: &str = "crates/machine/src/ledgered.rs";
 
 /// Only host and the edges call the system; everything else goes through Machine and World.
@@ -50,12 +50,16 @@ fn may_call(source: &Source) -> bool {
         || source.path.starts_with("crates/load/src/inside")
 }
 
-/// The write-ahead rule stands once: nobody else writes to a ledger what is about to be changed.
+/// The write-ahead rule has one implementation: no other file writes intents to a ledger.
 pub(super) fn write_ahead(sources: &[Source]) -> Vec<Problem> {
     let bound = sources.iter().filter(|source| source.path.contains("/src/") && source.path != LEDGERED);
     let calls = bound.flat_map(|source| {
         source.product().filter(|(_, line)| line.code.contains(".intend(")).map(|(line, _)| {
-            Problem::new(&source.path, line, format!("intends a change; only {LEDGERED} does that: be a Device of it"))
+            Problem::new(
+                &source.path,
+                line,
+                format!("writes an intent to a ledger; only {LEDGERED} does that: implement Device"),
+            )
         })
     });
     calls.collect()
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_write_ahead_rule_stands_once() {
+    fn the_write_ahead_rule_has_one_implementation() {
         let text = "let entry = ledger.intend(turn, &mut read)?;\n#[cfg(test)]\nmod tests { fn f() { ledger.intend(a, b); } }\n";
         assert_eq!(lines(write_ahead, "crates/host/src/local.rs", text), [1]);
         assert_eq!(lines(write_ahead, LEDGERED, text), [0_usize; 0]);

@@ -1,4 +1,4 @@
-//! `powerband-agent` as whoever starts it finds it.
+//! `powerband-agent` as a process: its options, its exit codes, built-in work.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 use std::process::{Command, Output, Stdio};
 
@@ -14,6 +14,13 @@ fn it_says_what_it_is_and_what_it_is_for() {
     let wrong = run(&["run", "plan.toml"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("--far 'cmd:"), "{wrong:?}");
+}
+
+#[test]
+fn an_installed_agent_that_is_called_kept_refuses_and_stays() {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_powerband-agent"));
+    assert_eq!(run(&["agent", "--kept"]).status.code(), Some(8));
+    assert!(program.exists());
 }
 
 #[test]

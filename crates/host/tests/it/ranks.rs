@@ -134,7 +134,7 @@ fn ending_it_leaves_no_rank() {
         // No other test counts to here, and nobody would wait for it.
         let limit = 4_294_967_201 + u64::from(mpirun);
         let process = stage.near().spawn(&job(primes(3, limit, mpirun))).unwrap();
-        // The ranks themselves: an mpirun that is told to end while it still starts them may wait for ever.
+        // Counts the ranks only. An mpirun that gets SIGTERM while it starts them may never end.
         until(|| processes_of(limit).iter().filter(|words| !words.contains("mpirun")).count() >= 3);
         // Asked politely, mpirun also takes away what it made in /tmp.
         stage.near().end(process, !mpirun);
@@ -143,7 +143,7 @@ fn ending_it_leaves_no_rank() {
     }
 }
 
-/// The words of each process that has this limit among them and is no zombie, `mpirun` and the launcher included.
+/// Returns the command lines that contain this limit, those of `mpirun` and the launcher too. Zombies have none.
 fn processes_of(limit: u64) -> Vec<String> {
     let wanted = limit.to_string();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

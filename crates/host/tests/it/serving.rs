@@ -68,7 +68,7 @@ fn what_cannot_be_done_in_time_is_told_and_late() {
 fn orders_and_a_shop_begin_after_their_ramp() {
     let mut stage = Stage::new();
     for job in [orders(Some(1_000.0), 10, SECOND_NS / 2), shop(5, 10_000_000, SECOND_NS / 2)] {
-        // On a busy machine either reading may come late: one of several times neither does.
+        // On a busy machine either reading may come late. In one of several runs neither does.
         let begins_late = (0..5).any(|_| {
             let uptime = stage.near().open("/proc/uptime").unwrap();
             let around = vec![Sampling { handles: vec![uptime], period_ns: None }];

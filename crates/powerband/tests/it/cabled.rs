@@ -1,6 +1,5 @@
 //! Rigs over a network: two namespaces with a cable between them, an sshd in the far one with keys and settings of its own.
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -221,10 +220,20 @@ fn an_agent_that_is_kept_is_copied_once_and_checked_before_it_serves() {
     let first = written();
     look(0);
     assert_eq!((kept(), written()), (vec![agent.clone()], first), "it was not copied again");
-    // Still a program, but another one.
-    fs::OpenOptions::new().append(true).open(&agent).unwrap().write_all(b"more").unwrap();
+    let whole = fs::read(&agent).unwrap();
+    // A copy that was cut off is replaced.
+    fs::write(&agent, &whole[..whole.len() / 2]).unwrap();
+    look(0);
+    assert!(fs::read(&agent).unwrap() == whole);
+    // A program of the same size that still runs, and one that does not.
+    let other = [&whole[..whole.len() - 1], &[!whole[whole.len() - 1]]].concat();
+    fs::write(&agent, other).unwrap();
     let ran = look(8);
-    assert!(ran.err.contains("was changed since it was copied here"), "{}", ran.err);
+    assert!(ran.err.contains("is not the agent that was copied here"), "{}", ran.err);
+    assert!(kept().is_empty(), "it is not run again");
+    look(0);
+    fs::write(&agent, vec![0; whole.len()]).unwrap();
+    look(8);
     assert!(kept().is_empty(), "it is not run again");
     look(0);
     assert!(fs::read_dir(sshd.folder.join("tmp")).unwrap().next().is_none());
