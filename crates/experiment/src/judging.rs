@@ -82,8 +82,10 @@ pub(crate) struct Judging {
     sheets: Vec<Sheet>,
     knee: Option<KneeSeeker>,
     requiring: Requiring,
-    /// Number and beginning (ns) of the first valid trial and of the latest.
-    began: Option<[(u32, u64); 2]>,
+    /// Number and beginning (ns) of the latest valid trial.
+    latest: Option<(u32, u64)>,
+    /// From the beginning of each valid trial to that of the next, ns.
+    apart_ns: Vec<u64>,
     spending: Arc<Spending>,
 }
 
@@ -119,7 +121,8 @@ impl Judging {
             sheets: started.metrics.iter().map(sheet).collect(),
             knee: KneeSeeker::new(started, &spending),
             requiring: Requiring::new(started),
-            began: None,
+            latest: None,
+            apart_ns: Vec::new(),
             spending,
         }
     }
@@ -140,8 +143,11 @@ impl Judging {
 
     /// A valid trial, when it ran and when it began.
     pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome, ran: Ran, at_ns: u64) {
-        let latest = (ran.trial, at_ns);
-        self.began = Some([self.began.map_or(latest, |[first, _]| first), latest]);
+        if let Some((trial, began_ns)) = self.latest.replace((ran.trial, at_ns)) {
+            // With the invalid ones between them.
+            let trials = u64::from(ran.trial.saturating_sub(trial));
+            self.apart_ns.extend(at_ns.saturating_sub(began_ns).checked_div(trials));
+        }
         self.requiring.take(slot.setting, outcome);
         for sheet in &mut self.sheets {
             let block = sheet.table.blocks().saturating_sub(1);
@@ -244,11 +250,16 @@ impl Judging {
         levels
     }
 
+    /// The median: an experiment that was interrupted and went on the next day has its trials no further apart.
+    fn usually_apart_ns(&self) -> Option<u64> {
+        let mut apart_ns = self.apart_ns.clone();
+        let middle = apart_ns.len().checked_sub(1)? / 2;
+        Some(*apart_ns.select_nth_unstable(middle).1)
+    }
+
     /// What must be known with the verdicts.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let each_ns = self.began.and_then(|[first, latest]| {
-            latest.1.saturating_sub(first.1).checked_div(u64::from(latest.0.saturating_sub(first.0)))
-        });
+        let each_ns = self.usually_apart_ns();
         let of_metrics = self.sheets.iter().flat_map(|sheet| sheet.notes(&self.labels, each_ns));
         let level = |metric: &str| self.sheets.iter().find(|sheet| sheet.metric.name == metric)?.level_of_reference();
         of_metrics.chain(self.requiring.notes(level)).collect()

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::{Desk, Ran, quotas, root, text, until};
+use crate::desk::{Desk, Ran, machine_alone, root, text, until};
 
 /// The user nobody, who calls.
 const NOBODY: u32 = 65534;
@@ -291,7 +291,7 @@ fn lives(pid: &str) -> bool {
 /// Starts `with` around a load that says who it is, kills what `victim` picks of the process started (by number) and
 /// that load's parent, and looks whether everything is as before.
 fn everything_is_back_after(program: &str, before: &[&str], victim: impl Fn(i32, i32) -> i32) {
-    let _alone = quotas();
+    let _alone = machine_alone();
     let called = Called::new();
     let pid = called.home.join("pid");
     let script = "echo $$ $PPID $(id -u) > pid; exec sleep 300";

@@ -29,10 +29,11 @@ pub(crate) fn root() -> bool {
     root
 }
 
-/// Control groups belong to the machine, not to a state folder: tests that make some do it one after the other.
-pub(crate) fn quotas() -> MutexGuard<'static, ()> {
-    static GROUPS: Mutex<()> = Mutex::new(());
-    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Control groups and the kernel's settings belong to the machine, not to a state folder, and who changes them waits only
+/// moments for another that does: tests that change some do it one after the other.
+pub(crate) fn machine_alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A fresh state folder.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::desk::{Desk, Started, quotas, root, text, until};
+use crate::desk::{Desk, Started, machine_alone, root, text, until};
 
 /// A setting of the kernel that no other test turns.
 const SYSCTL: &str = "/proc/sys/vm/vfs_cache_pressure";
@@ -120,7 +120,7 @@ fn a_killed_experiment_leaves_nothing() {
     if !root() {
         return;
     }
-    let _alone = quotas();
+    let _alone = machine_alone();
     let kernel = Kernel::found();
     let (desk, path, pids) = desk_with_a_knob();
     let setting = format!("b:{}=1 {} cgroup.cpu_quota=50%", desk.knob("knob"), kernel.other());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::desk::{Desk, quotas, root, text, until};
+use crate::desk::{Desk, machine_alone, root, text, until};
 use crate::guarded::{FAMILY, Kernel, desk_with_a_knob, end, family, groups_of, guardians, is_all_over, lives};
 
 /// Who is killed.
@@ -74,7 +74,7 @@ struct Tally {
 
 /// Kills an experiment that turns a file, a kernel setting and a quota, over and over.
 fn kills(rounds: u32, seed: u64) -> Tally {
-    let _alone = quotas();
+    let _alone = machine_alone();
     let kernel = Kernel::found();
     let (desk, path, _) = desk_with_a_knob();
     let group = Group::new("killed");

@@ -5,7 +5,7 @@ use powerband_record::SearchEnd;
 use powerband_report::json::{Report, SearchRow};
 use rustix::process::Signal;
 
-use crate::desk::{Desk, quotas, root, typical, until, workspace};
+use crate::desk::{Desk, machine_alone, root, typical, until, workspace};
 
 /// The table of this repository, whose rows are formulas: 90 settings.
 const KEEPER: [&str; 9] = [
@@ -277,7 +277,7 @@ fn the_least_of_a_cpu_that_a_command_bears_is_found_on_this_machine() {
     if !root() {
         return;
     }
-    let (_one, desk) = (quotas(), Desk::new());
+    let (_one, desk) = (machine_alone(), Desk::new());
     let first = [
         "try",
         "-s",

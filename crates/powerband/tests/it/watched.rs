@@ -8,7 +8,7 @@ use powerband_report::json::Report;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, Started, root, text, until};
+use crate::desk::{Desk, Ran, Started, machine_alone, root, text, until};
 use crate::elsewhere::Namespace;
 
 /// A sysctl that costs nothing, for these tests alone.
@@ -82,7 +82,8 @@ fn a_sysctl_written_during_a_trial_of_the_reference_disturbs_it_too() {
     if !root() {
         return;
     }
-    let desk = Desk::new();
+    // Each of its experiments holds the machine for seconds.
+    let (_alone, desk) = (machine_alone(), Desk::new());
     let before = text(SYSCTL.as_ref()).trim().to_owned();
     let load = load(&desk);
     let knob = format!("sysctl.vm.stat_interval={}", before.parse::<u32>().unwrap() + 1);

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, Ran, quotas, root, text, until};
+use crate::desk::{Desk, Ran, machine_alone, root, text, until};
 
 #[test]
 fn the_commands_output_and_code_are_passed_on_and_the_file_is_back() {
@@ -54,7 +54,7 @@ fn a_quota_holds_for_the_command() {
     if !root() {
         return;
     }
-    let _alone = quotas();
+    let _alone = machine_alone();
     let desk = Desk::new();
     let ran = desk.run(&["with", "cgroup.cpu_quota=50%", "--", "cat", "/proc/self/cgroup"]).ended(0);
     assert!(ran.out.lines().any(|line| line.contains("powerband-load-")), "{}", ran.out);

@@ -33,7 +33,8 @@ fn a_power_limit_is_witnessed_by_the_watts_of_its_zone() {
     let desk = Desk::new();
     let mut command = Command::new("unshare");
     desk.furnish(&mut command);
-    command.args(["--mount", "--propagation", "private", "sh", "-c", SCRIPT]);
+    // A network of its own: who changes the machine is known in each by a name of its own.
+    command.args(["--mount", "--net", "--propagation", "private", "sh", "-c", SCRIPT]);
     let ran = Ran::of(&command.env("P", env!("CARGO_BIN_EXE_powerband")).output().unwrap()).ended(0);
     let told =
         ran.out.lines().find_map(|line| line.strip_prefix("witness: package-0/long_term: asked at most 10 W, draws "));

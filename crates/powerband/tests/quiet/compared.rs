@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_report::json::Report;
 
-use crate::desk::{Desk, level, quotas, root, text, typical, until};
+use crate::desk::{Desk, level, machine_alone, root, text, typical, until};
 
 /// Control groups of ours that are there now.
 fn groups() -> Vec<PathBuf> {
@@ -48,7 +48,7 @@ fn less_quota_counts_less_and_no_group_is_left() {
     if !root() {
         return;
     }
-    let _alone = quotas();
+    let _alone = machine_alone();
     let desk = Desk::new();
     let before = groups();
     let words = "try cgroup.cpu_quota=4%,12%,100% --load counter --for 300ms --settle 0 --blocks 6";
@@ -76,7 +76,7 @@ fn a_command_under_a_tenth_of_a_cpu_takes_longer() {
     if !root() {
         return;
     }
-    let _alone = quotas();
+    let _alone = machine_alone();
     let desk = Desk::new();
     let before = groups();
     let file = desk.beside("ten-megabytes");
@@ -274,7 +274,7 @@ fn powerbands_with_a_ledger_each_do_not_share_a_group() {
     if !root() {
         return;
     }
-    let _alone = quotas();
+    let _alone = machine_alone();
     let (one, two) = (Desk::new(), Desk::new());
     let running = one.start(&["with", "cgroup.cpu_quota=50%", "--", "sleep", "300"]);
     until("the first has its group", || one.turned() == 1);

@@ -65,8 +65,9 @@ fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
         Some("scaling_max_freq") => write.text.as_deref() == Some("2147483647"),
         _ => false,
     };
-    // Only a limit that showed the hardware's own when it was first turned goes back to nobody's.
-    let own = || here().find(|it| it.hand == Hand::Act).and_then(|it| it.was.clone());
+    // Only a limit that showed the hardware's own when it was first to be turned goes back to nobody's; the stranger may have
+    // written between that and the turn itself.
+    let own = || here().skip_while(|it| it.hand != Hand::Intent).find(|it| it.hand != Hand::Intent)?.was.clone();
     if was_kept || write.text == write.was || here().any(ours) || (to_nobodys && own() == write.was) {
         return Ok(());
     }

@@ -40,7 +40,8 @@ fn is_spared(record: &Record, entry: &OpenEntry) -> bool {
     let Some(path) = &entry.turn.read_back else { return false };
     let after = record.after.get(path);
     let mut here = record.written.iter().filter(|it| it.path == *path);
-    let is_edit = |it: &Written| it.hand == Hand::Stranger && it.reads.as_ref() == after;
+    // What changes a moment after a write changes by the kernel's hand, of a file as of a knob.
+    let is_edit = |it: &Written| matches!(it.hand, Hand::Stranger | Hand::Kernel) && it.reads.as_ref() == after;
     let in_part = record.tally.contains_key(&Fault::RefusedInPart);
     let is_files = !path.starts_with("/proc/") && !path.starts_with("/sys/");
     is_files && entry.boot_id != record.boot_id && (in_part || here.any(is_edit))
