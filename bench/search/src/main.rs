@@ -11,6 +11,7 @@ mod searchers;
 mod simulated;
 mod surface;
 mod why_table;
+mod wide;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -67,6 +68,9 @@ struct Arguments {
     /// Draw regret against settings tried into this file.
     #[arg(long)]
     svg: Option<PathBuf>,
+    /// Only how long searches of 100,000 settings think about a question.
+    #[arg(long)]
+    wide: bool,
     /// Do not use the known trends: 0 for none, −1 for all reversed.
     #[arg(long, default_value_t = 1.0, allow_hyphen_values = true)]
     trends: f64,
@@ -95,6 +99,10 @@ fn main() -> ExitCode {
 }
 
 fn race(arguments: &Arguments) -> Result<bool> {
+    if arguments.wide {
+        wide::all(arguments.seed).iter().for_each(|thinking| say(&thinking.words()));
+        return Ok(true);
+    }
     let terms = Terms { seed: arguments.seed, louder: arguments.louder, safe: arguments.safe };
     let mut entrants = entrants(arguments);
     let mut panels = Vec::new();

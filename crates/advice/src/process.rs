@@ -4,6 +4,7 @@ mod cholesky;
 mod component;
 mod coordinates;
 mod data;
+mod pairs;
 mod prediction;
 mod prior;
 
@@ -122,11 +123,20 @@ impl Process {
     /// The level at `point`, without noise, as a mixture.
     #[must_use]
     pub fn predict(&self, point: usize) -> Prediction {
-        let part = |component: &Component| {
-            let part = component.part(&self.coordinates, &self.mean, &self.data, point);
-            Part { variance: part.variance * self.widening, ..part }
-        };
-        Prediction { parts: self.components.iter().map(part).collect() }
+        self.predict_all(&[point]).pop().unwrap_or_default()
+    }
+
+    /// The levels at `points`, as [`Process::predict`] gives them one by one, in a fraction of the time.
+    #[must_use]
+    pub fn predict_all(&self, points: &[usize]) -> Vec<Prediction> {
+        let mut predictions = vec![Prediction { parts: Vec::with_capacity(self.components.len()) }; points.len()];
+        for component in &self.components {
+            let parts = component.parts(&self.coordinates, &self.mean, &self.data, points);
+            for (prediction, part) in predictions.iter_mut().zip(parts) {
+                prediction.parts.push(Part { variance: part.variance * self.widening, ..part });
+            }
+        }
+        predictions
     }
 
     /// What is believed of `point` before any data: μ0, averaged over the hyperparameters.

@@ -82,10 +82,10 @@ pub(crate) struct Judging {
     sheets: Vec<Sheet>,
     knee: Option<KneeSeeker>,
     requiring: Requiring,
-    /// Number and beginning (ns) of the latest valid trial.
+    /// For each block, from the beginning of each valid trial to that of the next, ns.
+    apart_ns: Vec<Vec<u64>>,
+    /// Number and beginning (ns) of the latest valid trial of this block.
     latest: Option<(u32, u64)>,
-    /// From the beginning of each valid trial to that of the next, ns.
-    apart_ns: Vec<u64>,
     spending: Arc<Spending>,
 }
 
@@ -121,14 +121,16 @@ impl Judging {
             sheets: started.metrics.iter().map(sheet).collect(),
             knee: KneeSeeker::new(started, &spending),
             requiring: Requiring::new(started),
-            latest: None,
             apart_ns: Vec::new(),
+            latest: None,
             spending,
         }
     }
 
     /// A new block begins.
     pub(crate) fn begin_block(&mut self) {
+        self.apart_ns.push(Vec::new());
+        self.latest = None;
         for sheet in &mut self.sheets {
             sheet.table.push_block();
         }
@@ -136,6 +138,7 @@ impl Judging {
 
     /// Forgets what a block that was not finished has brought.
     pub(crate) fn keep_blocks(&mut self, blocks: u32) {
+        self.apart_ns.truncate(blocks as usize);
         for sheet in &mut self.sheets {
             sheet.table = sheet.table.prefix(blocks as usize);
         }
@@ -143,10 +146,12 @@ impl Judging {
 
     /// A valid trial, when it ran and when it began.
     pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome, ran: Ran, at_ns: u64) {
-        if let Some((trial, began_ns)) = self.latest.replace((ran.trial, at_ns)) {
+        if let Some((trial, began_ns)) = self.latest.replace((ran.trial, at_ns))
+            && let Some(apart_ns) = self.apart_ns.last_mut()
+        {
             // With the invalid ones between them.
             let trials = u64::from(ran.trial.saturating_sub(trial));
-            self.apart_ns.extend(at_ns.saturating_sub(began_ns).checked_div(trials));
+            apart_ns.extend(at_ns.saturating_sub(began_ns).checked_div(trials));
         }
         self.requiring.take(slot.setting, outcome);
         for sheet in &mut self.sheets {
@@ -250,9 +255,9 @@ impl Judging {
         levels
     }
 
-    /// The median: an experiment that was interrupted and went on the next day has its trials no further apart.
+    /// The median within blocks: whoever goes on with an experiment begins a block.
     fn usually_apart_ns(&self) -> Option<u64> {
-        let mut apart_ns = self.apart_ns.clone();
+        let mut apart_ns = self.apart_ns.concat();
         let middle = apart_ns.len().checked_sub(1)? / 2;
         Some(*apart_ns.select_nth_unstable(middle).1)
     }

@@ -2,6 +2,7 @@
 
 use super::cholesky::{Cholesky, dot};
 use super::coordinates::{Coordinates, Unit};
+use super::pairs::Pairs;
 use super::{Data, Mean, Part, Prior};
 
 /// Added to the diagonal so that no rounding makes a matrix indefinite.
@@ -21,7 +22,7 @@ const GROWTH: (f64, f64) = (-1.0, 3.0);
 
 /// The covariance under one vector of hyperparameters.
 #[derive(Debug, Clone)]
-struct Kernel {
+pub(super) struct Kernel {
     /// Variance of what adds up over the factors, a factor's share; and of what all factors do together.
     alone_variance: f64,
     together_variance: f64,
@@ -33,6 +34,19 @@ struct Kernel {
     inverse_lengths: Vec<f64>,
     warps: Vec<usize>,
     kept: Vec<f64>,
+}
+
+/// What one factor contributes to the covariance of two points.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    /// Square of the distance, in lengths.
+    square: f64,
+    /// Product of the places, from the middle.
+    slopes: f64,
+    /// Share of the correlation that is kept where there is no distance.
+    kept: f64,
+    /// Correlation in this factor alone.
+    alone: f64,
 }
 
 /// The noise of one run under one vector of hyperparameters.
@@ -73,7 +87,7 @@ pub(super) struct Component {
 }
 
 impl Kernel {
-    fn new(unit: &Unit, prior: &Prior) -> Self {
+    pub(super) fn new(unit: &Unit, prior: &Prior) -> Self {
         let factors = unit.lengths.len() as f64;
         let median = LENGTH_MEDIAN * (factors / 2.0).sqrt();
         let shrunk = if unit.does_nothing { NOTHING } else { 1.0 };
@@ -103,27 +117,35 @@ impl Kernel {
         (1.0 + near + 5.0 / 3.0 * square) * libm::exp(-near)
     }
 
-    /// Covariance of the levels at two points: a plane, what each factor does alone, and what they do together. A factor
-    /// that differs without a distance keeps a share of the correlation.
-    fn covariance(&self, at: &Coordinates, a: usize, b: usize) -> f64 {
-        let (mut square, mut slopes, mut kept, mut alone) = (0.0, 0.0, 1.0, 0.0);
+    /// Covariance of the levels at two points.
+    pub(super) fn covariance(&self, at: &Coordinates, a: usize, b: usize) -> f64 {
         let levels = at.levels(a).iter().zip(at.levels(b)).enumerate();
-        for (factor, pair) in levels {
-            let places = at.axes[factor].warps.get(self.warps[factor]);
-            match (pair, places) {
-                ((Some(a), Some(b)), Some(places)) => {
-                    let (a, b) = (places[usize::from(*a)], places[usize::from(*b)]);
-                    let apart = (a - b) * self.inverse_lengths[factor];
-                    square += apart * apart;
-                    slopes += (a - 0.5) * (b - 0.5);
-                    alone += self.correlation(apart * apart);
-                }
-                ((a, b), _) if a == b => alone += 1.0,
-                _ => {
-                    kept *= self.kept[factor];
-                    alone += self.kept[factor];
-                }
+        self.total(levels.map(|(factor, (a, b))| self.share(at, factor, (*a, *b))))
+    }
+
+    /// What one factor contributes where it has these two levels. One that differs without a distance keeps a share of the
+    /// correlation.
+    pub(super) fn share(&self, at: &Coordinates, factor: usize, pair: (Option<u16>, Option<u16>)) -> Share {
+        match (pair, at.axes[factor].warps.get(self.warps[factor])) {
+            ((Some(a), Some(b)), Some(places)) => {
+                let (a, b) = (places[usize::from(a)], places[usize::from(b)]);
+                let apart = (a - b) * self.inverse_lengths[factor];
+                let square = apart * apart;
+                Share { square, slopes: (a - 0.5) * (b - 0.5), kept: 1.0, alone: self.correlation(square) }
             }
+            ((a, b), _) if a == b => Share { square: 0.0, slopes: 0.0, kept: 1.0, alone: 1.0 },
+            _ => Share { square: 0.0, slopes: 0.0, kept: self.kept[factor], alone: self.kept[factor] },
+        }
+    }
+
+    /// The covariance from what all factors contribute: a plane, what each factor does alone, and what they do together.
+    pub(super) fn total(&self, shares: impl Iterator<Item = Share>) -> f64 {
+        let (mut square, mut slopes, mut kept, mut alone) = (0.0, 0.0, 1.0, 0.0);
+        for share in shares {
+            square += share.square;
+            slopes += share.slopes;
+            kept *= share.kept;
+            alone += share.alone;
         }
         self.alone_variance * alone
             + self.together_variance * self.correlation(square) * kept
@@ -189,13 +211,17 @@ impl Component {
         self.kernel.mean(at, mean, point)
     }
 
-    /// What this term says of one point.
-    pub(super) fn part(&self, at: &Coordinates, mean: &Mean, data: &Data, point: usize) -> Part {
-        let mut across: Vec<f64> = data.tried.iter().map(|t| self.kernel.covariance(at, t.point, point)).collect();
-        let level = self.kernel.mean(at, mean, point) + dot(&across, &self.solved);
-        self.factor.forward(&mut across);
-        let variance = self.kernel.covariance(at, point, point) - dot(&across, &across);
-        Part { weight: self.weight, mean: level, variance: variance.max(1e-12) }
+    /// What this term says of each of `points`.
+    pub(super) fn parts(&self, at: &Coordinates, mean: &Mean, data: &Data, points: &[usize]) -> Vec<Part> {
+        let pairs = Pairs::new(&self.kernel, at, &data.points(), points);
+        let part = |(place, &point): (usize, &usize)| {
+            let mut across: Vec<f64> = (0..data.tried.len()).map(|row| pairs.covariance(row, place)).collect();
+            let level = self.kernel.mean(at, mean, point) + dot(&across, &self.solved);
+            self.factor.forward(&mut across);
+            let variance = self.kernel.covariance(at, point, point) - dot(&across, &across);
+            Part { weight: self.weight, mean: level, variance: variance.max(1e-12) }
+        };
+        points.iter().enumerate().map(part).collect()
     }
 
     /// For each setting tried, what this term would have predicted without it: its error, and the variance of that error, noise
@@ -215,16 +241,16 @@ impl Component {
         widening: f64,
     ) -> Option<(Vec<f64>, Cholesky)> {
         let (mut means, mut rows) = (Vec::new(), Vec::<Vec<f64>>::new());
+        let (to_data, among) =
+            (Pairs::new(&self.kernel, at, &data.points(), points), Pairs::new(&self.kernel, at, points, points));
         let mut packed = Vec::with_capacity(points.len() * (points.len() + 1) / 2);
         for (row, point) in points.iter().enumerate() {
-            let mut across: Vec<f64> = data.tried.iter().map(|t| self.kernel.covariance(at, t.point, *point)).collect();
+            let mut across: Vec<f64> = (0..data.tried.len()).map(|tried| to_data.covariance(tried, row)).collect();
             means.push(self.kernel.mean(at, mean, *point) + dot(&across, &self.solved));
             self.factor.forward(&mut across);
             rows.push(across);
-            let pairs = points[..=row].iter().zip(&rows);
-            packed.extend(pairs.map(|(other, across)| {
-                widening * (self.kernel.covariance(at, *point, *other) - dot(&rows[row], across))
-            }));
+            let one = |(other, across): (usize, &Vec<f64>)| among.covariance(row, other) - dot(&rows[row], across);
+            packed.extend(rows.iter().enumerate().map(|pair| widening * one(pair)));
         }
         let factor = Cholesky::jittered(points.len(), &packed, 1e-8)?;
         Some((means, factor))

@@ -106,6 +106,11 @@ impl Coordinates {
         self.points
     }
 
+    /// Number of factors.
+    pub(super) fn factors(&self) -> usize {
+        self.axes.len()
+    }
+
     /// Level of each factor at `point`.
     pub(super) fn levels(&self, point: usize) -> &[Option<u16>] {
         let factors = self.axes.len();

@@ -36,6 +36,11 @@ pub struct Data {
 }
 
 impl Data {
+    /// The points of the settings.
+    pub(super) fn points(&self) -> Vec<usize> {
+        self.tried.iter().map(|tried| tried.point).collect()
+    }
+
     /// Adds all runs of one setting; a setting that is no point (`None`) teaches noise alone.
     pub fn add(&mut self, point: Option<usize>, values: &[f64]) {
         if values.is_empty() {

@@ -110,8 +110,8 @@ impl Search {
         let nearly = outlook.incumbent.is_none() && choice.worth < LOSS_TO_LOOK_AGAIN;
         let certificate =
             (outlook.may_be_certified() || nearly).then(|| self.certificate_of(outlook.incumbent, outlook, models));
-        let two = || self.certificate_of_two(outlook.incumbent, outlook, models);
-        let certified = certificate.is_some_and(|it| outlook.is_enough(&it)) && outlook.is_enough(&two());
+        let two = |one: &Certificate| outlook.is_enough(&self.averaged(one, outlook.incumbent, outlook, models));
+        let certified = certificate.is_some_and(|it| outlook.is_enough(&it) && two(&it));
         if certificate.is_some_and(|it| self.looks_again(&it, certified, outlook)) {
             return Some((Who::Start, false));
         }
@@ -135,8 +135,13 @@ impl Search {
     /// What may have been missed by `answer`, from two samples of hyperparameters: one sample may have missed those that expect
     /// more, and a search that ends as soon as it can would end on just such a one.
     fn certificate_of_two(&self, answer: Option<usize>, outlook: &Outlook, models: &Models) -> Certificate {
+        self.averaged(&self.certificate_of(answer, outlook, models), answer, outlook, models)
+    }
+
+    /// The same where that of the first sample is known.
+    fn averaged(&self, one: &Certificate, answer: Option<usize>, outlook: &Outlook, models: &Models) -> Certificate {
         let again = Models::fit(&self.problem, &self.coordinates, &self.log, Some(models));
-        let (one, other) = (self.certificate_of(answer, outlook, models), self.certificate_of(answer, outlook, &again));
+        let other = self.certificate_of(answer, outlook, &again);
         Certificate {
             expected_loss: 0.5 * (one.expected_loss + other.expected_loss),
             chance_5_percent: 0.5 * (one.chance_5_percent + other.chance_5_percent),
@@ -188,8 +193,8 @@ impl Search {
 
     fn outlook(&self, models: &Models) -> Outlook {
         let look = |points: &BTreeSet<usize>| {
-            let open = points.iter().copied().filter(|point| self.is_open(*point));
-            Outlook::new(&self.problem, models, &self.log, open, &self.tested)
+            let open: Vec<usize> = points.iter().copied().filter(|point| self.is_open(*point)).collect();
+            Outlook::new(&self.problem, models, &self.log, &open, &self.tested)
         };
         let tried = self.log.tried();
         let mut points: BTreeSet<usize> = self.spread.iter().copied().chain(tried.iter().copied()).collect();

@@ -1,6 +1,8 @@
 //! The models of all metrics, fitted to what was told.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use super::log::Log;
 use crate::process::normal_quantile;
@@ -25,6 +27,13 @@ impl Surface {
         match self {
             Self::Known(values) => Prediction::known(values[point]),
             Self::Modelled(process) => process.predict(point),
+        }
+    }
+
+    pub(super) fn predict_all(&self, points: &[usize]) -> Vec<Prediction> {
+        match self {
+            Self::Known(values) => points.iter().map(|point| Prediction::known(values[*point])).collect(),
+            Self::Modelled(process) => process.predict_all(points),
         }
     }
 
@@ -77,17 +86,37 @@ impl Models {
             let data = log.data(metric, problem);
             Surface::Modelled(Box::new(Process::refit(coordinates, &prior, &mean, &data, before)))
         };
-        let goal = match &problem.goal {
+        let bound = |index: usize| {
+            let bound = &problem.bounds[index];
+            let noise = problem.noise.bounds.get(index).copied().flatten();
+            let before = before.and_then(|models| models.bounds.get(index));
+            one(Metric::Bound(index), &bound.prior, &bound.trends, noise, before)
+        };
+        let goal = || match &problem.goal {
             Goal::Known(values) => Surface::Known(values.clone()),
             Goal::Measured { trends, prior } => {
                 one(Metric::Goal, prior, trends, problem.noise.goal, before.map(|models| &models.goal))
             }
         };
-        let bounds = problem.bounds.iter().enumerate().map(|(index, bound)| {
-            let noise = problem.noise.bounds.get(index).copied().flatten();
-            let before = before.and_then(|models| models.bounds.get(index));
-            one(Metric::Bound(index), &bound.prior, &bound.trends, noise, before)
-        });
-        Self { goal, bounds: bounds.collect() }
+        let (goal, bounds) = side_by_side(goal, bound, problem.bounds.len());
+        Self { goal, bounds }
     }
+
+    /// What `of` makes of the goal (0) and of each bound (1 on).
+    pub(super) fn each<T: Send>(&self, of: impl Fn(u64, &Surface) -> T + Sync) -> (T, Vec<T>) {
+        let bound = |index: usize| of(index as u64 + 1, &self.bounds[index]);
+        side_by_side(|| of(0, &self.goal), bound, self.bounds.len())
+    }
+}
+
+/// The goal's and the bounds', each in a thread of its own: metrics do not depend on one another, and nothing is measured
+/// while a search thinks.
+fn side_by_side<T: Send>(goal: impl FnOnce() -> T, bound: impl Fn(usize) -> T + Sync, bounds: usize) -> (T, Vec<T>) {
+    thread::scope(|scope| {
+        let bound = &bound;
+        let threads: Vec<_> = (0..bounds).map(|index| scope.spawn(move || bound(index))).collect();
+        let goal = goal();
+        let joined = |it: thread::ScopedJoinHandle<'_, T>| it.join().unwrap_or_else(|panic| resume_unwind(panic));
+        (goal, threads.into_iter().map(joined).collect())
+    })
 }

@@ -125,13 +125,11 @@ impl Outlook {
         problem: &Problem,
         models: &Models,
         log: &Log,
-        points: impl Iterator<Item = usize>,
+        points: &[usize],
         tested: &BTreeSet<usize>,
     ) -> Self {
-        let tried = log.tried();
-        let entry = |point| Entry::new(problem, models, log, point, tried.contains(&point));
         let (mut given_up, mut entries): (Vec<Entry>, Vec<Entry>) =
-            points.map(entry).partition(|entry| tested.contains(&entry.point));
+            Entry::all(problem, models, log, points).partition(|entry| tested.contains(&entry.point));
         let start = start_goal(problem, log);
         let start_breaks = start.is_none() || start_keeps(problem, models, log) < BREAKS;
         let start = start.filter(|_| !start_breaks);
@@ -264,8 +262,7 @@ impl Outlook {
         points.extend(answer);
         let points: Vec<usize> = points.into_iter().collect();
         let draws = |index: u64, surface: &Surface| surface.draws(&points, DRAWS, seed.wrapping_add(index << 32));
-        let goals = draws(0, &models.goal);
-        let bounds: Vec<_> = (1..).zip(&models.bounds).map(|(index, surface)| draws(index, surface)).collect();
+        let (goals, bounds) = models.each(draws);
         let limits: Vec<f64> = problem
             .bounds
             .iter()
@@ -345,13 +342,31 @@ impl Outlook {
 }
 
 impl Entry {
-    fn new(problem: &Problem, models: &Models, log: &Log, point: usize, tried: bool) -> Self {
+    /// Of each of `points`.
+    fn all(problem: &Problem, models: &Models, log: &Log, points: &[usize]) -> impl Iterator<Item = Self> {
+        let tried = log.tried();
+        let (goals, bounds) = models.each(|_, surface| surface.predict_all(points));
+        let mut bounds: Vec<_> = bounds.into_iter().map(Vec::into_iter).collect();
+        points.iter().zip(goals).map(move |(&point, goal)| {
+            let levels: Vec<Prediction> = bounds.iter_mut().filter_map(Iterator::next).collect();
+            Self::new(problem, models, log, (point, tried.contains(&point)), goal, &levels)
+        })
+    }
+
+    /// Of one point, and whether it was tried; its goal and the metrics that have bounds are predicted.
+    fn new(
+        problem: &Problem,
+        models: &Models,
+        log: &Log,
+        (point, tried): (usize, bool),
+        goal: Prediction,
+        levels: &[Prediction],
+    ) -> Self {
         let who = Who::Point(point);
         let (mut keeps, mut provable, mut keeps_widened) = (1.0, 1.0, 1.0);
         let (mut least, mut open, mut excess) = (f64::INFINITY, 0.0, f64::NEG_INFINITY);
         let slack = problem.safe.map_or(0.0, libm::log1p);
-        for (bound, surface) in problem.bounds.iter().zip(&models.bounds) {
-            let prediction = surface.predict(point);
+        for ((bound, surface), prediction) in problem.bounds.iter().zip(&models.bounds).zip(levels) {
             let below = prediction.below(provable_limit(bound.limit, surface));
             provable *= below;
             keeps *= prediction.below(bound.limit);
@@ -363,7 +378,6 @@ impl Entry {
             }
         }
         let goal_measured = tried && (matches!(problem.goal, Goal::Known(_)) || log.mean(Metric::Goal, who).is_some());
-        let goal = models.goal.predict(point);
         Self {
             point,
             runs: if tried { log.runs_of(who) } else { 0 },
