@@ -5,12 +5,15 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cargo::{cargo, succeeds};
 use crate::metadata::{Package, packages};
+use crate::performance;
 
 /// The package that boots a kernel. It measures nothing by itself, so that it is no benchmark.
 const VIRTUAL: &str = "powerband-bench-virtual";
 
 const USAGE: &str = "\
 usage: cargo xtask bench [NAME] [-- ARGUMENTS]         the benchmark named, or all under bench/, in release
+       cargo xtask bench NAME --check                 what it measures against its limits in docs/performance.md
+       cargo xtask bench --all --check                the same of each benchmark that has limits there
        cargo xtask bench up [OPTIONS] [-- COMMAND]    a command of powerband in a kernel of its own, with P-states and a
                                                       power meter
        cargo xtask bench rig [OPTIONS] [-- COMMAND]   the same by this machine's powerband, that kernel being its machine
@@ -35,6 +38,11 @@ pub(crate) fn run(words: &[String]) -> Result<bool> {
             print!("{USAGE}");
             return Ok(true);
         }
+        _ => {}
+    }
+    match words {
+        [all, check] if all == "--all" && check == "--check" => return performance::check(None),
+        [name, check] if check == "--check" => return performance::check(Some(name)),
         _ => {}
     }
     let packages = packages()?;

@@ -4,6 +4,7 @@ mod bench;
 mod cargo;
 mod kernel_source;
 mod metadata;
+mod performance;
 mod sweep;
 mod tally;
 mod test;

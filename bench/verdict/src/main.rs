@@ -62,6 +62,8 @@ struct Report {
     seed: u64,
     budget_blocks: u32,
     tolerance: f64,
+    /// Mean of our ratios over the noises.
+    average_ratio: f64,
     rows: Vec<Row>,
     /// Two settings alike, by noise and method.
     alike: Vec<alike::Cell>,
@@ -110,8 +112,11 @@ fn race(runs: u32, seed: u64) -> Result<Report, Error> {
             rows.push(row);
         }
     }
+    let ours: Vec<f64> =
+        rows.iter().filter(|row| row.contender == Contender::Ours.name()).map(|row| row.ratio).collect();
+    let average_ratio = ours.iter().sum::<f64>() / ours.len().max(1) as f64;
     let alike = alike::cells(runs * ALIKE_RUNS, seed, &spending)?;
-    Ok(Report { version: 1, runs, seed, budget_blocks: BUDGET_BLOCKS, tolerance, rows, alike, misses })
+    Ok(Report { version: 1, runs, seed, budget_blocks: BUDGET_BLOCKS, tolerance, average_ratio, rows, alike, misses })
 }
 
 /// One contender on all experiments under one noise, so many runs of each from a seed.
