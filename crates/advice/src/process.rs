@@ -4,6 +4,7 @@ mod cholesky;
 mod component;
 mod coordinates;
 mod data;
+mod kernel;
 mod pairs;
 mod prediction;
 mod prior;

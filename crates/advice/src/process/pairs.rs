@@ -1,8 +1,8 @@
 //! Covariances between two lists of points under one kernel: what each factor contributes is worked out once for each pair of
 //! its levels that occurs, and added up for each pair of points.
 
-use super::component::{Kernel, Share};
 use super::coordinates::Coordinates;
+use super::kernel::{Kernel, Share};
 
 /// The covariances between the points of two lists.
 #[derive(Debug)]
