@@ -5,12 +5,20 @@ use powerband_knob::{Beside, Expanded, KnobError, Selection, Value, expand, reso
 use powerband_machine::World;
 use powerband_record::{Assignment, Axis, KnobRef, Setting};
 
-use crate::resolve::most_settings;
+use crate::search::MOST_SEARCHED;
 use crate::variants::{axes, label, values};
 use crate::{Plan, PlanError, ResolveError};
 
+/// Most settings in one experiment.
+const MOST_SETTINGS: usize = 200;
+
 const GOVERNOR: &str = "cpufreq.governor";
 const MODE: &str = "pstate.status";
+
+/// How many settings a plan may have: a search does not try them all.
+pub(crate) fn most_settings(plan: &Plan) -> usize {
+    if plan.tune.is_some() { MOST_SEARCHED } else { MOST_SETTINGS }
+}
 
 /// Every combination of the axes' values; the first axis turns slowest.
 pub(crate) fn crossed(

@@ -15,16 +15,13 @@ use crate::choice::{choices, program};
 use crate::cooling;
 use crate::cost::{cost_note, cost_order};
 use crate::courses::recordings;
-use crate::crossing::crossed;
+use crate::crossing::{crossed, most_settings};
 use crate::metering::Metering;
-use crate::search::{Asked, MOST_SEARCHED};
+use crate::search::Asked;
 use crate::short::bearable;
 use crate::space::Space;
 use crate::variants::{Variant, baseline, variants};
 use crate::{Plan, PlanError, ResolveError};
-
-/// Most settings in one experiment.
-pub(crate) const MOST_SETTINGS: usize = 200;
 
 /// Margin of "same" until a calibration knows better.
 const DEFAULT_MARGIN: f64 = 0.01;
@@ -317,11 +314,6 @@ fn settings(
         return Err(PlanError::TooMany(settings.len(), most_settings(plan)).into());
     }
     Ok(settings)
-}
-
-/// How many settings a plan may have: a search does not try them all.
-pub(crate) fn most_settings(plan: &Plan) -> usize {
-    if plan.tune.is_some() { MOST_SEARCHED } else { MOST_SETTINGS }
 }
 
 /// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.

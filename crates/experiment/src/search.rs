@@ -6,7 +6,7 @@ use crate::space::Space;
 use crate::{Plan, PlanError, Tune};
 
 /// Most settings a search chooses from.
-pub(crate) const MOST_SEARCHED: usize = 5000;
+pub(crate) const MOST_SEARCHED: usize = 100_000;
 
 /// Most settings beside those, which are there to tell which knob did it.
 const MOST_BETWEEN: usize = 5000;

@@ -40,7 +40,7 @@ pub struct Expanded {
 /// [`KnobError`], a sentence: unknown name, empty list, a value or an end of a range that the knob does not take.
 pub fn expand(axis: &Axis, machine: &mut dyn Look, narrow: &Selection, beside: &Beside) -> Result<Expanded, KnobError> {
     let named = narrow.resolve(&axis.knob.name, &beside.governors, machine)?;
-    let sites = sites_or_later(&named, machine, &narrow.at(axis.knob.site.as_deref()))?;
+    let sites = named.sites_or_later(machine, &narrow.at(axis.knob.site.as_deref()))?;
     let mut list = List { named, sites, values: Vec::new(), notes: Vec::new() };
     if list.named.knob.about().phase == Phase::Governor && !beside.modes.is_empty() {
         return list.governors(&axis.values, &beside.modes, machine);
@@ -50,24 +50,6 @@ pub fn expand(axis: &Axis, machine: &mut dyn Look, narrow: &Selection, beside: &
     }
     let List { named, values, notes, .. } = list;
     Ok(Expanded { named, values, notes, lacking: Vec::new() })
-}
-
-/// Its sites; a tunable whose governor is not in force has one stand-in, as its values do not depend on the machine.
-pub(crate) fn sites_or_later(named: &Named, machine: &mut dyn Look, at: &Selection) -> Result<Vec<Site>, KnobError> {
-    match named.knob.sites(&named.name, machine, at) {
-        Ok(sites) => Ok(sites.sites),
-        Err(KnobError::NeedsFirst { .. }) => Ok(vec![Site { name: "-".into(), path: None, policy: None }]),
-        Err(error) => Err(error),
-    }
-}
-
-/// Reads a value and checks it at every site.
-pub(crate) fn parse_at(named: &Named, text: &str, machine: &mut dyn Look, sites: &[Site]) -> Result<Value, KnobError> {
-    let mut value = None;
-    for site in sites {
-        value = Some(named.knob.parse(&named.name, text, machine, site)?);
-    }
-    value.ok_or_else(|| KnobError::value(&named.name, "there is no site to set it at"))
 }
 
 /// The list as it grows.
@@ -100,7 +82,7 @@ impl List {
                 return self.add_range(item, range, step, machine);
             }
         }
-        let value = parse_at(&self.named, item, machine, &self.sites)?;
+        let value = self.named.parse_at(item, machine, &self.sites)?;
         self.push(value);
         Ok(())
     }
@@ -199,12 +181,12 @@ impl List {
 
     /// Both ends, or `None` when this is no range but a text with dots.
     fn range(&self, first: &str, last: &str, machine: &mut dyn Look) -> Result<Option<(Value, u64, u64)>, KnobError> {
-        let first = parse_at(&self.named, first, machine, &self.sites);
+        let first = self.named.parse_at(first, machine, &self.sites);
         if let Ok(Value::Word(_)) = first {
             return Err(self.wrong("it takes names, not a range; write e.g. governor=ondemand,performance"));
         }
         let first = first?;
-        let last = parse_at(&self.named, last, machine, &self.sites)?;
+        let last = self.named.parse_at(last, machine, &self.sites)?;
         match (first.number(), last.number()) {
             (Some(low), Some(high)) if low <= high => Ok(Some((first, low, high))),
             (Some(_), Some(_)) => Err(self.wrong(format!("the range {first}..{last} ends below its beginning"))),

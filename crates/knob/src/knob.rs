@@ -128,6 +128,26 @@ pub struct Named {
     pub name: String,
 }
 
+impl Named {
+    /// Its sites; a tunable whose governor is not in force has one stand-in, as its values do not depend on the machine.
+    pub(crate) fn sites_or_later(&self, machine: &mut dyn Look, at: &Selection) -> Result<Vec<Site>, KnobError> {
+        match self.knob.sites(&self.name, machine, at) {
+            Ok(sites) => Ok(sites.sites),
+            Err(KnobError::NeedsFirst { .. }) => Ok(vec![Site { name: "-".into(), path: None, policy: None }]),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a value and checks it at every site.
+    pub(crate) fn parse_at(&self, text: &str, machine: &mut dyn Look, sites: &[Site]) -> Result<Value, KnobError> {
+        let mut value = None;
+        for site in sites {
+            value = Some(self.knob.parse(&self.name, text, machine, site)?);
+        }
+        value.ok_or_else(|| KnobError::value(&self.name, "there is no site to set it at"))
+    }
+}
+
 impl PartialEq for Named {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name

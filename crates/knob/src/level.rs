@@ -1,7 +1,6 @@
 //! What a value of a knob is to a search: a number with neighbours, a word in an order, or something of its own.
 use powerband_machine::Look;
 
-use crate::expand::{parse_at, sites_or_later};
 use crate::value::PER_PERCENT;
 use crate::{KnobError, Named, Selection, Value, place_of_word};
 
@@ -21,8 +20,8 @@ pub enum Level {
 /// # Errors
 /// [`KnobError`] for what the knob does not take there.
 pub fn level(named: &Named, text: &str, machine: &mut dyn Look, at: &Selection) -> Result<Level, KnobError> {
-    let sites = sites_or_later(named, machine, at)?;
-    let value = parse_at(named, text, machine, &sites)?;
+    let sites = named.sites_or_later(machine, at)?;
+    let value = named.parse_at(text, machine, &sites)?;
     let typed = value.typed();
     if sites.iter().any(|site| named.knob.stands_for(&typed, machine, site).is_some()) {
         return Ok(Level::Word(typed));

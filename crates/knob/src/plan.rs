@@ -10,7 +10,6 @@ use powerband_machine::Look;
 use powerband_record::{Assignment, KnobRef, Setting, Side, placed};
 use serde::Serialize;
 
-use crate::expand::{parse_at, sites_or_later};
 use crate::policy::{Policies, policies};
 use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve};
 
@@ -139,7 +138,7 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
             None => {
                 let sites = named.knob.sites(&named.name, machine, &at)?;
                 let there = mode::before_change(&named, &steps.parts, &assignment.value, machine, &sites.sites)?;
-                let value = parse_at(&named, &assignment.value, machine, &there)?;
+                let value = named.parse_at(&assignment.value, machine, &there)?;
                 Part { named, value, at, sites: Some(sites) }
             }
         };
@@ -216,9 +215,9 @@ fn under_governor(
     let sites = if known { Some(named.knob.sites(&named.name, machine, &at)?) } else { None };
     let parse_sites = match &sites {
         Some(sites) => sites.sites.clone(),
-        None => sites_or_later(&named, machine, &at)?,
+        None => named.sites_or_later(machine, &at)?,
     };
-    let value = parse_at(&named, text, machine, &parse_sites)?;
+    let value = named.parse_at(text, machine, &parse_sites)?;
     Ok(Part { named, value, at, sites })
 }
 

@@ -18,6 +18,7 @@ mod echo;
 mod icmp;
 mod latencies;
 mod orders;
+mod packet;
 mod ping;
 mod primes;
 mod repeat;

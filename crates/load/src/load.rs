@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::ladder::{Calibrate, mixed};
+use crate::reported::{Finishes, reported};
 use crate::{
     CommandLoad, CounterLoad, IdleLoad, LadderLoad, OrdersLoad, PingLoad, PrimesLoad, ShopLoad, Stage, StreamLoad,
     WakeLoad,
@@ -65,9 +66,6 @@ pub struct Part {
     /// Whether it makes the load on its side: meters are read around this part. One a side at most.
     pub metered: bool,
 }
-
-/// What the parts came to, by name.
-pub type Finishes = BTreeMap<&'static str, Finished>;
 
 /// A part that serves the others: ready when it listens, and ended when they have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -550,22 +548,6 @@ fn failure(part: &str, load: &Load, finished: &Finished) -> String {
         Some(last) => format!("the load '{what}' ended with {}: {}", finished.status, last.trim()),
         None => failed(&format!("the load '{what}'"), finished),
     }
-}
-
-/// A number from a built-in part's report.
-///
-/// # Errors
-/// [`Void::LoadFailed`] when the part did not run, or reported no such number.
-pub(crate) fn reported(finishes: &Finishes, part: &'static str, key: &str) -> Result<f64, Void> {
-    let finished = finishes
-        .get(part)
-        .ok_or_else(|| Void::LoadFailed { why: format!("the part '{part}' of the load never ran") })?;
-    finished
-        .report
-        .as_ref()
-        .and_then(|report| report.get(key))
-        .and_then(serde_json::Value::as_f64)
-        .ok_or_else(|| Void::LoadFailed { why: format!("the part '{part}' of the load reported no '{key}'") })
 }
 
 fn counter_metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {

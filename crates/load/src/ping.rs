@@ -6,7 +6,7 @@ use powerband_record::{Arrivals, CpuList, MAX_LOST_PERCENT, Protocol, Side, Void
 use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles_us;
-use crate::load::reported;
+use crate::reported::reported;
 use crate::{Finishes, Part, Rig};
 
 /// Small packets there and back.

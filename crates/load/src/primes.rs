@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use powerband_record::{CpuList, Side, Void, Work, primes_below};
 use serde::{Deserialize, Serialize};
 
-use crate::load::reported;
+use crate::reported::reported;
 use crate::{Finishes, Part};
 
 /// Primes counted by ranks that wait for one another.

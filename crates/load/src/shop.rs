@@ -5,7 +5,7 @@ use powerband_record::{CpuList, ShopServer, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles_us;
-use crate::load::reported;
+use crate::reported::reported;
 use crate::{Finishes, Part};
 
 /// A web shop and its customers.

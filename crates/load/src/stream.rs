@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use powerband_record::{Better, CpuList, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::load::reported;
+use crate::reported::reported;
 use crate::{Finishes, Part, Rig};
 
 /// Which way the data flows.

@@ -6,7 +6,7 @@ use powerband_record::{CpuList, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles_us;
-use crate::load::reported;
+use crate::reported::reported;
 use crate::{Finishes, Part};
 
 /// One thread that sleeps and wakes.

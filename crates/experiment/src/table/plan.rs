@@ -4,7 +4,8 @@ use powerband_load::{MetricSpec, Source};
 use powerband_record::{Assignment, Axis, KnobRef, Metric, PlannedSetting, Setting, Started, parse_frequency_khz};
 
 use super::{KnobColumn, Table, TableKnob, plain};
-use crate::resolve::{most_settings, requirements, rules, with_reference};
+use crate::crossing::most_settings;
+use crate::resolve::{requirements, rules, with_reference};
 use crate::search::Asked;
 use crate::space::{Column, Space};
 use crate::{Plan, PlanError, ResolveError, Resolved};

@@ -1,6 +1,6 @@
 //! The other end of `ping`: what comes goes back, until the one caller says that it is done.
 //!
-//! A datagram holds [`super::ping::MARK`], a number (4 bytes, big endian) and padding; the number [`DONE`] ends it and is
+//! A datagram holds [`super::packet::MARK`], a number (4 bytes, big endian) and padding; the number [`DONE`] ends it and is
 //! answered too. Over TCP everything goes back as it comes, until the stream ends.
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, UdpSocket};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use powerband_record::Protocol;
 use serde_json::{Value, json};
 
-use super::ping::{DONE, number};
+use super::packet::{DONE, number};
 use super::stream::{accept, prepare, socket_address};
 use super::{Control, Failure};
 

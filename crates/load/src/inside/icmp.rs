@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto};
 
-use super::ping::number;
+use super::packet::number;
 use super::stamped;
 
 /// Types of messages: request, and answer.

@@ -13,15 +13,10 @@ use rustix::time::{ClockId, Timespec};
 use serde_json::{Value, json};
 
 use super::icmp::Icmp;
+use super::packet::{DONE, MARK, number};
 use super::stamped;
 use super::stream::{prepare, socket_address};
 use super::{Failure, now_ns};
-
-/// What a packet of ours begins with; a number follows.
-pub(super) const MARK: [u8; 4] = *b"PBpg";
-
-/// The number of the packet that ends it.
-pub(super) const DONE: u32 = u32::MAX;
 
 /// A timer wakes us this much early, ns; the rest is spent looking, so that packets leave on time.
 const EARLY_NS: u64 = 100_000;
@@ -39,12 +34,6 @@ const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 /// Round trips from 1 ns to a minute, to three digits.
 const LONGEST_NS: u64 = 60_000_000_000;
 const DIGITS: u8 = 3;
-
-/// The number in a packet of ours.
-pub(super) fn number(packet: &[u8]) -> Option<u32> {
-    let number = packet.strip_prefix(&MARK)?.get(..4)?;
-    Some(u32::from_be_bytes(number.try_into().ok()?))
-}
 
 /// How packets travel.
 pub(super) enum Way {

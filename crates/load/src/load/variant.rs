@@ -1,7 +1,8 @@
 //! The load as a setting changes it: its command, its parameters, its environment, and how often it runs in a trial.
 use powerband_record::{LoadVariant, Repeated};
 
-use super::{Finishes, Load, LoadError};
+use super::{Load, LoadError};
+use crate::Finishes;
 use crate::{CommandLine, CommandLoad, CommandOutput};
 
 impl Load {
