@@ -186,7 +186,8 @@ fn statistics(lines: &mut Lines, group: &[&Clock], asked: bool) {
         return;
     }
     let stats = Stats::sum(group.iter().filter_map(|clock| clock.stats.as_ref()));
-    let changes = stats.total_changes.map_or_else(String::new, |count| format!("; {count} changes"));
+    let noun = |count| if count == 1 { "change" } else { "changes" };
+    let changes = stats.total_changes.map_or_else(String::new, |count| format!("; {count} {}", noun(count)));
     if stats.time_in_state.iter().all(|state| state.time_ms == 0) {
         lines.say(4, &format!("time at each step: none yet{changes}"));
     } else {
