@@ -68,7 +68,7 @@ struct Arguments {
     /// Draw regret against settings tried into this file.
     #[arg(long)]
     svg: Option<PathBuf>,
-    /// Only how long searches of 100,000 settings think about a question.
+    /// Only the time to a question, and the memory, of searches among 100,000 settings.
     #[arg(long)]
     wide: bool,
     /// Do not use the known trends: 0 for none, −1 for all reversed.
@@ -100,7 +100,7 @@ fn main() -> ExitCode {
 
 fn race(arguments: &Arguments) -> Result<bool> {
     if arguments.wide {
-        wide::all(arguments.seed).iter().for_each(|thinking| say(&thinking.words()));
+        wide::lines(arguments.seed)?.iter().for_each(|line| say(line));
         return Ok(true);
     }
     let terms = Terms { seed: arguments.seed, louder: arguments.louder, safe: arguments.safe };

@@ -1,39 +1,39 @@
-//! How long a search of 100,000 settings thinks about its next question, and how much memory it takes.
+//! How long a search of 100,000 settings takes from a run's result to its next question, and how much memory.
 
 use std::time::Instant;
 
+use anyhow::Result;
 use powerband_advice::{Ask, Bound, Factor, FactorKind, Goal, Noise, Prior, Problem, Search, Space, Told, Who};
 use powerband_stats::{Draws, Purpose};
 
-/// What one search came to.
-pub(crate) struct Thinking {
-    /// How it was called.
-    pub(crate) name: String,
-    /// From a run's end to the next question, s, ascending.
-    pub(crate) questions_s: Vec<f64>,
+/// Five knobs of ten levels, and three of about 47.
+const SPACES: [&[u16]; 2] = [&[10, 10, 10, 10, 10], &[47, 46, 46]];
+
+/// A line for a search of each space, and one for the memory they took.
+pub(crate) fn lines(seed: u64) -> Result<Vec<String>> {
+    let line = |sides: &&[u16]| {
+        let questions_s = questions_s(sides, seed)?;
+        let (count, longest) = (questions_s.len(), questions_s.last().copied().unwrap_or_default());
+        let median = questions_s.get(count / 2).copied().unwrap_or_default();
+        let name = sides.iter().map(u16::to_string).collect::<Vec<_>>().join(" x ");
+        Ok(format!("{name:<24} {count:>3} questions, median {median:.3} s, longest {longest:.3} s"))
+    };
+    let mut lines = SPACES.iter().map(line).collect::<Result<Vec<String>>>()?;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // proc(5): the most memory that was resident.
+    lines.extend(
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).map(|most| format!("memory {}", most.trim())),
+    );
+    Ok(lines)
 }
 
-impl Thinking {
-    /// As a line of the table.
-    pub(crate) fn words(&self) -> String {
-        let (count, longest) = (self.questions_s.len(), self.questions_s.last().copied().unwrap_or_default());
-        let median = self.questions_s.get(count / 2).copied().unwrap_or_default();
-        format!("{:<24} {count:>3} questions, median {median:.3} s, longest {longest:.3} s", self.name)
-    }
-}
-
-/// Searches among five knobs of ten levels, and among three of about 47.
-pub(crate) fn all(seed: u64) -> Vec<Thinking> {
-    [&[10_u16, 10, 10, 10, 10][..], &[47, 46, 46]].map(|sides| think(sides, seed)).into()
-}
-
-fn think(sides: &[u16], seed: u64) -> Thinking {
-    let name = sides.iter().map(u16::to_string).collect::<Vec<_>>().join(" x ");
+/// The time to each question of one search, s, ascending.
+fn questions_s(sides: &[u16], seed: u64) -> Result<Vec<f64>> {
     let mut random = Draws::new(seed, Purpose::Noise, 41, 0);
     let problem = problem(sides, seed);
     let points = problem.space.points.clone();
     let (goal, tail) = (drawn(sides, &mut random, 0.4), drawn(sides, &mut random, -0.8));
-    let Ok(mut search) = Search::new(problem) else { return Thinking { name, questions_s: Vec::new() } };
+    let mut search = Search::new(problem)?;
     let mut questions_s = Vec::new();
     while let Ask::Run(who) = search.ask() {
         let start = vec![Some(0); sides.len()];
@@ -48,7 +48,7 @@ fn think(sides: &[u16], seed: u64) -> Thinking {
         questions_s.push(began.elapsed().as_secs_f64());
     }
     questions_s.sort_by(f64::total_cmp);
-    Thinking { name, questions_s }
+    Ok(questions_s)
 }
 
 /// What each level of each knob adds to a metric's logarithm: a slope and a bend, so that the best lies inside.
@@ -70,17 +70,9 @@ fn problem(sides: &[u16], seed: u64) -> Problem {
         kind: FactorKind::Number((1..=*side).map(|level| f64::from(level) * f64::from(level)).collect()),
         switch_s: 0.0,
     };
-    let mut points = vec![Vec::new()];
-    for side in sides {
-        let longer = |point: &Vec<Option<u16>>| {
-            let point = point.clone();
-            (0..*side).map(move |level| [point.as_slice(), &[Some(level)]].concat())
-        };
-        points = points.iter().flat_map(longer).collect();
-    }
     let trends = vec![0.0; sides.len()];
     Problem {
-        space: Space { factors: sides.iter().map(factor).collect(), points },
+        space: Space::crossed(sides.iter().map(factor).collect()),
         start: Some(0),
         goal: Goal::Measured { trends: trends.clone(), prior: Prior::watts() },
         bounds: vec![Bound { limit: -0.2, above_start: Some(-0.2), trends, prior: Prior::tail() }],

@@ -52,6 +52,20 @@ impl Factor {
 }
 
 impl Space {
+    /// Every combination of the factors' levels; the last factor changes fastest.
+    #[must_use]
+    pub fn crossed(factors: Vec<Factor>) -> Self {
+        let mut points = vec![Vec::new()];
+        for factor in &factors {
+            let longer = |point: &Vec<Option<u16>>| {
+                let point = point.clone();
+                (0..factor.levels() as u16).map(move |level| [point.as_slice(), &[Some(level)]].concat())
+            };
+            points = points.iter().flat_map(longer).collect();
+        }
+        Self { factors, points }
+    }
+
     /// Checks that every point fits the factors.
     ///
     /// # Errors

@@ -255,7 +255,7 @@ impl Judging {
         levels
     }
 
-    /// The median within blocks: whoever goes on with an experiment begins a block.
+    /// The median within blocks: an experiment that is resumed begins with a block, so that no pause is among them.
     fn usually_apart_ns(&self) -> Option<u64> {
         let mut apart_ns = self.apart_ns.concat();
         let middle = apart_ns.len().checked_sub(1)? / 2;

@@ -31,11 +31,10 @@ pub fn resolve_among(name: &str, governors: &[String]) -> Result<Named, KnobErro
         let knob = ALL.iter().find(|knob| knob.about().name == *family);
         return knob.map(|&knob| Named { knob, name: name.to_owned() }).ok_or_else(|| unknown(name));
     }
-    let wanted = plain(name);
     let is_meant = |knob: &&&dyn Knob| {
         let about = knob.about();
         !FAMILIES.contains(&about.name)
-            && [about.name, about.short].iter().chain(about.aliases).any(|spelling| plain(spelling) == wanted)
+            && [about.name, about.short].iter().chain(about.aliases).any(|spelling| is_spelled(name, spelling))
     };
     let mut found: Vec<&'static dyn Knob> = ALL.iter().filter(is_meant).copied().collect();
     if found.len() > 1 && !governors.iter().any(|governor| governor == ANDROIDS) {
@@ -73,6 +72,13 @@ pub fn resolve_here(name: &str, chosen: &[String], machine: &mut dyn Look) -> Re
         }
         other => other,
     }
+}
+
+/// Whether a name is this spelling but for what is forgiven. It is asked of every spelling for every assignment of every
+/// setting, so that it copies nothing.
+fn is_spelled(name: &str, spelling: &str) -> bool {
+    let forgiven = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+    name.len() == spelling.len() && name.bytes().zip(spelling.bytes()).all(|(a, b)| forgiven(a) == forgiven(b))
 }
 
 /// A name without what is forgiven: capitals, and dashes for underscores.

@@ -83,15 +83,7 @@ mod tests {
     fn grid(sides: &[u16]) -> Space {
         let factor =
             |side: &u16| Factor { name: side.to_string(), kind: FactorKind::Names(usize::from(*side)), switch_s: 0.0 };
-        let mut points = vec![Vec::new()];
-        for side in sides {
-            let longer = |point: &Vec<Option<u16>>| {
-                let point = point.clone();
-                (0..*side).map(move |level| [point.as_slice(), &[Some(level)]].concat())
-            };
-            points = points.iter().flat_map(longer).collect();
-        }
-        Space { factors: sides.iter().map(factor).collect(), points }
+        Space::crossed(sides.iter().map(factor).collect())
     }
 
     #[test]

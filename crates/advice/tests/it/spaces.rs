@@ -91,12 +91,7 @@ fn conditional_knobs_are_searched_where_they_are_active() {
 fn plays_large(sides: &[u16]) {
     let number = |side: &u16| FactorKind::Number((0..*side).map(f64::from).collect());
     let factors = (0..).zip(sides).map(|(at, side)| factor(&format!("knob{at}"), number(side))).collect();
-    let mut points: Vec<Vec<Option<u16>>> = vec![Vec::new()];
-    for side in sides {
-        let longer = |point: Vec<Option<u16>>| (0..*side).map(move |level| [point.as_slice(), &[Some(level)]].concat());
-        points = points.into_iter().flat_map(longer).collect();
-    }
-    let space = Space { factors, points };
+    let space = Space::crossed(factors);
     let part = |point: usize, axis: usize| f64::from(space.points[point][axis].unwrap()) / f64::from(sides[axis] - 1);
     let level = |point: usize| 4.0 + 0.3 * part(point, 0) + 0.1 * part(point, 2);
     let tail = |point: usize| 6.0 - 1.0 * part(point, 0) + 0.8 * part(point, 1);

@@ -314,3 +314,18 @@ fn the_least_of_a_cpu_that_a_command_bears_is_found_on_this_machine() {
     }
     assert_eq!(desk.turned(), 0);
 }
+
+#[test]
+fn a_hundred_thousand_settings_are_searched_and_no_more() {
+    let desk = Desk::new();
+    let of = |bias: &str| {
+        let bias = format!("powersave_bias={bias}");
+        let knobs = ["governor=ondemand", "up_threshold=11..60:1", "sampling_down_factor=1..20:1", &bias];
+        let asked = ["--minimize", "power_w", "--load", "counter", "--dry-run"];
+        desk.run(&[&["--machine", "sim:pc", "tune"], &knobs[..], &asked].concat())
+    };
+    let told = of("0..990:10").ended(0).out;
+    assert!(told.contains("among 100000 settings, of which a few are tried"), "{told}");
+    let why = of("0..1000:10").refused(2);
+    assert!(why.contains("101000") && why.contains("100000"), "{why}");
+}
