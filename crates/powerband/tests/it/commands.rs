@@ -164,7 +164,8 @@ fn exactly_so_many_trials_run_as_are_asked_for() {
     let report = desk.report(&["try", "sleep 0.01", "sleep 0.05", "--warmup", "0", "--runs", "7"]);
     assert_eq!((report.blocks, report.trials), (7, 14));
     // On a simulated machine, where no other load can put the decision off.
-    let pair = ["try", "-s", "base:", "-s", "slow:governor=powersave", "--machine", "sim:omap3530", "--load", "counter"];
+    let pair =
+        ["try", "-s", "base:", "-s", "slow:governor=powersave", "--machine", "sim:omap3530", "--load", "counter"];
     for (least, blocks) in [("5", 5), ("7", 7)] {
         let more = ["--seed", "3", "--warmup", "0", "--min-runs", least, "-M", "8"];
         let report = desk.report(&[&pair[..], &more].concat());
