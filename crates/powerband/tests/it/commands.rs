@@ -171,6 +171,9 @@ fn exactly_so_many_trials_run_as_are_asked_for() {
         let report = desk.report(&[&pair[..], &more].concat());
         assert_eq!((report.blocks, report.trials), (blocks, 2 * blocks));
     }
+    // Ended before anything can be decided.
+    let report = desk.report(&[&pair[..], &["--seed", "3", "--warmup", "0", "-M", "2"]].concat());
+    assert_eq!((report.blocks, report.trials), (2, 4));
     let sentence = desk.run(&["try", "sleep 0.01", "sleep 0.05", "-m", "9", "-M", "8"]).refused(2);
     assert!(sentence.contains("--max-runs 9"), "{sentence}");
 }
