@@ -1,7 +1,6 @@
 //! One child: starting it through the shim, listening to it, and what is known when it has ended.
 use std::io::{BufRead, BufReader, IoSlice, Write};
 use std::mem::MaybeUninit;
-use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -37,13 +36,13 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts a job through `program`, which is ourselves. Where something is read around it, `before` is called once
-    /// everything is set up and nothing but its execution is left.
+    /// Starts a job through `program`, which is ourselves. `before` is called with its process once everything is set up and
+    /// nothing but its execution is left.
     pub(crate) fn start(
         program: &Path,
         job: &Job,
         group: Option<PathBuf>,
-        before: &mut dyn FnMut(),
+        before: &mut dyn FnMut(Pid),
     ) -> Result<Child, SpawnError> {
         let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
         let stream = || -> Result<(Option<Capture>, Stdio), SpawnError> {
@@ -176,7 +175,6 @@ fn instructions(program: &Path, job: &Job, group: Option<&Path>) -> Result<Instr
         enter: group.map(|folder| folder.join("cgroup.procs").to_string_lossy().into_owned()),
         cpus: job.cpus.as_ref().map(|cpus| cpus.as_slice().to_vec()),
         user: job.user.clone(),
-        waits: !job.around.is_empty(),
         invocation,
     })
 }
@@ -187,7 +185,7 @@ fn run_shim(
     instructions: &Instructions,
     control: Option<OwnedFd>,
     (stdout, stderr): (Stdio, Stdio),
-    before: &mut dyn FnMut(),
+    before: &mut dyn FnMut(Pid),
 ) -> Result<(Pid, u64), (Step, Errno)> {
     let failed = |error: std::io::Error| (Step::Start, io_errno(&error));
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -248,22 +246,20 @@ fn instruct(ours: &mut UnixStream, instructions: &Instructions, control: Option<
         sent =
             rustix::net::sendmsg(&*ours, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL).map_err(errno)?;
     }
-    ours.write_all(&bytes[sent..]).map_err(|error| io_errno(&error))?;
-    // One that waits for our word still listens.
-    if instructions.waits { Ok(()) } else { ours.shutdown(Shutdown::Write).map_err(|error| io_errno(&error)) }
+    ours.write_all(&bytes[sent..]).map_err(|error| io_errno(&error))
 }
 
-/// Everything the shim and the load-to-be answer, until the load is executed or both have ended. One that waits has our
-/// word once `before` is done.
-fn hear(mut ours: &UnixStream, before: &mut dyn FnMut(), answers: &mut Vec<Answer>) -> Result<(), Errno> {
+/// Everything the shim and the load-to-be answer, until the load is executed or both have ended. It is executed once
+/// `before` is done.
+fn hear(mut ours: &UnixStream, before: &mut dyn FnMut(Pid), answers: &mut Vec<Answer>) -> Result<(), Errno> {
     for line in BufReader::new(ours).lines() {
         let line = line.map_err(|error| match io_errno(&error) {
             Errno::EAGAIN => Errno::ETIMEDOUT,
             other => other,
         })?;
         match serde_json::from_str(&line) {
-            Ok(Answer::Waits) => {
-                before();
+            Ok(Answer::Waits(pid)) => {
+                before(Pid::from_raw(pid).ok_or(Errno::EINVAL)?);
                 ours.write_all(b"\n").map_err(|error| io_errno(&error))?;
             }
             Ok(answer) => answers.push(answer),

@@ -44,7 +44,7 @@ impl Followed {
         let limit = Some(AT_ONCE_BYTES);
         let user = crate::caller::command_user(place.user).map_err(|refusal| refusal.errno)?;
         let job = Job { work, cpus: None, group: None, user, output_limit: limit, around: Vec::new() };
-        let child = Child::start(program, &job, None, &mut || {}).map_err(|error| match error {
+        let child = Child::start(program, &job, None, &mut |_| {}).map_err(|error| match error {
             SpawnError::Refused { errno, .. } => errno,
             _ => Errno::ENOENT,
         })?;

@@ -1,7 +1,7 @@
 //! The small program between us and a load: what happens in the new process before the load is executed.
 //!
 //! Its standard input is a socket. Through it come the instructions (a line of JSON, with the control pipe's writing end
-//! beside the first byte when there is one) and, when the load is to wait for it, one more line that lets it be executed;
+//! beside the first byte when there is one) and one more line that lets the load be executed;
 //! through it go back the load's process number and, if anything is refused, which step and why. It closes when the load
 //! is executed.
 use std::ffi::OsString;
@@ -46,8 +46,6 @@ pub(crate) struct Instructions {
     pub(crate) cpus: Option<Vec<u32>>,
     /// Whom to become.
     pub(crate) user: Option<User>,
-    /// Whether it is executed only at our word.
-    pub(crate) waits: bool,
     /// Environment and files of a command that runs once.
     #[serde(default)]
     pub(crate) invocation: Invocation,
@@ -59,8 +57,8 @@ pub(crate) struct Instructions {
 pub(crate) enum Answer {
     /// The load's process.
     Pid(i32),
-    /// Everything is set up, and our word is waited for.
-    Waits,
+    /// Everything is set up, and the load, which is this process, waits to be let go.
+    Waits(i32),
     /// The load is being executed: the machine's clock right before, ns.
     Executes(u64),
     /// A step was refused.
@@ -154,9 +152,7 @@ fn become_load(instructions: &Instructions, control: Option<&OwnedFd>, socket: &
         load.env(CONTROL_FD_VARIABLE, control.as_raw_fd().to_string());
     }
     crate::raw::reset_signals();
-    if instructions.waits {
-        wait_for_word(socket).map_err(|errno| (Step::Start, errno))?;
-    }
+    wait_for_word(socket).map_err(|errno| (Step::Start, errno))?;
     answer(socket, &Answer::Executes(crate::now_ns()));
     Err((Step::Execute, io_errno(&load.exec())))
 }
@@ -174,9 +170,9 @@ fn redirect(invocation: &Invocation) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Waits until the owner has read what it wants to have read before.
+/// Waits until the guardian knows of us, and the owner has read what it wants to have read before.
 fn wait_for_word(socket: &OwnedFd) -> Result<(), Errno> {
-    answer(socket, &Answer::Waits);
+    answer(socket, &Answer::Waits(rustix::process::getpid().as_raw_nonzero().get()));
     loop {
         match rustix::io::read(socket, &mut [0; 1]) {
             Err(rustix::io::Errno::INTR) => {}

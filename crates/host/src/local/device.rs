@@ -247,12 +247,21 @@ impl Run for LocalDevice {
         };
         self.adoption = self.adoption.take().or_else(Adoption::begin);
         let mut around: Vec<Watching> = job.around.iter().map(Watching::new).collect();
-        let Self { program, files, .. } = self;
-        let child =
-            Child::start(program, job, group, &mut || around.iter_mut().for_each(|watching| watching.read(files)))?;
-        if let Some((guard, load)) = self.guard.as_mut().zip(Load::of(child.pid())) {
-            guard.runs(load);
-        }
+        let Self { program, files, guard, .. } = self;
+        let mut waits = None;
+        let mut before = |pid| {
+            waits = Some(pid);
+            // Before it can start anything: killed at any moment, we leave nobody the guardian does not know.
+            if let Some((guard, load)) = guard.as_mut().zip(Load::of(pid)) {
+                guard.runs(load);
+            }
+            around.iter_mut().for_each(|watching| watching.read(files));
+        };
+        let child = Child::start(program, job, group, &mut before).inspect_err(|_| {
+            if let Some((guard, pid)) = guard.as_mut().zip(waits) {
+                guard.ended(pid);
+            }
+        })?;
         self.next += 1;
         self.running.insert(self.next, Running { child, around });
         Ok(ProcessId(self.next))

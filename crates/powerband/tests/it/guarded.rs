@@ -180,6 +180,19 @@ fn signals_to_the_whole_process_group_spare_the_guardian() {
 }
 
 #[test]
+fn a_load_whose_first_act_is_to_kill_its_owner_leaves_nothing() {
+    // The guardian knows of a load before it can do anything: whoever is killed right then leaves nobody running.
+    for _ in 0..20 {
+        let (desk, path, pids) = desk_with_a_knob();
+        let knob = format!("{}=1", desk.knob("knob"));
+        let script = "sleep 311 & echo $! >> \"$0\"; kill -KILL $PPID; echo end >> \"$0\"";
+        let running = desk.start(&["with", &knob, "--", "sh", "-c", script, &pids.display().to_string()]);
+        running.end();
+        is_all_over(&desk, &path, &text(&pids).lines().map(str::to_owned).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn a_killed_guardian_is_replaced_and_the_next_one_knows_what_runs() {
     let (desk, path, pids) = desk_with_a_knob();
     let running = start_with(&desk, &pids);
@@ -189,8 +202,8 @@ fn a_killed_guardian_is_replaced_and_the_next_one_knows_what_runs() {
     kill_process(first[0], Signal::KILL).unwrap();
     until("another is there", || guardians(&desk).iter().any(|guardian| *guardian != first[0]));
     assert!(text(&path).starts_with('1') && family.iter().all(|pid| lives(pid)), "nothing else happened");
-    // The replacement must have been told of the load, which the owner does right after it is there.
-    std::thread::sleep(Duration::from_millis(50));
+    // It hears of the load once it is ready, a moment after it can be seen.
+    std::thread::sleep(Duration::from_secs(1));
     running.signal(Signal::KILL);
     running.end();
     is_all_over(&desk, &path, &family);
