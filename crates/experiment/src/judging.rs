@@ -1,6 +1,6 @@
 //! Judging: the trials of an experiment as tables, one judge a metric, the knee; verdicts in the journal's words.
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use powerband_record::{
     Better, KneeFinding, LOSS_MARGIN_PERCENT, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing,
@@ -89,14 +89,11 @@ pub(crate) struct Judging {
     spending: Arc<Spending>,
 }
 
-/// Boundaries depend on nothing but levels and looks, and take a moment to compute: one table serves all experiments.
-static SPENDING: OnceLock<Arc<Spending>> = OnceLock::new();
-
 impl Judging {
     pub(crate) fn new(started: &Started) -> Self {
         let judged = started.metrics.iter().filter(|metric| metric.judged).count().max(1);
         let others = started.settings.len().saturating_sub(1);
-        let spending = Arc::clone(SPENDING.get_or_init(|| Arc::new(Spending::new())));
+        let spending = Spending::shared();
         let rules = Rules {
             // Verdicts on several metrics share the error rate.
             alpha: started.alpha / judged as f64,

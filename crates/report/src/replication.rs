@@ -13,7 +13,7 @@ mod takeaway;
 pub(crate) mod text;
 
 pub use crate::published::Check;
-pub use evidence::{Estimate, Evidence, Observed, Tried};
+pub use evidence::{Apart, Estimate, Evidence, Observed, Tried};
 pub use figure::{Drawn, Line, Spot};
 pub use takeaway::{CheckedTakeaway, takeaway};
 pub use text::{brief, render};
@@ -48,7 +48,7 @@ pub struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
     /// Deviation from what was published as a share of its tolerance: up to 1 the check holds. Of a direction that is claimed
-    /// without a size, the tolerance is two standard errors.
+    /// without a size, the tolerance is what `compare` would need to show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
 }

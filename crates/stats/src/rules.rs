@@ -26,6 +26,8 @@ pub enum Spend {
         /// Blocks fixed before the first trial.
         blocks: u32,
     },
+    /// All of it at the one look there is: for blocks whose number was fixed beforehand, at their end.
+    Once,
 }
 
 /// Rules of judgement.

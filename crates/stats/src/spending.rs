@@ -7,7 +7,7 @@
 use crate::distribution::{normal_density, normal_upper, normal_upper_quantile};
 use crate::rules::Spend;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Looks up to this block are computed; later ones continue from it (see [`Spending::nominal`]).
 const COMPUTED_BLOCKS: u32 = 200;
@@ -38,6 +38,7 @@ impl Spend {
         match self {
             Self::OpenEnded => alpha * (1.0 - 2.0 / (since + 3.0)),
             Self::HalfFirst => alpha * (1.0 - 1.0 / (since + 2.0)),
+            Self::Once => alpha,
             Self::Uniform { blocks } => alpha * (f64::from(block) / f64::from(blocks.max(first))).min(1.0),
         }
     }
@@ -58,6 +59,13 @@ impl Spending {
         Self::default()
     }
 
+    /// The one of this process: boundaries depend on nothing but levels and looks, and take a moment to compute.
+    #[must_use]
+    pub fn shared() -> Arc<Self> {
+        static SHARED: OnceLock<Arc<Spending>> = OnceLock::new();
+        Arc::clone(SHARED.get_or_init(Arc::default))
+    }
+
     /// Nominal two-sided p of the look after `block`, for a total of `alpha` and the first look after `first`.
     ///
     /// 0 before the first look and where nothing is left to spend. From block 200 on it is p(200)·(200/block)^1.5,
@@ -67,6 +75,9 @@ impl Spending {
         let first = first.max(1);
         if block < first || alpha <= 0.0 {
             return 0.0;
+        }
+        if spend == Spend::Once {
+            return alpha;
         }
         let limit = COMPUTED_BLOCKS.max(first);
         let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,14 +1,12 @@
 //! `compare`: settings of stored experiments, or of measurements made elsewhere, by rules that say what cannot be said.
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use powerband_load::MetricSpec;
 use powerband_record::{Better, Metric, parse_percent};
 use powerband_report::comparison::{Ask, CompareError, Comparison, Csv, Measured, several, within};
 use powerband_report::picture::comparison_pictures;
 use powerband_rig::{MAX_MEASURED_BYTES, read_text};
-use powerband_stats::Spending;
 use powerband_store::Store;
 
 use crate::cli::{Compare, Shared};
@@ -22,7 +20,6 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
         margin: share("margin", args.margin.as_deref())?,
         alpha: share("alpha", args.alpha.as_deref())?,
         mean: args.judge.as_deref().map(|what| what == "mean"),
-        spending: Arc::new(Spending::new()),
     };
     let found = match args.from_csv.as_slice() {
         [] => stored(shared, args, &ask)?,

@@ -1,15 +1,10 @@
 //! Which of several settings that are all better than the reference: they are compared with one another in the blocks they share.
-use std::sync::{Arc, OnceLock};
 
 use powerband_record::{Better, Verdict};
-use powerband_stats::Spending;
 
 use super::labels;
 use crate::Model;
 use crate::comparison::{Ask, Measured, Row, within};
-
-/// Boundaries are the same for all reports and take a moment to compute.
-static SPENDING: OnceLock<Arc<Spending>> = OnceLock::new();
 
 /// The best of some settings, and how it compares with the others, to be read behind its name.
 ///
@@ -47,9 +42,8 @@ fn compared(model: &Model, best: u32, of: &[u32]) -> Vec<(u32, Row)> {
     let others: Vec<u32> = (0..).take(model.settings.len()).filter(|at| *at != best).collect();
     let index = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     let measured = Measured::of_model(model);
-    let spending = Arc::clone(SPENDING.get_or_init(|| Arc::new(Spending::new())));
     let alpha = Some(2.0 * model.started.alpha / of.len().max(2) as f64);
-    let ask = Ask { metrics: Vec::new(), margin: None, alpha, mean: None, spending };
+    let ask = Ask { metrics: Vec::new(), margin: None, alpha, mean: None };
     let places: Vec<usize> = others.iter().map(|at| index(*at)).collect();
     if !measured.in_blocks(&[&[index(best)], places.as_slice()].concat()) {
         return Vec::new();

@@ -124,6 +124,7 @@ impl Csv {
             robust: false,
             mean: false,
             randomised: false,
+            looked_at_once: false,
         })
     }
 }

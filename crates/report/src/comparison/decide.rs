@@ -1,15 +1,16 @@
 //! Which comparison fits what was measured, and what it comes to.
-use std::sync::Arc;
-
 use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss, unit_of};
 use powerband_stats::apart::{Apart, ApartLook, LEAST_SESSIONS, sessions, through_reference, welch};
-use powerband_stats::{Claim, Judge, Rules, Scale, SettingLook, Spending};
+use powerband_stats::{Claim, Judge, Rules, Scale, SettingLook, Spend, Spending};
 
 use super::measured::{Measured, typical};
 use super::{CompareError, Comparison, How, Row, chosen, text};
 
 /// Margin and error rate where neither an option nor an experiment says one.
 const DEFAULTS: (f64, f64) = (0.01, 0.05);
+
+/// So many blocks, of a number fixed beforehand, are compared at least: the reference's first look comes as early.
+const FEWEST_BLOCKS: u32 = 2;
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -22,8 +23,6 @@ pub struct Ask {
     pub alpha: Option<f64>,
     /// Whether the mean of all trials as measured is judged, or the typical trial; none = as the experiments did.
     pub mean: Option<bool>,
-    /// Boundaries of looks.
-    pub spending: Arc<Spending>,
 }
 
 /// Settings of one set of measurements against `reference`: in blocks where there are blocks, else by sessions, else shown.
@@ -36,7 +35,7 @@ pub fn within(measured: &Measured, reference: usize, others: &[usize], ask: &Ask
     let mut rows = Vec::new();
     for metric in &metrics {
         if measured.in_blocks(&[&[reference], others].concat()) {
-            rows.extend(in_blocks(measured, reference, others, metric, &rules, &ask.spending)?);
+            rows.extend(in_blocks(measured, reference, others, metric, &rules)?);
             continue;
         }
         for &other in others {
@@ -81,7 +80,7 @@ pub fn between(first: Side<'_>, second: Side<'_>, ask: &Ask) -> Result<Compariso
         for pair in &pairs {
             let through = shared && pair.0 != 0 && pair.1 != 0;
             rows.push(if single && through {
-                by_reference(a, b, *pair, metric, &rules, pairs.len(), &ask.spending)?
+                by_reference(a, b, *pair, metric, &rules, pairs.len())?
             } else {
                 by_sessions([first.0, second.0], *pair, metric, &rules, pairs.len())?
             });
@@ -156,12 +155,15 @@ fn in_blocks(
     others: &[usize],
     metric: &Metric,
     rules: &Rules,
-    spending: &Arc<Spending>,
 ) -> Result<Vec<Row>, CompareError> {
     let table = measured.table(reference, others, &metric.name)?;
     let values: Vec<f64> = (0..table.blocks()).flat_map(|block| table.block(block).map(|(_, value)| value)).collect();
     let rules = scaled(rules, metric, &values, &measured.values(reference, &metric.name));
-    let mut judge = Judge::new(others.len(), rules.clone(), Arc::clone(spending))?;
+    let rules = match measured.looked_at_once {
+        true => Rules { spend: Spend::Once, first_look: Some(FEWEST_BLOCKS), ..rules },
+        false => rules,
+    };
+    let mut judge = Judge::new(others.len(), rules.clone(), Spending::shared())?;
     let too_few = |why: &powerband_stats::Error| {
         let row = |&other: &usize| Row {
             count: u32::try_from(table.blocks()).unwrap_or(u32::MAX),
@@ -298,13 +300,12 @@ fn effect(
     setting: usize,
     metric: &Metric,
     rules: &Rules,
-    spending: &Arc<Spending>,
 ) -> Result<Option<SettingLook>, CompareError> {
     let others: Vec<usize> = (1..measured.settings.len()).collect();
     let table = measured.table(0, &others, &metric.name)?;
     // Its claim does not matter here, only its difference: ranks have no variance to add.
     let rules = Rules { robust: false, ..rules.clone() };
-    match Judge::new(others.len(), rules, Arc::clone(spending))?.look(&table) {
+    match Judge::new(others.len(), rules, Spending::shared())?.look(&table) {
         Ok(look) => Ok(look.settings.into_iter().find(|it| it.setting == setting)),
         Err(powerband_stats::Error::TooFewBlocks { .. } | powerband_stats::Error::TooFewTrials { .. }) => Ok(None),
         Err(why) => Err(why.into()),
@@ -319,18 +320,17 @@ fn by_reference(
     metric: &Metric,
     rules: &Rules,
     sharing: usize,
-    spending: &Arc<Spending>,
 ) -> Result<Row, CompareError> {
     let rules = both_scaled(rules, a, b, metric);
     let labels = (of(b, pair.1), of(a, pair.0));
     let row = blank(metric, labels.0, labels.1, How::SharedReference, rules.margin);
-    let (first, second) = (effect(a, pair.0, metric, &rules, spending)?, effect(b, pair.1, metric, &rules, spending)?);
+    let (first, second) = (effect(a, pair.0, metric, &rules)?, effect(b, pair.1, metric, &rules)?);
     let (Some(first), Some(second)) = (first, second) else {
         return Ok(Row { notes: vec!["one of them has too few blocks to be looked at".into()], ..row });
     };
     let blocks = first.contrast.blocks.max(second.contrast.blocks);
     let apart = through_reference(&second, &first);
-    let look = apart.judge_looked_at(blocks, &rules, sharing, spending);
+    let look = apart.judge_looked_at(blocks, &rules, sharing, &Spending::shared());
     let note = format!("each as a difference from {}, which both experiments have", a.label(0));
     Ok(Row { notes: vec![note], ..told(row, &apart, Some(&look), &rules, blocks) })
 }

@@ -60,6 +60,8 @@ pub struct Measured {
     pub mean: bool,
     /// Whether the order inside blocks is known to be random.
     pub randomised: bool,
+    /// Whether the number of blocks was fixed beforehand and nobody looked before its end.
+    pub looked_at_once: bool,
 }
 
 impl Measured {
@@ -109,6 +111,7 @@ impl Measured {
             robust: started.robust,
             mean: started.judge_mean,
             randomised: true,
+            looked_at_once: false,
         })
     }
 
@@ -132,6 +135,7 @@ impl Measured {
             robust: model.started.robust,
             mean: model.started.judge_mean,
             randomised: true,
+            looked_at_once: false,
         }
     }
 
@@ -179,6 +183,25 @@ impl Measured {
     pub(super) fn values(&self, setting: usize, metric: &str) -> Vec<f64> {
         let those = self.trials.iter().filter(|trial| trial.setting == setting);
         those.filter_map(|trial| trial.values.get(metric).copied()).collect()
+    }
+
+    /// Mean of one setting's values; none where there are none.
+    pub(crate) fn mean_of(&self, setting: usize, metric: &str) -> Option<f64> {
+        let values = self.values(setting, metric);
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// Mean of one setting's values by block.
+    pub(crate) fn by_block(&self, setting: usize, metric: &str) -> BTreeMap<usize, f64> {
+        let mut groups = Groups::new();
+        for trial in self.trials.iter().filter(|trial| trial.setting == setting) {
+            let value = trial.values.get(metric).filter(|value| value.is_finite());
+            if let (Some(block), Some(&value)) = (trial.block, value) {
+                groups.entry(block).or_default().push(value);
+            }
+        }
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        groups.into_iter().map(|(block, values)| (block, mean(values))).collect()
     }
 
     /// Values of one setting by session; empty where no session is told.

@@ -36,7 +36,6 @@ pub fn several(sides: &[Side<'_>], ask: &Ask) -> Result<Comparison, CompareError
         margin: Some(margin),
         alpha: Some(alpha / others.len() as f64),
         mean: ask.mean,
-        spending: std::sync::Arc::clone(&ask.spending),
     };
     let (mut rows, mut notes): (Vec<Row>, Vec<String>) = (Vec::new(), Vec::new());
     for other in others {

@@ -125,7 +125,7 @@ pub(super) fn claims(articles: &[Replication]) -> Option<Picture> {
     let title = "Deviation of every claim from the article".to_owned();
     let desc = format!(
         "Deviation as a share of the tolerance: up to 1 a claim holds. Where an article claims a direction without a size, the \
-         tolerance is two standard errors. Claims without a mark have no deviation. {}.",
+         tolerance is what `compare` needs to show it. Claims without a mark have no deviation. {}.",
         summed(articles)
     );
     let drawing = Rows {

@@ -76,7 +76,7 @@ pub enum Check {
         /// In how many it is a deviation and no contradiction; absent = `at_least`.
         #[serde(default)]
         deviates_at_least: Option<usize>,
-        /// Whether a metric counts in which the others are not clearly (by two standard errors) above it.
+        /// Whether a metric counts in which the others are not shown to be above it.
         #[serde(default)]
         or_tied: bool,
     },
@@ -88,7 +88,7 @@ pub enum Check {
         metric: String,
         /// Settings, by label.
         settings: Vec<String>,
-        /// By what share of the first the last is above it at least; absent = by any that two standard errors show.
+        /// By what share of the first the last is above it at least; absent = by any that is shown.
         #[serde(default)]
         by: f64,
     },

@@ -1,22 +1,14 @@
-//! Whether a check holds against the evidence: by the mean, where a published size has a tolerance; by the mean and two
-//! standard errors, where only a direction or an equality is claimed.
-use super::evidence::{Estimate, Evidence, Observed};
+//! Whether a check holds against the evidence: by the mean, where a published size has a tolerance; as `compare` judges two
+//! settings, where a direction or an equality is claimed.
+use super::evidence::{Apart, Estimate, Evidence, Observed};
 use super::{Answer, Holds};
 use crate::published::{Check, Claim};
-
-/// A difference below this many standard errors is a tie.
-const TIE: f64 = 2.0;
 
 /// Holds one check of a claim against the evidence.
 pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answer {
     let Some(plan) = check.plan() else { return tried(check, evidence) };
     let Some(run) = evidence.runs.get(plan) else { return not_tried(format!("{plan} was not run")) };
-    let Some(answer) = measured(claim, check, run) else {
-        return not_tried(format!("{plan} did not measure that"));
-    };
-    // One block shows a direction but not how sure it is.
-    let is_direction = matches!(check, Check::Above { .. } | Check::Rising { .. });
-    if is_direction && run.blocks < 2 { Answer { holds: Holds::Tie, ..answer } } else { answer }
+    measured(claim, check, run).unwrap_or_else(|| not_tried(format!("{plan} did not measure that")))
 }
 
 fn tried(check: &Check, evidence: &Evidence) -> Answer {
@@ -28,42 +20,42 @@ fn tried(check: &Check, evidence: &Evidence) -> Answer {
 }
 
 fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
-    let ratio = |of: [&str; 2], metric: &str| run.joined(of, metric, |a, b| a / b);
+    let apart = |of: [&str; 2], metric: &String, margin| run.apart(of, std::slice::from_ref(metric), margin);
     Some(match check {
         Check::Alike { metric, settings, within, deviates_within, .. } => {
             let (first, others) = settings.split_first()?;
-            let ratios = others.iter().map(|other| ratio([other, first], metric));
+            let at = |margin: f64| others.iter().map(move |other| apart([other, first], metric, Some(margin)));
+            let most = deviates_within.unwrap_or(*within);
             let names = format!("{metric} of {} against {first}", others.join(", "));
-            alike(&names, &ratios.collect::<Option<Vec<_>>>()?, (*within, deviates_within.unwrap_or(*within)))
+            let found = (at(*within).collect::<Option<Vec<_>>>()?, at(most).collect::<Option<Vec<_>>>()?);
+            alike(&names, &found.0, &found.1, (*within, most))
         }
         Check::Ratio { metric, of: [a, b], value, tolerance, .. } => {
             let (value, tolerance) = (value.or(claim.ratio)?, tolerance.or(claim.tolerance)?);
-            let found = ratio([a, b], metric)?;
+            let found = run.joined([a, b], metric, |a, b| a / b)?;
             let share = (found.mean - value).abs() / tolerance;
             let told = format!("{metric} of {a} over {b}: {} ({value} ± {tolerance})", with_error(found));
             answer(share <= 1.0, told, Some(share))
         }
         Check::Change { metric, of: [a, b], value, .. } => {
-            let found = run.joined([a, b], metric, |a, b| a / b - 1.0)?;
-            let told = format!("{metric} of {a} against {b}: {} ({:+.1} %)", percent(found), value * 100.0);
-            sized(found, *value, claim.tolerance_factor?, told)
+            let found = apart([a, b], metric, None)?;
+            let told = format!("{metric} of {a} against {b}: {} ({:+.1} %)", percent(&found), value * 100.0);
+            sized(&found, found.change / value, claim.tolerance_factor?, told)
         }
         Check::Difference { metric, of: [a, b], value, .. } => {
             let found = run.joined([a, b], metric, |a, b| a - b)?;
             let told = format!("{metric} of {a} less {b}: {} ({value:+})", with_error(found));
-            sized(found, *value, claim.tolerance_factor?, told)
+            sized(&apart([a, b], metric, None)?, found.mean / value, claim.tolerance_factor?, told)
         }
         Check::Above { .. } => compared(check, run)?,
         Check::Rising { metric, settings, by, .. } => {
             let means: Option<Vec<f64>> = settings.iter().map(|s| Some(run.mean(s, metric)?.mean)).collect();
-            let steps = settings.windows(2).map(|pair| run.joined([&pair[1], &pair[0]], metric, |a, b| a - b));
+            let steps = settings.windows(2).map(|pair| apart([&pair[1], &pair[0]], metric, None));
             let steps = steps.collect::<Option<Vec<_>>>()?;
-            let whole = run.joined([settings.last()?, settings.first()?], metric, |a, b| a - b)?;
-            let falls = steps.iter().any(|step| step.mean < -TIE * step.error && step.mean < 0.0);
+            let whole = apart([settings.last()?, settings.first()?], metric, None)?;
             let named = settings.iter().zip(means?).map(|(setting, mean)| format!("{setting} {}", number(mean)));
             let found = format!("{metric}: {}", named.collect::<Vec<_>>().join(", "));
-            let clear = whole.mean > TIE * whole.error && whole.mean >= by * run.mean(settings.first()?, metric)?.mean;
-            answer(!falls && clear, found, rise(whole, &steps))
+            rising(&whole, &steps, *by, found)
         }
         Check::Proportional { metric, settings, to, within, .. } => {
             let within = within.or(claim.tolerance)?;
@@ -99,15 +91,16 @@ fn compared(check: &Check, run: &Observed) -> Option<Answer> {
     let Check::Above { metrics, setting, others, below, at_least, deviates_at_least, or_tied, .. } = check else {
         return None;
     };
-    let against = |metric: &String, other: &String| {
-        let sign = if *below { -1.0 } else { 1.0 };
-        run.joined([setting, other], metric, |a, b| sign * (a - b))
+    let against = |metrics: &[String], other: &String| {
+        let found = run.apart([setting, other], metrics, None)?;
+        Some(if *below { found.negated() } else { found })
     };
-    let of = |metric| others.iter().map(|other| against(metric, other)).collect::<Option<Vec<_>>>();
-    let by_metric = metrics.iter().map(of).collect::<Option<Vec<_>>>()?;
+    let of = |metrics: &[String]| others.iter().map(|other| against(metrics, other)).collect::<Option<Vec<_>>>();
+    let by_metric = metrics.iter().map(|metric| of(std::slice::from_ref(metric))).collect::<Option<Vec<_>>>()?;
+    let overall = of(metrics)?;
     let least = at_least.unwrap_or(metrics.len());
     let limits = Limits { least, deviates: deviates_at_least.unwrap_or(least), or_tied: *or_tied };
-    Some(above(metrics, &by_metric, setting, (others, *below), limits))
+    Some(above(metrics, (&by_metric, &overall), setting, (others, *below), limits))
 }
 
 /// A value inside two limits, or beyond them by no more than a factor.
@@ -132,26 +125,38 @@ struct Limits {
     or_tied: bool,
 }
 
-/// In how many metrics a setting is above all others by the mean; a tie where those within two standard errors decide.
+/// In how many metrics a setting is above all others. Of all metrics each is to be shown; of some of them so many are to be by
+/// the mean, and their geometric mean is to be shown.
 fn above(
     metrics: &[String],
-    by_metric: &[Vec<Estimate>],
+    (by_metric, overall): (&[Vec<Apart>], &[Apart]),
     setting: &str,
     (others, below): (&[String], bool),
     Limits { least, deviates, or_tied }: Limits,
 ) -> Answer {
-    let missed = |far: &dyn Fn(&Estimate) -> bool| -> Vec<&str> {
+    let missed = |far: &dyn Fn(&Apart) -> bool| -> Vec<&str> {
         let lost = by_metric.iter().zip(metrics).filter(|(apart, _)| apart.iter().any(far));
         lost.map(|(_, metric)| metric.as_str()).collect()
     };
-    let surely_below = |apart: &Estimate| apart.mean < 0.0 && apart.mean < -TIE * apart.error;
-    let surely_not = missed(&surely_below);
-    let not_above = if or_tied { surely_not.clone() } else { missed(&|apart| apart.mean <= 0.0) };
+    let surely_not = missed(&|apart| apart.is_below());
+    let not_above = if or_tied { surely_not.clone() } else { missed(&|apart| apart.change <= 0.0) };
     let (count, most) = (metrics.len() - not_above.len(), metrics.len() - surely_not.len());
-    let holds = match count {
-        count if count >= least => Holds::Yes,
-        _ if most >= least => Holds::Tie,
-        count if count >= deviates => Holds::Deviates,
+    let all = least == metrics.len();
+    let shown = match (or_tied, all) {
+        (true, _) => count,
+        (false, true) => metrics.len() - missed(&|apart| !apart.is_above()).len(),
+        (false, false) => {
+            if overall.iter().all(Apart::is_above) {
+                count
+            } else {
+                0
+            }
+        }
+    };
+    let holds = match shown {
+        shown if shown >= least => Holds::Yes,
+        // Whatever the others are, it is no contradiction.
+        shown if shown >= deviates => Holds::Deviates,
         _ if most >= deviates => Holds::Tie,
         _ => Holds::No,
     };
@@ -165,60 +170,69 @@ fn above(
     let what = if let [metric] = metrics { metric.clone() } else { format!("{count} of {} metrics", metrics.len()) };
     let found = format!("{setting} is {side} {} in {what} (at least {least}){but}", others.join(", "));
     // By how much each metric misses, the best first: as many as are asked for decide.
-    let mut missed: Vec<f64> = by_metric
-        .iter()
-        .map(|apart| apart.iter().map(|apart| -in_errors(*apart)).fold(f64::NEG_INFINITY, f64::max))
-        .collect();
+    let farthest = |apart: &[Apart]| apart.iter().map(|apart| -apart.in_needed()).fold(f64::NEG_INFINITY, f64::max);
+    let mut missed: Vec<f64> = by_metric.iter().map(|apart| farthest(apart)).collect();
     missed.sort_by(f64::total_cmp);
-    // Where ties count, a metric misses by what is beyond two standard errors.
-    let past = if or_tied { 0.0 } else { 1.0 };
-    let deviation = least.checked_sub(1).and_then(|last| missed.get(last)).map(|missed| (past + missed).max(0.0));
+    // Up to 1 it holds: where ties count, as long as the other is not shown to be above; of all metrics, once each is shown.
+    let past = match (or_tied, all) {
+        (true, _) => 0.0,
+        (false, true) => 2.0,
+        (false, false) => 1.0,
+    };
+    let last = least.checked_sub(1).and_then(|last| missed.get(last)).map(|missed| (past + missed).max(0.0));
+    let whole = if or_tied || all { 0.0 } else { (2.0 + farthest(overall)).max(0.0) };
+    let deviation = last.map(|last| last.max(whole));
     Answer { holds, found, factor: None, deviation: deviation.filter(|it| it.is_finite()) }
 }
 
-/// Whether all ratios are one, within a distance that two standard errors more do not leave; up to the second they deviate.
-fn alike(names: &str, ratios: &[Estimate], (within, deviates_within): (f64, f64)) -> Answer {
-    let far = |ratio: &Estimate| (ratio.mean - 1.0).abs();
-    let worst = ratios.iter().copied().max_by(|a, b| far(a).total_cmp(&far(b)));
+/// Whether all are the same within a distance; up to the second they deviate. `found` is judged at the first, `wide` at the
+/// second.
+fn alike(names: &str, found: &[Apart], wide: &[Apart], (within, deviates_within): (f64, f64)) -> Answer {
+    let worst = found.iter().max_by(|a, b| a.change.abs().total_cmp(&b.change.abs()));
     let told = worst.map_or_else(String::new, |worst| {
-        let change = Estimate { mean: worst.mean - 1.0, ..worst };
-        format!("{names}: {} at most (may be {:.1} %)", percent(change), within * 100.0)
+        format!("{names}: {} at most (may be {:.1} %)", percent(worst), within * 100.0)
     });
-    let beyond = |within: f64| ratios.iter().any(|ratio| far(ratio) - TIE * ratio.error > within);
+    let beyond = |within: f64| found.iter().any(|it| it.low > within || it.high < -within);
     let holds = if beyond(deviates_within) {
         Holds::No
     } else if beyond(within) {
         Holds::Deviates
-    } else if ratios.iter().all(|ratio| far(ratio) + TIE * ratio.error <= within) {
+    } else if found.iter().all(|it| it.same) {
         Holds::Yes
-    } else if within < deviates_within && ratios.iter().all(|ratio| far(ratio) + TIE * ratio.error <= deviates_within) {
+    } else if within < deviates_within && wide.iter().all(|it| it.same) {
         // On whichever side of the first limit it is, it is no contradiction.
         Holds::Deviates
     } else {
         Holds::Tie
     };
-    let deviation = ratios.iter().map(|ratio| (far(ratio) + TIE * ratio.error) / within).max_by(f64::total_cmp);
+    let deviation = found.iter().map(|it| it.high.max(-it.low) / within).max_by(f64::total_cmp);
+    // On the log scale the two ends of a margin are not equally far in percent; what is the same is within both.
+    let deviation = deviation.map(|it| if holds == Holds::Yes { it.min(1.0) } else { it.max(1.0) });
     Answer { holds, found: told, factor: None, deviation: deviation.filter(|it| it.is_finite()) }
 }
 
-/// A mean in units of what counts as a difference, two standard errors.
-fn in_errors(found: Estimate) -> f64 {
-    if found.error > 0.0 { found.mean / (TIE * found.error) } else { found.mean.signum() }
+/// Whether it does not fall from step to step and is above at its end what it was at its beginning, by a share of it.
+fn rising(whole: &Apart, steps: &[Apart], by: f64, found: String) -> Answer {
+    let falls = steps.iter().any(Apart::is_below);
+    let holds = match () {
+        () if falls || whole.is_below() || whole.same => Holds::No,
+        () if whole.is_above() && whole.change < by => Holds::No,
+        () if whole.is_above() => Holds::Yes,
+        () => Holds::Tie,
+    };
+    // How near it is to being no rise, or one of its steps to being a fall.
+    let needed = whole.in_needed();
+    let far = if needed > 0.0 { 1.0 / needed } else { 2.0 - needed };
+    let far = if whole.change > 0.0 { far.max(by / whole.change) } else { far };
+    let fallen = steps.iter().map(|step| -step.in_needed()).fold(far, f64::max);
+    let deviation = if holds == Holds::No { fallen.max(1.0) } else { fallen };
+    Answer { holds, found, factor: None, deviation: Some(deviation).filter(|it| it.is_finite()) }
 }
 
-/// How near a rise is to being none, or one of its steps to being a fall.
-fn rise(whole: Estimate, steps: &[Estimate]) -> Option<f64> {
-    let clear = in_errors(whole);
-    let whole = if clear > 0.0 { 1.0 / clear } else { 2.0 - clear };
-    let falls = steps.iter().map(|step| -in_errors(*step)).fold(0.0, f64::max);
-    Some(whole.max(falls)).filter(|it| it.is_finite())
-}
-
-/// A size of which the sign must be right; by which factor it is off is told, and decides of a size alone.
-fn sized(found: Estimate, published: f64, factor: f64, told: String) -> Answer {
-    let off = found.mean / published;
+/// A size of which the sign must be right and shown; `off`, the factor it is off by, decides of a size alone.
+fn sized(found: &Apart, off: f64, factor: f64, told: String) -> Answer {
     let holds = match off {
-        _ if found.mean.abs() < TIE * found.error => Holds::Tie,
+        _ if !found.differs => Holds::Tie,
         wrong if wrong <= 0.0 => Holds::No,
         off if off.max(off.recip()) <= factor => Holds::Yes,
         _ => Holds::Deviates,
@@ -236,10 +250,10 @@ fn not_tried(found: String) -> Answer {
     Answer { holds: Holds::NotTried, found, factor: None, deviation: None }
 }
 
-fn percent(found: Estimate) -> String {
-    match found.error.is_finite() {
-        true => format!("{:+.2} ± {:.2} %", found.mean * 100.0, found.error * 100.0),
-        false => format!("{:+.2} % (one block, error unknown)", found.mean * 100.0),
+fn percent(found: &Apart) -> String {
+    match found.low.is_finite() && found.high.is_finite() {
+        true => format!("{:+.2} % ({:+.2} to {:+.2} %)", found.change * 100.0, found.low * 100.0, found.high * 100.0),
+        false => format!("{:+.2} % (too few blocks to say how sure)", found.change * 100.0),
     }
 }
 
@@ -298,6 +312,7 @@ mod tests {
 
     const TENS: &[f64] = &[10.0, 10.1, 9.9, 10.0];
     const ELEVENS: &[f64] = &[11.0, 11.1, 10.9, 11.0];
+    const LEVEL: &[f64] = &[10.0, 10.01, 9.99, 10.0];
     const NOISE: &[f64] = &[8.0, 12.5, 9.0, 11.0];
 
     #[test]
@@ -368,7 +383,8 @@ mod tests {
         let rising = "is = 'rising'\nsettings = ['a', 'b', 'c']";
         assert_eq!(holds("", rising, [TENS, TENS, ELEVENS]), Holds::Yes);
         assert_eq!(holds("", rising, [TENS, ELEVENS, TENS]), Holds::No);
-        assert_eq!(holds("", rising, [TENS, TENS, TENS]), Holds::No);
+        assert_eq!(holds("", rising, [TENS, NOISE, TENS]), Holds::Tie);
+        assert_eq!(holds("", rising, [LEVEL, LEVEL, LEVEL]), Holds::No);
     }
 
     #[test]

@@ -1,11 +1,9 @@
 //! How often a comparison of what was measured before errs, by experiments on arithmetic: what all of these tests share.
 //!
 //! Short forms on every change, long ones in a sweep (`POWERBAND_SWEEP=1`), from seeds that `POWERBAND_SWEEP_SEED` shifts.
-use std::sync::{Arc, LazyLock};
 
 use powerband_record::{Better, Metric, Verdict};
 use powerband_report::comparison::{Ask, Row};
-use powerband_stats::Spending;
 use powerband_stats::formula::run_seed;
 
 mod blocks;
@@ -58,8 +56,7 @@ fn metric() -> Metric {
 
 /// The question, with a margin of `margin`.
 fn ask(margin: f64) -> Ask {
-    static SPENDING: LazyLock<Arc<Spending>> = LazyLock::new(Arc::default);
-    Ask { metrics: vec![metric()], margin: Some(margin), alpha: None, mean: None, spending: Arc::clone(&SPENDING) }
+    Ask { metrics: vec![metric()], margin: Some(margin), alpha: None, mean: None }
 }
 
 fn differs(row: &Row) -> bool {

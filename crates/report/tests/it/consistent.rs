@@ -3,12 +3,9 @@ mod checker;
 mod plans;
 mod random;
 
-use std::sync::Arc;
-
 use powerband_record::{CloseReason, Event, SettingVerdict, Standing, Verdict};
 use powerband_report::comparison::{Ask, Comparison, Measured, Side, several};
 use powerband_report::{Model, advice, no_advice, sentence};
-use powerband_stats::Spending;
 
 use crate::journals;
 use checker::{contradictions, outside_margin};
@@ -138,20 +135,18 @@ fn a_knee_that_breaks_a_requirement_is_not_recommended() {
 }
 
 /// Experiments compared with one another, each a side.
-fn compared(all: &[Vec<Event>], spending: &Arc<Spending>) -> Option<Comparison> {
+fn compared(all: &[Vec<Event>]) -> Option<Comparison> {
     let measured = (1..).zip(all).map(|(id, events)| Measured::of_events(id, "bench", events).unwrap());
     let measured: Vec<Measured> = measured.collect();
     let sides: Vec<Side<'_>> = measured.iter().map(|one| (std::slice::from_ref(one), None)).collect();
-    several(&sides, &Ask { metrics: vec![], margin: None, alpha: None, mean: None, spending: Arc::clone(spending) })
-        .ok()
+    several(&sides, &Ask { metrics: vec![], margin: None, alpha: None, mean: None }).ok()
 }
 
 #[test]
 fn comparisons_of_experiments_show_no_interval_beyond_their_verdict() {
-    let spending = Arc::new(Spending::new());
     let (mut same, mut wrong) = (0, Vec::new());
     for seed in 0..80 {
-        let Some(found) = compared(&[random::experiment(seed), random::experiment(seed + 80)], &spending) else {
+        let Some(found) = compared(&[random::experiment(seed), random::experiment(seed + 80)]) else {
             continue;
         };
         same += found.rows.iter().filter(|row| row.verdict == Verdict::Same).count();
@@ -160,7 +155,7 @@ fn comparisons_of_experiments_show_no_interval_beyond_their_verdict() {
     // Two runs of the same settings.
     let settings = [[1.0, 1.0], [1.0, 1.0], [1.002, 1.0]];
     let made = || random::made(&[("requests_per_s", true, 0.001)], &settings);
-    let found = compared(&[made(), made()], &spending).unwrap();
+    let found = compared(&[made(), made()]).unwrap();
     same += found.rows.iter().filter(|row| row.verdict == Verdict::Same).count();
     wrong.extend(outside_margin(&found.rows));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -175,8 +170,7 @@ fn experiments_with_different_loads_are_compared_each_within_itself() {
         started.load = serde_json::json!({ "kind": kind });
         events
     };
-    let spending = Arc::new(Spending::new());
-    let found = compared(&[made("shop"), made("ping")], &spending).unwrap();
+    let found = compared(&[made("shop"), made("ping")]).unwrap();
     let begin = "different loads, not comparable with one another: experiment 1 (shop): s1 is better than s0";
     assert!(
         found.finding.starts_with(begin) && found.finding.contains("; experiment 2 (ping): s1 is better"),
@@ -184,7 +178,7 @@ fn experiments_with_different_loads_are_compared_each_within_itself() {
         found.finding
     );
     assert!(found.rows.iter().all(|row| row.verdict == Verdict::Better && row.against.starts_with("s0 of experiment")));
-    let same = compared(&[made("shop"), made("shop")], &spending).unwrap();
+    let same = compared(&[made("shop"), made("shop")]).unwrap();
     assert!(!same.finding.contains("different loads"), "{}", same.finding);
 }
 

@@ -1,9 +1,9 @@
 //! Stored experiments compared through the reference they share, each of which ended as soon as it liked.
 use powerband_record::{Event, Outcome, PlannedTrial, Verdict};
 use powerband_report::comparison::{Measured, Row, between};
-use powerband_stats::Rules;
 use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
+use powerband_stats::{Rules, Spending};
 
 use super::{METRIC, ask, differs, metric, percent, runs, seed, seldom, sweeping};
 use crate::journals::started;
@@ -21,7 +21,7 @@ pub(super) fn day(effects: &[f64], noise_sd: f64, noise: Noise, margin: f64, see
     let ask = ask(margin);
     let limits = Limits { blocks: 20, warm_up: 0, seed };
     let rules = Rules { margin, ..Rules::default() };
-    let table = race_to_verdict(&formula, &rules, &ask.spending, limits).unwrap().table;
+    let table = race_to_verdict(&formula, &rules, &Spending::shared(), limits).unwrap().table;
     let settings: Vec<(&str, &str)> = LABELS[..=effects.len()].iter().map(|label| (*label, *label)).collect();
     let mut events = vec![Event::Started(Box::new(started("formula", &settings, vec![metric()])))];
     let mut trial = 0;
