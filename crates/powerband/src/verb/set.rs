@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::cli::{Set, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
+use crate::held::{put_back, unguarded};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
 use crate::typed::for_machines;
-use crate::verb::with::{put_back, unguarded};
 
 /// How often somebody who waits for a confirmation looks up, ns: stop signals and a lost guardian are noticed then.
 const LOOK_UP_NS: u64 = 100_000_000;
