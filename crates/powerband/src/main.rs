@@ -4,6 +4,7 @@ mod commands;
 mod corrected;
 mod dry_run;
 mod exit;
+mod failure;
 mod held;
 mod hint;
 mod incomplete;

@@ -12,7 +12,8 @@ use powerband_stats::Spending;
 use powerband_store::Store;
 
 use crate::cli::{Compare, Shared};
-use crate::exit::{Answer, Exit, Failure, not_found, usage};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::failure::not_found;
 use crate::measure::need_store;
 use crate::{output, page, verb};
 

@@ -10,7 +10,8 @@ use powerband_report::picture::palette::Theme;
 use powerband_store::Store;
 
 use crate::cli::{Export, Exports, Format, Shared};
-use crate::exit::{Answer, Exit, Failure, not_found, usage};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::failure::not_found;
 use crate::measure::need_store;
 use crate::{output, page, verb};
 

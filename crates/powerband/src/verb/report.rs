@@ -2,7 +2,8 @@
 use std::path::PathBuf;
 
 use crate::cli::{Report, Shared};
-use crate::exit::{Answer, not_found};
+use crate::exit::Answer;
+use crate::failure::not_found;
 use crate::measure::need_store;
 use crate::{output, page};
 

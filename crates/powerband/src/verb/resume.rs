@@ -6,7 +6,8 @@ use powerband_rig::Names;
 use powerband_session::{Begun, BegunPlan, Resumed, SessionError};
 
 use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb};
-use crate::exit::{Answer, not_found};
+use crate::exit::Answer;
+use crate::failure::not_found;
 use crate::measure::{conclude, need_store, overridden};
 use crate::progress::Bar;
 use crate::{output, rig};

@@ -7,7 +7,8 @@ use powerband_session::is_gone;
 use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
-use crate::exit::{Answer, Exit, Failure, not_found, usage};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::failure::not_found;
 use crate::measure::need_store;
 use crate::{output, rig};
 
