@@ -16,6 +16,7 @@ mod progress;
 mod replication_progress;
 mod rerun;
 mod rig;
+mod stored;
 mod typed;
 mod verb;
 

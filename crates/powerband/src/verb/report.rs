@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use crate::cli::{Report, Shared};
 use crate::exit::Answer;
 use crate::failure::not_found;
-use crate::measure::need_store;
+use crate::stored::need_store;
 use crate::{output, page};
 
 pub(crate) fn run(shared: &Shared, args: &Report) -> Answer {
