@@ -37,6 +37,7 @@ mod leading;
 mod ledger_file;
 mod local;
 mod lock;
+mod member;
 mod namespaces;
 mod netlink;
 mod owner;
