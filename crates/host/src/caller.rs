@@ -1,55 +1,16 @@
 //! The user who called sudo: whom loads run as, and in whose folders nothing of root's is left.
-mod lookup;
 pub(crate) mod surroundings;
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
-use powerband_machine::{Errno, User};
-use powerband_record::Hint;
 use rustix::process::{Gid, Pid, Signal};
-use thiserror::Error;
-
-use crate::actions::Refusal;
 
 /// Who called sudo, by sudo's own word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     uid: u32,
     gid: u32,
-}
-
-/// Why a load cannot run as the caller.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum CallerError {
-    /// The number means nobody.
-    #[error("sudo was called by the user {uid}, whom this system does not know")]
-    Unknown {
-        /// Number.
-        uid: u32,
-    },
-    /// The system does not say.
-    #[error("cannot find out {who}, as whom the load is to run: {why}")]
-    Unanswered {
-        /// What was asked.
-        who: String,
-        /// What came instead.
-        why: String,
-    },
-}
-
-impl CallerError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<Hint> {
-        match self {
-            CallerError::Unknown { .. } => Some(Hint::LoadAsRoot),
-            CallerError::Unanswered { .. } => Some(Hint::AsRoot),
-        }
-    }
 }
 
 impl Caller {
@@ -71,14 +32,6 @@ impl Caller {
         Caller { uid, gid }
     }
 
-    /// Everything a load of his needs: name, groups, home.
-    ///
-    /// # Errors
-    /// [`CallerError`] when the system does not know him (any more) or does not answer within 10 s.
-    pub fn user(&self) -> Result<User, CallerError> {
-        lookup::user(&lookup::This, self.uid, Some(self.gid))
-    }
-
     /// The caller, where the file at `path` could be moved away and replaced by them: by the path as it is written, or by
     /// where its folder really is.
     pub(crate) fn commanding(path: &Path) -> Option<Caller> {
@@ -94,6 +47,11 @@ impl Caller {
         self.uid
     }
 
+    /// The number of his group.
+    pub(crate) fn gid(&self) -> u32 {
+        self.gid
+    }
+
     /// Whether `path`, or where it would be made, is his own.
     fn owns(&self, path: &Path, owner: &dyn Fn(&Path) -> Option<u32>) -> bool {
         path.ancestors().find_map(owner) == Some(self.uid)
@@ -103,29 +61,6 @@ impl Caller {
     pub(crate) fn commands(&self, path: &Path, owner: &dyn Fn(&Path) -> Option<u32>) -> bool {
         path.ancestors().filter_map(owner).any(|uid| uid == self.uid)
     }
-}
-
-/// Whom a command of a plan runs as, where that is not us: the user of that number, or for `None` the one who called sudo.
-/// Root alone can become somebody else; for anybody else no rights are at stake.
-///
-/// # Errors
-/// A refusal in words where the system does not know the user.
-pub(crate) fn command_user(uid: Option<u32>) -> Result<Option<User>, Refusal> {
-    // What was found of a user is kept: a knob's command runs several times in each trial.
-    static KNOWN: Mutex<BTreeMap<u32, User>> = Mutex::new(BTreeMap::new());
-    let caller = Caller::of_sudo();
-    let Some(uid) = uid.or(caller.map(|caller| caller.uid)).filter(|&uid| uid != 0 && own_uid() == 0) else {
-        return Ok(None);
-    };
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(user) = known.get(&uid) {
-        return Ok(Some(user.clone()));
-    }
-    let gid = caller.filter(|caller| caller.uid == uid).map(|caller| caller.gid);
-    let user = lookup::user(&lookup::This, uid, gid)
-        .map_err(|error| Refusal { errno: Errno::EPERM, words: Some(error.to_string()) })?;
-    known.insert(uid, user.clone());
-    Ok(Some(user))
 }
 
 /// The number of the user whose rights commands of a plan have: who called sudo, else ours.

@@ -1,11 +1,11 @@
 //! Interrupt coalescing of network devices: ethtool's family of generic netlink, and its ioctl on kernels without that.
 use std::os::fd::AsFd;
 
-use powerband_machine::{Coalescing, Errno, LATENCY_DEVICE, PARAMETERS, Parameter, Readable};
+use powerband_machine::{Coalescing, Errno, PARAMETERS, Parameter};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::actions::Refusal;
 use crate::netlink::{Attributes, Family, Refused, attributes};
+use crate::refusal::Refusal;
 use crate::{errno, io_errno};
 
 /// The family's name, its two requests, and the attributes that name a device (linux/ethtool_netlink.h).
@@ -21,20 +21,6 @@ const IOCTL_SET: u32 = 0x0f;
 
 /// `struct ethtool_coalesce`: the request, then the parameters in the order of their attributes.
 type Words = [u32; 23];
-
-/// Reads a path: a place of coalescing, what a command prints, a counter of perf, the kernel's configuration, which is
-/// packed, or a file.
-pub(crate) fn read_place(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
-    match Readable::of(path) {
-        Readable::Command(command) => crate::actions::printed(&command),
-        Readable::Perf(place) => crate::perf::Counter::open(place)?.read(),
-        Readable::Coalescing(place) => get(place.device)?.read(&place),
-        Readable::File(crate::unpack::KERNEL_CONFIGURATION) => crate::files::read_packed(path, buffer),
-        Readable::File(LATENCY_DEVICE) => crate::files::read_latency(path),
-        // Lines are there while they are open.
-        Readable::File(_) | Readable::Lines(_) => crate::files::read(path, buffer),
-    }
-}
 
 /// What a device's driver has.
 pub(crate) fn get(device: &str) -> Result<Coalescing, Errno> {

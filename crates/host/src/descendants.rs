@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal};
 use signal_hook::SigId;
 use signal_hook::consts::SIGCHLD;
 
-use crate::guardian::{Stat, stat};
+use crate::process::{Stat, stat};
 
 /// How long a process that is just ending is given before it counts as left behind, ns.
 const ENDING_NS: u64 = 20_000_000;

@@ -75,11 +75,6 @@ pub(crate) fn read(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     read_open(&open(path)?, buffer)
 }
 
-/// The whole text that is packed in a file.
-pub(crate) fn read_packed(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
-    read_bytes(open(path)?, buffer).and_then(crate::unpack::text_of)
-}
-
 /// The limit in force that the device shows, four bytes in this machine's order, as decimal text.
 pub(crate) fn read_latency(path: &str) -> Result<String, Errno> {
     let mut bytes = [0; 4];
@@ -106,7 +101,7 @@ fn text_of(bytes: &[u8]) -> Result<String, Errno> {
 }
 
 /// The bytes of an open file, from its beginning, in `buffer`.
-fn read_bytes(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
+pub(crate) fn read_bytes(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
     buffer.resize(buffer.len().max(1 << 14), 0);
     let mut filled = 0;
     loop {

@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 use powerband_machine::Errno;
 use rustix::fs::{Mode, OFlags, RawDir};
 
-use crate::coalescing::read_place;
 use crate::errno;
 use crate::files::read_attribute;
+use crate::readable::read_place;
 
 type Texts = Vec<Result<String, Errno>>;
 

@@ -42,7 +42,7 @@ impl Followed {
     pub(crate) fn start(program: &Path, place: LinesPlace<'_>) -> Result<Followed, Errno> {
         let work = Work::command(place.argv());
         let limit = Some(AT_ONCE_BYTES);
-        let user = crate::caller::command_user(place.user).map_err(|refusal| refusal.errno)?;
+        let user = crate::account::command_user(place.user).map_err(|refusal| refusal.errno)?;
         let job = Job { work, cpus: None, group: None, user, output_limit: limit, around: Vec::new() };
         let child = Child::start(program, &job, None, &mut |_| {}).map_err(|error| match error {
             SpawnError::Refused { errno, .. } => errno,

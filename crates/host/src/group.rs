@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use powerband_machine::{CpuQuota, Errno};
 use rustix::process::{Pid, Signal};
 
-use crate::actions::Refusal;
 use crate::io_errno;
+use crate::process::is_ward_of;
+use crate::refusal::Refusal;
 
 /// Quotas are refilled this often, us: short commands meet them too.
 const PERIOD_US: u64 = 10_000;
@@ -204,7 +205,7 @@ impl Hierarchy {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let pids: Vec<i32> = procs.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
         // A guardian that may not leave this group goes with us.
-        let is_ours = |pid: i32| pid == own || crate::guardian::is_ward_of(pid, own);
+        let is_ours = |pid: i32| pid == own || is_ward_of(pid, own);
         if !pids.iter().all(|&pid| is_ours(pid)) {
             return Err(Errno::EBUSY);
         }

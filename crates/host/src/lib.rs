@@ -13,6 +13,7 @@
 //! One with nothing but a shell is a [`ShellMachine`].
 //! A [`RecordedMachine`] is a folder that a [`Recording`] of some machine was written to: it answers what that one read.
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
+mod account;
 mod actions;
 mod agent;
 mod caller;
@@ -36,12 +37,17 @@ mod leading;
 mod ledger_file;
 mod local;
 mod lock;
+mod member;
 mod namespaces;
 mod netlink;
 mod owner;
 mod perf;
+mod process;
+mod program;
 mod raw;
+mod readable;
 mod recorded;
+mod refusal;
 mod remote;
 mod remote_ledgers;
 mod shell;
@@ -54,8 +60,9 @@ mod watching;
 mod world;
 mod writers;
 
+pub use account::CallerError;
 pub use agent::{Agent, AgentError, Opened, Parting};
-pub use caller::{Caller, CallerError, command_uid, end_with_sudo, own_uid, with_rights_for};
+pub use caller::{Caller, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use carried::Carried;
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{
@@ -63,7 +70,7 @@ pub use facts::{
     state_folder, store_folder, unix_time_ms, unix_time_s,
 };
 pub use files::user_name;
-pub use guardian::{GUARDIAN_VERB, Takeover, stand_guard};
+pub use guardian::{Takeover, stand_guard};
 pub use input::{InputError, read_input};
 pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
@@ -71,6 +78,7 @@ pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError, holder, shortened};
 pub use namespaces::{agent_folder, remove_unused_folder};
 pub use owner::{is_alive, this_process};
+pub use process::GUARDIAN_VERB;
 pub use recorded::{CaptureError, CarriedRecording, RecordedError, RecordedMachine, Recording};
 pub use remote::{RemoteError, RemoteMachine};
 pub use remote_ledgers::{

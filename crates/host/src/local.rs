@@ -13,8 +13,8 @@ use self::device::{LocalDevice, Running};
 use crate::descendants::Adoption;
 use crate::guardian::Guard;
 use crate::ledger_file::FileLedger;
+use crate::member::{Member, News};
 use crate::watching::Watching;
-use crate::world::{Member, News};
 use crate::writers::Writers;
 
 /// The machine this process runs on. Loads that still run when it is dropped are killed and reaped; what is turned

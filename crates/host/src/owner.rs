@@ -1,7 +1,7 @@
 //! Processes as they are written down, so that who ran something can be told from whoever got its number later.
 use powerband_record::Owner;
 
-use crate::guardian::stat;
+use crate::process::stat;
 
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim_end().to_owned()

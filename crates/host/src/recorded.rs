@@ -22,7 +22,7 @@ pub use self::capture::{CaptureError, Recording};
 pub use self::carried::CarriedRecording;
 use self::manifest::Manifest;
 use self::tree::Tree;
-use crate::world::{Member, News};
+use crate::member::{Member, News};
 
 /// Links followed on one path before it counts as a loop, as in the kernel.
 const MOST_LINKS: usize = 40;

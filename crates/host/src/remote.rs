@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::leading::Leading;
+use crate::member::{Member, News};
 use crate::talk::{Ear, Mouth, Silence, Stoppable};
-use crate::world::{Member, News};
 
 /// How much longer than any other answer one may take that changes something, ns: a program of ten seconds among them.
 pub(crate) const CHANGE_NS: u64 = 15_000_000_000;

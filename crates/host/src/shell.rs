@@ -1,8 +1,10 @@
 //! A machine behind a bare POSIX shell: nothing of ours is installed there, and what it takes is said in the shell's words.
 //!
 //! The ledger is kept there, beside a lock and the watchdog's orders; the design is told in `docs/design/shell.md`.
+mod clock;
 mod device;
 mod hand;
+mod handles;
 mod invocation;
 mod jobs;
 mod link;
@@ -21,13 +23,14 @@ use rustix::event::{PollFd, PollFlags};
 
 use self::device::ShellDevice;
 use self::hand::Hand;
-use self::jobs::{Handles, Jobs};
+use self::handles::Handles;
+use self::jobs::Jobs;
 use self::link::Link;
 use self::quote::assignment;
 use self::store::ShellLedger;
+use crate::member::{Member, News};
 use crate::remote::RemoteError;
 use crate::talk::Stoppable;
-use crate::world::{Member, News};
 
 /// What the shell there learns of us.
 const LESSONS: &str = include_str!("shell/far.sh");

@@ -4,7 +4,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use powerband_machine::Errno;
 
-use crate::files::LARGEST_BYTES;
+use crate::files::{LARGEST_BYTES, open, read_bytes};
 
 /// The file in which a kernel shows the configuration it was built with.
 pub(crate) const KERNEL_CONFIGURATION: &str = "/proc/config.gz";
@@ -28,6 +28,11 @@ pub fn text_of(bytes: &[u8]) -> Result<String, Errno> {
         return Err(Errno::EFBIG);
     }
     String::from_utf8(plain).map_err(|_| Errno::EILSEQ)
+}
+
+/// The whole text that is packed in a file.
+pub(crate) fn read(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
+    read_bytes(open(path)?, buffer).and_then(text_of)
 }
 
 #[cfg(test)]

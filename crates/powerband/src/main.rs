@@ -4,6 +4,8 @@ mod commands;
 mod corrected;
 mod dry_run;
 mod exit;
+mod failure;
+mod held;
 mod hint;
 mod incomplete;
 mod loading;
@@ -14,6 +16,7 @@ mod progress;
 mod replication_progress;
 mod rerun;
 mod rig;
+mod stored;
 mod typed;
 mod verb;
 

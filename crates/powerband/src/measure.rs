@@ -5,7 +5,6 @@ use powerband_experiment::Plan;
 use powerband_record::{CloseReason, CommandMeter, Finding, Standing, Verdict};
 use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
 use powerband_session::{Ended, Experiment, Options, SessionError};
-use powerband_store::Store;
 
 use crate::cli::{FailOn, Measuring, Setup, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -125,11 +124,6 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
         plan.metrics.clone_from(&measuring.setup.metrics);
     }
     plan
-}
-
-/// The store that the options name, for verbs that need an experiment.
-pub(crate) fn need_store(shared: &Shared) -> Result<Store, Failure> {
-    Ok(powerband_session::store::need(shared.store.as_deref())?)
 }
 
 /// The exit code a finding asks for.

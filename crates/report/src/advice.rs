@@ -1,8 +1,12 @@
 //! What a reader may do about a finding: the setting that is recommended, what it gains at which price, and what to type to have it.
 use powerband_record::{BASELINE, Better, CloseReason, KneeFinding, SearchEnd, Standing, Verdict, format_number};
 
+use crate::change;
+use crate::labels::join_labels;
 use crate::model::missing;
-use crate::sentence::{self, join_labels};
+use crate::typed;
+use crate::words;
+use crate::words::named_store;
 use crate::{End, Model, Search};
 
 mod rivals;
@@ -57,7 +61,7 @@ impl Advice {
 #[must_use]
 pub fn advice(model: &Model) -> Option<Advice> {
     let (setting, why) = chosen(model)?;
-    Some(Advice { setting, why, changes: changes(model, setting), typed: sentence::typed_for(model, setting) })
+    Some(Advice { setting, why, changes: changes(model, setting), typed: typed::typed_for(model, setting) })
 }
 
 /// Why no setting is recommended, in a sentence without a full stop; absent where one is, and before the end.
@@ -187,11 +191,11 @@ fn changes(model: &Model, at: u32) -> Vec<Changed> {
         let found = setting.verdicts.get(place)?.as_ref()?;
         let price = loses(found.change, metric.better) && found.verdict != Verdict::Better;
         let same = if found.verdict == Verdict::Same {
-            format!(", same within {}", sentence::margin_of(model, &metric.name))
+            format!(", same within {}", change::margin_of(model, &metric.name))
         } else {
             String::new()
         };
-        let words = format!("{} {}{same}", metric.name, sentence::size_and_way(found));
+        let words = format!("{} {}{same}", metric.name, change::size_and_way(found));
         Some(Changed { metric: metric.name.clone(), verdict: Some(found.verdict), words, price })
     });
     let mut changes: Vec<Changed> = decided.collect();
@@ -221,7 +225,7 @@ fn others(model: &Model, at: u32) -> Vec<Changed> {
         let words = format!(
             "{} {} {way} ({} instead of {}, estimated)",
             metric.name,
-            sentence::percent((change.abs() * 1e3).round() / 1e3),
+            words::percent((change.abs() * 1e3).round() / 1e3),
             format_number(here),
             format_number(there)
         );
@@ -258,16 +262,4 @@ pub fn deciding(model: &Model) -> Option<String> {
         return None;
     }
     Some(format!("powerband{} resume {} --blocks {blocks}", named_store(&header.command_line), header.id))
-}
-
-/// The store that was named where the experiment was begun, as an option behind a blank.
-pub(crate) fn named_store(words: &[String]) -> String {
-    let ours = words.iter().take_while(|word| *word != "--");
-    let mut ours = ours.skip_while(|word| *word != "--store" && !word.starts_with("--store="));
-    let named = match ours.next().map(|word| word.strip_prefix("--store=")) {
-        Some(Some(path)) => Some(path.to_owned()),
-        Some(None) => ours.next().cloned(),
-        None => None,
-    };
-    named.map(|path| format!(" --store {}", sentence::quoted(&path))).unwrap_or_default()
 }

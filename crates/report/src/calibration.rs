@@ -5,8 +5,8 @@ use powerband_record::{
 use serde::{Deserialize, Serialize};
 
 use crate::commands::with_unit;
-use crate::sentence::{counted, percent};
-use crate::text::{aligned, clean, fit, fold};
+use crate::layout::{aligned, clean, fit, fold};
+use crate::words::{counted, percent};
 use crate::{End, Model};
 
 /// How many trials are told by their numbers.

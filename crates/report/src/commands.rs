@@ -2,7 +2,7 @@
 use powerband_record::{Level, LoadVariant, Setting, SettingVerdict, format_number, unit_of};
 
 use crate::Model;
-use crate::sentence::{finite, percent};
+use crate::words::{finite, percent};
 
 /// Whether settings differ in the command alone and a metric is a time.
 pub(crate) fn are_compared(model: &Model, metric: &str) -> bool {

@@ -1,8 +1,7 @@
 //! A report as a table for spreadsheets (RFC 4180): a line for each setting, metric and statistic.
 use powerband_record::{Level, SettingVerdict, unit_of};
 
-use crate::sentence::finite;
-use crate::text::word;
+use crate::words::{finite, word};
 use crate::{Distribution, Model, SettingReport};
 
 /// The columns. `statistic` is `typical`, `p50`, `p90`, `p99`, `p99.9`, `max`, `trial N` for the value of one trial or `run N.M`

@@ -7,6 +7,7 @@
 //! [`replication`] holds them against what was measured again.
 mod advice;
 mod calibration;
+mod change;
 mod commands;
 pub mod comparison;
 pub mod courses;
@@ -14,7 +15,12 @@ pub mod csv;
 mod distribution;
 mod escape;
 pub mod json;
+mod knob_axis;
+mod labels;
+mod layout;
+mod level;
 pub mod list;
+pub mod load;
 pub mod markdown;
 mod model;
 pub mod page;
@@ -26,6 +32,8 @@ pub mod schema;
 pub mod sentence;
 pub mod text;
 pub mod timelines;
+mod typed;
+pub mod words;
 
 pub use advice::{Advice, Changed, advice, deciding, no_advice};
 pub use calibration::CalibrationRow;

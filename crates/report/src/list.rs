@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::End;
 use crate::json::{JsonError, VERSION, check_version};
-use crate::sentence::{ending, load};
-use crate::text::{aligned, fold};
+use crate::layout::{aligned, fold};
+use crate::load::load;
+use crate::sentence::ending;
+use crate::words::utc;
 
 /// One experiment of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -153,48 +155,5 @@ fn searched(row: &Row) -> &str {
         (None, Some(CloseReason::Stopped), _) => "stopped",
         (None, Some(reason), _) => ending(&End::Closed(reason.clone())),
         (None, None, state) => state,
-    }
-}
-
-/// Unix seconds as `2026-11-21 05:50`, by the proleptic Gregorian calendar.
-#[must_use]
-pub fn utc(unix_s: u64) -> String {
-    let (mut days, minutes) = (unix_s / 86_400, unix_s % 86_400 / 60);
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    // Whole cycles of 400 years at once, so that no time, however far, takes long.
-    let mut year = 1970 + 400 * (days / 146_097);
-    days %= 146_097;
-    while days >= 365 + u64::from(leap(year)) {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let mut month = 1;
-    for length in [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    format!("{year}-{month:02}-{:02} {:02}:{:02}", days + 1, minutes / 60, minutes % 60)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unix_seconds_as_dates() {
-        for (unix_s, date) in [
-            (0, "1970-01-01 00:00"),
-            (951_782_399, "2000-02-28 23:59"),
-            (951_782_400, "2000-02-29 00:00"),
-            (1_709_251_200, "2024-03-01 00:00"),
-            (1_795_240_200, "2026-11-21 05:50"),
-            (4_107_542_400, "2100-03-01 00:00"),
-            (13_574_563_200, "2400-02-29 00:00"),
-        ] {
-            assert_eq!(utc(unix_s), date);
-        }
     }
 }

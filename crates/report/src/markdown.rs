@@ -1,6 +1,10 @@
 //! A report as Markdown: the finding, and a table for each metric, to be pasted where tables of pipes are understood.
-use crate::sentence::{self, signed_change, signed_interval, unit_of_change, with_boundary};
-use crate::text::{clean, word};
+use crate::change::{signed_change, signed_interval, unit_of_change};
+use crate::layout::clean;
+use crate::load;
+use crate::sentence;
+use crate::words;
+use crate::words::{with_boundary, word};
 use crate::{Model, commands};
 use powerband_record::{Level, Metric, format_number, unit_of};
 
@@ -10,9 +14,9 @@ pub fn render(model: &Model) -> String {
     let mut text = format!("**{}.**\n", escaped(&sentence::headline(model)));
     let plan = &model.started;
     let far = plan.far.as_ref().map(|far| format!(", peer {far}")).unwrap_or_default();
-    let about = format!("{}{far} ({}); {}", plan.machine, plan.system, sentence::load_of(model));
-    let trials = sentence::counted(model.trials, "trial");
-    let blocks = sentence::counted(model.blocks, "block");
+    let about = format!("{}{far} ({}); {}", plan.machine, plan.system, load::load_of(model));
+    let trials = words::counted(model.trials, "trial");
+    let blocks = words::counted(model.blocks, "block");
     text += &format!("\n{}: {blocks}, {trials}; {}.\n", escaped(&about), sentence::ended(model));
     for (place, metric) in plan.metrics.iter().enumerate() {
         let levels = |at: usize| model.settings[at].levels.get(place).and_then(Option::as_ref);

@@ -8,6 +8,7 @@ use powerband_record::{
 use thiserror::Error;
 
 use crate::Distribution;
+use crate::words::named_store;
 
 mod gather;
 pub(crate) mod unrecorded;
@@ -206,7 +207,7 @@ impl Model {
             End::Closed(reason) => matches!(reason, CloseReason::Stopped | CloseReason::Failed { .. }),
         };
         let header = self.header.as_ref().filter(|_| can)?;
-        Some(format!("powerband{} resume {}", crate::advice::named_store(&header.command_line), header.id))
+        Some(format!("powerband{} resume {}", named_store(&header.command_line), header.id))
     }
 
     /// The judged metrics with their places in [`Started::metrics`].
@@ -233,6 +234,16 @@ impl Model {
         let all = 0..self.settings.len();
         let tried = |setting: &usize| self.settings[*setting].levels.iter().any(Option::is_some);
         if self.started.search.is_some() { all.filter(tried).collect() } else { all.collect() }
+    }
+
+    /// Whether the values of a setting are compared with others': of a search, those of the answer and the baseline.
+    pub(crate) fn is_compared(&self, setting: u32) -> bool {
+        let answer = match &self.search {
+            Some(Search::Stands(standing)) => standing.setting,
+            Some(Search::Found(finding)) => finding.setting,
+            None => None,
+        };
+        self.started.search.is_none() || setting == 0 || answer == Some(setting)
     }
 
     /// Verdicts on one metric by setting, those that exist.

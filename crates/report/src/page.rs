@@ -7,6 +7,7 @@ use powerband_record::Event;
 
 use crate::comparison::Comparison;
 use crate::json::Report;
+use crate::load;
 use crate::picture::{Picture, claims_picture};
 use crate::replication::Replication;
 use crate::{Model, sentence};
@@ -92,5 +93,5 @@ fn about(model: &Model) -> String {
     let id = model.header.as_ref().map(|header| format!(" · experiment {}", header.id)).unwrap_or_default();
     let machine = &model.started.machine;
     let simulated = if model.is_simulated() { ", a simulated machine" } else { "" };
-    format!("powerband{id} · {machine}{simulated} · {}", sentence::load_of(model))
+    format!("powerband{id} · {machine}{simulated} · {}", load::load_of(model))
 }

@@ -2,8 +2,6 @@
 //! with it. The looks, classes and attributes are told in `docs/design/pictures.md`.
 //!
 //! A number that is none is left out, a picture without a value is not drawn. Every mark carries its exact values.
-use powerband_record::unit_of;
-
 use crate::Model;
 use crate::comparison::Comparison;
 use crate::courses::Courses;
@@ -28,15 +26,15 @@ mod dense;
 mod drift;
 mod figure;
 mod front;
-pub(crate) mod knob_axis;
 mod ladder;
 mod legend;
-pub(crate) mod levels;
+mod levels;
 mod limit;
 mod noise;
 mod plane;
 mod rows;
 mod search;
+mod sought;
 mod strips;
 mod surface;
 mod tail;
@@ -204,13 +202,6 @@ fn cells(value: f64, interval: Option<(f64, f64)>) -> [String; 3] {
     let number = powerband_record::format_number;
     let end = |end: Option<f64>| end.map(number).unwrap_or_default();
     [number(value), end(interval.map(|it| it.0)), end(interval.map(|it| it.1))]
-}
-
-/// A metric as an axis names it: its name without the unit's suffix is not shorter to read, so the name and what it covers.
-pub(crate) fn titled(metric: &powerband_record::Metric) -> String {
-    let unit = unit_of(&metric.name);
-    let name = crate::sentence::with_boundary(&metric.name, metric);
-    if unit.is_empty() { name } else { format!("{name}, {unit}") }
 }
 
 #[cfg(test)]

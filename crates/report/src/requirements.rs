@@ -2,8 +2,8 @@
 use powerband_record::{Requirement, RequirementStanding, Standing, format_number, unit_of};
 
 use crate::Model;
-use crate::sentence::join_labels;
-use crate::text::fit;
+use crate::labels::join_labels;
+use crate::layout::fit;
 
 /// How many settings are named in one clause.
 const NAMED: usize = 3;

@@ -1,22 +1,19 @@
 //! Findings in words: the sentence a report begins with, and the single lines that text and JSON share.
-use powerband_record::{
-    BASELINE, CloseReason, LOSS_MARGIN_PERCENT, Metric, SettingVerdict, Started, Verdict, Void, format_duration,
-    format_number, is_loss, unit_of,
-};
-use serde_json::Value;
+use powerband_record::{BASELINE, CloseReason, Metric, SettingVerdict, Started, Verdict, Void, format_number, is_loss};
 
+use crate::change::{bare_size, margin_of, signed_change, signed_interval, size, unit_of_change};
+use crate::labels::join_labels;
 use crate::model::missing;
+use crate::words::{and, counted, finite, percent, utc, with_boundary};
 use crate::{End, Model, commands, requirements};
 
 mod certainty;
-mod labels;
 mod search;
 
 pub use certainty::certainty;
 pub(crate) use certainty::{assumes_no_after_effect, judged};
-pub use labels::join_labels;
-pub(crate) use search::{holds, limits, line, taken_back, undo};
-pub use search::{missed, quoted, typed, typed_for};
+pub use search::missed;
+pub(crate) use search::{holds, limits, line};
 
 /// How many settings are named in one clause before "and N others".
 const NAMED: usize = 3;
@@ -117,16 +114,6 @@ pub(crate) fn only_level(model: &Model) -> Option<String> {
         _ => String::new(),
     };
     Some(format!("{}: {} {typical}{interval}", setting.label, with_boundary(&metric.name, metric)))
-}
-
-/// A metric's name or unit, behind watts and joules what they cover: `energy_j (package)`, `W (modelled)`.
-#[must_use]
-pub fn with_boundary(text: &str, metric: &Metric) -> String {
-    match (&metric.boundary, unit_of(&metric.name)) {
-        (Some(boundary), _) => format!("{text} ({boundary})"),
-        (None, "W" | "J" | "1/W" | "1/J") => format!("{text} (boundary unknown)"),
-        (None, _) => text.to_owned(),
-    }
 }
 
 /// The knee in one sentence; absent when none was sought or no look was taken.
@@ -233,117 +220,6 @@ fn comparisons(model: &Model, metric: usize) -> Option<String> {
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
-/// How much, without its sign where the verdict's word has it: `12.3 % (11.8 .. 12.9)`.
-fn size(verdict: &SettingVerdict) -> String {
-    let decimals = decimals_of(verdict);
-    let (factor, unit) = (factor(verdict), unit_of_change(verdict));
-    let number = |value: f64| format!("{:.decimals$}", value * factor);
-    match (finite(verdict.low), finite(verdict.high)) {
-        (Some(low), Some(high)) if low * high >= 0.0 => {
-            let (small, large) = if low < 0.0 { (-high, -low) } else { (low, high) };
-            format!("{} {unit} ({} .. {})", number(verdict.change.abs()), number(small), number(large))
-        }
-        (Some(_), Some(_)) => {
-            let interval = signed_interval(verdict).unwrap_or_default();
-            format!("{} {unit} ({interval})", number(verdict.change.abs()))
-        }
-        _ => format!("{} {unit}", number(verdict.change.abs())),
-    }
-}
-
-/// How much and which way: `4.9 % lower (4.7 .. 5.1)`, or with signs where the interval has both: `0.1 % higher (-0.4 .. +0.6)`.
-#[must_use]
-pub(crate) fn size_and_way(verdict: &SettingVerdict) -> String {
-    let way = if verdict.change < 0.0 { "lower" } else { "higher" };
-    let size = bare_size(verdict);
-    match (finite(verdict.low), finite(verdict.high)) {
-        (Some(low), Some(high)) if low * high >= 0.0 => {
-            let (decimals, factor) = (decimals_of(verdict), factor(verdict));
-            let (small, large) = if low < 0.0 { (-high, -low) } else { (low, high) };
-            format!("{size} {way} ({:.decimals$} .. {:.decimals$})", small * factor, large * factor)
-        }
-        (Some(_), Some(_)) => format!("{size} {way} ({})", signed_interval(verdict).unwrap_or_default()),
-        _ => format!("{size} {way}"),
-    }
-}
-
-/// A change without its sign and interval, with its unit.
-fn bare_size(verdict: &SettingVerdict) -> String {
-    if verdict.absolute {
-        return format!("{} {}", powerband_record::format_number(verdict.change.abs()), unit_of_change(verdict));
-    }
-    let decimals = decimals_of(verdict);
-    format!("{:.decimals$} %", verdict.change.abs() * 100.0)
-}
-
-/// Percent for relative changes, else the metric's unit.
-#[must_use]
-pub fn unit_of_change(verdict: &SettingVerdict) -> &'static str {
-    match (verdict.absolute, powerband_record::unit_of(&verdict.metric)) {
-        (false, _) => "%",
-        (true, "") => "in its own unit",
-        (true, unit) => unit,
-    }
-}
-
-fn factor(verdict: &SettingVerdict) -> f64 {
-    if verdict.absolute { 1.0 } else { 100.0 }
-}
-
-/// The interval of a change, without the unit (percent unless it is absolute): `-12.9 .. -11.8`.
-#[must_use]
-pub fn signed_interval(verdict: &SettingVerdict) -> Option<String> {
-    let decimals = decimals_of(verdict);
-    let (low, high) = (finite(verdict.low)?, finite(verdict.high)?);
-    let signed = |value| signed(value * factor(verdict), decimals);
-    Some(format!("{} .. {}", signed(low), signed(high)))
-}
-
-/// A change with its sign, without the unit (percent unless it is absolute): `-12.3`; `-` when it is no number.
-#[must_use]
-pub fn signed_change(verdict: &SettingVerdict) -> String {
-    signed(verdict.change * factor(verdict), decimals_of(verdict))
-}
-
-pub(crate) fn signed(change: f64, decimals: usize) -> String {
-    if !change.is_finite() {
-        return "-".into();
-    }
-    let text = format!("{change:+.decimals$}");
-    let zero = text.bytes().all(|b| matches!(b, b'+' | b'-' | b'0' | b'.'));
-    if zero { text[1..].to_owned() } else { text }
-}
-
-/// Decimals of a change and its interval in percent: as many as its largest end needs for three digits, two at most.
-pub(crate) fn decimals_of(verdict: &SettingVerdict) -> usize {
-    let ends = [Some(verdict.change), verdict.low, verdict.high].into_iter().filter_map(finite);
-    match ends.map(|end| end.abs() * factor(verdict)).fold(0.0, f64::max) {
-        large if large >= 99.95 => 0,
-        middle if middle >= 0.995 => 1,
-        _ => 2,
-    }
-}
-
-/// Below which difference a metric counts as the same: `5 %`; of losses, whose share of nothing is none, in percentage points.
-#[must_use]
-pub(crate) fn margin_of(model: &Model, metric: &str) -> String {
-    if is_loss(metric) {
-        return format!("{} percentage points", format_number(LOSS_MARGIN_PERCENT));
-    }
-    percent(model.started.margin)
-}
-
-/// A share in percent with its unit: `5 %`, `12.3 %`.
-#[must_use]
-pub fn percent(share: f64) -> String {
-    let text = format!("{:.3}", share * 100.0);
-    let digits = if share.abs() >= 0.1 { format!("{:.1}", share * 100.0) } else { text };
-    match share.is_finite() {
-        true => format!("{} %", digits.trim_end_matches('0').trim_end_matches('.')),
-        false => "-".into(),
-    }
-}
-
 fn more_blocks(missing: Option<(u32, u32)>) -> String {
     match missing {
         None => String::new(),
@@ -360,21 +236,6 @@ fn blocks(count: u32) -> String {
 pub(crate) fn capitalised(words: &str) -> String {
     let mut chars = words.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
-}
-
-/// `1 block`, `2 blocks`.
-#[must_use]
-pub fn counted(count: u32, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn and(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
 }
 
 /// How it ended, in a few words.
@@ -436,7 +297,7 @@ pub fn resumptions(model: &Model) -> Option<String> {
         1 => "once".to_owned(),
         times => format!("{times} times, last"),
     };
-    Some(format!("{times} at {} UTC, after {} events", crate::list::utc(last.unix_s), last.kept_events))
+    Some(format!("{times} at {} UTC, after {} events", utc(last.unix_s), last.kept_events))
 }
 
 /// What measuring cost, once the header knows.
@@ -456,60 +317,4 @@ pub fn void(why: &Void) -> String {
         Void::Stopped => "stopped by the user in the middle".into(),
         other => other.to_string(),
     }
-}
-
-/// A load in a few words: its kind and what distinguishes it.
-#[must_use]
-pub fn load(load: &Value) -> String {
-    let plain = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let Value::Object(fields) = load else { return plain(load) };
-    // A command is best told by itself.
-    let command = fields.contains_key("argv") || fields.contains_key("commands");
-    let words: Vec<String> = fields
-        .iter()
-        .filter(|(name, value)| !(value.is_null() || **value == Value::Bool(false) || command && *name == "kind"))
-        .map(|(name, value)| match (name.as_str(), value) {
-            ("kind" | "name" | "load", Value::String(text)) => text.clone(),
-            ("commands", Value::Array(lines)) => lines.iter().map(command_line).collect::<Vec<_>>().join(" | "),
-            ("argv" | "command", Value::Array(words)) => words.iter().map(plain).collect::<Vec<_>>().join(" "),
-            (name, Value::Number(number)) if name.ends_with("_ns") => {
-                let length = number.as_u64().map_or_else(|| number.to_string(), format_duration);
-                format!("{} {length}", name.trim_end_matches("_ns"))
-            }
-            (name, Value::Bool(true)) => name.replace('_', " "),
-            (name, value) => format!("{name} {}", plain(value)),
-        })
-        .collect();
-    words.join(", ")
-}
-
-/// One of several commands: its text, or its words.
-fn command_line(line: &Value) -> String {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match line {
-        Value::Array(words) => words.iter().map(text).collect::<Vec<_>>().join(" "),
-        line => text(line),
-    }
-}
-
-/// The load of an experiment in a few words; without a peer it has no direction, and says where it runs.
-#[must_use]
-pub fn load_of(model: &Model) -> String {
-    let kind = model.started.load.get("kind").and_then(Value::as_str);
-    if model.started.far.is_some() || !matches!(kind, Some("stream" | "ping")) {
-        return load(&model.started.load);
-    }
-    let mut alone = model.started.load.clone();
-    if let Value::Object(fields) = &mut alone {
-        fields.remove("direction");
-    }
-    format!("{}, over loopback (no peer)", load(&alone))
-}
-
-/// The number, unless it is none.
-pub(crate) fn finite(value: impl Into<Option<f64>>) -> Option<f64> {
-    value.into().filter(|value| value.is_finite())
 }

@@ -4,28 +4,20 @@ use std::collections::BTreeSet;
 
 use powerband_record::{Better, format_duration};
 
-use crate::calibration;
-use crate::requirements;
-use crate::sentence;
-use crate::{Distribution, End, Model, commands};
+use crate::{Distribution, End, Model, calibration, commands, load, requirements, sentence, words};
 
 mod brief;
 pub(crate) mod cell;
-mod fold;
 mod names;
 mod picture;
-mod plain;
 mod plot;
 mod progress;
 mod search;
 mod tables;
 
-pub(crate) use fold::{clean, columns, cut, fold};
-pub(crate) use plain::aligned;
-pub(crate) use search::is_compared;
-pub(crate) use tables::{fit, head, word};
-
+pub(crate) use crate::layout::{clean, cut, fit, fold};
 pub(crate) use brief::gains;
+pub(crate) use tables::head;
 
 pub use brief::brief;
 pub use progress::{State, progress};
@@ -95,7 +87,7 @@ fn verdicts(model: &Model, page: &mut Page, colour: bool) {
             Better::Higher => "higher is better",
             Better::Lower => "lower is better",
         };
-        let name = sentence::with_boundary(&metric.name, metric);
+        let name = words::with_boundary(&metric.name, metric);
         page.text(&format!("{name} compared with {} ({better})", names::reference(model)), 0);
         page.lines.extend(tables::verdicts(model, place, page.width, colour));
         let plot = plot::draw(model, place, metric, page.width, colour);
@@ -143,21 +135,21 @@ fn facts(model: &Model, page: &mut Page) {
     }
     let far = plan.far.as_ref().map(|far| format!(", peer {far}")).unwrap_or_default();
     page.fact("machine", &format!("{}{far} ({})", plan.machine, plan.system));
-    page.fact("load", &sentence::load_of(model));
+    page.fact("load", &load::load_of(model));
     let simulated = if model.is_simulated() { " of simulated time" } else { "" };
     let time = if model.elapsed_ns == 0 {
         String::new()
     } else {
         format!(" in {}{simulated}", format_duration(model.elapsed_ns))
     };
-    let mut trials = sentence::counted(model.trials, "trial");
+    let mut trials = words::counted(model.trials, "trial");
     if model.warmups > 0 {
         trials += &format!(", {} to warm up", model.warmups);
     }
     if !model.voids.is_empty() {
         trials += &format!(", {} void", model.voids.len());
     }
-    let (blocks, end) = (sentence::counted(model.blocks, "block"), sentence::ended(model));
+    let (blocks, end) = (words::counted(model.blocks, "block"), sentence::ended(model));
     let runs = commands::runs(model).map(|runs| format!(" of {runs}")).unwrap_or_default();
     page.fact("measured", &format!("{blocks}{time}: {trials}{runs}; {end}"));
     if let Some(times) = sentence::resumptions(model) {
@@ -178,7 +170,7 @@ fn distributions(model: &Model, page: &mut Page) {
     for name in names {
         let of: Vec<(String, &Distribution)> = (0..)
             .zip(&model.settings)
-            .filter(|(number, _)| search::is_compared(model, *number))
+            .filter(|(number, _)| model.is_compared(*number))
             .filter_map(|(number, setting)| Some((model.label(number), setting.distributions.get(name)?)))
             .collect();
         if of.is_empty() {
@@ -201,7 +193,7 @@ fn settings(model: &Model, page: &mut Page) {
         .shown()
         .into_iter()
         .filter_map(|setting| u32::try_from(setting).ok())
-        .filter(|&setting| search::is_compared(model, setting))
+        .filter(|&setting| model.is_compared(setting))
         .filter_map(|setting| Some((setting, model.settings.get(setting as usize)?)))
         .filter(|(_, report)| report.turns != report.label)
         .map(|(setting, report)| match report.turns.as_str() {
@@ -225,7 +217,7 @@ fn settings(model: &Model, page: &mut Page) {
     }
     let adjusted: Vec<String> = adjusted
         .into_iter()
-        .map(|(kind, sites, trials)| format!("{kind} at {} ({})", few(&sites), sentence::counted(trials, "trial")))
+        .map(|(kind, sites, trials)| format!("{kind} at {} ({})", few(&sites), words::counted(trials, "trial")))
         .collect();
     section(page, "values adjusted by the driver", &adjusted);
     if model.started.search.is_some() {

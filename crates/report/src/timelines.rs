@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::courses::watts_between;
 use crate::csv::harmless;
 use crate::json::VERSION;
+use crate::layout::{fit, fold};
 use crate::model::unrecorded::at_least_three;
-use crate::text::{fit, fold};
 
 /// Heights of a picture's columns.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -10,9 +10,11 @@ pub mod leftovers;
 mod machine_name;
 mod names;
 mod note;
+mod open;
 mod real;
 mod rig;
 mod served;
+mod simulated;
 
 pub use error::RigError;
 pub use input::{FileError, MAX_MEASURED_BYTES, MAX_WRITTEN_BYTES, read_bytes, read_text};
@@ -20,8 +22,8 @@ pub use leftovers::{LedgerLocation, RemoteLedger};
 pub use machine_name::MachineName;
 pub use names::Names;
 pub use note::{Note, Notes};
+pub use open::open;
 pub use powerband_machine::wire::Purpose;
-pub use rig::{
-    Opening, Rig, check_lost, is_lost, ledger_locations, lock, lock_folder, open, profile, state_folder, store_folder,
-};
+pub use rig::{Opening, Rig, check_lost, is_lost, ledger_locations, lock, lock_folder, state_folder, store_folder};
 pub use served::{Service, serve};
+pub use simulated::profile;

@@ -58,6 +58,14 @@ impl<'n> MachineName<'n> {
     }
 }
 
+/// The profile name in `sim:NAME[#SEED]`.
+pub(crate) fn simulated(name: &str) -> Option<&str> {
+    match MachineName::of(name) {
+        Some(MachineName::Simulated(name)) => Some(name),
+        _ => None,
+    }
+}
+
 /// `:WAY`, `@ADDRESS:WAY` or `@[ADDRESS]:WAY` for an address with colons.
 fn address_and_way(rest: &str) -> Option<(Option<&str>, &str)> {
     let Some(rest) = rest.strip_prefix('@') else { return Some((None, rest.strip_prefix(':')?)) };

@@ -3,7 +3,8 @@ use powerband_host::LinkOptions;
 use powerband_record::{Side, Started};
 use powerband_sim::SimWorld;
 
-use crate::rig::{simulated, simulated_world};
+use crate::machine_name::simulated;
+use crate::simulated::simulated_world;
 use crate::{MachineName, RigError};
 
 /// This machine.

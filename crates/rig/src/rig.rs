@@ -1,13 +1,13 @@
 //! An open rig: a World, its ledgers, and the lock that makes us the only one who changes its machines.
 use std::path::{Path, PathBuf};
 
-use powerband_host::{FileLedger, Lock, forget_remote_note, remote_note_folder};
+use powerband_host::{Lock, forget_remote_note, remote_note_folder};
 use powerband_machine::wire::Purpose;
 use powerband_machine::{EntryId, Machine, World};
 use powerband_record::Side;
-use powerband_sim::{Profile, SimWorld};
 
-use crate::{LedgerLocation, MAX_WRITTEN_BYTES, MachineName, Names, Notes, RigError, leftovers, read_text, real};
+use crate::machine_name::simulated;
+use crate::{LedgerLocation, MachineName, Names, RigError, leftovers};
 
 /// An open rig.
 pub struct Rig {
@@ -116,82 +116,8 @@ impl Drop for Rig {
     }
 }
 
-/// Opens the machines of a rig.
-///
-/// # Errors
-/// [`RigError`]: names of no machines, machines that are held by others, cannot be reached, or cannot be used this way.
-pub fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
-    match (simulated(&names.near), names.far.as_deref().map(|far| (far, simulated(far)))) {
-        (Some(near), None) => open_simulated(names, near, None, opening, notes),
-        (Some(near), Some((_, Some(far)))) => open_simulated(names, near, Some(far), opening, notes),
-        (None, Some((_, Some(_)))) | (Some(_), Some((_, None))) => Err(RigError::MixedClocks),
-        (None, Some(("local", None))) if names.here() => Err(RigError::OwnPeer),
-        (None, _) => real::open(names, opening, notes),
-    }
-}
-
-/// The profile name in `sim:NAME[#SEED]`.
-pub(crate) fn simulated(name: &str) -> Option<&str> {
-    match MachineName::of(name) {
-        Some(MachineName::Simulated(name)) => Some(name),
-        _ => None,
-    }
-}
-
-/// A built-in machine file, or one at a path.
-///
-/// # Errors
-/// When there is no such machine, or its file cannot be read or is none.
-pub fn profile(name: &str) -> Result<Profile, RigError> {
-    if name.ends_with(".toml") {
-        let text = read_text(name.as_ref(), "the machine file", MAX_WRITTEN_BYTES)?;
-        return Profile::parse(&text).map_err(|error| RigError::MachineFile { name: name.to_owned(), error });
-    }
-    Ok(Profile::builtin(name)?)
-}
-
-pub(crate) fn simulated_world(near: &str, far: Option<&str>, seed: u64) -> Result<SimWorld, RigError> {
-    let far = far.map(profile).transpose()?;
-    SimWorld::new(profile(near)?, far, seed).map_err(|error| RigError::Boot(error.to_string()))
-}
-
-fn open_simulated(
-    names: &Names,
-    near: &str,
-    far: Option<&str>,
-    opening: &Opening<'_>,
-    notes: &mut dyn Notes,
-) -> Result<Rig, RigError> {
-    let purpose = opening.purpose;
-    // Noise matters to trials alone; what is set must be found again whatever seed the next command is given.
-    let seed = if purpose == Purpose::Measure { opening.seed.or(names.seed()?).unwrap_or(1) } else { 1 };
-    let mut world = simulated_world(near, far, seed)?;
-    let interrupts = powerband_host::interrupts().map_err(RigError::World)?;
-    world.interrupt_source(Box::new(interrupts));
-    if purpose == Purpose::Measure {
-        return Ok(Rig { world: Box::new(world), ledgers: Vec::new(), locks: Vec::new(), noted: Vec::new() });
-    }
-    // What was set on a simulated machine is its ledger, done again on the fresh boot.
-    if far == Some(near) {
-        return Err(RigError::SameSimulated(near.to_owned()));
-    }
-    let mut ledgers = vec![LedgerLocation::here(Side::Near, simulated_folder(near)?)];
-    if let Some(far) = far {
-        ledgers.push(LedgerLocation::here(Side::Far, simulated_folder(far)?));
-    }
-    let locks = if purpose.only_looks() { Vec::new() } else { lock_all(&ledgers, opening.doing)? };
-    for LedgerLocation { side, folder, .. } in &ledgers {
-        let store = Box::new(FileLedger::new(folder));
-        world.keep_ledger(*side, store).map_err(|error| RigError::Boot(error.to_string()))?;
-    }
-    if purpose == Purpose::Turn {
-        leftovers::clear(&mut world, &ledgers, notes)?;
-    }
-    Ok(Rig { world: Box::new(world), ledgers, locks, noted: Vec::new() })
-}
-
 /// Where the ledger of a simulated machine is kept.
-fn simulated_folder(name: &str) -> Result<PathBuf, RigError> {
+pub(crate) fn simulated_folder(name: &str) -> Result<PathBuf, RigError> {
     state_folder().map(|state| state.join("sim").join(name.replace('/', "_")))
 }
 

@@ -5,7 +5,7 @@ use powerband_experiment::Resolved;
 use powerband_load::Rig as Ends;
 use powerband_machine::User;
 use powerband_record::{CommandKnob, Side, Work};
-use powerband_report::sentence::quoted;
+use powerband_report::words::quoted;
 use powerband_rig::Names;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use powerband_experiment::{
 };
 use powerband_machine::{User, World};
 use powerband_record::{Hint, MAX_CALIBRATED_MARGIN, format_duration, is_loss};
-use powerband_report::sentence::percent;
+use powerband_report::words::percent;
 use powerband_rig::{Note, Notes, Rig, check_lost};
 use powerband_store::{Noise, Store};
 

@@ -1,6 +1,7 @@
 //! The published articles, done again: their plans run on simulated machines, their claims held against what came out.
 mod articles;
 mod boot;
+mod booted;
 mod gathered;
 #[cfg(test)]
 mod mutants;

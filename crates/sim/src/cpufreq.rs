@@ -17,10 +17,12 @@ mod attributes;
 mod clock;
 mod config;
 mod conservative;
+mod context;
 mod cpu;
 mod dbs;
 mod files;
 mod governor;
+mod hardware;
 mod interactive;
 mod limits;
 mod load;
@@ -31,9 +33,11 @@ mod policy;
 mod pstate;
 mod schedutil;
 mod signals;
+mod state;
 mod stats;
 mod table;
 mod times;
+mod tunable;
 mod tunables;
 
 pub use config::{Boost, Config, Cppc, Deaf, Governor, PolicyConfig, PstateConfig, Rules, Step};
@@ -42,11 +46,14 @@ pub use table::{Relation, Table};
 pub use times::{Change, CpuTimes, Entry, OtherClasses, Util};
 
 use agenda::Agenda;
-use cpu::{Cpu, IoBoost, LoadSnapshot};
+use context::Context;
+use cpu::{Cpu, IoBoost, LoadSnapshot, Look};
 use files::Tree;
 use governor::Shared;
-use policy::{Context, Policy, State};
-use pstate::{Mode, Pstate};
+use hardware::Mode;
+use policy::Policy;
+use pstate::Pstate;
+use state::State;
 
 /// A machine's cpufreq: all policies and governors.
 #[derive(Clone, Debug)]
@@ -84,7 +91,7 @@ impl Cpufreq {
             queue: pelt::Queue::new(now_ns, 1024, 1024),
             load: LoadSnapshot::default(),
             boost: IoBoost::default(),
-            interactive: interactive::Look::default(),
+            interactive: Look::default(),
         };
         let mut cpus: Vec<Cpu> = (0..config.possible_cpus).map(|_| idle()).collect();
         for policy in &policies {
@@ -469,7 +476,7 @@ impl Cpufreq {
         self.walk_due_ns = match set.filter(|_| governor::users(&self.policies, Governor::Conservative) > 0) {
             Some(set) => {
                 let period = load::ticks_of_us(set.rate_us, &self.config);
-                Some(self.walk_due_ns.unwrap_or_else(|| dbs::after_ticks(period, now_ns, &self.config)))
+                Some(self.walk_due_ns.unwrap_or_else(|| load::after_ticks(period, now_ns, &self.config)))
             }
             None => None,
         };
@@ -487,7 +494,7 @@ impl Cpufreq {
         self.walk_due_ns = None;
         if let Some(set) = self.shared.of(Governor::Conservative).copied() {
             let period = load::ticks_of_us(set.rate_us, &self.config);
-            self.walk_due_ns = Some(dbs::after_ticks(period, now_ns, &self.config));
+            self.walk_due_ns = Some(load::after_ticks(period, now_ns, &self.config));
             let (policies, _, mut cx) = self.split(now_ns, times);
             for policy in policies.iter_mut().filter(|p| p.governor == Some(Governor::Conservative)) {
                 conservative::sample_nominal(policy, &set, &mut cx);

@@ -1,4 +1,5 @@
 //! What is shown and what the keys do; how it is drawn is in `screen/`.
+mod cell;
 mod chart;
 mod draw;
 mod table;

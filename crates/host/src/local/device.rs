@@ -12,11 +12,11 @@ use rustix::process::Signal;
 use crate::actions::{Actor, Effect};
 use crate::child::Child;
 use crate::claim::{Claim, claim_machine};
-use crate::coalescing::read_place;
 use crate::descendants::Adoption;
 use crate::group;
 use crate::guardian::{Guard, Load};
 use crate::ledger_file::FileLedger;
+use crate::readable::read_place;
 use crate::watching::{OpenFiles, Watching};
 use crate::writers::{Ours, Writers};
 

@@ -5,7 +5,8 @@ use powerband_machine::{
 };
 
 use super::hand::{self, Before, Hand};
-use super::jobs::{Handles, Jobs};
+use super::handles::Handles;
+use super::jobs::Jobs;
 use super::quote::assignment;
 
 /// A machine behind a shell, without its ledger.

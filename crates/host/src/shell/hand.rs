@@ -7,7 +7,7 @@ use powerband_machine::{Action, Entry, Errno, LastChange, Readable};
 
 use super::link::{Answer, Link};
 use super::quote::{assignment, errno_of, quoted};
-use crate::actions::Refusal;
+use crate::refusal::Refusal;
 use crate::talk::Silence;
 
 /// More than this is not a setting or a reading, bytes.

@@ -1,10 +1,12 @@
 //! Loads behind a shell: what is typed to start them, and what is known when they have ended.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Finished, Handle, Job, LeftBehind, ProcessId, Sample, SpawnError};
+use powerband_machine::{Errno, Finished, Job, LeftBehind, ProcessId, Sample, SpawnError};
 use powerband_record::{ExitStatus, Output, Usage, Work};
 
+use super::clock::{APART_NS, minutes, nanoseconds};
 use super::hand::{Hand, words};
+use super::handles::Handles;
 use super::invocation::invoked;
 use super::link::Ended;
 use super::quote::assignment;
@@ -12,9 +14,6 @@ use super::watched::Watched;
 
 /// At most this much of each output stream of a load is kept where the job has no limit, bytes.
 const OUTPUT_BYTES: usize = 1 << 20;
-/// A fine clock is believed when it tells the same time as the clock of the boot, which knows hundredths, ns.
-pub(super) const APART_NS: u64 = 50_000_000;
-
 /// What runs there, or here on its behalf.
 #[derive(Debug)]
 enum Running {
@@ -245,47 +244,6 @@ fn cost(words: &[String]) -> (ExitStatus, Usage) {
     let fine = between(word(2).parse().ok(), word(4).parse().ok()).filter(|fine| fine.abs_diff(coarse) <= APART_NS);
     let (user_ns, sys_ns) = (minutes(word(5)).unwrap_or(0), minutes(word(6)).unwrap_or(0));
     (status, Usage { real_ns: fine.unwrap_or(coarse), user_ns, sys_ns, peak_rss_kib: 0 })
-}
-
-/// `12.34`: seconds to ns.
-pub(super) fn nanoseconds(text: &str) -> Option<u64> {
-    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
-    let part: String = part.chars().chain(std::iter::repeat('0')).take(9).collect();
-    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part.parse().ok()?)
-}
-
-/// `1m2.345s`, as `times` prints it, to ns.
-fn minutes(text: &str) -> Option<u64> {
-    let (minutes, seconds) = text.trim().strip_suffix('s')?.split_once('m')?;
-    nanoseconds(seconds)?.checked_add(minutes.parse::<u64>().ok()?.checked_mul(60_000_000_000)?)
-}
-
-/// Where the files of a machine's handles are.
-#[derive(Debug, Default)]
-pub(super) struct Handles(Vec<Option<String>>);
-
-impl Handles {
-    /// Another one.
-    pub(super) fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        let free = self.0.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.0.push(None);
-            self.0.len() - 1
-        });
-        self.0[free] = Some(path.to_owned());
-        u32::try_from(free).map(Handle).map_err(|_| Errno::ENOMEM)
-    }
-
-    /// Its path.
-    pub(super) fn path(&self, handle: Handle) -> Option<&str> {
-        self.0.get(handle.0 as usize)?.as_deref()
-    }
-
-    /// No longer needed.
-    pub(super) fn close(&mut self, handle: Handle) {
-        if let Some(path) = self.0.get_mut(handle.0 as usize) {
-            *path = None;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What is read around a load behind a shell, by that shell and its clock: before, every period meanwhile, and after.
 use powerband_machine::{Errno, Sample, Sampling};
 
+use super::clock::Clock;
 use super::hand::{Hand, words};
-use super::jobs::{APART_NS, Handles, nanoseconds};
+use super::handles::Handles;
 
 /// The watches of one load.
 #[derive(Debug, Default)]
@@ -77,22 +78,6 @@ fn samples(text: &str, files: usize) -> Vec<Sample> {
     }
     samples.retain(|sample| sample.texts.len() == files);
     samples
-}
-
-/// The clock of the boot, which knows hundredths, made finer by another one as long as both tell the same time.
-#[derive(Debug, Default)]
-struct Clock {
-    ahead_ns: Option<i128>,
-}
-
-impl Clock {
-    fn at_ns(&mut self, times: &str) -> u64 {
-        let (up, fine) = times.split_once(' ').unwrap_or((times, ""));
-        let up_ns = nanoseconds(up).unwrap_or(0);
-        let Ok(fine_ns) = fine.trim().parse::<i128>() else { return up_ns };
-        let ahead_ns = *self.ahead_ns.get_or_insert(fine_ns - i128::from(up_ns));
-        u64::try_from(fine_ns - ahead_ns).ok().filter(|at_ns| at_ns.abs_diff(up_ns) <= APART_NS).unwrap_or(up_ns)
-    }
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ use powerband_rig::{MAX_MEASURED_BYTES, read_text};
 use powerband_store::Store;
 
 use crate::cli::{Compare, Shared};
-use crate::exit::{Answer, Exit, Failure, not_found, usage};
-use crate::measure::need_store;
-use crate::{output, page, verb};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::failure::not_found;
+use crate::stored::{model, need_store};
+use crate::{output, page};
 
 pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     let ask = Ask {
@@ -111,7 +112,7 @@ fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<Str
     let store = need_store(shared)?;
     let ids = args.sides.iter().flat_map(|side| side.split(':').next().unwrap_or_default().split(','));
     let ids: BTreeSet<i64> = ids.map(|id| store.resolve(id).map_err(not_found)).collect::<Result<_, _>>()?;
-    let models = ids.into_iter().map(|id| verb::show::model(&store, id)).collect::<Result<Vec<_>, _>>()?;
+    let models = ids.into_iter().map(|id| model(&store, id)).collect::<Result<Vec<_>, _>>()?;
     let pictures = comparison_pictures(found, &models);
     powerband_report::page::comparison(found, &models, &pictures).map_err(|error| Failure::new(Exit::Failed, error))
 }

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::Shared;
-use crate::exit::{Answer, Exit, Failure, hinted};
+use crate::exit::{Answer, Exit, Failure};
+use crate::failure::hinted;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
 

@@ -10,9 +10,10 @@ use powerband_report::picture::palette::Theme;
 use powerband_store::Store;
 
 use crate::cli::{Export, Exports, Format, Shared};
-use crate::exit::{Answer, Exit, Failure, not_found, usage};
-use crate::measure::need_store;
-use crate::{output, page, verb};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::failure::not_found;
+use crate::stored::{model, need_store, readings};
+use crate::{output, page};
 
 pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     let store = need_store(shared)?;
@@ -25,10 +26,10 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     fitting(args, format)?;
     let bytes = match format {
         Format::Journal => journal(&store, id)?.into_bytes(),
-        Format::Csv if args.timelines => verb::show::readings(&store, id, None)?.csv().into_bytes(),
-        Format::Csv => powerband_report::csv::render(&verb::show::model(&store, id)?).into_bytes(),
-        Format::Json => json(&verb::show::model(&store, id)?)?.into_bytes(),
-        Format::Md => powerband_report::markdown::render(&verb::show::model(&store, id)?).into_bytes(),
+        Format::Csv if args.timelines => readings(&store, id, None)?.csv().into_bytes(),
+        Format::Csv => powerband_report::csv::render(&model(&store, id)?).into_bytes(),
+        Format::Json => json(&model(&store, id)?)?.into_bytes(),
+        Format::Md => powerband_report::markdown::render(&model(&store, id)?).into_bytes(),
         Format::Svg => picture(&store, id, args)?.into_bytes(),
         Format::Png => {
             let width = args.width.unwrap_or((WIDTH * TWICE) as u32);
@@ -123,7 +124,7 @@ pub(crate) fn after(store: &Store, id: i64, exports: &Exports) -> Result<(), Fai
     if [export_markdown, export_json, export_csv].iter().all(|file| file.is_none()) {
         return Ok(());
     }
-    let model = verb::show::model(store, id)?;
+    let model = model(store, id)?;
     if let Some(path) = export_markdown {
         write(path, powerband_report::markdown::table(&model).as_bytes())?;
     }

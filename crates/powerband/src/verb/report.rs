@@ -2,8 +2,9 @@
 use std::path::PathBuf;
 
 use crate::cli::{Report, Shared};
-use crate::exit::{Answer, not_found};
-use crate::measure::need_store;
+use crate::exit::Answer;
+use crate::failure::not_found;
+use crate::stored::need_store;
 use crate::{output, page};
 
 pub(crate) fn run(shared: &Shared, args: &Report) -> Answer {

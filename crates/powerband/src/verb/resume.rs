@@ -6,9 +6,11 @@ use powerband_rig::Names;
 use powerband_session::{Begun, BegunPlan, Resumed, SessionError};
 
 use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb};
-use crate::exit::{Answer, not_found};
-use crate::measure::{conclude, need_store, overridden};
+use crate::exit::Answer;
+use crate::failure::not_found;
+use crate::measure::{conclude, overridden};
 use crate::progress::Bar;
+use crate::stored::need_store;
 use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {

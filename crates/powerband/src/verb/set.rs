@@ -3,17 +3,17 @@ use powerband_host::Confirmation;
 use powerband_knob::{Applied, KnobError, StepLine, apply_steps, describe_steps, for_side, plan};
 use powerband_machine::{EntryId, Hold, StopSignal, Wake, World};
 use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns};
-use powerband_report::sentence::quoted;
+use powerband_report::words::quoted;
 use powerband_session::hear;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::{Set, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
+use crate::held::{put_back, unguarded};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
 use crate::typed::for_machines;
-use crate::verb::with::{put_back, unguarded};
 
 /// How often somebody who waits for a confirmation looks up, ns: stop signals and a lost guardian are noticed then.
 const LOOK_UP_NS: u64 = 100_000_000;

@@ -1,14 +1,11 @@
 //! `show`: an experiment again, as it was printed when it ended.
-use powerband_record::Event;
-use powerband_report::Model;
 use powerband_report::json::Report;
-use powerband_report::timelines::Timelines;
-use powerband_session::is_gone;
 use powerband_store::Store;
 
 use crate::cli::{Shared, Show};
-use crate::exit::{Answer, Exit, Failure, not_found, usage};
-use crate::measure::need_store;
+use crate::exit::{Answer, Exit, usage};
+use crate::failure::not_found;
+use crate::stored::{model, need_store, readings};
 use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Show) -> Answer {
@@ -38,12 +35,6 @@ fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answ
     Ok(Exit::Fine as u8)
 }
 
-/// The readings of all trials, or of one.
-pub(crate) fn readings(store: &Store, id: i64, only: Option<u32>) -> Result<Timelines, Failure> {
-    let events = store.events(id)?;
-    Timelines::from_events(&events, only).map_err(|error| Failure::new(Exit::Failed, error))
-}
-
 /// Prints one experiment as text or JSON.
 pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
     let model = model(store, id)?;
@@ -53,17 +44,4 @@ pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
     let render = if shared.verbose { powerband_report::text::render } else { powerband_report::text::brief };
     output::print(&render(&model, output::width(), output::colour()));
     Ok(Exit::Fine as u8)
-}
-
-/// What the store says of one experiment, and whether it still runs.
-pub(crate) fn model(store: &Store, id: i64) -> Result<Model, Failure> {
-    model_of(store, id, &store.events(id)?)
-}
-
-/// The same from its events.
-pub(crate) fn model_of(store: &Store, id: i64, events: &[Event]) -> Result<Model, Failure> {
-    let header = store.header(id)?;
-    let gone = is_gone(&header.host, header.owner.as_ref());
-    let model = Model::from_events(events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
-    Ok(if gone { model.interrupted() } else { model })
 }

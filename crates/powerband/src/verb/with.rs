@@ -1,13 +1,14 @@
 //! `with`: turn knobs for the length of one command, whose own exit code is ours.
-use powerband_knob::{Applied, Restored, apply, for_side, restore};
+use powerband_knob::{Applied, apply, for_side};
 use powerband_machine::{Finished, Hold, Job, ProcessId, User, Wake, World};
 use powerband_record::{ExitStatus, Side, Work};
 use powerband_session::{Witnesses, user_of_loads};
 
 use crate::cli::{Shared, With};
 use crate::exit::{Answer, Exit, Failure};
+use crate::held::{put_back, unguarded};
+use crate::output;
 use crate::rig::{self, Purpose};
-use crate::{incomplete, output};
 
 /// Time a command has to end after it was asked to, ns.
 const GRACE_NS: u64 = 5_000_000_000;
@@ -49,11 +50,6 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     rig::check_lost(world)?;
     rig.in_place()?;
     ran
-}
-
-/// Why nobody would restore one of these settings if its owner were killed.
-pub(super) fn unguarded(world: &mut dyn World, in_force: &[(Side, Applied)]) -> Option<String> {
-    in_force.iter().find_map(|(side, _)| world.machine(*side)?.unguarded())
 }
 
 /// What the command started and did not wait for is the caller's own: it runs on, and the caller learns of it.
@@ -131,25 +127,4 @@ fn wait(world: &mut dyn World, process: ProcessId, witnesses: Witnesses) -> (Opt
             _ => {}
         }
     }
-}
-
-/// Restores what was held on each side, newest first; all of it, whatever fails.
-///
-/// # Errors
-/// As [`incomplete::check`] says.
-pub(super) fn put_back(world: &mut dyn World, in_force: &[(Side, Applied)], names: &rig::Names) -> Result<(), Failure> {
-    let mut all = Restored::default();
-    for (side, applied) in in_force.iter().rev() {
-        if rig::is_lost(world, *side) {
-            continue;
-        }
-        let Some(machine) = world.machine(*side) else { continue };
-        let mut restored = restore(machine, &applied.entries, false);
-        restored.wait_for_limits(world, *side);
-        // A lost machine restores by itself, and what it did not answer is no outcome.
-        if !rig::is_lost(world, *side) {
-            all.extend(restored);
-        }
-    }
-    incomplete::check(&all, names)
 }

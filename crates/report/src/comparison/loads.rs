@@ -4,7 +4,7 @@ use serde_json::Value;
 use super::decide::within;
 use super::measured::Measured;
 use super::{Ask, CompareError, Comparison, Side, text};
-use crate::sentence;
+use crate::load;
 
 /// More experiments than this are not each named in the finding.
 const NAMED: usize = 8;
@@ -30,7 +30,7 @@ fn each(all: &[(&Measured, Option<&str>, &Value)], ask: &Ask) -> Result<Comparis
             _ => (1..one.settings.len()).collect(),
         };
         let found = within(one, 0, &others, ask)?;
-        findings.push(format!("{} ({}): {}", one.name, sentence::load(load), text::finding(&found.rows)));
+        findings.push(format!("{} ({}): {}", one.name, load::load(load), text::finding(&found.rows)));
         rate = rate.max(found.alpha);
         rows.extend(found.rows.into_iter().map(|row| super::Row {
             setting: format!("{} of {}", row.setting, one.name),

@@ -2,8 +2,8 @@
 use powerband_record::{Better, Verdict, format_number, unit_of};
 
 use super::{Comparison, How, Row};
-use crate::sentence::{counted, percent};
-use crate::text::{aligned, clean, cut, fit, fold, word};
+use crate::layout::{aligned, clean, cut, fit, fold};
+use crate::words::{counted, percent, word};
 
 /// More comparisons than this are counted, and only the differences told.
 const TOLD: usize = 6;

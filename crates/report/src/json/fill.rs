@@ -6,7 +6,9 @@ use super::{
     Restored, SearchRow, SettingRow, TrialRow, VERSION, VerdictRow, VoidRow,
 };
 use crate::calibration;
-use crate::sentence::{self, finite};
+use crate::sentence;
+use crate::typed;
+use crate::words::finite;
 use crate::{Distribution, End, Model, Percentile, Search, SettingReport, TrialValues};
 
 pub(super) fn report(model: &Model) -> Report {
@@ -212,7 +214,7 @@ fn search(model: &Model) -> Option<SearchRow> {
         setting: None,
         label: None,
         turns: None,
-        typed: sentence::typed(model),
+        typed: typed::typed(model),
         change: None,
         kept: Vec::new(),
         confirmed_in: 0,

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use powerband_record::{Better, Change, Event, Fact, PlannedTrial, ReachedSite, Side, Void, format_duration};
 
 use super::html::{Table, facts, list, paragraph, text, typed};
-use crate::sentence::{self, counted, percent};
-use crate::{Model, list as listing};
+use crate::Model;
+use crate::load;
+use crate::sentence;
+use crate::words;
+use crate::words::{counted, percent};
 
 /// What only the events tell and the model leaves out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,7 +65,7 @@ impl Account {
 pub(super) fn measured(model: &Model) -> String {
     let plan = &model.started;
     let mut body = facts(&[
-        ("Load", sentence::load_of(model)),
+        ("Load", load::load_of(model)),
         ("User", plan.user.map(|user| format!("number {user}")).unwrap_or_default()),
         (
             "Meter command",
@@ -119,7 +122,7 @@ pub(super) fn plan(model: &Model) -> String {
     let mut body = facts(&told);
     if let Some(header) = &model.header {
         body += &paragraph("Command line:");
-        body += &typed(&header.command_line.iter().map(|word| sentence::quoted(word)).collect::<Vec<_>>().join(" "));
+        body += &typed(&header.command_line.iter().map(|word| words::quoted(word)).collect::<Vec<_>>().join(" "));
     }
     body
 }
@@ -221,7 +224,7 @@ pub(super) fn origin(model: &Model) -> String {
     let mut told = vec![("Seed", model.started.seed.to_string())];
     if let Some(header) = &model.header {
         told.push(("Experiment", header.id.to_string()));
-        told.push(("Started", format!("{} UTC", listing::utc(header.started_unix_s))));
+        told.push(("Started", format!("{} UTC", words::utc(header.started_unix_s))));
         told.push(("Version", format!("powerband {}, journal {}", header.powerband, header.journal_version)));
     }
     let whose = if model.is_simulated() { " of simulated time" } else { "" };

@@ -4,11 +4,13 @@ use super::frame::Section;
 use super::html::{Table, facts, list, text};
 use super::settings;
 use super::verdict;
+use crate::Model;
 use crate::comparison::Comparison;
 use crate::comparison::text::{cells, margin, test};
+use crate::load;
 use crate::picture::{Picture, SUMMARY};
-use crate::sentence::{self, counted, percent};
-use crate::{Model, list as listing};
+use crate::sentence;
+use crate::words::{counted, percent, utc};
 
 pub(super) fn sections(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Vec<Section> {
     let rate = format!("{} for all differences claimed together", percent(of.alpha));
@@ -65,8 +67,8 @@ fn side(model: &Model) -> String {
     let told = facts(&[
         ("Finding", sentence::headline(model)),
         ("Machine", format!("{} ({})", model.started.machine, model.started.system)),
-        ("Load", sentence::load_of(model)),
-        ("Begun", header.map(|header| format!("{} UTC", listing::utc(header.started_unix_s))).unwrap_or_default()),
+        ("Load", load::load_of(model)),
+        ("Begun", header.map(|header| format!("{} UTC", utc(header.started_unix_s))).unwrap_or_default()),
         ("Measured", format!("{}, {}", counted(model.blocks, "block"), counted(model.trials, "valid trial"))),
     ]);
     format!("<div class=\"side\">\n<h3>{}</h3>\n{told}{}</div>\n", text(&id), settings::section(model))

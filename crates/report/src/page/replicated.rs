@@ -7,7 +7,7 @@ use crate::picture::Picture;
 use crate::replication::decide::number;
 use crate::replication::text::{summed, word};
 use crate::replication::{Found, Holds, Judged, Point, Replication, takeaway};
-use crate::sentence::counted;
+use crate::words::counted;
 
 pub(super) fn sections(articles: &[Replication], summary: Option<&Picture>, pictures: &[Vec<Picture>]) -> Vec<Section> {
     let bodies: String = articles

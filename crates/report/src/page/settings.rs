@@ -2,9 +2,10 @@
 use powerband_record::{BASELINE, Level, Verdict, unit_of};
 
 use super::html::{Cell, Row, Table, list, paragraph, text};
-use crate::sentence::{signed_change, signed_interval, unit_of_change};
+use crate::change::{signed_change, signed_interval, unit_of_change};
 use crate::text::cell::{cell, scale};
-use crate::text::{head, word};
+use crate::text::head;
+use crate::words::word;
 use crate::{Model, calibration, requirements};
 
 /// The section's body.

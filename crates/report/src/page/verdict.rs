@@ -3,8 +3,10 @@
 use super::figure::figure;
 use super::html::{facts, paragraph, text, typed};
 use crate::picture::Picture;
-use crate::sentence::{self, counted};
+use crate::sentence;
 use crate::text::gains;
+use crate::typed;
+use crate::words::counted;
 use crate::{Model, advice, deciding, no_advice};
 
 /// The section's body: the words, and beside them, or below where there is no room, the picture.
@@ -50,7 +52,7 @@ fn words(model: &Model) -> String {
             body += &match &advice.typed {
                 Some(words) => {
                     let ask = format!("To apply {label} ({}):", advice.why);
-                    let back = sentence::taken_back(model, words)
+                    let back = typed::taken_back(model, words)
                         .map(|words| format!("<p><code>{}</code> restores what was there before.</p>\n", text(&words)));
                     paragraph(&ask) + &typed(words) + &back.unwrap_or_default()
                 }

@@ -9,7 +9,7 @@ use super::scale::Reach;
 use super::{Caption, Picture};
 use crate::replication::text::{summed, word};
 use crate::replication::{Holds, Judged, Point, Replication};
-use crate::sentence::percent;
+use crate::words::percent;
 
 /// Half a 95 % interval over its standard error.
 const NORMAL: f64 = 1.96;

@@ -1,14 +1,15 @@
 //! Metrics against the numeric knob that settings differ in, with intervals, and the knee.
 use powerband_record::{Metric, unit_of};
 
-use super::knob_axis::{KnobAxis, knob_axis};
-use super::levels::interval;
 use super::mark::{Look, Way};
 use super::palette::GRID;
 use super::plane::{Join, Panel, Plane, Rule, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, cells, number, titled, told, told_with};
+use super::{Caption, Picture, cells, number, told, told_with};
 use crate::Model;
+use crate::knob_axis::{KnobAxis, knob_axis};
+use crate::level::interval;
+use crate::words::titled;
 
 /// Values that span more than this are shown by their logarithm.
 const WIDE: f64 = 30.0;

@@ -7,7 +7,7 @@ use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
 use super::{Caption, Picture};
 use crate::Model;
-use crate::sentence::percent;
+use crate::words::percent;
 
 /// More metrics make rows that nobody reads.
 const MOST: usize = 5;

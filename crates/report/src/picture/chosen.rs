@@ -4,11 +4,25 @@ use std::cmp::Ordering;
 use powerband_record::Better;
 
 use crate::Model;
+use crate::courses::Site;
 
 /// What is drawn, in its order, and a sentence about what is not; empty where all is.
 pub(super) struct Chosen<T> {
     pub(super) kept: Vec<T>,
     pub(super) told: String,
+}
+
+/// Where a load has several stretches, which one: `, at_50`.
+pub(super) fn stretch(site: &Site) -> String {
+    site.stretch.as_ref().map(|name| format!(", {name}")).unwrap_or_default()
+}
+
+/// What a reader has to know of lines that have fewer corners than there are readings.
+pub(super) fn folded(together: usize) -> String {
+    match together {
+        1 => String::new(),
+        more => format!(" Each column covers up to {more} readings, from the least to the most of them."),
+    }
 }
 
 /// At most `most` settings of `all`: the reference, and those that come off best in the first judged metric.

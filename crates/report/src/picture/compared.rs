@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use powerband_record::{Level, Metric, unit_of};
 
 use super::legend::Key;
-use super::levels::{interval, look};
+use super::levels::look;
 use super::mark::Look;
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
-use super::{Caption, Picture, cells, titled, told, told_with};
+use super::{Caption, Picture, cells, told, told_with};
 use crate::comparison::{self, Comparison};
-use crate::sentence::percent;
+use crate::level::interval;
+use crate::words::{percent, titled, word};
 use crate::{Model, comparison::text};
 
 /// More settings than this are told by the page's tables alone.
@@ -169,7 +170,7 @@ pub(super) fn summary(of: &Comparison) -> Option<Picture> {
     };
     let ends = |row: &comparison::Row| row.low.zip(row.high).map(|(low, high)| (low * 100.0, high * 100.0));
     let rows = shown.iter().take(SETTINGS).map(|row| {
-        let (word, change) = (crate::text::word(row.verdict), row.change.unwrap_or_default() * 100.0);
+        let (word, change) = (word(row.verdict), row.change.unwrap_or_default() * 100.0);
         let mark = RowMark {
             value: change,
             interval: ends(row),
@@ -183,7 +184,7 @@ pub(super) fn summary(of: &Comparison) -> Option<Picture> {
     let rows: Vec<Row> = rows.collect();
     let table = shown.iter().map(|row| {
         let change = cells(row.change.unwrap_or_default() * 100.0, ends(row));
-        [label(row)].into_iter().chain(change).chain([crate::text::word(row.verdict).to_owned()]).collect()
+        [label(row)].into_iter().chain(change).chain([word(row.verdict).to_owned()]).collect()
     });
     let margin = shown.first().map(|row| row.margin * 100.0);
     let margin =
@@ -225,7 +226,7 @@ fn differences_of(all: &[comparison::Row], alpha: f64) -> Option<Picture> {
         None => format!("{} against {}", row.setting, row.against),
     };
     let rows = shown.iter().take(SETTINGS).map(|row| {
-        let word = crate::text::word(row.verdict);
+        let word = word(row.verdict);
         let change = scaled(row.change.unwrap_or_default());
         let ends = row.low.zip(row.high).map(|(low, high)| (scaled(low), scaled(high)));
         let mark = RowMark {
@@ -241,7 +242,7 @@ fn differences_of(all: &[comparison::Row], alpha: f64) -> Option<Picture> {
     let table = shown.iter().map(|row| {
         let ends = row.low.zip(row.high).map(|(low, high)| (scaled(low), scaled(high)));
         let head = [row.setting.clone(), row.against.clone()];
-        let tail = [crate::text::word(row.verdict).to_owned()];
+        let tail = [word(row.verdict).to_owned()];
         head.into_iter().chain(cells(scaled(row.change.unwrap_or_default()), ends)).chain(tail).collect()
     });
     let margin = scaled(first.margin);

@@ -1,7 +1,7 @@
 //! The course of power, or of a clock, over a trial: a line for each setting, in panels of their own where there are many.
 use powerband_record::{MeterQuantity, format_number};
 
-use super::chosen;
+use super::chosen::{self, folded, stretch};
 use super::dense::dense;
 use super::mark::Look;
 use super::palette::dash;
@@ -30,11 +30,6 @@ pub(super) fn pictures(model: &Model, courses: &Courses) -> Vec<Picture> {
         all.extend(strips::clocks(model, &clocks));
     }
     all
-}
-
-/// Where a load has several stretches, which one: `, at_50`.
-pub(super) fn stretch(site: &Site) -> String {
-    site.stretch.as_ref().map(|name| format!(", {name}")).unwrap_or_default()
 }
 
 fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
@@ -77,14 +72,6 @@ fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
     }
     let svg = apart(&caption, series, unit, below).draw();
     caption.hang(svg, &head, table).map(with)
-}
-
-/// What a reader has to know of lines that have fewer corners than there are readings.
-pub(super) fn folded(together: usize) -> String {
-    match together {
-        1 => String::new(),
-        more => format!(" Each column covers up to {more} readings, from the least to the most of them."),
-    }
 }
 
 /// Each line in a panel of its own, all on the same scales.

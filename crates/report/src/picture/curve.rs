@@ -4,13 +4,14 @@ use powerband_record::{Better, Level, Metric, unit_of};
 use powerband_stats::distribution::t_upper_quantile;
 
 use super::compared::{Shared, level, place, shared_metrics, shared_settings};
-use super::levels::interval;
 use super::mark::Look;
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, LINES, Picture, cells, titled, told, told_with};
+use super::{Caption, LINES, Picture, cells, told, told_with};
 use crate::Model;
 use crate::comparison::{Along, Comparison};
+use crate::level::interval;
+use crate::words::{titled, with_boundary};
 
 /// Parameters that span more than this are shown by their logarithm.
 const WIDE: f64 = 12.0;
@@ -49,7 +50,7 @@ pub(super) fn pictures(of: &Comparison, along: &Along, models: &[Model]) -> Vec<
         let named = Named {
             id: format!("{}-over-{}", rate.name, power.name),
             name: format!("{} for a joule", what.replace('_', " ")),
-            axis: crate::sentence::with_boundary(&format!("{} / {}, 1/J", rate.name, power.name), power),
+            axis: with_boundary(&format!("{} / {}, 1/J", rate.name, power.name), power),
             unit: "1/J".into(),
         };
         curve(&named, along, &settings, models, &value)

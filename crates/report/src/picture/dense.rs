@@ -2,7 +2,7 @@
 //! most in columns of time that all share.
 use serde::{Deserialize, Serialize};
 
-use super::svg::visible;
+use super::label::visible;
 use crate::courses::{COLUMNS, Course};
 
 /// Values in all lines of one picture: a page stays small.

@@ -5,7 +5,8 @@ use super::mark::{Look, Way};
 use super::palette::{FAINT, Shape};
 use super::plane::{Join, Panel, Rule, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, titled, told};
+use super::{Caption, Picture, told};
+use crate::words::titled;
 use crate::{Model, TrialValues};
 
 /// More settings than this are not told apart by colour.

@@ -1,12 +1,14 @@
 //! Two judged metrics against each other: which settings no other beats on both.
 use powerband_record::{Better, Level, Metric, unit_of};
 
-use super::levels::{interval, levels};
 use super::palette::{GOOD, INK, PLAIN, Shape};
 use super::plane::{Panel, Series, Spot};
 use super::scale::Reach;
-use super::{Caption, Picture, cells, titled, told};
+use super::{Caption, Picture, cells, told};
 use crate::Model;
+use crate::labels::join_labels;
+use crate::level::{interval, levels};
+use crate::words::titled;
 
 /// Labels beside points, up to so many settings; of more only the best have one.
 const LABELLED: usize = 12;
@@ -50,7 +52,7 @@ fn picture(model: &Model, x: (usize, &Metric), y: (usize, &Metric)) -> Option<Pi
         both.len(),
         way(x.1),
         way(y.1),
-        crate::sentence::join_labels(&named, 4),
+        join_labels(&named, 4),
         if both.len() > CROSSED { " Intervals are drawn for these and the reference." } else { "" }
     );
     let panel = Panel::of((Reach::Values, titled(x.1)), (Reach::Values, titled(y.1)), all, 260.0);

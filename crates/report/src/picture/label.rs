@@ -1,7 +1,7 @@
 //! Labels, measured by characters: cut, folded into lines, placed beside points where they lie on nothing.
 use unicode_width::UnicodeWidthStr as _;
 
-use super::svg::visible;
+use crate::layout::cut;
 
 /// Height of letters, in the drawing's units.
 pub const SIZE: f64 = 12.0;
@@ -9,6 +9,13 @@ pub const SIZE: f64 = 12.0;
 pub const SMALL: f64 = 10.5;
 /// Width of a column of text over the height of its letters: what the widest common sans-serif fonts take on average.
 const COLUMN: f64 = 0.64;
+
+/// A text on one line such that every character of it is seen and none of them moves others: blanks for line ends and tabs,
+/// code points (`U+202E`) for what shows nothing.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    crate::escape::seen(text).replace(['\n', '\t'], " ")
+}
 
 /// Room a text takes, in the drawing's units.
 #[must_use]
@@ -30,7 +37,7 @@ pub fn folded(text: &str, most: usize, lines: usize) -> Vec<String> {
     let mut told = Vec::new();
     let mut rest = text.trim();
     while told.len() + 1 < lines && rest.width() > most {
-        let fits = crate::text::cut(rest, most + 1);
+        let fits = cut(rest, most + 1);
         let fits = fits.trim_end_matches('…');
         let behind = |end: usize, c: char| if c == ' ' { end } else { end + 1 };
         // Between words where the line is half full then: the name of a knob may have a dash.
@@ -43,7 +50,7 @@ pub fn folded(text: &str, most: usize, lines: usize) -> Vec<String> {
         told.push(line.trim_end().to_owned());
         rest = behind.trim_start();
     }
-    told.push(crate::text::cut(rest, most.max(1)));
+    told.push(cut(rest, most.max(1)));
     told
 }
 
@@ -83,7 +90,7 @@ fn knobs_cut(label: &str, most: usize) -> String {
     let values: usize = words.iter().filter_map(|word| word.split_once('=')).map(|(_, value)| value.width() + 2).sum();
     let each = (most.saturating_sub(values) / knobs).max(LEAST);
     let cut = |word: &str| match word.split_once('=') {
-        Some((knob, value)) => format!("{}={value}", crate::text::cut(knob, each)),
+        Some((knob, value)) => format!("{}={value}", cut(knob, each)),
         None => word.to_owned(),
     };
     words.into_iter().map(cut).collect::<Vec<_>>().join(" ")

@@ -3,12 +3,12 @@ use std::collections::BTreeMap;
 
 use powerband_record::{format_number, unit_of};
 
-use super::levels::interval;
 use super::mark::Look;
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture, told, told_with};
 use crate::Model;
+use crate::level::interval;
 
 /// Metrics of the idle machine begin so.
 const IDLE: &str = "idle_";

@@ -5,27 +5,14 @@ use super::mark::Look;
 use super::palette::{BAD, FAINT, GOOD, INK, PLAIN, Shape};
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
-use super::{Caption, Picture, cells, titled, told, told_with};
+use super::{Caption, Picture, cells, told, told_with};
 use crate::Model;
-use crate::sentence::percent;
+use crate::level::{interval, levels};
+use crate::words::{counted, percent, titled, with_boundary, word};
 
 /// One picture for each judged metric.
 pub(super) fn pictures(model: &Model) -> Vec<Picture> {
     model.judged().filter_map(|(place, metric)| picture(model, place, metric)).collect()
-}
-
-/// The interval of a level, where it has both ends.
-pub(crate) fn interval(level: &Level) -> Option<(f64, f64)> {
-    level.low.zip(level.high).filter(|(low, high)| low.is_finite() && high.is_finite())
-}
-
-/// The levels of a metric that can be shown, by setting.
-pub(crate) fn levels(model: &Model, place: usize) -> Vec<(u32, &Level)> {
-    let compared = |setting: &u32| crate::text::is_compared(model, *setting);
-    let all = (0..).zip(&model.settings).filter(|(setting, _)| compared(setting));
-    all.filter_map(|(setting, report)| Some((setting, report.levels.get(place)?.as_ref()?)))
-        .filter(|(_, level)| level.typical.is_finite())
-        .collect()
 }
 
 fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
@@ -39,7 +26,7 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
     let verdict = |setting: u32| model.settings[setting as usize].verdicts.get(place).and_then(Option::as_ref);
     let rows = levels.iter().map(|(setting, level)| {
         let verdict = verdict(*setting).map(|verdict| verdict.verdict);
-        let word = verdict.map(crate::text::word).unwrap_or_default();
+        let word = verdict.map(word).unwrap_or_default();
         let label = model.label(*setting);
         let behind = if *setting == 0 && several { "reference" } else { word };
         let value = told_with(level.typical, interval(level), unit);
@@ -68,7 +55,7 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
     let table = levels.iter().map(|(setting, level)| {
         let verdict = verdict(*setting);
         let change = verdict.map(|it| if it.absolute { told(it.change, unit) } else { percent(it.change) });
-        let word = verdict.map(|it| crate::text::word(it.verdict).to_owned()).unwrap_or_default();
+        let word = verdict.map(|it| word(it.verdict).to_owned()).unwrap_or_default();
         let head = [model.label(*setting)].into_iter().chain(cells(level.typical, interval(level)));
         head.chain([level.trials.to_string(), change.unwrap_or_default(), word]).collect()
     });
@@ -96,8 +83,8 @@ fn described(model: &Model, metric: &Metric, levels: &[(u32, &Level)], reference
         };
         format!(" The dashed line is the reference, {}, {}{shade}.", model.label(0), told(typical, unit))
     });
-    let name = crate::sentence::with_boundary(&metric.name, metric);
-    let count = crate::sentence::counted(u32::try_from(levels.len()).unwrap_or(u32::MAX), "setting");
+    let name = with_boundary(&metric.name, metric);
+    let count = counted(u32::try_from(levels.len()).unwrap_or(u32::MAX), "setting");
     format!(
         "Typical {name} of {count}{with} (wanted: {wanted}){}{}.{}",
         span.unwrap_or_default(),

@@ -1,13 +1,14 @@
 //! What a search sought against what it must keep: a point for each setting that was tried, and the limit.
 use powerband_record::{Relation, format_number};
 
-use super::levels::interval;
 use super::mark::Way;
 use super::palette::{BAD, INK, PLAIN, Shape};
 use super::plane::{Panel, Rule, Series, Spot};
 use super::scale::Reach;
-use super::search::Sought;
+use super::sought::Sought;
 use super::{Caption, Picture, cells, told_with};
+use crate::level::interval;
+use crate::words::titled;
 
 /// Labels beside points, up to so many settings.
 const LABELLED: usize = 12;
@@ -80,7 +81,7 @@ pub(super) fn picture(sought: &Sought) -> Option<Picture> {
         table.len(),
         answer.unwrap_or_default()
     );
-    let mut panel = Panel::of((Reach::Values, super::titled(metric)), (Reach::Values, sought.titled()), all, 240.0);
+    let mut panel = Panel::of((Reach::Values, titled(metric)), (Reach::Values, sought.titled()), all, 240.0);
     if !required.relative {
         panel.rules.push(rule);
     }

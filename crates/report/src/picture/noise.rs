@@ -6,7 +6,7 @@ use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture};
 use crate::Model;
-use crate::sentence::percent;
+use crate::words::percent;
 
 /// The smallest effect that is found in nine of ten cases, by time; none where nothing was calibrated.
 pub(super) fn picture(model: &Model) -> Option<Picture> {

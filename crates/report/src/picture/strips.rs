@@ -3,8 +3,7 @@
 use powerband_record::{MeterQuantity, format_number};
 
 use super::axis::{self, Area};
-use super::chosen;
-use super::course::{folded, stretch};
+use super::chosen::{self, folded, stretch};
 use super::label::{SIZE, SMALL, columns, length};
 use super::mark::{self, Datum, Look, Stand, Way};
 use super::palette::GRID;

@@ -7,7 +7,7 @@ use super::mark::{self, Datum, HALF, Look, Stand};
 use super::palette::{BAD, INK, PLAIN, Shape};
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::{Reach, Scale};
-use super::search::Sought;
+use super::sought::Sought;
 use super::svg::{self, Element};
 use super::{Caption, Picture, STOPS, WIDTH, cells, told, told_with};
 

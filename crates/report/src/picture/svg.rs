@@ -1,6 +1,8 @@
 //! One drawing as text: a tree of elements, its attributes and texts escaped; nothing in it runs or is fetched.
 use std::fmt::Write as _;
 
+use super::label::{SIZE, visible};
+
 /// An element with its attributes and what is inside it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Element {
@@ -103,7 +105,7 @@ pub fn document(title: &str, desc: &str, (width, height): (f64, f64), stops: boo
         .set("role", if stops { "group" } else { "img" })
         .set("viewBox", format!("0 0 {} {}", position(width), position(height)))
         .set("font-family", "system-ui, sans-serif")
-        .set("font-size", super::label::SIZE.to_string())
+        .set("font-size", SIZE.to_string())
         .with(Element::new("title").text(title))
         .with(Element::new("desc").text(desc))
         .with(paper.at("width", width).at("height", height))
@@ -118,13 +120,6 @@ pub(super) fn position(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
-}
-
-/// A text on one line such that every character of it is seen and none of them moves others: blanks for line ends and tabs,
-/// code points (`U+202E`) for what shows nothing.
-#[must_use]
-pub fn visible(text: &str) -> String {
-    crate::escape::seen(text).replace(['\n', '\t'], " ")
 }
 
 /// [`visible`], and such that neither an element nor an attribute can end in it.

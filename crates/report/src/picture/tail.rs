@@ -8,6 +8,7 @@ use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture};
 use crate::distribution::printed;
+use crate::words::counted;
 use crate::{Distribution, Model};
 
 /// Corners of a line; more are thinned.
@@ -39,7 +40,7 @@ fn few(mut levels: Vec<&String>) -> Vec<&String> {
 }
 
 fn picture(model: &Model, name: &str) -> Option<Picture> {
-    let compared = (0_u32..).zip(&model.settings).filter(|(setting, _)| crate::text::is_compared(model, *setting));
+    let compared = (0_u32..).zip(&model.settings).filter(|(setting, _)| model.is_compared(*setting));
     let all = compared.filter_map(|(setting, report)| Some((setting, report.distributions.get(name)?)));
     let all: Vec<(u32, &Distribution)> = all.filter(|(_, of)| of.count() > 0).take(LINES).collect();
     let (by, unit) = printed(name);
@@ -81,7 +82,7 @@ fn picture(model: &Model, name: &str) -> Option<Picture> {
     let more = if more == 0 {
         String::new()
     } else {
-        format!("; and {}", crate::sentence::counted(u32::try_from(more).unwrap_or(u32::MAX), "other"))
+        format!("; and {}", counted(u32::try_from(more).unwrap_or(u32::MAX), "other"))
     };
     told.truncate(TOLD);
     let desc = format!("Share of all values of {stem} that were larger, by setting: {}{more}.", told.join("; "));

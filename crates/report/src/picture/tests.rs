@@ -1,8 +1,7 @@
 //! Scales: back and forth, at ticks, and at what cannot be shown.
-use super::label::{Placing, folded, length, told_apart};
+use super::label::{Placing, folded, length, told_apart, visible};
 use super::palette::{DARK, Theme, plain};
 use super::scale::{Reach, Scale};
-use super::svg::visible;
 
 #[test]
 fn scales_give_back_what_they_placed() {

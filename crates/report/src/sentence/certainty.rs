@@ -1,8 +1,10 @@
 //! How sure verdicts are, what they are about and what they rest on.
 use powerband_record::{SettingVerdict, Started, Verdict};
 
-use super::{NAMED, margin_source, percent, signed_interval, unit_of_change};
+use super::{NAMED, margin_source};
 use crate::Model;
+use crate::change::{signed_interval, unit_of_change};
+use crate::words::percent;
 
 /// Error rate, margin and where the margin comes from; of a search, what its error rate is of.
 #[must_use]

@@ -2,8 +2,10 @@
 use powerband_record::format_duration;
 
 use super::names::{baseline_values, is_baseline, knobs, labels, reference};
-use super::{clean, cut, plot};
-use crate::sentence::{self, counted};
+use super::plot;
+use crate::layout::{clean, columns, cut};
+use crate::load;
+use crate::words::counted;
 use crate::{Model, calibration, commands};
 
 mod answer;
@@ -80,10 +82,10 @@ fn head(model: &Model, width: usize) -> Vec<String> {
     }
     let counts = counts.join(", ");
     let whole = format!("{machine}; {load}; {counts}");
-    lines.push(match super::columns(&whole) <= width {
+    lines.push(match columns(&whole) <= width {
         true => whole,
         false => {
-            let room = width.saturating_sub(super::columns(&machine) + super::columns(&counts) + 4);
+            let room = width.saturating_sub(columns(&machine) + columns(&counts) + 4);
             match room < 12 {
                 true => cut(&format!("{machine}; {counts}"), width),
                 false => format!("{machine}; {}; {counts}", cut(&load, room)),
@@ -125,7 +127,7 @@ fn title(model: &Model) -> String {
 /// A load in two or three words: `stream 10s`, or the command.
 fn short_load(load: &serde_json::Value) -> String {
     let kind = load.get("kind").and_then(serde_json::Value::as_str).filter(|_| load.get("argv").is_none());
-    let Some(kind) = kind else { return sentence::load(load) };
+    let Some(kind) = kind else { return load::load(load) };
     match (load.get("for").and_then(serde_json::Value::as_str), load.get("title").and_then(serde_json::Value::as_str)) {
         (Some(length), _) => format!("{kind} {length}"),
         (None, Some(title)) => format!("{kind}: {title}"),

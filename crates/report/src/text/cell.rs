@@ -1,7 +1,7 @@
 //! Numbers in cells: three to four significant digits, an interval with no more decimals than its own width supports.
 use powerband_record::Level;
 
-use crate::sentence::finite;
+use crate::words::finite;
 
 /// A level as it is printed: the value, and its interval if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]

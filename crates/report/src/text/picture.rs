@@ -1,8 +1,8 @@
 //! Distributions as bars: how the values of each setting lie on one logarithmic scale.
 use super::cell::cell;
-use super::{columns, cut};
 use crate::Distribution;
 use crate::distribution::printed;
+use crate::layout::{columns, cut};
 
 use powerband_record::Level;
 

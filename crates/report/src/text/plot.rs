@@ -1,12 +1,12 @@
 //! Small plots of a metric between tables: against the numeric knob that settings differ in, or else a line a setting.
 use powerband_record::{Level, Metric, Verdict};
 
-use super::{columns, cut, fold};
 use crate::Model;
-use crate::picture::knob_axis::{KnobAxis, knob_axis};
-use crate::picture::levels::{interval, levels};
+use crate::knob_axis::{KnobAxis, knob_axis};
+use crate::layout::{columns, cut, fold};
+use crate::level::{interval, levels};
 use crate::picture::scale::{Reach, Scale};
-use crate::picture::titled;
+use crate::words::titled;
 
 /// Fewer settings are told by the table.
 const LEAST: usize = 3;

@@ -8,10 +8,12 @@ use powerband_record::{
 use powerband_stats::reference_copies;
 
 use super::brief::noun;
-use super::{clean, cut};
 use crate::End;
+use crate::change::{signed_change, unit_of_change};
+use crate::layout::{clean, cut};
 use crate::model::missing;
-use crate::sentence::{counted, ending, finite, line, signed, signed_change, unit_of_change, void, with_boundary};
+use crate::sentence::{ending, line, void};
+use crate::words::{counted, finite, signed, with_boundary};
 
 /// How many columns of a reason are shown; the report has it whole.
 const REASON: usize = 60;

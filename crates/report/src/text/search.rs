@@ -2,7 +2,8 @@
 use powerband_record::{Better, SearchFactorKind, SearchFinding, SearchPlan, SearchShare};
 
 use super::{Page, section};
-use crate::sentence::{counted, missed};
+use crate::sentence::missed;
+use crate::words::counted;
 use crate::{Model, Search};
 
 /// So many settings that were left out are named.
@@ -53,16 +54,6 @@ fn explained(finding: &SearchFinding, page: &mut Page) {
     } else if let Some(why) = &finding.unshared {
         page.fact("by knob", &format!("unknown: {why}"));
     }
-}
-
-/// Whether the values of a setting are compared with others': of a search, those of the answer and the baseline.
-pub(crate) fn is_compared(model: &Model, setting: u32) -> bool {
-    let answer = match &model.search {
-        Some(Search::Stands(standing)) => standing.setting,
-        Some(Search::Found(finding)) => finding.setting,
-        None => None,
-    };
-    model.started.search.is_none() || setting == 0 || answer == Some(setting)
 }
 
 /// Settings that could not be turned, those of one reason together.

@@ -1,60 +1,12 @@
 //! The tables of a report: verdicts on one metric, and the levels of all settings, split where a line would not hold them.
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell as TableCell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use powerband_record::{Level, Metric, Verdict, unit_of};
 
 use super::cell::{Cell, cell, scale};
-use super::{clean, columns};
+use crate::change::{signed_change, signed_interval, unit_of_change};
 use crate::distribution::printed;
-use crate::sentence::{signed_change, signed_interval, unit_of_change, with_boundary};
+use crate::layout::{LABELS, columns, fit, frame};
+use crate::words::{with_boundary, word};
 use crate::{Distribution, Model, requirements};
-
-/// Widest column of labels; longer ones are folded.
-const LABELS: usize = 24;
-
-/// What a column that may be folded should have.
-const SPARE: usize = 8;
-
-/// What a table takes beside the contents: a border for each column and one more, a blank on either side.
-fn frame(cells: usize) -> usize {
-    3 * cells + 1
-}
-
-/// A bordered table not wider than `width`, its first `left` columns to the left, the others to the right. Where the
-/// width allows it, the columns of `whole` are not folded.
-pub(crate) fn fit(head: &[String], rows: &[Vec<String>], width: usize, left: usize, whole: &[usize]) -> Vec<String> {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(width).unwrap_or(u16::MAX)).set_header(head.iter().map(TableCell::new));
-    for row in rows {
-        let aligned = row.iter().enumerate().map(|(place, text)| {
-            let side = if place < left { CellAlignment::Left } else { CellAlignment::Right };
-            TableCell::new(clean_lines(text)).set_alignment(side)
-        });
-        table.add_row(aligned.collect::<Vec<_>>());
-    }
-    if head.first().is_some_and(|head| head == "setting")
-        && let Some(column) = table.column_mut(0)
-    {
-        column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(u16::try_from(LABELS + 2).unwrap_or(26))));
-    }
-    let contents = table.column_max_content_widths();
-    let unfolded: usize =
-        whole.iter().filter_map(|&place| contents.get(place)).map(|&content| usize::from(content)).sum();
-    if unfolded + frame(head.len()) + SPARE * (head.len() - whole.len()) <= width {
-        for &place in whole {
-            if let Some(column) = table.column_mut(place) {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
-        }
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect()
-}
-
-/// As [`clean`], but a cell may have several lines.
-fn clean_lines(text: &str) -> String {
-    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
-}
 
 /// Changes and verdicts of one metric.
 pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool) -> Vec<String> {
@@ -91,16 +43,6 @@ pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool)
     let whole: Vec<usize> = (1..head.len()).collect();
     let lines = fit(&head, &rows, width, 1, &whole);
     if colour { lines.into_iter().map(|line| paint(&line)).collect() } else { lines }
-}
-
-/// A verdict's word.
-pub(crate) fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Same => "same",
-        Verdict::Undecided => "undecided",
-    }
 }
 
 /// Colours the word in the column of verdicts, the last but one.

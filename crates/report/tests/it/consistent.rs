@@ -5,7 +5,7 @@ mod random;
 
 use powerband_record::{CloseReason, Event, SettingVerdict, Standing, Verdict};
 use powerband_report::comparison::{Ask, Comparison, Measured, Side, several};
-use powerband_report::{Model, advice, no_advice, sentence};
+use powerband_report::{Model, advice, load, no_advice, sentence};
 
 use crate::journals;
 use checker::{contradictions, outside_margin};
@@ -189,7 +189,7 @@ fn a_load_without_a_peer_says_that_it_runs_over_loopback() {
         let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
         started.load = serde_json::json!({"kind": "stream", "for": "10s", "direction": "far-to-near"});
         started.far = far.map(str::to_owned);
-        sentence::load_of(&Model::from_events(&events).unwrap())
+        load::load_of(&Model::from_events(&events).unwrap())
     };
     assert_eq!(said(Some("sim:pc")), "stream, for 10s, direction far-to-near");
     assert_eq!(said(None), "stream, for 10s, over loopback (no peer)");

@@ -3,7 +3,7 @@ use powerband_machine::{Job, Wake, World as _};
 use powerband_record::Work;
 use powerband_report::replication::{Holds, Tried};
 
-use super::tried::{Booted, CPUS};
+use super::booted::{Booted, CPUS};
 use crate::SessionError;
 
 /// The article's lowest level.

@@ -6,11 +6,13 @@ use powerband_machine::Errno;
 use super::Cpufreq;
 use super::config::{Governor, Rules};
 use super::files::{Node, PolicyFile, StatsFile};
+use super::hardware::{Hardware, Mode};
 use super::limits::Side;
-use super::policy::State;
-use super::pstate::{Asked, Hardware, Mode, Pstate, PstateFile};
+use super::pstate::{Asked, Pstate, PstateFile};
+use super::state::State;
 use super::times::CpuTimes;
-use super::tunables::{After, Tunable, Tunables};
+use super::tunable::{After, Tunable};
+use super::tunables::Tunables;
 use super::{governor, interactive, load, number};
 
 fn line(value: impl Display) -> String {

@@ -1,24 +1,10 @@
 //! The conservative governor: steps of a share of the maximum, up above one threshold and down below another.
-use super::dbs::Dbs;
+use super::context::Context;
 use super::load;
-use super::policy::{Context, Policy, State};
+use super::policy::Policy;
+use super::state::{Dbs, State};
 use super::table::Relation::{AtLeast, AtMost};
 use super::tunables::Tunables;
-
-/// Where conservative would like to be.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Steps {
-    /// The clock asked for, which small steps move between the table's entries, kHz.
-    pub(crate) requested: u32,
-    /// Samples since the last look downwards.
-    down_skip: u32,
-}
-
-impl Steps {
-    pub(crate) fn new(requested: u32) -> Self {
-        Steps { requested, down_skip: 0 }
-    }
-}
 
 fn step_khz(policy: &Policy, set: &Tunables) -> u32 {
     match set.freq_step.wrapping_mul(policy.max) / 100 {

@@ -1,5 +1,4 @@
-//! What is kept for each CPU: the governors' snapshots, schedutil's boost, the run queue's signals.
-use super::interactive::Look;
+//! What is kept for each CPU: the governors' snapshots, schedutil's boost, interactive's timer, the run queue's signals.
 use super::pelt::Queue;
 
 /// One CPU.
@@ -38,4 +37,25 @@ pub(crate) struct IoBoost {
     pub(crate) last_update_ns: u64,
     pub(crate) idle_entries: u64,
     pub(crate) dl_bandwidth: u32,
+}
+
+/// What interactive keeps of one CPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Look {
+    /// When its timer is due, ns; it may be overdue while the CPU sleeps.
+    pub(crate) armed_ns: Option<u64>,
+    pub(crate) overdue: bool,
+    pub(crate) target_khz: u32,
+    /// Below this it does not go until it has been asked for no more for a while; since when, ns.
+    pub(crate) floor_khz: u32,
+    pub(crate) floor_ns: u64,
+    /// When it last did not have to wait above hispeed_freq, ns.
+    pub(crate) hispeed_ns: u64,
+    /// Since when work is summed up, and up to when it is, ns; the idle sum then.
+    pub(crate) since_ns: u64,
+    pub(crate) counted_ns: u64,
+    pub(crate) idle_ns: u64,
+    /// Busy µs times the clock then, kHz.
+    pub(crate) work: u64,
+    pub(crate) io_is_busy: bool,
 }

@@ -1,32 +1,11 @@
 //! The sampling machinery below ondemand and conservative: when a look is taken, and what it leads to.
 use super::config::{Config, Governor, Rules};
+use super::context::Context;
 use super::load;
-use super::policy::{Context, Policy, State};
-use super::tunables::{After, Tunables};
+use super::policy::Policy;
+use super::state::{Dbs, Split, State, Steps};
+use super::tunables::Tunables;
 use super::{conservative, ondemand};
-
-/// A sampling governor on one policy.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Dbs {
-    pub(crate) governor: Governor,
-    /// When the queued work or timer runs.
-    pub(crate) due_ns: Option<u64>,
-    last_sample_ns: u64,
-    /// The CPU whose callback queued the work, and its idle sum then, ns.
-    queued_on: (u32, u64),
-    pub(crate) delay_ns: u64,
-    pub(crate) rate_mult: u32,
-    /// A deferrable timer is overdue and waits for the CPU to wake.
-    deferred: bool,
-    woken: bool,
-    pub(crate) split: ondemand::Split,
-    pub(crate) steps: conservative::Steps,
-}
-
-/// The tick `n` after the last one, ns.
-pub(crate) fn after_ticks(n: u64, now_ns: u64, config: &Config) -> u64 {
-    (load::ticks(now_ns, config) + n) * config.tick_ns()
-}
 
 /// Ticks to the next common multiple of `period`, so that all CPUs look on the same tick.
 fn aligned(period: u64, now_ns: u64, config: &Config) -> u64 {
@@ -42,8 +21,8 @@ impl Dbs {
         }
         let period = load::ticks_of_us(set.rate_us, cx.config);
         let due_ns = match cx.config.rules {
-            Rules::V2_6_32 => Some(after_ticks(aligned(period, cx.now_ns, cx.config), cx.now_ns, cx.config)),
-            Rules::V2_6_18 if governor == Governor::Ondemand => Some(after_ticks(period, cx.now_ns, cx.config)),
+            Rules::V2_6_32 => Some(load::after_ticks(aligned(period, cx.now_ns, cx.config), cx.now_ns, cx.config)),
+            Rules::V2_6_18 if governor == Governor::Ondemand => Some(load::after_ticks(period, cx.now_ns, cx.config)),
             _ => None,
         };
         Dbs {
@@ -55,45 +34,9 @@ impl Dbs {
             rate_mult: 1,
             deferred: false,
             woken: false,
-            split: ondemand::Split::default(),
-            steps: conservative::Steps::new(policy.clock.cur_khz),
+            split: Split::default(),
+            steps: Steps::new(policy.clock.cur_khz),
         }
-    }
-
-    /// Limits have changed and the clock has followed.
-    pub(crate) fn limits_changed(&mut self, cur_khz: u32) {
-        self.steps.requested = cur_khz;
-        self.delay_ns = 0;
-    }
-
-    /// A tunable was written.
-    pub(crate) fn tunable_written(&mut self, after: After) {
-        match after {
-            After::SampleSoon => self.delay_ns = 0,
-            After::PlainRate => self.rate_mult = 1,
-            After::Nothing | After::Snapshot | After::Boost { .. } => {}
-        }
-    }
-
-    /// The scheduler's callback (6.1) on a CPU with this sum of idle time: true if a sample is now queued.
-    pub(crate) fn scheduler_event(&mut self, now_ns: u64, worker_delay_ns: u32, cpu: u32, idle_ns: u64) -> bool {
-        if self.due_ns.is_some() || now_ns.saturating_sub(self.last_sample_ns) < self.delay_ns {
-            return false;
-        }
-        self.last_sample_ns = now_ns;
-        self.queued_on = (cpu, idle_ns);
-        self.due_ns = Some(now_ns + u64::from(worker_delay_ns));
-        true
-    }
-
-    /// A CPU with an overdue deferrable timer wakes (2.6.32): true if the timer now runs.
-    pub(crate) fn wake(&mut self, now_ns: u64) -> bool {
-        let runs = std::mem::take(&mut self.deferred);
-        if runs {
-            self.due_ns = Some(now_ns);
-            self.woken = true;
-        }
-        runs
     }
 }
 
@@ -141,6 +84,6 @@ pub(crate) fn work(policy: &mut Policy, set: &Tunables, cx: &mut Context<'_>) {
             Some(period)
         }
     };
-    dbs.due_ns = ticks.map(|n| after_ticks(n, cx.now_ns, cx.config));
+    dbs.due_ns = ticks.map(|n| load::after_ticks(n, cx.now_ns, cx.config));
     policy.state = State::Dbs(dbs);
 }

@@ -3,10 +3,11 @@ use powerband_machine::Errno;
 
 use super::config::{Boost, Config, Governor, Rules};
 use super::governor::Shared;
+use super::hardware::Hardware;
 use super::policy::Policy;
-use super::pstate::{Hardware, Pstate, PstateFile};
+use super::pstate::{Pstate, PstateFile};
 use super::times::Entry;
-use super::tunables::Tunable;
+use super::tunable::Tunable;
 
 /// A file of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,15 @@
-//! Switching governors: tunables come and go with their users, a refusal brings the old governor back.
+//! Starting and switching governors: tunables come and go with their users, a refusal brings the old governor back.
 use powerband_machine::Errno;
 
 use super::config::{Config, Governor, Rules};
-use super::policy::{Context, Policy};
-use super::tunables::{Tunable, Tunables};
+use super::context::Context;
+use super::hardware::Hardware;
+use super::interactive;
+use super::policy::Policy;
+use super::state::{Dbs, Interactive, Schedutil, State};
+use super::table::Relation;
+use super::tunable::Tunable;
+use super::tunables::Tunables;
 
 const ALL: [Governor; 7] = [
     Governor::Conservative,
@@ -81,6 +87,69 @@ impl Shared {
     /// The set that a policy's present governor goes by.
     pub(crate) fn in_use<'a>(&'a self, policy: &'a Policy) -> Option<&'a Tunables> {
         policy.tunables.as_ref().or_else(|| self.of(policy.governor?))
+    }
+}
+
+impl Policy {
+    /// The clock follows limits it lies outside of.
+    fn apply_limits(&mut self, cx: &mut Context<'_>) {
+        if self.max < self.clock.cur_khz {
+            self.aim(self.max, Relation::AtMost, true, cx);
+        } else if self.min > self.clock.cur_khz {
+            self.aim(self.min, Relation::AtLeast, true, cx);
+        }
+    }
+
+    /// Tells the governor that the limits (may) have changed.
+    pub(crate) fn governor_limits(&mut self, cx: &mut Context<'_>) {
+        match (self.governor, self.state) {
+            (_, State::Hardware) => self.hardware_limits(cx),
+            (Some(Governor::Performance), _) => self.aim(self.max, Relation::AtMost, false, cx),
+            (Some(Governor::Powersave), _) => self.aim(self.min, Relation::AtLeast, false, cx),
+            (_, State::Userspace { asked_khz }) => {
+                if self.max < asked_khz {
+                    self.aim(self.max, Relation::AtMost, false, cx);
+                } else {
+                    self.aim(self.min.max(asked_khz), Relation::AtLeast, false, cx);
+                }
+            }
+            (_, State::Dbs(_)) => {
+                self.apply_limits(cx);
+                let cur = self.clock.cur_khz;
+                if let State::Dbs(dbs) = &mut self.state {
+                    dbs.limits_changed(cur);
+                }
+            }
+            (_, State::Schedutil(_)) => {
+                if !self.config.fast_switch {
+                    self.apply_limits(cx);
+                }
+                if let State::Schedutil(schedutil) = &mut self.state {
+                    schedutil.limits_changed = true;
+                }
+            }
+            (_, State::Interactive(_)) => {
+                self.apply_limits(cx);
+                interactive::limits_changed(self, cx);
+            }
+            (_, State::Fixed) => {}
+        }
+    }
+
+    /// Starts a governor on this policy; its tunables exist already.
+    pub(crate) fn start(&mut self, governor: Governor, set: &Tunables, cx: &mut Context<'_>) {
+        self.governor = Some(governor);
+        if self.hardware.is_some_and(Hardware::is_active) {
+            return self.start_hardware(cx);
+        }
+        self.state = match governor {
+            Governor::Performance | Governor::Powersave => State::Fixed,
+            Governor::Userspace => State::Userspace { asked_khz: self.clock.cur_khz },
+            Governor::Ondemand | Governor::Conservative => State::Dbs(Dbs::start(self, governor, set, cx)),
+            Governor::Schedutil => State::Schedutil(Schedutil::start(self, cx)),
+            Governor::Interactive => State::Interactive(Interactive::start(self, &set.interactive, cx)),
+        };
+        self.governor_limits(cx);
     }
 }
 

@@ -3,155 +3,17 @@
 //!
 //! From Android's kernels of 3.4 to 4.9; never in mainline Linux. Each CPU has a timer that waits for the CPU to be awake, and
 //! beside it one that does not, only so long as the CPU's target lies above the lowest clock.
-use powerband_machine::Errno;
+pub(super) mod set;
 
-use super::policy::{Context, Policy, State};
+use super::context::Context;
+use super::cpu::Look;
+use super::load;
+use super::policy::Policy;
+use super::state::{Interactive, State};
 use super::table::Relation::{AtLeast, AtMost};
 use super::table::Table;
 use super::times::Util;
-use super::tunables::{After, Tunable};
-use super::{dbs, load, number};
-
-/// Most values of a list that are kept; the kernel has no such bound.
-const MOST_VALUES: usize = 16;
-
-/// Values by clock: the first holds from the bottom, each other one from its clock (kHz) on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ladder {
-    steps: [(u32, u32); MOST_VALUES],
-    len: usize,
-}
-
-impl Ladder {
-    fn one(value: u32) -> Self {
-        let mut steps = [(0, 0); MOST_VALUES];
-        steps[0] = (0, value);
-        Ladder { steps, len: 1 }
-    }
-
-    /// `85 1000000:90 1700000:99`: numbers with blanks or colons between them, an odd count of them.
-    fn parse(text: &str) -> Result<Self, Errno> {
-        let words = text.trim_ascii().split([' ', ':']).map(number::whole).collect::<Result<Vec<u32>, _>>()?;
-        let mut ladder = Ladder::one(*words.first().ok_or(Errno::EINVAL)?);
-        for pair in words[1..].chunks(2) {
-            let &[khz, value] = pair else { return Err(Errno::EINVAL) };
-            *ladder.steps.get_mut(ladder.len).ok_or(Errno::EINVAL)? = (khz, value);
-            ladder.len += 1;
-        }
-        Ok(ladder)
-    }
-
-    fn show(&self) -> String {
-        let steps = self.steps.iter().take(self.len);
-        let words = steps.map(|&(khz, value)| if khz == 0 { value.to_string() } else { format!("{khz}:{value}") });
-        words.collect::<Vec<String>>().join(" ")
-    }
-
-    fn at(&self, khz: u32) -> u32 {
-        let below = self.steps.iter().take(self.len).take_while(|(from, _)| *from <= khz);
-        below.last().map_or(0, |(_, value)| *value)
-    }
-}
-
-/// Its tunables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Set {
-    target_loads: Ladder,
-    above_hispeed_delay: Ladder,
-    min_sample_us: u32,
-    /// 0 until it first starts: then the highest clock allowed.
-    pub(crate) hispeed_khz: u32,
-    go_hispeed_load: u32,
-    rate_us: u32,
-    slack_us: i32,
-    boost: bool,
-    pulse_us: u32,
-    io_is_busy: bool,
-}
-
-impl Set {
-    pub(crate) fn new() -> Self {
-        Set {
-            target_loads: Ladder::one(90),
-            above_hispeed_delay: Ladder::one(20_000),
-            min_sample_us: 80_000,
-            hispeed_khz: 0,
-            go_hispeed_load: 99,
-            rate_us: 20_000,
-            slack_us: 80_000,
-            boost: false,
-            pulse_us: 80_000,
-            io_is_busy: false,
-        }
-    }
-
-    pub(crate) fn show(&self, tunable: Tunable) -> String {
-        match tunable {
-            Tunable::TargetLoads => self.target_loads.show(),
-            Tunable::AboveHispeedDelay => self.above_hispeed_delay.show(),
-            Tunable::MinSampleTime => self.min_sample_us.to_string(),
-            Tunable::HispeedFreq => self.hispeed_khz.to_string(),
-            Tunable::GoHispeedLoad => self.go_hispeed_load.to_string(),
-            Tunable::TimerRate => self.rate_us.to_string(),
-            Tunable::TimerSlack => self.slack_us.to_string(),
-            Tunable::Boost => u8::from(self.boost).to_string(),
-            Tunable::BoostpulseDuration => self.pulse_us.to_string(),
-            _ => u8::from(self.io_is_busy).to_string(),
-        }
-    }
-
-    pub(crate) fn store(&mut self, tunable: Tunable, text: &str) -> Result<After, Errno> {
-        let number = || number::whole(text.trim_ascii());
-        match tunable {
-            Tunable::TargetLoads => self.target_loads = Ladder::parse(text)?,
-            Tunable::AboveHispeedDelay => self.above_hispeed_delay = Ladder::parse(text)?,
-            Tunable::MinSampleTime => self.min_sample_us = number()?,
-            Tunable::HispeedFreq => self.hispeed_khz = number()?,
-            Tunable::GoHispeedLoad => self.go_hispeed_load = number()?,
-            Tunable::TimerRate => self.rate_us = number()?.max(1),
-            Tunable::TimerSlack => self.slack_us = number::signed(text)?,
-            Tunable::Boost => {
-                self.boost = number()? > 0;
-                return Ok(After::Boost { for_us: 0 });
-            }
-            Tunable::Boostpulse => {
-                number()?;
-                return Ok(After::Boost { for_us: self.pulse_us });
-            }
-            Tunable::BoostpulseDuration => self.pulse_us = number()?,
-            _ => self.io_is_busy = number()? > 0,
-        }
-        Ok(After::Nothing)
-    }
-}
-
-/// What is kept of one CPU.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Look {
-    /// When its timer is due, ns; it may be overdue while the CPU sleeps.
-    armed_ns: Option<u64>,
-    overdue: bool,
-    target_khz: u32,
-    /// Below this it does not go until it has been asked for no more for a while; since when, ns.
-    floor_khz: u32,
-    floor_ns: u64,
-    /// When it last did not have to wait above hispeed_freq, ns.
-    hispeed_ns: u64,
-    /// Since when work is summed up, and up to when it is, ns; the idle sum then.
-    since_ns: u64,
-    counted_ns: u64,
-    idle_ns: u64,
-    /// Busy µs times the clock then, kHz.
-    work: u64,
-    io_is_busy: bool,
-}
-
-/// The governor on one policy.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Interactive {
-    pub(crate) due_ns: Option<u64>,
-    pulse_until_ns: u64,
-}
+use set::Set;
 
 /// What a CPU's next clock depends on beside its own past.
 struct Scene<'a> {
@@ -234,29 +96,10 @@ pub(crate) fn boost(policy: &mut Policy, for_us: u32, set: &Set, cx: &mut Contex
 /// Sets a CPU's timer, and begins its sums anew.
 fn arm(cpu: u32, set: &Set, cx: &mut Context<'_>) {
     let ticks = load::ticks_of_us(set.rate_us, cx.config);
-    let (idle_ns, due_ns) = (idle_ns(cpu, set.io_is_busy, cx), dbs::after_ticks(ticks, cx.now_ns, cx.config));
+    let (idle_ns, due_ns) = (cx.idle_ns(cpu, set.io_is_busy), load::after_ticks(ticks, cx.now_ns, cx.config));
     let look = &mut cx.cpus[cpu as usize].interactive;
     (look.armed_ns, look.overdue, look.io_is_busy) = (Some(due_ns), false, set.io_is_busy);
     (look.since_ns, look.counted_ns, look.idle_ns, look.work) = (cx.now_ns, cx.now_ns, idle_ns, 0);
-}
-
-fn idle_ns(cpu: u32, io_is_busy: bool, cx: &Context<'_>) -> u64 {
-    cx.times.idle_ns(cpu) + if io_is_busy { 0 } else { cx.times.iowait_ns(cpu) }
-}
-
-/// Counts a CPU's work up to now, done at this clock.
-fn count(cpu: u32, khz: u32, cx: &mut Context<'_>) {
-    let idle_now = idle_ns(cpu, cx.cpus[cpu as usize].interactive.io_is_busy, cx);
-    let look = &mut cx.cpus[cpu as usize].interactive;
-    let passed = cx.now_ns.saturating_sub(look.counted_ns);
-    let busy_us = passed.saturating_sub(idle_now.saturating_sub(look.idle_ns)) / 1_000;
-    look.work = look.work.saturating_add(busy_us * u64::from(khz));
-    (look.counted_ns, look.idle_ns) = (cx.now_ns, idle_now);
-}
-
-/// The policy's clock was another until now.
-pub(crate) fn clock_changed(members: &[u32], from_khz: u32, cx: &mut Context<'_>) {
-    members.iter().for_each(|&cpu| count(cpu, from_khz, cx));
 }
 
 /// When a CPU that sleeps over its timer is looked at all the same.
@@ -275,7 +118,7 @@ fn next_due_ns(policy: &Policy, set: &Set, cx: &Context<'_>) -> Option<u64> {
 
 /// One CPU's timer runs.
 fn look(policy: &mut Policy, cpu: u32, own: &Interactive, set: &Set, cx: &mut Context<'_>) {
-    count(cpu, policy.clock.cur_khz, cx);
+    cx.count_work(cpu, policy.clock.cur_khz);
     let boosted = set.boost || cx.now_ns < own.pulse_until_ns;
     let (limits, now_ns) = ((policy.min, policy.max), cx.now_ns);
     let scene = Scene { set, table: &policy.table, limits, now_ns, boosted };

@@ -1,7 +1,7 @@
 //! How busy CPUs were since the last look: the estimate ondemand and conservative share.
 use super::config::{Config, Rules};
+use super::context::Context;
 use super::cpu::LoadSnapshot;
-use super::policy::Context;
 use super::tunables::Tunables;
 
 /// What one look at a policy's CPUs gives.
@@ -16,6 +16,11 @@ pub(crate) struct Load {
 /// Ticks since boot.
 pub(crate) fn ticks(ns: u64, config: &Config) -> u64 {
     ns / config.tick_ns()
+}
+
+/// The tick `n` after the last one, ns.
+pub(crate) fn after_ticks(n: u64, now_ns: u64, config: &Config) -> u64 {
+    (ticks(now_ns, config) + n) * config.tick_ns()
 }
 
 /// A time in ticks, rounded up.

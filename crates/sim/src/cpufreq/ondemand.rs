@@ -1,22 +1,10 @@
 //! The ondemand governor: straight to the top above a threshold, below it in proportion to load.
-use super::dbs::Dbs;
+use super::context::Context;
 use super::load;
-use super::policy::{Context, Policy};
+use super::policy::Policy;
+use super::state::{Dbs, Split};
 use super::table::Relation::{AtLeast, AtMost, Closest};
 use super::tunables::Tunables;
-
-/// A period split between two clocks to come out below the one asked for (`powersave_bias`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Split {
-    /// The lower clock, kHz; 0 when the period is not split.
-    low_khz: u32,
-    /// Length of the part at the lower clock, µs (ticks under 2.6.32).
-    low: u32,
-    /// Length of the part before it, at the higher clock.
-    high: u32,
-    /// The next work is the step down to the lower clock.
-    sub_sample: bool,
-}
 
 impl Split {
     /// The clock to use first so that the period's average is `bias` thousandths below what `khz` resolves to.

@@ -5,40 +5,14 @@ use powerband_machine::Errno;
 
 use super::clock::Clock;
 use super::config::{Boost, Config, Governor, PolicyConfig, Rules};
-use super::cpu::Cpu;
-use super::dbs::Dbs;
-use super::interactive::{self, Interactive};
+use super::context::Context;
+use super::hardware::Hardware;
 use super::limits::{Range, Requests, Side};
-use super::pstate::Hardware;
-use super::schedutil::Schedutil;
+use super::state::State;
 use super::stats::Stats;
 use super::table::{Relation, Table};
-use super::times::{Change, CpuTimes};
+use super::times::Change;
 use super::tunables::Tunables;
-
-/// The instant at which something is done, and what may be touched meanwhile.
-pub(crate) struct Context<'a> {
-    pub(crate) now_ns: u64,
-    pub(crate) config: &'a Config,
-    pub(crate) cpus: &'a mut [Cpu],
-    pub(crate) changes: &'a mut Vec<Change>,
-    pub(crate) times: &'a dyn CpuTimes,
-}
-
-/// What a running governor remembers of a policy.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum State {
-    /// No governor, or one that only follows the limits.
-    Fixed,
-    Userspace {
-        asked_khz: u32,
-    },
-    Dbs(Dbs),
-    Schedutil(Schedutil),
-    Interactive(Interactive),
-    /// The hardware chooses.
-    Hardware,
-}
 
 /// A policy.
 #[derive(Clone, Debug)]
@@ -181,7 +155,7 @@ impl Policy {
                 cx.cpus[cpu as usize].queue.set_speed(speed, at_ns);
             }
             if let State::Interactive(_) = self.state {
-                interactive::clock_changed(&self.members, from_khz, cx);
+                self.members.iter().for_each(|&cpu| cx.count_work(cpu, from_khz));
             }
             let stall_ns = self.config.stall_ns;
             cx.changes.push(Change { policy: self.index, from_khz, to_khz, at_ns, stall_ns });
@@ -231,67 +205,6 @@ impl Policy {
             cx.cpus[cpu as usize].queue.set_speed(speed, cx.now_ns);
         }
         self.refresh_limits(cx.config.rules);
-    }
-
-    /// The clock follows limits it lies outside of.
-    fn apply_limits(&mut self, cx: &mut Context<'_>) {
-        if self.max < self.clock.cur_khz {
-            self.aim(self.max, Relation::AtMost, true, cx);
-        } else if self.min > self.clock.cur_khz {
-            self.aim(self.min, Relation::AtLeast, true, cx);
-        }
-    }
-
-    /// Tells the governor that the limits (may) have changed.
-    pub(crate) fn governor_limits(&mut self, cx: &mut Context<'_>) {
-        match (self.governor, self.state) {
-            (_, State::Hardware) => self.hardware_limits(cx),
-            (Some(Governor::Performance), _) => self.aim(self.max, Relation::AtMost, false, cx),
-            (Some(Governor::Powersave), _) => self.aim(self.min, Relation::AtLeast, false, cx),
-            (_, State::Userspace { asked_khz }) => {
-                if self.max < asked_khz {
-                    self.aim(self.max, Relation::AtMost, false, cx);
-                } else {
-                    self.aim(self.min.max(asked_khz), Relation::AtLeast, false, cx);
-                }
-            }
-            (_, State::Dbs(_)) => {
-                self.apply_limits(cx);
-                let cur = self.clock.cur_khz;
-                if let State::Dbs(dbs) = &mut self.state {
-                    dbs.limits_changed(cur);
-                }
-            }
-            (_, State::Schedutil(_)) => {
-                if !self.config.fast_switch {
-                    self.apply_limits(cx);
-                }
-                if let State::Schedutil(schedutil) = &mut self.state {
-                    schedutil.limits_changed = true;
-                }
-            }
-            (_, State::Interactive(_)) => {
-                self.apply_limits(cx);
-                interactive::limits_changed(self, cx);
-            }
-            (_, State::Fixed) => {}
-        }
-    }
-
-    /// Starts a governor on this policy; its tunables exist already.
-    pub(crate) fn start(&mut self, governor: Governor, set: &Tunables, cx: &mut Context<'_>) {
-        self.governor = Some(governor);
-        if self.hardware.is_some_and(Hardware::is_active) {
-            return self.start_hardware(cx);
-        }
-        self.state = match governor {
-            Governor::Performance | Governor::Powersave => State::Fixed,
-            Governor::Userspace => State::Userspace { asked_khz: self.clock.cur_khz },
-            Governor::Ondemand | Governor::Conservative => State::Dbs(Dbs::start(self, governor, set, cx)),
-            Governor::Schedutil => State::Schedutil(Schedutil::start(self, cx)),
-            Governor::Interactive => State::Interactive(Interactive::start(self, &set.interactive, cx)),
-        };
-        self.governor_limits(cx);
     }
 
     /// Stops the governor, if one runs.

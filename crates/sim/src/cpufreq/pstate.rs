@@ -6,8 +6,11 @@
 use powerband_machine::Errno;
 
 use super::config::{Config, Governor, PstateConfig};
+use super::context::Context;
+use super::hardware::{DEFAULT_HINT, Hardware, Looked, Mode};
 use super::number;
-use super::policy::{Context, Policy, State};
+use super::policy::Policy;
+use super::state::State;
 use super::table::Relation;
 
 /// Least time between two looks at the load, ns.
@@ -22,30 +25,6 @@ const PASSIVE_DELAY_US: u32 = 5_000;
 
 /// The time between two changes that amd-pstate asks for, µs (Linux 6.12 AMD_PSTATE_TRANSITION_DELAY).
 const AMD_DELAY_US: u32 = 1_000;
-
-/// How the clock is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Active,
-    Passive,
-    Guided,
-}
-
-impl Mode {
-    const ALL: [(Mode, &str); 3] = [(Mode::Active, "active"), (Mode::Passive, "passive"), (Mode::Guided, "guided")];
-
-    fn name(self) -> &'static str {
-        Mode::ALL.iter().find(|(mode, _)| *mode == self).map_or("", |(_, name)| name)
-    }
-}
-
-/// Hints by name, as the processor knows them.
-const NAMES: [&str; 4] = ["performance", "balance_performance", "balance_power", "power"];
-const INTEL_HINTS: [u8; 4] = [0, 128, 192, 255];
-const AMD_HINTS: [u8; 4] = [0, 128, 191, 255];
-
-/// The hint at boot.
-const DEFAULT_HINT: u8 = 128;
 
 /// A file of the driver's folder, `intel_pstate` or `amd_pstate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,84 +241,6 @@ impl Pstate {
             wish_khz: 0,
             asked_khz: 0,
         }
-    }
-}
-
-/// What the hardware of a policy is told, and what it would choose.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hardware {
-    mode: Mode,
-    hint: u8,
-    /// What the driver's percentages leave, kHz.
-    held_khz: (u32, u32),
-    amd: bool,
-    step_khz: u32,
-    looked: Looked,
-    /// What it would choose by the load, and what a governor has asked for last, kHz.
-    wish_khz: u32,
-    asked_khz: u32,
-}
-
-/// What the hardware remembers between two looks at the load.
-#[derive(Clone, Copy, Debug, Default)]
-struct Looked {
-    at_ns: u64,
-    idle_ns: u64,
-}
-
-impl Hardware {
-    pub(crate) fn is_active(self) -> bool {
-        self.mode == Mode::Active
-    }
-
-    /// Whether a policy has a file for its hint. Intel's hardware heeds it in passive mode as well.
-    pub(crate) fn takes_hints(self) -> bool {
-        !self.amd || self.is_active()
-    }
-
-    fn is_pinned(self, governor: Option<Governor>) -> bool {
-        self.is_active() && governor == Some(Governor::Performance)
-    }
-
-    /// Whether it looks at the load by itself.
-    fn looks(self, governor: Option<Governor>) -> bool {
-        match self.mode {
-            Mode::Active => !self.is_pinned(governor),
-            Mode::Guided => governor.is_some_and(Governor::is_dynamic),
-            Mode::Passive => false,
-        }
-    }
-
-    fn hints(self) -> impl Iterator<Item = (&'static str, u8)> {
-        NAMES.into_iter().zip(if self.amd { AMD_HINTS } else { INTEL_HINTS })
-    }
-
-    /// The hint in force: a name, or the number that has none.
-    pub(crate) fn show(self, governor: Option<Governor>) -> String {
-        let hint = if self.is_pinned(governor) { 0 } else { self.hint };
-        let name = self.hints().find(|(_, value)| *value == hint);
-        name.map_or_else(|| format!("{hint}\n"), |(name, _)| format!("{name}\n"))
-    }
-
-    pub(crate) fn store(&mut self, text: &str, governor: Option<Governor>) -> Result<(), Errno> {
-        let word = text.trim();
-        let hint = match self.hints().find(|(name, _)| *name == word) {
-            Some((_, value)) => value,
-            None if word == "default" => DEFAULT_HINT,
-            None if self.amd => return Err(Errno::EINVAL),
-            None => word.parse().map_err(|_| Errno::EINVAL)?,
-        };
-        if !self.is_pinned(governor) {
-            self.hint = hint;
-        } else if hint > 0 {
-            return Err(Errno::EBUSY);
-        }
-        Ok(())
-    }
-
-    /// All hints by name.
-    pub(crate) fn offered() -> String {
-        format!("default {} \n", NAMES.join(" "))
     }
 }
 

@@ -1,7 +1,9 @@
 //! The schedutil governor: a clock in proportion to what the scheduler says is needed, plus a quarter.
 use super::config::Config;
+use super::context::Context;
 use super::cpu::Cpu;
-use super::policy::{Context, Policy, State};
+use super::policy::Policy;
+use super::state::{Schedutil, State};
 use super::table::Relation::AtLeast;
 use super::times::{OtherClasses, Util};
 use super::tunables::Tunables;
@@ -10,18 +12,6 @@ use super::tunables::Tunables;
 const ONE: u32 = 1024;
 /// Where a boost for input and output starts; below it there is none.
 const LEAST_BOOST: u32 = ONE / 8;
-
-/// schedutil on one policy.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Schedutil {
-    /// When the worker that changes the clock runs.
-    pub(crate) worker_due_ns: Option<u64>,
-    pub(crate) limits_changed: bool,
-    forced: bool,
-    last_change_ns: u64,
-    next_khz: u32,
-    raw_khz: u32,
-}
 
 /// What a CPU's classes ask together, of its capacity (Linux 6.1 effective_cpu_util, without clamps).
 #[must_use]

@@ -1,134 +1,14 @@
-//! Governor tunables: their files, defaults and ranges under each kernel's rules.
+//! Governor tunables: their defaults and ranges under each kernel's rules.
 use powerband_machine::Errno;
 
 use super::config::{Config, Governor, Pace, Rules};
-use super::{interactive, number};
-
-/// A governor's tunable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tunable {
-    SamplingRate,
-    SamplingRateMin,
-    SamplingRateMax,
-    UpThreshold,
-    DownThreshold,
-    SamplingDownFactor,
-    IgnoreNiceLoad,
-    PowersaveBias,
-    IoIsBusy,
-    FreqStep,
-    RateLimit,
-    TargetLoads,
-    AboveHispeedDelay,
-    MinSampleTime,
-    HispeedFreq,
-    GoHispeedLoad,
-    TimerRate,
-    TimerSlack,
-    Boost,
-    Boostpulse,
-    BoostpulseDuration,
-}
-
-use Tunable::{
+use super::interactive::set::Set;
+use super::number;
+use super::tunable::Tunable::{
     DownThreshold, FreqStep, IgnoreNiceLoad, IoIsBusy, PowersaveBias, RateLimit, SamplingDownFactor, SamplingRate,
     SamplingRateMax, SamplingRateMin, UpThreshold,
 };
-
-impl Tunable {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            SamplingRate => "sampling_rate",
-            SamplingRateMin => "sampling_rate_min",
-            SamplingRateMax => "sampling_rate_max",
-            UpThreshold => "up_threshold",
-            DownThreshold => "down_threshold",
-            SamplingDownFactor => "sampling_down_factor",
-            IgnoreNiceLoad => "ignore_nice_load",
-            PowersaveBias => "powersave_bias",
-            IoIsBusy => "io_is_busy",
-            FreqStep => "freq_step",
-            RateLimit => "rate_limit_us",
-            Tunable::TargetLoads => "target_loads",
-            Tunable::AboveHispeedDelay => "above_hispeed_delay",
-            Tunable::MinSampleTime => "min_sample_time",
-            Tunable::HispeedFreq => "hispeed_freq",
-            Tunable::GoHispeedLoad => "go_hispeed_load",
-            Tunable::TimerRate => "timer_rate",
-            Tunable::TimerSlack => "timer_slack",
-            Tunable::Boost => "boost",
-            Tunable::Boostpulse => "boostpulse",
-            Tunable::BoostpulseDuration => "boostpulse_duration",
-        }
-    }
-
-    pub(crate) fn mode(self) -> u16 {
-        match self {
-            SamplingRateMin | SamplingRateMax => 0o444,
-            Tunable::Boostpulse => 0o200,
-            _ => 0o644,
-        }
-    }
-
-    /// The files of a governor's folder; empty for a governor without one.
-    pub(crate) fn of(governor: Governor, rules: Rules) -> &'static [Tunable] {
-        match (governor, rules) {
-            (Governor::Ondemand, Rules::V2_6_18) => {
-                &[SamplingRateMax, SamplingRateMin, SamplingRate, UpThreshold, IgnoreNiceLoad]
-            }
-            (Governor::Ondemand, Rules::V2_6_32) => {
-                &[SamplingRateMax, SamplingRateMin, SamplingRate, UpThreshold, IgnoreNiceLoad, PowersaveBias]
-            }
-            (Governor::Ondemand, Rules::V6_1) => {
-                &[SamplingRate, UpThreshold, SamplingDownFactor, IgnoreNiceLoad, PowersaveBias, IoIsBusy]
-            }
-            (Governor::Conservative, Rules::V2_6_18 | Rules::V2_6_32) => &[
-                SamplingRateMax,
-                SamplingRateMin,
-                SamplingRate,
-                SamplingDownFactor,
-                UpThreshold,
-                DownThreshold,
-                IgnoreNiceLoad,
-                FreqStep,
-            ],
-            (Governor::Conservative, Rules::V6_1) => {
-                &[SamplingRate, SamplingDownFactor, UpThreshold, DownThreshold, IgnoreNiceLoad, FreqStep]
-            }
-            (Governor::Schedutil, _) => &[RateLimit],
-            (Governor::Interactive, _) => &[
-                Tunable::TargetLoads,
-                Tunable::AboveHispeedDelay,
-                Tunable::MinSampleTime,
-                Tunable::HispeedFreq,
-                Tunable::GoHispeedLoad,
-                Tunable::TimerRate,
-                Tunable::TimerSlack,
-                Tunable::Boost,
-                Tunable::Boostpulse,
-                Tunable::BoostpulseDuration,
-                IoIsBusy,
-            ],
-            _ => &[],
-        }
-    }
-}
-
-/// What follows from a write besides the new value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
-    Nothing,
-    /// The next scheduler event samples.
-    SampleSoon,
-    /// Load snapshots of all CPUs are taken again.
-    Snapshot,
-    /// The rate multiplier is 1 again.
-    PlainRate,
-    /// No CPU stays below hispeed_freq, for so long or until it is taken back.
-    Boost {
-        for_us: u32,
-    },
-}
+use super::tunable::{After, Tunable};
 
 /// One set of tunables. A governor uses only those of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +27,7 @@ pub(crate) struct Tunables {
     pub(crate) freq_step: u32,
     pub(crate) rate_limit_us: u32,
     /// Those of interactive.
-    pub(crate) interactive: interactive::Set,
+    pub(crate) interactive: Set,
 }
 
 fn tick_us(config: &Config) -> u32 {
@@ -173,7 +53,7 @@ impl Tunables {
             io_is_busy: config.io_is_busy && ondemand && config.rules == Rules::V6_1,
             freq_step: 5,
             rate_limit_us: pace.between_us(),
-            interactive: interactive::Set::new(),
+            interactive: Set::new(),
         };
         set.start_rate(governor, config, pace);
         set

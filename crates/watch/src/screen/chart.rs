@@ -6,7 +6,7 @@ use ratatui::symbols::Marker;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, LegendPosition};
 
 use super::View;
-use super::draw::{clock, time};
+use super::cell::{clock, time};
 use crate::CpuNow;
 
 /// Told apart by colour, and by their names beside them.

@@ -3,7 +3,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::View;
-use super::draw::{bars, clock, fit};
+use super::cell::{bars, clock, fit};
 use crate::CpuNow;
 
 /// Least columns a line's picture takes.

@@ -4,8 +4,10 @@ use powerband_record::{CloseReason, Level, Metric, SettingVerdict, Verdict};
 use super::super::names::{baseline_values, is_baseline, reference};
 use super::table::others;
 use super::words::{Kind, clause, interval, kind, noun, shown, size};
+use crate::labels::join_labels;
 use crate::model::missing;
-use crate::sentence::{self, counted, join_labels, percent};
+use crate::sentence;
+use crate::words::{counted, percent, word};
 use crate::{End, Model, advice, calibration, commands, no_advice, requirements};
 
 /// Settings named in one clause.
@@ -179,7 +181,7 @@ fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
         let clauses = pattern.iter().zip(judged).filter_map(|(verdict, (_, metric))| {
             Some(match (*verdict)? {
                 Verdict::Undecided => format!("{} undecided (inconclusive)", noun(&metric.name)),
-                verdict => format!("{} {}", super::super::word(verdict), noun(&metric.name)),
+                verdict => format!("{} {}", word(verdict), noun(&metric.name)),
             })
         });
         let clauses = clauses.collect::<Vec<_>>().join(", ");

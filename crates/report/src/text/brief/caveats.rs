@@ -1,6 +1,8 @@
 //! What a reader must know with the answer: values the driver adjusted, settings that gave nothing, and the notes of the journal.
 use super::super::names::baseline_values;
-use crate::sentence::{self, counted, join_labels};
+use crate::labels::join_labels;
+use crate::sentence;
+use crate::words::counted;
 use crate::{Landing, Model};
 
 /// Adjusted values named in one sentence.

@@ -2,10 +2,12 @@
 //! matters most as the very last line.
 use powerband_record::{CloseReason, Verdict, format_duration};
 
-use super::super::{clean, columns, cut, fold};
 use super::answer::{self, capital};
-use crate::advice::named_store;
-use crate::sentence::{self, counted, percent};
+use crate::layout::{clean, columns, cut, fold};
+use crate::sentence;
+use crate::typed;
+use crate::words::named_store;
+use crate::words::{counted, percent};
 use crate::{End, Model, advice, commands, deciding};
 
 /// Caveats told one by one; more are counted.
@@ -204,7 +206,7 @@ fn continued(command: &str, width: usize) -> Vec<String> {
 
 /// What it is good for to type a command, and the command.
 fn wanted(model: &Model) -> Option<(String, String)> {
-    let undo = || sentence::undo(model);
+    let undo = || typed::undo(model);
     if model.restored.as_ref().is_some_and(|done| !done.failed.is_empty()) {
         return Some(("restore the rest:".into(), undo()));
     }
@@ -214,7 +216,7 @@ fn wanted(model: &Model) -> Option<(String, String)> {
     let advised = advice(model);
     if let Some((advice, command)) = advised.as_ref().and_then(|it| Some((it, it.typed.clone()?))) {
         let label = model.label(advice.setting);
-        return Some(match sentence::taken_back(model, &command) {
+        return Some(match typed::taken_back(model, &command) {
             Some(undo) => (format!("apply {label} (undo: {undo}):"), command),
             None => (format!("run a command with {label}:"), command),
         });

@@ -6,7 +6,8 @@ use powerband_record::{
 
 use super::super::names::baseline_values;
 use super::words::noun;
-use crate::sentence::{counted, finite, holds, limits};
+use crate::sentence::{holds, limits};
+use crate::words::{counted, finite};
 use crate::{End, Model, Search};
 
 /// Knobs whose part of the change is told.

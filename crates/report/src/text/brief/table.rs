@@ -5,9 +5,10 @@ use powerband_record::{Level, Metric, SettingVerdict, Verdict, unit_of};
 use super::super::cell::{cell, scale};
 use super::super::names::{Labels, labels};
 use super::super::plot::ansi;
-use super::super::tables::{plain_name, word};
-use super::super::{columns, cut, is_compared};
-use crate::sentence::{signed_change, signed_interval, unit_of_change};
+use super::super::tables::plain_name;
+use crate::change::{signed_change, signed_interval, unit_of_change};
+use crate::layout::{columns, cut};
+use crate::words::word;
 use crate::{Model, requirements};
 
 /// Between columns.
@@ -70,7 +71,7 @@ pub(super) struct Drawn {
 pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Drawn {
     let all: Vec<u32> = (0_u32..)
         .zip(&model.settings)
-        .filter(|(setting, report)| is_compared(model, *setting) && (*setting == 0 || is_known(report)))
+        .filter(|(setting, report)| model.is_compared(*setting) && (*setting == 0 || is_known(report)))
         .map(|(setting, _)| setting)
         .collect();
     if all.is_empty() || model.started.metrics.is_empty() {

@@ -3,7 +3,8 @@ use powerband_record::{Level, Metric, SettingVerdict, Verdict, format_number, un
 
 use super::super::tables::plain_name;
 use crate::Model;
-use crate::sentence::{decimals_of, finite, percent, signed_interval, unit_of_change};
+use crate::change::{decimals_of, signed_interval, unit_of_change};
+use crate::words::{finite, percent};
 
 /// Names of metrics for a sentence.
 const NOUNS: [(&str, &str); 13] = [

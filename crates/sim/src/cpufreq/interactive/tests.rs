@@ -1,5 +1,8 @@
 //! Its decisions one by one, from the worked example and around it; its lists.
+use powerband_machine::Errno;
+
 use super::super::config::Rules;
+use super::set::Ladder;
 use super::*;
 
 const MS: u64 = 1_000_000;

@@ -1,15 +1,85 @@
 //! What the system knows of a user: asked of `getent` and `id`, which also know those of a directory service; read from
 //! /etc where these programs are missing.
-use powerband_machine::{Errno, User};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
-use super::CallerError;
-use crate::actions::{Refusal, run};
+use powerband_machine::{Errno, User};
+use powerband_record::Hint;
+use thiserror::Error;
+
+use crate::caller::{Caller, own_uid};
+use crate::program::run;
+use crate::refusal::Refusal;
 
 /// More groups than the kernel lets anybody have, as text, bytes.
 const ANSWER_BYTES: usize = 1 << 20;
 
+/// Why a load cannot run as the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CallerError {
+    /// The number means nobody.
+    #[error("sudo was called by the user {uid}, whom this system does not know")]
+    Unknown {
+        /// Number.
+        uid: u32,
+    },
+    /// The system does not say.
+    #[error("cannot find out {who}, as whom the load is to run: {why}")]
+    Unanswered {
+        /// What was asked.
+        who: String,
+        /// What came instead.
+        why: String,
+    },
+}
+
+impl CallerError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            CallerError::Unknown { .. } => Some(Hint::LoadAsRoot),
+            CallerError::Unanswered { .. } => Some(Hint::AsRoot),
+        }
+    }
+}
+
+impl Caller {
+    /// Everything a load of his needs: name, groups, home.
+    ///
+    /// # Errors
+    /// [`CallerError`] when the system does not know him (any more) or does not answer within 10 s.
+    pub fn user(&self) -> Result<User, CallerError> {
+        user(&This, self.uid(), Some(self.gid()))
+    }
+}
+
+/// Whom a command of a plan runs as, where that is not us: the user of that number, or for `None` the one who called sudo.
+/// Root alone can become somebody else; for anybody else no rights are at stake.
+///
+/// # Errors
+/// A refusal in words where the system does not know the user.
+pub(crate) fn command_user(uid: Option<u32>) -> Result<Option<User>, Refusal> {
+    // What was found of a user is kept: a knob's command runs several times in each trial.
+    static KNOWN: Mutex<BTreeMap<u32, User>> = Mutex::new(BTreeMap::new());
+    let caller = Caller::of_sudo();
+    let Some(uid) = uid.or(caller.map(|caller| caller.uid())).filter(|&uid| uid != 0 && own_uid() == 0) else {
+        return Ok(None);
+    };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(user) = known.get(&uid) {
+        return Ok(Some(user.clone()));
+    }
+    let gid = caller.filter(|caller| caller.uid() == uid).map(|caller| caller.gid());
+    let user =
+        user(&This, uid, gid).map_err(|error| Refusal { errno: Errno::EPERM, words: Some(error.to_string()) })?;
+    known.insert(uid, user.clone());
+    Ok(Some(user))
+}
+
 /// Programs and files of the system.
-pub(super) trait System {
+trait System {
     /// Runs a program to its end and answers what it printed.
     fn ask(&self, argv: &[&str]) -> Result<String, Refusal>;
     /// The text of a file.
@@ -17,7 +87,7 @@ pub(super) trait System {
 }
 
 /// The one we run on.
-pub(super) struct This;
+struct This;
 
 impl System for This {
     fn ask(&self, argv: &[&str]) -> Result<String, Refusal> {
@@ -30,7 +100,7 @@ impl System for This {
 }
 
 /// The user of a number, whose own group is `gid`, or else the one of its account.
-pub(super) fn user(system: &dyn System, uid: u32, gid: Option<u32>) -> Result<User, CallerError> {
+fn user(system: &dyn System, uid: u32, gid: Option<u32>) -> Result<User, CallerError> {
     let (account, own_gid) = account(system, uid, gid)?;
     let groups = groups(system, &account.name, own_gid)?;
     Ok(User { groups, ..account })
@@ -85,3 +155,6 @@ fn member_of(line: &str, name: &str) -> Option<u32> {
     let (number, members) = (fields.next()?, fields.next()?);
     members.split(',').any(|member| member == name).then(|| number.parse().ok())?
 }
+
+#[cfg(test)]
+mod tests;

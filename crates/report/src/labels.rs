@@ -1,8 +1,7 @@
 //! Labels of settings in a row: what they share is said once.
 
 /// Joins labels: `500, 550 and 600 MHz`, `freq=500MHz, 550MHz and 600MHz`, `a, b, c and 4 others`.
-#[must_use]
-pub fn join_labels(labels: &[String], most: usize) -> String {
+pub(crate) fn join_labels(labels: &[String], most: usize) -> String {
     let shown = if labels.len() > most + 1 { &labels[..most] } else { labels };
     let others = labels.len() - shown.len();
     let mut shown: Vec<String> = shown.to_vec();

@@ -1,0 +1,71 @@
+//! What to type to have a setting on the machines of an experiment, and to restore them.
+use powerband_record::{SearchEnd, Setting};
+
+use crate::words::quoted;
+use crate::{Model, Search};
+
+/// Knobs that end with their holder: `with` turns them, `set` cannot.
+const HELD: [&str; 2] = ["cgroup.cpu_quota", "pmqos.cpu_dma_latency"];
+
+/// What is typed to have the answer on the machine; absent without a confirmed one, and where nothing can be turned.
+pub(crate) fn typed(model: &Model) -> Option<String> {
+    let Some(Search::Found(finding)) = &model.search else { return None };
+    typed_for(model, finding.setting.filter(|_| finding.end == SearchEnd::Confirmed)?)
+}
+
+/// What is typed to have a setting on the machine; absent where nothing can be turned, or it turns nothing.
+pub(crate) fn typed_for(model: &Model, setting: u32) -> Option<String> {
+    // What a setting changes about the load cannot be set on a machine.
+    let turns = &of_machines(&model.settings.get(usize::try_from(setting).ok()?)?.turns);
+    let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
+    if machine.starts_with("table:") || turns.is_empty() {
+        return None;
+    }
+    // Both ends may be one simulated machine; as two they cannot be set.
+    if has_one_machine(model) && ["far/", "both/"].iter().any(|side| turns.contains(side)) {
+        return None;
+    }
+    let machines = machines(model);
+    let cpus = model.started.cpus.as_ref().map(|cpus| format!(" -c {cpus}")).unwrap_or_default();
+    let declared = model.started.knobs.keys().any(|knob| turns.contains(knob.as_str()));
+    let knobs = if declared { " --knobs PLAN.toml" } else { "" };
+    let held = match &model.started.search {
+        Some(plan) => plan.only_held,
+        None => HELD.iter().any(|knob| turns.contains(knob)),
+    };
+    Some(match held {
+        true => format!("powerband{machines}{cpus}{knobs} with {turns} -- COMMAND"),
+        false => format!("powerband{machines}{cpus}{knobs} set {turns}"),
+    })
+}
+
+fn of_machines(turns: &str) -> String {
+    let setting = Setting::parse(&format!("a:{turns}")).map(|setting| setting.of_machines());
+    setting.map_or_else(|_| turns.to_owned(), |setting| setting.turns())
+}
+
+/// What is typed to take back what [`typed_for`] set; absent where that puts back by itself.
+pub(crate) fn taken_back(model: &Model, typed: &str) -> Option<String> {
+    let sets = typed.contains(" set ");
+    sets.then(|| undo(model))
+}
+
+/// What is typed to restore whatever an experiment left changed.
+pub(crate) fn undo(model: &Model) -> String {
+    format!("powerband{} undo", machines(model))
+}
+
+/// Whether the peer is the near machine once more, under the same name.
+fn has_one_machine(model: &Model) -> bool {
+    model.started.far.as_ref() == Some(&model.started.machine)
+}
+
+/// The machines of an experiment as options, each behind a blank; nothing for this one alone.
+fn machines(model: &Model) -> String {
+    let at = |option: &str, name: &str| format!(" {option} {}", quoted(name));
+    let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
+    let near = if machine == "local" { String::new() } else { at("--machine", machine) };
+    let far = model.started.far_typed.as_deref().or(model.started.far.as_deref());
+    let far = far.filter(|_| !has_one_machine(model));
+    near + &far.map(|far| at("--far", far)).unwrap_or_default()
+}
