@@ -6,12 +6,13 @@ use powerband_machine::Errno;
 use super::Cpufreq;
 use super::config::{Governor, Rules};
 use super::files::{Node, PolicyFile, StatsFile};
+use super::governor::Governed;
 use super::limits::Side;
 use super::policy::State;
 use super::pstate::{Asked, Hardware, Mode, Pstate, PstateFile};
 use super::times::CpuTimes;
 use super::tunables::{After, Tunable, Tunables};
-use super::{governor, interactive, load, number};
+use super::{interactive, load, number};
 
 fn line(value: impl Display) -> String {
     format!("{value}\n")
@@ -176,7 +177,7 @@ impl Cpufreq {
                 if if active { !own } else { !cx.config.available_governors.contains(&asked) } {
                     return Err(Errno::EINVAL);
                 }
-                let result = governor::switch(policies, index, asked, shared, &mut cx);
+                let result = Governed { policies, index, shared }.switch(asked, &mut cx);
                 self.governors_changed(now_ns);
                 return result;
             }
