@@ -1,5 +1,5 @@
 //! Claims that are no experiments: something is written to a simulated machine, and read.
-use powerband_machine::{Action, Errno, Hold, Job, Machine, Turn, Wake, World};
+use powerband_machine::{Errno, Job, Machine, Turn, Wake, World};
 use powerband_record::{CpuList, Side, Work};
 use powerband_report::replication::Tried;
 use powerband_rig::profile;
@@ -78,17 +78,7 @@ impl Booted {
 
     /// The same to any file.
     pub(super) fn write_to(&mut self, path: &str, text: &str) -> Result<Option<Errno>, SessionError> {
-        let turn = Turn {
-            action: Action::WriteFile { path: path.into(), text: text.into() },
-            undo: None,
-            hold: Hold::Set,
-            knob: format!("file:{path}"),
-            site: String::new(),
-            asked: text.into(),
-            before: None,
-            read_back: Some(path.into()),
-            step: None,
-        };
+        let turn = Turn { read_back: Some(path.into()), ..Turn::write(path, text) };
         let acted = self.machine()?.act(&turn).map_err(|error| SessionError::Failed(error.to_string()))?;
         let until_ns = self.world.now_ns() + SETTLED_NS;
         while self.world.wait(Some(until_ns)) != Wake::Deadline {}
